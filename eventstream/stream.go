@@ -1,0 +1,175 @@
+// Package eventstream defines where events live: a durable, ordered,
+// append-only list for each conversation, that can be read, searched and
+// followed. Everything else in Deft reads that list or writes to it; what is
+// not in it did not happen.
+//
+// # Usage
+//
+//	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
+//	last, err := s.Append(ctx, id, ev)          // on disk before it returns
+//	for rec, err := range s.Follow(ctx, id, 1) { // history, then live
+//		…
+//	}
+//
+// eventstream/sqlite is the store of one machine. eventstreamtest holds the
+// conformance suite that every store passes.
+//
+// # Concurrency
+//
+// A Stream is safe for concurrent use. A follower is a cursor and a wake-up,
+// never a queue: a slow one costs its position and nothing else. Followers
+// never delay an Append.
+//
+// # Failure
+//
+// An error of Append means that none of its events is stored. Errors carry
+// the kinds of package fault: NotFound for an unknown conversation, Conflict
+// for a taken id, Full when the disk is, Corrupt for stored data that does
+// not read back as written; after any of them, what is intact stays
+// readable.
+package eventstream
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// Seq numbers the events of one conversation: 1, 2, 3 … without gaps.
+type Seq int64
+
+// Record is a stored event.
+type Record struct {
+	Seq       Seq
+	ID        event.ID
+	ParentID  event.ID
+	Kind      string
+	Source    event.Source
+	Timestamp event.Timestamp
+	// JSON is the event as it was encoded once, at Append. The same bytes go
+	// to disk, sockets, webhooks and exports. Do not change them.
+	JSON json.RawMessage
+}
+
+// Event decodes the record.
+func (r Record) Event() (event.Event, error) { return event.Unmarshal(r.JSON) }
+
+// Stream stores the events of many conversations.
+type Stream interface {
+	// Create makes an empty conversation. Conflict if the id exists.
+	Create(ctx context.Context, id event.ConversationID, meta Meta) error
+	// Append makes events durable, in order and all or none, and then visible
+	// to readers and followers. It returns the Seq of the last one. NotFound
+	// for an unknown conversation, Conflict for an event id that the
+	// conversation already has, Invalid for an event that cannot be encoded.
+	Append(ctx context.Context, id event.ConversationID, evs ...event.Event) (Seq, error)
+	// AppendRecords is Append for events that are encoded already, as imports
+	// have them. Seq fields are ignored.
+	AppendRecords(ctx context.Context, id event.ConversationID, recs ...Record) (Seq, error)
+	// Read yields the stored events from Seq from on (1 is the first), as of
+	// the moment of the call or later. A damaged event ends it with an error of
+	// kind Corrupt that names its Seq; reading on from the next Seq works.
+	Read(ctx context.Context, id event.ConversationID, from Seq) iter.Seq2[Record, error]
+	// Follow yields the stored events from Seq from on and then those that
+	// are appended later, without gap or duplicate, until ctx ends or the
+	// conversation is deleted (NotFound).
+	Follow(ctx context.Context, id event.ConversationID, from Seq) iter.Seq2[Record, error]
+	// Search returns one page of the events that a query selects.
+	Search(ctx context.Context, id event.ConversationID, q Query) (Page, error)
+	// Count returns how many events a query selects, ignoring its page.
+	Count(ctx context.Context, id event.ConversationID, q Query) (int, error)
+	// Get returns one event by its id. NotFound if there is none.
+	Get(ctx context.Context, id event.ConversationID, ev event.ID) (Record, error)
+	// Fork makes conversation dst share the events of src that lie in
+	// segments, in that order; their Seq in dst is 1, 2, 3 …. No event is
+	// copied, and deleting src later does not take them from dst. The cost
+	// grows with the number of segments only.
+	Fork(ctx context.Context, dst, src event.ConversationID, segments []Segment, meta Meta) error
+
+	// Info returns what is known about one conversation.
+	Info(ctx context.Context, id event.ConversationID) (Info, error)
+	// List returns one page of conversations.
+	List(ctx context.Context, q ListQuery) (ListPage, error)
+	// SetMeta replaces what a conversation's owner keeps beside its events.
+	SetMeta(ctx context.Context, id event.ConversationID, meta Meta) error
+	// Delete removes a conversation. Forks keep the events they share.
+	Delete(ctx context.Context, id event.ConversationID) error
+	// Close waits for what is being written and closes the store.
+	Close() error
+}
+
+// Segment is an unbroken run of events, both ends included.
+type Segment struct{ First, Last Seq }
+
+// Order is a sort order by Seq, or by time for conversations.
+type Order int
+
+// The orders.
+const (
+	Ascending Order = iota
+	Descending
+)
+
+// Query selects events. Its zero value selects all.
+type Query struct {
+	Kinds  []string        // any of these; empty for all
+	Source event.Source    // empty for all
+	From   event.Timestamp // at or after; empty for no bound
+	Before event.Timestamp // before; empty for no bound
+	// Body is searched for in the text of messages, without regard to case.
+	Body  string
+	Order Order
+	// PageID is the id of the event a page starts with (inclusive), as
+	// Page.NextID gave it. Empty or unknown starts at the beginning
+	// (sdk-wire.md section 4.1).
+	PageID event.ID
+	Limit  int // events in a page; 100 when 0
+}
+
+// Page is one page of a search. NextID is empty on the last page.
+type Page struct {
+	Records []Record
+	NextID  event.ID
+}
+
+// Meta is what the owner of a conversation keeps beside its events: things
+// about it rather than in it. It is not part of the State.
+type Meta struct {
+	Title string            `json:"title,omitempty"`
+	Tags  map[string]string `json:"tags,omitempty"`
+	// WorkingDir is the workspace's absolute path on the host.
+	WorkingDir string               `json:"working_dir,omitempty"`
+	Parent     event.ConversationID `json:"parent,omitempty"`
+	ForkOf     event.ConversationID `json:"fork_of,omitempty"`
+	// Extra belongs to the program that made the conversation.
+	Extra json.RawMessage `json:"extra,omitempty"`
+}
+
+// Info describes one conversation.
+type Info struct {
+	ID      event.ConversationID
+	Created time.Time // UTC
+	Updated time.Time // UTC, of the last Append or SetMeta
+	Events  Seq
+	// Status is the value of the last execution_status update, "" if none.
+	Status string
+	Meta   Meta
+}
+
+// ListQuery selects conversations. Its zero value lists all, newest first.
+type ListQuery struct {
+	Status    string // of this status only; empty for all
+	ByUpdated bool   // order by Updated instead of Created
+	Ascending bool
+	PageID    event.ConversationID // first of the page, as NextID gave it
+	Limit     int                  // 100 when 0
+}
+
+// ListPage is one page of conversations. NextID is empty on the last page.
+type ListPage struct {
+	Infos  []Info
+	NextID event.ConversationID
+}
