@@ -1,0 +1,19 @@
+package event
+
+import "encoding/json"
+
+// NewUserMessage returns a user's text message with a fresh id.
+func NewUserMessage(text string) *MessageEvent {
+	return &MessageEvent{Base: NewBase(SourceUser), LLMMessage: Message{Role: RoleUser, Content: Texts(text)}}
+}
+
+// NewStateUpdate returns a state update of one key. Its value must encode as
+// JSON; a value that does not is a defect of the caller and is returned as
+// the error.
+func NewStateUpdate(key string, value any) (*ConversationStateUpdateEvent, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return &ConversationStateUpdateEvent{Base: NewBase(SourceEnvironment), Key: key, Value: raw}, nil
+}
