@@ -1,0 +1,85 @@
+// Package sandbox defines isolated places: what a Provider must be able to
+// start, find again and stop. sandbox/process is the built-in one.
+//
+// A sandbox holds one Action Execution Server. The provider gives it a
+// listening socket as file descriptor 3 and its result journal, open for
+// reading and writing, as descriptor 4, so that neither has a path inside.
+//
+// # Concurrency and failure
+//
+// Providers and sandboxes are safe for concurrent use. A sandbox outlives the
+// process that started it; Start with the same ID finds it again. Errors:
+// fault.Unsupported when the host cannot isolate as asked (never weaker in
+// silence), fault.Denied when it may not, fault.Invalid for a bad Spec.
+package sandbox
+
+import "context"
+
+// Spec describes a sandbox to start.
+type Spec struct {
+	// ID names the sandbox; the conversation's id.
+	ID string
+	// Argv is the program to run inside, absolute, as seen from outside.
+	Argv []string
+	// Env is its whole environment; nothing is inherited.
+	Env []string
+	// Workspace is the one directory, absolute, that is writable at its own
+	// path and is the working directory.
+	Workspace string
+	// Hidden are further paths that must not be readable inside.
+	Hidden []string
+	// Network allows the host's network; without it there is only an own
+	// loopback interface.
+	Network bool
+	Limits  Limits
+}
+
+// Limits bound what a sandbox uses; zero fields are unlimited. They hold
+// where the host allows (see Report).
+type Limits struct {
+	MemoryBytes int64
+	CPUs        float64
+	PIDs        int
+}
+
+// Sandbox is a running isolated place.
+type Sandbox interface {
+	// Endpoint is where its Action Execution Server answers, for example
+	// "unix:///run/deft/….sock".
+	Endpoint() string
+	// Report says which isolation is in force.
+	Report() Report
+	// Reused tells whether Start found it running.
+	Reused() bool
+	// Stop ends everything in it and waits until it is gone.
+	Stop(ctx context.Context) error
+	// Done is closed when it has ended, for whatever reason.
+	Done() <-chan struct{}
+}
+
+// Provider starts and finds sandboxes.
+type Provider interface {
+	// Start starts the sandbox, or returns the one that runs under the ID.
+	Start(ctx context.Context, s Spec) (Sandbox, error)
+	// Get returns a running sandbox. NotFound if there is none.
+	Get(ctx context.Context, id string) (Sandbox, error)
+	// List returns the ids of the running sandboxes.
+	List(ctx context.Context) ([]string, error)
+}
+
+// Report says what isolates a sandbox.
+type Report struct {
+	// Level is "namespaces", "landlock" or "none".
+	Level string `json:"level"`
+	// Features are the mechanisms in force, for example "user-namespace",
+	// "pid-namespace", "seccomp", "landlock-7", "cgroup-memory".
+	Features []string `json:"features"`
+	// Missing says, for each mechanism that is not in force, why.
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// Missing is a mechanism that is not in force.
+type Missing struct {
+	Feature string `json:"feature"`
+	Reason  string `json:"reason"`
+}
