@@ -1,0 +1,85 @@
+// Package tool defines what a tool is: a definition that the agent offers to
+// the model, and an executor that runs its actions where the work happens.
+// The two are apart because they live apart: definitions in the process that
+// talks to the LLM, executors inside the sandbox.
+//
+// # Usage
+//
+// A tool package exports both:
+//
+//	func Definition() *tool.Definition
+//	func New(cfg Config) tool.Executor
+//
+// The agent offers definitions and turns a model's call into an Action with
+// [Set.Parse]; executor.Executor dispatches Actions to executors by kind.
+//
+// # Concurrency
+//
+// Definitions are immutable. An executor is called by one goroutine at a time
+// for actions that share a lock key (see [Definition.Locks]) and by several
+// at once otherwise.
+//
+// # Failure
+//
+// What went wrong inside the work (a failing command, a missing file) is an
+// Observation with IsError set, because the model must see it. An error of
+// Execute means that the tool itself failed; the executor turns it into an
+// AgentErrorEvent.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// Definition describes a tool to a model (shared/spec/tools.md).
+type Definition struct {
+	// Name is what the model calls.
+	Name string
+	// Kind is the wire name of the tool's class, for example "TerminalTool".
+	Kind            string
+	Description     string
+	Parameters      Schema
+	Annotations     event.Annotations
+	ActionKind      string
+	ObservationKind string
+	// Guidance is a tagged block of text that the tool adds to the system
+	// prompt; empty for none. Equal blocks of several tools appear once.
+	Guidance string
+	// Local says that the action has no effect on the sandbox and is run
+	// beside the controller (finish, think, task_tracker).
+	Local bool
+	// Locks names what the action uses exclusively, for example "terminal" or
+	// "file:/a/b". Actions of one response that share no key run in parallel;
+	// those that share one run in call order. Nil means that the action is
+	// safe beside any other. A nil func locks everything.
+	Locks func(event.Action) []string
+	// Decode makes the action from the model's arguments, after the generic
+	// repairs. Errors are shown to the model, so they say how to do it right.
+	Decode func(args json.RawMessage) (event.Action, error)
+}
+
+// Chunk is a piece of output of a running action, as it appears.
+type Chunk struct {
+	Text string `json:"text"`
+}
+
+// Call is one action to run.
+type Call struct {
+	ID     event.ID // of the ActionEvent
+	Action event.Action
+	// Progress takes output as it appears; never nil, never blocks for long.
+	Progress func(Chunk)
+}
+
+// Executor runs the actions of one tool.
+type Executor interface {
+	// Execute runs one action to its end. When ctx ends, the user has
+	// interrupted the action: Execute stops what runs and returns what there
+	// is, as an observation, soon.
+	Execute(ctx context.Context, c Call) (event.Observation, error)
+	// Close ends everything the tool still runs.
+	Close() error
+}
