@@ -1,0 +1,50 @@
+package llm
+
+import (
+	"net/http"
+	"time"
+)
+
+// Config configures an adapter. Model is required; everything else has a
+// default.
+type Config struct {
+	// Model is the user's name for the model, prefix included
+	// ("anthropic/claude-sonnet-5").
+	Model string
+	// WireModel is the name sent to the provider; default Model without the
+	// provider's prefix.
+	WireModel string
+	APIKey    Secret
+	BaseURL   string // default the provider's own
+	// Headers are added to each request.
+	Headers map[string]string
+	// Info overrides what the catalogue knows; zero fields do not.
+	Info Info
+	// Timeout bounds a whole call; default 300 s. IdleTimeout bounds the gap
+	// between two chunks of a stream; default 300 s.
+	Timeout     time.Duration
+	IdleTimeout time.Duration
+	// HTTPClient replaces the default client, for tests and proxies.
+	HTTPClient *http.Client
+}
+
+// Secret is a string that formats, logs and encodes as "[redacted]". Use
+// Reveal where the value is really needed.
+type Secret string
+
+// Reveal returns the value.
+func (s Secret) Reveal() string { return string(s) }
+
+// String implements fmt.Stringer.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "[redacted]"
+}
+
+// GoString implements fmt.GoStringer, so that %#v does not show the value.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText implements encoding.TextMarshaler; encoders write "[redacted]".
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

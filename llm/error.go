@@ -1,0 +1,49 @@
+package llm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Error is a failed call. Its kind (see fault.KindOf) is one of Auth,
+// RateLimit, Quota, Context, Content, Invalid, Unavailable, Timeout, Canceled
+// or Internal.
+type Error struct {
+	cause *fault.Error
+	// Provider and Model name who failed.
+	Provider, Model string
+	// Status is the HTTP status, 0 if there was no answer.
+	Status int
+	// Code is the provider's own error code, if it gave one.
+	Code string
+	// Retryable says that the same call may succeed later.
+	Retryable bool
+	// RetryAfter is how long the provider asked to wait; 0 if it did not.
+	RetryAfter time.Duration
+	// Partial says that deltas had been handed out before the failure.
+	Partial bool
+}
+
+// NewError makes an Error of a kind. msg is one line for the user.
+func NewError(kind fault.Kind, provider, model, msg string, cause error) *Error {
+	return &Error{cause: fault.New(kind, msg).Because(cause), Provider: provider, Model: model}
+}
+
+// Hint sets what the user can do next and returns e.
+func (e *Error) Hint(hint string) *Error {
+	e.cause = e.cause.Hint(hint)
+	return e
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("%s %s (HTTP %d): %s", e.Provider, e.Model, e.Status, e.cause.Error())
+	}
+	return fmt.Sprintf("%s %s: %s", e.Provider, e.Model, e.cause.Error())
+}
+
+// Unwrap returns the fault, so that fault.KindOf and fault.HintOf work.
+func (e *Error) Unwrap() error { return e.cause }
