@@ -1,0 +1,184 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	driverlib "modernc.org/sqlite"
+)
+
+// conn is one connection with its prepared statements. It belongs to one
+// goroutine at a time. It speaks to the driver without database/sql in
+// between, which halves the cost of a small statement.
+type conn struct {
+	raw   driver.Conn
+	stmts map[string]*stmt
+}
+
+type stmt struct {
+	raw  driver.Stmt
+	args []driver.NamedValue
+}
+
+// dial opens a connection; pragmas run in order before anything else.
+func dial(path string, pragmas ...string) (*conn, error) {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	raw, err := (&driverlib.Driver{}).Open(u.String() + "?mode=rw")
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{raw: raw, stmts: map[string]*stmt{}}
+	for _, p := range pragmas {
+		if err := c.script("PRAGMA " + p); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+	}
+	return c, nil
+}
+
+func (c *conn) close() error {
+	var errs []error
+	for _, st := range c.stmts {
+		errs = append(errs, st.raw.Close())
+	}
+	return errors.Join(append(errs, c.raw.Close())...)
+}
+
+// script runs statements that take no arguments and are not worth keeping.
+func (c *conn) script(sql string) error {
+	_, err := c.raw.(driver.ExecerContext).ExecContext(context.Background(), sql, nil)
+	return err
+}
+
+func (c *conn) prepare(sql string) (*stmt, error) {
+	if st := c.stmts[sql]; st != nil {
+		return st, nil
+	}
+	raw, err := c.raw.Prepare(sql)
+	if err != nil {
+		return nil, err
+	}
+	st := &stmt{raw: raw}
+	c.stmts[sql] = st
+	return st, nil
+}
+
+func (s *stmt) bind(args []any) []driver.NamedValue {
+	s.args = s.args[:0]
+	for i, a := range args {
+		s.args = append(s.args, driver.NamedValue{Ordinal: i + 1, Value: a})
+	}
+	return s.args
+}
+
+// exec runs a statement that is prepared once and returns how many rows it
+// changed. Arguments are int64, string or []byte.
+func (c *conn) exec(sql string, args ...any) (int64, error) {
+	st, err := c.prepare(sql)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.raw.(driver.StmtExecContext).ExecContext(context.Background(), st.bind(args))
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// rows walks a result. next fills vals; err tells why it stopped.
+type rows struct {
+	raw  driver.Rows
+	vals []driver.Value
+	err  error
+}
+
+// query runs a statement that is prepared once. The rows must be closed
+// before the statement is run again.
+func (c *conn) query(sql string, args ...any) *rows {
+	st, err := c.prepare(sql)
+	if err != nil {
+		return &rows{err: err}
+	}
+	raw, err := st.raw.(driver.StmtQueryContext).QueryContext(context.Background(), st.bind(args))
+	return newRows(raw, err)
+}
+
+// queryOnce is query for a statement that is built for one use.
+func (c *conn) queryOnce(sql string, args ...any) *rows {
+	st := stmt{}
+	raw, err := c.raw.(driver.QueryerContext).QueryContext(context.Background(), sql, st.bind(args))
+	return newRows(raw, err)
+}
+
+func newRows(raw driver.Rows, err error) *rows {
+	if err != nil {
+		return &rows{err: err}
+	}
+	return &rows{raw: raw, vals: make([]driver.Value, len(raw.Columns()))}
+}
+
+func (r *rows) next() bool {
+	if r.err != nil {
+		return false
+	}
+	if err := r.raw.Next(r.vals); err != nil {
+		if err != io.EOF {
+			r.err = err
+		}
+		return false
+	}
+	return true
+}
+
+func (r *rows) close() error {
+	if r.raw != nil {
+		if err := r.raw.Close(); r.err == nil {
+			r.err = err
+		}
+		r.raw = nil
+	}
+	return r.err
+}
+
+// errShape means that a column holds a value of a type that is never written
+// there: the page it lies on was damaged.
+var errShape = errors.New("a column has a value of the wrong type")
+
+func (r *rows) int(i int) int64 {
+	v, ok := r.vals[i].(int64)
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("column %d: %w", i, errShape)
+	}
+	return v
+}
+
+func (r *rows) text(i int) string {
+	v, ok := r.vals[i].(string)
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("column %d: %w", i, errShape)
+	}
+	return v
+}
+
+func (r *rows) blob(i int) []byte {
+	v, ok := r.vals[i].([]byte)
+	if !ok && r.vals[i] != nil && r.err == nil {
+		r.err = fmt.Errorf("column %d: %w", i, errShape)
+	}
+	return v
+}
+
+// number runs a query of one row with one integer; found is false when it
+// has no row.
+func (c *conn) number(sql string, args ...any) (n int64, found bool, err error) {
+	r := c.query(sql, args...)
+	if r.next() {
+		n, found = r.int(0), true
+	}
+	err = r.close()
+	return n, found, err
+}

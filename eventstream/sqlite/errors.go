@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+	driverlib "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+const (
+	salvageHint = "the intact events can be copied to a new store: `deft conversations salvage`"
+	spaceHint   = "make room on the disk and try again; what is stored already stays readable"
+)
+
+// storage gives an error of the database its kind. Errors that have a kind
+// pass unchanged.
+func storage(err error) error {
+	var known *fault.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return canceled(err)
+	}
+	if errors.Is(err, errShape) {
+		return fault.New(fault.Corrupt, "the event database is damaged").Hint(salvageHint).Because(err)
+	}
+	var e *driverlib.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() {
+	case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_IOERR_TRUNCATE, lib.SQLITE_IOERR_DIR_FSYNC:
+		return fault.New(fault.Full, "cannot write the event database").Hint(spaceHint).Because(err)
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_FULL:
+		return fault.New(fault.Full, "no space left for the event database").Hint(spaceHint).Because(err)
+	case lib.SQLITE_NOTADB:
+		return fault.New(fault.Corrupt, "the file is not an event database, or its first page is damaged").Hint(salvageHint).Because(err)
+	case lib.SQLITE_CORRUPT, lib.SQLITE_IOERR, lib.SQLITE_ERROR, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_FORMAT:
+		// Our statements are constant, so that SQLITE_ERROR means that the
+		// schema they were written for is not what the file holds.
+		return fault.New(fault.Corrupt, "the event database is damaged").Hint(salvageHint).Because(err)
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return fault.New(fault.Unavailable, "another process keeps the event database locked").Hint("wait until it is done, or stop it").Because(err)
+	case lib.SQLITE_READONLY, lib.SQLITE_PERM, lib.SQLITE_AUTH, lib.SQLITE_CANTOPEN:
+		return fault.New(fault.Denied, "no permission to use the event database").Hint("check the owner and the mode of the data directory").Because(err)
+	case lib.SQLITE_TOOBIG:
+		return fault.New(fault.Invalid, "the event is too large to be stored").Because(err)
+	}
+	return err
+}
+
+func canceled(err error) error {
+	return fault.Wrap(err, fault.Canceled, "the caller gave up")
+}
+
+func notFound(id event.ConversationID) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("no conversation %s", id)).Hint("`deft conversations list` shows what is stored")
+}
+
+func damaged(id event.ConversationID, seq eventstream.Seq, why string) error {
+	return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s is damaged: %s", seq, id, why)).Hint(salvageHint)
+}
+
+var errClosed = fault.New(fault.Canceled, "the event store is closed")

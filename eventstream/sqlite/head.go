@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"fmt"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+)
+
+// head is what reading and writing a conversation needs to know about it.
+type head struct {
+	log     int64
+	base    eventstream.Seq // events shared with other conversations
+	events  eventstream.Seq
+	updated int64
+	status  string
+	pieces  []piece
+}
+
+// piece is an unbroken run of events in one log: first..last there are
+// at..at+last-first in the conversation.
+type piece struct {
+	src         int64
+	first, last eventstream.Seq
+	at          eventstream.Seq
+}
+
+func (p piece) end() eventstream.Seq { return p.at + p.last - p.first }
+
+func (h *head) sum() int64 { return rowSum(h.log, int64(h.events), h.updated, h.status) }
+
+// own returns the conversation's own events as a piece.
+func (h *head) own() piece {
+	return piece{src: h.log, first: h.base + 1, last: h.events, at: h.base + 1}
+}
+
+// cut returns the pieces that hold the events first..last, clipped to them.
+func (h *head) cut(first, last eventstream.Seq) []piece {
+	var out []piece
+	clip := func(p piece) {
+		lo, hi := max(first, p.at), min(last, p.end())
+		if lo <= hi {
+			shift := p.first - p.at
+			out = append(out, piece{src: p.src, first: lo + shift, last: hi + shift, at: lo})
+		}
+	}
+	for _, p := range h.pieces {
+		clip(p)
+	}
+	clip(h.own())
+	return out
+}
+
+const selectHead = `SELECT c.log, c.base, c.pieces, c.id, c.created, c.meta, c.sum, h.events, h.updated, h.status, h.sum
+FROM conversations c LEFT JOIN heads h ON h.log = c.log WHERE c.id = ?`
+
+// loadHead reads a head; nil without an error when there is none.
+func loadHead(c *conn, id event.ConversationID) (*head, error) {
+	r := c.query(selectHead, string(id))
+	var h *head
+	var n int64
+	if r.next() {
+		h, n = scanHead(r)
+	}
+	if err := r.close(); err != nil || h == nil {
+		return nil, err
+	}
+	if n > 0 {
+		if err := h.loadPieces(c, n); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// scanHead reads the columns of selectHead and returns how many pieces there
+// are to load. The row's error is set when a checksum does not match.
+func scanHead(r *rows) (h *head, pieces int64) {
+	if r.vals[7] == nil {
+		r.err = fmt.Errorf("a conversation has no head: %w", errShape)
+		return nil, 0
+	}
+	pieces = r.int(2)
+	h = &head{
+		log: r.int(0), base: eventstream.Seq(r.int(1)), events: eventstream.Seq(r.int(7)),
+		updated: r.int(8), status: r.text(9),
+	}
+	if r.int(6) != conversationSum(h.log, r.text(3), r.int(4), r.int(1), pieces, r.blob(5)) || r.int(10) != h.sum() {
+		r.err = fmt.Errorf("the row of a conversation does not match its checksum: %w", errShape)
+	}
+	return h, pieces
+}
+
+func conversationSum(log int64, id string, created, base, pieces int64, meta []byte) int64 {
+	return rowSum(log, id, created, base, pieces, meta)
+}
+
+func (h *head) loadPieces(c *conn, n int64) error {
+	at := eventstream.Seq(1)
+	r := c.query("SELECT ord, src, first, last, at, sum FROM segments WHERE log = ? ORDER BY ord", h.log)
+	for r.next() {
+		p := piece{src: r.int(1), first: eventstream.Seq(r.int(2)), last: eventstream.Seq(r.int(3)), at: eventstream.Seq(r.int(4))}
+		if p.sum(h.log, r.int(0)) != r.int(5) || p.at != at {
+			r.err = fmt.Errorf("a segment does not match its checksum: %w", errShape)
+			break
+		}
+		at = p.end() + 1
+		h.pieces = append(h.pieces, p)
+	}
+	if err := r.close(); err != nil {
+		return err
+	}
+	if int64(len(h.pieces)) != n || at != h.base+1 {
+		return fmt.Errorf("a fork has lost segments: %w", errShape)
+	}
+	return nil
+}
+
+func (p piece) sum(log, ord int64) int64 {
+	return rowSum(log, ord, p.src, int64(p.first), int64(p.last), int64(p.at))
+}
+
+// head returns the writer's head of a conversation, NotFound if there is none.
+func (w *writer) head(id event.ConversationID) (*head, error) {
+	if h := w.heads[id]; h != nil {
+		return h, nil
+	}
+	h, err := loadHead(w.c, id)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil {
+		return nil, notFound(id)
+	}
+	w.heads[id] = h
+	return h, nil
+}

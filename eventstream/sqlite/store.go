@@ -1,0 +1,177 @@
+// Package sqlite keeps event streams in one SQLite database: the store of
+// one machine.
+//
+// # Usage
+//
+//	s, err := sqlite.Open(ctx, dir, sqlite.Options{})
+//	defer s.Close()
+//
+// The directory holds events.db (with -wal and -shm files while it is open)
+// and events.lock. Directory and files can be read by their owner only.
+// [Salvage] copies what is intact of a damaged store to a new one.
+//
+// # Concurrency
+//
+// A [Store] is safe for concurrent use, and several processes may open one
+// directory at a time. One goroutine writes: it puts all requests that wait
+// into one transaction, so that many writers share one fsync. A refused
+// request does not affect the others. Readers have connections of their own;
+// they wait neither for the writer nor for each other, and hold no lock while
+// the caller looks at a record. Followers sleep until an append wakes them,
+// also one of another process (on Linux).
+//
+// # Failure
+//
+// A commit is on disk (WAL, synchronous=FULL) before it is acknowledged.
+// Each record and each small row has a checksum; numbering has no gaps; the
+// number of events is stored apart from them. So whatever was lost or changed
+// below SQLite gives an error of kind fault.Corrupt, either at [Open] or where
+// it is read. A full disk gives fault.Full; the store stays readable and
+// writes again when there is space.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+const (
+	dbName   = "events.db"
+	lockName = "events.lock"
+)
+
+// Options change how a store works. The zero value is right for most.
+type Options struct {
+	// Readers is how many reads run at the same time. Defaults to 4. Each
+	// takes a connection with a cache of 512 KB, opened when first needed.
+	Readers int
+}
+
+// Store is an [eventstream.Stream] in a SQLite database.
+type Store struct {
+	queue  *queue
+	labels *labels
+	topics *topics
+	pool   *pool
+	writer *conn
+	lock   *os.File
+	watch  *watch
+
+	closed sync.Once
+	err    error // of Close
+	wg     sync.WaitGroup
+}
+
+var _ eventstream.Stream = (*Store)(nil)
+
+// Open opens the store in dir and makes it if there is none. Errors: Denied
+// when the directory or its files may not be used, Corrupt when they are
+// damaged, Unsupported when a newer version of Deft wrote them, Full when
+// there is no space.
+func Open(ctx context.Context, dir string, o Options) (*Store, error) {
+	s, err := open(ctx, dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("open event store in %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, dir string, o Options) (*Store, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, canceled(err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{queue: newQueue(), labels: &labels{}, topics: newTopics(), lock: lock}
+	if err := s.start(filepath.Join(dir, dbName), o); err != nil {
+		return nil, errors.Join(storage(err), s.release())
+	}
+	return s, nil
+}
+
+func (s *Store) start(path string, o Options) (err error) {
+	if s.writer, err = prepareFile(s.lock, path); err != nil {
+		return err
+	}
+	if err := s.labels.load(s.writer); err != nil {
+		return err
+	}
+	_, dead, err := s.writer.number("SELECT 1 FROM dead LIMIT 1")
+	if err != nil {
+		return err
+	}
+	if o.Readers <= 0 {
+		o.Readers = 4
+	}
+	s.pool = newPool(path, o.Readers)
+	w := &writer{
+		c: s.writer, labels: s.labels, topics: s.topics, lock: s.lock, reap: dead,
+		heads: map[event.ConversationID]*head{}, dirty: map[event.ConversationID]*head{},
+	}
+	if s.watch, err = startWatch(s.lock.Name(), s.touched); err != nil {
+		return err
+	}
+	s.wg.Go(func() { w.run(s.queue) })
+	if dead {
+		s.queue.look() // starts the clean-up
+	}
+	return nil
+}
+
+// Close implements [eventstream.Stream]. Followers end with an error of kind
+// Canceled. It may be called more than once.
+func (s *Store) Close() error {
+	s.closed.Do(func() {
+		s.queue.close()
+		s.topics.close()
+		s.wg.Wait()
+		s.err = s.release()
+	})
+	return s.err
+}
+
+func (s *Store) release() error {
+	var errs []error
+	if s.watch != nil {
+		errs = append(errs, s.watch.close())
+	}
+	if s.pool != nil {
+		errs = append(errs, s.pool.close())
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	errs = append(errs, s.lock.Close())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close event store: %w", storage(err))
+	}
+	return nil
+}
+
+// touched is called after a commit of any process.
+func (s *Store) touched() {
+	if !s.topics.idle() {
+		s.queue.look()
+	}
+}
+
+// fsError gives an error of the file system its kind.
+func fsError(err error, what string) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fault.New(fault.Denied, what).Hint("check the owner and the mode of the data directory").Because(err)
+	case isNoSpace(err):
+		return fault.New(fault.Full, what).Hint(spaceHint).Because(err)
+	}
+	return fault.Wrap(err, fault.Unavailable, what)
+}
