@@ -10,14 +10,14 @@ import (
 type Schema struct {
 	Properties []Property
 	// Raw replaces Properties for tools whose schema comes from elsewhere
-	// (MCP servers, clients).
+	// (MCP servers, clients). [NewSet] reads it with [ParseSchema].
 	Raw json.RawMessage
 }
 
 // Property is one argument.
 type Property struct {
 	Name        string
-	Type        string // string, number, integer, boolean, array, object
+	Type        string // string, number, integer, boolean, array, object; empty for any
 	Description string
 	Enum        []string
 	Required    bool
@@ -31,18 +31,32 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 	if s.Raw != nil {
 		return s.Raw, nil
 	}
+	return s.marshal("")
+}
+
+func (s Schema) marshal(description string) ([]byte, error) {
 	var b bytes.Buffer
 	var required []string
-	b.WriteString(`{"type":"object","properties":{`)
+	b.WriteString(`{"type":"object",`)
+	if description != "" {
+		text, err := encode(description)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(`"description":`)
+		b.Write(text)
+		b.WriteByte(',')
+	}
+	b.WriteString(`"properties":{`)
 	for i, p := range s.Properties {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, err := json.Marshal(p.Name)
+		name, err := encode(p.Name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := json.Marshal(p)
+		value, err := p.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +69,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	if required != nil {
-		list, err := json.Marshal(required)
+		list, err := encode(required)
 		if err != nil {
 			return nil, err
 		}
@@ -68,13 +82,47 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON implements [json.Marshaler].
 func (p Property) MarshalJSON() ([]byte, error) {
-	if p.Object != nil {
-		return json.Marshal(p.Object)
+	if p.Object != nil && p.Object.Raw == nil {
+		return p.Object.marshal(p.Description)
 	}
-	return json.Marshal(struct {
-		Type        string    `json:"type"`
+	if p.Object != nil {
+		return p.Object.Raw, nil
+	}
+	return encode(struct {
+		Type        string    `json:"type,omitempty"`
 		Description string    `json:"description,omitempty"`
 		Enum        []string  `json:"enum,omitempty"`
 		Items       *Property `json:"items,omitempty"`
 	}{p.Type, p.Description, p.Enum, p.Items})
+}
+
+// find returns the property called name.
+func (s Schema) find(name string) (Property, bool) {
+	for _, p := range s.Properties {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Property{}, false
+}
+
+// names returns the properties' names in order.
+func (s Schema) names() []string {
+	names := make([]string, len(s.Properties))
+	for i, p := range s.Properties {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// encode is json.Marshal without the escaping of <, > and &, which would only
+// cost the model tokens.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -56,8 +56,11 @@ type Definition struct {
 	// those that share one run in call order. Nil means that the action is
 	// safe beside any other. A nil func locks everything.
 	Locks func(event.Action) []string
+	// Repair fills in what only this tool can infer from the other arguments,
+	// before their types are checked; nil for nothing.
+	Repair func(*Arguments)
 	// Decode makes the action from the model's arguments, after the generic
-	// repairs. Errors are shown to the model, so they say how to do it right.
+	// repairs; mostly [DecodeInto]. Errors are shown to the model, so they say how to do it right.
 	Decode func(args json.RawMessage) (event.Action, error)
 }
 

@@ -1,0 +1,61 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// DecodeInto decodes arguments into the action T strictly: an argument that T
+// does not have is an error of kind fault.Invalid that lists those it has. It
+// fits [Definition.Decode]:
+//
+//	Decode: tool.DecodeInto[event.ThinkAction]
+func DecodeInto[T any, P interface {
+	*T
+	event.Action
+}](args json.RawMessage) (event.Action, error) {
+	action := P(new(T))
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(action)
+	if err == nil {
+		return action, nil
+	}
+	allowed := jsonFields(reflect.TypeFor[T]())
+	if name, ok := unknownField(err); ok {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("there is no argument %s%s; the arguments are %s",
+			name, didYouMean(strings.Trim(name, `"`), allowed), list(allowed)))
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("argument %q must be a %s, not a %s",
+			wrong.Field, wrong.Type, wrong.Value))
+	}
+	return nil, fault.Wrap(err, fault.Invalid, "arguments")
+}
+
+// unknownField finds the name that DisallowUnknownFields complains of; the
+// error has no type of its own.
+func unknownField(err error) (name string, ok bool) {
+	return strings.CutPrefix(err.Error(), "json: unknown field ")
+}
+
+// jsonFields returns the names of a struct's fields on the wire.
+func jsonFields(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" && f.IsExported() {
+			names = append(names, name)
+		}
+	}
+	return names
+}

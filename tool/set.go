@@ -1,0 +1,208 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// maxDefaultSummary bounds the summary that is made from the arguments, in
+// bytes, so that a large file is not stored twice in its own event.
+const maxDefaultSummary = 2000
+
+// Set is the ordered collection of tools that an agent offers. It is
+// immutable and safe for concurrent use.
+type Set struct {
+	defs    []*Definition
+	byName  map[string]*Definition
+	schemas map[string]Schema // own fields only, foreign ones parsed
+}
+
+// Offer is a tool as a model is told of it; LLM adapters put it in their
+// provider's form.
+type Offer struct {
+	Name        string
+	Description string
+	// Parameters is the JSON schema of the arguments, see [FunctionSchema].
+	Parameters json.RawMessage
+}
+
+// Parsed is a model's call, understood.
+type Parsed struct {
+	Definition *Definition
+	Action     event.Action
+	// Risk is what the model says the risk is; event.RiskUnknown when it says
+	// nothing or something that is not a risk.
+	Risk event.Risk
+	// RiskText is the security_risk as the model wrote it, empty for none, so
+	// that a caller with an analyzer can refuse a value that is not a risk.
+	RiskText string
+	// Summary is the model's own short description of the call, or
+	// "<tool>: <arguments>" when it gave none.
+	Summary string
+}
+
+// NewSet returns the set of the definitions in their order. A name that is
+// empty or taken, a missing Decode and a Raw schema that cannot be read give
+// an error of kind fault.Invalid.
+func NewSet(defs ...*Definition) (*Set, error) {
+	s := &Set{defs: slices.Clone(defs), byName: make(map[string]*Definition), schemas: make(map[string]Schema)}
+	for _, d := range defs {
+		if d.Name == "" || d.Decode == nil {
+			return nil, fault.New(fault.Invalid, fmt.Sprintf("tool %q has no name or no decoder", d.Name))
+		}
+		if s.byName[d.Name] != nil {
+			return nil, fault.New(fault.Invalid, "two tools are called "+d.Name)
+		}
+		own, err := d.fields()
+		if err != nil {
+			return nil, fmt.Errorf("schema of tool %s: %w", d.Name, err)
+		}
+		s.byName[d.Name], s.schemas[d.Name] = d, own
+	}
+	return s, nil
+}
+
+// All returns the definitions in order. The caller must not change them.
+func (s *Set) All() []*Definition { return slices.Clone(s.defs) }
+
+// Get returns the definition called name, or nil. Aliases are not considered.
+func (s *Set) Get(name string) *Definition { return s.byName[name] }
+
+// Offered returns what the model is told, in order. The error is a schema
+// that does not encode, a defect of the tool.
+func (s *Set) Offered() ([]Offer, error) {
+	offers := make([]Offer, 0, len(s.defs))
+	for _, d := range s.defs {
+		params, err := FunctionSchema(d)
+		if err != nil {
+			return nil, fmt.Errorf("schema of tool %s: %w", d.Name, err)
+		}
+		offers = append(offers, Offer{Name: d.Name, Description: d.Description, Parameters: params})
+	}
+	return offers, nil
+}
+
+// Guidance returns the tools' additions to the system prompt in order, each
+// block once.
+func (s *Set) Guidance() []string {
+	var blocks []string
+	for _, d := range s.defs {
+		if d.Guidance != "" && !slices.Contains(blocks, d.Guidance) {
+			blocks = append(blocks, d.Guidance)
+		}
+	}
+	return blocks
+}
+
+// Describe returns the tools as a SystemPromptEvent lists them, in order.
+func (s *Set) Describe() event.List[event.ToolDefinition] {
+	list := make(event.List[event.ToolDefinition], 0, len(s.defs))
+	for _, d := range s.defs {
+		list = append(list, Describe(d))
+	}
+	return list
+}
+
+// Describe returns a tool as a SystemPromptEvent lists it
+// (sdk-wire-1.58.md section A).
+func Describe(d *Definition) event.ToolDefinition {
+	annotations := d.Annotations
+	return event.ToolDefinition{
+		Description:     d.Description,
+		ActionType:      d.ActionKind,
+		ObservationType: d.ObservationKind,
+		Annotations:     &annotations,
+		KindName:        d.Kind,
+		Title:           d.Name,
+	}
+}
+
+// The arguments that every tool gets (tools.md section 1).
+const (
+	argRisk    = "security_risk"
+	argSummary = "summary"
+)
+
+// FunctionSchema returns the JSON schema of the arguments as the model sees
+// it: security_risk (unless the tool only reads), summary (unless the tool has
+// one of its own), then the tool's fields.
+func FunctionSchema(d *Definition) (json.RawMessage, error) {
+	own, err := d.fields()
+	if err != nil {
+		return nil, err
+	}
+	var all Schema
+	if _, has := own.find(argRisk); !has && !d.Annotations.ReadOnly {
+		all.Properties = append(all.Properties, Property{
+			Name: argRisk, Type: "string", Enum: []string{"UNKNOWN", "LOW", "MEDIUM", "HIGH"},
+			Description: "How much harm this call could do, by the rules of the security section.",
+		})
+	}
+	if _, has := own.find(argSummary); !has {
+		all.Properties = append(all.Properties, Property{
+			Name: argSummary, Type: "string",
+			Description: "What this call does, in about ten words, for the person who watches.",
+		})
+	}
+	all.Properties = append(all.Properties, own.Properties...)
+	return all.MarshalJSON()
+}
+
+func (d *Definition) fields() (Schema, error) {
+	if d.Parameters.Raw == nil {
+		return d.Parameters, nil
+	}
+	return ParseSchema(d.Parameters.Raw)
+}
+
+// Parse turns a model's call into an action. It forgives what models
+// commonly get wrong and what has only one sensible reading: other products'
+// tool names, text in place of numbers or lists, unescaped line breaks, null
+// for an absent argument, misspelled security_risk (sdk-features.md section
+// 2). Anything else is an error of kind fault.Invalid whose message is meant
+// for the model: it names what is wrong and what is allowed. Nothing is run.
+func (s *Set) Parse(name, rawArguments string) (Parsed, error) {
+	args, err := parseArguments(rawArguments)
+	if err != nil {
+		return Parsed{}, err
+	}
+	args.dropNulls()
+	d, err := s.resolve(name, args)
+	if err != nil {
+		return Parsed{}, err
+	}
+	own := s.schemas[d.Name]
+	p := Parsed{Definition: d}
+	p.Risk, p.RiskText = popRisk(args, own)
+	summary := popSummary(args, own)
+	if d.Repair != nil {
+		d.Repair(args)
+	}
+	if err := args.conform(d.Name, own); err != nil {
+		return Parsed{}, err
+	}
+	if summary == "" {
+		summary = clip(d.Name+": "+string(args.JSON()), maxDefaultSummary)
+	}
+	p.Summary = summary
+	if p.Action, err = d.Decode(args.JSON()); err != nil {
+		if fault.Is(err, fault.Invalid) {
+			return Parsed{}, err
+		}
+		return Parsed{}, fault.Wrap(err, fault.Invalid, "arguments of "+d.Name)
+	}
+	return p, nil
+}
+
+// clip cuts s at a rune's border so that it has at most limit bytes.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
