@@ -1,0 +1,178 @@
+// Package tasktracker is the tool with which the model keeps a list of the
+// steps of its work.
+//
+// # Usage
+//
+// [Definition] is offered to the model. [New] takes a function that returns
+// the list as the conversation's state has it: the list lives in the event
+// stream (the last TaskTrackerObservation of the active branch), so it
+// survives restarts, and a rewound conversation has the list of that time.
+//
+// # Concurrency and failure
+//
+// The executor keeps nothing of its own and is as safe for concurrent use as
+// the function given to New. It fails only on an action of another tool.
+package tasktracker
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool"
+)
+
+//go:embed tasktracker.md
+var description string
+
+// The statuses of an item.
+const (
+	StatusTodo       = "todo"
+	StatusInProgress = "in_progress"
+	StatusDone       = "done"
+)
+
+// Definition describes the tool (tools.md section 2).
+func Definition() *tool.Definition {
+	item := tool.Schema{Properties: []tool.Property{
+		{Name: "title", Type: "string", Required: true, Description: "The step, in a few words."},
+		{Name: "notes", Type: "string", Description: "Details, if any."},
+		{Name: "status", Type: "string", Enum: []string{StatusTodo, StatusInProgress, StatusDone},
+			Description: "Where the step stands; todo when absent."},
+	}}
+	return &tool.Definition{
+		Name:        "task_tracker",
+		Kind:        "TaskTrackerTool",
+		Description: strings.TrimSpace(description),
+		Parameters: tool.Schema{Properties: []tool.Property{
+			{Name: "command", Type: "string", Enum: []string{"view", "plan"},
+				Description: "view (when absent) shows the list, plan replaces it."},
+			{Name: "task_list", Type: "array", Items: &tool.Property{Object: &item, Type: "object"},
+				Description: "The whole list, for plan."},
+		}},
+		Annotations:     event.Annotations{Idempotent: true},
+		ActionKind:      "TaskTrackerAction",
+		ObservationKind: "TaskTrackerObservation",
+		Local:           true,
+		Locks:           func(event.Action) []string { return []string{"task_tracker"} },
+		Repair:          repair,
+		Decode:          decode,
+	}
+}
+
+// repair takes a list without a command as a plan.
+func repair(args *tool.Arguments) {
+	if !args.Has("command") && args.Has("task_list") {
+		args.SetText("command", "plan")
+	}
+}
+
+// aliases are other words for the statuses (tools.md section 2).
+var aliases = map[string]string{
+	"":            StatusTodo,
+	"pending":     StatusTodo,
+	"to_do":       StatusTodo,
+	"in-progress": StatusInProgress,
+	"completed":   StatusDone,
+	"complete":    StatusDone,
+}
+
+func decode(args json.RawMessage) (event.Action, error) {
+	action, err := tool.DecodeInto[event.TaskTrackerAction](args)
+	if err != nil {
+		return nil, err
+	}
+	a, ok := action.(*event.TaskTrackerAction)
+	if !ok {
+		return nil, fmt.Errorf("decoded a %T", action)
+	}
+	if a.Command == "" {
+		a.Command = "view"
+	}
+	for i := range a.TaskList {
+		item := &a.TaskList[i]
+		status := strings.ToLower(strings.TrimSpace(item.Status))
+		if known, ok := aliases[status]; ok {
+			status = known
+		}
+		switch status {
+		case StatusTodo, StatusInProgress, StatusDone:
+			item.Status = status
+		default:
+			return nil, fault.New(fault.Invalid, fmt.Sprintf(
+				"status of task_list[%d] must be todo, in_progress or done, not %q", i, item.Status))
+		}
+	}
+	return a, nil
+}
+
+// New returns the tool's executor. load returns the current list and must not
+// be nil.
+func New(load func() []event.TaskItem) tool.Executor { return executor{load} }
+
+type executor struct{ load func() []event.TaskItem }
+
+// Execute implements [tool.Executor].
+func (x executor) Execute(_ context.Context, c tool.Call) (event.Observation, error) {
+	a, ok := c.Action.(*event.TaskTrackerAction)
+	if !ok {
+		return nil, fmt.Errorf("task_tracker cannot run a %T", c.Action)
+	}
+	obs := &event.TaskTrackerObservation{Command: a.Command}
+	switch a.Command {
+	case "plan":
+		obs.TaskList = a.TaskList
+		obs.Content = event.Texts(fmt.Sprintf("The task list now has %s.\n%s", count(a.TaskList), render(a.TaskList)))
+	case "view", "":
+		obs.Command = "view"
+		obs.TaskList = x.load()
+		text := render(obs.TaskList)
+		if text == "" {
+			text = "The task list is empty. Use the command plan to make one."
+		}
+		obs.Content = event.Texts(text)
+	default:
+		obs.IsError = true
+		obs.TaskList = x.load()
+		obs.Content = event.Texts(fmt.Sprintf("There is no command %q; the commands are view and plan.", a.Command))
+	}
+	return obs, nil
+}
+
+// Close implements [tool.Executor].
+func (executor) Close() error { return nil }
+
+func count(items []event.TaskItem) string {
+	done := 0
+	for _, it := range items {
+		if it.Status == StatusDone {
+			done++
+		}
+	}
+	noun := "items"
+	if len(items) == 1 {
+		noun = "item"
+	}
+	return fmt.Sprintf("%d %s, %d done", len(items), noun, done)
+}
+
+var marks = map[string]string{StatusTodo: "[ ]", StatusInProgress: "[>]", StatusDone: "[x]"}
+
+func render(items []event.TaskItem) string {
+	var b strings.Builder
+	for i, it := range items {
+		mark := marks[it.Status]
+		if mark == "" {
+			mark = marks[StatusTodo]
+		}
+		fmt.Fprintf(&b, "%d. %s %s\n", i+1, mark, it.Title)
+		if it.Notes != "" {
+			fmt.Fprintf(&b, "   %s\n", strings.ReplaceAll(it.Notes, "\n", "\n   "))
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
