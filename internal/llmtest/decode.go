@@ -1,0 +1,189 @@
+package llmtest
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// maxDepth bounds the nesting of a request body.
+const maxDepth = 10_000
+
+// decoding turns one request body into a [Request], and keeps the first thing
+// a real provider would refuse.
+type decoding struct {
+	req     *Request
+	problem *apiError
+	system  []string
+}
+
+// fail notes a refusal with status 400. param is the OpenAI "param" of it.
+func (d *decoding) fail(param, format string, args ...any) {
+	if d.problem == nil {
+		d.problem = &apiError{kind: BadRequest, param: param, message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// parseBody checks that body is one JSON object of sane depth.
+func parseBody(body string) (gjson.Result, *apiError) {
+	bad := &apiError{kind: BadRequest, message: "We could not parse the JSON body of your request. The body must be a JSON object."}
+	// Counting brackets first keeps the exact pass off the usual path.
+	if strings.Count(body, "[")+strings.Count(body, "{") > maxDepth && tooDeep(body) {
+		return gjson.Result{}, bad
+	}
+	if !gjson.Valid(body) {
+		return gjson.Result{}, bad
+	}
+	root := gjson.Parse(body)
+	if !root.IsObject() {
+		return gjson.Result{}, bad
+	}
+	return root, nil
+}
+
+func tooDeep(body string) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '[' || c == '{':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return false
+}
+
+// decode reads a request body of the given protocol. The error is one the
+// client gets even from a lenient server; a problem only from a strict one.
+func decode(req *Request) (problem, broken *apiError) {
+	root, broken := parseBody(req.Body)
+	if broken != nil {
+		return nil, broken
+	}
+	d := &decoding{req: req}
+	switch req.Protocol {
+	case OpenAIChat:
+		d.chat(root)
+	case OpenAIResponses:
+		d.responses(root)
+	case Anthropic:
+		d.anthropic(root)
+	case Gemini:
+		d.gemini(root)
+	}
+	req.System = strings.Join(d.system, "\n")
+	req.count()
+	if req.Session == "" {
+		req.Session = sessionOf(root)
+	}
+	return d.problem, nil
+}
+
+func sessionOf(root gjson.Result) string {
+	if key := root.Get("prompt_cache_key"); key.Type == gjson.String && key.Str != "" {
+		return key.Str
+	}
+	if user := root.Get("metadata.user_id"); user.Type == gjson.String {
+		return user.Str
+	}
+	return ""
+}
+
+var (
+	openAIName    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	geminiName    = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$`)
+	plainID       = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+)
+
+// schemaProblem says what is wrong with the JSON Schema of a tool's
+// parameters, or "".
+func schemaProblem(schema gjson.Result) string {
+	if !schema.IsObject() {
+		return fmt.Sprintf("schema must be an object, got %s", kindOf(schema))
+	}
+	if t := schema.Get("type"); !strings.EqualFold(t.String(), "object") {
+		return fmt.Sprintf("schema must be a JSON Schema of 'type: \"object\"', got 'type: %q'", orNone(t))
+	}
+	if p := schema.Get("properties"); p.Exists() {
+		if !p.IsObject() {
+			return fmt.Sprintf("'properties' must be an object, got %s", kindOf(p))
+		}
+		bad := ""
+		p.ForEach(func(key, value gjson.Result) bool {
+			if !value.IsObject() && !value.IsBool() {
+				bad = fmt.Sprintf("property %q is not of type 'object', 'boolean'", key.Str)
+			}
+			return bad == ""
+		})
+		if bad != "" {
+			return bad
+		}
+	}
+	return requiredProblem(schema)
+}
+
+func requiredProblem(schema gjson.Result) string {
+	required := schema.Get("required")
+	if !required.Exists() {
+		return ""
+	}
+	if !required.IsArray() {
+		return fmt.Sprintf("'required' must be an array, got %s", kindOf(required))
+	}
+	for _, name := range required.Array() {
+		if name.Type != gjson.String {
+			return "'required' must hold strings"
+		}
+	}
+	return ""
+}
+
+func orNone(r gjson.Result) string {
+	if !r.Exists() || r.Type == gjson.Null {
+		return "None"
+	}
+	return r.String()
+}
+
+// kindOf names a JSON value's type the way OpenAI's errors do.
+func kindOf(r gjson.Result) string {
+	switch {
+	case !r.Exists() || r.Type == gjson.Null:
+		return "null"
+	case r.IsArray():
+		return "an array"
+	case r.IsObject():
+		return "an object"
+	case r.IsBool():
+		return "a boolean"
+	case r.Type == gjson.Number:
+		return "a number"
+	}
+	return "a string"
+}
+
+// present reports whether a field is there and not null.
+func present(r gjson.Result) bool { return r.Exists() && r.Type != gjson.Null }
+
+// model reads the fields that all JSON bodies with a model share.
+func (d *decoding) model(root gjson.Result) {
+	m := root.Get("model")
+	d.req.Model, d.req.Stream = m.String(), root.Get("stream").Bool()
+	if m.Type != gjson.String || m.Str == "" {
+		d.fail("model", "you must provide a model parameter")
+	}
+	if s := root.Get("stream"); present(s) && !s.IsBool() {
+		d.fail("stream", "Invalid type for 'stream': expected a boolean, but got %s instead.", kindOf(s))
+	}
+}

@@ -1,0 +1,74 @@
+// Package llmtest serves LLM provider protocols over HTTP from a script, so
+// that clients, above all our own provider adapters, can be tested without an
+// LLM.
+//
+// # Usage
+//
+// In a test, start a server and point the client at it:
+//
+//	script, err := llmtest.Load("testdata/script.yaml")
+//	…
+//	srv := llmtest.Start(t, script)
+//	client := openai.NewClient(option.WithBaseURL(srv.URL+"/v1"), option.WithAPIKey("any"))
+//	…
+//	reqs := srv.Requests() // what the client sent, in neutral form
+//
+// A long-running command uses [New], [Server.Listen] and [Server.Serve]; a
+// [Server] is also a plain [net/http.Handler].
+//
+// # Protocols
+//
+// The end of the path tells the protocol, so any prefix works:
+//
+//	POST …/chat/completions                        OpenAI Chat Completions
+//	POST …/responses                               OpenAI Responses
+//	POST …/messages, …/messages/count_tokens       Anthropic Messages
+//	POST …/models/{model}:generateContent,
+//	     :streamGenerateContent, :countTokens      Gemini
+//	GET  …/models                                  the list of models
+//
+// # Scripts
+//
+// A script is YAML (unknown keys are errors) or a [Script] value. It does not
+// care which protocol the client speaks. testdata/example.yaml shows one:
+//
+//	per_session: true
+//	turns:
+//	  - match: {user: failing test}
+//	    reply:
+//	      text: Let me run the tests.
+//	      tool_calls:
+//	        - {name: terminal, arguments: {command: go test ./...}}
+//	  - fault: {kind: rate_limit, retry_after: 1s, times: 2}
+//	    reply: {text: "You said {{.LastUser}}."}
+//
+// Turns are used up from top to bottom; the first one left whose match fits
+// answers. A turn answers once unless it has a repeat. A turn with a fault
+// gives the fault as its answer; with times: n, it gives the fault n times and
+// then its reply.
+//
+// With by_history, the number of assistant messages in the request picks the
+// turn, so that a client which was killed and asks again gets the same turn
+// again, and the server may be restarted too. Turns with a match then stand
+// outside the numbering and answer whenever they fit; use them for side
+// requests, such as titles and summaries.
+//
+// # Checks
+//
+// Unless the script is lenient, the server refuses with status 400 what the
+// providers refuse: tool calls without exactly one result directly after,
+// wrong roles and empty messages, roles that do not alternate (Anthropic),
+// missing max_tokens, bad tool names and schemas, reasoning that was changed or
+// dropped. Signatures and encrypted reasoning depend on the reasoning's text
+// alone, so this also works across restarts. Fields that the provider does not
+// know are not refused.
+//
+// # Concurrency and failure
+//
+// Everything is safe for concurrent use. [Server.Serve] waits for the requests
+// it is answering; a hang ends when the client or the server goes away. What a
+// script did not foresee is answered with status 500 (with x-should-retry:
+// false, which the SDKs heed) or 400, listed by [Server.Errors], and fails the
+// test at its end. Memory is bounded by [Options] and by one small record per
+// session, of which there can be 1,048,576.
+package llmtest

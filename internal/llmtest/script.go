@@ -1,0 +1,159 @@
+package llmtest
+
+import (
+	"context"
+	"time"
+)
+
+// Script is what the server answers. The zero value has no turns, so that
+// every request is refused as unexpected.
+type Script struct {
+	// Models are the ids that GET …/models lists. When set, a request for
+	// another model is refused with the provider's "model not found". Empty:
+	// the list holds "scripted" and every model name is accepted.
+	Models []string `yaml:"models"`
+	// APIKey, when set, is the only key that is accepted; other requests get
+	// the provider's authentication error. Empty: any key, or none.
+	APIKey string `yaml:"api_key"`
+	// PerSession lets each session walk through the turns by itself. The
+	// session is the header x-litellm-session-id, else the body's
+	// prompt_cache_key, else metadata.user_id; requests with none of them
+	// share one session.
+	PerSession bool `yaml:"per_session"`
+	// ByHistory picks a turn by the request instead of by count: the turn
+	// numbered k (from 0) answers a request that holds k assistant messages.
+	// Turns with a Match stand outside the numbering: they are tried first and
+	// answer whenever they fit (without limit, unless Repeat is set).
+	ByHistory bool `yaml:"by_history"`
+	// StrictOrder refuses a request that does not fit the Match of the next
+	// turn. Without it, the first unused turn that fits answers. It cannot be
+	// combined with ByHistory.
+	StrictOrder bool `yaml:"strict_order"`
+	// Lenient turns off the checks that real providers make on the history,
+	// the tools and the parameters of a request.
+	Lenient bool `yaml:"lenient"`
+	// Defaults holds the pacing of turns that do not set their own.
+	Defaults Pacing `yaml:"defaults"`
+	// Turns are the answers, in order.
+	Turns []Turn `yaml:"turns"`
+	// Default answers when no turn is left or fits. Nil: such a request gets
+	// status 500 "script exhausted" and is counted as an error.
+	Default *Turn `yaml:"default"`
+}
+
+// Pacing says how an answer is spread over time. All fields are optional.
+type Pacing struct {
+	// Latency is waited before the response headers.
+	Latency time.Duration `yaml:"latency"`
+	// FirstToken is waited after the headers and before the first delta, or
+	// before the body where the client does not stream.
+	FirstToken time.Duration `yaml:"first_token"`
+	// ChunkSize is the number of characters per streamed delta. Default 24.
+	ChunkSize int `yaml:"chunk_size"`
+	// ChunkDelay is waited between two streamed deltas.
+	ChunkDelay time.Duration `yaml:"chunk_delay"`
+}
+
+// Turn is one answer.
+type Turn struct {
+	// Name is used in error messages and in [Request.Turn]. Default: the
+	// turn's number, from 1.
+	Name string `yaml:"name"`
+	// Match says which requests the turn answers. Nil: any.
+	Match *Match `yaml:"match"`
+	// Repeat is how many requests the turn answers before it is used up.
+	// Default 1; [Forever] for no limit.
+	Repeat Repeat `yaml:"repeat"`
+	// Reply is the answer.
+	Reply Reply `yaml:"reply"`
+	// Fault spoils the answer. Nil: the answer is sound.
+	Fault *Fault `yaml:"fault"`
+
+	Pacing `yaml:",inline"`
+}
+
+// Match is a set of conditions that must all hold. Zero fields always hold.
+type Match struct {
+	Model            string            `yaml:"model"`              // glob over the model id, as in path.Match
+	Protocol         Protocol          `yaml:"protocol"`           // one of the protocols of this package
+	Session          string            `yaml:"session"`            // exact session key
+	Stream           *bool             `yaml:"stream"`             // whether the client asked for a stream
+	User             string            `yaml:"user"`               // the last user text contains it
+	UserRegexp       string            `yaml:"user_regexp"`        // the last user text matches it
+	ToolResult       string            `yaml:"tool_result"`        // the last tool result contains it
+	ToolResultRegexp string            `yaml:"tool_result_regexp"` // the last tool result matches it
+	System           string            `yaml:"system"`             // the system text contains it
+	Tools            []string          `yaml:"tools"`              // all these tools are offered
+	Headers          map[string]string `yaml:"headers"`            // the header is present and contains the value
+	Call             *int              `yaml:"call"`               // n-th request of the session, from 1
+	ToolResults      *int              `yaml:"tool_results"`       // number of tool results in the request
+	AssistantTurns   *int              `yaml:"assistant_turns"`    // number of assistant messages in the request
+}
+
+// Reply is what the model "says". Text, Reasoning, and the strings in tool
+// calls are templates where they contain "{{"; see [TemplateData].
+type Reply struct {
+	Text string `yaml:"text"`
+	// Reasoning is sent the way the protocol does it: reasoning_content, a
+	// reasoning item, a signed thinking block, or a thought part.
+	Reasoning string `yaml:"reasoning"`
+	// RedactedReasoning is opaque data, sent as a redacted_thinking block over
+	// Anthropic Messages and left out elsewhere.
+	RedactedReasoning string     `yaml:"redacted_reasoning"`
+	ToolCalls         []ToolCall `yaml:"tool_calls"`
+	// Usage replaces the token counts, which are otherwise estimated at four
+	// bytes per token.
+	Usage *Usage `yaml:"usage"`
+	// FinishReason is "stop", "length", "tool_calls" or "content_filter", put
+	// into the words of the protocol; anything else is sent as it is. Default:
+	// "tool_calls" if there are any, else "stop".
+	FinishReason string `yaml:"finish_reason"`
+}
+
+// ToolCall is one call the model asks for.
+type ToolCall struct {
+	ID   string `yaml:"id"` // default: a fresh id in the provider's form
+	Name string `yaml:"name"`
+	// Arguments is the object of arguments.
+	Arguments map[string]any `yaml:"arguments"`
+	// RawArguments is sent instead of Arguments when set, and may be malformed
+	// JSON. Gemini has no place for malformed arguments: there it makes the
+	// frame itself malformed, unless it is valid JSON.
+	RawArguments string `yaml:"raw_arguments"`
+}
+
+// Usage counts tokens. Input includes the cached and the cache-written ones,
+// Output includes the reasoning ones; adapters of protocols that count them
+// apart get them apart.
+type Usage struct {
+	Input      int `yaml:"input"`
+	Output     int `yaml:"output"`
+	Cached     int `yaml:"cached"`
+	CacheWrite int `yaml:"cache_write"`
+	Reasoning  int `yaml:"reasoning"`
+}
+
+// Repeat counts the requests that a turn answers. In YAML: a number from 1,
+// or "forever".
+type Repeat int
+
+// Forever lets a turn answer without limit.
+const Forever Repeat = -1
+
+// UnmarshalYAML implements the decoder's interface.
+func (r *Repeat) UnmarshalYAML(_ context.Context, decode func(any) error) error {
+	var word string
+	if err := decode(&word); err == nil && word == "forever" {
+		*r = Forever
+		return nil
+	}
+	var n int
+	if err := decode(&n); err != nil {
+		return err
+	}
+	if n < 1 {
+		return errRepeat
+	}
+	*r = Repeat(n)
+	return nil
+}

@@ -1,0 +1,235 @@
+package llmtest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Options configures a [Server]. The zero value is good for tests.
+type Options struct {
+	// MaxRecorded is the number of requests kept for [Server.Requests]; older
+	// ones are dropped. Default 10,000; negative: keep none.
+	MaxRecorded int
+	// MaxRecordedBytes bounds the bodies of the requests kept; older ones are
+	// dropped, but the newest is always kept. Default 64 MiB. The decoded texts
+	// of a request may need its size once more.
+	MaxRecordedBytes int
+	// MaxBody is the size from which a request is refused with status 413.
+	// Default 32 MiB.
+	MaxBody int64
+	// AllowErrors keeps [Start] from failing the test for the requests listed
+	// by [Server.Errors].
+	AllowErrors bool
+	// Seed makes generated ids repeatable. Default 0: random.
+	Seed uint64
+	// OnRequest, if set, is called for each request before it is answered, from
+	// the request's goroutine, with Turn, Fault and Refused filled.
+	OnRequest func(*Request)
+}
+
+// Server answers LLM requests from a script. It is an [http.Handler], safe for
+// concurrent use.
+type Server struct {
+	// URL is where the server listens, without a slash at the end. Set by
+	// [Start] and [Server.Listen].
+	URL string
+
+	opts   Options
+	prog   *program
+	player *player
+	rec    *recorder
+	ids    *idMaker
+}
+
+// New checks the script and returns a server for it. The script is not to be
+// changed afterwards. Errors are of kind [fault.Invalid].
+func New(script *Script, opts Options) (*Server, error) {
+	prog, err := compile(script)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "script")
+	}
+	if opts.MaxRecorded == 0 {
+		opts.MaxRecorded = 10_000
+	}
+	if opts.MaxRecordedBytes == 0 {
+		opts.MaxRecordedBytes = 64 << 20
+	}
+	if opts.MaxBody == 0 {
+		opts.MaxBody = 32 << 20
+	}
+	if opts.Seed == 0 {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // documented never to fail
+		opts.Seed = binary.LittleEndian.Uint64(b[:])
+	}
+	return &Server{
+		opts: opts, prog: prog, player: newPlayer(prog),
+		rec: newRecorder(opts), ids: &idMaker{seed: opts.Seed},
+	}, nil
+}
+
+// Listen opens addr ("127.0.0.1:0" for any free port) and sets URL.
+func (s *Server) Listen(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Unavailable, "listen on "+addr)
+	}
+	s.URL = "http://" + ln.Addr().String()
+	return ln, nil
+}
+
+// Serve answers on ln until ctx ends, then releases hanging requests, closes
+// all connections and returns nil. It closes ln.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	base, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	hs := &http.Server{
+		Handler:           s,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: time.Minute,
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- hs.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve scripted llm: %w", err)
+	case <-ctx.Done():
+	}
+	release()
+	// A connection that never sent a request would hold Shutdown up.
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	err := hs.Shutdown(grace)
+	if err != nil {
+		err = hs.Close()
+	}
+	<-failed
+	return err
+}
+
+// Requests returns the requests kept, oldest first.
+func (s *Server) Requests() []*Request { return s.rec.all() }
+
+// Count returns the number of requests received so far, kept or not.
+func (s *Server) Count() int { return s.rec.count() }
+
+// Wait returns the n-th request (from 1) as soon as it has arrived and been
+// decoded, which is before it is answered. It fails when ctx ends, or with kind
+// [fault.NotFound] if that request is not kept any more.
+func (s *Server) Wait(ctx context.Context, n int) (*Request, error) { return s.rec.wait(ctx, n) }
+
+// Errors returns what clients did that the script did not foresee: unknown
+// paths, malformed or invalid requests, and requests without a turn. At most
+// the first 1,000 are kept.
+func (s *Server) Errors() []error { return s.rec.errors() }
+
+// Unused returns the names of the turns that never answered a request.
+func (s *Server) Unused() []string { return s.player.unused() }
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rt := route(r)
+	switch {
+	case rt.list:
+		s.listModels(w, r)
+	case rt.protocol == "":
+		s.rec.fail(fmt.Errorf("%s %s: no such route", r.Method, r.URL.Path))
+		s.writeError(w, OpenAIChat, &apiError{kind: modelNotFound, code: "unknown_url", message: fmt.Sprintf("Unknown request URL: %s %s.", r.Method, r.URL.Path)})
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		s.writeError(w, rt.protocol, &apiError{kind: BadRequest, status: http.StatusMethodNotAllowed, message: "Not allowed to " + r.Method + "."})
+	default:
+		s.answer(w, r, rt)
+	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
+	req := &Request{
+		Time: time.Now(), Protocol: rt.protocol, Path: r.URL.Path, Model: rt.model,
+		Stream: rt.stream, Session: r.Header.Get("X-Litellm-Session-Id"), Headers: redact(r.Header),
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
+	if err != nil {
+		var big *http.MaxBytesError
+		if errors.As(err, &big) {
+			s.rec.fail(fmt.Errorf("%s: request is larger than %d bytes", r.URL.Path, s.opts.MaxBody))
+			s.writeError(w, rt.protocol, &apiError{kind: BadRequest, status: http.StatusRequestEntityTooLarge, message: "Request exceeds the maximum size."})
+		}
+		return // else the client went away
+	}
+	req.Body = string(body)
+	refusal, noted := s.vet(req, r)
+	if refusal != nil {
+		s.refuse(w, req, refusal, noted)
+		return
+	}
+	if rt.count {
+		s.countTokens(w, req)
+		return
+	}
+	turn, f, err := s.player.pick(req)
+	if err != nil {
+		s.refuse(w, req, &apiError{kind: ServerError, message: err.Error(), own: true}, true)
+		return
+	}
+	req.Turn = turn.Name
+	if f != nil {
+		req.Fault = f.Kind
+	}
+	a, err := turn.render(req, s.ids, f)
+	if err != nil {
+		s.refuse(w, req, &apiError{kind: ServerError, message: fmt.Sprintf("turn %s of the script: %v", turn.Name, err), own: true}, true)
+		return
+	}
+	s.arrived(req)
+	s.play(w, r, turn, a, f, rt.sse)
+}
+
+// vet decodes the request and returns what it is refused for, and whether that
+// counts as an error of the client.
+func (s *Server) vet(req *Request, r *http.Request) (refusal *apiError, noted bool) {
+	problem, broken := decode(req)
+	switch {
+	case broken != nil:
+		return broken, true
+	case s.prog.APIKey != "" && credential(r) != s.prog.APIKey:
+		return &apiError{kind: Auth}, false
+	case len(s.prog.Models) > 0 && !slices.Contains(s.prog.Models, req.Model):
+		return &apiError{kind: modelNotFound, message: fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", req.Model)}, false
+	case s.prog.Lenient:
+		return nil, false
+	case req.Protocol == Anthropic && r.Header.Get("Anthropic-Version") == "":
+		return &apiError{kind: BadRequest, message: "anthropic-version: header is required"}, true
+	}
+	return problem, true
+}
+
+func (s *Server) arrived(req *Request) {
+	s.rec.add(req)
+	if s.opts.OnRequest != nil {
+		s.opts.OnRequest(req)
+	}
+}
+
+func (s *Server) refuse(w http.ResponseWriter, req *Request, e *apiError, noted bool) {
+	req.Refused = e.message
+	if req.Refused == "" {
+		req.Refused = string(e.kind)
+	}
+	if noted {
+		s.rec.fail(fmt.Errorf("%s (%s): %s", req.Path, req.Protocol, req.Refused))
+	}
+	s.arrived(req)
+	s.writeError(w, req.Protocol, e)
+}
