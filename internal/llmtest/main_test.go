@@ -29,3 +29,5 @@ func anthropicClient(t *testing.T, srv *llmtest.Server, opts ...anthropicoption.
 		anthropicoption.WithHTTPClient(httpClient(t)),
 	}, opts...)...)
 }
+
+func retries(n int) openaioption.RequestOption { return openaioption.WithMaxRetries(n) }
