@@ -1,0 +1,222 @@
+package llmtest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/llmtest"
+)
+
+const geminiHello = `{"contents":[{"role":"user","parts":[{"text":"hello"}]}],"systemInstruction":{"parts":[{"text":"be brief"}]},
+"tools":[{"functionDeclarations":[{"name":"terminal","parameters":{"type":"OBJECT","properties":{"command":{"type":"STRING"}}}}]}]}`
+
+// geminiAnswer is a GenerateContentResponse, or an error.
+type geminiAnswer struct {
+	Candidates []struct {
+		Content struct {
+			Role  string
+			Parts []geminiPart
+		}
+		FinishReason string
+	}
+	PromptFeedback struct{ BlockReason string }
+	UsageMetadata  struct {
+		PromptTokenCount, CandidatesTokenCount, TotalTokenCount, CachedContentTokenCount, ThoughtsTokenCount int64
+	}
+	Error struct {
+		Code            int
+		Message, Status string
+	}
+}
+
+type geminiPart struct {
+	Text             string
+	Thought          bool
+	ThoughtSignature string
+	FunctionCall     *struct {
+		Name string
+		Args json.RawMessage
+	}
+}
+
+func fromGemini(t *testing.T, answers ...geminiAnswer) said {
+	t.Helper()
+	var s said
+	for _, a := range answers {
+		u := a.UsageMetadata
+		s.Input, s.Output, s.Cached, s.Thought = u.PromptTokenCount, u.CandidatesTokenCount+u.ThoughtsTokenCount, u.CachedContentTokenCount, u.ThoughtsTokenCount
+		s.CacheWrite = 100 // the protocol does not count it
+		for _, c := range a.Candidates {
+			s.Finish = c.FinishReason
+			for _, p := range c.Content.Parts {
+				switch {
+				case p.FunctionCall != nil:
+					s.Names, s.Args = append(s.Names, p.FunctionCall.Name), append(s.Args, string(p.FunctionCall.Args))
+					if (len(s.Names) == 1) != (p.ThoughtSignature != "") {
+						t.Errorf("call %d has signature %q", len(s.Names), p.ThoughtSignature)
+					}
+				case p.Thought:
+					s.Reasoning += p.Text
+				default:
+					s.Text += p.Text
+				}
+			}
+		}
+	}
+	return s
+}
+
+// events returns the data of server-sent events.
+func events(body string) []string {
+	var out []string
+	for line := range strings.SplitSeq(body, "\n") {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			out = append(out, strings.TrimSpace(data))
+		}
+	}
+	return out
+}
+
+func decodeJSON[T any](t *testing.T, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
+
+func TestGemini(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		path string
+		read func(t *testing.T, body string) []geminiAnswer
+	}{
+		"whole": {":generateContent", func(t *testing.T, body string) []geminiAnswer {
+			return []geminiAnswer{decodeJSON[geminiAnswer](t, body)}
+		}},
+		"events": {":streamGenerateContent?alt=sse", func(t *testing.T, body string) (all []geminiAnswer) {
+			for _, data := range events(body) {
+				all = append(all, decodeJSON[geminiAnswer](t, data))
+			}
+			return all
+		}},
+		"array": {":streamGenerateContent", func(t *testing.T, body string) []geminiAnswer {
+			return decodeJSON[[]geminiAnswer](t, body)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := llmtest.Start(t, parse(t, rich))
+			res, body, err := post(t, srv, "/v1beta/models/gemini-2.5-pro"+tc.path, geminiHello, "X-Goog-Api-Key", "secret")
+			if err != nil || res.StatusCode != 200 {
+				t.Fatalf("%v %s", err, body)
+			}
+			if diff := cmp.Diff(wantRich("STOP"), fromGemini(t, tc.read(t, body)...)); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+			got := srv.Requests()[0]
+			if got.Model != "gemini-2.5-pro" || got.System != "be brief" || got.LastUser() != "hello" || got.Headers.Get("X-Goog-Api-Key") != "[redacted]" {
+				t.Errorf("recorded %+v", got)
+			}
+		})
+	}
+}
+
+func TestGeminiFaults(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[llmtest.FaultKind]string{
+		llmtest.RateLimit:     `"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]`,
+		llmtest.ServerError:   `"status":"INTERNAL"`,
+		llmtest.Auth:          `"reason":"API_KEY_INVALID"`,
+		llmtest.ContextWindow: `exceeds the maximum number of tokens allowed (1048576)`,
+		llmtest.ContentFilter: `"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"`,
+		llmtest.Quota:         `google.rpc.QuotaFailure`,
+		llmtest.BadRequest:    `"code":400`,
+		llmtest.HTML:          `<h1>Bad Gateway</h1>`,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Fault: &llmtest.Fault{Kind: kind}}}})
+			_, body, err := post(t, srv, "/v1beta/models/g:streamGenerateContent?alt=sse", geminiHello)
+			if err != nil || !strings.Contains(body, want) {
+				t.Errorf("%v %s", err, body)
+			}
+		})
+	}
+}
+
+// TestGeminiBroken checks the faults in the middle of the data.
+func TestGeminiBroken(t *testing.T) {
+	t.Parallel()
+	last := func(body string) string {
+		all := events(body)
+		return all[len(all)-1]
+	}
+	for name, tc := range map[string]struct {
+		fault llmtest.Fault
+		ok    func(body string, err error) bool
+	}{
+		"half call": {llmtest.Fault{Kind: llmtest.HalfToolCall}, func(b string, err error) bool {
+			return err == nil && !json.Valid([]byte(last(b))) && !strings.HasSuffix(b, "\n")
+		}},
+		"no final": {llmtest.Fault{Kind: llmtest.NoFinalChunk}, func(b string, err error) bool {
+			return err == nil && json.Valid([]byte(last(b))) && !strings.Contains(b, "finishReason")
+		}},
+		"malformed": {llmtest.Fault{Kind: llmtest.MalformedJSON, After: 2}, func(b string, err error) bool {
+			return err == nil && len(events(b)) == 3 && !json.Valid([]byte(last(b)))
+		}},
+		"reset": {llmtest.Fault{Kind: llmtest.Reset, After: 2}, func(b string, err error) bool {
+			return err != nil && len(events(b)) == 2
+		}},
+		"error": {llmtest.Fault{Kind: llmtest.ServerError, Status: 503, After: 2}, func(b string, err error) bool {
+			return err == nil && len(events(b)) == 3 && strings.Contains(last(b), `"UNAVAILABLE"`)
+		}},
+		"empty": {llmtest.Fault{Kind: llmtest.Empty}, func(b string, err error) bool {
+			return err == nil && !strings.Contains(b, "candidates\"") && strings.Contains(b, "usageMetadata")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := parse(t, rich)
+			script.Turns[0].Fault = &tc.fault
+			srv := llmtest.Start(t, script)
+			_, body, err := post(t, srv, "/v1beta/models/g:streamGenerateContent?alt=sse", geminiHello)
+			if !tc.ok(body, err) {
+				t.Errorf("%v %s", err, body)
+			}
+		})
+	}
+}
+
+// TestGeminiLoop sends calls and thoughts back unchanged, then without the
+// signature, which the gemini-3 family refuses.
+func TestGeminiLoop(t *testing.T) {
+	t.Parallel()
+	script := parse(t, rich+"\n  - {reply: {text: 'saw {{.LastToolResult}}'}}")
+	srv := llmtest.StartWith(t, script, llmtest.Options{AllowErrors: true})
+	const path = "/v1beta/models/gemini-3-pro:generateContent"
+	_, body, err := post(t, srv, path, geminiHello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := decodeJSON[struct {
+		Candidates []struct{ Content json.RawMessage }
+	}](t, body).Candidates[0].Content
+	history := `{"contents":[{"role":"user","parts":[{"text":"hello"}]},` + string(content) + `,{"role":"user","parts":[
+		{"functionResponse":{"name":"terminal","response":{"output":"one"}}},{"functionResponse":{"name":"grep","response":{"output":"two"}}}]}]}`
+	for _, sig := range decodeJSON[struct{ Parts []geminiPart }](t, string(content)).Parts {
+		if sig.ThoughtSignature == "" {
+			continue
+		}
+		res, body, err := post(t, srv, path, strings.Replace(history, sig.ThoughtSignature, "", 1))
+		if err != nil || res.StatusCode != 400 || !strings.Contains(body, "missing a thought_signature") {
+			t.Errorf("without signature: %v %s", err, body)
+		}
+	}
+	if res, body, err := post(t, srv, path, history); err != nil || res.StatusCode != 200 || !strings.Contains(body, "saw two") {
+		t.Errorf("whole history: %v %s", err, body)
+	}
+}
