@@ -2,233 +2,187 @@ package event
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/deft-dev/deft/event/internal/wire"
 	"github.com/deft-dev/deft/internal/fault"
 )
 
-// registry maps the kinds of one union to constructors.
-type registry[T any] struct {
-	mu   sync.RWMutex
-	make map[string]func() T
-}
-
-func (r *registry[T]) add(kind string, mk func() T) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.make == nil {
-		r.make = make(map[string]func() T)
-	}
-	if _, taken := r.make[kind]; taken {
-		panic("event: kind " + kind + " registered twice") // a defect of the program, found at its start
-	}
-	r.make[kind] = mk
-}
-
-func (r *registry[T]) get(kind string) func() T {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.make[kind]
-}
-
-var (
-	events       registry[Event]
-	actions      registry[Action]
-	observations registry[Observation]
-)
-
-func register[T any, P interface {
-	*T
-	Event
-}]() {
-	events.add(P(new(T)).Kind(), func() Event { return P(new(T)) })
-}
-
-// RegisterAction makes an Action type of another package known to the
-// decoder. Call it from an init function; registering a kind twice panics.
-func RegisterAction[T any, P interface {
-	*T
-	Action
-}]() {
-	actions.add(P(new(T)).Kind(), func() Action { return P(new(T)) })
-}
-
-// RegisterObservation makes an Observation type of another package known to
-// the decoder. Call it from an init function; registering a kind twice panics.
-func RegisterObservation[T any, P interface {
-	*T
-	Observation
-}]() {
-	observations.add(P(new(T)).Kind(), func() Observation { return P(new(T)) })
+func init() {
+	wire.Union(decodeAction)
+	wire.Union(decodeObservation)
 }
 
 // Marshal returns the wire form of an event: absent values left out (the
-// reference's exclude_none), "kind" last.
+// reference's exclude_none), "kind" last. An [Unknown] is returned verbatim.
+// The error, for raw JSON inside the event that is not JSON, is of kind
+// fault.Internal.
 func Marshal(ev Event) ([]byte, error) {
-	if u, ok := ev.(*Unknown); ok {
-		return u.Raw, nil
+	if o, ok := ev.(*ObservationEvent); ok {
+		if err := o.missing(); err != nil {
+			return nil, fmt.Errorf("encode %s: %w", o.Kind(), err)
+		}
 	}
-	return marshalKind(ev, ev.Kind())
+	return marshal(ev, wire.AppendFields)
 }
 
-// MarshalAction returns the wire form of an action.
+// MarshalAction returns the wire form of an action, like [Marshal].
 func MarshalAction(a Action) ([]byte, error) {
-	if u, ok := a.(*UnknownAction); ok {
-		return u.Raw, nil
-	}
-	return marshalKind(a, a.Kind())
+	return marshal(a, wire.AppendMember)
 }
 
-// MarshalObservation returns the wire form of an observation.
+// MarshalObservation returns the wire form of an observation, like [Marshal].
 func MarshalObservation(o Observation) ([]byte, error) {
-	if u, ok := o.(*UnknownObservation); ok {
-		return u.Raw, nil
-	}
-	return marshalKind(o, o.Kind())
+	return marshal(o, wire.AppendMember)
 }
 
-func marshalKind(v any, kind string) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", kind, err)
+// scratch holds buffers to encode into, so that one event costs one
+// allocation of its exact size.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// scratchMax is the capacity in bytes above which a buffer is not kept.
+const scratchMax = 1 << 20
+
+func marshal(v wire.Kinder, write func([]byte, wire.Kinder) ([]byte, error)) ([]byte, error) {
+	if v == nil {
+		return nil, errors.New("encode nothing")
 	}
-	b := bytes.TrimSuffix(buf.Bytes(), []byte("}\n"))
-	if len(b) > 1 {
-		b = append(b, ',')
+	if a, ok := v.(wire.Appender); ok {
+		return a.AppendJSON(nil)
 	}
-	b = append(b, `"kind":"`...)
-	b = append(b, kind...)
-	return append(b, `"}`...), nil
+	buf := scratch.Get().(*[]byte)
+	b, err := write((*buf)[:0], v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", v.Kind(), err)
+	}
+	out := bytes.Clone(b)
+	if cap(b) <= scratchMax {
+		*buf = b
+		scratch.Put(buf)
+	}
+	return out, nil
 }
 
 // Unmarshal decodes an event. A kind nobody registered gives *[Unknown]. The
 // error is of kind fault.Invalid.
 func Unmarshal(b []byte) (Event, error) {
-	ev, err := decode(b, &events, func(kind string) Event {
-		return &Unknown{KindName: kind, Raw: bytes.Clone(b)}
-	})
+	ev, err := checked(b, decodeEvent)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "not an event")
-	}
-	if u, ok := ev.(*Unknown); ok {
-		if err := json.Unmarshal(b, &u.Base); err != nil {
-			return nil, fault.Wrap(err, fault.Invalid, "not an event")
-		}
 	}
 	return ev, nil
 }
 
-// UnmarshalAction decodes an action; null gives nil.
+// UnmarshalAction decodes an action; null gives nil. A kind nobody registered
+// gives *[UnknownAction]. The error is of kind fault.Invalid.
 func UnmarshalAction(b []byte) (Action, error) {
 	if RawOrNil(b) == nil {
 		return nil, nil
 	}
-	a, err := decode(b, &actions, func(kind string) Action {
-		return &UnknownAction{KindName: kind, Raw: bytes.Clone(b)}
-	})
-	return a, fault.Wrap(err, fault.Invalid, "not an action")
+	a, err := checked(b, decodeAction)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "not an action")
+	}
+	return a, nil
 }
 
-// UnmarshalObservation decodes an observation.
+// UnmarshalObservation decodes an observation. A kind nobody registered gives
+// *[UnknownObservation]. The error is of kind fault.Invalid.
 func UnmarshalObservation(b []byte) (Observation, error) {
-	o, err := decode(b, &observations, func(kind string) Observation {
-		return &UnknownObservation{KindName: kind, Raw: bytes.Clone(b)}
-	})
+	o, err := checked(b, decodeObservation)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "not an observation")
-	}
-	if u, ok := o.(*UnknownObservation); ok {
-		if err := json.Unmarshal(b, &u.ObservationBase); err != nil {
-			return nil, fault.Wrap(err, fault.Invalid, "not an observation")
-		}
 	}
 	return o, nil
 }
 
-func decode[T any](b []byte, r *registry[T], unknown func(kind string) T) (v T, err error) {
-	var head struct {
-		Kind string `json:"kind"`
+func checked[T any](b []byte, decode func([]byte) (T, error)) (T, error) {
+	if err := wire.Check(b); err != nil {
+		var none T
+		return none, err
 	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return v, err
-	}
-	if head.Kind == "" {
-		return v, fmt.Errorf("no kind")
-	}
-	mk := r.get(head.Kind)
-	if mk == nil {
-		return unknown(head.Kind), nil
-	}
-	v = mk()
-	if err := json.Unmarshal(b, v); err != nil {
-		return v, fmt.Errorf("decode %s: %w", head.Kind, err)
-	}
-	return v, nil
+	return decode(b)
 }
 
-// MarshalJSON writes the action in its place.
-func (e *ActionEvent) MarshalJSON() ([]byte, error) {
-	type plain ActionEvent
-	out := struct {
-		*plain
-		Action json.RawMessage `json:"action,omitempty"`
-	}{plain: (*plain)(e)}
-	if e.Action != nil {
-		raw, err := MarshalAction(e.Action)
-		if err != nil {
-			return nil, err
-		}
-		out.Action = raw
-	}
-	return json.Marshal(out)
-}
-
-// UnmarshalJSON reads the action by its kind.
-func (e *ActionEvent) UnmarshalJSON(b []byte) error {
-	type plain ActionEvent
-	in := struct {
-		*plain
-		Action json.RawMessage `json:"action"`
-	}{plain: (*plain)(e)}
-	if err := json.Unmarshal(b, &in); err != nil {
-		return err
-	}
-	a, err := UnmarshalAction(in.Action)
-	e.Action = a
-	return err
-}
-
-// MarshalJSON writes the observation in its place.
-func (e *ObservationEvent) MarshalJSON() ([]byte, error) {
-	type plain ObservationEvent
-	if e.Observation == nil {
-		return nil, fmt.Errorf("observation event %s has no observation", e.ID)
-	}
-	raw, err := MarshalObservation(e.Observation)
+func decodeEvent(b []byte) (Event, error) {
+	var some [24]wire.Member
+	kind, members, err := open(b, some[:0])
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(struct {
-		*plain
-		Observation json.RawMessage `json:"observation"`
-	}{(*plain)(e), raw})
+	mk := events.get(kind)
+	if mk == nil {
+		u := &Unknown{KindName: kind, Raw: bytes.Clone(b)}
+		return u, wire.DecodeMembers(members, &u.Base)
+	}
+	ev := mk()
+	if err := wire.DecodeMembers(members, ev); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", kind, err)
+	}
+	return ev, nil
 }
 
-// UnmarshalJSON reads the observation by its kind.
-func (e *ObservationEvent) UnmarshalJSON(b []byte) error {
-	type plain ObservationEvent
-	in := struct {
-		*plain
-		Observation json.RawMessage `json:"observation"`
-	}{plain: (*plain)(e)}
-	if err := json.Unmarshal(b, &in); err != nil {
+func decodeAction(b []byte) (Action, error) {
+	var some [16]wire.Member
+	kind, members, err := open(b, some[:0])
+	if err != nil {
+		return nil, err
+	}
+	mk := actions.get(kind)
+	if mk == nil {
+		return &UnknownAction{KindName: kind, Raw: bytes.Clone(b)}, nil
+	}
+	a := mk()
+	if err := wire.DecodeMember(b, members, a); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", kind, err)
+	}
+	return a, nil
+}
+
+func decodeObservation(b []byte) (Observation, error) {
+	var some [16]wire.Member
+	kind, members, err := open(b, some[:0])
+	if err != nil {
+		return nil, err
+	}
+	mk := observations.get(kind)
+	if mk == nil {
+		u := &UnknownObservation{KindName: kind, Raw: bytes.Clone(b)}
+		if wire.DecodeMembers(members, &u.ObservationBase) != nil {
+			u.ObservationBase = ObservationBase{} // of a shape we do not know; Raw has it
+		}
+		return u, nil
+	}
+	o := mk()
+	if err := wire.DecodeMember(b, members, o); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", kind, err)
+	}
+	return o, nil
+}
+
+// open splits a checked object and returns its kind.
+func open(b []byte, into []wire.Member) (string, []wire.Member, error) {
+	members, err := wire.Members(b, into)
+	if err != nil {
+		return "", nil, err
+	}
+	kind := wire.Kind(members)
+	if kind == "" {
+		return "", nil, errors.New("no kind")
+	}
+	return kind, members, nil
+}
+
+// unmarshalInto reads an event of a known type for its UnmarshalJSON.
+func unmarshalInto(b []byte, ev Event) error {
+	if err := wire.Check(b); err != nil {
 		return err
 	}
-	o, err := UnmarshalObservation(in.Observation)
-	e.Observation = o
-	return err
+	members, err := wire.Members(b, nil)
+	if err != nil {
+		return err
+	}
+	return wire.DecodeMembers(members, ev)
 }

@@ -1,9 +1,13 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/deft-dev/deft/event/internal/wire"
 )
 
 // The types of content blocks.
@@ -65,37 +69,61 @@ type imageJSON struct {
 	ImageURLs   List[string] `json:"image_urls"`
 }
 
-// MarshalJSON implements [json.Marshaler].
-func (c Content) MarshalJSON() ([]byte, error) {
+// AppendJSON appends the block's JSON to dst.
+func (c Content) AppendJSON(dst []byte) ([]byte, error) {
 	switch c.Type {
 	case TypeText:
-		return json.Marshal(textJSON{c.CachePrompt, c.Type, c.Text})
+		return wire.Append(dst, &textJSON{c.CachePrompt, c.Type, c.Text})
 	case TypeImage:
-		return json.Marshal(imageJSON{c.CachePrompt, c.Type, c.ImageURLs})
+		return wire.Append(dst, &imageJSON{c.CachePrompt, c.Type, c.ImageURLs})
 	}
 	if c.raw == nil {
 		return nil, fmt.Errorf("content block of unknown type %q", c.Type)
 	}
-	return c.raw, nil
+	return append(dst, c.raw...), nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (c Content) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
+
+// ParseJSON reads a block from JSON that is known to be valid; use
+// json.Unmarshal for any other.
+func (c *Content) ParseJSON(b []byte) error {
+	var head struct {
+		CachePrompt bool   `json:"cache_prompt"`
+		Type        string `json:"type"`
+	}
+	if err := wire.Decode(b, &head); err != nil {
+		return err
+	}
+	*c = Content{Type: head.Type, CachePrompt: head.CachePrompt}
+	switch head.Type {
+	case TypeText:
+		var v textJSON
+		err := wire.Decode(b, &v)
+		c.Text = v.Text
+		return err
+	case TypeImage:
+		var v imageJSON
+		err := wire.Decode(b, &v)
+		c.ImageURLs = v.ImageURLs
+		return err
+	}
+	c.raw = bytes.Clone(b)
+	return nil
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (c *Content) UnmarshalJSON(b []byte) error {
-	var v struct {
-		imageJSON
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(b, &v); err != nil {
+	if err := wire.Check(b); err != nil {
 		return err
 	}
-	*c = Content{Type: v.Type, CachePrompt: v.CachePrompt}
-	switch v.Type {
-	case TypeText:
-		c.Text = v.Text
-	case TypeImage:
-		c.ImageURLs = v.ImageURLs
-	default:
-		c.raw = append(json.RawMessage(nil), b...)
-	}
-	return nil
+	return c.ParseJSON(b)
+}
+
+// Equal reports whether two blocks are the same, for tests that compare
+// events.
+func (c Content) Equal(o Content) bool {
+	return c.Type == o.Type && c.CachePrompt == o.CachePrompt && c.Text == o.Text &&
+		slices.Equal(c.ImageURLs, o.ImageURLs) && bytes.Equal(c.raw, o.raw)
 }

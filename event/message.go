@@ -1,6 +1,10 @@
 package event
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/deft-dev/deft/event/internal/wire"
+)
 
 // Role is the role of a chat message.
 type Role string
@@ -18,7 +22,7 @@ const (
 type Message struct {
 	Role                   Role                `json:"role"`
 	Content                List[Content]       `json:"content"`
-	ToolCalls              []ToolCall          `json:"tool_calls,omitempty"`
+	ToolCalls              []ToolCall          `json:"tool_calls,omitzero"`
 	ToolCallID             string              `json:"tool_call_id,omitempty"`
 	Name                   string              `json:"name,omitempty"`
 	ReasoningContent       string              `json:"reasoning_content,omitempty"`
@@ -41,12 +45,60 @@ type ToolCall struct {
 	Origin          string `json:"origin"`
 }
 
+// The types of thinking blocks.
+const (
+	TypeThinking = "thinking"
+	TypeRedacted = "redacted_thinking"
+)
+
 // ThinkingBlock is a signed block of extended thinking, replayed verbatim.
 type ThinkingBlock struct {
-	Type      string `json:"type"`                // "thinking" or "redacted_thinking"
-	Thinking  string `json:"thinking,omitempty"`  // of thinking
-	Signature string `json:"signature,omitempty"` // of thinking
-	Data      string `json:"data,omitempty"`      // of redacted_thinking
+	Type      string // TypeThinking, also when empty, or TypeRedacted
+	Thinking  string // of thinking; empty when the provider shows only the signature
+	Signature string // of thinking, optional
+	Data      string // of redacted thinking
+}
+
+type thinkingJSON struct {
+	Type      string `json:"type"`
+	Thinking  string `json:"thinking"`
+	Signature string `json:"signature,omitempty"`
+}
+
+type redactedJSON struct {
+	Type string `json:"type"`
+	Data string `json:"data"`
+}
+
+// AppendJSON appends the block's JSON to dst: only the fields of its type.
+func (t ThinkingBlock) AppendJSON(dst []byte) ([]byte, error) {
+	if t.Type == TypeRedacted {
+		return wire.Append(dst, &redactedJSON{t.Type, t.Data})
+	}
+	return wire.Append(dst, &thinkingJSON{TypeThinking, t.Thinking, t.Signature})
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (t ThinkingBlock) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil) }
+
+// ParseJSON reads a block from JSON that is known to be valid; use
+// json.Unmarshal for any other.
+func (t *ThinkingBlock) ParseJSON(b []byte) error {
+	var v struct {
+		thinkingJSON
+		Data string `json:"data"`
+	}
+	err := wire.Decode(b, &v)
+	*t = ThinkingBlock{Type: v.Type, Thinking: v.Thinking, Signature: v.Signature, Data: v.Data}
+	return err
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *ThinkingBlock) UnmarshalJSON(b []byte) error {
+	if err := wire.Check(b); err != nil {
+		return err
+	}
+	return t.ParseJSON(b)
 }
 
 // ReasoningItem is a reasoning item of the OpenAI Responses API, replayed
@@ -54,7 +106,7 @@ type ThinkingBlock struct {
 type ReasoningItem struct {
 	ID               string       `json:"id,omitempty"`
 	Summary          List[string] `json:"summary"`
-	Content          []string     `json:"content,omitempty"`
+	Content          []string     `json:"content,omitzero"`
 	EncryptedContent string       `json:"encrypted_content,omitempty"`
 	Status           string       `json:"status,omitempty"`
 }

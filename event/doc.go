@@ -1,0 +1,40 @@
+// Package event is the vocabulary of Deft: every event, content block, Action
+// and Observation, with exactly the JSON of the OpenHands agent-server wire
+// contract (shared/spec/sdk-wire.md and sdk-wire-1.58.md). There is no second
+// internal model: what is stored, streamed, exported and sent to webhooks are
+// the bytes that [Marshal] returns.
+//
+// # Usage
+//
+//	msg := event.NewUserMessage("fix the failing test")
+//	raw, err := event.Marshal(msg)      // nulls left out, "kind" last
+//	ev, err := event.Unmarshal(raw)     // *event.MessageEvent
+//
+// Events are pointers to structs that embed [Base]. Actions and Observations
+// of other modules are made known with [RegisterAction] and
+// [RegisterObservation]; see the package example. Kinds nobody registered
+// (a newer peer's, or a client tool's ClientAction_<name>) decode to
+// [Unknown], [UnknownAction] and [UnknownObservation], which keep their JSON
+// verbatim and write it back unchanged.
+//
+// A field is a pointer where the wire tells "absent" from zero and the
+// difference matters. Other optional strings are plain: "" means absent and
+// is left out. A field that is absent in the input gets the default of the
+// contract, which may not be zero; [Defaulter] does that.
+//
+// Encode with [Marshal], [MarshalAction] and [MarshalObservation], not with
+// json.Marshal, which knows nothing of kinds.
+//
+// # Concurrency
+//
+// Registration happens in init functions or before the first Unmarshal. An
+// event is immutable once it was appended to a stream and may then be shared
+// between goroutines.
+//
+// # Failure
+//
+// Input that is not an event gives an error of kind fault.Invalid; nothing
+// here panics on bad input. Unknown fields of known kinds are ignored by the
+// decoder (the stored bytes still hold them). Input must be valid UTF-8;
+// strings to encode that are not get U+FFFD for each wrong byte.
+package event

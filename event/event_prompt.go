@@ -1,0 +1,47 @@
+package event
+
+import "encoding/json"
+
+// SystemPromptEvent opens a conversation: what the agent is told about itself
+// and the tools it has.
+type SystemPromptEvent struct {
+	Base
+	SystemPrompt Content `json:"system_prompt"`
+	// Tools describe the offered tools; see [ToolDefinition].
+	Tools          List[ToolDefinition] `json:"tools"`
+	DynamicContext *Content             `json:"dynamic_context,omitempty"`
+}
+
+// Kind implements [Event].
+func (*SystemPromptEvent) Kind() string { return "SystemPromptEvent" }
+
+// ToolDefinition is a tool as a SystemPromptEvent lists it. Fields that
+// differ by kind of tool are kept verbatim.
+type ToolDefinition struct {
+	Description     string          `json:"description"`
+	ActionType      string          `json:"action_type"`                // an Action kind
+	ObservationType string          `json:"observation_type,omitempty"` // an Observation kind
+	Annotations     *Annotations    `json:"annotations,omitempty"`
+	Meta            json.RawMessage `json:"meta,omitempty"`
+	MCPTool         json.RawMessage `json:"mcp_tool,omitempty"`         // of MCPToolDefinition: the server's tool, keys in camel case
+	ClientToolName  string          `json:"client_tool_name,omitempty"` // of ClientTool
+	InputSchema     json.RawMessage `json:"input_schema,omitempty"`     // of ClientTool: its JSON Schema
+	KindName        string          `json:"kind"`                       // for example TerminalTool
+	Title           string          `json:"title"`                      // for people; the tool's name if it has none
+}
+
+// Annotations are a tool's behaviour hints, as in the MCP specification.
+type Annotations struct {
+	Title       string `json:"title,omitempty"`
+	ReadOnly    bool   `json:"readOnlyHint"`
+	Destructive bool   `json:"destructiveHint"` // true when absent
+	Idempotent  bool   `json:"idempotentHint"`
+	OpenWorld   bool   `json:"openWorldHint"` // true when absent
+}
+
+// SetDefaults implements [Defaulter].
+func (a *Annotations) SetDefaults() { a.Destructive, a.OpenWorld = true, true }
+
+func init() {
+	register[SystemPromptEvent]()
+}

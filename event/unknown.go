@@ -1,0 +1,57 @@
+package event
+
+import "encoding/json"
+
+// Unknown is an event of a kind nobody registered, kept verbatim: changes to
+// its Base are not written back.
+type Unknown struct {
+	Base
+	KindName string
+	Raw      json.RawMessage
+}
+
+// Kind implements [Event].
+func (u *Unknown) Kind() string { return u.KindName }
+
+// AppendJSON appends the JSON that was decoded.
+func (u *Unknown) AppendJSON(dst []byte) ([]byte, error) { return append(dst, u.Raw...), nil }
+
+// MarshalJSON returns the JSON that was decoded.
+func (u *Unknown) MarshalJSON() ([]byte, error) { return u.Raw, nil }
+
+// UnknownAction is an action of a kind nobody registered, kept verbatim. The
+// actions of client tools, ClientAction_<name>, are always such.
+type UnknownAction struct {
+	ActionBase
+	KindName string
+	Raw      json.RawMessage
+}
+
+// Kind implements [Action].
+func (a *UnknownAction) Kind() string { return a.KindName }
+
+// AppendJSON appends the JSON that was decoded.
+func (a *UnknownAction) AppendJSON(dst []byte) ([]byte, error) { return append(dst, a.Raw...), nil }
+
+// MarshalJSON returns the JSON that was decoded.
+func (a *UnknownAction) MarshalJSON() ([]byte, error) { return a.Raw, nil }
+
+// UnknownObservation is an observation of a kind nobody registered, kept
+// verbatim; its content and error mark are still readable when they have the
+// usual shape.
+type UnknownObservation struct {
+	ObservationBase
+	KindName string
+	Raw      json.RawMessage
+}
+
+// Kind implements [Observation].
+func (o *UnknownObservation) Kind() string { return o.KindName }
+
+// AppendJSON appends the JSON that was decoded.
+func (o *UnknownObservation) AppendJSON(dst []byte) ([]byte, error) {
+	return append(dst, o.Raw...), nil
+}
+
+// MarshalJSON returns the JSON that was decoded.
+func (o *UnknownObservation) MarshalJSON() ([]byte, error) { return o.Raw, nil }
