@@ -1,0 +1,59 @@
+// Package agent defines what decides: an Agent looks at the State and
+// proposes what to do next. agent/codeact is the built-in one.
+//
+// # Usage
+//
+//	evs, err := a.Step(ctx, agent.Turn{State: c.State(), LLM: models, Delta: show})
+//
+// The controller appends what Step returns, runs the actions in it, and asks
+// again.
+//
+// # Concurrency
+//
+// An Agent serves one conversation and is called by one goroutine at a time.
+//
+// # Failure
+//
+// An error of Step is an LLM call that failed for good (*llm.Error) and ends
+// the run; what the model did wrong is answered with events instead.
+package agent
+
+import (
+	"context"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
+)
+
+// Usage ids of the services that an agent calls, under which their cost is
+// counted.
+const (
+	UsageAgent     = "agent"
+	UsageCondenser = "condenser"
+)
+
+// Agent proposes events. It does no I/O but LLM calls.
+type Agent interface {
+	// Open returns the events that stand before the first message of a
+	// conversation.
+	Open() ([]event.Event, error)
+	// Step returns what comes next in this state: a reply, actions, a
+	// condensation. Parents and timestamps are set by who appends them.
+	Step(ctx context.Context, t Turn) ([]event.Event, error)
+	// Tools are the tools that the agent's actions are for.
+	Tools() *tool.Set
+}
+
+// Turn is what an Agent gets for one step.
+type Turn struct {
+	State *state.State
+	// LLM returns the model of a service (UsageAgent …).
+	LLM func(usage string) llm.Model
+	// Delta takes pieces of the answer as they arrive; item is the id that
+	// the finished event will have. Never nil.
+	Delta func(item event.ID, d llm.Delta)
+	// Session is the conversation, for caches and traces.
+	Session event.ConversationID
+}

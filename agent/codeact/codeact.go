@@ -1,0 +1,121 @@
+// Package codeact is the built-in agent: it shows the model the conversation
+// and the tools, and turns the answer into events.
+//
+// # Usage
+//
+//	a, err := codeact.New(codeact.Config{Tools: tools, Condenser: memory.Summarizing{}, Prompt: p})
+//
+// # Concurrency
+//
+// An Agent serves one conversation and is used by one goroutine at a time; it
+// keeps the messages it built last, so that a step costs what is new.
+//
+// # Failure
+//
+// A bad tool call of the model is answered with an AgentErrorEvent, an empty
+// answer with a nudge, a prompt that does not fit with a CondensationRequest.
+// Other failures of the LLM are returned.
+package codeact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/memory"
+	"github.com/deft-dev/deft/tool"
+)
+
+// Config configures an Agent. Tools is required.
+type Config struct {
+	Tools     *tool.Set
+	Condenser memory.Condenser // nil: a prompt that does not fit ends the run
+	Prompt    Prompt
+	// ReasoningEffort is passed to the model; empty for its default.
+	ReasoningEffort string
+	// ReportRisk passes the model's own rating of its calls on in the events.
+	// Without an analyzer the wire contract wants UNKNOWN.
+	ReportRisk bool
+}
+
+// Agent is the built-in agent.
+type Agent struct {
+	cfg      Config
+	static   string
+	offered  []llm.Tool
+	messages history
+}
+
+// New returns an Agent for one conversation.
+func New(cfg Config) (*Agent, error) {
+	if cfg.Tools == nil {
+		return nil, fault.New(fault.Invalid, "an agent needs tools")
+	}
+	a := &Agent{cfg: cfg, static: cfg.Prompt.static(cfg.Tools)}
+	offers, err := cfg.Tools.Offered()
+	if err != nil {
+		return nil, fmt.Errorf("offer tools: %w", err)
+	}
+	for _, o := range offers {
+		a.offered = append(a.offered, llm.Tool(o))
+	}
+	return a, nil
+}
+
+// Tools implements [agent.Agent].
+func (a *Agent) Tools() *tool.Set { return a.cfg.Tools }
+
+// Open implements [agent.Agent]: the system prompt.
+func (a *Agent) Open() ([]event.Event, error) {
+	ev := &event.SystemPromptEvent{
+		Base:         event.NewBase(event.SourceAgent),
+		SystemPrompt: event.Text(a.static),
+		Tools:        a.cfg.Tools.Describe(),
+	}
+	if dyn := a.cfg.Prompt.dynamic(); dyn != "" {
+		c := event.Text(dyn)
+		ev.DynamicContext = &c
+	}
+	return []event.Event{ev}, nil
+}
+
+// Step implements [agent.Agent].
+func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
+	if c := a.cfg.Condenser; c != nil && (t.State.CondensationRequested || c.Needed(t.State)) {
+		done, err := c.Condense(ctx, t.State, t.LLM(agent.UsageCondenser), t.Session)
+		switch {
+		case err != nil:
+			return nil, err
+		case done != nil:
+			return []event.Event{done}, nil
+		case t.State.CondensationRequested:
+			return nil, fault.New(fault.Context, "the conversation does not fit the model's context window and nothing in it can be left out").
+				Hint("use a model with a larger context window, or start a new conversation")
+		}
+	}
+	item := event.NewID()
+	m := t.LLM(agent.UsageAgent)
+	resp, err := llm.Complete(ctx, m, llm.Request{
+		Messages:        a.messages.build(t.State.View, m.Info()),
+		Tools:           a.offered,
+		ReasoningEffort: a.cfg.ReasoningEffort,
+		Session:         string(t.Session),
+	}, func(d llm.Delta) { t.Delta(item, d) })
+	if err != nil {
+		return a.failed(err)
+	}
+	return a.answer(item, resp), nil
+}
+
+// failed turns an LLM error that condensation can cure into its request.
+func (a *Agent) failed(err error) ([]event.Event, error) {
+	var e *llm.Error
+	if a.cfg.Condenser != nil && errors.As(err, &e) && fault.KindOf(err) == fault.Context {
+		return []event.Event{&event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}}, nil
+	}
+	return nil, err
+}

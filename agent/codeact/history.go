@@ -1,0 +1,173 @@
+package codeact
+
+import (
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// history turns a view into messages and remembers the result: while the view
+// only grows, a step converts what is new.
+type history struct {
+	view []event.Event // the part that is converted
+	builder
+}
+
+// lateMessage is shown after an answer that crossed with a user message.
+const lateMessage = "A message of the user arrived while you were answering; it stands before your answer. Take it into account and go on."
+
+// build returns the messages of a view. The slice belongs to the caller.
+func (h *history) build(view []event.Event, info llm.Info) []event.Message {
+	if !extends(view, h.view) || h.builder.vision != info.Vision {
+		*h = history{builder: builder{vision: info.Vision, open: map[string]bool{}}}
+	}
+	for _, ev := range view[len(h.view):] {
+		h.builder.add(ev)
+	}
+	h.view = view
+	msgs := slices.Concat(h.builder.done, h.builder.waiting)
+	if n := len(msgs); n > 0 && msgs[n-1].Role == event.RoleAssistant && len(msgs[n-1].ToolCalls) == 0 {
+		msgs = append(msgs, event.Message{Role: event.RoleUser, Content: event.Texts(lateMessage)})
+	}
+	markLast(msgs)
+	return msgs
+}
+
+// extends reports whether view starts with all of old.
+func extends(view, old []event.Event) bool {
+	n := len(old)
+	return n <= len(view) && (n == 0 || view[0] == old[0] && view[n-1] == old[n-1])
+}
+
+// markLast asks for the prompt to be cached up to the newest message, so that
+// the next call reads all of it from the cache (sdk-features.md section 1).
+func markLast(msgs []event.Message) {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		m := &msgs[i]
+		if (m.Role == event.RoleUser || m.Role == event.RoleTool) && len(m.Content) > 0 {
+			m.Content = slices.Clone(m.Content)
+			m.Content[len(m.Content)-1].CachePrompt = true
+			return
+		}
+	}
+}
+
+// builder converts events one after another. Providers want the results of a
+// response's calls directly behind it; messages that came in between wait.
+type builder struct {
+	vision  bool
+	done    []event.Message
+	open    map[string]bool // calls without a result so far
+	waiting []event.Message
+	batch   string // response id of the assistant message that is last in done
+}
+
+func (b *builder) add(ev event.Event) {
+	switch e := ev.(type) {
+	case *event.SystemPromptEvent:
+		b.system(e)
+	case *event.MessageEvent:
+		b.message(e)
+	case *event.ActionEvent:
+		b.action(e)
+	case *event.ObservationEvent:
+		content := slices.Concat(render(e.Observation), []event.Content(e.ExtendedContent))
+		b.result(e.ToolName, e.ToolCallID, content)
+	case *event.UserRejectObservation:
+		b.result(e.ToolName, e.ToolCallID, event.Texts("The call was refused: "+e.RejectionReason))
+	case *event.AgentErrorEvent:
+		b.result(e.ToolName, e.ToolCallID, event.Texts(e.Error))
+	case *event.CondensationSummaryEvent:
+		b.plain(event.Message{Role: event.RoleUser, Content: event.Texts(
+			"What happened so far was left out here to save room. Notes about it:\n\n" + e.Summary)})
+	}
+}
+
+func (b *builder) system(e *event.SystemPromptEvent) {
+	static := e.SystemPrompt
+	static.CachePrompt = true
+	m := event.Message{Role: event.RoleSystem, Content: event.List[event.Content]{static}}
+	if e.DynamicContext != nil {
+		m.Content = append(m.Content, *e.DynamicContext)
+	}
+	b.done = append(b.done, m)
+}
+
+func (b *builder) message(e *event.MessageEvent) {
+	m := e.LLMMessage
+	if len(e.ExtendedContent) > 0 {
+		m.Content = slices.Concat(m.Content, e.ExtendedContent)
+	}
+	if m.Role == event.RoleAssistant && len(m.Content) == 0 && len(m.ThinkingBlocks) == 0 {
+		return // an empty answer; what follows says so
+	}
+	m.Content = b.visible(m.Content)
+	b.plain(m)
+}
+
+func (b *builder) plain(m event.Message) {
+	if len(b.open) > 0 {
+		b.waiting = append(b.waiting, m)
+		return
+	}
+	b.batch = ""
+	b.done = append(b.done, m)
+}
+
+func (b *builder) action(e *event.ActionEvent) {
+	call := e.ToolCall
+	call.ID = e.ToolCallID
+	if n := len(b.done); b.batch != "" && b.batch == e.LLMResponseID && b.done[n-1].Role == event.RoleAssistant {
+		last := &b.done[n-1]
+		last.ToolCalls = append(last.ToolCalls[:len(last.ToolCalls):len(last.ToolCalls)], call)
+		b.open[e.ToolCallID] = true
+		return
+	}
+	b.flush()
+	b.done = append(b.done, event.Message{
+		Role: event.RoleAssistant, Content: e.Thought, ToolCalls: []event.ToolCall{call},
+		ReasoningContent: e.ReasoningContent, ThinkingBlocks: e.ThinkingBlocks,
+		ResponsesReasoningItem: e.ResponsesReasoningItem,
+	})
+	b.batch = e.LLMResponseID
+	b.open[e.ToolCallID] = true
+}
+
+func (b *builder) result(name, call string, content []event.Content) {
+	if !b.open[call] {
+		return // answered already, or its action is not in view
+	}
+	delete(b.open, call)
+	b.done = append(b.done, event.Message{
+		Role: event.RoleTool, Name: name, ToolCallID: call, Content: b.visible(content),
+	})
+	b.batch = ""
+	if len(b.open) == 0 {
+		b.flush()
+	}
+}
+
+// flush lets the messages go that waited for results.
+func (b *builder) flush() {
+	clear(b.open)
+	b.done = append(b.done, b.waiting...)
+	b.waiting = nil
+}
+
+// visible replaces images for a model that cannot see.
+func (b *builder) visible(content []event.Content) []event.Content {
+	if b.vision || !slices.ContainsFunc(content, isImage) {
+		return content
+	}
+	out := make([]event.Content, 0, len(content))
+	for _, c := range content {
+		if isImage(c) {
+			c = event.Text("[An image stands here. This model cannot see images.]")
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func isImage(c event.Content) bool { return c.Type == event.TypeImage }

@@ -1,0 +1,128 @@
+package codeact
+
+import (
+	"embed"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/tool"
+)
+
+//go:embed sections/*.md
+var sections embed.FS
+
+// Prompt says what the system prompt is made of, besides its fixed sections
+// (shared/spec/tools.md section 5).
+type Prompt struct {
+	// Persona replaces the sections that say who the agent is and how it
+	// works; policy, risk and tool guidance stay.
+	Persona string
+	// SecurityPolicy replaces the body of the SECURITY section.
+	SecurityPolicy string
+	// NoRisk leaves out how to rate the risk of a call.
+	NoRisk bool
+	// RepoContext is text of the workspace (AGENTS.md), by file name. It is
+	// marked as untrusted.
+	RepoContext []RepoFile
+	// Suffix is added to the dynamic block as it is.
+	Suffix string
+	// Secrets are the names that commands may use as environment variables,
+	// with their descriptions.
+	Secrets map[string]string
+	// Now is the time that the model is told; the zero time leaves it out.
+	Now time.Time
+}
+
+// RepoFile is a file whose text goes into the prompt.
+type RepoFile struct{ Name, Text string }
+
+// section is a tagged block of the static prompt. Those of the identity give
+// way to a persona.
+type section struct {
+	tag, file string
+	identity  bool
+}
+
+var staticSections = []section{
+	{"SOUL", "soul", true},
+	{"ROLE", "role", true},
+	{"MEMORY", "memory", false},
+	{"EFFICIENCY", "efficiency", true},
+	{"FILE_SYSTEM_GUIDELINES", "files", true},
+	{"CODE_QUALITY", "quality", true},
+	{"VERSION_CONTROL", "vcs", true},
+	{"PULL_REQUESTS", "pulls", true},
+	{"PROBLEM_SOLVING_WORKFLOW", "workflow", true},
+	{"SECURITY", "security", false},
+	{"SECURITY_RISK_ASSESSMENT", "risk", false},
+	{"", "", false}, // where the tools' guidance stands
+	{"EXTERNAL_SERVICES", "external", false},
+	{"ENVIRONMENT_SETUP", "setup", true},
+	{"TROUBLESHOOTING", "trouble", true},
+	{"PROCESS_MANAGEMENT", "processes", false},
+}
+
+// static is the same for all conversations of one configuration, so that
+// providers can cache it.
+func (p Prompt) static(tools *tool.Set) string {
+	var blocks []string
+	if p.Persona != "" {
+		blocks = append(blocks, strings.TrimSpace(p.Persona))
+	}
+	for _, s := range staticSections {
+		switch {
+		case s.tag == "":
+			blocks = append(blocks, tools.Guidance()...)
+		case s.identity && p.Persona != "":
+		case s.file == "risk" && p.NoRisk:
+		case s.file == "security" && p.SecurityPolicy != "":
+			blocks = append(blocks, tagged(s.tag, p.SecurityPolicy))
+		default:
+			blocks = append(blocks, tagged(s.tag, text(s.file)))
+		}
+	}
+	return strings.Join(blocks, "\n\n")
+}
+
+// dynamic is what only this conversation has.
+func (p Prompt) dynamic() string {
+	var blocks []string
+	if len(p.RepoContext) > 0 {
+		var b strings.Builder
+		b.WriteString(text("repo") + "\n<UNTRUSTED_CONTENT>\n")
+		for _, f := range p.RepoContext {
+			b.WriteString("[" + f.Name + "]\n" + neutral(f.Text) + "\n")
+		}
+		b.WriteString("</UNTRUSTED_CONTENT>")
+		blocks = append(blocks, tagged("REPO_CONTEXT", b.String()))
+	}
+	if p.Suffix != "" {
+		blocks = append(blocks, p.Suffix)
+	}
+	if len(p.Secrets) > 0 {
+		blocks = append(blocks, tagged("CUSTOM_SECRETS", text("secrets")+"\n"+secretList(p.Secrets)))
+	}
+	if !p.Now.IsZero() {
+		blocks = append(blocks, tagged("CURRENT_DATETIME", p.Now.Format("2006-01-02T15:04")))
+	}
+	return strings.Join(blocks, "\n\n")
+}
+
+func tagged(tag, body string) string {
+	return "<" + tag + ">\n" + strings.TrimSpace(body) + "\n</" + tag + ">"
+}
+
+// text reads a section; a missing file is a defect that the package's tests
+// find.
+func text(name string) string {
+	b, err := sections.ReadFile("sections/" + name + ".md")
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// neutral keeps a hostile file from closing the block that marks it.
+func neutral(s string) string {
+	return strings.ReplaceAll(s, "UNTRUSTED_CONTENT>", "UNTRUSTED_CONTENT >")
+}

@@ -1,0 +1,62 @@
+package codeact
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// maxToolText is how many bytes of one result's text the model is shown
+// (sdk-features.md section 1, text limits).
+const maxToolText = 50_000
+
+// errorPrefix marks a failed result (sdk-wire.md section 8).
+const errorPrefix = "[An error occurred during execution.]"
+
+// render returns what the model is shown of an observation.
+func render(o event.Observation) []event.Content {
+	r := o.Result()
+	content := slices.Clone(r.Content)
+	if t, ok := o.(*event.TerminalObservation); ok {
+		content = []event.Content{event.Text(terminalText(t))}
+	}
+	if r.IsError {
+		content = slices.Insert(content, 0, event.Text(errorPrefix))
+	}
+	if len(content) == 0 {
+		content = []event.Content{event.Text("[no output]")}
+	}
+	for i := range content {
+		if content[i].Type == event.TypeText {
+			content[i].Text = clip(content[i].Text, maxToolText)
+		}
+	}
+	return content
+}
+
+// terminalText adds what the shell told about itself to its output.
+func terminalText(t *event.TerminalObservation) string {
+	var b strings.Builder
+	b.WriteString(t.Metadata.Prefix)
+	b.WriteString(event.JoinText(t.Content))
+	b.WriteString(t.Metadata.Suffix)
+	if d := t.Metadata.WorkingDir; d != nil && *d != "" {
+		fmt.Fprintf(&b, "\n[Current working directory: %s]", *d)
+	}
+	if p := t.Metadata.PyInterpreterPath; p != nil && *p != "" {
+		fmt.Fprintf(&b, "\n[Python interpreter: %s]", *p)
+	}
+	return b.String()
+}
+
+// clip keeps the head and the tail of a text of more than limit bytes.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	head := strings.ToValidUTF8(s[:limit/2], "")
+	tail := strings.ToValidUTF8(s[len(s)-limit/2:], "")
+	return fmt.Sprintf("%s\n[%d bytes left out here]\n%s", head, len(s)-len(head)-len(tail), tail)
+}

@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
+)
+
+// What the model is told of a call that has no ordinary result.
+const (
+	effectUnknown = "This call was cut off by a crash while it ran. Whether it took effect, wholly or in part, is unknown, and it was not repeated. Check before you decide to do it again."
+	neverBegan    = "This call was not made: the user interrupted before it began."
+)
+
+// execute runs a batch of actions and appends their answers in call order,
+// each as soon as it and those before it are there. An error means that the
+// runtime or the stream failed; actions without an answer stay pending.
+func (c *Controller) execute(ctx context.Context, r *run, batch []*event.ActionEvent, again bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	answers := make([]chan answer, len(batch))
+	ended := make([]chan struct{}, len(batch))
+	slots := make(chan struct{}, c.cfg.Parallel)
+	for i := range batch {
+		answers[i], ended[i] = make(chan answer, 1), make(chan struct{})
+	}
+	locks := c.locks(batch)
+	for i, a := range batch {
+		go func() {
+			defer close(ended[i])
+			for j := range i {
+				if locks[i].meets(locks[j]) {
+					<-ended[j]
+				}
+			}
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			answers[i] <- c.perform(ctx, r, a, again)
+		}()
+	}
+	defer func() {
+		cancel()
+		for _, e := range ended {
+			<-e
+		}
+	}()
+	for i, a := range batch {
+		got := <-answers[i]
+		if got.err != nil {
+			return got.err
+		}
+		_, finish := a.Action.(*event.FinishAction)
+		err := c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+			evs := []event.Event{got.ev}
+			if finish && !got.failed && !messageSince(now.View, a.ID) {
+				evs = append(evs, status(state.Finished))
+			}
+			return evs, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// messageSince reports whether the user wrote after the event id: then the
+// agent has not seen it, and must not be done.
+func messageSince(view []event.Event, id event.ID) bool {
+	for _, ev := range slices.Backward(view) {
+		if ev.Meta().ID == id {
+			return false
+		}
+		if m, ok := ev.(*event.MessageEvent); ok && m.Source == event.SourceUser {
+			return true
+		}
+	}
+	return false
+}
+
+// answer is what came of an action: an event, or an error that ends the run.
+type answer struct {
+	ev     event.Event
+	failed bool
+	err    error
+}
+
+func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, again bool) answer {
+	rt, def := c.runtimeOf(a)
+	if rt == nil {
+		return refused(a, "The tool "+a.ToolName+" is not available any more.")
+	}
+	if !r.begin(a.ID, rt) {
+		if again { // an earlier life may have begun it
+			return refused(a, effectUnknown)
+		}
+		return refused(a, neverBegan)
+	}
+	defer r.end(a.ID)
+	obs, err := rt.Execute(ctx, runtime.Request{
+		ID: a.ID, Action: a.Action, Again: again,
+		Progress: func(ch tool.Chunk) { c.cfg.OnOutput(a.ID, ch) },
+	})
+	switch {
+	case err == nil:
+		return answer{ev: &event.ObservationEvent{
+			Base: event.NewBase(event.SourceEnvironment), ToolName: def.Name, ToolCallID: a.ToolCallID,
+			ActionID: a.ID, Observation: obs,
+		}, failed: obs.Result().IsError}
+	case ctx.Err() != nil:
+		return answer{err: ctx.Err()}
+	case fault.Is(err, fault.Interrupted):
+		return refused(a, effectUnknown)
+	case fault.Is(err, fault.Unavailable):
+		return answer{err: fmt.Errorf("run %s: %w", a.ToolName, err)}
+	default:
+		c.cfg.Log.Warn("tool failed", "tool", a.ToolName, "action", a.ID, "err", err)
+		return refused(a, "The tool itself failed: "+err.Error())
+	}
+}
+
+func refused(a *event.ActionEvent, why string) answer {
+	return answer{failed: true, ev: &event.AgentErrorEvent{
+		Base: event.NewBase(event.SourceAgent), ToolName: a.ToolName, ToolCallID: a.ToolCallID, Error: why,
+		Classification: &event.ErrorClassification{Kind: "internal", UserAction: "none"},
+	}}
+}
+
+// runtimeOf returns where an action runs, or nil if its tool is gone.
+func (c *Controller) runtimeOf(a *event.ActionEvent) (runtime.Runtime, *tool.Definition) {
+	def := c.cfg.Agent.Tools().Get(a.ToolName)
+	switch {
+	case def == nil || a.Action == nil:
+		return nil, nil
+	case def.Local:
+		return c.cfg.Local, def
+	}
+	return c.cfg.Runtime, def
+}
+
+// lockSet is what an action uses exclusively.
+type lockSet struct {
+	all  bool
+	keys []string
+}
+
+func (l lockSet) meets(o lockSet) bool {
+	if l.all || o.all {
+		return true
+	}
+	return slices.ContainsFunc(l.keys, func(k string) bool { return slices.Contains(o.keys, k) })
+}
+
+// locks returns the locks of each action. A finish waits for all before it.
+func (c *Controller) locks(batch []*event.ActionEvent) []lockSet {
+	sets := make([]lockSet, len(batch))
+	for i, a := range batch {
+		def := c.cfg.Agent.Tools().Get(a.ToolName)
+		_, finish := a.Action.(*event.FinishAction)
+		if def == nil || def.Locks == nil || finish {
+			sets[i].all = true
+			continue
+		}
+		sets[i].keys = def.Locks(a.Action)
+	}
+	return sets
+}
+
+// begin notes that an action runs, unless the run is being interrupted.
+func (r *run) begin(id event.ID, rt runtime.Runtime) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopping == interrupting {
+		return false
+	}
+	r.active[id] = rt
+	return true
+}
+
+func (r *run) end(id event.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.active, id)
+}

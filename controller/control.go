@@ -1,0 +1,194 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/state"
+)
+
+// superseded is the reason given for actions that waited for confirmation
+// when a message came instead (sdk-wire-1.58.md section B.5).
+const superseded = "Superseded by a new user message"
+
+// Send appends a message. While the conversation runs, the agent takes it in
+// at its next step; otherwise Run is needed. The first message of a branch
+// brings the system prompt along.
+func (c *Controller) Send(ctx context.Context, msg *event.MessageEvent) error {
+	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		var evs []event.Event
+		if !hasPrompt(now.View) {
+			open, err := c.cfg.Agent.Open()
+			if err != nil {
+				return nil, fmt.Errorf("open conversation: %w", err)
+			}
+			evs = append(evs, open...)
+		}
+		if now.Status == state.Confirming {
+			evs = append(evs, rejections(now.Pending, superseded)...)
+		}
+		evs = append(evs, msg)
+		if msg.Source == event.SourceUser {
+			evs = append(evs, update("last_user_message_id", msg.ID))
+		}
+		switch now.Status {
+		case state.Finished, state.Stuck, state.Confirming:
+			evs = append(evs, status(state.Idle))
+		}
+		return evs, nil
+	})
+}
+
+func hasPrompt(view []event.Event) bool {
+	for _, ev := range view {
+		if _, ok := ev.(*event.SystemPromptEvent); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Pause stops the run before its next step: a call to the LLM is given up, a
+// running action ends by itself first. It does not wait. Pausing what does
+// not run records nothing.
+func (c *Controller) Pause() { c.stop(pausing) }
+
+// Interrupt stops the run at once: a call to the LLM is given up and running
+// actions are stopped. It does not wait; Run returns when all is recorded.
+func (c *Controller) Interrupt(ctx context.Context) error {
+	r := c.stop(interrupting)
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, rt := range r.active {
+		if err := rt.Interrupt(ctx, id); err != nil {
+			return fmt.Errorf("interrupt action %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (c *Controller) stop(how stop) *run {
+	c.mu.Lock()
+	r := c.run
+	c.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopping = max(r.stopping, how)
+	if r.cancelLLM != nil {
+		r.cancelLLM()
+	}
+	return r
+}
+
+// Wait returns when the present run, if any, has ended.
+func (c *Controller) Wait(ctx context.Context) error {
+	c.mu.Lock()
+	r := c.run
+	c.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Reject refuses the actions that wait for confirmation.
+func (c *Controller) Reject(ctx context.Context, reason string) error {
+	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		if now.Status != state.Confirming {
+			return nil, fault.New(fault.Conflict, "no action waits for confirmation")
+		}
+		return append(rejections(now.Pending, reason), status(state.Idle)), nil
+	})
+}
+
+func rejections(pending []*event.ActionEvent, reason string) []event.Event {
+	var evs []event.Event
+	for _, a := range pending {
+		evs = append(evs, &event.UserRejectObservation{
+			Base: event.NewBase(event.SourceEnvironment), ToolName: a.ToolName, ToolCallID: a.ToolCallID,
+			ActionID: a.ID, RejectionReason: reason, RejectionSource: "user",
+		})
+	}
+	return evs
+}
+
+// Condense asks for a condensation at the next step.
+func (c *Controller) Condense(ctx context.Context) error {
+	return c.append(ctx, &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)})
+}
+
+// Navigate moves HEAD to an event of any branch, or to nothing for an empty
+// id, so that the next event hangs there. Nothing is deleted. Conflict while
+// the conversation runs, NotFound for an unknown event.
+func (c *Controller) Navigate(ctx context.Context, to event.ID) error {
+	return c.appendWith(ctx, func(*state.State) ([]event.Event, error) {
+		if c.run != nil {
+			return nil, fault.New(fault.Conflict, "the conversation is running").Hint("pause it first")
+		}
+		var value any
+		if to != "" {
+			if !c.fold.Has(to) {
+				return nil, fault.New(fault.NotFound, "no event "+string(to)+" in this conversation")
+			}
+			value = to
+		}
+		return []event.Event{update(state.KeyHead, value), status(state.Idle)}, nil
+	})
+}
+
+// ForkOptions say how a fork differs from its source.
+type ForkOptions struct {
+	// At is the event that the fork ends with; empty for HEAD.
+	At event.ID
+	// KeepMetrics lets the fork go on counting where its source was.
+	KeepMetrics bool
+	Meta        eventstream.Meta
+}
+
+// Fork makes the conversation dst share the path to an event. It takes no
+// longer for a long history than for a short one.
+func (c *Controller) Fork(ctx context.Context, dst event.ConversationID, o ForkOptions) error {
+	c.mu.Lock()
+	runs, err := c.fold.Runs(o.At)
+	now := c.fold.State()
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	segments := make([]eventstream.Segment, len(runs))
+	for i, r := range runs {
+		segments[i] = eventstream.Segment{First: eventstream.Seq(r.First), Last: eventstream.Seq(r.Last)}
+	}
+	o.Meta.ForkOf = c.cfg.ID
+	if err := c.cfg.Stream.Fork(ctx, dst, c.cfg.ID, segments, o.Meta); err != nil {
+		return fmt.Errorf("fork conversation %s: %w", c.cfg.ID, err)
+	}
+	// What was set beside the path holds for the fork as well.
+	evs := []event.Event{status(state.Idle)}
+	for key, value := range now.Fields {
+		evs = append(evs, update(key, value))
+	}
+	stats := state.Stats{}
+	if o.KeepMetrics {
+		stats = now.Stats.Totals()
+	}
+	evs = append(evs, update(state.KeyStats, stats))
+	if _, err := c.cfg.Stream.Append(ctx, dst, evs...); err != nil {
+		return fmt.Errorf("set up fork %s: %w", dst, err)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+// Package controller runs conversations: the AgentController. It owns one
+// conversation, asks its Agent for the next step, appends what the Agent says
+// to the EventStream, has the Runtime do the actions, and appends what came
+// of them, until the task is finished, stopped, or out of its limits.
+//
+// # Usage
+//
+//	c, err := controller.Open(ctx, controller.Config{ID: id, Stream: s, Agent: a, …})
+//	err = c.Send(ctx, event.NewUserMessage("fix the failing test"))
+//	err = c.Run(ctx)            // until it ends; c.State().Status says how
+//
+// # Durability
+//
+// An action is in the stream, on disk, before it runs, and its observation
+// before the next step. A process that dies leaves the conversation Running;
+// a new Controller on the same stream goes on with Run: pending actions are
+// asked for again by their ids, and the Runtime knows whether they ran. The
+// events of one answer are appended together, or none of them.
+//
+// # Concurrency
+//
+// Run is one goroutine for each running conversation. All methods may be
+// called from any goroutine at any time; readers use [Controller.State],
+// which never waits. Sending waits only for an append in progress, never for
+// a step.
+//
+// # Failure
+//
+// What ends a run is in the stream: a ConversationErrorEvent that a person can
+// read, then the status. Run returns an error of its own only if the stream
+// or the context failed, or the conversation already runs (Conflict).
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
+)
+
+// Defaults of Config.
+const (
+	DefaultMaxIterations = 500 // sdk-features.md section 3
+	DefaultParallel      = 8
+)
+
+// Config is what a Controller works with. ID, Stream, Agent, Runtime and LLM
+// are required.
+type Config struct {
+	ID     event.ConversationID
+	Stream eventstream.Stream
+	Agent  agent.Agent
+	// Runtime runs actions in the sandbox; Local runs those of tools that
+	// are marked as local, and may be nil if the agent has none.
+	Runtime runtime.Runtime
+	Local   runtime.Runtime
+	// LLM returns the model of a service (agent.UsageAgent …).
+	LLM func(usage string) llm.Model
+	// MaxIterations bounds the steps of one run; 0 takes the default.
+	MaxIterations int
+	// MaxCost bounds what the conversation spends, in US dollars; 0 is no
+	// bound. A call whose worst case would exceed it is not made.
+	MaxCost float64
+	// Parallel bounds the actions of one answer that run side by side.
+	Parallel int
+	// Confirm decides whether a batch of actions waits for the user; nil
+	// never does.
+	Confirm func([]*event.ActionEvent) bool
+	Stuck   StuckThresholds
+	// OnDelta and OnOutput take what is shown but not stored: pieces of the
+	// model's answer and of a running action's output. They must not block
+	// for long. Nil for none.
+	OnDelta  func(item event.ID, d llm.Delta)
+	OnOutput func(action event.ID, c tool.Chunk)
+	Log      *slog.Logger
+}
+
+// Controller owns one conversation.
+type Controller struct {
+	cfg  Config
+	snap atomic.Pointer[state.State]
+
+	mu   sync.Mutex // guards what follows; held during an append, never during a step
+	fold *state.Fold
+	run  *run // nil while nothing runs
+}
+
+// Open folds the conversation's events and returns its Controller. The
+// conversation must exist in the stream. Nothing runs until Run.
+func Open(ctx context.Context, cfg Config) (*Controller, error) {
+	if cfg.Stream == nil || cfg.Agent == nil || cfg.Runtime == nil || cfg.LLM == nil {
+		return nil, fault.New(fault.Invalid, "a controller needs a stream, an agent, a runtime and a model")
+	}
+	if cfg.MaxIterations <= 0 {
+		cfg.MaxIterations = DefaultMaxIterations
+	}
+	if cfg.Parallel <= 0 {
+		cfg.Parallel = DefaultParallel
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.OnDelta == nil {
+		cfg.OnDelta = func(event.ID, llm.Delta) {}
+	}
+	if cfg.OnOutput == nil {
+		cfg.OnOutput = func(event.ID, tool.Chunk) {}
+	}
+	cfg.Stuck = cfg.Stuck.withDefaults()
+	c := &Controller{cfg: cfg}
+	if err := c.refold(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// ID returns the conversation's id.
+func (c *Controller) ID() event.ConversationID { return c.cfg.ID }
+
+// State returns the present State. It never waits.
+func (c *Controller) State() *state.State { return c.snap.Load() }
+
+// refold folds the whole stream anew.
+func (c *Controller) refold(ctx context.Context) error {
+	c.fold = nil
+	f := state.NewFold(func(seq int64) (event.Event, error) { return c.load(ctx, seq) })
+	for rec, err := range c.cfg.Stream.Read(ctx, c.cfg.ID, 1) {
+		if err != nil {
+			return fmt.Errorf("read conversation %s: %w", c.cfg.ID, err)
+		}
+		ev, err := rec.Event()
+		if err != nil {
+			return fmt.Errorf("event %d of conversation %s: %w", rec.Seq, c.cfg.ID, err)
+		}
+		if err := f.Apply(int64(rec.Seq), ev); err != nil {
+			return fmt.Errorf("fold conversation %s: %w", c.cfg.ID, err)
+		}
+	}
+	c.fold = f
+	c.snap.Store(f.State())
+	return nil
+}
+
+// load reads one event again, for a HEAD move.
+func (c *Controller) load(ctx context.Context, seq int64) (event.Event, error) {
+	for rec, err := range c.cfg.Stream.Read(context.WithoutCancel(ctx), c.cfg.ID, eventstream.Seq(seq)) {
+		if err != nil {
+			return nil, err
+		}
+		return rec.Event()
+	}
+	return nil, fault.New(fault.Corrupt, fmt.Sprintf("event %d is missing", seq))
+}

@@ -1,0 +1,199 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/state"
+)
+
+// run is one call of Run.
+type run struct {
+	done chan struct{}
+
+	mu        sync.Mutex
+	stopping  stop
+	cancelLLM context.CancelFunc
+	active    map[event.ID]runtime.Runtime // actions that run now
+}
+
+// stop says how a run was asked to stop.
+type stop int
+
+const (
+	goOn stop = iota
+	pausing
+	interrupting
+)
+
+func (r *run) stopped() stop {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopping
+}
+
+// Run works on the conversation until it finishes, fails, is stopped, waits
+// for confirmation or reaches a limit; the State's status says which. A run
+// that waits for confirmation is confirmed by running it. When ctx ends, Run
+// returns its error at once and leaves the conversation Running: what runs in
+// the sandbox goes on, and a later Run takes it up.
+func (c *Controller) Run(ctx context.Context) error {
+	r := &run{done: make(chan struct{}), active: map[event.ID]runtime.Runtime{}}
+	c.mu.Lock()
+	if c.run != nil {
+		c.mu.Unlock()
+		return fault.New(fault.Conflict, "the conversation is already running")
+	}
+	c.run = r
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.run = nil
+		c.mu.Unlock()
+		close(r.done)
+	}()
+	switch c.State().Status {
+	case state.Finished:
+		return nil
+	case state.Running:
+	default:
+		if err := c.append(ctx, status(state.Running)); err != nil {
+			return err
+		}
+	}
+	return c.loop(ctx, r)
+}
+
+func (c *Controller) loop(ctx context.Context, r *run) error {
+	again := true // an earlier life may have asked for what is pending
+	for steps := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if how := r.stopped(); how != goOn {
+			return c.stopAs(ctx, how)
+		}
+		s := c.State()
+		switch {
+		case s.Status != state.Running:
+			return nil
+		case len(s.Pending) > 0:
+			if err := c.execute(ctx, r, s.Pending, again); err != nil {
+				return c.fail(ctx, r, err)
+			}
+			again = false
+			continue
+		case steps >= c.cfg.MaxIterations:
+			return c.fail(ctx, r, fault.New(fault.Limit, fmt.Sprintf("the run reached its limit of %d iterations", steps)).
+				Hint("run it again to go on, or raise the limit").Because(errIterations))
+		}
+		again = false
+		switch c.cfg.Stuck.check(s.View) {
+		case nudge:
+			if err := c.append(ctx, nudgeMessage()); err != nil {
+				return err
+			}
+			continue
+		case stuck:
+			return c.stopStuck(ctx)
+		}
+		if err := c.step(ctx, r, s); err != nil {
+			return c.fail(ctx, r, err)
+		}
+		steps++
+	}
+}
+
+// step asks the agent and appends its answer in one piece: events, what they
+// cost, and the status if it changes.
+func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
+	llmCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	r.cancelLLM = cancel
+	stopped := r.stopping != goOn
+	r.mu.Unlock()
+	if stopped {
+		return nil
+	}
+	m := &meter{cfg: &c.cfg, spent: s.Stats.Cost()}
+	evs, err := c.cfg.Agent.Step(llmCtx, agent.Turn{
+		State: s, LLM: m.model, Delta: c.cfg.OnDelta, Session: c.cfg.ID,
+	})
+	if err != nil {
+		if r.stopped() != goOn && llmCtx.Err() != nil {
+			return c.appendWith(ctx, m.record)
+		}
+		return errors.Join(err, c.appendWith(ctx, m.record))
+	}
+	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		bill, err := m.record(now)
+		if err != nil {
+			return nil, err
+		}
+		out := slices.Concat(evs, bill)
+		if next := c.after(evs, s, now); next != state.Running {
+			out = append(out, status(next))
+		}
+		return out, nil
+	})
+}
+
+// after returns the status that an answer leads to. now may hold a user
+// message that came while the model wrote.
+func (c *Controller) after(evs []event.Event, before, now *state.State) state.Status {
+	var batch []*event.ActionEvent
+	replied := false
+	for _, ev := range evs {
+		switch e := ev.(type) {
+		case *event.ActionEvent:
+			if e.Action != nil {
+				batch = append(batch, e)
+			}
+		case *event.MessageEvent:
+			replied = e.Source == event.SourceAgent
+		}
+	}
+	switch {
+	case len(batch) > 0 && c.cfg.Confirm != nil && !harmless(batch) && c.cfg.Confirm(batch):
+		return state.Confirming
+	case replied && now.LastUserMessage == before.LastUserMessage:
+		return state.Finished
+	}
+	return state.Running
+}
+
+// harmless reports whether a batch is a lone finish or think, which never
+// needs confirmation (sdk-wire.md section 5.3).
+func harmless(batch []*event.ActionEvent) bool {
+	if len(batch) != 1 {
+		return false
+	}
+	switch batch[0].Action.(type) {
+	case *event.FinishAction, *event.ThinkAction:
+		return true
+	}
+	return false
+}
+
+// stopAs records that the user stopped the run.
+func (c *Controller) stopAs(ctx context.Context, how stop) error {
+	var ev event.Event = &event.PauseEvent{Base: event.NewBase(event.SourceUser)}
+	if how == interrupting {
+		ev = &event.InterruptEvent{Base: event.NewBase(event.SourceUser)}
+	}
+	return c.append(ctx, ev, status(state.Paused))
+}
+
+// model returns the metered model of a service; see meter.
+func (m *meter) model(usage string) llm.Model {
+	return &metered{Model: m.cfg.LLM(usage), usage: usage, meter: m}
+}
