@@ -31,3 +31,5 @@ func anthropicClient(t *testing.T, srv *llmtest.Server, opts ...anthropicoption.
 }
 
 func retries(n int) openaioption.RequestOption { return openaioption.WithMaxRetries(n) }
+
+var modelListParams = anthropic.ModelListParams{}
