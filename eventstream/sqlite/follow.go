@@ -14,6 +14,10 @@ func (s *Store) Follow(ctx context.Context, id event.ConversationID, from events
 	return func(yield func(eventstream.Record, error) bool) {
 		s.topics.join(id)
 		defer s.topics.leave(id)
+		if err := s.observe(); err != nil {
+			yield(eventstream.Record{}, fmt.Errorf("follow conversation %s: %w", id, err))
+			return
+		}
 		cur := cursor{s: s, id: id, next: max(from, 1)}
 		for {
 			changed := s.topics.changed(id)

@@ -63,7 +63,9 @@ type Store struct {
 	pool   *pool
 	writer *conn
 	lock   *os.File
-	watch  *watch
+
+	watching sync.Mutex
+	watch    *watch // made for the first follower
 
 	closed sync.Once
 	err    error // of Close
@@ -118,9 +120,6 @@ func (s *Store) start(path string, o Options) (err error) {
 		c: s.writer, labels: s.labels, topics: s.topics, lock: s.lock, reap: dead,
 		heads: map[event.ConversationID]*head{}, dirty: map[event.ConversationID]*head{},
 	}
-	if s.watch, err = startWatch(s.lock.Name(), s.touched); err != nil {
-		return err
-	}
 	s.wg.Go(func() { w.run(s.queue) })
 	if dead {
 		s.queue.look() // starts the clean-up
@@ -133,7 +132,9 @@ func (s *Store) start(path string, o Options) (err error) {
 func (s *Store) Close() error {
 	s.closed.Do(func() {
 		s.queue.close()
+		s.watching.Lock()
 		s.topics.close()
+		s.watching.Unlock()
 		s.wg.Wait()
 		s.err = s.release()
 	})
@@ -156,6 +157,22 @@ func (s *Store) release() error {
 		return fmt.Errorf("close event store: %w", storage(err))
 	}
 	return nil
+}
+
+// observe starts to look out for the commits of other processes. It is left
+// until somebody follows, because ending it takes the kernel some 10 ms.
+func (s *Store) observe() (err error) {
+	s.watching.Lock()
+	defer s.watching.Unlock()
+	select {
+	case <-s.topics.closed:
+		return errClosed
+	default:
+	}
+	if s.watch == nil {
+		s.watch, err = startWatch(s.lock.Name(), s.touched)
+	}
+	return err
 }
 
 // touched is called after a commit of any process.

@@ -1,0 +1,136 @@
+package eventstreamtest
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+func info(t testing.TB, s eventstream.Stream, id event.ConversationID) eventstream.Info {
+	t.Helper()
+	i, err := s.Info(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func testConversations(t *testing.T, s eventstream.Stream) {
+	id := event.NewConversationID()
+	meta := eventstream.Meta{
+		Title: "A title \x00 'quoted'", Tags: map[string]string{"a": "b"}, WorkingDir: "/w",
+		Parent: event.NewConversationID(), ForkOf: event.NewConversationID(), Extra: json.RawMessage(`{"n":1}`),
+	}
+	if err := s.Create(t.Context(), id, meta); err != nil {
+		t.Fatal(err)
+	}
+	isKind(t, s.Create(t.Context(), id, eventstream.Meta{}), fault.Conflict)
+	isKind(t, s.Create(t.Context(), "", eventstream.Meta{}), fault.Invalid)
+	got := info(t, s, id)
+	same(t, "meta", meta, got.Meta)
+	same(t, "events", eventstream.Seq(0), got.Events)
+	same(t, "id", id, got.ID)
+	if got.Created.IsZero() || got.Updated.Before(got.Created) {
+		t.Fatalf("created %v, updated %v", got.Created, got.Updated)
+	}
+	appendAll(t, s, id, messages(3)...)
+	after := info(t, s, id)
+	same(t, "events", eventstream.Seq(3), after.Events)
+	same(t, "created", got.Created, after.Created)
+	if after.Updated.Before(got.Updated) {
+		t.Fatalf("updated went back from %v to %v", got.Updated, after.Updated)
+	}
+	if err := s.SetMeta(t.Context(), id, eventstream.Meta{Title: "new"}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "new meta", eventstream.Meta{Title: "new"}, info(t, s, id).Meta)
+	same(t, "events stay", 3, len(readAll(t, s, id, 1)))
+
+	unknown := event.NewConversationID()
+	_, err := s.Info(t.Context(), unknown)
+	isKind(t, err, fault.NotFound)
+	isKind(t, s.SetMeta(t.Context(), unknown, eventstream.Meta{}), fault.NotFound)
+	isKind(t, s.Delete(t.Context(), unknown), fault.NotFound)
+}
+
+func listIDs(t *testing.T, s eventstream.Stream, q eventstream.ListQuery) (ids []event.ConversationID) {
+	t.Helper()
+	for {
+		page, err := s.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range page.Infos {
+			ids = append(ids, i.ID)
+		}
+		if q.PageID = page.NextID; q.PageID == "" {
+			return ids
+		}
+	}
+}
+
+func testList(t *testing.T, s eventstream.Stream) {
+	same(t, "none", 0, len(listIDs(t, s, eventstream.ListQuery{})))
+	var up, down []event.ConversationID
+	for range 7 {
+		id := create(t, s)
+		up = append(up, id)
+		down = append([]event.ConversationID{id}, down...)
+	}
+	same(t, "newest first", down, listIDs(t, s, eventstream.ListQuery{}))
+	same(t, "by pages", down, listIDs(t, s, eventstream.ListQuery{Limit: 3}))
+	same(t, "ascending", up, listIDs(t, s, eventstream.ListQuery{Limit: 2, Ascending: true}))
+	same(t, "unknown page", down, listIDs(t, s, eventstream.ListQuery{PageID: "nope"}))
+	appendAll(t, s, up[2], stateUpdate(t, "execution_status", "running"))
+	appendAll(t, s, up[0], stateUpdate(t, "execution_status", "running"))
+	same(t, "running", []event.ConversationID{up[2], up[0]}, listIDs(t, s, eventstream.ListQuery{Status: "running", Limit: 1}))
+	same(t, "by updated", []event.ConversationID{up[0], up[2], up[6], up[5], up[4], up[3], up[1]}, listIDs(t, s, eventstream.ListQuery{ByUpdated: true, Limit: 2}))
+	page, err := s.List(t.Context(), eventstream.ListQuery{ByUpdated: true, Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "info", info(t, s, up[0]), page.Infos[0])
+}
+
+func testDelete(t *testing.T, s eventstream.Stream) {
+	id, other := create(t, s), create(t, s)
+	evs := messages(700)
+	appendAll(t, s, id, evs...)
+	appendAll(t, s, other, evs...)
+	if err := s.Delete(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Info(t.Context(), id)
+	isKind(t, err, fault.NotFound)
+	_, err = s.Append(t.Context(), id, messages(1)...)
+	isKind(t, err, fault.NotFound)
+	_, err = s.Get(t.Context(), id, evs[0].Meta().ID)
+	isKind(t, err, fault.NotFound)
+	if err := s.Create(t.Context(), id, eventstream.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "made anew", 0, len(readAll(t, s, id, 1)))
+	same(t, "other", 700, len(readAll(t, s, other, 1)))
+	same(t, "listed", 2, len(listIDs(t, s, eventstream.ListQuery{})))
+}
+
+func testClosed(t *testing.T, s eventstream.Stream) {
+	id := create(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), id, messages(1)...); err == nil {
+		t.Fatal("a closed stream took an event")
+	}
+	if _, err := s.Info(t.Context(), id); err == nil {
+		t.Fatal("a closed stream gave an answer")
+	}
+	for _, err := range s.Follow(t.Context(), id, 1) {
+		if err == nil {
+			t.Fatal("a closed stream gave an event")
+		}
+	}
+}

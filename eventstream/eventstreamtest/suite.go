@@ -1,0 +1,174 @@
+// Package eventstreamtest holds the conformance suite of event streams: what
+// every implementation of [eventstream.Stream] must do.
+//
+// # Usage
+//
+//	func TestConformance(t *testing.T) {
+//		eventstreamtest.Run(t, func(t *testing.T) eventstream.Stream { … })
+//	}
+//
+// # Concurrency and failure
+//
+// The tests run in parallel, each with a stream of its own, which the suite
+// closes. It reports through t only.
+package eventstreamtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/google/go-cmp/cmp"
+)
+
+// Run runs the suite. open returns an empty stream for each test.
+func Run(t *testing.T, open func(t *testing.T) eventstream.Stream) {
+	for name, test := range map[string]func(*testing.T, eventstream.Stream){
+		"Append":         testAppend,
+		"AppendRefused":  testAppendRefused,
+		"AppendCanceled": testAppendCanceled,
+		"Bytes":          testBytes,
+		"Status":         testStatus,
+		"Read":           testRead,
+		"Get":            testGet,
+		"Search":         testSearch,
+		"SearchPages":    testSearchPages,
+		"SearchBody":     testSearchBody,
+		"Conversations":  testConversations,
+		"List":           testList,
+		"Delete":         testDelete,
+		"Fork":           testFork,
+		"ForkOfFork":     testForkOfFork,
+		"ForkOutlives":   testForkOutlives,
+		"Follow":         testFollow,
+		"FollowEnds":     testFollowEnds,
+		"FollowDeleted":  testFollowDeleted,
+		"FollowersJoin":  testFollowersJoin,
+		"Writers":        testWriters,
+		"SlowReader":     testSlowReader,
+		"Closed":         testClosed,
+		"Model":          testModel,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+			})
+			test(t, s)
+		})
+	}
+}
+
+func create(t testing.TB, s eventstream.Stream) event.ConversationID {
+	t.Helper()
+	id := event.NewConversationID()
+	if err := s.Create(t.Context(), id, eventstream.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func messages(n int) []event.Event {
+	evs := make([]event.Event, n)
+	for i := range evs {
+		evs[i] = event.NewUserMessage(fmt.Sprintf("message %d", i+1))
+	}
+	return evs
+}
+
+func appendAll(t testing.TB, s eventstream.Stream, id event.ConversationID, evs ...event.Event) eventstream.Seq {
+	t.Helper()
+	last, err := s.Append(t.Context(), id, evs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last
+}
+
+func encodeAll(t testing.TB, first eventstream.Seq, evs ...event.Event) []eventstream.Record {
+	t.Helper()
+	var out []eventstream.Record
+	for i, ev := range evs {
+		r, err := eventstream.Encode(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Seq = first + eventstream.Seq(i)
+		out = append(out, r)
+	}
+	return out
+}
+
+func readAll(t testing.TB, s eventstream.Stream, id event.ConversationID, from eventstream.Seq) []eventstream.Record {
+	t.Helper()
+	var out []eventstream.Record
+	for r, err := range s.Read(t.Context(), id, from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func same(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func isKind(t testing.TB, err error, kind fault.Kind) {
+	t.Helper()
+	if !fault.Is(err, kind) {
+		t.Fatalf("got error %v of kind %s, want kind %s", err, fault.KindOf(err), kind)
+	}
+}
+
+// pick returns the records of the given numbers.
+func pick(recs []eventstream.Record, seqs ...int) []eventstream.Record {
+	var out []eventstream.Record
+	for _, n := range seqs {
+		out = append(out, recs[n-1])
+	}
+	return out
+}
+
+// renumber returns copies numbered from 1 on.
+func renumber(recs []eventstream.Record) []eventstream.Record {
+	var out []eventstream.Record
+	for i, r := range recs {
+		r.Seq = eventstream.Seq(i + 1)
+		out = append(out, r)
+	}
+	return out
+}
+
+func stateUpdate(t testing.TB, key string, value any) event.Event {
+	t.Helper()
+	ev, err := event.NewStateUpdate(key, value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ev
+}
+
+func rawRecord(id event.ID, kind string, source event.Source, ts event.Timestamp, parent event.ID, extra string) eventstream.Record {
+	q := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // a string always encodes
+		}
+		return string(b)
+	}
+	return eventstream.Record{
+		ID: id, Kind: kind, Source: source, Timestamp: ts, ParentID: parent,
+		JSON: json.RawMessage(fmt.Sprintf(`{"id":%s,"timestamp":%s,"source":%s,"parent_id":%s%s,"kind":%s}`, q(id), q(ts), q(source), q(parent), extra, q(kind))),
+	}
+}
