@@ -1,0 +1,151 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox"
+)
+
+const (
+	cgroupRoot   = "/sys/fs/cgroup"
+	cgroupPrefix = "deft-"
+	cpuPeriod    = 100_000 // microseconds
+)
+
+// limit is one controller's setting, for both versions of control groups.
+type limit struct {
+	controller string
+	v1, v2     [][2]string // file and value
+	optional   string      // a file that some kernels do not have
+}
+
+func limits(l sandbox.Limits) []limit {
+	var all []limit
+	if n := l.MemoryBytes; n > 0 {
+		v := strconv.FormatInt(n, 10)
+		all = append(all, limit{
+			controller: "memory",
+			v1:         [][2]string{{"memory.limit_in_bytes", v}, {"memory.memsw.limit_in_bytes", v}},
+			v2:         [][2]string{{"memory.max", v}, {"memory.swap.max", "0"}},
+			optional:   "memory.memsw.limit_in_bytes memory.swap.max",
+		})
+	}
+	if l.PIDs > 0 {
+		v := [][2]string{{"pids.max", strconv.Itoa(l.PIDs)}}
+		all = append(all, limit{controller: "pids", v1: v, v2: v})
+	}
+	if l.CPUs > 0 {
+		quota := strconv.Itoa(int(math.Max(1000, l.CPUs*cpuPeriod)))
+		all = append(all, limit{
+			controller: "cpu",
+			v1:         [][2]string{{"cpu.cfs_period_us", strconv.Itoa(cpuPeriod)}, {"cpu.cfs_quota_us", quota}},
+			v2:         [][2]string{{"cpu.max", quota + " " + strconv.Itoa(cpuPeriod)}},
+		})
+	}
+	return all
+}
+
+// applyLimits moves the sandbox's first process, which still waits for its
+// plan, into control groups with the limits. What does not work is reported.
+func applyLimits(id string, l sandbox.Limits, st *state) {
+	b, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		b = nil // then no controller is found, which is reported below
+	}
+	for _, lim := range limits(l) {
+		dir, err := lim.apply(string(b), cgroupPrefix+id, st.PID)
+		if dir != "" {
+			st.Cgroups = append(st.Cgroups, dir)
+		}
+		if err != nil {
+			st.Report.Missing = append(st.Report.Missing,
+				sandbox.Missing{Feature: "cgroup-" + lim.controller, Reason: err.Error()})
+			continue
+		}
+		st.Report.Features = append(st.Report.Features, "cgroup-"+lim.controller)
+	}
+}
+
+// apply returns the group's folder as soon as it exists, even with an error.
+func (l limit) apply(self, name string, pid int) (dir string, err error) {
+	parent, v2 := cgroupParent(self, l.controller)
+	if parent == "" {
+		return "", errors.New("the host has no such control group")
+	}
+	dir = filepath.Join(parent, name)
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("make control group: %w", err)
+	}
+	settings := l.v1
+	if v2 {
+		settings = l.v2
+	}
+	for _, s := range settings {
+		err := os.WriteFile(filepath.Join(dir, s[0]), []byte(s[1]), 0o644)
+		if err != nil && !(strings.Contains(l.optional, s[0]) && errors.Is(err, fs.ErrPermission)) &&
+			!(strings.Contains(l.optional, s[0]) && errors.Is(err, fs.ErrNotExist)) {
+			return dir, fmt.Errorf("set control group: %w", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
+		return dir, fmt.Errorf("enter control group: %w", err)
+	}
+	return dir, nil
+}
+
+// cgroupParent finds the folder in which to make a group with that controller.
+// In version 1 that is the group we are in. In version 2 a group with
+// processes cannot pass controllers on, so it is the one above, which systemd
+// delegates to the user in a session.
+func cgroupParent(self, controller string) (dir string, v2 bool) {
+	for line := range strings.Lines(self) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		for name := range strings.SplitSeq(f[1], ",") {
+			if name == controller {
+				return nearest(filepath.Join(cgroupRoot, f[1]), f[2]), false
+			}
+		}
+		var fst unix.Statfs_t
+		if f[0] == "0" && unix.Statfs(cgroupRoot, &fst) == nil && fst.Type == unix.CGROUP2_SUPER_MAGIC {
+			return nearest(cgroupRoot, filepath.Dir(f[2])), true
+		}
+	}
+	return "", false
+}
+
+// nearest returns base/path, or base where a container shows only its own part
+// of the hierarchy, in which the path does not exist.
+func nearest(base, path string) string {
+	if dir := filepath.Join(base, path); exists(dir) {
+		return dir
+	}
+	return base
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// removeCgroups removes groups whose processes are gone.
+func removeCgroups(dirs []string) error {
+	var errs error
+	for _, d := range dirs {
+		if err := unix.Rmdir(d); err != nil && err != unix.ENOENT {
+			errs = errors.Join(errs, fmt.Errorf("remove control group %s: %w", d, err))
+		}
+	}
+	return errs
+}

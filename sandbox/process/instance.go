@@ -1,0 +1,195 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// instance is a sandbox as one Provider sees it: its state, and a watcher
+// that waits for its end.
+type instance struct {
+	p     *Provider
+	id    string
+	st    state
+	pidfd *os.File
+	ended chan struct{} // closed by the watcher when the process is gone
+}
+
+// handle is what Start and Get return: reused differs per call.
+type handle struct {
+	*instance
+	reused bool
+}
+
+var _ sandbox.Sandbox = (*handle)(nil)
+
+// Reused implements sandbox.Sandbox.
+func (h *handle) Reused() bool { return h.reused }
+
+// Endpoint implements sandbox.Sandbox; Dial connects to it.
+func (in *instance) Endpoint() string {
+	return "unix://" + filepath.Join(in.p.dir(in.id), socketName)
+}
+
+// Report implements sandbox.Sandbox.
+func (in *instance) Report() sandbox.Report { return in.st.Report }
+
+// Done implements sandbox.Sandbox.
+func (in *instance) Done() <-chan struct{} { return in.ended }
+
+// Stop kills everything in the sandbox, waits until it is gone and removes
+// its socket and control groups. The journal stays for a later Start. Stop of
+// an ended sandbox only tidies up. If ctx ends first the kill still holds.
+func (in *instance) Stop(ctx context.Context) error {
+	if err := in.kill(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-in.ended:
+	case <-ctx.Done():
+		return fault.Wrap(context.Cause(ctx), fault.Timeout, "sandbox "+in.id+" has not ended yet")
+	}
+	dir := in.p.dir(in.id)
+	unlock, err := lock(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed by somebody else
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	st, err := readState(dir)
+	if fault.Is(err, fault.NotFound) || err == nil && (st.PID != in.st.PID || st.Started != in.st.Started) {
+		return nil // tidied up, or started again, by somebody else
+	}
+	if err != nil {
+		return err
+	}
+	return tidy(dir, st)
+}
+
+// kill sends SIGKILL to process 1 of the namespace, whereupon the kernel kills
+// the rest. Without a namespace the descendants are killed one by one.
+func (in *instance) kill(ctx context.Context) error {
+	if in.st.Report.Level != LevelNamespaces {
+		killTree(ctx, in.st)
+	}
+	rc, err := in.pidfd.SyscallConn()
+	if err != nil {
+		return nil // closed: it has ended
+	}
+	var sent error
+	err = rc.Control(func(fd uintptr) {
+		sent = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
+	})
+	if err != nil || sent == nil || errors.Is(sent, unix.ESRCH) {
+		return nil
+	}
+	return fault.Wrap(sent, fault.Denied, "kill sandbox "+in.id)
+}
+
+// tidy removes what a sandbox that has ended leaves, but its journal and log.
+func tidy(dir string, st state) error {
+	errs := removeCgroups(st.Cgroups)
+	if st.Tmp != "" {
+		errs = errors.Join(errs, os.RemoveAll(st.Tmp))
+	}
+	for _, name := range []string{socketName, "state.json"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = errors.Join(errs, err)
+		}
+	}
+	if errs != nil {
+		return fmt.Errorf("tidy up sandbox: %w", errs)
+	}
+	return nil
+}
+
+// find returns the running sandbox of that id, with a watcher.
+func (p *Provider) find(id string) (*instance, error) {
+	p.mu.Lock()
+	in := p.live[id]
+	p.mu.Unlock()
+	if in != nil && in.st.alive() {
+		return in, nil
+	}
+	st, err := readState(p.dir(id))
+	if err != nil {
+		return nil, err
+	}
+	if !st.alive() {
+		return nil, fault.New(fault.NotFound, "sandbox "+id+" has ended")
+	}
+	return p.watch(id, st)
+}
+
+// watch opens the sandbox's process and starts the goroutine that waits for
+// its end. Close ends that goroutine.
+func (p *Provider) watch(id string, st state) (*instance, error) {
+	fd, err := unix.PidfdOpen(st.PID, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		if errors.Is(err, unix.ESRCH) {
+			return nil, fault.New(fault.NotFound, "sandbox "+id+" has ended")
+		}
+		return nil, fmt.Errorf("watch sandbox: %w", err)
+	}
+	in := &instance{p: p, id: id, st: st, pidfd: os.NewFile(uintptr(fd), "pidfd"), ended: make(chan struct{})}
+	if !st.alive() { // ended, and the number taken again, before the open
+		in.pidfd.Close()
+		return nil, fault.New(fault.NotFound, "sandbox "+id+" has ended")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		in.pidfd.Close()
+		return nil, fault.New(fault.Canceled, "the sandbox provider is closed")
+	}
+	if other := p.live[id]; other != nil && other.st.PID == st.PID && other.st.Started == st.Started {
+		in.pidfd.Close()
+		return other, nil
+	}
+	p.live[id] = in
+	p.wg.Go(in.wait)
+	return in, nil
+}
+
+func (in *instance) unwatch() { in.pidfd.Close() }
+
+// wait returns when the process has ended or unwatch was called.
+func (in *instance) wait() {
+	rc, err := in.pidfd.SyscallConn()
+	if err != nil {
+		return // closed before it began
+	}
+	ended := false
+	// A pidfd is readable once the process is a zombie or gone, pidfd_open(2).
+	_ = rc.Read(func(fd uintptr) bool {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, 0)
+		if err == nil && n > 0 {
+			ended = true
+			// Collects the process if it is a child of ours; else ECHILD says
+			// that its parent does.
+			_ = unix.Waitid(unix.P_PIDFD, int(fd), nil, unix.WEXITED|unix.WNOHANG, nil)
+		}
+		return ended
+	})
+	in.p.mu.Lock()
+	if in.p.live[in.id] == in {
+		delete(in.p.live, in.id)
+	}
+	in.p.mu.Unlock()
+	in.pidfd.Close()
+	if ended {
+		close(in.ended)
+	}
+}

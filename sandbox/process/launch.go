@@ -1,0 +1,264 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// startTimeout bounds the init stage, which takes milliseconds.
+const startTimeout = 20 * time.Second
+
+// outcome is what the init stage reports: what it set up, then nothing more if
+// the program started, or the step that failed.
+type outcome struct {
+	Features []string          `json:",omitempty"`
+	Missing  []sandbox.Missing `json:",omitempty"`
+	Step     string            `json:",omitempty"`
+	Err      string            `json:",omitempty"`
+	Errno    syscall.Errno     `json:",omitempty"`
+}
+
+// setupError is a failure before the program could start.
+type setupError struct {
+	step  string
+	msg   string
+	errno syscall.Errno
+}
+
+func (e *setupError) Error() string { return e.step + ": " + e.msg }
+func (e *setupError) Unwrap() error { return e.errno }
+
+// launch goes down the ladder of levels until one works.
+func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error) {
+	levels := []string{p.opt.Level}
+	if p.opt.Level == LevelAuto {
+		levels = []string{LevelNamespaces, LevelLandlock}
+	}
+	var missing []sandbox.Missing
+	var last error
+	for _, level := range levels {
+		in, err := p.launchAt(ctx, s, level, missing)
+		var setup *setupError
+		if !errors.As(err, &setup) {
+			return in, err
+		}
+		if setup.step == "exec" {
+			return nil, fault.New(fault.Invalid, "cannot run "+s.Argv[0]+" in the sandbox").Because(setup)
+		}
+		last = setup
+		missing = append(missing, sandbox.Missing{Feature: level, Reason: setup.Error()})
+	}
+	return nil, fault.New(fault.Unsupported, "this host cannot isolate commands").
+		Hint("`deft doctor` shows what is missing; `--sandbox none` runs without isolation").Because(last)
+}
+
+// launchAt starts the sandbox at one level, or returns a *setupError if the
+// level does not work on this host.
+func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level string, missing []sandbox.Missing) (*instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	st := state{Boot: bootID(), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
+	if level == LevelLandlock {
+		tmp, err := os.MkdirTemp("", "deft-")
+		if err != nil {
+			return nil, fmt.Errorf("make private temporary folder: %w", err)
+		}
+		st.Tmp = tmp
+	}
+	err := p.run(ctx, s, &st)
+	if err != nil {
+		if st.PID != 0 {
+			_ = syscall.Kill(st.PID, syscall.SIGKILL) // our child, not yet reaped
+			_, _ = syscall.Wait4(st.PID, nil, 0, nil)
+		}
+		return nil, errors.Join(err, tidy(p.dir(s.ID), st))
+	}
+	in, err := p.watch(s.ID, st)
+	if fault.Is(err, fault.NotFound) {
+		_, _ = syscall.Wait4(st.PID, nil, 0, nil) // dead already
+		return nil, fault.New(fault.Unavailable, "the sandbox's program ended at once").
+			Hint("see " + filepath.Join(p.dir(s.ID), "log")).Because(tidy(p.dir(s.ID), st))
+	}
+	return in, err
+}
+
+// run forks the init stage, puts it into its control groups, gives it the plan
+// and waits for the program to start. st.PID is set once there is a process.
+func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
+	files, err := p.open(s.ID)
+	if err != nil {
+		return err
+	}
+	defer closeAll(files)
+	planR, planW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make pipe: %w", err)
+	}
+	defer planW.Close()
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		planR.Close()
+		return fmt.Errorf("make pipe: %w", err)
+	}
+	defer outR.Close()
+	pl := p.plan(s, st.Report.Level)
+	pl.Tmp = st.Tmp
+	attr := p.procAttr(&pl)
+	attr.Files = append(fds(files), planR.Fd(), outW.Fd())
+	pid, err := syscall.ForkExec(p.opt.Self, []string{"deft", InitArg}, attr)
+	planR.Close()
+	outW.Close()
+	if err != nil {
+		return forkError(err)
+	}
+	st.PID = pid
+	stat, err := readStat(pid)
+	if err != nil {
+		return fmt.Errorf("read process state: %w", err)
+	}
+	st.Started = stat.started
+	applyLimits(s.ID, s.Limits, st)
+	stop := context.AfterFunc(ctx, func() {
+		_ = planW.SetDeadline(time.Now())
+		_ = outR.SetDeadline(time.Now())
+	})
+	defer stop()
+	err = talk(planW, outR, pl, &st.Report)
+	if ctx.Err() != nil {
+		return fault.Wrap(context.Cause(ctx), fault.Canceled, "start sandbox")
+	}
+	if err != nil {
+		return err
+	}
+	return writeState(p.dir(s.ID), *st)
+}
+
+// talk sends the plan and reads the outcome until the program has started,
+// which closes the pipe.
+func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report) error {
+	sent := json.NewEncoder(w).Encode(pl)
+	if err := w.Close(); sent == nil {
+		sent = err
+	}
+	dec := json.NewDecoder(r)
+	reported := false
+	for {
+		var o outcome
+		err := dec.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read from the init stage: %w", err)
+		}
+		if o.Step != "" {
+			return &setupError{o.Step, o.Err, o.Errno}
+		}
+		reported = true
+		rep.Features = append(rep.Features, o.Features...)
+		rep.Missing = append(rep.Missing, o.Missing...)
+	}
+	if !reported {
+		return fault.New(fault.Internal, "the sandbox's init stage died").
+			Hint("does the program's main call process.MaybeInit first?").Because(sent)
+	}
+	return nil
+}
+
+// open makes what the program gets as descriptors 0 to 4.
+func (p *Provider) open(id string) (files []*os.File, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(files)
+			files = nil
+		}
+	}()
+	dir := p.dir(id)
+	for _, o := range []struct {
+		path string
+		flag int
+	}{
+		{os.DevNull, os.O_RDONLY},
+		{filepath.Join(dir, "log"), os.O_WRONLY | os.O_CREATE | os.O_APPEND},
+	} {
+		f, err := os.OpenFile(o.path, o.flag, 0o600)
+		if err != nil {
+			return files, fmt.Errorf("open sandbox log: %w", err)
+		}
+		files = append(files, f)
+	}
+	l, err := listen(dir)
+	if err != nil {
+		return files, err
+	}
+	files = append(files, l)
+	j, err := os.OpenFile(filepath.Join(dir, "journal"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return files, fmt.Errorf("open journal: %w", err)
+	}
+	return append(files, j), nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// fds puts the files in their places: input, output twice, socket, journal.
+func fds(f []*os.File) []uintptr {
+	return []uintptr{f[0].Fd(), f[1].Fd(), f[1].Fd(), f[2].Fd(), f[3].Fd()}
+}
+
+// procAttr asks for the namespaces of the level and gives the init stage, and
+// only that, the capabilities to set them up.
+func (p *Provider) procAttr(pl *plan) *syscall.ProcAttr {
+	attr := &syscall.ProcAttr{
+		Dir: "/",
+		Env: []string{"GOMAXPROCS=2", "GOGC=off"},
+		Sys: &syscall.SysProcAttr{Setsid: true},
+	}
+	if pl.Level != LevelNamespaces {
+		return attr
+	}
+	attr.Sys.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
+		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	if !pl.Network {
+		attr.Sys.Cloneflags |= unix.CLONE_NEWNET
+	}
+	uid, gid := ownerOf(pl.Workspace)
+	attr.Sys.UidMappings = owners(os.Geteuid(), uid)
+	attr.Sys.GidMappings = owners(os.Getegid(), gid)
+	if os.Geteuid() == 0 && (uid != 0 || gid != 0) {
+		pl.KeepCaps = foreignOwnerCaps
+	}
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		attr.Sys.AmbientCaps = append(attr.Sys.AmbientCaps, c)
+	}
+	return attr
+}
+
+// forkError tells a host that refuses namespaces from other failures.
+func forkError(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		switch errno {
+		case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS:
+			return &setupError{"make namespaces", errno.Error(), errno}
+		}
+	}
+	return fmt.Errorf("start the sandbox's init stage: %w", err)
+}

@@ -1,0 +1,254 @@
+package process_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// serveArg makes the test binary a small action server.
+const serveArg = "test-server"
+
+func TestMain(m *testing.M) {
+	process.MaybeInit()
+	if len(os.Args) > 1 && os.Args[1] == serveArg {
+		serve()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// request is what the test server runs, answer what came of it.
+type request struct {
+	Argv  []string `json:",omitempty"`
+	Stdin string   `json:",omitempty"`
+	Act   string   `json:",omitempty"` // something the server itself does
+}
+
+type answer struct {
+	Out  string
+	Code int
+}
+
+// serve does what an action server does: answers on descriptor 3, ignores
+// SIGTERM, protects its memory.
+func serve() {
+	inherited = openFDs()
+	signal.Ignore(syscall.SIGTERM)
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	l, err := net.FileListener(os.NewFile(3, "listener"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			os.Exit(1)
+		}
+		go func() {
+			defer c.Close()
+			var r request
+			if json.NewDecoder(c).Decode(&r) == nil {
+				_ = json.NewEncoder(c).Encode(r.do())
+			}
+		}()
+	}
+}
+
+func (r request) do() answer {
+	switch r.Act {
+	case "pid":
+		return answer{Out: fmt.Sprint(os.Getpid())}
+	case "journal":
+		_, err := os.NewFile(4, "journal").WriteString(r.Stdin)
+		return answer{Out: fmt.Sprint(err)}
+	case "fds":
+		return answer{Out: strings.Join(inherited, " ")}
+	case "":
+	default:
+		return answer{Out: "unknown act", Code: 1}
+	}
+	cmd := exec.Command(r.Argv[0], r.Argv[1:]...)
+	cmd.Stdin = strings.NewReader(r.Stdin)
+	out, err := cmd.CombinedOutput()
+	a := answer{Out: string(out)}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		a.Code = exit.ExitCode()
+	case err != nil:
+		a = answer{Out: err.Error(), Code: 127}
+	}
+	return a
+}
+
+// inherited are the descriptors that the server was started with.
+var inherited []string
+
+// openFDs lists this process's descriptors, but for Go's own poller and the
+// one it lists them with.
+func openFDs() []string {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	var all []string
+	for _, e := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if err != nil || strings.HasPrefix(target, "anon_inode:[event") || strings.HasPrefix(target, "/proc/") {
+			continue
+		}
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// bench is what each test starts from.
+type bench struct {
+	*process.Provider
+	dir, ws, home string
+	spec          sandbox.Spec
+}
+
+// levels are the two that isolate; tests run at both where both promise it.
+var levels = []string{process.LevelNamespaces, process.LevelLandlock}
+
+// setup makes a provider with a home that holds secrets. Level "" is auto.
+func setup(t testing.TB, level string) *bench {
+	t.Helper()
+	base := t.TempDir()
+	b := &bench{dir: filepath.Join(base, "state"), ws: filepath.Join(base, "work"), home: filepath.Join(base, "home")}
+	for path, text := range map[string]string{
+		"home/.ssh/id_ed25519":         "SECRET",
+		"home/.aws/credentials":        "SECRET",
+		"home/.netrc":                  "SECRET",
+		"home/.bashrc":                 "export KEY=SECRET",
+		"home/.cargo/credentials.toml": "SECRET",
+		"home/.cargo/bin/tool":         "tool",
+		"home/.config/gh/hosts.yml":    "SECRET",
+		"home/.config/git/config":      "[user]",
+		"home/.local/share/deft/data":  "SECRET",
+		"home/.gitconfig":              "[core]",
+		"home/notes.txt":               "notes",
+		"outside/file":                 "outside",
+		"work/hello":                   "hello",
+		"work/private/key":             "SECRET",
+	} {
+		write(t, filepath.Join(base, path), text)
+	}
+	b.spec = sandbox.Spec{
+		ID: "one", Argv: []string{executable(t), serveArg}, Workspace: b.ws,
+		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + b.home, "DEFT_TEST_SECRET=hunter2"},
+	}
+	b.Provider = b.provider(t, level)
+	return b
+}
+
+func (b *bench) provider(t testing.TB, level string) *process.Provider {
+	t.Helper()
+	p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, TmpBytes: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ids, err := p.List(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		for _, id := range ids {
+			if err := p.Remove(context.Background(), id); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// start starts the spec, and skips where the host cannot isolate like that.
+func (b *bench) start(t testing.TB) sandbox.Sandbox {
+	t.Helper()
+	s, err := b.Start(t.Context(), b.spec)
+	if err != nil {
+		missing(t, err)
+	}
+	return s
+}
+
+// missing skips the test, or fails it where everything must be there.
+func missing(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" || !strings.Contains(fmt.Sprint(err), "cannot isolate") {
+		t.Fatal(err)
+	}
+	t.Skip("this host does not allow it: ", err)
+}
+
+// ask has the sandbox's server do something.
+func ask(t testing.TB, s sandbox.Sandbox, r request) answer {
+	t.Helper()
+	c, err := process.Dial(t.Context(), s.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var a answer
+	if err := json.NewEncoder(c).Encode(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(bufio.NewReader(c)).Decode(&a); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// sh runs a shell line inside.
+func sh(t testing.TB, s sandbox.Sandbox, script string, args ...string) answer {
+	t.Helper()
+	return ask(t, s, request{Argv: append([]string{"/bin/sh", "-c", script, "sh"}, args...)})
+}
+
+func executable(t testing.TB) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func whoami(t testing.TB) string {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		return fmt.Sprint(os.Getuid())
+	}
+	return u.Username
+}

@@ -1,0 +1,295 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// root is the new root while it is built. Sources are opened in the old tree
+// before anything covers them; targets are resolved inside the new one, so
+// that a link in a hostile workspace cannot lead a mount elsewhere.
+type root struct {
+	fd     int
+	freeze []int    // mounts to make read-only at the end
+	masked []string // in /proc, to hide
+	size   int64
+}
+
+const (
+	plainAttr = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	readOnly  = plainAttr | unix.MOUNT_ATTR_RDONLY
+)
+
+// newRoot replaces the root of this mount namespace. exe is bound at its own
+// path, read-only, if nothing else shows it there.
+func newRoot(pl *plan, exe int) (step string, err error) {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return "keep mounts private", err
+	}
+	ws, err := cloneTree(unix.AT_FDCWD, pl.Workspace, plainAttr)
+	if err != nil {
+		return "open workspace", err
+	}
+	home := -1
+	if pl.Home != "" {
+		if home, err = unix.Open(pl.Home, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+			return "open home", err
+		}
+	}
+	dev, err := unix.Open("/dev", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "open /dev", err
+	}
+	shown := openExposed(pl)
+	r := &root{size: pl.TmpBytes}
+	if r.fd, err = cloneTree(unix.AT_FDCWD, "/", readOnly); err != nil {
+		return "copy the file system's tree", err
+	}
+	if err := r.attachSomewhere(); err != nil {
+		return "attach the new root", err
+	}
+	if step, err := r.build(pl, ws, home, dev, exe, shown); err != nil {
+		return step, err
+	}
+	if err := r.enter(); err != nil {
+		return "change root", err
+	}
+	return "", nil
+}
+
+func (r *root) build(pl *plan, ws, home, dev, exe int, shown map[string]int) (step string, err error) {
+	if err := r.proc(); err != nil {
+		return "mount /proc", err
+	}
+	if err := r.devices(dev); err != nil {
+		return "mount /dev", err
+	}
+	if err := r.hide(r.masked); err != nil {
+		return "mask /proc", err
+	}
+	if err := r.privates(pl); err != nil {
+		return "mount private folders", err
+	}
+	for path, fd := range shown {
+		if err := r.show(path, fd); err != nil {
+			return "show " + path, err
+		}
+	}
+	if home >= 0 {
+		if err := r.home(pl, home); err != nil {
+			return "mount home", err
+		}
+	}
+	before, after := splitHidden(pl)
+	if err := r.hide(before); err != nil {
+		return "hide secrets", err
+	}
+	if err := r.show(pl.Workspace, ws); err != nil {
+		return "mount workspace", err
+	}
+	r.showProgram(pl, exe)
+	if err := r.hide(after); err != nil {
+		return "hide secrets", err
+	}
+	for _, fd := range r.freeze {
+		if err := setAttr(fd, unix.MOUNT_ATTR_RDONLY, 0); err != nil {
+			return "make mounts read-only", err
+		}
+	}
+	return "", nil
+}
+
+// splitHidden tells what contains the workspace, and must be hidden before it
+// is mounted, from the rest.
+func splitHidden(pl *plan) (before, after []string) {
+	for _, h := range pl.Hidden {
+		if within(pl.Workspace, h) {
+			before = append(before, h)
+		} else {
+			after = append(after, h)
+		}
+	}
+	return before, after
+}
+
+// attachSomewhere mounts the new root over a folder of the old one, which goes
+// away later. Targets can only be resolved in an attached tree.
+func (r *root) attachSomewhere() error {
+	var err error
+	for _, dir := range []string{"/mnt", "/tmp", "/usr", "/etc"} {
+		err = unix.MoveMount(r.fd, "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		if !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return err
+}
+
+// privates replaces writable system folders by empty ones.
+func (r *root) privates(pl *plan) error {
+	for _, dir := range coveredDirs {
+		if dir == pl.Home || within(dir, pl.Workspace) {
+			continue
+		}
+		if err := r.tmpfs(dir, "0755", true); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	for _, dir := range privateDirs {
+		if within(dir, pl.Workspace) {
+			continue // shown as the workspace below
+		}
+		mode := "1777"
+		if dir == "/run" || dir == "/var/run" {
+			mode = "0755"
+		}
+		if dir == "/var/run" && r.isLink(dir) {
+			continue
+		}
+		if err := r.tmpfs(dir, mode, false); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// home makes an empty home and shows the harmless part of the real one in it.
+func (r *root) home(pl *plan, home int) error {
+	if err := r.mkdirAll(pl.Home); err != nil {
+		return err
+	}
+	if err := r.tmpfs(pl.Home, "0700", false); err != nil {
+		return err
+	}
+	for _, rel := range pl.Shown {
+		target := filepath.Join(pl.Home, rel)
+		if link, err := readlinkat(home, rel); err == nil {
+			if err := r.symlink(link, target); err != nil {
+				return err
+			}
+			continue
+		}
+		fd, err := cloneTree(home, rel, readOnly)
+		if errors.Is(err, unix.ENOENT) {
+			continue // removed since the plan was made
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", rel, err)
+		}
+		if err := r.show(target, fd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openExposed opens what reappears inside private folders.
+func openExposed(pl *plan) map[string]int {
+	paths := slices.Clone(exposed)
+	if pl.Network {
+		// Often a link into /run.
+		if conf := resolve("/etc/resolv.conf"); conf != "/etc/resolv.conf" {
+			paths = append(paths, conf)
+		}
+	}
+	m := map[string]int{}
+	for _, p := range paths {
+		if fd, err := cloneTree(unix.AT_FDCWD, p, readOnly); err == nil {
+			m[p] = fd
+		}
+	}
+	return m
+}
+
+// showProgram makes the program visible, and read-only even in the workspace:
+// else a command could replace the binary that runs outside later. Where its
+// path cannot be made, it runs all the same from the open descriptor.
+func (r *root) showProgram(pl *plan, exe int) {
+	path := resolve("/proc/self/fd/" + strconv.Itoa(exe))
+	if fd, err := r.open(path, 0); err == nil {
+		var a, b unix.Stat_t
+		same := unix.Fstat(fd, &a) == nil && unix.Fstat(exe, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino
+		unix.Close(fd)
+		if same && !within(path, pl.Workspace) {
+			return
+		}
+	}
+	if fd, err := cloneTree(exe, "", readOnly); err == nil {
+		_ = r.show(path, fd)
+	}
+}
+
+// hide covers what exists of the paths with an empty folder or file, which
+// breaks fewer programs than an unreadable one.
+func (r *root) hide(paths []string) error {
+	for _, p := range paths {
+		// The paths have no links in them; one that has appeared since is
+		// refused rather than followed.
+		fd, err := r.open(p, unix.O_NOFOLLOW)
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
+			continue // not visible anyway
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		err = r.cover(fd)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+func (r *root) cover(target int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(target, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return r.tmpfsAt(target, "0755", true)
+	}
+	tree, err := cloneTree(r.fd, relative(emptyFile), readOnly)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	return moveTo(tree, target)
+}
+
+// enter makes the new root the root and lets go of the old tree.
+func (r *root) enter() error {
+	if err := unix.Fchdir(r.fd); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return err
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return err
+	}
+	return os.Chdir("/")
+}
+
+func readlinkat(dir int, path string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(dir, path, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+func relative(path string) string {
+	if rel := strings.TrimPrefix(filepath.Clean(path), "/"); rel != "" {
+		return rel
+	}
+	return "."
+}

@@ -1,0 +1,121 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// plan tells the init stage what to set up. It travels through a pipe, never
+// in arguments or the environment: Env holds secrets.
+type plan struct {
+	Level     string
+	Argv, Env []string
+	Workspace string
+	Home      string   // "" without one, or if the workspace contains it
+	Shown     []string // relative to Home
+	Hidden    []string // sorted: a folder before what is in it
+	Network   bool
+	TmpBytes  int64
+	Tmp       string    // landlock level: the private writable folder
+	KeepCaps  []uintptr // capabilities that stay
+}
+
+// Capabilities root keeps over the workspace of another user, so that it works
+// there as root does; they reach only files whose owner is mapped.
+var foreignOwnerCaps = []uintptr{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER}
+
+// The init stage's descriptors after the three that the program keeps.
+const (
+	fdListener = 3
+	fdJournal  = 4
+	fdPlan     = 5
+	fdOutcome  = 6
+	firstFree  = 7
+)
+
+func (p *Provider) plan(s sandbox.Spec, level string) plan {
+	pl := plan{
+		Level: level, Argv: s.Argv, Env: s.Env, Workspace: s.Workspace, Home: p.opt.Home,
+		Network: s.Network, TmpBytes: p.opt.TmpBytes,
+		Hidden: hiddenPaths(p.opt.Home, slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden)),
+	}
+	if pl.Home != "" {
+		pl.Shown, _ = splitHome(pl.Home)
+	}
+	if level == LevelNamespaces && within(pl.Home, pl.Workspace) {
+		pl.Home = "" // shown as the workspace; its secrets are in Hidden
+	}
+	return pl
+}
+
+// owners returns the ids that exist inside: the own one and, for root, the
+// owner of the workspace.
+func owners(own int, owner uint32) []syscall.SysProcIDMap {
+	m := []syscall.SysProcIDMap{{ContainerID: own, HostID: own, Size: 1}}
+	if os.Geteuid() == 0 && int(owner) != own {
+		m = append(m, syscall.SysProcIDMap{ContainerID: int(owner), HostID: int(owner), Size: 1})
+	}
+	return m
+}
+
+// ownerOf returns the owner of a path, or our own ids if it cannot be told.
+func ownerOf(path string) (uid, gid uint32) {
+	fi, err := os.Stat(path)
+	if err == nil {
+		if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+			return st.Uid, st.Gid
+		}
+	}
+	return uint32(os.Geteuid()), uint32(os.Getegid())
+}
+
+// quarterOfMemory is the default size of a private file system.
+func quarterOfMemory() int64 {
+	const fallback = 1 << 30
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return fallback
+	}
+	for sc := bufio.NewScanner(bytes.NewReader(b)); sc.Scan(); {
+		f := bytes.Fields(sc.Bytes())
+		if len(f) == 3 && string(f[0]) == "MemTotal:" {
+			if kib, err := strconv.ParseInt(string(f[1]), 10, 64); err == nil {
+				return kib * 1024 / 4
+			}
+		}
+	}
+	return fallback
+}
+
+// allowedChildren returns the fewest paths that together hold everything
+// beneath root but the hidden paths, by walking only along those.
+func allowedChildren(root string, hidden []string) []string {
+	if !slices.ContainsFunc(hidden, func(h string) bool { return within(h, root) }) {
+		return []string{root}
+	}
+	if slices.Contains(hidden, root) {
+		return nil
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil // what the user cannot list stays out
+	}
+	var all []string
+	for _, e := range entries {
+		if e.Type()&fs.ModeSymlink != 0 {
+			continue // rules follow the target, which is reached by itself
+		}
+		all = append(all, allowedChildren(filepath.Join(root, e.Name()), hidden)...)
+	}
+	return all
+}

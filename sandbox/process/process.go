@@ -1,0 +1,228 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Levels of isolation, as Options.Level asks for them and Report.Level names
+// them. LevelAuto is only asked for.
+const (
+	LevelAuto       = "auto"       // namespaces, else landlock, else an error
+	LevelNamespaces = "namespaces" // namespaces, Landlock and seccomp, else an error
+	LevelLandlock   = "landlock"   // Landlock and seccomp only
+	LevelNone       = "none"       // no isolation at all
+)
+
+// Options configure a Provider.
+type Options struct {
+	// Dir holds sockets, journals and state, one folder per sandbox. It is
+	// made with mode 0700 and is never visible inside a sandbox. Required.
+	Dir string
+	// Self is the binary whose main calls MaybeInit; default: this one.
+	Self string
+	// Level is one of the Level constants; default LevelAuto.
+	Level string
+	// Home is the home directory to show in part; default: $HOME.
+	Home string
+	// TmpBytes bounds each of /tmp, /var/tmp, /run, /dev/shm and the private
+	// home, which live in memory; default: a quarter of the memory.
+	TmpBytes int64
+	// Hidden are paths hidden in every sandbox, such as Deft's data.
+	Hidden []string
+}
+
+// Provider starts and finds sandboxes. It implements sandbox.Provider.
+type Provider struct {
+	opt Options
+
+	mu     sync.Mutex
+	live   map[string]*instance // sandboxes with a running watcher
+	closed bool
+	wg     sync.WaitGroup
+}
+
+var _ sandbox.Provider = (*Provider)(nil)
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+// New returns a Provider. It fails with fault.Invalid for bad options and
+// fault.Denied if Dir cannot be made.
+func New(o Options) (*Provider, error) {
+	switch o.Level {
+	case "":
+		o.Level = LevelAuto
+	case LevelAuto, LevelNamespaces, LevelLandlock, LevelNone:
+	default:
+		return nil, fault.New(fault.Invalid, "unknown sandbox level "+o.Level).
+			Hint("use auto, namespaces, landlock or none")
+	}
+	if !filepath.IsAbs(o.Dir) {
+		return nil, fault.New(fault.Invalid, "the sandbox directory must be an absolute path")
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "make sandbox directory")
+	}
+	real, err := filepath.EvalSymlinks(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolve sandbox directory: %w", err)
+	}
+	o.Dir = real
+	if o.Self == "" {
+		// The link stays right when the binary is replaced while it runs.
+		o.Self = "/proc/self/exe"
+	}
+	if o.Home == "" {
+		o.Home = os.Getenv("HOME")
+	}
+	if h, err := filepath.EvalSymlinks(o.Home); err == nil && filepath.IsAbs(h) && h != "/" {
+		o.Home = h
+	} else {
+		o.Home = "" // an account without a home has nothing to show
+	}
+	if o.TmpBytes <= 0 {
+		o.TmpBytes = quarterOfMemory()
+	}
+	return &Provider{opt: o, live: map[string]*instance{}}, nil
+}
+
+// Start starts the sandbox, or returns the one that runs under the ID. The
+// journal of an earlier sandbox with the ID is kept. If ctx ends first,
+// nothing stays behind. See package sandbox for the errors.
+func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	s, err := p.check(s)
+	if err != nil {
+		return nil, err
+	}
+	dir := p.dir(s.ID)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make sandbox folder: %w", err)
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if in, err := p.find(s.ID); err == nil {
+		return &handle{in, true}, nil
+	} else if !fault.Is(err, fault.NotFound) {
+		return nil, err
+	}
+	if st, err := readState(dir); err == nil { // of one that has ended
+		if err := tidy(dir, st); err != nil {
+			return nil, err
+		}
+	}
+	p.sweep()
+	in, err := p.launch(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &handle{in, false}, nil
+}
+
+// Get returns a running sandbox. Errors: fault.NotFound if there is none.
+func (p *Provider) Get(_ context.Context, id string) (sandbox.Sandbox, error) {
+	if !validID.MatchString(id) {
+		return nil, fault.New(fault.Invalid, "not a sandbox id: "+id)
+	}
+	in, err := p.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return &handle{in, true}, nil
+}
+
+// List returns the ids of the running sandboxes, sorted.
+func (p *Provider) List(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(p.opt.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("list sandboxes: %w", err)
+	}
+	ids := []string{}
+	for _, e := range entries {
+		if !validID.MatchString(e.Name()) {
+			continue
+		}
+		if st, err := readState(p.dir(e.Name())); err == nil && st.alive() {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids, nil
+}
+
+// Remove stops the sandbox, if it runs, and deletes what is kept of it, the
+// journal included.
+func (p *Provider) Remove(ctx context.Context, id string) error {
+	s, err := p.Get(ctx, id)
+	switch {
+	case err == nil:
+		if err := s.Stop(ctx); err != nil {
+			return err
+		}
+	case !fault.Is(err, fault.NotFound):
+		return err
+	}
+	if err := os.RemoveAll(p.dir(id)); err != nil {
+		return fmt.Errorf("remove sandbox folder: %w", err)
+	}
+	return nil
+}
+
+// Close ends the Provider's own goroutines and waits for them. Sandboxes run
+// on; their Done channels no longer close. The Provider cannot be used after.
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	for _, in := range p.live {
+		in.unwatch()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+	return nil
+}
+
+func (p *Provider) dir(id string) string { return filepath.Join(p.opt.Dir, id) }
+
+// check validates s and resolves the symbolic links in its paths.
+func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
+	if !validID.MatchString(s.ID) {
+		return s, fault.New(fault.Invalid, "not a sandbox id: "+s.ID)
+	}
+	if len(s.Argv) == 0 || !filepath.IsAbs(s.Argv[0]) {
+		return s, fault.New(fault.Invalid, "the sandbox's program must be an absolute path")
+	}
+	if !filepath.IsAbs(s.Workspace) {
+		return s, fault.New(fault.Invalid, "the workspace must be an absolute path: "+s.Workspace)
+	}
+	real, err := filepath.EvalSymlinks(s.Workspace)
+	if err != nil {
+		return s, fault.Wrap(err, fault.Invalid, "cannot use the workspace")
+	}
+	if fi, err := os.Stat(real); err != nil || !fi.IsDir() {
+		return s, fault.New(fault.Invalid, "the workspace is not a directory: "+real)
+	}
+	for _, no := range []string{"/proc", "/sys", "/dev"} {
+		if real == "/" || within(real, no) {
+			return s, fault.New(fault.Invalid, "the workspace cannot be "+real).
+				Hint("use a project's directory")
+		}
+	}
+	s.Workspace = real
+	for _, h := range append([]string{p.opt.Dir}, s.Hidden...) {
+		if !filepath.IsAbs(h) {
+			return s, fault.New(fault.Invalid, "a hidden path must be absolute: "+h)
+		}
+		if resolve(h) == real {
+			return s, fault.New(fault.Invalid, "the workspace is among the hidden paths: "+real)
+		}
+	}
+	return s, nil
+}

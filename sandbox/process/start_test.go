@@ -1,0 +1,222 @@
+package process_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+func TestStartRunsProgram(t *testing.T) {
+	t.Parallel()
+	for _, level := range append(levels, process.LevelNone) {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			s := b.start(t)
+			t.Logf("as %s: %+v", whoami(t), s.Report())
+			if got := s.Report().Level; got != level {
+				t.Errorf("level %s, want %s", got, level)
+			}
+			if s.Reused() {
+				t.Error("a new sandbox says it was reused")
+			}
+			a := sh(t, s, `pwd; cat hello; echo new >made; echo "$DEFT_TEST_SECRET"`)
+			want := b.ws + "\nhellohunter2\n"
+			if diff := cmp.Diff(answer{Out: want}, a); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+			if got, err := os.ReadFile(filepath.Join(b.ws, "made")); err != nil || string(got) != "new\n" {
+				t.Errorf("the file made inside reads %q, %v", got, err)
+			}
+			if got := ask(t, s, request{Act: "fds"}).Out; got != "0 1 2 3 4" {
+				t.Errorf("descriptors %s", got)
+			}
+			if level == process.LevelNamespaces {
+				if got := ask(t, s, request{Act: "pid"}).Out; got != "1" {
+					t.Errorf("the program is process %s, want 1", got)
+				}
+			}
+			if err := s.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-s.Done()
+			if _, err := b.Get(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
+				t.Errorf("Get after Stop: %v", err)
+			}
+		})
+	}
+}
+
+func TestStartFindsRunning(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	first := b.start(t)
+	pid := sh(t, first, "readlink /proc/self/ns/mnt").Out
+	other := b.provider(t, "") // as after a restart of the starter
+	again, err := other.Start(t.Context(), b.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !again.Reused() || sh(t, again, "readlink /proc/self/ns/mnt").Out != pid {
+		t.Error("the second start made another sandbox")
+	}
+	if diff := cmp.Diff(first.Report(), again.Report()); diff != "" {
+		t.Errorf("report (-first +again):\n%s", diff)
+	}
+	if ids, err := other.List(t.Context()); err != nil || !cmp.Equal(ids, []string{"one"}) {
+		t.Errorf("List = %v, %v", ids, err)
+	}
+	if err := again.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-first.Done()
+	<-again.Done()
+	if err := first.Stop(t.Context()); err != nil {
+		t.Errorf("second Stop: %v", err)
+	}
+}
+
+func TestJournalOutlivesSandbox(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	s := b.start(t)
+	ask(t, s, request{Act: "journal", Stdin: "entry"})
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s = b.start(t)
+	if got, err := os.ReadFile(filepath.Join(b.dir, "one", "journal")); err != nil || string(got) != "entry" {
+		t.Errorf("journal %q, %v", got, err)
+	}
+	if a := sh(t, s, `cat "$1"`, filepath.Join(b.dir, "one", "journal")); a.Code == 0 {
+		t.Errorf("the journal has a path inside: %q", a.Out)
+	}
+	if err := b.Remove(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "one")); !os.IsNotExist(err) {
+		t.Errorf("after Remove: %v", err)
+	}
+}
+
+func TestStartConcurrently(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	other := b.provider(t, "")
+	b.start(t)
+	if err := b.Remove(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	found := make(chan string, 12)
+	for i := range cap(found) {
+		p := b.Provider
+		if i%2 == 0 {
+			p = other
+		}
+		wg.Go(func() {
+			s, err := p.Start(t.Context(), b.spec)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if !s.Reused() {
+				found <- s.Endpoint()
+			}
+		})
+	}
+	wg.Wait()
+	if len(found) != 1 {
+		t.Errorf("%d sandboxes were made, want 1", len(found))
+	}
+}
+
+func TestBadSpecs(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	link := filepath.Join(b.home, "link")
+	if err := os.Symlink("/", link); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*sandbox.Spec){
+		"id leaves folder":     func(s *sandbox.Spec) { s.ID = "../one" },
+		"no program":           func(s *sandbox.Spec) { s.Argv = nil },
+		"relative program":     func(s *sandbox.Spec) { s.Argv = []string{"sh"} },
+		"missing program":      func(s *sandbox.Spec) { s.Argv = []string{"/no/such/program"} },
+		"relative workspace":   func(s *sandbox.Spec) { s.Workspace = "work" },
+		"missing workspace":    func(s *sandbox.Spec) { s.Workspace = "/no/such/folder" },
+		"file as workspace":    func(s *sandbox.Spec) { s.Workspace = "/etc/passwd" },
+		"root as workspace":    func(s *sandbox.Spec) { s.Workspace = link },
+		"proc as workspace":    func(s *sandbox.Spec) { s.Workspace = "/proc/sys" },
+		"hidden workspace":     func(s *sandbox.Spec) { s.Hidden = []string{b.ws} },
+		"relative hidden path": func(s *sandbox.Spec) { s.Hidden = []string{"x"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := b.spec
+			change(&s)
+			if _, err := b.Start(t.Context(), s); !fault.Is(err, fault.Invalid) {
+				t.Errorf("error %v of kind %s, want invalid", err, fault.KindOf(err))
+			}
+		})
+	}
+}
+
+func TestStopKillsEverything(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			s := b.start(t)
+			fifo := filepath.Join(b.ws, "fifo")
+			// The orphan holds the pipe's end until it dies, nohup and setsid
+			// notwithstanding.
+			sh(t, s, `mkfifo fifo && nohup setsid sh -c '(sleep 1000 & wait) & exec 9>fifo; sleep 1000' >/dev/null 2>&1 &`)
+			f, err := os.Open(fifo) // waits for the writer
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if err := s.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := f.Read(make([]byte, 1)); n != 0 || err == nil {
+				t.Errorf("read %d, %v", n, err)
+			}
+		})
+	}
+}
+
+func TestLongSocketPath(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	b.dir = filepath.Join(b.dir, strings.Repeat("long", 40))
+	b.Provider = b.provider(t, "")
+	s := b.start(t)
+	if got := ask(t, s, request{Act: "fds"}).Out; got == "" {
+		t.Error("no answer")
+	}
+}
+
+func TestDialErrors(t *testing.T) {
+	t.Parallel()
+	for endpoint, kind := range map[string]fault.Kind{
+		"http://localhost":                              fault.Invalid,
+		"unix://relative":                               fault.Invalid,
+		"unix:///no/such/sock":                          fault.Unavailable,
+		"unix:///" + strings.Repeat("x", 120) + "/sock": fault.Unavailable,
+	} {
+		if _, err := process.Dial(t.Context(), endpoint); !fault.Is(err, kind) {
+			t.Errorf("Dial(%s): %v of kind %s, want %s", endpoint, err, fault.KindOf(err), kind)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package process
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// state is what Dir/<id>/state.json says about a running sandbox. A PID alone
+// names nothing after a reboot or a wrap, hence start time and boot.
+type state struct {
+	PID     int            `json:"pid"`
+	Started uint64         `json:"started"` // clock ticks after boot, proc(5) stat field 22
+	Boot    string         `json:"boot"`
+	Report  sandbox.Report `json:"report"`
+	Cgroups []string       `json:"cgroups,omitempty"`
+	Tmp     string         `json:"tmp,omitempty"` // private folder of the landlock level
+}
+
+var bootID = sync.OnceValue(func() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "" // compares equal within this boot; the start time still tells
+	}
+	return strings.TrimSpace(string(b))
+})
+
+// alive tells whether the process that st names still runs.
+func (st state) alive() bool {
+	stat, err := readStat(st.PID)
+	return err == nil && stat.started == st.Started && st.Boot == bootID() &&
+		stat.state != 'Z' && stat.state != 'X'
+}
+
+type procStat struct {
+	state   byte
+	ppid    int
+	started uint64
+}
+
+func readStat(pid int) (procStat, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return procStat{}, err
+	}
+	return parseStat(b)
+}
+
+// parseStat reads proc(5)'s stat line. The command name may hold anything, so
+// fields count from its last parenthesis.
+func parseStat(b []byte) (procStat, error) {
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(f) < 20 || len(f[0]) != 1 {
+		return procStat{}, errors.New("malformed stat line")
+	}
+	ppid, err := strconv.Atoi(f[1])
+	if err != nil {
+		return procStat{}, fmt.Errorf("parse parent: %w", err)
+	}
+	started, err := strconv.ParseUint(f[19], 10, 64)
+	if err != nil {
+		return procStat{}, fmt.Errorf("parse start time: %w", err)
+	}
+	return procStat{f[0][0], ppid, started}, nil
+}
+
+func readState(dir string) (state, error) {
+	var st state
+	b, err := os.ReadFile(filepath.Join(dir, "state.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return st, fault.New(fault.NotFound, "no sandbox "+filepath.Base(dir)+" runs")
+	}
+	if err != nil {
+		return st, fmt.Errorf("read sandbox state: %w", err)
+	}
+	if err := json.Unmarshal(b, &st); err != nil || st.PID <= 1 {
+		return st, fault.New(fault.Corrupt, "the state of sandbox "+filepath.Base(dir)+" is damaged").
+			Hint("if none of its processes runs, delete " + dir + "/state.json").Because(err)
+	}
+	return st, nil
+}
+
+func writeState(dir string, st state) error {
+	b, err := json.Marshal(st)
+	if err != nil {
+		return fmt.Errorf("encode sandbox state: %w", err)
+	}
+	tmp := filepath.Join(dir, "state.json.new")
+	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+		return fmt.Errorf("write sandbox state: %w", err)
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, "state.json")); err != nil {
+		return fmt.Errorf("write sandbox state: %w", err)
+	}
+	return nil
+}
+
+// lock waits for the sandbox's lock file, which others hold for as long as a
+// start or the end of a stop takes.
+func lock(dir string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open sandbox lock: %w", err)
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock sandbox: %w", err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// sweep tidies up after sandboxes that ended while nobody watched. Their
+// journals and logs stay. One whose lock is held is somebody's business.
+func (p *Provider) sweep() {
+	entries, err := os.ReadDir(p.opt.Dir)
+	if err != nil {
+		return // making the sandbox's folder has just worked; the next start tries again
+	}
+	for _, e := range entries {
+		dir := p.dir(e.Name())
+		if st, err := readState(dir); err != nil || st.alive() {
+			continue
+		}
+		f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			if st, err := readState(dir); err == nil && !st.alive() {
+				_ = tidy(dir, st) // what is busy still is tried again at the next start
+			}
+		}
+		f.Close()
+	}
+}
