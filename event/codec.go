@@ -168,7 +168,7 @@ func open(b []byte, into []wire.Member) (string, []wire.Member, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	kind := wire.Kind(members)
+	kind := wire.String(members, "kind")
 	if kind == "" {
 		return "", nil, errors.New("no kind")
 	}

@@ -89,24 +89,22 @@ func (c Content) MarshalJSON() ([]byte, error) { return c.AppendJSON(nil) }
 // ParseJSON reads a block from JSON that is known to be valid; use
 // json.Unmarshal for any other.
 func (c *Content) ParseJSON(b []byte) error {
-	var head struct {
-		CachePrompt bool   `json:"cache_prompt"`
-		Type        string `json:"type"`
-	}
-	if err := wire.Decode(b, &head); err != nil {
+	var some [4]wire.Member
+	members, err := wire.Members(b, some[:0])
+	if err != nil {
 		return err
 	}
-	*c = Content{Type: head.Type, CachePrompt: head.CachePrompt}
-	switch head.Type {
+	*c = Content{Type: wire.String(members, "type")}
+	switch c.Type {
 	case TypeText:
 		var v textJSON
-		err := wire.Decode(b, &v)
-		c.Text = v.Text
+		err := wire.DecodeMembers(members, &v)
+		c.CachePrompt, c.Text = v.CachePrompt, v.Text
 		return err
 	case TypeImage:
 		var v imageJSON
-		err := wire.Decode(b, &v)
-		c.ImageURLs = v.ImageURLs
+		err := wire.DecodeMembers(members, &v)
+		c.CachePrompt, c.ImageURLs = v.CachePrompt, v.ImageURLs
 		return err
 	}
 	c.raw = bytes.Clone(b)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -60,31 +61,33 @@ func unquote(b []byte) string {
 	if i == len(b) {
 		return string(b)
 	}
-	out := make([]byte, 0, len(b))
+	var out strings.Builder
+	out.Grow(len(b))
 	for from := 0; ; {
-		out = append(out, b[from:i]...)
+		out.Write(b[from:i])
 		if i == len(b) {
-			return string(out)
+			return out.String()
 		}
-		out, from = appendUnescaped(out, b, i)
+		from = unescape(&out, b, i)
 		i = plain(b, from)
 	}
 }
 
-// appendUnescaped appends what the escape at i stands for and returns the
-// index after it.
-func appendUnescaped(out, b []byte, i int) ([]byte, int) {
-	switch c := b[i+1]; c {
+// unescape writes what the escape at i stands for and returns the index
+// after it.
+func unescape(out *strings.Builder, b []byte, i int) int {
+	c := b[i+1]
+	switch c {
 	case 'n':
-		return append(out, '\n'), i + 2
+		c = '\n'
 	case 't':
-		return append(out, '\t'), i + 2
+		c = '\t'
 	case 'r':
-		return append(out, '\r'), i + 2
+		c = '\r'
 	case 'b':
-		return append(out, '\b'), i + 2
+		c = '\b'
 	case 'f':
-		return append(out, '\f'), i + 2
+		c = '\f'
 	case 'u':
 		r := hex4(b[i+2:])
 		i += 6
@@ -97,10 +100,11 @@ func appendUnescaped(out, b []byte, i int) ([]byte, int) {
 				i += 6
 			}
 		}
-		return utf8.AppendRune(out, r), i
-	default:
-		return append(out, c), i + 2
+		out.WriteRune(r)
+		return i
 	}
+	out.WriteByte(c)
+	return i + 2
 }
 
 // hex4 returns the value of the four hex digits b starts with, or -1.

@@ -32,11 +32,11 @@ func Members(b []byte, into []Member) ([]Member, error) {
 	return into, nil
 }
 
-// Kind returns the value of the last member named "kind", or "" when there is
-// none or it is not a string.
-func Kind(members []Member) string {
+// String returns the value of the last member of the given name, or "" when
+// there is none or it is not a string.
+func String(members []Member, name string) string {
 	for i := len(members) - 1; i >= 0; i-- {
-		if m := members[i]; string(m.Name) == "kind" {
+		if m := members[i]; string(m.Name) == name {
 			if m.Value[0] != '"' {
 				return ""
 			}
