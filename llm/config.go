@@ -20,10 +20,17 @@ type Config struct {
 	Headers map[string]string
 	// Info overrides what the catalogue knows; zero fields do not.
 	Info Info
+	// Quirks override what the catalogue says about the endpoint's parameters;
+	// nil takes the catalogue's.
+	Quirks *Quirks
 	// Timeout bounds a whole call; default 300 s. IdleTimeout bounds the gap
-	// between two chunks of a stream; default 300 s.
-	Timeout     time.Duration
-	IdleTimeout time.Duration
+	// between two chunks of a stream; default 300 s. FirstTimeout bounds the
+	// wait for the first chunk; default IdleTimeout. ConnectTimeout bounds the
+	// making of a connection; default 10 s, and not used with an HTTPClient.
+	Timeout        time.Duration
+	IdleTimeout    time.Duration
+	FirstTimeout   time.Duration
+	ConnectTimeout time.Duration
 	// HTTPClient replaces the default client, for tests and proxies.
 	HTTPClient *http.Client
 }

@@ -24,7 +24,17 @@ type Error struct {
 	RetryAfter time.Duration
 	// Partial says that deltas had been handed out before the failure.
 	Partial bool
+	// Unreached says that no connection to the endpoint could be made: the
+	// address may be wrong.
+	Unreached bool
 }
+
+// CodeEmpty is the Code of an answer that held nothing: no text, no reasoning
+// and no tool call.
+const CodeEmpty = "empty_answer"
+
+// CodeTruncated is the Code of an answer that ended before its final part.
+const CodeTruncated = "truncated_answer"
 
 // NewError makes an Error of a kind. msg is one line for the user.
 func NewError(kind fault.Kind, provider, model, msg string, cause error) *Error {

@@ -1,0 +1,153 @@
+package exchange
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// byCode maps the codes and types of providers' errors. They decide before the
+// status does, because several providers use 400 or 429 for what is neither.
+var byCode = map[string]fault.Kind{
+	"context_length_exceeded":              fault.Context,
+	"exceed_context_size_error":            fault.Context, // llama.cpp
+	"model_max_prompt_tokens_exceeded":     fault.Context,
+	"request_too_large":                    fault.Context, // Anthropic, 413
+	"insufficient_quota":                   fault.Quota,
+	"usage_limit_reached":                  fault.Quota,
+	"billing_hard_limit_reached":           fault.Quota,
+	"billing_not_active":                   fault.Quota,
+	"billing_error":                        fault.Quota,
+	"budget_exceeded":                      fault.Quota, // LiteLLM proxy
+	"insufficient_balance":                 fault.Quota,
+	"exceeded_current_quota_error":         fault.Quota, // Moonshot
+	"invalid_api_key":                      fault.Auth,
+	"invalid_authentication_error":         fault.Auth,
+	"authentication_error":                 fault.Auth,
+	"permission_error":                     fault.Auth,
+	"permission_denied":                    fault.Auth,
+	"auth_error":                           fault.Auth,
+	"unauthenticated":                      fault.Auth,
+	"rate_limit_error":                     fault.RateLimit,
+	"rate_limit_exceeded":                  fault.RateLimit,
+	"rate_limit_reached_error":             fault.RateLimit,
+	"resource_exhausted":                   fault.RateLimit,
+	"throttling_error":                     fault.RateLimit,
+	"overloaded_error":                     fault.Unavailable,
+	"engine_overloaded_error":              fault.Unavailable,
+	"service_unavailable":                  fault.Unavailable,
+	"api_error":                            fault.Unavailable,
+	"server_error":                         fault.Unavailable,
+	"internal_server_error":                fault.Unavailable,
+	"internalservererror":                  fault.Unavailable,
+	"timeout_error":                        fault.Timeout,
+	"content_filter":                       fault.Content,
+	"content_policy_violation":             fault.Content,
+	"responsibleaipolicyviolation":         fault.Content,
+	"data_inspection_failed":               fault.Content, // Alibaba
+	"model_not_found":                      fault.Invalid,
+	"not_found_error":                      fault.Invalid,
+	"unsupported_parameter":                fault.Invalid,
+	"unsupported_value":                    fault.Invalid,
+	"invalid_function_parameters":          fault.Invalid,
+	"invalid_image_url":                    fault.Invalid,
+	"image_parse_error":                    fault.Invalid,
+	"unsupported_country_region_territory": fault.Auth,
+}
+
+// byStatus maps HTTP statuses.
+var byStatus = map[int]fault.Kind{
+	http.StatusUnauthorized:          fault.Auth,
+	http.StatusForbidden:             fault.Auth,
+	http.StatusPaymentRequired:       fault.Quota,
+	http.StatusRequestTimeout:        fault.Timeout,
+	http.StatusGatewayTimeout:        fault.Timeout,
+	http.StatusConflict:              fault.Unavailable,
+	http.StatusTooManyRequests:       fault.RateLimit,
+	http.StatusRequestEntityTooLarge: fault.Context,
+	http.StatusNotFound:              fault.Invalid,
+	http.StatusMethodNotAllowed:      fault.Invalid,
+}
+
+// pattern is words of a message that mean a kind.
+type pattern struct {
+	kind  fault.Kind
+	words []string
+}
+
+// patterns are the last resort, tried in this order (sdk-features.md section
+// 1, "Error mapping").
+var patterns = []pattern{
+	{fault.Context, []string{
+		"prompt is too long", "context length exceeded", "input exceeds the context window",
+		"context window exceeds limit", "please reduce the length of", "exceeds the available context size",
+		"exceed context limit", "contextwindowexceedederror", "maximum context length",
+		"exceeds the maximum number of tokens", "maximum prompt length", "context_length_exceeded",
+	}},
+	{fault.Invalid, []string{
+		"must be followed by tool messages responding to each", "`tool_use` ids were found without `tool_result`",
+		"unexpected `tool_use_id` found in `tool_result`", "each tool_use must have a single result",
+		"failed to parse tool call arguments as json", "messages with role 'tool' must be a response to",
+	}},
+	{fault.Quota, []string{
+		"credit balance is too low", "insufficient balance", "insufficient_quota", "usage_limit_reached",
+		"budget has been exceeded", "budget exceeded", "exceeded your current quota", "insufficient credits",
+	}},
+	{fault.Auth, []string{
+		"invalid api key", "incorrect api key", "api key not valid", "missing api key", "unauthorized", "invalid authentication", "access denied",
+	}},
+	{fault.RateLimit, []string{"rate limit", "too many requests"}},
+	{fault.Unavailable, []string{"overloaded", "service unavailable", "temporarily unavailable", "internal server error"}},
+	{fault.Content, []string{
+		"content_policy", "content filtering policy", "output blocked by content filtering",
+		"content management policy", "safety system",
+	}},
+}
+
+// kind decides what an error is: by code, by status, by words.
+func (d details) kind(status int) fault.Kind {
+	for _, c := range []string{d.code, d.typ} {
+		if k, ok := byCode[strings.ToLower(c)]; ok && !d.misused(c, status) {
+			return k
+		}
+	}
+	k, ok := byStatus[status]
+	// 429 is also used for a used-up allowance.
+	if ok && status != http.StatusTooManyRequests {
+		return k
+	}
+	if byWords := d.words(); byWords != "" && (k == "" || byWords == fault.Quota) {
+		return byWords
+	}
+	switch {
+	case ok:
+		return k
+	case status >= 500 || status == 0:
+		return fault.Unavailable
+	}
+	return fault.Invalid
+}
+
+// misused reports a general code that says less than the message may: servers
+// put them on everything.
+func (d details) misused(code string, status int) bool {
+	switch strings.ToLower(code) {
+	case "server_error", "api_error", "internal_server_error", "internalservererror", "rate_limit_exceeded", "resource_exhausted", "rate_limit_error":
+		w := d.words()
+		return w == fault.Quota || w == fault.Context && status != http.StatusTooManyRequests
+	}
+	return false
+}
+
+func (d details) words() fault.Kind {
+	text := strings.ToLower(d.message)
+	for _, p := range patterns {
+		for _, w := range p.words {
+			if strings.Contains(text, w) {
+				return p.kind
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,94 @@
+// Package exchange holds what all adapters do alike around one HTTP exchange
+// with a provider: the client, the time limits, and what a failure means.
+//
+// # Usage
+//
+//	e := exchange.New("openai", cfg, "https://api.openai.com/v1")
+//	w := e.Watch(ctx)
+//	defer w.Stop()
+//	… make the request with w.Context(); after each chunk call w.Progress() …
+//	return nil, e.Failure(ctx, w, err, partial)
+//
+// # Concurrency
+//
+// An Endpoint is immutable and safe for concurrent use. A Watch belongs to one
+// call; only its timers run beside the caller.
+//
+// # Failure
+//
+// All errors are *llm.Error. The meaning of a failure is taken from the HTTP
+// status and the provider's own codes; texts are looked at last.
+package exchange
+
+import (
+	"cmp"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// Defaults of the time limits (sdk-features.md section 1; connecting is ours).
+const (
+	DefaultTimeout = 300 * time.Second
+	DefaultConnect = 10 * time.Second
+)
+
+// Endpoint is where calls go, and how long each part of one may take.
+type Endpoint struct {
+	Provider string
+	Model    string // as the user named it
+	BaseURL  string // without a slash at its end
+	HTTP     *http.Client
+
+	secret              string
+	total, first, chunk time.Duration
+	wireModel           string
+}
+
+// New makes the endpoint of an adapter. defaultURL is used where cfg has no
+// base URL.
+func New(provider string, cfg llm.Config, defaultURL string) *Endpoint {
+	e := &Endpoint{
+		Provider:  provider,
+		Model:     cfg.Model,
+		BaseURL:   strings.TrimRight(cmp.Or(cfg.BaseURL, defaultURL), "/"),
+		HTTP:      cfg.HTTPClient,
+		secret:    cfg.APIKey.Reveal(),
+		total:     cmp.Or(cfg.Timeout, DefaultTimeout),
+		chunk:     cmp.Or(cfg.IdleTimeout, DefaultTimeout),
+		wireModel: cfg.WireModel,
+	}
+	e.first = cmp.Or(cfg.FirstTimeout, e.chunk)
+	if e.wireModel == "" {
+		e.wireModel = cfg.Model
+		if rest, ok := strings.CutPrefix(cfg.Model, provider+"/"); ok {
+			e.wireModel = rest
+		}
+	}
+	if e.HTTP == nil {
+		e.HTTP = newClient(cmp.Or(cfg.ConnectTimeout, DefaultConnect))
+	}
+	return e
+}
+
+// WireModel is the model's name as the provider knows it.
+func (e *Endpoint) WireModel() string { return e.wireModel }
+
+// newClient makes a client of its own for an endpoint, so that one endpoint's
+// connections never wait for another's.
+func newClient(connect time.Duration) *http.Client {
+	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
+	return &http.Client{Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: connect,
+		MaxIdleConns:        64,
+		MaxIdleConnsPerHost: 64,
+		IdleConnTimeout:     90 * time.Second,
+		ReadBufferSize:      16 << 10,
+	}}
+}

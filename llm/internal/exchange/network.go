@@ -1,0 +1,139 @@
+package exchange
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/url"
+	"syscall"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Failure says what the end of an exchange means: the error of the SDK or of
+// reading the body, seen with the caller's context and the watch. partial says
+// that deltas had been handed out. An *llm.Error in err is kept.
+func (e *Endpoint) Failure(ctx context.Context, w *Watch, err error, partial bool) *llm.Error {
+	fail := e.failure(ctx, w, err)
+	fail.Partial = partial
+	return fail
+}
+
+func (e *Endpoint) failure(ctx context.Context, w *Watch, err error) *llm.Error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return e.fail(fault.Timeout, "the caller's deadline passed before the answer was complete", ctx.Err())
+	case ctx.Err() != nil:
+		return e.fail(fault.Canceled, "the call was canceled", context.Cause(ctx))
+	}
+	switch cause := context.Cause(w.ctx); {
+	case errors.Is(cause, errTotal), errors.Is(cause, errFirst), errors.Is(cause, errChunk):
+		f := e.fail(fault.Timeout, cause.Error(), nil)
+		f.Retryable = true
+		return f
+	}
+	if known, ok := errors.AsType[*llm.Error](err); ok {
+		return known
+	}
+	return e.network(err)
+}
+
+func (e *Endpoint) fail(kind fault.Kind, msg string, cause error) *llm.Error {
+	return llm.NewError(kind, e.Provider, e.Model, msg, cause)
+}
+
+// Fail makes an error that no retry helps.
+func (e *Endpoint) Fail(kind fault.Kind, msg string) *llm.Error { return e.fail(kind, msg, nil) }
+
+// Truncated is the error of an answer that ended before its final part.
+func (e *Endpoint) Truncated(partial bool) *llm.Error {
+	f := e.fail(fault.Unavailable, "the answer ended before it was complete", nil)
+	f.Code, f.Retryable, f.Partial = llm.CodeTruncated, true, partial
+	return f
+}
+
+// Empty is the error of an answer with nothing in it.
+func (e *Endpoint) Empty() *llm.Error {
+	f := e.fail(fault.Unavailable, "the answer was empty", nil)
+	f.Code, f.Retryable = llm.CodeEmpty, true
+	return f
+}
+
+// Malformed is the error of data that is not what the protocol says.
+func (e *Endpoint) Malformed(cause error, partial bool) *llm.Error {
+	f := e.fail(fault.Unavailable, "the server sent malformed data", cause)
+	f.Retryable, f.Partial = true, partial
+	return f
+}
+
+// network explains an error of the connection.
+func (e *Endpoint) network(err error) *llm.Error {
+	where := "cannot reach " + e.shownURL()
+	const check = "check the address (--base-url) and that the server runs"
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return e.unreached(where+": the host name does not resolve", err, check+", or your network connection")
+	}
+	if isTLS(err) {
+		f := e.unreached(where+": the TLS connection could not be made", err, "check that the address (--base-url) has the right scheme, and the server's certificate")
+		f.Retryable = false
+		return f
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return e.unreached(where+": connection refused", err, check)
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		if op.Timeout() {
+			f := e.fail(fault.Timeout, where+": no connection in time", scrub(err)).Hint(check)
+			f.Retryable, f.Unreached = true, true
+			return f
+		}
+		return e.unreached(where, err, check)
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok && u.Op == "parse" {
+		return e.fail(fault.Invalid, "the base URL is not a URL: "+e.shownURL(), nil).Hint("check --base-url")
+	}
+	f := e.fail(fault.Unavailable, "the connection to "+e.shownURL()+" broke", scrub(err))
+	f.Retryable = true
+	return f
+}
+
+func (e *Endpoint) unreached(msg string, err error, hint string) *llm.Error {
+	f := e.fail(fault.Unavailable, msg, scrub(err)).Hint(hint)
+	f.Retryable, f.Unreached = true, true
+	return f
+}
+
+// scrub takes the URL, which may carry a key, out of an error of net/http.
+func scrub(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// shownURL is the base URL without user information and query.
+func (e *Endpoint) shownURL() string {
+	u, err := url.Parse(e.BaseURL)
+	if err != nil {
+		return "the given address"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+func isTLS(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[x509.HostnameError](err)
+	return ok
+}

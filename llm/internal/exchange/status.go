@@ -1,0 +1,209 @@
+package exchange
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// maxErrorBody bounds what is read of an error answer: 64 KiB.
+const maxErrorBody = 64 << 10
+
+// Middleware turns error answers into *llm.Error before an SDK sees them: the
+// SDKs fail to say the status where the body is not their JSON.
+func (e *Endpoint) Middleware(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	res, err := next(req)
+	if err != nil || res.StatusCode < 300 && !isHTML(res.Header, nil) {
+		return res, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	if err != nil && len(body) == 0 {
+		body = nil // the status alone still says what went wrong
+	}
+	return nil, e.StatusError(res.StatusCode, res.Header, body)
+}
+
+// StatusError says what an error answer means. status is 0 for an error event
+// inside a stream, whose body is the event's data.
+func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *llm.Error {
+	if isHTML(h, body) {
+		return e.htmlError(status, h, body)
+	}
+	d := readDetails(body)
+	if status == 0 || status < 400 {
+		status = d.status
+	}
+	kind := d.kind(status)
+	f := e.fail(kind, e.sentence(d.message, status), nil)
+	f.Status, f.Code = status, d.code
+	if f.Code == "" {
+		f.Code = d.typ
+	}
+	f.Retryable = kind == fault.RateLimit || kind == fault.Unavailable || kind == fault.Timeout
+	f.RetryAfter = retryAfter(h, time.Now())
+	if h.Get("X-Should-Retry") == "false" {
+		f.Retryable = false
+	}
+	if hint := hints[kind]; hint != "" {
+		f = f.Hint(hint)
+	}
+	if status == http.StatusNotFound {
+		f = f.Hint("check the model's name and the address (--base-url)")
+	}
+	return f
+}
+
+// hints are the next steps for the user.
+var hints = map[fault.Kind]string{
+	fault.Auth:    "check the API key and what it may use",
+	fault.Quota:   "check the provider's billing page, or choose another model",
+	fault.Context: "shorten the conversation, or choose a model with a larger context window",
+}
+
+// sentence makes one short line of the provider's message, without the key.
+func (e *Endpoint) sentence(msg string, status int) string {
+	msg = strings.Join(strings.Fields(msg), " ")
+	if e.secret != "" {
+		msg = strings.ReplaceAll(msg, e.secret, "[redacted]")
+	}
+	if msg == "" {
+		if status == 0 {
+			return "the provider reported an error without saying which"
+		}
+		return "the provider answered " + strings.ToLower(http.StatusText(status))
+	}
+	const longest = 500
+	if len(msg) > longest {
+		msg = strings.ToValidUTF8(msg[:longest], "") + "…"
+	}
+	return msg
+}
+
+// details is an error answer of any provider.
+type details struct {
+	message, typ, code string
+	status             int // said inside the body
+}
+
+// readDetails finds the fields of the error forms in use: {"error":{…}} of
+// OpenAI, Anthropic and their followers, {"error":"…"} of Ollama, {"detail":…}
+// of FastAPI servers, and the bare object of older vLLM servers.
+func readDetails(body []byte) details {
+	root := gjson.ParseBytes(body)
+	if !gjson.ValidBytes(body) {
+		return details{message: string(bytes.ToValidUTF8(body, nil))}
+	}
+	if root.IsArray() { // Gemini's compatible endpoint wraps it
+		root = root.Get("0")
+	}
+	inner := root.Get("error")
+	switch {
+	case inner.Type == gjson.String:
+		return details{message: inner.Str, code: root.Get("code").String()}
+	case !inner.IsObject():
+		inner = root
+	}
+	d := details{message: inner.Get("message").String(), typ: inner.Get("type").String()}
+	if d.message == "" {
+		d.message = inner.Get("detail").String()
+	}
+	code := inner.Get("code")
+	if n, err := strconv.Atoi(code.String()); err == nil {
+		d.status = n
+	} else {
+		d.code = code.String()
+	}
+	if d.typ == "" {
+		d.typ = inner.Get("status").String()
+	}
+	if !inner.Exists() && d.message == "" {
+		d.message = string(body)
+	}
+	// OpenRouter passes the true provider's message on as text.
+	if raw := inner.Get("metadata.raw"); raw.Type == gjson.String && raw.Str != "" {
+		d.message += ": " + raw.Str
+	}
+	return d
+}
+
+func isHTML(h http.Header, body []byte) bool {
+	if strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/html") {
+		return true
+	}
+	start := bytes.ToLower(bytes.TrimSpace(body[:min(len(body), 256)]))
+	return bytes.HasPrefix(start, []byte("<!doctype")) || bytes.HasPrefix(start, []byte("<html"))
+}
+
+// htmlError explains a web page where an API answer was expected: a proxy's or
+// gateway's error page, a log-in page, or a wrong address.
+func (e *Endpoint) htmlError(status int, h http.Header, body []byte) *llm.Error {
+	what := "a web page instead of an API answer"
+	if title := between(string(body), "<title>", "</title>"); title != "" {
+		what += fmt.Sprintf(" (%q)", title)
+	}
+	kind := fault.Invalid
+	switch {
+	case status == http.StatusTooManyRequests:
+		kind = fault.RateLimit
+	case status == http.StatusGatewayTimeout || status == http.StatusRequestTimeout:
+		kind = fault.Timeout
+	case status >= 500:
+		kind = fault.Unavailable
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		kind = fault.Auth
+	}
+	f := e.fail(kind, e.shownURL()+" answered with "+what, nil)
+	f.Status, f.RetryAfter = status, retryAfter(h, time.Now())
+	f.Retryable = kind == fault.RateLimit || kind == fault.Timeout || kind == fault.Unavailable
+	if kind == fault.Invalid || kind == fault.Auth {
+		f = f.Hint("check the address (--base-url): it often has to end in /v1")
+	}
+	return f
+}
+
+func between(s, open, end string) string {
+	_, rest, ok := strings.Cut(s, open)
+	if !ok {
+		return ""
+	}
+	title, _, ok := strings.Cut(rest, end)
+	if !ok || len(title) > 200 {
+		return ""
+	}
+	return strings.Join(strings.Fields(title), " ")
+}
+
+// retryAfter reads retry-after-ms and Retry-After (seconds or a date, RFC 9110
+// section 10.2.3).
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		return bounded(ms * float64(time.Millisecond))
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		return bounded(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return bounded(float64(at.Sub(now)))
+	}
+	return 0
+}
+
+// bounded keeps a hostile or broken number inside 0 to 24 hours.
+func bounded(ns float64) time.Duration {
+	if math.IsNaN(ns) || ns < 0 {
+		return 0
+	}
+	return time.Duration(math.Min(ns, float64(24*time.Hour)))
+}

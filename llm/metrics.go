@@ -1,0 +1,94 @@
+package llm
+
+import (
+	"time"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// Metrics is what the calls of one service (usage id) used and cost, in the
+// JSON form of the wire (sdk-wire.md section 5.2). It is not safe for
+// concurrent use.
+type Metrics struct {
+	ModelName             string                   `json:"model_name"`
+	AccumulatedCost       float64                  `json:"accumulated_cost"`
+	MaxBudgetPerTask      *float64                 `json:"max_budget_per_task"`
+	AccumulatedTokenUsage *TokenUsage              `json:"accumulated_token_usage"`
+	Costs                 event.List[CostEntry]    `json:"costs"`
+	ResponseLatencies     event.List[LatencyEntry] `json:"response_latencies"`
+	TokenUsages           event.List[TokenUsage]   `json:"token_usages"`
+}
+
+// TokenUsage counts tokens of one call, or of all.
+type TokenUsage struct {
+	Model            string `json:"model"`
+	PromptTokens     int    `json:"prompt_tokens"`
+	CompletionTokens int    `json:"completion_tokens"`
+	CacheReadTokens  int    `json:"cache_read_tokens"`
+	CacheWriteTokens int    `json:"cache_write_tokens"`
+	ReasoningTokens  int    `json:"reasoning_tokens"`
+	ContextWindow    int    `json:"context_window"`
+	PerTurnToken     int    `json:"per_turn_token"`
+	ResponseID       string `json:"response_id"`
+}
+
+// CostEntry is the cost of one call in US dollars. Timestamp is in seconds
+// since 1970.
+type CostEntry struct {
+	Model     string  `json:"model"`
+	Cost      float64 `json:"cost"`
+	Timestamp float64 `json:"timestamp"`
+}
+
+// LatencyEntry is the duration of one call in seconds.
+type LatencyEntry struct {
+	Model      string  `json:"model"`
+	Latency    float64 `json:"latency"`
+	ResponseID string  `json:"response_id"`
+}
+
+// Add accounts for one answer of the model described by info. A cost that is
+// not known adds nothing, and no entry to Costs.
+func (m *Metrics) Add(info Info, r *Response, at time.Time) {
+	m.ModelName = info.Name
+	u := TokenUsage{
+		Model: info.Name, PromptTokens: r.Usage.Prompt, CompletionTokens: r.Usage.Output,
+		CacheReadTokens: r.Usage.CacheRead, CacheWriteTokens: r.Usage.CacheWrite,
+		ReasoningTokens: r.Usage.Reasoning, ContextWindow: info.ContextWindow,
+		PerTurnToken: r.Usage.Prompt + r.Usage.Output, ResponseID: r.ID,
+	}
+	m.TokenUsages = append(m.TokenUsages, u)
+	if m.AccumulatedTokenUsage == nil {
+		m.AccumulatedTokenUsage = &TokenUsage{}
+	}
+	m.AccumulatedTokenUsage.add(u)
+	m.ResponseLatencies = append(m.ResponseLatencies, LatencyEntry{Model: info.Name, Latency: r.Latency.Seconds(), ResponseID: r.ID})
+	if r.CostKnown {
+		m.AccumulatedCost += r.Cost
+		m.Costs = append(m.Costs, CostEntry{Model: info.Name, Cost: r.Cost, Timestamp: float64(at.UnixMicro()) / 1e6})
+	}
+}
+
+// add sums the counters; what describes a call (window, turn, id) is the
+// latest.
+func (a *TokenUsage) add(u TokenUsage) {
+	a.Model, a.ContextWindow, a.PerTurnToken = u.Model, u.ContextWindow, u.PerTurnToken
+	a.PromptTokens += u.PromptTokens
+	a.CompletionTokens += u.CompletionTokens
+	a.CacheReadTokens += u.CacheReadTokens
+	a.CacheWriteTokens += u.CacheWriteTokens
+	a.ReasoningTokens += u.ReasoningTokens
+}
+
+// Clone returns a copy that shares nothing that later changes.
+func (m *Metrics) Clone() Metrics {
+	c := *m
+	if m.AccumulatedTokenUsage != nil {
+		u := *m.AccumulatedTokenUsage
+		c.AccumulatedTokenUsage = &u
+	}
+	c.Costs = m.Costs[:len(m.Costs):len(m.Costs)]
+	c.ResponseLatencies = m.ResponseLatencies[:len(m.ResponseLatencies):len(m.ResponseLatencies)]
+	c.TokenUsages = m.TokenUsages[:len(m.TokenUsages):len(m.TokenUsages)]
+	return c
+}
