@@ -1,0 +1,112 @@
+package editor
+
+import (
+	_ "embed"
+	"encoding/json"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool"
+)
+
+//go:embed editor.md
+var description string
+
+var commands = []string{cmdView, cmdCreate, cmdReplace, cmdInsert, cmdUndo}
+
+// Definition describes the tool (tools.md section 2).
+func Definition() *tool.Definition {
+	return &tool.Definition{
+		Name:        "file_editor",
+		Kind:        "FileEditorTool",
+		Description: strings.TrimSpace(description),
+		Parameters: tool.Schema{Properties: []tool.Property{
+			{Name: "command", Type: "string", Enum: commands, Required: true, Description: "What to do."},
+			{Name: "path", Type: "string", Required: true, Description: "Absolute path of the file or directory."},
+			{Name: "file_text", Type: "string", Description: "For create: the whole content."},
+			{Name: "old_str", Type: "string", Description: "For str_replace: the text to replace, exactly as in the file."},
+			{Name: "new_str", Type: "string", Description: "For str_replace: the new text (nothing when absent). For insert: the lines to insert."},
+			{Name: "insert_line", Type: "integer", Description: "For insert: the line after which the text goes; 0 for the top."},
+			{Name: "view_range", Type: "array", Items: &tool.Property{Type: "integer"},
+				Description: "For view of a file: first and last line, counted from 1; -1 as the last means to the end."},
+		}},
+		Annotations:     event.Annotations{Title: "file_editor", Destructive: true},
+		ActionKind:      "FileEditorAction",
+		ObservationKind: "FileEditorObservation",
+		Locks:           locks,
+		Repair:          Repair,
+		Decode:          decode,
+	}
+}
+
+// VisionDefinition is [Definition] for a model that takes images.
+func VisionDefinition() *tool.Definition {
+	d := Definition()
+	d.Description += "\n\n`view` also shows images (png, jpg, gif, webp, bmp)."
+	return d
+}
+
+func locks(action event.Action) []string {
+	a, ok := action.(*event.FileEditorAction)
+	switch {
+	case !ok:
+		return []string{"file_editor"}
+	case a.Command == cmdView:
+		return nil
+	}
+	return []string{lockPath(a.Path)}
+}
+
+// Repair infers a missing command from the other arguments, and drops
+// view_range where it says nothing.
+func Repair(args *tool.Arguments) {
+	if v, ok := args.Get("view_range"); ok && (string(v) == "[]" || string(v) == `""` || string(v) == `"[]"`) {
+		args.Delete("view_range")
+	}
+	if args.Has("command") {
+		return
+	}
+	switch {
+	case args.Has("file_text"):
+		args.SetText("command", cmdCreate)
+	case args.Has("old_str"):
+		args.SetText("command", cmdReplace)
+	case args.Has("insert_line"):
+		args.SetText("command", cmdInsert)
+	case args.Has("path") && !args.Has("new_str"):
+		args.SetText("command", cmdView)
+	}
+}
+
+func decode(args json.RawMessage) (event.Action, error) {
+	action, err := tool.DecodeInto[event.FileEditorAction](args)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := action.(*event.FileEditorAction); ok {
+		err = check(a)
+	}
+	return action, err
+}
+
+// check finds what a command needs before anything is run.
+func check(a *event.FileEditorAction) error {
+	switch {
+	case strings.TrimSpace(a.Path) == "":
+		return refuse("path is empty; give the absolute path of a file or directory")
+	case a.Command == cmdCreate && a.FileText == nil:
+		return refuse("create needs file_text")
+	case a.Command == cmdReplace && (a.OldStr == nil || *a.OldStr == ""):
+		return refuse("str_replace needs old_str, the text to replace; to add lines use insert, to make a file use create")
+	case a.Command == cmdInsert && a.InsertLine == nil:
+		return refuse("insert needs insert_line, the line after which the text goes (0 for the top)")
+	case a.Command == cmdInsert && a.NewStr == nil:
+		return refuse("insert needs new_str, the lines to insert")
+	case len(a.ViewRange) != 0 && len(a.ViewRange) != 2:
+		return refuse("view_range must be two integers, [first, last]")
+	case len(a.ViewRange) != 0 && a.Command != cmdView:
+		return fault.New(fault.Invalid, "view_range is for view only")
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package editor
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// file is a regular file as it was read.
+type file struct {
+	real string // path without symbolic links
+	stat unix.Stat_t
+	raw  []byte
+}
+
+// errBinary marks what is not text.
+var errBinary = errors.New("not a text file")
+
+// readFile reads a regular file of at most limit bytes. It never blocks:
+// what is not a regular file is not opened, and when it was exchanged in
+// between, opening does not wait either.
+func (e *Editor) readFile(path string, limit int64) (*file, error) {
+	real, err := evalPath(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{real: real}
+	if err := unix.Lstat(real, &f.stat); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if err := regular(path, &f.stat); err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }() // only read
+	if err := unix.Fstat(fd, &f.stat); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if err := regular(path, &f.stat); err != nil {
+		return nil, err
+	}
+	if err := opened(fd, path); err != nil {
+		return nil, err
+	}
+	if f.stat.Size > limit {
+		return nil, tooLarge(path, f.stat.Size, limit)
+	}
+	f.raw, err = readAll(fd, path, f.stat.Size, limit)
+	return f, err
+}
+
+// opened checks what was really opened, in case that a directory of the path
+// was exchanged for a link after the path had been looked at.
+func opened(fd int, path string) error {
+	var buf [unix.PathMax]byte
+	n, err := unix.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd), buf[:])
+	if err != nil {
+		return nil // no /proc here, hence nothing of it to protect
+	}
+	if why := forbidden(string(buf[:n])); why != "" {
+		return refuse("%s: %s", path, why)
+	}
+	return nil
+}
+
+// readAll reads to the end, or to an error when there are more than limit
+// bytes: files that the kernel makes up have a size of 0.
+func readAll(fd int, path string, size, limit int64) ([]byte, error) {
+	buf := make([]byte, 0, max(size, 512)+1)
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := unix.Read(fd, buf[len(buf):cap(buf)])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		case n == 0:
+			return buf, nil
+		}
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return nil, tooLarge(path, int64(len(buf)), limit)
+		}
+	}
+}
+
+func tooLarge(path string, size, limit int64) error {
+	return refuse("%s has %d bytes; this tool takes files up to %d bytes. Use the terminal (head, tail, sed, grep) for the part you need.",
+		path, size, limit)
+}
+
+// regular refuses everything that is not a regular file.
+func regular(path string, st *unix.Stat_t) error {
+	kind := ""
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		return nil
+	case unix.S_IFDIR:
+		return refuse("%s is a directory; this command is for files", path)
+	case unix.S_IFIFO:
+		kind = "a named pipe"
+	case unix.S_IFSOCK:
+		kind = "a socket"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		kind = "a device"
+	default:
+		kind = "not a regular file"
+	}
+	return refuse("%s is %s; this tool only opens files and directories", path, kind)
+}
+
+// readText reads a text file.
+func (e *Editor) readText(path string) (*file, document, error) {
+	f, err := e.readFile(path, e.cfg.MaxFileSize)
+	if err != nil {
+		return nil, document{}, err
+	}
+	d, ok := decodeDocument(f.raw)
+	if !ok {
+		return f, d, errBinary
+	}
+	return f, d, nil
+}
+
+// maxSeen bounds the files whose last seen content is remembered.
+const maxSeen = 1000
+
+// seen remembers what the model last saw of files, to tell it when another
+// program changed one in between.
+type seen struct {
+	mu   sync.Mutex
+	sums map[string][sha256.Size]byte
+}
+
+func newSeen() *seen { return &seen{sums: make(map[string][sha256.Size]byte)} }
+
+// note records that the model has seen this content.
+func (s *seen) note(real string, raw []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sums) >= maxSeen {
+		clear(s.sums) // costs some warnings, once in a long while
+	}
+	s.sums[real] = sha256.Sum256(raw)
+}
+
+// changed reports whether the model has seen other content than this.
+func (s *seen) changed(real string, raw []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum, ok := s.sums[real]
+	return ok && sum != sha256.Sum256(raw)
+}

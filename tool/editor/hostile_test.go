@@ -1,0 +1,171 @@
+package editor_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/editor"
+)
+
+func TestNothingButFilesIsOpened(t *testing.T) {
+	t.Parallel()
+	b := setup(t, editor.Config{})
+	fifo := b.path("fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(fifo, b.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("loop", b.path("loop")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		fifo:           "named pipe",
+		b.path("link"): "named pipe",
+		"/dev/zero":    "a device",
+		"/dev/tty":     "a device",
+		b.path("loop"): "",
+	} {
+		b.fails(view(path), want)
+		b.fails(replace(path, "a", "b"), "")
+		b.fails(insert(path, 0, "b"), "")
+		b.fails(undo(path), "")
+	}
+}
+
+func TestProcessFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, editor.Config{})
+	for name, target := range map[string]string{
+		"environ": "/proc/self/environ", "dir": "/proc/self", "one": "/proc/1/environ",
+	} {
+		if err := os.Symlink(target, b.path(name)); err != nil {
+			t.Fatal(err)
+		}
+		b.fails(view(b.path(name)), "not shown")
+		b.fails(view(target), "not shown")
+	}
+	b.fails(view(b.path("dir/environ")), "not shown")
+	b.fails(view("/proc/thread-self/root/etc"), "not shown")
+	b.fails(view("/proc/self/../self/environ"), "not shown")
+	b.fails(view("//proc//self/environ"), "not shown")
+	b.fails(create("/proc/self/oom_score_adj2", "x"), "not shown")
+	b.fails(replace("/proc/self/comm", "a", "b"), "not shown")
+	b.fails(view("/proc/kmsg"), "not shown")
+	if got := b.ok(view("/proc/version")); !strings.Contains(got, "Linux") {
+		t.Errorf("/proc/version, whose size is 0, reads as %q", got)
+	}
+}
+
+func TestModeAndLinksAreKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t, editor.Config{})
+	path := b.write("run.sh", "echo a\n")
+	if err := os.Chmod(path, 0o4751); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Chmod(path, 0o4751); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("run.sh", b.path("link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(path, b.path("hard")); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.ok(replace(b.path("link"), "a", "b")); !strings.Contains(got, "1 other hard links") {
+		t.Errorf("edit = %q", got)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	if st.Mode&0o7777 != 0o4751 {
+		t.Errorf("mode = %o", st.Mode&0o7777)
+	}
+	if to, err := os.Readlink(b.path("link")); err != nil || to != "run.sh" {
+		t.Errorf("link = %q, %v", to, err)
+	}
+	if b.read("run.sh") != "echo b\n" || b.read("hard") != "echo a\n" {
+		t.Errorf("files = %q, %q", b.read("run.sh"), b.read("hard"))
+	}
+}
+
+func TestReadOnlyFilesAreNotReplaced(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everything")
+	}
+	b := setup(t, editor.Config{})
+	path := b.write("f", "a\n")
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	b.fails(replace(path, "a", "b"), "permission denied")
+}
+
+func TestNoTemporaryFilesStay(t *testing.T) {
+	t.Parallel()
+	b := setup(t, editor.Config{})
+	path := b.write("f", "a\n")
+	b.ok(replace(path, "a", "b"))
+	b.ok(create(b.path("g"), "x"))
+	b.fails(create(b.path("g"), "x"), "exists")
+	b.fails(replace(path, "zzz", "b"), "")
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 2 {
+		t.Errorf("entries = %v", entries)
+	}
+}
+
+func TestConcurrentEditsAreAllKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t, editor.Config{})
+	path := b.write("f", "0,1,2,3,4,5,6,7,8,9,")
+	var wg sync.WaitGroup
+	for i := range 10 {
+		digit := string(rune('0' + i))
+		wg.Go(func() {
+			b.run(replace(path, digit+",", "<"+digit+">"))
+		})
+	}
+	wg.Wait()
+	if got := b.read("f"); got != "<0><1><2><3><4><5><6><7><8><9>" {
+		t.Errorf("file = %q", got)
+	}
+}
+
+func TestInterruptedBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, editor.Config{})
+	path := b.write("f", "a\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	action := replace(path, "a", "b")
+	obs, err := b.x.Execute(ctx, tool.Call{Action: &action})
+	if err != nil || !obs.Result().IsError {
+		t.Errorf("%v, %v", obs, err)
+	}
+	if b.read("f") != "a\n" {
+		t.Error("an interrupted edit changed the file")
+	}
+}
+
+func TestOtherActionsAreAnError(t *testing.T) {
+	t.Parallel()
+	b := setup(t, editor.Config{})
+	if _, err := b.x.Execute(t.Context(), tool.Call{Action: &event.ThinkAction{}}); err == nil {
+		t.Error("an action of another tool was accepted")
+	}
+}
