@@ -1,0 +1,50 @@
+package process_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// BenchmarkStart measures from Start to the first answer of the program
+// inside, once per level; Stop is not counted.
+func BenchmarkStart(b *testing.B) {
+	for _, c := range []struct {
+		name, level string
+		limits      sandbox.Limits
+	}{
+		{"none", process.LevelNone, sandbox.Limits{}},
+		{"landlock", process.LevelLandlock, sandbox.Limits{}},
+		{"namespaces", process.LevelNamespaces, sandbox.Limits{}},
+		{"limits", process.LevelNamespaces, sandbox.Limits{MemoryBytes: 1 << 30, PIDs: 1000, CPUs: 2}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s := setup(b, c.level)
+			s.spec.Limits = c.limits
+			var took, stop []time.Duration
+			for b.Loop() {
+				began := time.Now()
+				sb := s.start(b)
+				if ask(b, sb, request{Act: "pid"}).Out == "" {
+					b.Fatal("no answer")
+				}
+				took = append(took, time.Since(began))
+				b.StopTimer()
+				began = time.Now()
+				if err := sb.Stop(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				stop = append(stop, time.Since(began))
+				b.StartTimer()
+			}
+			slices.Sort(took)
+			slices.Sort(stop)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(took[len(took)*9/10].Microseconds())/1000, "p90-ms")
+			b.ReportMetric(float64(stop[len(stop)/2].Microseconds())/1000, "stop-p50-ms")
+		})
+	}
+}
