@@ -1,0 +1,44 @@
+package terminal
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// progressMax bounds what one chunk of progress carries.
+const progressMax = 8 << 10
+
+// progress collects text for a live view. It is lossy: when more comes than a
+// chunk carries, the oldest is left out. Not safe for concurrent use.
+type progress struct {
+	buf     []byte
+	skipped int64
+}
+
+func (p *progress) add(b []byte) {
+	if len(b) > progressMax {
+		p.skipped += int64(len(b) - progressMax)
+		b = b[len(b)-progressMax:]
+	}
+	if over := len(p.buf) + len(b) - progressMax; over > 0 {
+		p.skipped += int64(over)
+		p.buf = append(p.buf[:0], p.buf[over:]...)
+	}
+	p.buf = append(p.buf, b...)
+}
+
+// take returns what was collected since the last call.
+func (p *progress) take() string {
+	b := p.buf
+	if p.skipped > 0 {
+		for len(b) > 0 && !utf8.RuneStart(b[0]) {
+			b = b[1:]
+		}
+	}
+	s := string(b)
+	if p.skipped > 0 {
+		s = fmt.Sprintf("\n[%d bytes skipped in this live view]\n", p.skipped) + s
+	}
+	p.buf, p.skipped = p.buf[:0], 0
+	return s
+}
