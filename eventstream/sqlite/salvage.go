@@ -1,0 +1,221 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+)
+
+// SalvageReport says what [Salvage] found.
+type SalvageReport struct {
+	Conversations []Salvaged
+}
+
+// Salvaged is one conversation of a damaged store.
+type Salvaged struct {
+	ID event.ConversationID
+	// Events is how many were copied. In the new store they are numbered
+	// without gaps.
+	Events int
+	// Lost holds the numbers, in the damaged store, of the events that could
+	// not be read; LostTail is set when there may be more behind them.
+	Lost     []eventstream.Seq
+	LostTail bool
+	// Unnamed is set when the conversation's own row was lost: it has got a
+	// fresh id, and it is not known how many events it had.
+	Unnamed bool
+}
+
+// Salvage copies every readable event of the damaged store in dir to a new
+// store in into, which must not hold one yet. dir is only read. Events that
+// forks shared are copied to each of them.
+func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
+	var rep SalvageReport
+	if err := os.MkdirAll(into, 0o700); err != nil {
+		return rep, fsError(err, "cannot make the new store's directory")
+	}
+	if _, err := os.Stat(filepath.Join(into, dbName)); err == nil {
+		return rep, fmt.Errorf("salvage into %s: %w", into, errNotEmpty)
+	}
+	tmp, err := os.MkdirTemp(into, "salvage-")
+	if err != nil {
+		return rep, fsError(err, "cannot write to the new store's directory")
+	}
+	defer os.RemoveAll(tmp) // what stays behind is in a directory of its own and harms nobody
+	path := filepath.Join(tmp, dbName)
+	if err := copyDamaged(filepath.Join(dir, dbName), path); err != nil {
+		return rep, fsError(err, "cannot copy the damaged store")
+	}
+	c, err := dial(path, "writable_schema = ON", "query_only = 1", "cell_size_check = ON")
+	if err != nil {
+		return rep, fmt.Errorf("salvage %s: %w", dir, storage(err))
+	}
+	dst, err := Open(ctx, into, Options{})
+	if err != nil {
+		return rep, errors.Join(err, c.close())
+	}
+	s := &salvager{c: c, dst: dst, src: &Store{labels: &labels{}}}
+	err = s.run(ctx)
+	rep.Conversations = s.found
+	return rep, errors.Join(err, dst.Close(), c.close())
+}
+
+// copyDamaged copies database and log, and mends the log's checksums.
+func copyDamaged(from, to string) error {
+	for _, end := range []string{"", "-wal"} {
+		err := copyFile(from+end, to+end)
+		if err != nil && (end == "" || !errors.Is(err, os.ErrNotExist)) {
+			return err
+		}
+	}
+	return mendWAL(to + "-wal")
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+type salvager struct {
+	c     *conn
+	dst   *Store
+	src   *Store // only its labels are used
+	found []Salvaged
+}
+
+func (s *salvager) run(ctx context.Context) error {
+	if err := s.src.labels.load(s.c); err != nil {
+		return fmt.Errorf("read the kinds of events: %w", storage(err))
+	}
+	known := map[int64]bool{}
+	for _, id := range s.ids() {
+		h, meta, err := s.conversation(id)
+		if err != nil {
+			continue // its events are found by their log below
+		}
+		known[h.log] = true
+		if err := s.copy(ctx, Salvaged{ID: id}, meta, h.cut(1, h.events), h.events); err != nil {
+			return err
+		}
+	}
+	for _, log := range s.logs() {
+		if known[log] {
+			continue
+		}
+		p := piece{src: log, first: 1, last: s.lastOf(log), at: 1}
+		first, _, err := s.c.number("SELECT min(seq) FROM records WHERE log = ?", log)
+		if err == nil {
+			p.first, p.at = eventstream.Seq(first), eventstream.Seq(first)
+		}
+		out := Salvaged{ID: event.NewConversationID(), Unnamed: true}
+		if err := s.copy(ctx, out, eventstream.Meta{Title: "Salvaged conversation"}, []piece{p}, p.last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ids returns the conversations whose names can be read, from the table and
+// from the index on it.
+func (s *salvager) ids() (ids []event.ConversationID) {
+	seen := map[string]bool{}
+	for _, sql := range []string{"SELECT id FROM conversations NOT INDEXED", "SELECT id FROM conversations ORDER BY id"} {
+		r := s.c.query(sql)
+		for r.next() {
+			if id := r.text(0); id != "" && !seen[id] {
+				seen[id] = true
+				ids = append(ids, event.ConversationID(id))
+			}
+		}
+		_ = r.close() // damage is expected; the other way may get further
+	}
+	return ids
+}
+
+func (s *salvager) conversation(id event.ConversationID) (*head, eventstream.Meta, error) {
+	var meta eventstream.Meta
+	h, err := loadHead(s.c, id)
+	if err == nil && h == nil {
+		err = notFound(id)
+	}
+	if err != nil {
+		return nil, meta, err
+	}
+	r := s.c.query("SELECT meta FROM conversations WHERE log = ?", h.log)
+	if r.next() {
+		err = json.Unmarshal(r.blob(0), &meta)
+	}
+	return h, meta, firstError(r.close(), err)
+}
+
+// logs returns the logs that have events, as far as they can be found.
+func (s *salvager) logs() (logs []int64) {
+	for at := int64(0); ; {
+		n, found, err := s.c.number("SELECT log FROM records WHERE log > ? ORDER BY log LIMIT 1", at)
+		if err != nil || !found || n <= at {
+			return logs
+		}
+		logs, at = append(logs, n), n
+	}
+}
+
+func (s *salvager) lastOf(log int64) eventstream.Seq {
+	n, _, err := s.c.number("SELECT seq FROM records WHERE log = ? ORDER BY seq DESC LIMIT 1", log)
+	if err != nil {
+		return 0
+	}
+	return eventstream.Seq(n)
+}
+
+// copy copies the events of some pieces to a new conversation.
+func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta, pieces []piece, events eventstream.Seq) error {
+	if err := s.dst.Create(ctx, out.ID, meta); err != nil {
+		return err
+	}
+	var batch []eventstream.Record
+	flush := func() error {
+		_, err := s.dst.AppendRecords(ctx, out.ID, batch...)
+		out.Events += len(batch)
+		batch = batch[:0]
+		return err
+	}
+	for _, p := range pieces {
+		for at := p.at; at <= p.end(); {
+			cur := cursor{s: s.src, id: out.ID, next: at}
+			rest := piece{src: p.src, first: p.first + at - p.at, last: p.last, at: at}
+			_, err := cur.fillFrom(s.c, rest, pageBytes)
+			batch = append(batch, cur.page...)
+			if at = cur.next; err != nil {
+				out.Lost = append(out.Lost, at)
+				at++
+			}
+			if len(batch) >= pageEvents {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	out.LostTail = len(out.Lost) > 0 && out.Lost[len(out.Lost)-1] == events
+	s.found = append(s.found, out)
+	return nil
+}
