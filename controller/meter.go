@@ -82,8 +82,9 @@ func (m *meter) admit(info llm.Info, r *llm.Request) error {
 			"the next call could cost more than what is left of the spending limit ($%.4f of $%.2f)", math.Max(left, 0), m.cfg.MaxCost)).
 			Hint("raise --max-cost and resume")
 	}
-	if most == 0 || room < most {
-		r.MaxOutputTokens = room
+	r.MaxOutputTokens = room
+	if most != 0 {
+		r.MaxOutputTokens = min(room, most)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ const lateMessage = "A message of the user arrived while you were answering; it 
 
 // build returns the messages of a view. The slice belongs to the caller.
 func (h *history) build(view []event.Event, info llm.Info) []event.Message {
-	if !extends(view, h.view) || h.builder.vision != info.Vision {
+	if h.builder.open == nil || !extends(view, h.view) || h.builder.vision != info.Vision {
 		*h = history{builder: builder{vision: info.Vision, open: map[string]bool{}}}
 	}
 	for _, ev := range view[len(h.view):] {

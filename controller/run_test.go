@@ -1,0 +1,255 @@
+package controller_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/state"
+)
+
+func TestRunToFinish(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"ls"}`}), done()))
+	b.send(t, "go")
+	b.mustRun(t)
+	if s := b.State().Status; s != state.Finished {
+		t.Fatalf("status %s, want finished (%s)", s, b.lastError(t))
+	}
+	want := []string{"SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "ActionEvent", "ObservationEvent"}
+	if diff := cmp.Diff(want, b.kinds()); diff != "" {
+		t.Error(diff)
+	}
+	if m := b.State().Stats.UsageToMetrics["agent"]; len(m.TokenUsages) != 2 {
+		t.Errorf("%d calls counted, want 2", len(m.TokenUsages))
+	}
+	before := b.State()
+	b.reopen(t)
+	if b.State().Head != before.Head || b.State().Seq != before.Seq {
+		t.Error("a reopened conversation is in another state")
+	}
+	b.mustRun(t)
+	if b.model.count() != 2 {
+		t.Error("running a finished conversation called the model")
+	}
+}
+
+func TestTextReplyFinishes(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, script(says("hello")))
+	b.send(t, "hi")
+	b.mustRun(t)
+	if s := b.State().Status; s != state.Finished {
+		t.Errorf("status %s", s)
+	}
+}
+
+func TestEmptyAnswerIsNudged(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, script(says(""), done()))
+	b.send(t, "go")
+	b.mustRun(t)
+	if s := b.State().Status; s != state.Finished || b.model.count() != 2 {
+		t.Errorf("status %s after %d calls", s, b.model.count())
+	}
+}
+
+func TestInvalidCallIsAnsweredAndTheRunGoesOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, script(calls([2]string{"nonsense", `{}`}, [2]string{"terminal", `{"command":"ls"}`}), done()))
+	b.send(t, "go")
+	b.mustRun(t)
+	want := []string{"SystemPromptEvent", "MessageEvent", "ActionEvent", "ActionEvent", "AgentErrorEvent", "ObservationEvent", "ActionEvent", "ObservationEvent"}
+	if diff := cmp.Diff(want, b.kinds()); diff != "" {
+		t.Error(diff)
+	}
+	if len(b.rt.ran) != 1 {
+		t.Errorf("%d actions ran, want 1", len(b.rt.ran))
+	}
+}
+
+func TestSafeActionsRunSideBySideAndAnswerInCallOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, script(calls(
+		[2]string{"terminal", `{"command":"a"}`}, [2]string{"terminal", `{"command":"b"}`}, [2]string{"terminal", `{"command":"c"}`}), done()))
+	var meet sync.WaitGroup
+	meet.Add(3)
+	b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+		meet.Done()
+		meet.Wait() // deadlocks unless all three run at once
+		return echo(ctx, r)
+	}
+	b.send(t, "go")
+	b.mustRun(t)
+	var got []string
+	for _, ev := range b.State().View {
+		if o, ok := ev.(*event.ObservationEvent); ok && o.ToolName == "terminal" {
+			got = append(got, event.JoinText(o.Observation.Result().Content))
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMessageDuringTheCallKeepsTheRunGoing(t *testing.T) {
+	t.Parallel()
+	var b *bundle
+	b = setup(t, nil, func(_ context.Context, n int, r llm.Request) (*llm.Response, error) {
+		if n == 0 {
+			b.send(t, "and also this")
+			return says("first answer"), nil
+		}
+		last := r.Messages[len(r.Messages)-1]
+		if last.Role != event.RoleUser {
+			t.Errorf("the last message of the prompt is of role %s", last.Role)
+		}
+		return says("second answer"), nil
+	})
+	b.send(t, "this")
+	b.mustRun(t)
+	if n := b.model.count(); n != 2 || b.State().Status != state.Finished {
+		t.Errorf("%d calls, status %s", n, b.State().Status)
+	}
+}
+
+func TestMessageDuringFinishKeepsTheRunGoing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"x"}`}, [2]string{"finish", `{"message":"done"}`}), says("ok")))
+	b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+		b.send(t, "wait, one more thing")
+		return echo(ctx, r)
+	}
+	b.send(t, "this")
+	b.mustRun(t)
+	if n := b.model.count(); n != 2 || b.State().Status != state.Finished {
+		t.Errorf("%d calls, status %s", n, b.State().Status)
+	}
+}
+
+func TestPauseGivesUpTheCallAndResumes(t *testing.T) {
+	t.Parallel()
+	var b *bundle
+	b = setup(t, nil, func(ctx context.Context, n int, _ llm.Request) (*llm.Response, error) {
+		if n == 0 {
+			b.Pause()
+			<-ctx.Done()
+			return nil, llm.NewError(fault.Canceled, "stub", "stub", "given up", ctx.Err())
+		}
+		return done(), nil
+	})
+	b.send(t, "go")
+	b.mustRun(t)
+	if s := b.State().Status; s != state.Paused {
+		t.Fatalf("status %s, want paused", s)
+	}
+	b.mustRun(t)
+	if s := b.State().Status; s != state.Finished {
+		t.Errorf("status %s after resuming", s)
+	}
+}
+
+func TestInterruptStopsTheRunningAction(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"sleep"}`}), done()))
+	stopped := make(chan struct{})
+	b.rt.interrupt = func(event.ID) { close(stopped) }
+	b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+		if err := b.Interrupt(ctx); err != nil {
+			t.Error(err)
+		}
+		<-stopped
+		return echo(ctx, r)
+	}
+	b.send(t, "go")
+	b.mustRun(t)
+	if s := b.State(); s.Status != state.Paused || len(s.Pending) != 0 {
+		t.Errorf("status %s with %d pending, want paused and none", s.Status, len(s.Pending))
+	}
+}
+
+func TestIterationLimit(t *testing.T) {
+	t.Parallel()
+	n := 0
+	b := setup(t, func(c *controller.Config) { c.MaxIterations = 3 }, func(context.Context, int, llm.Request) (*llm.Response, error) {
+		n++
+		return calls([2]string{"terminal", `{"command":"` + strings.Repeat("x", n) + `"}`}), nil
+	})
+	b.send(t, "go")
+	b.mustRun(t)
+	if b.model.count() != 3 || b.State().Status != state.Errored || b.lastError(t) != "MaxIterationsReached" {
+		t.Errorf("%d calls, status %s, error %s", b.model.count(), b.State().Status, b.lastError(t))
+	}
+}
+
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	ask := func(c *controller.Config) { c.Confirm = func([]*event.ActionEvent) bool { return true } }
+	answers := func() func(context.Context, int, llm.Request) (*llm.Response, error) {
+		return script(calls([2]string{"terminal", `{"command":"ls"}`}), done())
+	}
+	t.Run("run confirms", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, ask, answers())
+		b.send(t, "go")
+		b.mustRun(t)
+		if s := b.State().Status; s != state.Confirming || len(b.rt.ran) != 0 {
+			t.Fatalf("status %s, %d actions ran", s, len(b.rt.ran))
+		}
+		b.reopen(t)
+		b.mustRun(t)
+		if s := b.State().Status; s != state.Finished || len(b.rt.ran) != 1 {
+			t.Errorf("status %s, %d actions ran", s, len(b.rt.ran))
+		}
+	})
+	t.Run("reject", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, ask, answers())
+		b.send(t, "go")
+		b.mustRun(t)
+		if err := b.Reject(context.Background(), "no"); err != nil {
+			t.Fatal(err)
+		}
+		b.mustRun(t)
+		if s := b.State().Status; s != state.Finished || len(b.rt.ran) != 0 {
+			t.Errorf("status %s, %d actions ran", s, len(b.rt.ran))
+		}
+		if err := b.Reject(context.Background(), "no"); !fault.Is(err, fault.Conflict) {
+			t.Errorf("rejecting nothing: %v", err)
+		}
+	})
+	t.Run("message supersedes", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t, ask, answers())
+		b.send(t, "go")
+		b.mustRun(t)
+		b.send(t, "something else")
+		if s := b.State(); s.Status != state.Idle || len(s.Pending) != 0 {
+			t.Errorf("status %s, %d pending", s.Status, len(s.Pending))
+		}
+	})
+}
+
+func TestSecondRunIsRefused(t *testing.T) {
+	t.Parallel()
+	var b *bundle
+	b = setup(t, nil, func(ctx context.Context, _ int, _ llm.Request) (*llm.Response, error) {
+		if err := b.Run(ctx); !fault.Is(err, fault.Conflict) {
+			t.Errorf("second run: %v, want a conflict", err)
+		}
+		if err := b.Navigate(ctx, ""); !fault.Is(err, fault.Conflict) {
+			t.Errorf("navigate while running: %v, want a conflict", err)
+		}
+		return done(), nil
+	})
+	b.send(t, "go")
+	b.mustRun(t)
+}
