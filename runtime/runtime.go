@@ -17,6 +17,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/tool"
@@ -28,7 +29,9 @@ type Request struct {
 	Action event.Action
 	// Again says that the action may have been asked for before, by a
 	// controller that died. If nobody can prove that it never began, the
-	// answer is fault.Interrupted instead of a second run.
+	// answer is fault.Interrupted instead of a second run. A controller that
+	// comes back asks for everything it has pending, so marked, before it asks
+	// for anything new.
 	Again bool
 	// Progress takes output as it appears; nil for none.
 	Progress func(tool.Chunk)
@@ -48,3 +51,18 @@ type Runtime interface {
 	// unless the runtime owns it.
 	Close() error
 }
+
+// Acknowledger is implemented by runtimes that keep results until they are
+// stored elsewhere; all of this module are.
+type Acknowledger interface {
+	// Ack says that the observations of these actions are durable in the
+	// event stream, so that the runtime may forget them. It neither blocks nor
+	// fails: it may take effect with the next request. An acknowledged id must
+	// not be asked for again.
+	Ack(ids ...event.ID)
+}
+
+// ErrNotSent is in the chain of an error of Execute when the request surely
+// did not reach the place where actions run. A caller who asks again then
+// leaves [Request.Again] as it was.
+var ErrNotSent = errors.New("the action was not sent")

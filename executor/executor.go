@@ -1,0 +1,263 @@
+// Package executor runs actions: it hands each [Request] to the tool that is
+// registered for the action's kind, at most once for each id, and keeps the
+// result in a [Journal] until the controller has stored it.
+//
+// # Usage
+//
+//	j, err := executor.OpenJournal(file) // or executor.Volatile()
+//	x := executor.New(map[string]tool.Executor{"TerminalAction": terminal}, j)
+//	obs, err := x.Execute(ctx, executor.Request{ID: ev.ID, Action: ev.Action})
+//	x.Ack(ev.ID) // the observation is durable elsewhere
+//	err = x.Close(ctx)
+//
+// Another module extends it without a fork: it adds its [tool.Executor] to the
+// map under the kind of its actions.
+//
+// # Exactly once
+//
+// A "started" record is in the journal before the tool runs, and a "finished"
+// record with the result before anybody is answered. Asked again with the same
+// id, Execute joins the action that runs or returns the recorded result. An
+// action that an earlier life of the server started and did not finish is
+// answered with fault.Interrupted, always, and never run again.
+//
+// A plain write survives kill -9 of the process, so both records are one
+// write each and the disk is synced in the background. Only a crash of the
+// machine can lose the end of the journal; [Journal] tells how that is noticed.
+//
+// # Concurrency
+//
+// An Executor is safe for concurrent use. The goroutine that runs a tool
+// belongs to the Executor: a caller who leaves does not stop the action, and
+// Close waits for all of them. Tools are called side by side; the caller
+// decides what may overlap.
+//
+// # Failure
+//
+// An error or a panic of a tool is recorded as the action's result like any
+// other and is the same again on a repeat. Kinds of its own: fault.Interrupted
+// (began, effect unknown), fault.Unsupported (no tool for the kind),
+// fault.Invalid (bad id or action), fault.Canceled (the caller's context
+// ended), fault.Unavailable (closed), fault.Full and fault.Corrupt (journal).
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool"
+)
+
+// MaxIDLength is how many bytes an id may have.
+const MaxIDLength = 128
+
+// errInterrupted is the cancellation cause that a tool sees after Interrupt.
+var errInterrupted = errors.New("interrupted by the user")
+
+// Request asks for one action.
+type Request struct {
+	ID     event.ID // the key of exactly-once
+	Action event.Action
+	// Again says that the id may have been asked for in an earlier life of
+	// the controller: it is run only if the journal proves that it never
+	// started, and otherwise answered with fault.Interrupted.
+	Again bool
+	// Tail asks, when the action runs already, for the end of what it has
+	// shown so far (up to 16 KiB) as the first chunk.
+	Tail bool
+	// Progress takes output as it appears, from one goroutine at a time and
+	// never after Execute has returned. It must not block. Nil for none.
+	Progress func(tool.Chunk)
+}
+
+// Executor dispatches actions to tools. Make one with [New].
+type Executor struct {
+	tools   map[string]tool.Executor
+	journal *Journal
+
+	mu      sync.Mutex // held while an id changes its state; taken before the journal's
+	running map[event.ID]*run
+	closed  bool
+	runs    sync.WaitGroup
+}
+
+// New returns an Executor over tools, keyed by the kind of action that they
+// run. It owns the tools and the journal from now on: Close closes them.
+func New(tools map[string]tool.Executor, journal *Journal) *Executor {
+	return &Executor{tools: maps.Clone(tools), journal: journal, running: map[event.ID]*run{}}
+}
+
+// Execute runs an action and returns its observation, see the package comment.
+// When ctx ends it returns at once with fault.Canceled and the action goes on.
+func (x *Executor) Execute(ctx context.Context, r Request) (event.Observation, error) {
+	if err := checkID(r.ID); err != nil {
+		return nil, err
+	}
+	run, res, err := x.begin(r)
+	if err != nil {
+		return nil, err
+	}
+	if run == nil {
+		return res.open()
+	}
+	defer run.follow(r)()
+	select {
+	case <-run.done:
+		return run.result.open()
+	case <-ctx.Done():
+		return nil, fault.Wrap(context.Cause(ctx), fault.Canceled, "stopped waiting for the action")
+	}
+}
+
+// begin returns the run of the request's action, starting it if it has to be,
+// or its recorded result.
+func (x *Executor) begin(r Request) (*run, result, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if run := x.running[r.ID]; run != nil {
+		return run, result{}, nil
+	}
+	res, state, err := x.journal.lookup(r.ID)
+	switch {
+	case err != nil:
+		return nil, result{}, fmt.Errorf("read the result of action %s: %w", r.ID, err)
+	case state == stateFinished:
+		return nil, res, nil
+	case state == stateStarted:
+		return nil, result{}, interruptedError("the action was running when its server died; its effect is unknown")
+	case x.closed:
+		return nil, result{}, fault.New(fault.Unavailable, "the executor is closed")
+	case r.Action == nil:
+		return nil, result{}, fault.New(fault.Invalid, "a new action id without an action")
+	}
+	t := x.tools[r.Action.Kind()]
+	if t == nil {
+		return nil, result{}, fault.New(fault.Unsupported, fmt.Sprintf("no tool here runs a %q", r.Action.Kind()))
+	}
+	if r.Again && !x.journal.provesAbsence() {
+		return nil, result{}, interruptedError("nobody can tell whether the action was started before a crash; its effect is unknown")
+	}
+	if err := x.journal.start(r.ID, r.Again); err != nil {
+		return nil, result{}, fmt.Errorf("record the start of action %s: %w", r.ID, err)
+	}
+	return x.launch(r, t), result{}, nil
+}
+
+func interruptedError(msg string) error {
+	return fault.New(fault.Interrupted, msg).Hint("look at what is there before doing it again")
+}
+
+// launch starts the goroutine that owns the action. x.mu is held.
+func (x *Executor) launch(r Request, t tool.Executor) *run {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	run := newRun(cancel)
+	x.running[r.ID] = run
+	x.runs.Go(func() {
+		defer cancel(nil)
+		res := run.execute(ctx, t, tool.Call{ID: r.ID, Action: r.Action, Progress: run.progress})
+		x.mu.Lock()
+		// A result that cannot be written stays in memory and is answered all
+		// the same: the controller stores it. Only if this process dies first
+		// is it lost, and then the started record says so.
+		x.journal.finish(r.ID, res)
+		delete(x.running, r.ID)
+		x.mu.Unlock()
+		run.finish(res)
+	})
+	return run
+}
+
+// Interrupt cancels the context of a running action; its Execute then returns
+// what there is. It reports whether the action runs.
+func (x *Executor) Interrupt(id event.ID) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	run := x.running[id]
+	if run != nil {
+		run.cancel(errInterrupted)
+	}
+	return run != nil
+}
+
+// Ack says that the results of these actions are stored durably elsewhere, so
+// that the journal may forget them. Ids that are unknown or still run are left
+// alone. An acknowledged id must not be asked for again.
+func (x *Executor) Ack(ids ...event.ID) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	done := make([]event.ID, 0, len(ids))
+	for _, id := range ids {
+		if x.running[id] == nil {
+			done = append(done, id)
+		}
+	}
+	if err := x.journal.ack(done); err != nil {
+		return fmt.Errorf("acknowledge results: %w", err)
+	}
+	return nil
+}
+
+// Running returns the ids of the actions that run, sorted.
+func (x *Executor) Running() []event.ID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Sorted(maps.Keys(x.running))
+}
+
+// Kinds returns the kinds of actions that there are tools for, sorted.
+func (x *Executor) Kinds() []string { return slices.Sorted(maps.Keys(x.tools)) }
+
+// JournalErr returns the first error of writing or syncing the journal in the
+// background, which no caller was told about, or nil.
+func (x *Executor) JournalErr() error { return x.journal.failure() }
+
+// Close refuses new actions, interrupts those that run and waits until they
+// have ended and are recorded, then closes the tools and the journal. If ctx
+// ends first, the tools are closed nevertheless and the error is of kind
+// fault.Timeout when actions still run even then. A second Close does nothing.
+func (x *Executor) Close(ctx context.Context) error {
+	x.mu.Lock()
+	if x.closed {
+		x.mu.Unlock()
+		return nil
+	}
+	x.closed = true
+	for _, run := range x.running {
+		run.cancel(errInterrupted)
+	}
+	x.mu.Unlock()
+
+	ended := make(chan struct{})
+	go func() { x.runs.Wait(); close(ended) }()
+	var stuck error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		stuck = fault.New(fault.Timeout, "actions did not stop in time")
+	}
+	errs := []error{stuck}
+	for kind, t := range x.tools {
+		if err := t.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close the tool of %s: %w", kind, err))
+		}
+	}
+	return errors.Join(append(errs, x.journal.Close())...)
+}
+
+func checkID(id event.ID) error {
+	if id == "" || len(id) > MaxIDLength {
+		return fault.New(fault.Invalid, fmt.Sprintf("an action id has 1 to %d characters", MaxIDLength))
+	}
+	for _, c := range []byte(id) {
+		if c <= ' ' || c >= 0x7f {
+			return fault.New(fault.Invalid, "an action id is printable ASCII without spaces")
+		}
+	}
+	return nil
+}

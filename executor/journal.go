@@ -1,0 +1,341 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+const (
+	// maxRecord bounds one record; a longer result is recorded as a failure.
+	maxRecord = 128 << 20
+	// maxJournal is where new actions are refused, because nobody
+	// acknowledges results any more.
+	maxJournal = 1 << 30
+	bootIDPath = "/proc/sys/kernel/random/boot_id"
+)
+
+// state is what the journal knows of an id.
+type state uint8
+
+const (
+	stateUnknown state = iota
+	stateStarted
+	stateFinished
+)
+
+// entry is one id in the index. Payloads stay in the file.
+type entry struct {
+	state state
+	acked bool
+	off   int64   // of the finished record's frame
+	size  int64   // of the frame that holds what is known: the started or the finished record
+	kept  *result // in memory instead of the file
+}
+
+// Journal is the durable memory of an [Executor]: which actions were started,
+// and how they ended. It lives in one open file that needs no path and is
+// bounded: acknowledged results are dropped by compaction in place.
+//
+// # Absence as a proof
+//
+// After kill -9 the file is complete up to the last write, so an id that is
+// not in it was never started. That stops being true, and stays so for the
+// file, when the machine has been booted since the last life (the unsynced end
+// may be missing) or when something but a torn last record is damaged. A file
+// that was empty proves nothing until the first action that nobody can have
+// asked for before has been started: until then it may be the replacement of a
+// journal that was lost. A controller that comes back must therefore ask for
+// what it has pending before it asks for anything new.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use. One process has the file at a
+// time; flock holds that.
+type Journal struct {
+	mu    sync.Mutex
+	file  *os.File // nil for a volatile journal
+	head  header
+	end   int64 // where the next record goes
+	live  int64 // bytes of records that are not acknowledged
+	index map[event.ID]*entry
+	err   error // first background failure
+	// broken stops all writing after a compaction that failed half way.
+	broken error
+	close  bool
+
+	syncer syncer
+}
+
+// Volatile returns a journal without a file: results are remembered until they
+// are acknowledged and not beyond the process. An id that it does not know
+// counts as never started, so it is only for tools without an effect outside
+// the process (think, finish) and for tests.
+func Volatile() *Journal {
+	return &Journal{index: map[event.ID]*entry{}, head: header{proof: proofComplete}}
+}
+
+// OpenJournal reads the journal in f, which must be open for reading and
+// writing, and takes it over. An empty file is a new journal. A record torn by
+// a crash is cut off; what is behind a damaged place is kept.
+//
+// The error is of kind fault.Conflict if another process uses the journal.
+// f is closed when OpenJournal fails.
+func OpenJournal(f *os.File) (*Journal, error) {
+	boot, err := os.ReadFile(bootIDPath)
+	if err != nil {
+		boot = nil // an unknown boot is another boot: absence then proves nothing
+	}
+	return openJournal(f, strings.TrimSpace(string(boot)))
+}
+
+func openJournal(f *os.File, boot string) (*Journal, error) {
+	j := &Journal{file: f, index: map[event.ID]*entry{}}
+	if err := j.load(boot); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	j.syncer.start(f, j.fail)
+	return j, nil
+}
+
+func (j *Journal) load(boot string) error {
+	err := unix.Flock(int(j.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return fault.New(fault.Conflict, "another action server uses the journal").Hint("wait until it has ended")
+	}
+	if err != nil {
+		return fmt.Errorf("lock the journal: %w", err)
+	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return fmt.Errorf("open the journal: %w", err)
+	}
+	size := info.Size()
+	if size == 0 {
+		j.head = header{start: headerSize, boot: boot}
+		j.end = headerSize
+		return j.writeHeader()
+	}
+	head, ok := readHeader(j.file)
+	if !ok {
+		head = header{start: headerSize, proof: proofLost}
+	}
+	if head.limit != 0 && head.limit < size { // killed between two steps of a compaction
+		size = head.limit
+	}
+	cut := head.start > size
+	if cut { // by something else than us: what is before the start may be all there is
+		head.start = headerSize
+	}
+	end, damaged, err := scan(j.file, head.start, size, j.apply)
+	if err != nil {
+		return err
+	}
+	if cut || damaged || head.boot == "" || head.boot != boot {
+		head.proof = proofLost
+	}
+	head.limit, head.boot = 0, boot
+	j.head, j.end = head, end
+	if err := j.file.Truncate(j.end); err != nil {
+		return fmt.Errorf("cut the journal: %w", err)
+	}
+	return j.writeHeader()
+}
+
+// apply takes one record of the file into the index.
+func (j *Journal) apply(off, size int64, r record) {
+	e := j.index[r.id]
+	if e == nil {
+		e = &entry{}
+		j.index[r.id] = e
+	}
+	if !e.acked {
+		j.live -= e.size
+	}
+	switch r.kind {
+	case recordStarted:
+		if e.state == stateUnknown {
+			e.state, e.size = stateStarted, size
+		}
+	case recordObserved, recordFailed:
+		e.state, e.off, e.size = stateFinished, off, size
+	case recordAcked:
+		e.acked = true
+	}
+	if !e.acked {
+		j.live += e.size
+	}
+}
+
+// lookup returns what is known of an id, with the result if it has one.
+func (j *Journal) lookup(id event.ID) (result, state, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.index[id]
+	switch {
+	case e == nil || e.state == stateUnknown:
+		return result{}, stateUnknown, nil
+	case e.state == stateStarted:
+		return result{}, stateStarted, nil
+	case e.kept != nil:
+		return *e.kept, stateFinished, nil
+	case j.close:
+		return result{}, stateFinished, errClosed()
+	}
+	r, err := readRecord(j.file, e.off, e.size)
+	if err == nil && r.id != id {
+		err = fault.New(fault.Corrupt, "the journal holds another action's result there")
+	}
+	return result{failed: r.kind == recordFailed, json: r.payload}, stateFinished, err
+}
+
+// provesAbsence reports whether an id that is not in the journal was never
+// started.
+func (j *Journal) provesAbsence() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.head.proof == proofComplete
+}
+
+// start records that an action is about to run.
+func (j *Journal) start(id event.ID, again bool) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.end > maxJournal {
+		return fault.New(fault.Full, "the journal is full of results that nobody acknowledged").
+			Hint("start the conversation's sandbox anew")
+	}
+	r := record{kind: recordStarted, id: id}
+	off, size, err := j.append(r)
+	if err != nil {
+		return err
+	}
+	j.apply(off, size, r)
+	if j.head.proof == proofFresh && !again {
+		j.head.proof = proofComplete
+		if err := j.writeHeader(); err != nil {
+			j.failLocked(err) // the file only proves less than it could
+		}
+	}
+	return nil
+}
+
+// finish records how an action ended. A result that cannot be written is kept
+// in memory.
+func (j *Journal) finish(id event.ID, res result) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := record{kind: recordObserved, id: id, payload: res.json}
+	if res.failed {
+		r.kind = recordFailed
+	}
+	off, size, err := j.append(r)
+	j.apply(off, size, r)
+	if err != nil {
+		j.failLocked(fmt.Errorf("record a result: %w", err))
+	}
+	if err != nil || j.file == nil {
+		j.index[id].kept = &res
+	}
+}
+
+// ack marks results as stored elsewhere and compacts when that pays.
+func (j *Journal) ack(ids []event.ID) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, id := range ids {
+		e := j.index[id]
+		if e == nil || e.acked {
+			continue
+		}
+		if j.file == nil {
+			delete(j.index, id)
+			continue
+		}
+		r := record{kind: recordAcked, id: id}
+		off, size, err := j.append(r)
+		if err != nil {
+			return err
+		}
+		j.apply(off, size, r)
+		e.kept = nil
+	}
+	if dead := j.end - headerSize - j.live; j.file != nil && !j.close && j.broken == nil && dead > compactAt && dead > j.live {
+		return j.compact()
+	}
+	return nil
+}
+
+// append writes one record at the end. A volatile journal has nothing to write.
+func (j *Journal) append(r record) (off, size int64, err error) {
+	if j.close {
+		return 0, 0, errClosed()
+	}
+	if j.file == nil || j.broken != nil {
+		return 0, 0, j.broken
+	}
+	frame, err := r.frame()
+	if err != nil {
+		return 0, 0, err
+	}
+	off = j.end
+	if _, err := j.file.WriteAt(frame, off); err != nil {
+		// Half a record at the end would be cut at the next start, but the
+		// next append must not follow it.
+		return 0, 0, errors.Join(storageError("write the journal", err), j.file.Truncate(off))
+	}
+	j.end += int64(len(frame))
+	j.syncer.wake()
+	return off, int64(len(frame)), nil
+}
+
+// storageError gives the errors of a full disk their kind.
+func storageError(doing string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fault.Wrap(err, fault.Full, doing)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+func errClosed() error { return fault.New(fault.Unavailable, "the journal is closed") }
+
+func (j *Journal) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.failLocked(err)
+}
+
+func (j *Journal) failLocked(err error) {
+	if j.err == nil {
+		j.err = err
+	}
+}
+
+// failure returns the first error that nobody was told about.
+func (j *Journal) failure() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+// Close syncs the journal and closes its file. A second Close does nothing.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if j.close || j.file == nil {
+		j.close = true
+		j.mu.Unlock()
+		return nil
+	}
+	j.close = true
+	j.mu.Unlock()
+	j.syncer.stop() // its last sync includes everything appended
+	return errors.Join(j.failure(), j.file.Close())
+}

@@ -1,0 +1,75 @@
+// Package local runs actions in this process: a [runtime.Runtime] over an
+// [executor.Executor]. It serves the tools that have no effect on a sandbox
+// (finish, think, task_tracker), sandboxes that are this process, and tests.
+//
+// # Usage
+//
+//	x := executor.New(tools, executor.Volatile())
+//	rt := local.New(x)
+//	defer rt.Close()
+//
+// # Concurrency and failure
+//
+// As [executor.Executor]. The runtime owns the executor: Close interrupts what
+// runs, waits up to CloseTimeout for it, and closes the tools and the journal.
+package local
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/runtime"
+)
+
+// CloseTimeout is how long Close waits for interrupted actions.
+const CloseTimeout = 10 * time.Second
+
+// Runtime is a [runtime.Runtime] in this process. Make one with [New].
+type Runtime struct {
+	x *executor.Executor
+
+	mu   sync.Mutex
+	acks []event.ID // that the journal could not take yet
+}
+
+var (
+	_ runtime.Runtime      = (*Runtime)(nil)
+	_ runtime.Acknowledger = (*Runtime)(nil)
+)
+
+// New returns a Runtime over x, which it owns from now on.
+func New(x *executor.Executor) *Runtime { return &Runtime{x: x} }
+
+// Execute implements [runtime.Runtime].
+func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observation, error) {
+	return r.x.Execute(ctx, executor.Request{
+		ID: q.ID, Action: q.Action, Again: q.Again, Tail: q.Again, Progress: q.Progress,
+	})
+}
+
+// Interrupt implements [runtime.Runtime].
+func (r *Runtime) Interrupt(_ context.Context, id event.ID) error {
+	r.x.Interrupt(id)
+	return nil
+}
+
+// Ack implements [runtime.Acknowledger]. What a journal in trouble does not
+// take is offered again with the next call.
+func (r *Runtime) Ack(ids ...event.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acks = append(r.acks, ids...)
+	if r.x.Ack(r.acks...) == nil {
+		r.acks = nil
+	}
+}
+
+// Close implements [runtime.Runtime].
+func (r *Runtime) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), CloseTimeout)
+	defer cancel()
+	return r.x.Close(ctx)
+}

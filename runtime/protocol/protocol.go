@@ -1,0 +1,153 @@
+// Package protocol is the wire form of asking an Action Execution Server for
+// actions: what runtime/remote sends and internal/actionserver answers, over
+// HTTP/1.1 on any stream socket. Any program in any language may speak it.
+//
+//	POST /v1/actions/{id}            Execute → lines of Line, the last one final
+//	POST /v1/actions/{id}/interrupt  stops a running action
+//	POST /v1/actions/{id}/ack        the result is stored elsewhere
+//	POST /v1/ack                     Ack: the same for many
+//	GET  /v1/lease                   held open: a controller is there
+//	POST /v1/shutdown                ends the server
+//	GET  /health                     Health
+//
+// An error that is known before anything was streamed has the HTTP status of
+// its kind; its body is a Line as well, so that a client reads one form.
+//
+// Everything here is a value or used by one goroutine. Decoding errors are of
+// kind fault.Corrupt, except that a stream which ends early gives
+// io.ErrUnexpectedEOF.
+package protocol
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool"
+)
+
+const (
+	// MaxRequest is how many bytes a request's body may have.
+	MaxRequest = 64 << 20
+	// MaxLine is how many bytes a line of an answer may have.
+	MaxLine = 136 << 20
+	// ContentType is that of an answer of lines.
+	ContentType = "application/x-ndjson"
+)
+
+// Execute is the body of a request for an action.
+type Execute struct {
+	Action json.RawMessage `json:"action,omitempty"` // may be absent for an id that is known
+	Again  bool            `json:"again,omitempty"`
+	Tail   bool            `json:"tail,omitempty"` // when joining: begin with the end of the output so far
+	Ack    []event.ID      `json:"ack,omitempty"`  // results that are stored, see Ack
+}
+
+// Ack says which results are stored elsewhere.
+type Ack struct {
+	Ack []event.ID `json:"ack"`
+}
+
+// Line is one line of an answer: exactly one field is set. An observation or
+// an error is final.
+type Line struct {
+	Chunk       *tool.Chunk     `json:"chunk,omitempty"`
+	Observation json.RawMessage `json:"observation,omitempty"`
+	Error       *Error          `json:"error,omitempty"`
+}
+
+// Error is an error with its kind on the wire.
+type Error struct {
+	Kind    fault.Kind `json:"kind"`
+	Message string     `json:"message"`
+	Hint    string     `json:"hint,omitempty"`
+}
+
+// ErrorOf returns the wire form of err.
+func ErrorOf(err error) *Error {
+	return &Error{Kind: fault.KindOf(err), Message: err.Error(), Hint: fault.HintOf(err)}
+}
+
+// Err returns the error that e tells of.
+func (e *Error) Err() error {
+	err := fault.New(e.Kind, e.Message)
+	if e.Hint != "" {
+		err = err.Hint(e.Hint)
+	}
+	return err
+}
+
+// Health is what a server says about itself.
+type Health struct {
+	Status  string     `json:"status"` // ok, degraded (see Journal) or stopping
+	PID     int        `json:"pid"`
+	Started time.Time  `json:"started"`
+	Running []event.ID `json:"running"`
+	Tools   []string   `json:"tools"`             // kinds of actions
+	Journal string     `json:"journal,omitempty"` // why the journal is in trouble
+}
+
+// Decoder reads the lines of an answer.
+type Decoder struct {
+	in   *bufio.Reader
+	line []byte
+	max  int
+}
+
+// NewDecoder returns a Decoder that reads from r and refuses lines longer than
+// MaxLine.
+func NewDecoder(r io.Reader) *Decoder {
+	return &Decoder{in: bufio.NewReaderSize(r, 32<<10), max: MaxLine}
+}
+
+// Next returns the next line. It returns io.ErrUnexpectedEOF when the stream
+// ends, for a caller stops reading at the final line.
+func (d *Decoder) Next() (Line, error) {
+	raw, err := d.read()
+	if err != nil {
+		return Line{}, err
+	}
+	var l Line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return Line{}, fault.Wrap(err, fault.Corrupt, "the action server's answer cannot be read")
+	}
+	set := 0
+	for _, is := range []bool{l.Chunk != nil, l.Observation != nil, l.Error != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		return Line{}, fault.New(fault.Corrupt, "a line of the action server's answer says not exactly one thing")
+	}
+	return l, nil
+}
+
+// read returns the next line that is not blank, valid until the next call.
+func (d *Decoder) read() ([]byte, error) {
+	d.line = d.line[:0]
+	for {
+		part, err := d.in.ReadSlice('\n')
+		if len(d.line)+len(part) > d.max {
+			return nil, fault.New(fault.Corrupt, fmt.Sprintf("a line of the action server's answer has more than %d bytes", d.max))
+		}
+		d.line = append(d.line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF): // half a line is none: its end is what makes it whole
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
+			return nil, err
+		case len(bytes.TrimSpace(d.line)) == 0:
+			d.line = d.line[:0]
+		default:
+			return d.line, nil
+		}
+	}
+}
