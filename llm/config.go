@@ -14,8 +14,11 @@ type Config struct {
 	// WireModel is the name sent to the provider; default Model without the
 	// provider's prefix.
 	WireModel string
-	APIKey    Secret
-	BaseURL   string // default the provider's own
+	// Provider names who serves the model, for errors and for what the
+	// catalogue says about it; default the adapter's own name.
+	Provider string
+	APIKey   Secret
+	BaseURL  string // default the provider's own
 	// Headers are added to each request.
 	Headers map[string]string
 	// Info overrides what the catalogue knows; zero fields do not.

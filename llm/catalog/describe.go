@@ -1,0 +1,77 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// resellers serve other providers' models at those providers' prices.
+var resellers = []string{"litellm_proxy", "openhands", "openrouter"}
+
+// local servers bill nothing.
+var local = []string{"ollama", "lm_studio"}
+
+// Describe returns what an adapter needs to know about the model of cfg as
+// served by provider, with the overrides of cfg. A model nobody knows is taken
+// to see images and to call tools: its server says so if it cannot.
+func (c *Catalog) Describe(cfg llm.Config, provider string) (llm.Info, llm.Quirks) {
+	info := llm.Info{Name: cfg.Model, Provider: provider, Vision: true, Tools: true}
+	var quirks llm.Quirks
+	if e, ok := c.Lookup(cmp.Or(cfg.WireModel, cfg.Model)); ok {
+		info = e.info(cfg.Model, provider)
+		quirks = e.quirks(provider)
+	}
+	if slices.Contains(local, provider) {
+		info.Price = llm.Price{Known: true}
+	}
+	if cfg.Quirks != nil {
+		quirks = *cfg.Quirks
+	}
+	return merge(info, cfg.Info), quirks
+}
+
+func (e *Entry) info(name, provider string) llm.Info {
+	i := llm.Info{
+		Name: name, Provider: provider, ContextWindow: e.Context, MaxOutput: e.MaxOutput,
+		Vision: e.Vision, Reasoning: e.Reasoning, Tools: e.Tools, PromptCache: e.PromptCache,
+	}
+	if e.Price != nil && (provider == e.Provider || slices.Contains(resellers, provider)) {
+		i.Price = llm.Price{Known: true, Input: e.Price.Input, CacheRead: e.Price.CacheRead, CacheWrite: e.Price.CacheWrite, Output: e.Price.Output}
+	}
+	i.MustEcho.ReasoningContent = slices.Contains(e.MustEcho, "reasoning_content")
+	i.MustEcho.ThinkingBlocks = e.Quirks.Thinking != ""
+	return i
+}
+
+// quirks keeps what belongs to the model wherever it is served, and drops what
+// belongs to its provider's own endpoint.
+func (e *Entry) quirks(provider string) llm.Quirks {
+	q := e.Quirks
+	if provider != e.Provider {
+		q.PromptCacheKey, q.MaxTokensField = false, ""
+	}
+	return q
+}
+
+// merge puts the fields that are set in over on top of base.
+func merge(base, over llm.Info) llm.Info {
+	base.Name = cmp.Or(over.Name, base.Name)
+	base.Provider = cmp.Or(over.Provider, base.Provider)
+	base.ContextWindow = cmp.Or(over.ContextWindow, base.ContextWindow)
+	base.MaxOutput = cmp.Or(over.MaxOutput, base.MaxOutput)
+	if over.Price.Known {
+		base.Price = over.Price
+	}
+	base.Vision = base.Vision || over.Vision
+	base.Reasoning = base.Reasoning || over.Reasoning
+	base.Tools = base.Tools || over.Tools
+	base.PromptCache = base.PromptCache || over.PromptCache
+	base.MustEcho = llm.Echo{
+		ThinkingBlocks:   base.MustEcho.ThinkingBlocks || over.MustEcho.ThinkingBlocks,
+		ReasoningContent: base.MustEcho.ReasoningContent || over.MustEcho.ReasoningContent,
+		ReasoningItems:   base.MustEcho.ReasoningItems || over.MustEcho.ReasoningItems,
+	}
+	return base
+}

@@ -1,0 +1,94 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// dropSuffix takes one suffix off a model name: a variant after a colon or an
+// @, a date, or a channel. It returns the name itself if there is none.
+func dropSuffix(n string) string {
+	if i := strings.LastIndexAny(n, ":@"); i > 0 {
+		return n[:i]
+	}
+	for _, s := range []string{"-latest", "-preview", "-v1"} {
+		if rest, ok := strings.CutSuffix(n, s); ok && rest != "" {
+			return rest
+		}
+	}
+	if i := dateAt(n); i > 0 {
+		return n[:i]
+	}
+	return n
+}
+
+// dateAt returns where a date of the form -2025-08-07, -20250807 or -0905 at
+// the end of a name begins, or 0.
+func dateAt(n string) int {
+	for _, form := range []string{"-dddd-dd-dd", "-dddddddd", "-dddd"} {
+		if len(n) <= len(form) {
+			continue
+		}
+		at := len(n) - len(form)
+		ok := true
+		for i := range len(form) {
+			c := n[at+i]
+			ok = ok && (form[i] == 'd' && c >= '0' && c <= '9' || form[i] == c)
+		}
+		if ok {
+			return at
+		}
+	}
+	return 0
+}
+
+// Near returns up to three names that look like name, best first.
+func (c *Catalog) Near(name string) []string {
+	want := fold(name)
+	if i := strings.LastIndexByte(want, '/'); i >= 0 {
+		want = want[i+1:]
+	}
+	const longest = 80 // the distance is quadratic
+	if len(want) > longest {
+		want = want[:longest]
+	}
+	type scored struct {
+		name string
+		d    int
+	}
+	var found []scored
+	for _, n := range c.names {
+		d := distance(want, fold(n))
+		if d <= max(2, len(want)/3) {
+			found = append(found, scored{n, d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b scored) int { return cmp.Compare(a.d, b.d) })
+	var out []string
+	for _, f := range found[:min(3, len(found))] {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// distance is the Levenshtein distance in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j-1]+1, diagonal+cost)
+			diagonal, row[j] = row[j], next
+		}
+	}
+	return row[len(b)]
+}
