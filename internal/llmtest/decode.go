@@ -27,21 +27,36 @@ func (d *decoding) fail(param, format string, args ...any) {
 }
 
 // parseBody checks that body is one JSON object of sane depth.
-func parseBody(body string) (gjson.Result, *apiError) {
+func parseBody(body string) (object, *apiError) {
 	bad := &apiError{kind: BadRequest, message: "We could not parse the JSON body of your request. The body must be a JSON object."}
 	// Counting brackets first keeps the exact pass off the usual path.
 	if strings.Count(body, "[")+strings.Count(body, "{") > maxDepth && tooDeep(body) {
-		return gjson.Result{}, bad
+		return object{}, bad
 	}
 	if !gjson.Valid(body) {
-		return gjson.Result{}, bad
+		return object{}, bad
 	}
 	root := gjson.Parse(body)
 	if !root.IsObject() {
-		return gjson.Result{}, bad
+		return object{}, bad
 	}
-	return root, nil
+	fields := make(map[string]gjson.Result)
+	root.ForEach(func(key, value gjson.Result) bool {
+		fields[key.Str] = value
+		return true
+	})
+	return object{raw: body, fields: fields}, nil
 }
+
+// object is a request body whose fields were found in one pass: looking each
+// up in the text would read the whole history again.
+type object struct {
+	raw    string
+	fields map[string]gjson.Result
+}
+
+// Get returns the field, which does not exist if the object has none.
+func (o object) Get(name string) gjson.Result { return o.fields[name] }
 
 func tooDeep(body string) bool {
 	depth, inString := 0, false
@@ -89,11 +104,11 @@ func decode(req *Request) (problem, broken *apiError) {
 	return d.problem, nil
 }
 
-func sessionOf(root gjson.Result) string {
+func sessionOf(root object) string {
 	if key := root.Get("prompt_cache_key"); key.Type == gjson.String && key.Str != "" {
 		return key.Str
 	}
-	if user := root.Get("metadata.user_id"); user.Type == gjson.String {
+	if user := root.Get("metadata").Get("user_id"); user.Type == gjson.String {
 		return user.Str
 	}
 	return ""
@@ -177,7 +192,7 @@ func kindOf(r gjson.Result) string {
 func present(r gjson.Result) bool { return r.Exists() && r.Type != gjson.Null }
 
 // model reads the fields that all JSON bodies with a model share.
-func (d *decoding) model(root gjson.Result) {
+func (d *decoding) model(root object) {
 	m := root.Get("model")
 	d.req.Model, d.req.Stream = m.String(), root.Get("stream").Bool()
 	if m.Type != gjson.String || m.Str == "" {

@@ -9,7 +9,7 @@ import (
 
 // anthropic reads a Messages request, after
 // https://docs.anthropic.com/en/api/messages.
-func (d *decoding) anthropic(root gjson.Result) {
+func (d *decoding) anthropic(root object) {
 	d.model(root)
 	d.anthropicParameters(root)
 	d.anthropicSystem(root.Get("system"))
@@ -22,7 +22,7 @@ func (d *decoding) anthropic(root gjson.Result) {
 	if len(items) == 0 {
 		d.fail("", "messages: at least one message is required")
 	}
-	thinking := root.Get("thinking.type").String()
+	thinking := root.Get("thinking").Get("type").String()
 	for i, m := range items {
 		d.anthropicMessage(m, i, i == len(items)-1)
 	}
@@ -30,14 +30,14 @@ func (d *decoding) anthropic(root gjson.Result) {
 	if thinking == "enabled" || thinking == "adaptive" {
 		d.anthropicThinking(items)
 	}
-	if n := strings.Count(root.Raw, `"cache_control"`); n > 4 {
+	if n := strings.Count(root.raw, `"cache_control"`); n > 4 {
 		if n = countCacheControl(root); n > 4 {
 			d.fail("", "A maximum of 4 blocks with cache_control may be provided. Found %d.", n)
 		}
 	}
 }
 
-func (d *decoding) anthropicParameters(root gjson.Result) {
+func (d *decoding) anthropicParameters(root object) {
 	max := root.Get("max_tokens")
 	d.req.MaxTokens = int(max.Int())
 	counting := strings.HasSuffix(d.req.Path, "/count_tokens")
@@ -51,10 +51,10 @@ func (d *decoding) anthropicParameters(root gjson.Result) {
 		d.fail("", "max_tokens: Input should be greater than or equal to 1")
 	}
 	temperature(d, root, 1)
-	if root.Get("thinking.type").String() != "enabled" {
+	if root.Get("thinking").Get("type").String() != "enabled" {
 		return
 	}
-	budget := root.Get("thinking.budget_tokens")
+	budget := root.Get("thinking").Get("budget_tokens")
 	switch {
 	case !present(budget):
 		d.fail("", "thinking.enabled.budget_tokens: Field required")
@@ -88,7 +88,7 @@ func (d *decoding) anthropicSystem(system gjson.Result) {
 	}
 }
 
-func (d *decoding) anthropicTools(root gjson.Result) {
+func (d *decoding) anthropicTools(root object) {
 	names := map[string]bool{}
 	for i, t := range root.Get("tools").Array() {
 		name, schema := t.Get("name").String(), t.Get("input_schema")

@@ -14,7 +14,7 @@ var reasoningModel = regexp.MustCompile(`^(o[1-9]|gpt-5)`)
 
 // chat reads a Chat Completions request, after
 // https://platform.openai.com/docs/api-reference/chat/create.
-func (d *decoding) chat(root gjson.Result) {
+func (d *decoding) chat(root object) {
 	d.model(root)
 	d.chatParameters(root)
 	messages := root.Get("messages")
@@ -34,7 +34,7 @@ func (d *decoding) chat(root gjson.Result) {
 	d.chatHistory()
 }
 
-func (d *decoding) chatParameters(root gjson.Result) {
+func (d *decoding) chatParameters(root object) {
 	opts := root.Get("stream_options")
 	if present(opts) && !d.req.Stream {
 		d.fail("stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
@@ -62,7 +62,7 @@ func (d *decoding) chatParameters(root gjson.Result) {
 	}
 }
 
-func temperature(d *decoding, root gjson.Result, top float64) {
+func temperature(d *decoding, root object, top float64) {
 	if t := root.Get("temperature"); present(t) && (t.Type != gjson.Number || t.Num < 0 || t.Num > top) {
 		d.fail("temperature", "Invalid 'temperature': expected a number from 0 to %g, but got %s instead.", top, t.Raw)
 	}
@@ -177,7 +177,7 @@ func (d *decoding) chatCalls(msg *Message, m gjson.Result, at string) {
 	})
 }
 
-func (d *decoding) chatTools(root gjson.Result) {
+func (d *decoding) chatTools(root object) {
 	tools := root.Get("tools")
 	if !present(tools) {
 		for _, name := range []string{"tool_choice", "parallel_tool_calls"} {

@@ -9,7 +9,7 @@ import (
 
 // either returns the camelCase field, else the snake_case one: the provider's
 // JSON mapping takes both.
-func either(o gjson.Result, camel, snake string) gjson.Result {
+func either(o interface{ Get(string) gjson.Result }, camel, snake string) gjson.Result {
 	if v := o.Get(camel); v.Exists() {
 		return v
 	}
@@ -19,7 +19,7 @@ func either(o gjson.Result, camel, snake string) gjson.Result {
 // gemini reads a generateContent request, after
 // https://ai.google.dev/api/generate-content. Model and Stream come from the
 // path.
-func (d *decoding) gemini(root gjson.Result) {
+func (d *decoding) gemini(root object) {
 	for _, p := range either(root, "systemInstruction", "system_instruction").Get("parts").Array() {
 		d.system = append(d.system, p.Get("text").String())
 	}
@@ -35,7 +35,7 @@ func (d *decoding) gemini(root gjson.Result) {
 	d.geminiHistory()
 }
 
-func (d *decoding) geminiTools(root gjson.Result) {
+func (d *decoding) geminiTools(root object) {
 	for i, t := range root.Get("tools").Array() {
 		for j, f := range either(t, "functionDeclarations", "function_declarations").Array() {
 			at := fmt.Sprintf("* GenerateContentRequest.tools[%d].function_declarations[%d]", i, j)

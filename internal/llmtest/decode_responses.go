@@ -10,7 +10,7 @@ import (
 
 // responses reads a Responses request, after
 // https://platform.openai.com/docs/api-reference/responses/create.
-func (d *decoding) responses(root gjson.Result) {
+func (d *decoding) responses(root object) {
 	d.model(root)
 	d.responsesParameters(root)
 	if s := root.Get("instructions"); present(s) {
@@ -36,7 +36,7 @@ func (d *decoding) responses(root gjson.Result) {
 	})
 }
 
-func (d *decoding) responsesParameters(root gjson.Result) {
+func (d *decoding) responsesParameters(root object) {
 	if n := root.Get("max_output_tokens"); present(n) {
 		if n.Type != gjson.Number || n.Int() < 16 {
 			d.fail("max_output_tokens", "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got %s instead.", n.Raw)

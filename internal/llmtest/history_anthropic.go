@@ -95,7 +95,7 @@ func (d *decoding) anthropicThinking(items []gjson.Result) {
 }
 
 // countCacheControl counts the blocks that carry cache_control.
-func countCacheControl(root gjson.Result) (n int) {
+func countCacheControl(root object) (n int) {
 	count := func(blocks gjson.Result) {
 		if !blocks.IsArray() {
 			return

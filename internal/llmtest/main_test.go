@@ -1,6 +1,7 @@
 package llmtest_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -33,3 +34,5 @@ func anthropicClient(t *testing.T, srv *llmtest.Server, opts ...anthropicoption.
 func retries(n int) openaioption.RequestOption { return openaioption.WithMaxRetries(n) }
 
 var modelListParams = anthropic.ModelListParams{}
+
+func rawJSON(s string) json.RawMessage { return json.RawMessage(s) }

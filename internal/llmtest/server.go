@@ -1,12 +1,12 @@
 package llmtest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -159,8 +159,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
 		Time: time.Now(), Protocol: rt.protocol, Path: r.URL.Path, Model: rt.model,
 		Stream: rt.stream, Session: r.Header.Get("X-Litellm-Session-Id"), Headers: redact(r.Header),
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
-	if err != nil {
+	var body bytes.Buffer
+	// Room at once for most bodies, but not for any length a client claims.
+	body.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead)
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)); err != nil {
 		var big *http.MaxBytesError
 		if errors.As(err, &big) {
 			s.rec.fail(fmt.Errorf("%s: request is larger than %d bytes", r.URL.Path, s.opts.MaxBody))
@@ -168,7 +170,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
 		}
 		return // else the client went away
 	}
-	req.Body = string(body)
+	req.Body = body.String()
 	refusal, noted := s.vet(req, r)
 	if refusal != nil {
 		s.refuse(w, req, refusal, noted)
