@@ -118,7 +118,7 @@ func decodeEvent(b []byte) (Event, error) {
 		return u, wire.DecodeMembers(members, &u.Base)
 	}
 	ev := mk()
-	if err := wire.DecodeMembers(members, ev); err != nil {
+	if err := fillEvent(members, ev); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", kind, err)
 	}
 	return ev, nil
@@ -175,6 +175,16 @@ func open(b []byte, into []wire.Member) (string, []wire.Member, error) {
 	return kind, members, nil
 }
 
+func fillEvent(members []wire.Member, ev Event) error {
+	if err := wire.DecodeMembers(members, ev); err != nil {
+		return err
+	}
+	if o, ok := ev.(*ObservationEvent); ok {
+		return o.missing()
+	}
+	return nil
+}
+
 // unmarshalInto reads an event of a known type for its UnmarshalJSON.
 func unmarshalInto(b []byte, ev Event) error {
 	if err := wire.Check(b); err != nil {
@@ -184,5 +194,5 @@ func unmarshalInto(b []byte, ev Event) error {
 	if err != nil {
 		return err
 	}
-	return wire.DecodeMembers(members, ev)
+	return fillEvent(members, ev)
 }

@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,6 +87,27 @@ func TestQualifiedKind(t *testing.T) {
 		if got := event.ShortKind(kind); got != kind {
 			t.Errorf("ShortKind(%q) = %q", kind, got)
 		}
+	}
+}
+
+// The reference itself says in which module a kind is. It defines
+// ServerErrorEvent in its server, which the SDK's classes do not show.
+func TestQualifiedKindsOfReference(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join("testdata", "modules.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"ServerErrorEvent": "openhands.agent_server.models"}
+	if err := json.Unmarshal(raw, &want); err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, kind := range event.EventKinds() {
+		got[kind] = strings.TrimSuffix(event.QualifiedKind(kind), "."+kind)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-reference +ours):\n%s", diff)
 	}
 }
 

@@ -131,6 +131,8 @@ def main():
     stale = {p.stem for p in target.glob("*.json")} - set(known)
     if stale:
         sys.exit(f"golden files of kinds that do not exist: {sorted(stale)}")
+    modules = {k: cls.__module__ for k, (union, cls) in sorted(known.items()) if union == "event"}
+    (target.parent / "modules.json").write_text(json.dumps(modules, indent=2) + "\n")
     unknown = target.parent / "unknown"
     unknown.mkdir(exist_ok=True)
     # Last, because it adds a class to the action union.

@@ -73,16 +73,20 @@ func space(b []byte, i int) int {
 
 // checkValue returns the index after the value at i, or where it goes wrong.
 func checkValue(b []byte, i, depth int) (int, bool) {
-	if i >= len(b) || depth > maxDepth {
+	if i >= len(b) {
 		return i, false
 	}
 	switch b[i] {
 	case '"':
 		return checkString(b, i+1)
-	case '{':
-		return checkObject(b, i+1, depth+1)
-	case '[':
-		return checkArray(b, i+1, depth+1)
+	case '{', '[':
+		if depth++; depth > maxDepth {
+			return i, false
+		}
+		if b[i] == '{' {
+			return checkObject(b, i+1, depth)
+		}
+		return checkArray(b, i+1, depth)
 	case 't':
 		return checkWord(b, i, "true")
 	case 'f':
