@@ -30,8 +30,9 @@ func (r *root) devices(host int) error {
 	}
 	dev := r.freeze[len(r.freeze)-1]
 	for _, name := range deviceNodes {
-		// Only nosuid: nodev is what must not be set here.
-		fd, err := cloneTree(host, name, unix.MOUNT_ATTR_NOSUID)
+		// Not nodev. Read-only does not keep devices from being written, but
+		// root from changing the mode of the host's node.
+		fd, err := cloneTree(host, name, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}

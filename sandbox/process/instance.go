@@ -114,6 +114,18 @@ func tidy(dir string, st state) error {
 	return nil
 }
 
+// tidyEnded tidies up after a sandbox that ended by itself.
+func (p *Provider) tidyEnded(id string) error {
+	st, err := readState(p.dir(id))
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return tidy(p.dir(id), st)
+}
+
 // find returns the running sandbox of that id, with a watcher.
 func (p *Provider) find(id string) (*instance, error) {
 	p.mu.Lock()

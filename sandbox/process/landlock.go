@@ -78,6 +78,7 @@ func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 	gaps := []sandbox.Missing{
 		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if the sandbox's first process is killed by others, its children may survive it"},
 		{Feature: "private-tmp", Reason: "/tmp is closed; TMPDIR names a private folder instead"},
+		{Feature: "file-modes", Reason: "Landlock cannot keep the user's own files outside from having their mode, owner or times changed"},
 		{Feature: "unix-sockets", Reason: "refused by seccomp, since Landlock cannot keep them from the host's services"},
 	}
 	if !pl.Network {

@@ -1,3 +1,64 @@
 package process
 
-func runProbe([]string) int { return 2 }
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// runProbe is the program of the Doctor's sandbox. As process 1 it behaves as
+// an action server should; a child, as a command would be, does the trying.
+func runProbe(args []string) int {
+	var t targets
+	if len(args) == 0 || json.Unmarshal([]byte(args[0]), &t) != nil {
+		fmt.Fprintln(os.Stderr, "deft: this command is internal; use `deft doctor`")
+		return 2
+	}
+	if len(args) == 2 && args[1] == "try" {
+		level := LevelLandlock
+		if os.Getppid() == 1 {
+			level = LevelNamespaces
+		}
+		enc := json.NewEncoder(os.Stdout)
+		for _, a := range attempts(level) {
+			if err := enc.Encode(a.check(t)); err != nil {
+				return 1
+			}
+		}
+		return 0
+	}
+	if err := serveProbe(args[0]); err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		return 1
+	}
+	return 0
+}
+
+func serveProbe(arg string) error {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("protect memory: %w", err)
+	}
+	l, err := net.FileListener(os.NewFile(fdListener, "listener"))
+	if err != nil {
+		return fmt.Errorf("take over listener: %w", err)
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		return fmt.Errorf("accept: %w", err)
+	}
+	defer conn.Close()
+	cmd := exec.Command("/proc/self/exe", ProbeArg, arg, "try")
+	cmd.Stdout = conn
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("try: %w", err)
+	}
+	return nil
+}

@@ -115,10 +115,8 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	} else if !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
-	if st, err := readState(dir); err == nil { // of one that has ended
-		if err := tidy(dir, st); err != nil {
-			return nil, err
-		}
+	if err := p.tidyEnded(s.ID); err != nil {
+		return nil, err
 	}
 	p.sweep()
 	in, err := p.launch(ctx, s)
@@ -164,10 +162,11 @@ func (p *Provider) Remove(ctx context.Context, id string) error {
 	s, err := p.Get(ctx, id)
 	switch {
 	case err == nil:
-		if err := s.Stop(ctx); err != nil {
-			return err
-		}
-	case !fault.Is(err, fault.NotFound):
+		err = s.Stop(ctx)
+	case fault.Is(err, fault.NotFound):
+		err = p.tidyEnded(id)
+	}
+	if err != nil {
 		return err
 	}
 	if err := os.RemoveAll(p.dir(id)); err != nil {

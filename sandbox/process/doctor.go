@@ -1,0 +1,161 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Check is one thing that a sandbox must refuse and that was really tried.
+type Check struct {
+	// Name is short and stable, for example "write-outside".
+	Name string `json:"name"`
+	// Detail says what was tried and what came of it.
+	Detail string `json:"detail"`
+	// OK tells that it was refused, as it must be.
+	OK bool `json:"ok"`
+}
+
+// targets tells the probe what on this host it must not reach.
+type targets struct {
+	Workspace string
+	Outside   string   // a file beside the workspace
+	Secrets   []string // existing secret places
+	State     string   // the sandbox's own folder in Options.Dir
+	PID       int      // a process outside
+	TCP       string   // a listener on the host's loopback
+	Abstract  string   // a listener in the abstract namespace
+	Socket    string   // a listener with a path
+}
+
+// victim is a file outside that an escape would delete.
+func (t targets) victim() string { return t.Outside + "-victim" }
+
+// Doctor starts a sandbox without network and tries in it what must not work.
+// It returns the sandbox's report and every check, those that failed too; the
+// error is for a sandbox that could not be started or asked.
+func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Check, err error) {
+	base, err := os.MkdirTemp("", "deft-doctor-")
+	if err != nil {
+		return rep, nil, fmt.Errorf("make folder to probe in: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
+	t, done, err := p.bait(base)
+	if err != nil {
+		return rep, nil, err
+	}
+	defer done()
+	arg, err := json.Marshal(t)
+	if err != nil {
+		return rep, nil, fmt.Errorf("encode targets: %w", err)
+	}
+	id := filepath.Base(base)
+	self := resolve(p.opt.Self) // /proc/self would be another process inside
+	s, err := p.Start(ctx, sandbox.Spec{
+		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace,
+		Env: []string{"HOME=" + p.opt.Home, "PATH=/usr/bin:/bin", "DEFT_PROBE_SECRET=readable"},
+	})
+	if err != nil {
+		return rep, nil, err
+	}
+	defer func() { err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id)) }()
+	checks, err = readChecks(ctx, s.Endpoint(), s.Report().Level)
+	return s.Report(), checks, err
+}
+
+// bait lays out what the probe tries to reach.
+func (p *Provider) bait(base string) (t targets, done func(), err error) {
+	t = targets{
+		Workspace: filepath.Join(base, "work"), Outside: filepath.Join(base, "outside"),
+		PID: os.Getpid(), Abstract: "@" + filepath.Base(base), Socket: filepath.Join(base, "sock"),
+		State: p.dir(filepath.Base(base)), Secrets: hiddenPaths(p.opt.Home, p.opt.Hidden),
+	}
+	if err := os.Mkdir(t.Workspace, 0o700); err != nil {
+		return t, nil, fmt.Errorf("make workspace to probe in: %w", err)
+	}
+	for _, path := range []string{t.Outside, t.victim()} {
+		if err := os.WriteFile(path, []byte("outside"), 0o600); err != nil {
+			return t, nil, fmt.Errorf("make file to probe: %w", err)
+		}
+	}
+	var open []net.Listener
+	done = func() {
+		for _, l := range open {
+			l.Close()
+		}
+	}
+	for _, a := range [][2]string{{"tcp", "127.0.0.1:0"}, {"unix", t.Abstract}, {"unix", t.Socket}} {
+		l, err := net.Listen(a[0], a[1])
+		if err != nil {
+			done()
+			return t, nil, fmt.Errorf("listen for the probe: %w", err)
+		}
+		open = append(open, l)
+	}
+	t.TCP = open[0].Addr().String()
+	return t, done, nil
+}
+
+// readChecks reads the probe's lines. A probe that ends early was killed by
+// what it tried; what it had not got to counts as failed.
+func readChecks(ctx context.Context, endpoint, level string) ([]Check, error) {
+	conn, err := Dial(ctx, endpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	var checks []Check
+	seen := map[string]bool{}
+	for dec := json.NewDecoder(conn); ; {
+		var c Check
+		err := dec.Decode(&c)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return checks, fault.Wrap(err, fault.Unavailable, "read from the probe")
+		}
+		seen[c.Name] = true
+		checks = append(checks, c)
+	}
+	for _, a := range attempts(level) {
+		if !seen[a.name] {
+			checks = append(checks, Check{Name: a.name, Detail: "the probe died before it could tell"})
+		}
+	}
+	return checks, nil
+}
+
+// attempt is one thing to try: an error means that it was refused.
+type attempt struct {
+	name  string
+	tried string
+	do    func(t targets) error
+}
+
+func (a attempt) check(t targets) Check {
+	err := a.do(t)
+	if err != nil {
+		return Check{Name: a.name, Detail: a.tried + ": " + err.Error(), OK: true}
+	}
+	return Check{Name: a.name, Detail: a.tried + ": it worked"}
+}
+
+// attempts lists what is tried at a level, the riskiest last.
+func attempts(level string) []attempt {
+	all := append(fileAttempts(), networkAttempts()...)
+	all = append(all, kernelAttempts()...)
+	if level == LevelNamespaces {
+		all = append(all, attempt{"kill-first-process", "send SIGKILL to process 1", killFirst})
+	}
+	return all
+}

@@ -1,0 +1,53 @@
+package process_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			rep, checks, err := b.Doctor(t.Context())
+			if err != nil {
+				missing(t, err)
+			}
+			if rep.Level != level {
+				t.Errorf("level %s, want %s", rep.Level, level)
+			}
+			for _, c := range checks {
+				t.Logf("%v %-22s %s", c.OK, c.Name, c.Detail)
+				if !c.OK {
+					t.Errorf("%s: %s", c.Name, c.Detail)
+				}
+			}
+		})
+	}
+}
+
+// TestDoctorSeesWhatIsOpen proves that the checks can fail: without isolation
+// most of what they try works.
+func TestDoctorSeesWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNone)
+	_, checks, err := b.Doctor(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"write-outside", "delete-outside", "symlink-escape", "proc-root", "read-secrets", "read-deft-data",
+		"host-loopback", "abstract-socket", "unix-socket", "user-namespace", "io-uring", "signal-host-process",
+	} {
+		i := slices.IndexFunc(checks, func(c process.Check) bool { return c.Name == name })
+		if i < 0 {
+			t.Errorf("no check %s", name)
+		} else if checks[i].OK {
+			t.Errorf("%s was refused without isolation: %s", name, checks[i].Detail)
+		}
+	}
+}
