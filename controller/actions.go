@@ -65,6 +65,11 @@ func (c *Controller) execute(ctx context.Context, r *run, batch []*event.ActionE
 		if err != nil {
 			return err
 		}
+		if rt, _ := c.runtimeOf(a); rt != nil {
+			if k, ok := rt.(runtime.Acknowledger); ok {
+				k.Ack(a.ID)
+			}
+		}
 	}
 	return nil
 }

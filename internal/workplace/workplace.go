@@ -61,7 +61,10 @@ type attempt struct {
 	err  error
 }
 
-var _ runtime.Runtime = (*Place)(nil)
+var (
+	_ runtime.Runtime      = (*Place)(nil)
+	_ runtime.Acknowledger = (*Place)(nil)
+)
 
 // Start begins to start the sandbox and returns at once.
 func Start(ctx context.Context, o Options) *Place {
@@ -123,10 +126,13 @@ func (p *Place) Execute(ctx context.Context, r runtime.Request) (event.Observati
 	if !fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return obs, err
 	}
-	if a, err = p.again(ctx, a); err != nil {
-		return nil, err
+	a, startErr := p.again(ctx, a)
+	if startErr != nil {
+		return nil, startErr
 	}
-	r.Again = true
+	if !errors.Is(err, runtime.ErrNotSent) {
+		r.Again = true
+	}
 	return a.rt.Execute(ctx, r)
 }
 
@@ -151,6 +157,20 @@ func (p *Place) Interrupt(ctx context.Context, id event.ID) error {
 		return err
 	}
 	return a.rt.Interrupt(ctx, id)
+}
+
+// Ack implements [runtime.Acknowledger].
+func (p *Place) Ack(ids ...event.ID) {
+	p.mu.Lock()
+	a := p.current
+	p.mu.Unlock()
+	select {
+	case <-a.done:
+		if k, ok := a.rt.(runtime.Acknowledger); ok {
+			k.Ack(ids...)
+		}
+	default: // a server that is still starting reads them from its journal
+	}
 }
 
 // Close implements [runtime.Runtime]: it lets go of the sandbox, which lives

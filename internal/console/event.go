@@ -1,0 +1,171 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// Event shows a stored event.
+func (p *Printer) Event(ev event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := ev.(type) {
+	case *event.MessageEvent:
+		p.message(e)
+	case *event.ActionEvent:
+		p.action(e)
+	case *event.ObservationEvent:
+		p.observation(e.Observation)
+	case *event.AgentErrorEvent:
+		p.rest()
+		p.line(p.paint(red, "  ✗ "+clean(firstLine(e.Error))))
+	case *event.UserRejectObservation:
+		p.line(p.paint(yellow, "  refused: "+clean(e.RejectionReason)))
+	case *event.Condensation:
+		p.line(p.paint(dim, fmt.Sprintf("condensed %d events", len(e.ForgottenEventIDs))))
+	case *event.ConversationErrorEvent:
+		p.line(p.paint(red, "✗ "+clean(e.Code)+": ") + strings.TrimSpace(cleanText(e.Detail)))
+	case *event.PauseEvent:
+		p.line(p.paint(yellow, "paused"))
+	case *event.InterruptEvent:
+		p.line(p.paint(yellow, "interrupted"))
+	}
+}
+
+func (p *Printer) message(e *event.MessageEvent) {
+	text := strings.TrimSpace(event.JoinText(e.LLMMessage.Content))
+	switch {
+	case text == "" || e.Source == event.SourceAgent && p.streamed == e.ID:
+		if p.midLine {
+			p.write("\n")
+		}
+	case e.Source == event.SourceUser:
+		p.line(p.paint(bold, "> ") + cleanText(text))
+	case e.Source == event.SourceAgent:
+		p.line(cleanText(text))
+	default:
+		p.line(p.paint(dim, cleanText(text)))
+	}
+}
+
+func (p *Printer) action(e *event.ActionEvent) {
+	if thought := strings.TrimSpace(event.JoinText(e.Thought)); thought != "" && p.streamed != e.ID {
+		p.line(cleanText(thought))
+	}
+	switch a := e.Action.(type) {
+	case *event.TerminalAction:
+		switch {
+		case a.IsInput:
+			p.line(p.paint(cyan, "< ") + clean(a.Command))
+		case a.Command == "":
+			p.line(p.paint(cyan, "… ") + p.paint(dim, "waits for output"))
+		default:
+			p.line(p.paint(cyan, "$ ") + strings.ReplaceAll(cleanText(strings.TrimSpace(a.Command)), "\n", "\n  "))
+		}
+	case *event.FileEditorAction:
+		p.line(p.paint(cyan, "✎ ") + clean(a.Command+" "+a.Path))
+	case *event.TaskTrackerAction, *event.FinishAction:
+		// Shown by their results.
+	case *event.ThinkAction:
+		p.line(p.paint(cyan, "· ") + p.paint(dim, clean(firstLine(a.Thought))))
+	case nil:
+		p.line(p.paint(cyan, "? ") + clean(e.ToolName))
+	default:
+		p.line(p.paint(cyan, "• ") + clean(e.ToolName+" "+firstLine(e.ToolCall.Arguments)))
+	}
+}
+
+func (p *Printer) observation(o event.Observation) {
+	live := p.rest()
+	r := o.Result()
+	text := event.JoinText(r.Content)
+	switch x := o.(type) {
+	case *event.TerminalObservation:
+		if !live {
+			p.block(dim, text)
+		}
+		if x.ExitCode != nil && *x.ExitCode > 0 {
+			p.line(p.paint(red, fmt.Sprintf("  exit %d", *x.ExitCode)))
+		} else if x.ExitCode == nil || *x.ExitCode < 0 {
+			p.line(p.paint(yellow, "  still running"))
+		}
+	case *event.FileEditorObservation:
+		switch {
+		case r.IsError:
+			p.line(p.paint(red, "  ✗ "+clean(firstLine(text))))
+		case x.OldContent != nil || x.NewContent != nil:
+			p.diff(deref(x.Path), deref(x.OldContent), deref(x.NewContent))
+		}
+	case *event.TaskTrackerObservation:
+		p.tasks(x.TaskList)
+	case *event.FinishObservation, *event.ThinkObservation:
+	default:
+		if r.IsError {
+			p.line(p.paint(red, "  ✗ "+clean(firstLine(text))))
+		} else {
+			p.block(dim, text)
+		}
+	}
+}
+
+// rest shows what is left of a command's output and reports whether any of
+// it was shown as it ran.
+func (p *Printer) rest() bool {
+	lines, any := p.tail.finish()
+	for _, l := range lines {
+		p.line("  " + p.paint(dim, clean(l)))
+	}
+	return any
+}
+
+func (p *Printer) diff(path, before, after string) {
+	w := lineWindow{max: 2 * p.opts.Lines}
+	for i, l := range strings.Split(strings.TrimSuffix(udiff.Unified(path, path, before, after), "\n"), "\n") {
+		if i >= 2 { // the file's name stands above
+			w.add(l)
+		}
+	}
+	for _, l := range w.lines() {
+		color := dim
+		switch {
+		case strings.HasPrefix(l, "+"):
+			color = green
+		case strings.HasPrefix(l, "-"):
+			color = red
+		}
+		p.line("  " + p.paint(color, clean(l)))
+	}
+}
+
+func (p *Printer) tasks(list []event.TaskItem) {
+	mark := map[string]string{"done": "✓", "in_progress": "▸"}
+	for _, t := range list {
+		m := mark[t.Status]
+		if m == "" {
+			m = "·"
+		}
+		p.line("  " + p.paint(cyan, m) + " " + clean(t.Title))
+	}
+}
+
+func firstLine(s string) string {
+	l, _, more := strings.Cut(strings.TrimSpace(s), "\n")
+	if len(l) > 200 {
+		l, more = strings.ToValidUTF8(l[:200], ""), true
+	}
+	if more {
+		l += " …"
+	}
+	return l
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
