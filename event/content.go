@@ -16,10 +16,11 @@ const (
 	TypeImage = "image"
 )
 
-// Content is a text or image block (sdk-wire.md section 7). A block of any
-// other type keeps its JSON in raw and is written back verbatim.
+// Content is a text or image block (sdk-wire.md section 7); the zero value is
+// an empty text. A decoded block of any other type keeps its JSON and is
+// written back verbatim.
 type Content struct {
-	Type string
+	Type string // TypeText or TypeImage; empty for text
 	// CachePrompt asks providers with explicit prompt caching to cache up to
 	// and including this block.
 	CachePrompt bool
@@ -46,7 +47,7 @@ func Texts(s string) List[Content] {
 func JoinText(blocks []Content) string {
 	var b strings.Builder
 	for _, c := range blocks {
-		if c.Type != TypeText {
+		if c.Type == TypeImage || c.raw != nil {
 			continue
 		}
 		if b.Len() > 0 {
@@ -71,16 +72,15 @@ type imageJSON struct {
 
 // AppendJSON appends the block's JSON to dst.
 func (c Content) AppendJSON(dst []byte) ([]byte, error) {
-	switch c.Type {
-	case TypeText:
-		return wire.Append(dst, &textJSON{c.CachePrompt, c.Type, c.Text})
-	case TypeImage:
+	switch {
+	case c.raw != nil:
+		return append(dst, c.raw...), nil
+	case c.Type == TypeText, c.Type == "":
+		return wire.Append(dst, &textJSON{c.CachePrompt, TypeText, c.Text})
+	case c.Type == TypeImage:
 		return wire.Append(dst, &imageJSON{c.CachePrompt, c.Type, c.ImageURLs})
 	}
-	if c.raw == nil {
-		return nil, fmt.Errorf("content block of unknown type %q", c.Type)
-	}
-	return append(dst, c.raw...), nil
+	return nil, fmt.Errorf("content block of unknown type %q", c.Type)
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -94,7 +94,7 @@ func (c *Content) ParseJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*c = Content{Type: wire.String(members, "type")}
+	*c = Content{Type: typeOf(members)}
 	switch c.Type {
 	case TypeText:
 		var v textJSON
@@ -109,6 +109,20 @@ func (c *Content) ParseJSON(b []byte) error {
 	}
 	c.raw = bytes.Clone(b)
 	return nil
+}
+
+// typeOf returns a block's type. It may be absent, as in the reference, where
+// the fields tell it.
+func typeOf(members []wire.Member) string {
+	switch {
+	case wire.Has(members, "type"):
+		return wire.String(members, "type")
+	case wire.Has(members, "image_urls"):
+		return TypeImage
+	case wire.Has(members, "text"):
+		return TypeText
+	}
+	return ""
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].

@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
@@ -54,6 +55,22 @@ func TestObservationDefaults(t *testing.T) {
 		} else if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.raw, diff)
 		}
+	}
+}
+
+// The reference takes blocks without a type by their fields.
+func TestContentWithoutType(t *testing.T) {
+	t.Parallel()
+	var got []event.Content
+	if err := json.Unmarshal([]byte(`[{"text":"x"},{"image_urls":["u"],"cache_prompt":true}]`), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []event.Content{event.Text("x"), {Type: event.TypeImage, ImageURLs: []string{"u"}, CachePrompt: true}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if out, err := json.Marshal(event.Content{}); err != nil || string(out) != `{"cache_prompt":false,"type":"text","text":""}` {
+		t.Errorf("the zero block gives %s, %v", out, err)
 	}
 }
 

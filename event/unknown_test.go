@@ -23,7 +23,8 @@ func TestUnknownVerbatim(t *testing.T) {
 		{"observation", `{` + head + `,"observation":@,"kind":"ObservationEvent"}`, strings.ReplaceAll(odd, "%", "FutureObservation")},
 		{"odd observation", `{` + head + `,"observation":@,"kind":"ObservationEvent"}`, `{"content": "text","is_error":"no","kind":"FutureObservation"}`},
 		{"content", `{` + head + `,"thought":[@],"kind":"ActionEvent"}`, `{"type":"audio", "text": {"not":"text"},"url":"\u0041"}`},
-		{"content without type", `{` + head + `,"thought":[@],"kind":"ActionEvent"}`, `{"text":"x"}`},
+		{"content without type", `{` + head + `,"thought":[@],"kind":"ActionEvent"}`, `{"txt":"x"}`},
+		{"content with odd type", `{` + head + `,"thought":[@],"kind":"ActionEvent"}`, `{"type":1,"text":"x"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

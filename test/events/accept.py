@@ -1,6 +1,6 @@
 """Validate events, actions and observations with the reference's models.
 
-Usage: python test/events/accept.py < lines
+Usage: python -B test/events/accept.py < lines
 
 Reads one JSON value per line and prints one verdict per line, in order:
 

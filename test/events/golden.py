@@ -1,6 +1,6 @@
 """Write one golden file per event, action and observation kind.
 
-Usage: python test/events/golden.py [directory]
+Usage: python -B test/events/golden.py [directory]
 
 Each file holds a list of samples in the stored form (exclude_none): a minimal
 one, a full one, and for some kinds more. Ids and times are fixed, so running

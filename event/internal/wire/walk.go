@@ -46,6 +46,16 @@ func String(members []Member, name string) string {
 	return ""
 }
 
+// Has reports whether there is a member of the given name.
+func Has(members []Member, name string) bool {
+	for _, m := range members {
+		if string(m.Name) == name {
+			return true
+		}
+	}
+	return false
+}
+
 // elements calls f with each element of the checked array b.
 func elements(b []byte, f func(v []byte) error) error {
 	for i := space(b, 1); b[i] != ']'; {
