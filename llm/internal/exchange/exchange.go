@@ -24,9 +24,11 @@ import (
 	"cmp"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -91,4 +93,20 @@ func newClient(connect time.Duration) *http.Client {
 		IdleConnTimeout:     90 * time.Second,
 		ReadBufferSize:      16 << 10,
 	}}
+}
+
+// Check says whether the base URL can be used at all.
+func (e *Endpoint) Check() error {
+	u, err := url.Parse(e.BaseURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fault.New(fault.Invalid, "the base URL is not an http or https URL: "+e.shownURL()).Hint("check --base-url")
+	}
+	return nil
+}
+
+// IsJSON reports whether an answer is one JSON document, as from a server that
+// does not stream.
+func IsJSON(h http.Header) bool {
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }

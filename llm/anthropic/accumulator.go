@@ -1,0 +1,257 @@
+package anthropic
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// maxAnswer bounds what one answer may hold: 64 MiB.
+const maxAnswer = 64 << 20
+
+var errTooLarge = errors.New("the answer is larger than 64 MiB")
+
+// streamEvent is an event of a stream, after
+// https://docs.anthropic.com/en/api/messages-streaming.
+type streamEvent struct {
+	Type         string       `json:"type"`
+	Index        int          `json:"index"`
+	Message      *wireAnswer  `json:"message"`
+	ContentBlock *answerBlock `json:"content_block"`
+	Delta        struct {
+		Type        string `json:"type"`
+		Text        string `json:"text"`
+		Thinking    string `json:"thinking"`
+		Signature   string `json:"signature"`
+		PartialJSON string `json:"partial_json"`
+		StopReason  string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage *wireUsage `json:"usage"`
+}
+
+// wireAnswer is a whole answer, or its beginning.
+type wireAnswer struct {
+	Type       string          `json:"type"`
+	ID         string          `json:"id"`
+	Model      string          `json:"model"`
+	Content    []answerBlock   `json:"content"`
+	StopReason string          `json:"stop_reason"`
+	Usage      *wireUsage      `json:"usage"`
+	Error      json.RawMessage `json:"error"`
+}
+
+type answerBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+}
+
+// wireUsage counts what was cached apart from the other input. In a stream the
+// numbers come in two events; a number that is left out keeps its value.
+type wireUsage struct {
+	InputTokens   *int `json:"input_tokens"`
+	CacheCreation *int `json:"cache_creation_input_tokens"`
+	CacheRead     *int `json:"cache_read_input_tokens"`
+	OutputTokens  *int `json:"output_tokens"`
+	OutputDetails *struct {
+		ThinkingTokens int `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// growing is a content block as it comes in.
+type growing struct {
+	answerBlock
+	text strings.Builder // text, thinking or arguments
+	call int             // position among the calls
+}
+
+// accumulator puts an answer together, in time linear in its size, and hands
+// out its pieces.
+type accumulator struct {
+	onDelta   func(llm.Delta)
+	handedOut bool
+	firstAt   time.Time
+
+	id, model, stop string
+	blocks          []*growing
+	byIndex         map[int]*growing
+	ids             map[string]bool
+	calls           int
+	usage           llm.Usage // Prompt without what was cached
+	usageSeen       bool
+	size            int
+}
+
+func newAccumulator(onDelta func(llm.Delta)) *accumulator {
+	return &accumulator{onDelta: onDelta, byIndex: map[int]*growing{}, ids: map[string]bool{}}
+}
+
+func (a *accumulator) emit(d llm.Delta) {
+	if !a.handedOut {
+		a.handedOut, a.firstAt = true, time.Now()
+	}
+	a.onDelta(d)
+}
+
+// begin takes the frame of an answer: message_start, or the whole document.
+func (a *accumulator) begin(m *wireAnswer) {
+	a.id, a.model, a.stop = m.ID, m.Model, m.StopReason
+	a.count(m.Usage)
+}
+
+// open begins a block, with what the opening event holds of it already.
+func (a *accumulator) open(index int, b *answerBlock) {
+	g := &growing{answerBlock: *b}
+	a.size += len(b.Text) + len(b.Thinking) + len(b.Data) + len(b.Input) + 128
+	a.blocks = append(a.blocks, g)
+	a.byIndex[index] = g
+	switch b.Type {
+	case "text":
+		a.say(g, b.Text)
+	case "thinking":
+		a.ponder(g, b.Thinking)
+	case "tool_use":
+		g.call = a.calls
+		a.calls++
+		g.ID = a.unique(b.ID)
+		a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.ID, Name: b.Name}})
+		if len(b.Input) > 0 && string(b.Input) != "{}" && string(b.Input) != "null" {
+			a.argue(g, string(b.Input))
+		}
+	}
+}
+
+func (a *accumulator) say(g *growing, s string) {
+	if s != "" {
+		g.text.WriteString(s)
+		a.emit(llm.Delta{Text: s})
+	}
+}
+
+func (a *accumulator) ponder(g *growing, s string) {
+	if s != "" {
+		g.text.WriteString(s)
+		a.emit(llm.Delta{Reasoning: s})
+	}
+}
+
+func (a *accumulator) argue(g *growing, s string) {
+	if s != "" {
+		g.text.WriteString(s)
+		a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
+	}
+}
+
+// grow adds a delta to its block.
+func (a *accumulator) grow(e *streamEvent) error {
+	g := a.byIndex[e.Index]
+	if g == nil {
+		return fmt.Errorf("a delta for block %d, which was not begun", e.Index)
+	}
+	d := &e.Delta
+	a.size += len(d.Text) + len(d.Thinking) + len(d.PartialJSON) + len(d.Signature)
+	if a.size > maxAnswer {
+		return errTooLarge
+	}
+	switch {
+	case d.Type == "text_delta" && g.Type == "text":
+		a.say(g, d.Text)
+	case d.Type == "thinking_delta" && g.Type == "thinking":
+		a.ponder(g, d.Thinking)
+	case d.Type == "signature_delta":
+		g.Signature += d.Signature
+	case d.Type == "input_json_delta" && g.Type == "tool_use":
+		a.argue(g, d.PartialJSON)
+	}
+	return nil
+}
+
+func (a *accumulator) unique(id string) string {
+	base := cmp.Or(id, "toolu")
+	try := base
+	for k := 2; a.ids[try]; k++ {
+		try = base + "_" + strconv.Itoa(k)
+	}
+	a.ids[try] = true
+	return try
+}
+
+func (a *accumulator) count(u *wireUsage) {
+	if u == nil {
+		return
+	}
+	a.usageSeen = true
+	set := func(to, from *int) {
+		if from != nil && *from >= 0 {
+			*to = *from
+		}
+	}
+	set(&a.usage.Prompt, u.InputTokens)
+	set(&a.usage.CacheWrite, u.CacheCreation)
+	set(&a.usage.CacheRead, u.CacheRead)
+	set(&a.usage.Output, u.OutputTokens)
+	if u.OutputDetails != nil {
+		set(&a.usage.Reasoning, &u.OutputDetails.ThinkingTokens)
+	}
+}
+
+// empty reports whether nothing was said.
+func (a *accumulator) empty() bool {
+	for _, g := range a.blocks {
+		if g.Type != "text" || strings.TrimSpace(g.text.String()) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *accumulator) response() *llm.Response {
+	msg := event.Message{Role: event.RoleAssistant}
+	var thought strings.Builder
+	for _, g := range a.blocks {
+		text := g.text.String()
+		switch g.Type {
+		case "text":
+			msg.Content = append(msg.Content, event.Texts(text)...)
+		case "thinking":
+			thought.WriteString(text)
+			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: g.Type, Thinking: text, Signature: g.Signature})
+		case "redacted_thinking":
+			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: g.Type, Data: g.Data})
+		case "tool_use":
+			if strings.TrimSpace(text) == "" {
+				text = "{}"
+			}
+			msg.ToolCalls = append(msg.ToolCalls, event.ToolCall{ID: g.ID, Name: g.Name, Arguments: text, Origin: event.OriginCompletion})
+		}
+	}
+	msg.ReasoningContent = thought.String()
+	usage := a.usage
+	usage.Prompt += usage.CacheRead + usage.CacheWrite
+	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: usage}
+}
+
+func (a *accumulator) finished() llm.Finish {
+	switch a.stop {
+	case "max_tokens", "model_context_window_exceeded":
+		return llm.FinishLength
+	case "refusal":
+		return llm.FinishContent
+	}
+	if a.calls > 0 {
+		return llm.FinishTools
+	}
+	return llm.FinishStop
+}

@@ -1,0 +1,108 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// readStream reads events until message_stop. Errors are *llm.Error, except
+// those of the connection.
+func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumulator) error {
+	dec := ssestream.NewDecoder(res)
+	for dec.Next() {
+		watch.Progress()
+		data := dec.Event().Data
+		if len(bytes.TrimSpace(data)) == 0 {
+			continue
+		}
+		var e streamEvent
+		if err := json.Unmarshal(data, &e); err != nil {
+			return m.end.Malformed(err, a.handedOut)
+		}
+		ended, err := m.take(&e, data, res.Header, a)
+		if err != nil {
+			return err
+		}
+		if ended {
+			return m.complete(a)
+		}
+	}
+	if err := dec.Err(); err != nil {
+		return err
+	}
+	return m.end.Truncated(a.handedOut)
+}
+
+// take adds one event. Pings and kinds that came later than this code are
+// passed over, as the protocol asks for.
+func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator) (ended bool, err error) {
+	switch e.Type {
+	case "message_start":
+		if e.Message != nil {
+			a.begin(e.Message)
+		}
+	case "content_block_start":
+		if e.ContentBlock != nil {
+			a.open(e.Index, e.ContentBlock)
+		}
+	case "content_block_delta":
+		if err := a.grow(e); err != nil {
+			return false, m.end.Malformed(err, a.handedOut)
+		}
+	case "message_delta":
+		a.count(e.Usage)
+		if e.Delta.StopReason != "" {
+			a.stop = e.Delta.StopReason
+		}
+	case "error":
+		return false, m.end.StatusError(0, h, data)
+	case "message_stop":
+		return true, nil
+	}
+	return false, nil
+}
+
+// complete says whether the answer that reached its end holds anything.
+func (m *Model) complete(a *accumulator) error {
+	switch {
+	case a.stop == "":
+		return m.end.Truncated(a.handedOut)
+	case a.empty() && a.stop == "refusal":
+		return m.end.Fail(fault.Content, "the model refused to answer")
+	case a.empty() && a.stop == "model_context_window_exceeded":
+		return m.end.Fail(fault.Context, "the prompt leaves no room for an answer in the context window")
+	case a.empty() && a.stop != "max_tokens":
+		return m.end.Empty()
+	}
+	return nil
+}
+
+// readWhole reads an answer that is one JSON document.
+func (m *Model) readWhole(body io.Reader, a *accumulator) error {
+	data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxAnswer {
+		return m.end.Malformed(errTooLarge, false)
+	}
+	var w wireAnswer
+	if err := json.Unmarshal(data, &w); err != nil {
+		return m.end.Malformed(err, false)
+	}
+	if w.Type == "error" || len(w.Error) > 0 && string(w.Error) != "null" {
+		return m.end.StatusError(0, nil, data)
+	}
+	a.begin(&w)
+	for i := range w.Content {
+		a.open(i, &w.Content[i])
+	}
+	return m.complete(a)
+}

@@ -1,0 +1,216 @@
+package anthropic
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"math"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// defaultMaxTokens is sent where neither the request nor the catalogue says
+// how long an answer may be: the protocol has no "as long as possible".
+const defaultMaxTokens = 16_384
+
+// Thinking budgets in tokens; "high" and more take what the answer leaves
+// (sdk-features.md section 1: at most 200,000).
+const (
+	leastBudget  = 1_024 // the protocol's own minimum
+	lowBudget    = 4_096
+	mediumBudget = 16_384
+	highBudget   = 200_000
+)
+
+// interleaved lets a model think between tool calls; adaptive models do so by
+// themselves.
+const interleaved = "interleaved-thinking-2025-05-14"
+
+// wireRequest is the body of a request, after
+// https://docs.anthropic.com/en/api/messages.
+type wireRequest struct {
+	Model         string        `json:"model"`
+	MaxTokens     int           `json:"max_tokens"`
+	System        []*block      `json:"system,omitempty"`
+	Messages      []wireMessage `json:"messages"`
+	Tools         []wireTool    `json:"tools,omitempty"`
+	ToolChoice    *toolChoice   `json:"tool_choice,omitempty"`
+	Stream        bool          `json:"stream,omitempty"`
+	Temperature   *float64      `json:"temperature,omitempty"`
+	TopP          *float64      `json:"top_p,omitempty"`
+	StopSequences []string      `json:"stop_sequences,omitempty"`
+	Thinking      *thinking     `json:"thinking,omitempty"`
+	OutputConfig  *outputConfig `json:"output_config,omitempty"`
+}
+
+type wireTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+type toolChoice struct {
+	Type string `json:"type"`
+	Name string `json:"name,omitempty"`
+}
+
+type thinking struct {
+	Type         string `json:"type"`
+	BudgetTokens int    `json:"budget_tokens,omitempty"`
+	Display      string `json:"display,omitempty"`
+}
+
+type outputConfig struct {
+	Effort string        `json:"effort,omitempty"`
+	Format *outputFormat `json:"format,omitempty"`
+}
+
+type outputFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// encode writes the body of r, and the beta header it needs.
+func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
+	msgs := llm.Normalize(r.Messages)
+	w := wireRequest{Model: m.end.WireModel(), MaxTokens: m.maxTokens(r), Stream: !r.NoStream}
+	w.System, w.Messages = m.history(msgs)
+	if len(w.Messages) == 0 {
+		return nil, "", m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	limitMarks(w.System, w.Messages)
+	for _, t := range r.Tools {
+		schema := t.Parameters
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		w.Tools = append(w.Tools, wireTool{t.Name, t.Description, schema})
+	}
+	if len(w.Tools) > 0 {
+		w.ToolChoice = choice(r.ToolChoice)
+	}
+	if r.Schema != nil {
+		w.OutputConfig = &outputConfig{Format: &outputFormat{"json_schema", r.Schema}}
+	}
+	m.think(&w, r, msgs)
+	if w.Thinking != nil && w.Thinking.Type == "enabled" && len(w.Tools) > 0 {
+		beta = interleaved
+	}
+	if w.Thinking == nil && !m.quirks.NoSampling {
+		w.Temperature, w.TopP = unit(r.Temperature), unit(r.TopP)
+	}
+	w.StopSequences = visible(r.Stop)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(&w); err != nil {
+		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), beta, nil
+}
+
+func (m *Model) maxTokens(r *llm.Request) int {
+	known := cmp.Or(m.info.MaxOutput, defaultMaxTokens)
+	if r.MaxOutputTokens > 0 && (m.info.MaxOutput == 0 || r.MaxOutputTokens < known) {
+		return r.MaxOutputTokens
+	}
+	return known
+}
+
+// think asks for thinking the way the model takes it.
+func (m *Model) think(w *wireRequest, r *llm.Request, msgs []event.Message) {
+	if r.ReasoningEffort == "" || r.ReasoningEffort == "none" {
+		return
+	}
+	// A forced tool and thinking exclude each other.
+	if w.ToolChoice != nil && w.ToolChoice.Type != "auto" && w.ToolChoice.Type != "none" {
+		return
+	}
+	switch m.quirks.Thinking {
+	case llm.ThinkingAdaptive:
+		w.Thinking = &thinking{Type: "adaptive", Display: "summarized"}
+		if w.OutputConfig == nil {
+			w.OutputConfig = &outputConfig{}
+		}
+		w.OutputConfig.Effort = adaptiveEffort(r.ReasoningEffort)
+	case llm.ThinkingBudget:
+		budget := min(budgetFor(r.ReasoningEffort), w.MaxTokens-max(leastBudget, w.MaxTokens/4))
+		if budget >= leastBudget && thoughtfulLoop(msgs) {
+			w.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
+		}
+	}
+}
+
+func budgetFor(effort string) int {
+	switch effort {
+	case "minimal":
+		return leastBudget
+	case "low":
+		return lowBudget
+	case "medium":
+		return mediumBudget
+	}
+	return highBudget
+}
+
+func adaptiveEffort(effort string) string {
+	switch effort {
+	case "low", "medium", "high", "xhigh", "max":
+		return effort
+	case "minimal":
+		return "low"
+	}
+	return "high"
+}
+
+// thoughtfulLoop reports whether every assistant turn with calls since the
+// user's last words begins with thinking. A loop begun by another model does
+// not, and the API then refuses a thinking budget.
+func thoughtfulLoop(msgs []event.Message) bool {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		switch msg := &msgs[i]; msg.Role {
+		case event.RoleUser:
+			return true
+		case event.RoleAssistant:
+			if len(msg.ToolCalls) > 0 && len(thinkingBlocks(msg)) == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func choice(c string) *toolChoice {
+	switch c {
+	case "":
+		return nil
+	case "auto", "none":
+		return &toolChoice{Type: c}
+	case "required":
+		return &toolChoice{Type: "any"}
+	}
+	return &toolChoice{Type: "tool", Name: c}
+}
+
+// unit brings a number into 0 to 1, which is what the API takes; other
+// providers go up to 2.
+func unit(f *float64) *float64 {
+	if f == nil || math.IsNaN(*f) {
+		return nil
+	}
+	v := min(max(*f, 0), 1)
+	return &v
+}
+
+// visible drops stop sequences of white space, which the API refuses.
+func visible(stop []string) []string {
+	var out []string
+	for _, s := range stop {
+		if len(bytes.TrimSpace([]byte(s))) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+package openai
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// maxAnswer bounds what one answer may hold: 64 MiB.
+const maxAnswer = 64 << 20
+
+var errTooLarge = errors.New("the answer is larger than 64 MiB")
+
+// accumulator puts an answer together, in time linear in its size, and hands
+// out its pieces.
+type accumulator struct {
+	onDelta   func(llm.Delta)
+	handedOut bool
+	firstAt   time.Time
+
+	id, model, finish string
+	text, thought     strings.Builder
+	refusal           strings.Builder
+	calls             []*call
+	byIndex           map[int]*call
+	ids               map[string]bool
+	usage             *wireUsage
+	choices           bool // at least one choice was seen
+	size              int
+}
+
+type call struct {
+	position int
+	wireID   string // as sent, perhaps ""
+	id, name string
+	args     strings.Builder
+}
+
+func newAccumulator(onDelta func(llm.Delta)) *accumulator {
+	return &accumulator{onDelta: onDelta}
+}
+
+func (a *accumulator) emit(d llm.Delta) {
+	if !a.handedOut {
+		a.handedOut, a.firstAt = true, time.Now()
+	}
+	a.onDelta(d)
+}
+
+// add takes one chunk.
+func (a *accumulator) add(c *chunk) error {
+	a.id, a.model = cmp.Or(a.id, c.ID), cmp.Or(a.model, c.Model)
+	if c.Usage != nil {
+		a.usage = c.Usage
+	}
+	for i := range c.Choices {
+		ch := &c.Choices[i]
+		if ch.Index != 0 {
+			continue // we ask for one
+		}
+		a.choices = true
+		if ch.Usage != nil && a.usage == nil {
+			a.usage = ch.Usage
+		}
+		for _, part := range []*answer{&ch.Delta, &ch.Message} {
+			if err := a.addAnswer(part); err != nil {
+				return err
+			}
+		}
+		a.finish = cmp.Or(ch.FinishReason, a.finish)
+	}
+	return nil
+}
+
+func (a *accumulator) addAnswer(d *answer) error {
+	thought := cmp.Or(d.ReasoningContent, d.Reasoning.text) + d.Content.thought
+	a.size += len(thought) + len(d.Content.text) + len(d.Refusal)
+	if thought != "" {
+		a.thought.WriteString(thought)
+		a.emit(llm.Delta{Reasoning: thought})
+	}
+	if d.Content.text != "" {
+		a.text.WriteString(d.Content.text)
+		a.emit(llm.Delta{Text: d.Content.text})
+	}
+	if d.Refusal != "" {
+		a.refusal.WriteString(d.Refusal)
+		a.emit(llm.Delta{Text: d.Refusal})
+	}
+	for i := range d.ToolCalls {
+		a.addCall(&d.ToolCalls[i])
+	}
+	if a.size > maxAnswer {
+		return errTooLarge
+	}
+	return nil
+}
+
+// addCall adds a piece of a call. The index says which; servers that leave it
+// out, or give every call the index 0, are told apart by a new id with a name.
+func (a *accumulator) addCall(p *callPiece) {
+	a.size += len(p.ID) + len(p.Function.Name) + len(p.Function.Arguments) + 64
+	c := a.current(p)
+	d := llm.ToolCallDelta{Arguments: string(p.Function.Arguments)}
+	if c == nil {
+		c = a.open(p)
+		d.ID, d.Name = c.id, c.name
+	} else if c.name == "" && p.Function.Name != "" {
+		c.name = p.Function.Name
+		d.Name = c.name
+	}
+	c.args.WriteString(d.Arguments)
+	d.Index = c.position
+	if d.ID != "" || d.Name != "" || d.Arguments != "" {
+		a.emit(llm.Delta{ToolCall: &d})
+	}
+}
+
+// current returns the open call that a piece continues, or nil.
+func (a *accumulator) current(p *callPiece) *call {
+	var c *call
+	switch {
+	case p.Index != nil:
+		c = a.byIndex[*p.Index]
+	case len(a.calls) > 0:
+		c = a.calls[len(a.calls)-1]
+		if p.ID == "" && p.Function.Name != "" && c.name != "" {
+			return nil // neither index nor id: a name begins a call
+		}
+	}
+	if c != nil && p.ID != "" && p.ID != c.wireID && p.Function.Name != "" && c.name != "" {
+		return nil
+	}
+	return c
+}
+
+func (a *accumulator) open(p *callPiece) *call {
+	if a.byIndex == nil {
+		a.byIndex, a.ids = map[int]*call{}, map[string]bool{}
+	}
+	c := &call{position: len(a.calls), wireID: p.ID, name: p.Function.Name}
+	base := p.ID
+	if base == "" {
+		base = "call_" + strings.ToLower(rand.Text()[:20])
+	}
+	c.id = base
+	for k := 2; a.ids[c.id]; k++ {
+		c.id = base + "_" + strconv.Itoa(k)
+	}
+	a.ids[c.id] = true
+	if p.Index != nil {
+		a.byIndex[*p.Index] = c
+	}
+	a.calls = append(a.calls, c)
+	return c
+}
+
+// empty reports whether nothing was said.
+func (a *accumulator) empty() bool {
+	return len(a.calls) == 0 && a.refusal.Len() == 0 && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
+}
+
+func (a *accumulator) response() *llm.Response {
+	msg := event.Message{
+		Role: event.RoleAssistant, Content: event.Texts(a.text.String() + a.refusal.String()),
+		ReasoningContent: a.thought.String(),
+	}
+	for _, c := range a.calls {
+		args := c.args.String()
+		if strings.TrimSpace(args) == "" {
+			args = "{}"
+		}
+		msg.ToolCalls = append(msg.ToolCalls, event.ToolCall{ID: c.id, Name: c.name, Arguments: args, Origin: event.OriginCompletion})
+	}
+	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: a.usage.neutral()}
+}
+
+func (a *accumulator) finished() llm.Finish {
+	switch {
+	case a.finish == "length":
+		return llm.FinishLength
+	case a.finish == "content_filter" || a.refusal.Len() > 0:
+		return llm.FinishContent
+	case len(a.calls) > 0:
+		return llm.FinishTools
+	}
+	return llm.FinishStop
+}
+
+func (u *wireUsage) neutral() llm.Usage {
+	if u == nil {
+		return llm.Usage{}
+	}
+	n := llm.Usage{
+		Prompt: max(0, u.PromptTokens), Output: max(0, u.CompletionTokens),
+		CacheRead: max(u.CachedTokens, u.CacheHitTokens), CacheWrite: max(0, u.CacheCreation),
+	}
+	if d := u.PromptDetails; d != nil {
+		n.CacheRead, n.CacheWrite = max(n.CacheRead, d.CachedTokens), max(n.CacheWrite, d.CacheWriteTokens)
+	}
+	if d := u.CompletionDetails; d != nil {
+		n.Reasoning = max(0, d.ReasoningTokens)
+	}
+	// Hostile or broken numbers must not make a negative cost.
+	n.CacheRead = min(max(0, n.CacheRead), n.Prompt)
+	n.CacheWrite = min(n.CacheWrite, n.Prompt-n.CacheRead)
+	return n
+}

@@ -1,0 +1,110 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// chunk is a piece of a stream, or a whole answer: they differ in "delta" and
+// "message" only.
+type chunk struct {
+	ID      string          `json:"id"`
+	Model   string          `json:"model"`
+	Choices []choice        `json:"choices"`
+	Usage   *wireUsage      `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index        int        `json:"index"`
+	Delta        answer     `json:"delta"`
+	Message      answer     `json:"message"`
+	FinishReason string     `json:"finish_reason"`
+	Usage        *wireUsage `json:"usage"` // Moonshot puts it here
+}
+
+type answer struct {
+	Content          flexText    `json:"content"`
+	ReasoningContent string      `json:"reasoning_content"`
+	Reasoning        flexText    `json:"reasoning"` // OpenRouter, Groq, vLLM
+	Refusal          string      `json:"refusal"`
+	ToolCalls        []callPiece `json:"tool_calls"`
+}
+
+type callPiece struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string        `json:"name"`
+		Arguments flexArguments `json:"arguments"`
+	} `json:"function"`
+}
+
+type wireUsage struct {
+	PromptTokens     int      `json:"prompt_tokens"`
+	CompletionTokens int      `json:"completion_tokens"`
+	Cost             *float64 `json:"cost"` // OpenRouter, in dollars
+	CachedTokens     int      `json:"cached_tokens"`
+	CacheHitTokens   int      `json:"prompt_cache_hit_tokens"`     // DeepSeek
+	CacheCreation    int      `json:"cache_creation_input_tokens"` // LiteLLM
+	PromptDetails    *struct {
+		CachedTokens     int `json:"cached_tokens"`
+		CacheWriteTokens int `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails *struct {
+		ReasoningTokens int `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+// flexText is a string, null, or the list of parts that Mistral's reasoning
+// models send. What is thought inside the parts is kept apart.
+type flexText struct {
+	text    string
+	thought string
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *flexText) UnmarshalJSON(b []byte) error {
+	if len(b) == 0 || b[0] != '[' {
+		var s *string
+		if json.Unmarshal(b, &s) == nil && s != nil {
+			f.text = *s
+		}
+		return nil // anything else is no text
+	}
+	var parts []struct {
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		Thinking json.RawMessage `json:"thinking"`
+	}
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return nil // a form nobody documents: no text
+	}
+	var text, thought strings.Builder
+	for _, p := range parts {
+		text.WriteString(p.Text)
+		var inner flexText
+		if len(p.Thinking) > 0 && inner.UnmarshalJSON(p.Thinking) == nil {
+			thought.WriteString(inner.text)
+		}
+	}
+	f.text, f.thought = text.String(), thought.String()
+	return nil
+}
+
+// flexArguments is a string, or the object itself from servers that forget to
+// write it as one.
+type flexArguments string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *flexArguments) UnmarshalJSON(b []byte) error {
+	switch {
+	case bytes.Equal(b, []byte("null")):
+	case len(b) > 0 && b[0] == '"':
+		return json.Unmarshal(b, (*string)(f))
+	default:
+		*f = flexArguments(b)
+	}
+	return nil
+}

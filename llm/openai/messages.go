@@ -1,0 +1,165 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// wireMessage is a message of a request. Content is a string, []part, or nil
+// for null.
+type wireMessage struct {
+	Role             string     `json:"role"`
+	Content          any        `json:"content"`
+	ToolCalls        []wireCall `json:"tool_calls,omitempty"`
+	ToolCallID       string     `json:"tool_call_id,omitempty"`
+	ReasoningContent string     `json:"reasoning_content,omitempty"`
+}
+
+type wireCall struct {
+	ID       string           `json:"id"`
+	Type     string           `json:"type"`
+	Function wireCallFunction `json:"function"`
+}
+
+type wireCallFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type part struct {
+	Type         string        `json:"type"`
+	Text         string        `json:"text,omitempty"`
+	ImageURL     *imageURL     `json:"image_url,omitempty"`
+	CacheControl *cacheControl `json:"cache_control,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type cacheControl struct {
+	Type string `json:"type"`
+}
+
+// What stands where an image cannot.
+const (
+	imageFollows = "(The image follows in the next message.)"
+	imageOmitted = "(An image was left out: this model does not see images.)"
+	imageFrom    = "(The image of the tool result above.)"
+	noOutput     = "(no output)"
+)
+
+// messages writes a normalised history. Tool messages take no images, so those
+// of a turn's results follow in one message of the user.
+func (m *Model) messages(msgs []event.Message) []wireMessage {
+	out := make([]wireMessage, 0, len(msgs)+4)
+	var images []part // of the tool results just written
+	for i := range msgs {
+		msg := &msgs[i]
+		if msg.Role == event.RoleTool {
+			w, more := m.toolMessage(msg)
+			out, images = append(out, w), append(images, more...)
+			continue
+		}
+		if len(images) > 0 {
+			out, images = append(out, wireMessage{Role: "user", Content: images}), nil
+		}
+		if msg.Role == event.RoleAssistant {
+			out = append(out, m.assistant(msg))
+			continue
+		}
+		out = append(out, wireMessage{Role: string(msg.Role), Content: m.content(msg.Content)})
+	}
+	if len(images) > 0 {
+		out = append(out, wireMessage{Role: "user", Content: images})
+	}
+	return out
+}
+
+func (m *Model) assistant(msg *event.Message) wireMessage {
+	w := wireMessage{Role: "assistant"}
+	if text := event.JoinText(msg.Content); text != "" {
+		w.Content = text
+	}
+	if m.info.MustEcho.ReasoningContent {
+		w.ReasoningContent = msg.ReasoningContent
+	}
+	for _, c := range msg.ToolCalls {
+		w.ToolCalls = append(w.ToolCalls, wireCall{
+			ID: c.ID, Type: "function",
+			Function: wireCallFunction{Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments))},
+		})
+	}
+	if w.Content == nil && len(w.ToolCalls) == 0 {
+		w.Content = noOutput // an assistant message of images only: nobody takes those
+	}
+	return w
+}
+
+func (m *Model) toolMessage(msg *event.Message) (wireMessage, []part) {
+	var texts []string
+	var images []part
+	marked := false
+	for _, c := range msg.Content {
+		marked = marked || c.CachePrompt
+		switch {
+		case c.Type == event.TypeText && c.Text != "":
+			texts = append(texts, c.Text)
+		case c.Type == event.TypeImage && len(c.ImageURLs) > 0 && !m.info.Vision:
+			texts = append(texts, imageOmitted)
+		case c.Type == event.TypeImage && len(c.ImageURLs) > 0:
+			texts = append(texts, imageFollows)
+			images = append(images, part{Type: "text", Text: imageFrom})
+			images = append(images, imageParts(c)...)
+		}
+	}
+	if len(texts) == 0 {
+		texts = []string{noOutput}
+	}
+	w := wireMessage{Role: "tool", ToolCallID: msg.ToolCallID, Content: strings.Join(texts, "\n")}
+	if marked && m.info.PromptCache {
+		w.Content = []part{{Type: "text", Text: strings.Join(texts, "\n"), CacheControl: &cacheControl{"ephemeral"}}}
+	}
+	return w, images
+}
+
+// content writes blocks as a string where one does, else as parts.
+func (m *Model) content(blocks []event.Content) any {
+	parts := make([]part, 0, len(blocks))
+	plain := true
+	for _, c := range blocks {
+		switch {
+		case c.Type == event.TypeText && c.Text != "":
+			parts = append(parts, part{Type: "text", Text: c.Text})
+		case c.Type == event.TypeImage && !m.info.Vision && len(c.ImageURLs) > 0:
+			parts = append(parts, part{Type: "text", Text: imageOmitted})
+		case c.Type == event.TypeImage && len(c.ImageURLs) > 0:
+			parts = append(parts, imageParts(c)...)
+			plain = false
+		default:
+			continue
+		}
+		if c.CachePrompt && m.info.PromptCache {
+			parts[len(parts)-1].CacheControl = &cacheControl{"ephemeral"}
+			plain = false
+		}
+	}
+	if !plain || len(parts) > 1 && !m.quirks.StringContent {
+		return parts
+	}
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.Text
+	}
+	return strings.Join(texts, "\n")
+}
+
+func imageParts(c event.Content) []part {
+	parts := make([]part, 0, len(c.ImageURLs))
+	for _, u := range c.ImageURLs {
+		parts = append(parts, part{Type: "image_url", ImageURL: &imageURL{u}})
+	}
+	return parts
+}

@@ -1,0 +1,160 @@
+// Package openai adapts OpenAI's Chat Completions API, and every server that
+// speaks it, to package llm.
+//
+// # Usage
+//
+//	m, err := openai.New(llm.Config{Model: "openai/gpt-5.2", APIKey: key})
+//	m, err := openai.New(llm.Config{Model: "vllm/qwen", Provider: "vllm", BaseURL: "http://localhost:8000/v1"})
+//
+// The official SDK does authentication and transport, with its retries off.
+// The bodies are this package's own small structs: the SDK's generic ones cost
+// more per streamed chunk than everything else together.
+//
+// # Concurrency
+//
+// A Model is safe for concurrent use. Generate starts no goroutine that
+// outlives it.
+//
+// # Failure
+//
+// All errors are *llm.Error. Malformed JSON in the arguments of a tool call is
+// not an error: the arguments are handed on as the model wrote them.
+package openai
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// DefaultURL is OpenAI's own endpoint.
+const DefaultURL = "https://api.openai.com/v1"
+
+// Model is one model behind one endpoint.
+type Model struct {
+	end    *exchange.Endpoint
+	client sdk.Client
+	info   llm.Info
+	quirks llm.Quirks
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New makes a model of cfg. It makes no request. Errors are of kind Invalid.
+func New(cfg llm.Config) (*Model, error) {
+	if cfg.Model == "" {
+		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+	}
+	provider := cfg.Provider
+	if provider == "" {
+		provider = "openai"
+	}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL)}
+	if err := m.end.Check(); err != nil {
+		return nil, err
+	}
+	cfg.WireModel = m.end.WireModel()
+	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
+	// The client is built by hand: NewClient would take keys, organisations
+	// and base URLs from OPENAI_* variables and send them to any server.
+	opts := []option.RequestOption{
+		option.WithBaseURL(m.end.BaseURL + "/"),
+		option.WithHTTPClient(m.end.HTTP),
+		option.WithMaxRetries(0),
+		option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+			return m.end.Middleware(r, next)
+		}),
+	}
+	if cfg.APIKey != "" {
+		opts = append(opts, option.WithHeader("Authorization", "Bearer "+cfg.APIKey.Reveal()))
+	}
+	for name, value := range cfg.Headers {
+		opts = append(opts, option.WithHeader(name, value))
+	}
+	m.client = sdk.Client{Options: opts}
+	return m, nil
+}
+
+// Info implements llm.Model.
+func (m *Model) Info() llm.Info { return m.info }
+
+// Generate implements llm.Model.
+func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	body, err := m.encode(&r)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	watch := m.end.Watch(ctx)
+	if r.NoStream {
+		watch.Stop()
+		watch = m.end.WatchWhole(ctx)
+	}
+	defer watch.Stop()
+	res, err := m.post(watch.Context(), r.Session, body)
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, false)
+	}
+	defer res.Body.Close()
+	a := newAccumulator(onDelta)
+	if exchange.IsJSON(res.Header) {
+		err = m.readWhole(res.Body, a)
+	} else {
+		err = m.readStream(res, watch, a)
+	}
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
+	}
+	out := a.response()
+	out.Latency = time.Since(started)
+	if !a.firstAt.IsZero() {
+		out.FirstByte = a.firstAt.Sub(started)
+	}
+	m.price(out, a, res.Header)
+	return out, nil
+}
+
+// rawBody is a body that is encoded already.
+type rawBody []byte
+
+// MarshalJSON implements json.Marshaler, which is how the SDK takes a body.
+func (b rawBody) MarshalJSON() ([]byte, error) { return b, nil }
+
+func (m *Model) post(ctx context.Context, session string, body []byte) (*http.Response, error) {
+	var res *http.Response
+	var opts []option.RequestOption
+	if session != "" {
+		opts = append(opts, option.WithHeader("X-Litellm-Session-Id", session))
+	}
+	err := m.client.Post(ctx, "chat/completions", rawBody(body), &res, opts...)
+	return res, err
+}
+
+// price sets the cost: what the server says it billed, else what the usage
+// costs by the price list.
+func (m *Model) price(out *llm.Response, a *accumulator, h http.Header) {
+	for _, name := range []string{"Llm_provider-X-Litellm-Response-Cost", "X-Litellm-Response-Cost"} {
+		if cost, err := strconv.ParseFloat(strings.TrimSpace(h.Get(name)), 64); err == nil && cost >= 0 {
+			out.Cost, out.CostKnown = cost, true
+			return
+		}
+	}
+	if a.usage == nil {
+		return // without usage nothing is known
+	}
+	if a.usage.Cost != nil && *a.usage.Cost >= 0 {
+		out.Cost, out.CostKnown = *a.usage.Cost, true
+		return
+	}
+	out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
+}

@@ -1,0 +1,91 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/openai/openai-go/v3/packages/ssestream"
+
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+var done = []byte("[DONE]")
+
+// readStream reads server-sent events until the stream's end mark. Errors are
+// *llm.Error, except those of the connection.
+func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumulator) error {
+	dec := ssestream.NewDecoder(res)
+	var c chunk
+	for dec.Next() {
+		watch.Progress()
+		data := bytes.TrimSpace(dec.Event().Data)
+		if bytes.Equal(data, done) {
+			break
+		}
+		if len(data) == 0 {
+			continue
+		}
+		c = chunk{}
+		if err := json.Unmarshal(data, &c); err != nil {
+			return m.end.Malformed(err, a.handedOut)
+		}
+		if isSet(c.Error) {
+			return m.end.StatusError(0, res.Header, data)
+		}
+		if err := a.add(&c); err != nil {
+			return m.end.Malformed(err, a.handedOut)
+		}
+	}
+	// Once the finish reason is there, a connection that breaks before the end
+	// mark takes nothing away but the usage.
+	if err := dec.Err(); err != nil && a.finish == "" {
+		return err
+	}
+	return m.complete(a)
+}
+
+// complete says whether the answer reached its end.
+func (m *Model) complete(a *accumulator) error {
+	switch {
+	case a.finish == "error": // OpenRouter's, for a provider that broke off
+		return m.end.Truncated(a.handedOut)
+	case a.finish == "" && (a.choices || a.usage == nil):
+		return m.end.Truncated(a.handedOut)
+	case a.empty() && a.finish != "length" && a.finish != "content_filter":
+		return m.end.Empty()
+	}
+	return nil
+}
+
+// readWhole reads an answer that is one JSON document.
+func (m *Model) readWhole(body io.Reader, a *accumulator) error {
+	data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxAnswer {
+		return m.end.Malformed(errTooLarge, false)
+	}
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return m.end.Malformed(err, false)
+	}
+	if isSet(c.Error) {
+		return m.end.StatusError(0, nil, data)
+	}
+	if err := a.add(&c); err != nil {
+		return m.end.Malformed(err, a.handedOut)
+	}
+	// Some servers give no finish reason outside streams: the document was
+	// complete, or it would not have parsed.
+	if a.choices && a.finish == "" {
+		a.finish = "stop"
+	}
+	return m.complete(a)
+}
+
+func isSet(raw json.RawMessage) bool {
+	return len(raw) > 0 && !bytes.Equal(raw, []byte("null"))
+}
