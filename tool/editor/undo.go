@@ -172,14 +172,9 @@ func (e *Editor) undoEdit(path string, obs *event.FileEditorObservation) error {
 	if err != nil {
 		return e.explain(path, err)
 	}
-	entry, head, before, ok, err := e.undo.last(f.real)
-	switch {
-	case err != nil:
+	entry, head, before, err := e.lastEdit(path, f)
+	if err != nil {
 		return err
-	case !ok:
-		return refuse("there is no edit of %s to undo; only changes by this tool can be undone, the last %d of each file", path, maxUndoPerFile)
-	case digest(f.raw) != head.After:
-		return refuse("%s was changed by another program after the edit, and undoing it would lose that change; edit the file instead", path)
 	}
 	if !head.Existed {
 		if err := os.Remove(f.real); err != nil {
@@ -196,6 +191,25 @@ func (e *Editor) undoEdit(path string, obs *event.FileEditorObservation) error {
 	e.seen.note(f.real, before)
 	e.reportUndo(path, f, before, obs)
 	return nil
+}
+
+// lastEdit finds the kept version that the file's content came after.
+func (e *Editor) lastEdit(path string, f *file) (undoEntry, undoHead, []byte, error) {
+	sum := digest(f.raw)
+	for {
+		entry, head, before, ok, err := e.undo.last(f.real)
+		switch {
+		case err != nil:
+			return entry, head, nil, err
+		case !ok:
+			return entry, head, nil, refuse("there is no edit of %s to undo; only changes by this tool can be undone, the last %d of each file", path, maxUndoPerFile)
+		case sum == head.After:
+			return entry, head, before, nil
+		case !head.Existed || !bytes.Equal(before, f.raw):
+			return entry, head, nil, refuse("%s was changed by another program after the edit, and undoing it would lose that change; edit the file instead", path)
+		}
+		e.undo.remove(entry) // the process died before this edit was made, or it was taken back elsewhere
+	}
 }
 
 // reportUndo shows the file as it is again.
