@@ -1,0 +1,127 @@
+package openhands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// A batch of an import is appended when it has this many events or bytes.
+const (
+	batchEvents = 256
+	batchBytes  = 8 << 20
+)
+
+// intake checks events and appends them in batches.
+type intake struct {
+	s     eventstream.Stream
+	id    event.ConversationID
+	seen  map[event.ID]bool
+	head  head
+	batch []eventstream.Record
+	size  int
+	count int
+}
+
+func newIntake(s eventstream.Stream, id event.ConversationID) *intake {
+	return &intake{s: s, id: id, seen: map[event.ID]bool{}}
+}
+
+// parse makes a record of an event's JSON; its bytes stay as they are.
+func parse(raw json.RawMessage) (eventstream.Record, event.Event, error) {
+	ev, err := event.Unmarshal(raw)
+	if err != nil {
+		return eventstream.Record{}, nil, err
+	}
+	m := ev.Meta()
+	if m.ID == "" || m.ID == event.Root {
+		return eventstream.Record{}, nil, fault.New(fault.Invalid, "an event has no id")
+	}
+	return eventstream.Record{
+		ID: m.ID, ParentID: m.ParentID, Kind: ev.Kind(),
+		Source: m.Source, Timestamp: m.Timestamp, JSON: raw,
+	}, ev, nil
+}
+
+// hangs reports whether the record's parent is there already. Every event
+// hangs on an earlier one, so that there can be no cycle.
+func (in *intake) hangs(r eventstream.Record) bool {
+	return r.ParentID == "" || r.ParentID == event.Root || in.seen[r.ParentID]
+}
+
+func (in *intake) add(ctx context.Context, r eventstream.Record, ev event.Event) error {
+	if in.seen[r.ID] {
+		return fault.New(fault.Invalid, fmt.Sprintf("event %s occurs twice", r.ID))
+	}
+	if !in.hangs(r) {
+		return fault.New(fault.Invalid, fmt.Sprintf("event %s hangs on %s, which is not an earlier event", r.ID, r.ParentID))
+	}
+	in.seen[r.ID] = true
+	in.head.apply(ev)
+	in.batch = append(in.batch, r)
+	in.size += len(r.JSON)
+	in.count++
+	if len(in.batch) >= batchEvents || in.size >= batchBytes {
+		return in.flush(ctx)
+	}
+	return nil
+}
+
+func (in *intake) flush(ctx context.Context) error {
+	if len(in.batch) == 0 {
+		return nil
+	}
+	_, err := in.s.AppendRecords(ctx, in.id, in.batch...)
+	in.batch, in.size = in.batch[:0], 0
+	return err
+}
+
+// within makes a conversation, runs fill and takes the conversation away when
+// that fails.
+func within(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, fill func(*intake) error) (int, error) {
+	if err := s.Create(ctx, id, meta); err != nil {
+		return 0, err
+	}
+	in := newIntake(s, id)
+	err := fill(in)
+	if err == nil {
+		err = in.flush(ctx)
+	}
+	if err == nil {
+		return in.count, nil
+	}
+	if undo := s.Delete(context.WithoutCancel(ctx), id); undo != nil {
+		return 0, fmt.Errorf("%w (and what was imported could not be removed: %v)", err, undo)
+	}
+	return 0, err
+}
+
+// head follows where the next event hangs: on the last event that is part of
+// the tree, or where a leaf_event_id update put it since.
+type head struct {
+	leaf  event.ID // empty for nothing
+	moved bool     // by an update, to nothing too
+}
+
+func (h *head) apply(ev event.Event) {
+	if event.MovesHead(ev) {
+		h.leaf, h.moved = ev.Meta().ID, false
+		return
+	}
+	up, ok := ev.(*event.ConversationStateUpdateEvent)
+	if !ok || up.Key != leafKey {
+		return
+	}
+	var leaf *event.ID
+	if json.Unmarshal(up.Value, &leaf) != nil {
+		return // not an id: nothing moved
+	}
+	h.leaf, h.moved = "", true
+	if leaf != nil {
+		h.leaf = *leaf
+	}
+}

@@ -1,0 +1,76 @@
+// Package openhands exchanges conversations with OpenHands: its directories
+// on disk, one for each conversation, and trajectories, one JSON file for
+// each conversation.
+//
+// # Usage
+//
+//	rep, err := openhands.Import(ctx, dir, stream)
+//	path, err := openhands.Export(ctx, stream, id, parent)
+//	rep, err := openhands.ImportTrajectory(ctx, stream, "", eventstream.Meta{}, r)
+//	err := openhands.ExportTrajectory(ctx, stream, id, w)
+//
+// Events keep their bytes both ways. The layout of a directory is that of
+// sdk-wire.md section 12. A trajectory is a JSON array of events in the order
+// of the log; an object with the array under "events" is read too.
+//
+// # Concurrency
+//
+// The functions keep no state. An import is seen by others only as far as it
+// has got; one that fails takes its conversation away again.
+//
+// # Failure
+//
+// What is read is taken for hostile: names, sizes, ids and parents are
+// checked, links that lead out of the directory are not followed, and no
+// file is written under a name made of an id that is not harmless. Errors are of
+// kind Invalid for such input and Conflict for what exists already. A file of
+// a directory that cannot be read does not stop its import: it is reported.
+package openhands
+
+import (
+	"encoding/json"
+	"regexp"
+
+	"github.com/deft-dev/deft/event"
+)
+
+const (
+	baseStateFile = "base_state.json"
+	metaFile      = "meta.json"
+	eventsDir     = "events"
+
+	// maxFile bounds one event and one state file, in bytes.
+	maxFile = 64 << 20
+
+	leafKey   = "leaf_event_id"
+	statusKey = "execution_status"
+)
+
+// eventName is the pattern of the reference (persistence_const.py).
+var eventName = regexp.MustCompile(`^event-(\d{5,12})-([0-9a-fA-F-]{8,128})\.json$`)
+
+// Report says what an import took in.
+type Report struct {
+	ID     event.ConversationID
+	Events int // stored, without what the import added
+	// Problems lists what was left out or changed, one for each file.
+	Problems []Problem
+}
+
+// Problem is something an import could not take as it was.
+type Problem struct {
+	File string // base name
+	Why  string
+}
+
+// origin is what an import keeps of the files beside the events, under the
+// key "openhands" of eventstream.Meta.Extra, so that an export can give it
+// back.
+type origin struct {
+	BaseState json.RawMessage `json:"base_state,omitempty"`
+	Meta      json.RawMessage `json:"meta,omitempty"`
+}
+
+type extra struct {
+	OpenHands *origin `json:"openhands,omitempty"`
+}
