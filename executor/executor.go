@@ -43,6 +43,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,6 +97,15 @@ func New(tools map[string]tool.Executor, journal *Journal) *Executor {
 // Execute runs an action and returns its observation, see the package comment.
 // When ctx ends it returns at once with fault.Canceled and the action goes on.
 func (x *Executor) Execute(ctx context.Context, r Request) (event.Observation, error) {
+	raw, err := x.ExecuteJSON(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return event.UnmarshalObservation(raw)
+}
+
+// ExecuteJSON is Execute for a caller that passes the observation on as JSON.
+func (x *Executor) ExecuteJSON(ctx context.Context, r Request) (json.RawMessage, error) {
 	if err := checkID(r.ID); err != nil {
 		return nil, err
 	}

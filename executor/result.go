@@ -39,10 +39,10 @@ func failed(err error) result {
 	return result{failed: true, json: raw}
 }
 
-// open decodes the result.
-func (r result) open() (event.Observation, error) {
+// open returns the observation's JSON, or the failure as an error.
+func (r result) open() (json.RawMessage, error) {
 	if !r.failed {
-		return event.UnmarshalObservation(r.json)
+		return r.json, nil
 	}
 	var f failure
 	if err := json.Unmarshal(r.json, &f); err != nil {

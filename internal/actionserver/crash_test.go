@@ -1,0 +1,5 @@
+package actionserver_test
+
+const childRole = "DEFT_TEST_ROLE"
+
+func childMain() {}

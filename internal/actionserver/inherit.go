@@ -1,0 +1,38 @@
+package actionserver
+
+import (
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// The descriptors that a sandbox gives the server, see package sandbox.
+const (
+	listenerFD = 3
+	journalFD  = 4
+)
+
+// Inherited returns the listening socket and the journal that the sandbox's
+// provider handed over as descriptors 3 and 4. Commands that the tools start do
+// not get them. The error is of kind fault.Invalid if they are not there.
+func Inherited() (net.Listener, *os.File, error) {
+	const hint = "this command is started by a sandbox, not by hand"
+	for _, fd := range []int{listenerFD, journalFD} {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
+			return nil, nil, fault.New(fault.Invalid, fmt.Sprintf("file descriptor %d was not handed over", fd)).Hint(hint).Because(err)
+		}
+	}
+	socket := os.NewFile(listenerFD, "listener")
+	l, err := net.FileListener(socket)
+	if err != nil {
+		return nil, nil, fault.New(fault.Invalid, "file descriptor 3 is not a listening socket").Hint(hint).Because(err)
+	}
+	if err := socket.Close(); err != nil { // l has a copy
+		return nil, nil, fmt.Errorf("take the listening socket over: %w", err)
+	}
+	return l, os.NewFile(journalFD, "journal"), nil
+}

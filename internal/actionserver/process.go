@@ -1,0 +1,137 @@
+package actionserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+const (
+	// reapAfter is how long a zombie must have been one before it is taken
+	// for an orphan, at least; at most twice that.
+	reapAfter = time.Second
+	// killTimeout bounds the end of what the tools left behind.
+	killTimeout = 2 * time.Second
+)
+
+// orphans adopts processes that descendants of this one left behind.
+//
+// A zombie is either an orphan, which only we can reap, or a child that
+// os/exec is about to wait for, whose status must not be taken from it. The
+// two look alike, but os/exec waits in a goroutine of its own and is done
+// within microseconds. So a zombie is reaped when two looks a second apart
+// have seen it. Looks happen only after a SIGCHLD and while there are zombies:
+// an idle server is never woken.
+//
+// The alternative, a first process that only reaps and the server as its
+// child, would cost each sandbox another process and milliseconds at its
+// start.
+type orphans struct {
+	log    *slog.Logger
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// ownProcess makes this process fit to be a server of its own.
+func ownProcess(log *slog.Logger) (*orphans, error) {
+	// Commands run as the same user. Without this they could read the
+	// server's memory, environment and descriptors under /proc.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("protect the action server's memory: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("adopt orphans: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &orphans{log: log, cancel: cancel, done: make(chan struct{})}
+	go o.reap(ctx)
+	return o, nil
+}
+
+func (o *orphans) reap(ctx context.Context) {
+	defer close(o.done)
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, unix.SIGCHLD)
+	defer signal.Stop(ended)
+	look := time.NewTimer(reapAfter) // orphans may have come before the signal handler
+	defer look.Stop()
+	armed := true
+	var seen map[child]bool
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			if !armed {
+				look.Reset(reapAfter)
+				armed = true
+			}
+		case <-look.C:
+			seen = o.look(seen)
+			if armed = len(seen) > 0; armed {
+				look.Reset(reapAfter)
+			}
+		}
+	}
+}
+
+// look reaps the zombies that were seen before and returns the others.
+func (o *orphans) look(seen map[child]bool) map[child]bool {
+	all, err := children()
+	if err != nil {
+		o.log.Warn("look for orphans", "error", err)
+		return nil
+	}
+	fresh := map[child]bool{}
+	for c, zombie := range all {
+		switch {
+		case !zombie:
+		case seen[c]:
+			// An error means that somebody else has just reaped it.
+			_, _ = unix.Wait4(c.pid, nil, unix.WNOHANG, nil)
+		default:
+			fresh[c] = true
+		}
+	}
+	return fresh
+}
+
+// end kills whatever the tools left running, and waits for it.
+func (o *orphans) end() error {
+	o.cancel()
+	<-o.done
+	gone := make(chan error, 1)
+	go func() { gone <- killChildren() }()
+	select {
+	case err := <-gone:
+		return err
+	case <-time.After(killTimeout):
+		return fault.New(fault.Timeout, "processes that tools left behind cannot be killed")
+	}
+}
+
+// killChildren kills and reaps until there is no child: the children of those
+// that died come to us.
+func killChildren() error {
+	for {
+		all, err := children()
+		if err != nil {
+			return fmt.Errorf("find what tools left behind: %w", err)
+		}
+		if len(all) == 0 {
+			return nil
+		}
+		for c := range all {
+			// Both fail only for a child that is gone.
+			_ = unix.Kill(c.pid, unix.SIGKILL)
+			_, _ = unix.Wait4(c.pid, nil, 0, nil)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package actionserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/runtime/protocol"
+)
+
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/actions/{id}", s.execute)
+	mux.HandleFunc("POST /v1/actions/{id}/interrupt", s.interrupt)
+	mux.HandleFunc("POST /v1/actions/{id}/ack", s.ackOne)
+	mux.HandleFunc("POST /v1/ack", s.ack)
+	mux.HandleFunc("GET /v1/lease", s.lease)
+	mux.HandleFunc("POST /v1/shutdown", s.shutdown)
+	mux.HandleFunc("GET /health", s.health)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, fault.New(fault.NotFound, "the action server has no "+r.Method+" "+r.URL.Path))
+	})
+	return mux
+}
+
+func (s *server) execute(w http.ResponseWriter, r *http.Request) {
+	defer s.presence.enter()()
+	var q protocol.Execute
+	if err := readBody(w, r, &q); err != nil {
+		refuse(w, err)
+		return
+	}
+	action, err := event.UnmarshalAction(q.Action)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.acknowledge(q.Ack)
+	s.stream(w, r, executor.Request{
+		ID: event.ID(r.PathValue("id")), Action: action, Again: q.Again, Tail: q.Tail,
+	})
+}
+
+// acknowledge drops results. A journal that does not take it is only larger
+// than it need be; if it takes nothing any more the next action says so.
+func (s *server) acknowledge(ids []event.ID) {
+	if err := s.x.Ack(ids...); err != nil {
+		s.log.Warn("acknowledge results", "error", err)
+	}
+}
+
+func (s *server) interrupt(w http.ResponseWriter, r *http.Request) {
+	reply(w, map[string]bool{"running": s.x.Interrupt(event.ID(r.PathValue("id")))})
+}
+
+func (s *server) ackOne(w http.ResponseWriter, r *http.Request) {
+	s.acknowledge([]event.ID{event.ID(r.PathValue("id"))})
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *server) ack(w http.ResponseWriter, r *http.Request) {
+	var q protocol.Ack
+	if err := readBody(w, r, &q); err != nil {
+		refuse(w, err)
+		return
+	}
+	s.acknowledge(q.Ack)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// lease answers a first line at once, so that the client knows it is held, and
+// then nothing until either side leaves.
+func (s *server) lease(w http.ResponseWriter, r *http.Request) {
+	defer s.presence.enter()()
+	w.WriteHeader(http.StatusOK)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		return // the client is gone, and with it the lease
+	}
+	select {
+	case <-r.Context().Done():
+	case <-s.stopping:
+	}
+}
+
+func (s *server) shutdown(w http.ResponseWriter, _ *http.Request) {
+	reply(w, map[string]string{"status": "stopping"})
+	s.stop()
+}
+
+func (s *server) health(w http.ResponseWriter, _ *http.Request) {
+	h := protocol.Health{
+		Status: "ok", PID: os.Getpid(), Started: s.started, Running: s.x.Running(), Tools: s.x.Kinds(),
+	}
+	if err := s.x.JournalErr(); err != nil {
+		h.Status, h.Journal = "degraded", err.Error()
+	}
+	select {
+	case <-s.stopping:
+		h.Status = "stopping"
+	default:
+	}
+	reply(w, h)
+}
+
+// readBody decodes a bounded JSON body that has to arrive in time.
+func readBody(w http.ResponseWriter, r *http.Request, into any) error {
+	c := http.NewResponseController(w)
+	if err := c.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
+		return fmt.Errorf("read the request: %w", err)
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxRequest))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return fault.New(fault.Invalid, fmt.Sprintf("a request has at most %d MB", protocol.MaxRequest>>20))
+	case err != nil:
+		return fault.Wrap(err, fault.Invalid, "the request was cut off")
+	}
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("read the request: %w", err)
+	}
+	return fault.Wrap(json.Unmarshal(raw, into), fault.Invalid, "the request is not the JSON it should be")
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		panic(http.ErrAbortHandler) // the client is gone; net/http closes the connection
+	}
+}
+
+// refuse answers an error that is known before anything was streamed.
+func refuse(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", protocol.ContentType)
+	w.WriteHeader(fault.KindOf(err).HTTPStatus())
+	if err := json.NewEncoder(w).Encode(protocol.Line{Error: protocol.ErrorOf(err)}); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}

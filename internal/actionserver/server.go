@@ -1,0 +1,203 @@
+// Package actionserver is the Action Execution Server: the HTTP face of an
+// [executor.Executor], inside a sandbox. runtime/protocol describes what it
+// speaks, runtime/remote is its client.
+//
+// # Usage
+//
+//	listener, journal, err := actionserver.Inherited()
+//	err = actionserver.Serve(ctx, actionserver.Options{
+//		Listener: listener, Journal: journal, Tools: tools, OwnProcess: true,
+//	})
+//
+// # Life
+//
+// The server outlives its controllers. A controller is there while it holds a
+// lease or waits for an action; when none has been there for the grace time,
+// the server interrupts what runs, records the results and ends, so nothing it
+// started outlives that time. SIGTERM, SIGINT, POST /v1/shutdown and the end
+// of Serve's context end it the same way.
+//
+// # Concurrency and failure
+//
+// A client that does not read loses chunks of progress, never the result, and
+// never holds up a tool. Malformed requests get the status of their fault
+// kind. What is logged is the server's own life, never an action's content.
+package actionserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool"
+)
+
+// DefaultGrace is the default of [Options.Grace].
+const DefaultGrace = 10 * time.Minute
+
+const (
+	headTimeout  = 10 * time.Second // for a request's head
+	bodyTimeout  = time.Minute      // for its body
+	writeTimeout = 30 * time.Second // for each piece of an answer
+	idleTimeout  = 5 * time.Minute  // between requests
+	closeTimeout = 10 * time.Second // for interrupted actions to end
+	drainTimeout = 2 * time.Second  // for answers to be taken
+)
+
+// Options configure a server.
+type Options struct {
+	// Listener is where it answers. Required; Serve closes it.
+	Listener net.Listener
+	// Journal is the result journal, open for reading and writing. Required;
+	// Serve closes it.
+	Journal *os.File
+	// Tools by kind of action; Serve closes them.
+	Tools map[string]tool.Executor
+	// Grace is how long it lives without a controller. Default DefaultGrace.
+	Grace time.Duration
+	// Logger takes the few lines about the server's life. Default: none.
+	Logger *slog.Logger
+	// OwnProcess says that the process exists for this server alone. It then
+	// hides its memory and environment from processes of the same user,
+	// adopts and reaps orphans of what the tools started (as PID 1 of a
+	// namespace or as a subreaper), and kills what is left of them at the end.
+	OwnProcess bool
+}
+
+type server struct {
+	x        *executor.Executor
+	log      *slog.Logger
+	started  time.Time
+	presence *presence
+
+	stopOnce sync.Once
+	stopping chan struct{} // closed when the server begins to end
+}
+
+// Serve answers until the server's life ends, see the package comment, and
+// returns nil if that was orderly. Errors: fault.Invalid for Options,
+// fault.Conflict if another server uses the journal, fault.Timeout if tools
+// did not stop.
+func Serve(ctx context.Context, o Options) error {
+	if o.Listener == nil || o.Journal == nil {
+		return fault.New(fault.Invalid, "an action server needs a listener and a journal")
+	}
+	if o.Grace <= 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, unnotify := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer unnotify()
+	journal, err := executor.OpenJournal(o.Journal)
+	if err != nil {
+		return errors.Join(fmt.Errorf("start the action server: %w", err), o.Listener.Close(), closeTools(o.Tools))
+	}
+	s := &server{
+		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
+		presence: newPresence(o.Grace), stopping: make(chan struct{}),
+	}
+	if !o.OwnProcess {
+		return s.run(ctx, o.Listener)
+	}
+	adopt, err := ownProcess(o.Logger)
+	if err != nil {
+		return errors.Join(err, o.Listener.Close(), s.x.Close(ctx))
+	}
+	return errors.Join(s.run(ctx, o.Listener), adopt.end())
+}
+
+// run serves HTTP and ends everything in order.
+func (s *server) run(ctx context.Context, l net.Listener) error {
+	web := &http.Server{
+		Handler:           s.routes(),
+		ReadHeaderTimeout: headTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(&limitedLog{to: s.log, left: 100}, "", 0),
+	}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(l) }()
+	s.log.Info("action server started", "pid", os.Getpid(), "grace", s.presence.grace)
+
+	var err error
+	var reason string
+	select {
+	case <-ctx.Done():
+		reason = "told to by its process"
+	case <-s.stopping:
+		reason = "told to by a client"
+	case <-s.presence.expired:
+		reason = "no controller within the grace time"
+	case err = <-served:
+		served <- nil
+		reason = "cannot accept connections"
+	}
+	s.log.Info("action server ends", "reason", reason)
+	s.stop()
+	s.presence.end()
+	return errors.Join(err, s.shut(web), notClosed(<-served))
+}
+
+// shut ends the actions first, so that those who wait for them are answered.
+func (s *server) shut(web *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := s.x.Close(ctx)
+	ctx, cancel = context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if web.Shutdown(ctx) != nil { // clients that do not read have had their time
+		err = errors.Join(err, web.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("end the action server: %w", err)
+	}
+	return nil
+}
+
+func (s *server) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
+
+func notClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func closeTools(tools map[string]tool.Executor) error {
+	var errs []error
+	for _, t := range tools {
+		errs = append(errs, t.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// limitedLog takes net/http's complaints, which clients can provoke, up to a
+// number.
+type limitedLog struct {
+	to   *slog.Logger
+	mu   sync.Mutex
+	left int
+}
+
+func (l *limitedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left > 0 {
+		l.left--
+		l.to.Warn("http server", "error", string(p[:min(len(p), 1000)]))
+	}
+	return len(p), nil
+}

@@ -1,0 +1,123 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/protocol"
+)
+
+// Execute implements [runtime.Runtime].
+func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observation, error) {
+	body := protocol.Execute{Again: q.Again, Tail: q.Again}
+	if q.Action != nil {
+		raw, err := event.MarshalAction(q.Action)
+		if err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, "the action has no JSON")
+		}
+		body.Action = raw
+	}
+	ctx, done := r.while(ctx)
+	defer done()
+
+	var sent bool // an attempt may have reached the server
+	var giveUp time.Time
+	pause := 10 * time.Millisecond
+	for {
+		obs, heard, err := r.attempt(ctx, q, body)
+		var lost *lostError
+		switch {
+		case !errors.As(err, &lost):
+			return obs, notSent(err, !sent && fault.Is(err, fault.Unavailable))
+		case ctx.Err() != nil:
+			return nil, r.left(ctx)
+		case lost.dial:
+			return nil, notSent(fault.Wrap(err, fault.Unavailable, "the action server cannot be reached"), !sent)
+		}
+		sent = true
+		body.Again, body.Tail = true, false // joins; what was shown is not shown again
+		if now := time.Now(); heard || giveUp.IsZero() {
+			giveUp, pause = now.Add(r.reconnect), 10*time.Millisecond
+		} else if now.After(giveUp) {
+			return nil, fault.Wrap(err, fault.Unavailable, "the action server drops every connection")
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return nil, r.left(ctx)
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// notSent adds runtime.ErrNotSent to err if surely says so.
+func notSent(err error, surely bool) error {
+	if !surely {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, runtime.ErrNotSent)
+}
+
+// attempt asks once. heard tells whether the server answered anything.
+func (r *Runtime) attempt(ctx context.Context, q runtime.Request, body protocol.Execute) (obs event.Observation, heard bool, err error) {
+	body.Ack = r.takeAcks()
+	defer func() {
+		if !heard {
+			r.Ack(body.Ack...)
+		}
+	}()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, false, fault.Wrap(err, fault.Invalid, "the action has no JSON")
+	}
+	resp, err := r.do(ctx, http.MethodPost, actionPath(q.ID), raw)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read, nothing is left to fail
+	lines := protocol.NewDecoder(resp.Body)
+	for {
+		line, err := lines.Next()
+		switch {
+		case fault.Is(err, fault.Corrupt):
+			return nil, heard, fmt.Errorf("answer with HTTP status %s: %w", resp.Status, err)
+		case err != nil:
+			return nil, heard, &lostError{err: err}
+		}
+		heard = true
+		switch {
+		case line.Chunk != nil:
+			if q.Progress != nil {
+				q.Progress(*line.Chunk)
+			}
+			continue
+		case line.Error != nil:
+			err = line.Error.Err()
+		default:
+			obs, err = event.UnmarshalObservation(line.Observation)
+		}
+		drain(resp.Body)
+		return obs, true, err
+	}
+}
+
+// drain reads what is left of an answer that has ended, so that its
+// connection can be used again. If that fails there is merely one fewer.
+func drain(body io.Reader) { _, _ = io.CopyN(io.Discard, body, 4<<10) }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

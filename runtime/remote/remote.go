@@ -1,0 +1,159 @@
+// Package remote asks an Action Execution Server for actions: a
+// [runtime.Runtime] over the HTTP of runtime/protocol, on any stream socket.
+//
+// # Usage
+//
+//	rt, err := remote.New(remote.Options{Dial: func(ctx context.Context) (net.Conn, error) {
+//		return new(net.Dialer).DialContext(ctx, "unix", path)
+//	}})
+//	defer rt.Close() // what runs goes on for the server's grace time
+//
+// While the Runtime is open it holds a lease, so that the server knows that a
+// controller is there.
+//
+// # Concurrency
+//
+// A Runtime is safe for concurrent use; each request in flight has a
+// connection, and they are reused.
+//
+// # Failure
+//
+// A connection that is lost while an action runs is made anew and the action
+// joined. If the server cannot be reached the error is of kind
+// fault.Unavailable: the caller starts another server and asks again, with
+// Again set unless the error holds runtime.ErrNotSent. Errors that the server
+// answers keep their kind. An answer that is not one is fault.Corrupt.
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/protocol"
+)
+
+// DefaultReconnect is the default of [Options.Reconnect].
+const DefaultReconnect = 10 * time.Second
+
+// ackTimeout bounds handing over the last acknowledgements in Close.
+const ackTimeout = time.Second
+
+// Options say how to reach the server.
+type Options struct {
+	// Dial connects to the server. An error means that there is no server.
+	// Required.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// Reconnect bounds how long a server that can be dialled but drops every
+	// connection is tried. Default DefaultReconnect.
+	Reconnect time.Duration
+}
+
+// Runtime is the client of one Action Execution Server. Make one with [New].
+type Runtime struct {
+	dial      func(ctx context.Context) (net.Conn, error)
+	reconnect time.Duration
+	transport *http.Transport
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelCauseFunc
+	lease  sync.WaitGroup
+	back   chan struct{} // a request got through: the lease may be taken again
+
+	mu   sync.Mutex
+	acks []event.ID // to send with the next request
+}
+
+var (
+	_ runtime.Runtime      = (*Runtime)(nil)
+	_ runtime.Acknowledger = (*Runtime)(nil)
+)
+
+// New returns a Runtime and begins to hold its lease. It does not wait for the
+// server. The error is of kind fault.Invalid.
+func New(o Options) (*Runtime, error) {
+	if o.Dial == nil {
+		return nil, fault.New(fault.Invalid, "a remote runtime needs a way to dial its server")
+	}
+	if o.Reconnect <= 0 {
+		o.Reconnect = DefaultReconnect
+	}
+	r := &Runtime{dial: o.Dial, reconnect: o.Reconnect, back: make(chan struct{}, 1)}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.transport = &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := r.dial(ctx)
+			if err != nil {
+				return nil, &dialError{err}
+			}
+			return conn, nil
+		},
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    32,
+		IdleConnTimeout:        4 * time.Minute, // below the server's, so that it does not close under us
+		MaxResponseHeaderBytes: 64 << 10,
+		ReadBufferSize:         32 << 10,
+		WriteBufferSize:        32 << 10,
+	}
+	r.lease.Go(r.keepLease)
+	return r, nil
+}
+
+// Interrupt implements [runtime.Runtime].
+func (r *Runtime) Interrupt(ctx context.Context, id event.ID) error {
+	return r.post(ctx, actionPath(id)+"/interrupt", nil)
+}
+
+// Ack implements [runtime.Acknowledger]: the acknowledgements travel with the
+// next request, or when the Runtime is closed.
+func (r *Runtime) Ack(ids ...event.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acks = append(r.acks, ids...)
+}
+
+func (r *Runtime) takeAcks() []event.ID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	acks := r.acks
+	r.acks = nil
+	return acks
+}
+
+// Health asks the server how it is.
+func (r *Runtime) Health(ctx context.Context) (protocol.Health, error) {
+	var h protocol.Health
+	return h, r.call(ctx, http.MethodGet, "/health", nil, &h)
+}
+
+// Shutdown tells the server to interrupt what runs and to end. It returns when
+// the server has taken the order, not when it has ended.
+func (r *Runtime) Shutdown(ctx context.Context) error {
+	return r.post(ctx, "/v1/shutdown", nil)
+}
+
+// Close gives up the lease and ends the requests in flight with
+// fault.Unavailable. The server and what runs there go on. Acknowledgements
+// that no longer reach the server only keep its journal larger.
+func (r *Runtime) Close() error {
+	if r.ctx.Err() != nil {
+		return nil
+	}
+	if acks := r.takeAcks(); len(acks) > 0 {
+		ctx, cancel := context.WithTimeout(r.ctx, ackTimeout)
+		defer cancel()
+		if body, err := json.Marshal(protocol.Ack{Ack: acks}); err == nil {
+			_ = r.post(ctx, "/v1/ack", body)
+		}
+	}
+	r.cancel(errClosed)
+	r.lease.Wait()
+	r.transport.CloseIdleConnections()
+	return nil
+}
