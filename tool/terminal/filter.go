@@ -87,7 +87,7 @@ func (f *filter) screen() (string, bool) {
 // reset forgets an unfinished sequence and leaves the full screen.
 func (f *filter) reset() {
 	if len(f.partial) > 0 {
-		f.run([]byte("\uFFFD"))
+		f.run(printable(f.partial))
 	}
 	f.state, f.partial, f.alt = ground, f.partial[:0], nil
 }
@@ -172,18 +172,22 @@ func incompleteTail(p []byte) int {
 	return 0
 }
 
-// printable returns p as valid UTF-8 without C1 controls.
+// printable returns p as valid UTF-8 without C1 controls. Each byte that is
+// not UTF-8 is replaced by itself, so that it does not matter where a write
+// ended.
 func printable(p []byte) []byte {
-	p = bytes.ToValidUTF8(p, []byte("\uFFFD"))
-	if bytes.IndexByte(p, 0xc2) < 0 {
+	if bytes.IndexByte(p, 0xc2) < 0 && utf8.Valid(p) {
 		return p
 	}
-	return bytes.Map(func(r rune) rune {
-		if r >= 0x80 && r < 0xa0 {
-			return -1
+	out := make([]byte, 0, len(p))
+	for len(p) > 0 {
+		r, size := utf8.DecodeRune(p)
+		if r < 0x80 || r >= 0xa0 {
+			out = utf8.AppendRune(out, r)
 		}
-		return r
-	}, p)
+		p = p[size:]
+	}
+	return out
 }
 
 func (f *filter) c0(c byte) {

@@ -59,7 +59,7 @@ func TestFilter(t *testing.T) {
 		{"bell", []string{"a\ab"}, "ab"},
 		{"invalid", []string{"a\xffb"}, "a\uFFFDb"},
 		{"split character", []string{"a\xe2", "\x82", "\xacb"}, "a€b"},
-		{"cut character", []string{"a\xe2\x82"}, "a\uFFFD"},
+		{"cut character", []string{"a\xe2\x82"}, "a\uFFFD\uFFFD"},
 		{"cut character, then text", []string{"a\xe2", "b"}, "a\uFFFDb"},
 		{"c1", []string{"a\u0085b\u009b1mc"}, "ab1mc"},
 		{"alternate screen", []string{"a\x1b[?1049h\x1b[2;3Hscreen\x1b[?1049lb"}, "ab"},

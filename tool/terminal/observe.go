@@ -1,0 +1,204 @@
+package terminal
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// state says whether a command runs, and whether one has ended that nobody
+// was told about.
+func (s *session) state() (running, unreported bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.await != "", s.ended != nil
+}
+
+// alive reports whether there is a shell.
+func (s *session) alive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shell != nil
+}
+
+func (s *session) takeEnding() *ending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.ended
+	s.ended = nil
+	return e
+}
+
+// hasText reports whether there is output for an observation.
+func (s *session) hasText() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.chars > 0 || len(s.text.main.lines) > 1 || !s.text.main.atLineStart()
+}
+
+// snapshot is what an observation is made of.
+type snapshot struct {
+	clipped
+	screen  string
+	full    bool // a full-screen program draws
+	ending  *ending
+	prompt  prompt
+	command string
+}
+
+// snapshot takes all that is new.
+func (s *session) snapshot() snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var n snapshot
+	n.screen, n.full = s.text.screen()
+	s.text.flush()
+	n.clipped = s.out.finish()
+	s.newCapture()
+	n.prompt, n.command = s.last, s.command
+	if s.await == "" {
+		n.ending, s.ended = s.ended, nil
+		return n
+	}
+	n.prompt.status = -1
+	if s.shell != nil {
+		link := fmt.Sprintf("/proc/%d/cwd", s.shell.cmd.Process.Pid)
+		if dir, err := os.Readlink(link); err == nil {
+			n.prompt.cwd = dir
+		}
+	}
+	return n
+}
+
+// note tells in front of a new command's output how the one before ended.
+func (e *ending) note() string {
+	switch {
+	case e.died != "" && e.idle:
+		return fmt.Sprintf("[The shell had ended in the meantime (%s); this is a fresh one%s]\n", e.died, e.keeps())
+	case e.died != "":
+		return fmt.Sprintf("[The command before ended the shell (%s); this is a fresh one%s]\n", e.died, e.keeps())
+	}
+	return fmt.Sprintf("[The command before has completed with exit code %d in the meantime; what was left of its output comes first.]\n", e.status)
+}
+
+func (e *ending) keeps() string {
+	if e.kept {
+		return ", in the same directory and with the exported variables; other variables, functions and aliases are gone."
+	}
+	return ", in the last known directory; variables, functions and aliases are gone."
+}
+
+// observe makes the observation of an action.
+func (e *executor) observe(a *event.TerminalAction, why reason, note string) *event.TerminalObservation {
+	n := e.session.snapshot()
+	o := e.blank(a, n.prompt)
+	if n.file != "" {
+		o.FullOutputSaveDir = text(filepath.Dir(n.file))
+	}
+	body := strings.TrimRight(n.text, "\n")
+	if n.ending != nil && n.ending.died != "" {
+		// Bash says so itself when it obeys exit.
+		body = strings.TrimSuffix(strings.TrimSuffix("\n"+body, "\nexit"), "\n")
+		body = strings.TrimPrefix(body, "\n")
+	}
+	if n.full {
+		body = joinLines(body, "[A full-screen program is running. Its screen:]\n"+n.screen)
+	}
+	o.Content = event.Texts(body)
+	status := n.prompt.status
+	if n.ending != nil {
+		status = n.ending.status
+	}
+	o.ExitCode, o.Metadata.ExitCode = &status, status
+	o.Metadata.Prefix = note
+	o.Timeout = why == silent || why == timedOut
+	o.Metadata.Suffix = e.suffix(why, n, status, a)
+	return o
+}
+
+func joinLines(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "\n" + b
+}
+
+const howToGoOn = "Send an empty command to wait for more output, set is_input to true to type text or press a key, or send C-c to stop it.]"
+
+func (e *executor) suffix(why reason, n snapshot, status int, a *event.TerminalAction) string {
+	var how string
+	if why == interrupted {
+		how = "\n[The user has interrupted the command.]"
+	}
+	switch {
+	case n.ending != nil && n.ending.died != "":
+		return how + fmt.Sprintf("\n[The shell ended (%s). The next command runs in a fresh one%s]", n.ending.died, n.ending.keeps())
+	case n.ending != nil:
+		return how + fmt.Sprintf("\n[The command completed with exit code %d.]", status)
+	case why == ended:
+		return "\n[Nothing is running.]"
+	case why == silent:
+		return fmt.Sprintf("\n[The command has printed nothing for %s and is still running. %s", seconds(e.cfg.SoftTimeout), howToGoOn)
+	case why == timedOut && a.Timeout != nil:
+		return fmt.Sprintf("\n[The command is still running after %s, the time that this call was given. %s", seconds(e.limits(a).hard), howToGoOn)
+	case why == timedOut:
+		return fmt.Sprintf("\n[The command is still running after %s, the longest that one call may take. %s", seconds(e.cfg.ForegroundCap), howToGoOn)
+	case why == prompting:
+		return "\n[The program is running and seems to wait for input. " + howToGoOn
+	}
+	return how + "\n[The command could not be stopped and is still running.]"
+}
+
+// seconds writes a time as a model gives it.
+func seconds(d time.Duration) string { return fmt.Sprintf("%g seconds", d.Seconds()) }
+
+// busy says that a command runs already.
+func (e *executor) busy() string {
+	s := e.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := s.command
+	if cut := runeOffset([]byte(name), 200); cut < len(name) {
+		name = name[:cut] + "…"
+	}
+	return fmt.Sprintf("The command was not run, because another one is still running: %q. %s", name,
+		strings.TrimSuffix(howToGoOn, "]")+" If it does not react, call with reset true.")
+}
+
+// refuse makes the observation of an action that did nothing.
+func (e *executor) refuse(a *event.TerminalAction, msg string) *event.TerminalObservation {
+	last := prompt{status: -1, pid: -1}
+	if s := e.session; s != nil {
+		s.mu.Lock()
+		last = s.last
+		s.mu.Unlock()
+	}
+	last.status = -1
+	o := e.blank(a, last)
+	o.IsError = true
+	o.Content = event.Texts(msg)
+	return o
+}
+
+// blank is an observation with what is known about the shell.
+func (e *executor) blank(a *event.TerminalAction, p prompt) *event.TerminalObservation {
+	command := a.Command
+	o := &event.TerminalObservation{Command: &command}
+	o.Metadata = event.TerminalMetadata{ExitCode: p.status, PID: p.pid}
+	o.Metadata.Username, o.Metadata.Hostname = text(e.username), text(e.hostname)
+	o.Metadata.WorkingDir = text(p.cwd)
+	o.Metadata.PyInterpreterPath = text(findPython(p.path, p.cwd))
+	return o
+}
+
+// text is s as an optional field.
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

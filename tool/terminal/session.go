@@ -1,0 +1,288 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// session is a terminal with a shell on it. One goroutine reads the terminal;
+// one per shell waits for its process. The methods that drive it are called
+// by one goroutine at a time.
+type session struct {
+	cfg        Config
+	pty        *ptyPair
+	readerDone chan struct{}
+	wake       chan struct{} // something changed; capacity 1
+	shells     []int         // process ids, which are session ids too
+
+	mu         sync.Mutex
+	shell      *shell // nil when none lives
+	out        *capture
+	text       *filter
+	live       progress
+	held       []byte // output that may be the beginning of a marker
+	await      string // nonce of the marker that ends what runs; empty: idle
+	command    string // what runs, or ran last
+	ended      *ending
+	last       prompt // of the last report
+	exports    string // to be restored in the next shell
+	lastOutput time.Time
+}
+
+// ending tells how a command ended that nobody was told about yet.
+type ending struct {
+	status int
+	died   string // how the shell ended, if it did; empty otherwise
+	idle   bool   // nothing ran when the shell ended
+	kept   bool   // directory and variables go over to the next shell
+}
+
+func openSession(ctx context.Context, cfg Config) (*session, error) {
+	pty, err := openPTY(cfg.Rows, cfg.Cols)
+	if err != nil {
+		return nil, fmt.Errorf("open terminal: %w", err)
+	}
+	s := &session{
+		cfg: cfg, pty: pty,
+		readerDone: make(chan struct{}),
+		wake:       make(chan struct{}, 1),
+		last:       prompt{pid: -1, cwd: cfg.WorkingDir},
+	}
+	s.newCapture()
+	s.text = newFilter(int(cfg.Rows), int(cfg.Cols),
+		func(p []byte) { s.out.add(p) }, s.live.add)
+	go s.read()
+	if err := s.startShell(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *session) newCapture() {
+	s.out = newCapture(s.cfg.MaxOutput, s.cfg.OutputDir, s.cfg.MaxSaved)
+}
+
+// startShell starts a shell where the last one ended, and waits until it is
+// ready.
+func (s *session) startShell(ctx context.Context) error {
+	s.mu.Lock()
+	dir, exports, first := s.last.cwd, s.exports, len(s.shells) == 0
+	s.mu.Unlock()
+	if !first {
+		dir = existing(dir)
+	}
+	sh, err := startShell(s.cfg, s.pty.slave, dir, s.shellExited)
+	if err != nil {
+		return err
+	}
+	s.shells = append(s.shells, sh.cmd.Process.Pid)
+	s.mu.Lock()
+	s.shell, s.exports = sh, ""
+	s.mu.Unlock()
+	setUp := ":"
+	if exports != "" {
+		setUp = "{\n" + exports + "\n:; } 2>/dev/null"
+	}
+	if err := s.run("", sh.preamble()+script(setUp, s.expect(), 0)); err != nil {
+		return err
+	}
+	return s.ready(ctx)
+}
+
+// ready waits for the first prompt of a shell.
+func (s *session) ready(ctx context.Context) error {
+	timeout := time.NewTimer(startTimeout)
+	defer timeout.Stop()
+	for {
+		s.mu.Lock()
+		ended := s.ended
+		if ended != nil {
+			s.ended = nil
+		}
+		s.mu.Unlock()
+		switch {
+		case ended != nil && ended.died != "":
+			return fmt.Errorf("the shell ended at once (%s)", ended.died)
+		case ended != nil:
+			return nil
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return fmt.Errorf("start shell: %w", ctx.Err())
+		case <-timeout.C:
+			return errors.New("the shell did not become ready")
+		}
+	}
+}
+
+// expect makes the session busy until the marker with the returned nonce.
+func (s *session) expect() string {
+	nonce := newNonce()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.await = nonce
+	return nonce
+}
+
+// run gives a text made by script to the shell.
+func (s *session) run(command, text string) error {
+	s.mu.Lock()
+	s.command = command
+	s.lastOutput = time.Now()
+	sh := s.shell
+	s.mu.Unlock()
+	if sh == nil {
+		return nil // gone already; s.ended tells
+	}
+	return sh.send(text)
+}
+
+// start runs a command in the shell.
+func (s *session) start(command string) error {
+	s.mu.Lock()
+	status := s.last.status
+	s.mu.Unlock()
+	return s.run(command, script(command, s.expect(), max(status, 0)))
+}
+
+// input sends bytes to the program that runs.
+func (s *session) input(b string) error {
+	s.mu.Lock()
+	s.lastOutput = time.Now()
+	s.mu.Unlock()
+	if err := s.pty.master.SetWriteDeadline(time.Now().Add(inputTimeout)); err != nil {
+		return fmt.Errorf("set deadline of terminal: %w", err)
+	}
+	if _, err := s.pty.master.WriteString(b); err != nil {
+		return fmt.Errorf("write to terminal: %w", err)
+	}
+	return nil
+}
+
+// read takes all output until the terminal is closed.
+func (s *session) read() {
+	defer close(s.readerDone)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := s.pty.master.Read(buf)
+		s.take(buf[:n])
+		if err != nil {
+			return // closed: the slave is open here, so there is no other end
+		}
+	}
+}
+
+func (s *session) take(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held) > 0 {
+		p = append(s.held, p...)
+		s.held = nil
+	}
+	for {
+		text, nonce, rest := splitMarker(p)
+		if len(text) > 0 {
+			s.text.write(text)
+			s.lastOutput = time.Now()
+		}
+		if nonce == "" {
+			s.held = append([]byte(nil), rest...)
+			break
+		}
+		s.marker(nonce)
+		p = rest
+	}
+	s.notify()
+}
+
+func (s *session) notify() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// marker takes note of what a marker stands for. One that nobody waits for is
+// dropped, as any unknown sequence is.
+func (s *session) marker(nonce string) {
+	switch {
+	case s.shell == nil:
+	case nonce == s.await:
+		s.commandEnded(nonce)
+	case nonce == s.shell.exitNonce:
+		s.shellEnded()
+	}
+}
+
+func (s *session) commandEnded(nonce string) {
+	p, err := s.shell.readReport(nonce)
+	if err != nil {
+		// The marker is genuine, so the command has ended; only how is unknown.
+		p = prompt{status: -1, pid: -1, cwd: s.last.cwd, path: s.last.path}
+	}
+	s.await, s.last = "", p
+	s.ended = &ending{status: p.status}
+	s.settle()
+}
+
+// settle takes the terminal back from what ran on it.
+func (s *session) settle() {
+	s.text.reset()
+	// Both fail only when the terminal is being closed.
+	_ = s.pty.discardInput()
+	_ = s.pty.restore()
+}
+
+// shellExited is called when the shell's process is gone. What it and its
+// programs wrote is still on its way through the terminal; a marker behind it
+// tells the reader when all has come.
+func (s *session) shellExited(sh *shell) {
+	// An error means that the terminal is being closed.
+	_, _ = s.pty.slave.WriteString(markerFor(sh.exitNonce))
+}
+
+func (s *session) shellEnded() {
+	sh := s.shell
+	status, how := describeExit(sh.cmd.ProcessState)
+	e := &ending{status: status, died: how, idle: s.await == "" && s.ended == nil}
+	if dir, exports := sh.lastWords(); dir != "" {
+		s.last.cwd, s.exports, e.kept = dir, exports, true
+	}
+	s.last.pid, s.last.status = -1, 0
+	sh.release()
+	s.shell, s.await, s.ended = nil, "", e
+	s.settle()
+}
+
+func describeExit(p *os.ProcessState) (status int, how string) {
+	if p == nil {
+		return -1, "status unknown"
+	}
+	if sig, ok := signalOf(p); ok {
+		return 128 + int(sig), fmt.Sprintf("killed by signal %d, %s", int(sig), sig)
+	}
+	return p.ExitCode(), fmt.Sprintf("status %d", p.ExitCode())
+}
+
+// close ends everything on the terminal and waits for it.
+func (s *session) close() error {
+	err := killSessions(s.shells)
+	s.mu.Lock()
+	sh := s.shell
+	s.mu.Unlock()
+	if sh != nil {
+		<-sh.waited
+	}
+	s.pty.close()
+	<-s.readerDone
+	if s.shell != nil {
+		s.shell.release()
+	}
+	s.out.drop()
+	return err
+}

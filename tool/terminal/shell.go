@@ -1,0 +1,278 @@
+package terminal
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+//go:embed init.bash
+var initScript string
+
+// shell is one bash process on the terminal.
+//
+// It is interactive, so that it has job control and goes on after C-c, but
+// its commands do not come from the terminal: they come from a pipe on its
+// fd 0, which programs never see. The terminal is theirs alone.
+// At the end of each command the shell writes what it knows to the report
+// pipe and then the command's marker to the terminal.
+type shell struct {
+	cmd       *exec.Cmd
+	control   *os.File
+	report    *os.File
+	buf       []byte // read from report and not used yet
+	exitNonce string // of the marker written after the shell's death
+	exitFile  string // where its EXIT trap leaves directory and variables
+	waited    chan struct{}
+}
+
+// prompt is what the shell says about itself when a command has ended.
+type prompt struct {
+	status int
+	pid    int // of the last background job, -1 for none
+	cwd    string
+	path   string
+}
+
+// startShell starts bash on the terminal, in dir. onExit is called once, when
+// the process is gone.
+func startShell(cfg Config, tty *os.File, dir string, onExit func(*shell)) (*shell, error) {
+	control, childIn, err := pipe(true)
+	if err != nil {
+		return nil, err
+	}
+	report, childOut, err := pipe(false)
+	if err != nil {
+		return nil, errors.Join(err, control.Close(), childIn.Close())
+	}
+	sh := &shell{control: control, report: report, exitNonce: newNonce(), waited: make(chan struct{})}
+	err = sh.start(cfg, tty, dir, childIn, childOut)
+	_ = childIn.Close()
+	_ = childOut.Close()
+	if err != nil {
+		sh.release()
+		return nil, fmt.Errorf("start %s in %s: %w", cfg.Shell, dir, err)
+	}
+	go func() {
+		defer close(sh.waited)
+		// The status is in ProcessState; a failing wait has none.
+		_ = sh.cmd.Wait()
+		onExit(sh)
+	}()
+	return sh, nil
+}
+
+func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) error {
+	f, err := os.CreateTemp("", "deft-shell-*")
+	if err != nil {
+		return err
+	}
+	sh.exitFile = f.Name()
+	_ = f.Close()
+	sh.cmd = exec.Command(cfg.Shell, "--norc", "--noprofile", "--noediting", "-i")
+	sh.cmd.Args[0] = "bash"
+	sh.cmd.Dir = dir
+	sh.cmd.Env = shellEnv(cfg.Env)
+	sh.cmd.Stdin, sh.cmd.Stdout, sh.cmd.Stderr = in, tty, tty
+	sh.cmd.ExtraFiles = []*os.File{out}
+	sh.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
+	return sh.cmd.Start()
+}
+
+// pipe returns our end, which knows deadlines, and the child's, which blocks.
+func pipe(weWrite bool) (ours, theirs *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("make pipe: %w", err)
+	}
+	our, their := fds[0], fds[1]
+	if weWrite {
+		our, their = their, our
+	}
+	theirs = os.NewFile(uintptr(their), "pipe")
+	err = unix.SetNonblock(our, true)
+	ours = os.NewFile(uintptr(our), "pipe")
+	if err != nil {
+		return nil, nil, errors.Join(err, ours.Close(), theirs.Close())
+	}
+	return ours, theirs, nil
+}
+
+// release gives back what belongs to a shell that is gone.
+func (sh *shell) release() {
+	_ = sh.control.Close()
+	_ = sh.report.Close()
+	if sh.exitFile != "" {
+		_ = os.Remove(sh.exitFile)
+	}
+}
+
+// preamble is what a shell is told first.
+func (sh *shell) preamble() string {
+	return "__deft_exit=" + quote(sh.exitFile) + "\n" + initScript
+}
+
+// lastWords returns the directory and the exported variables, as a script,
+// that the shell's EXIT trap has left; empty if it had no time to.
+func (sh *shell) lastWords() (dir, exports string) {
+	b, err := os.ReadFile(sh.exitFile)
+	if err != nil {
+		return "", ""
+	}
+	d, e, ok := bytes.Cut(b, []byte{0})
+	if !ok {
+		return "", ""
+	}
+	return string(d), string(e)
+}
+
+// restoreState is shell text that puts things right after a command: options
+// and traps that would make the lines between two commands visible, or end
+// the shell there.
+const restoreState = `{ __deft_s=$?; \builtin set +euxv; \builtin trap - DEBUG RETURN ERR; PS1= PS2=; \builtin unset PROMPT_COMMAND PS0; } >/dev/null 2>&1`
+
+// script returns what bash reads for one command. status is what $? is at its
+// beginning. The empty line makes bash forget a syntax error in the command,
+// and the last line runs even if the first was cut short by C-c. The nonce is
+// only in the last line, which no program sees before it runs.
+//
+// While the command runs, its fd 0 is the terminal, and the session's own
+// descriptors (230: terminal, 231: report) are /dev/null (232), so that no
+// program holds or writes them. Copying from a high descriptor makes bash
+// keep what it must restore above it, where no script's `exec 10>…` or
+// `exec 200>…` overwrites it.
+func script(command, nonce string, status int) string {
+	return `{ __deft_status ` + strconv.Itoa(status) + `; \builtin eval ` + quote(command) + `
+` + restoreState + `; __deft_status "$__deft_s"; } 0<&230 230<&232 231<&232
+
+` + restoreState + `; \builtin printf '%s\0%s\0%s\0%s\0%s\0' ` + nonce +
+		` "$__deft_s" "$!" "$PWD" "${PATH:0:8192}" >&231; \builtin printf '\e_DEFT%s\e\\' ` + nonce + " >&230\n"
+}
+
+// quote makes one shell word of any text without NUL.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// send gives text to bash to read. A shell that is gone is no error: its end
+// is told by the marker.
+func (sh *shell) send(text string) error {
+	if err := sh.control.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		return fmt.Errorf("set deadline of shell: %w", err)
+	}
+	_, err := sh.control.WriteString(text)
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		return fault.Wrap(err, fault.Internal, "the shell does not take commands")
+	}
+	return nil
+}
+
+// readReport returns what the shell wrote before the marker with this nonce;
+// it is in the pipe already.
+func (sh *shell) readReport(nonce string) (prompt, error) {
+	const fields = 4
+	if err := sh.report.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+		return prompt{}, fmt.Errorf("set deadline of report: %w", err)
+	}
+	chunk := make([]byte, 16<<10)
+	for {
+		if i := bytes.Index(sh.buf, []byte(nonce+"\x00")); i >= 0 {
+			parts := bytes.SplitN(sh.buf[i+len(nonce)+1:], []byte{0}, fields+1)
+			if len(parts) == fields+1 {
+				sh.buf = append([]byte(nil), parts[fields]...)
+				return parsePrompt(parts), nil
+			}
+		}
+		n, err := sh.report.Read(chunk)
+		if err != nil {
+			return prompt{}, fmt.Errorf("read report of shell: %w", err)
+		}
+		sh.buf = append(sh.buf, chunk[:n]...)
+	}
+}
+
+func parsePrompt(parts [][]byte) prompt {
+	p := prompt{status: -1, pid: -1, cwd: string(parts[2]), path: string(parts[3])}
+	if n, err := strconv.Atoi(string(parts[0])); err == nil {
+		p.status = n
+	}
+	if n, err := strconv.Atoi(string(parts[1])); err == nil {
+		p.pid = n
+	}
+	return p
+}
+
+// unwanted are variables that would make bash run or print something of its
+// own accord.
+var unwanted = []string{
+	"PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS",
+	"BASH_XTRACEFD", "HISTFILE", "TMOUT", "MAILCHECK", "POSIXLY_CORRECT",
+}
+
+// defaults keep programs from asking for a person: pagers hand text through,
+// and git and apt do not open dialogs that nobody sees.
+var defaults = []string{
+	"TERM=xterm-256color", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
+	"GH_PAGER=cat", "AWS_PAGER=", "LESS=-FRX", "PIP_PROGRESS_BAR=off",
+}
+
+// shellEnv is the environment of the shell: the caller's, without what would
+// disturb the session, with defaults for what it leaves open.
+func shellEnv(env []string) []string {
+	out := []string{"PS1=", "PS2="}
+	seen := map[string]bool{}
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		seen[name] = true
+		if !slices.Contains(unwanted, name) {
+			out = append(out, kv)
+		}
+	}
+	for _, kv := range defaults {
+		if name, _, _ := strings.Cut(kv, "="); !seen[name] {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+// existing returns dir, or the nearest directory above it that exists.
+func existing(dir string) string {
+	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() || dir == filepath.Dir(dir) {
+			return dir
+		}
+	}
+}
+
+// findPython returns the interpreter that `python3`, or else `python`, means
+// in the shell, as `command -v` would; empty if there is none.
+func findPython(path, cwd string) string {
+	for _, name := range []string{"python3", "python"} {
+		for i, dir := range filepath.SplitList(path) {
+			if i >= 64 {
+				break
+			}
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(cwd, dir)
+			}
+			file := filepath.Join(dir, name)
+			info, err := os.Stat(file)
+			if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return file
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,311 @@
+// Package terminal is the tool that runs commands: one bash on a pseudo
+// terminal that lasts for a whole conversation.
+//
+// # Usage
+//
+// [Definition] is what models see; [New] makes the executor. The shell starts
+// with the first command.
+//
+// # How it works
+//
+// Bash gets each command through a pipe of its own, not typed into the
+// terminal, so that nothing is echoed, no line is too long, and programs that
+// read the terminal never eat a command. When a command has ended, bash
+// writes its status and directory to a second pipe and then a random marker
+// to the terminal: all output is in front of the marker. A goroutine reads
+// the terminal and wakes who waits; nothing polls.
+//
+// # Concurrency
+//
+// An executor runs one action at a time; concurrent calls wait for each
+// other. One goroutine reads the terminal, one per shell waits for the
+// process; Close waits for both.
+//
+// # Failure
+//
+// What a command does wrong is in the observation, and so is the end of the
+// shell: the next action starts a fresh one in the same directory. Execute
+// returns an error when there is no terminal or no shell to be had.
+package terminal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool"
+)
+
+const (
+	progressEvery = 50 * time.Millisecond
+	startTimeout  = 20 * time.Second
+	inputTimeout  = 2 * time.Second
+)
+
+// Config says how the shell is run. The zero value is usable.
+type Config struct {
+	// WorkingDir is where the shell starts. Default: the process's own.
+	WorkingDir string
+	// Env is the complete environment of the shell, as KEY=value; nothing is
+	// inherited from this process. Variables that would disturb the session
+	// (PS1, PROMPT_COMMAND, BASH_ENV …) are left out, and pagers are set to
+	// cat where Env does not name them.
+	Env []string
+	// Shell is the path of bash. Default: bash, as found on PATH.
+	Shell string
+	// SoftTimeout is how long a command may print nothing before the call
+	// returns, if the call has no timeout. Default 30 s.
+	SoftTimeout time.Duration
+	// ForegroundCap is the longest that one call may take, whatever its
+	// timeout; the command itself goes on. Default 30 min; negative for none.
+	ForegroundCap time.Duration
+	// PromptWait is how long a program that was given input may be silent
+	// behind an unfinished line (a prompt) or on a full screen before the
+	// call returns. Default 1 s; negative for the soft timeout.
+	PromptWait time.Duration
+	// InterruptGrace is how long stopping a command may take, from SIGINT
+	// over SIGTERM to SIGKILL. Default 2 s.
+	InterruptGrace time.Duration
+	// MaxOutput is how many characters of output an observation has at most;
+	// the middle is left out. Default 30,000.
+	MaxOutput int
+	// OutputDir is where the full text of longer outputs is saved, one file
+	// per observation; it is made when needed. Empty: they are not saved.
+	OutputDir string
+	// MaxSaved is how many bytes of one output are saved. Default 200 MB.
+	MaxSaved int64
+	// Rows and Cols are the size of the terminal. Default 50 by 200.
+	Rows, Cols uint16
+}
+
+func (c Config) withDefaults() Config {
+	c.SoftTimeout = cmp.Or(c.SoftTimeout, 30*time.Second)
+	c.ForegroundCap = cmp.Or(c.ForegroundCap, 30*time.Minute)
+	c.PromptWait = cmp.Or(c.PromptWait, time.Second)
+	c.InterruptGrace = cmp.Or(c.InterruptGrace, 2*time.Second)
+	c.MaxOutput = cmp.Or(c.MaxOutput, 30_000)
+	c.MaxSaved = cmp.Or(c.MaxSaved, 200_000_000)
+	c.Rows, c.Cols = cmp.Or(c.Rows, 50), cmp.Or(c.Cols, 200)
+	c.Shell = cmp.Or(c.Shell, "bash")
+	return c
+}
+
+// New returns the executor of terminal actions. It takes no resources before
+// the first action.
+func New(cfg Config) tool.Executor {
+	return &executor{cfg: cfg.withDefaults()}
+}
+
+type executor struct {
+	cfg Config
+
+	mu       sync.Mutex // held for the whole of an action
+	closed   bool
+	session  *session
+	username string
+	hostname string
+}
+
+var _ tool.Executor = (*executor)(nil)
+
+// Execute implements [tool.Executor] for [event.TerminalAction].
+func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
+	a, ok := c.Action.(*event.TerminalAction)
+	if !ok {
+		return nil, fault.New(fault.Invalid, "the terminal cannot run a "+c.Action.Kind())
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fault.New(fault.Conflict, "the terminal is closed")
+	}
+	if msg := invalid(a); msg != "" {
+		return e.refuse(a, msg), nil
+	}
+	note := ""
+	if a.Reset {
+		if err := e.closeSession(); err != nil {
+			return nil, fmt.Errorf("reset terminal: %w", err)
+		}
+		note = "[The terminal was reset: all that ran in it was ended, and this is a fresh shell.]\n"
+	}
+	if err := e.ensure(ctx); err != nil {
+		return nil, err
+	}
+	return e.dispatch(ctx, a, note, c.Progress)
+}
+
+// dispatch does what the action means in the state that the terminal is in.
+func (e *executor) dispatch(ctx context.Context, a *event.TerminalAction, note string, send func(tool.Chunk)) (event.Observation, error) {
+	s := e.session
+	running, unreported := s.state()
+	key, isKey := keyBytes(a.Command)
+	switch {
+	case a.Reset && a.Command == "":
+		return e.observe(a, ended, note), nil
+	case running && a.Command == "":
+		return e.await(ctx, a, "", note, send)
+	case running && a.IsInput:
+		return e.await(ctx, a, inputBytes(a.Command), note, send)
+	case running && isKey && len(key) == 1 && key[0] < 0x20:
+		return e.await(ctx, a, key, note, send)
+	case running:
+		return e.refuse(a, e.busy()), nil
+	case unreported && (a.Command == "" || a.IsInput):
+		if a.IsInput && a.Command != "" {
+			note += "[The command had ended already; the input was not sent.]\n"
+		}
+		return e.observe(a, ended, note), nil
+	case a.IsInput:
+		return e.refuse(a, "Nothing is running that could take input, so nothing was sent. To run a command, leave is_input out."), nil
+	case a.Command == "":
+		if s.hasText() {
+			return e.observe(a, ended, note), nil
+		}
+		return e.refuse(a, "Nothing is running, and there is no new output. Give a command to run."), nil
+	}
+	if msg := refusal(a.Command); msg != "" {
+		return e.refuse(a, msg), nil
+	}
+	return e.run(ctx, a, note, send)
+}
+
+func (e *executor) run(ctx context.Context, a *event.TerminalAction, note string, send func(tool.Chunk)) (event.Observation, error) {
+	s := e.session
+	if before := s.takeEnding(); before != nil {
+		note += before.note()
+	}
+	if err := s.start(a.Command); err != nil {
+		return nil, fmt.Errorf("run command: %w", err)
+	}
+	return e.finish(ctx, a, note, send)
+}
+
+// await sends input, if any, to what runs, and waits.
+func (e *executor) await(ctx context.Context, a *event.TerminalAction, input, note string, send func(tool.Chunk)) (event.Observation, error) {
+	note += "[This continues the output of the running command.]\n"
+	if input != "" {
+		if err := e.session.input(input); err != nil {
+			return e.refuse(a, "The program does not take input at the moment: "+err.Error()+
+				". Wait with an empty command, or stop it with C-c."), nil
+		}
+	}
+	return e.finish(ctx, a, note, send)
+}
+
+func (e *executor) finish(ctx context.Context, a *event.TerminalAction, note string, send func(tool.Chunk)) (event.Observation, error) {
+	why := e.session.wait(ctx, e.limits(a), send)
+	if why == interrupted {
+		e.session.interrupt()
+	}
+	return e.observe(a, why, note), nil
+}
+
+func (e *executor) limits(a *event.TerminalAction) limits {
+	l := limits{soft: e.cfg.SoftTimeout, hard: max(e.cfg.ForegroundCap, 0)}
+	if a.IsInput && a.Command != "" {
+		l.prompt = e.cfg.PromptWait
+	}
+	if a.Timeout != nil {
+		t := maxTimeout
+		if *a.Timeout < maxTimeout.Seconds() {
+			t = max(time.Duration(*a.Timeout*float64(time.Second)), 1)
+		}
+		if l.soft = 0; l.hard == 0 || t < l.hard {
+			l.hard = t
+		}
+	}
+	return l
+}
+
+// maxTimeout bounds what a model asks for, far below what overflows.
+const maxTimeout = 365 * 24 * time.Hour
+
+// refusal says why a command cannot be run, or nothing.
+func refusal(command string) string {
+	if strings.ContainsRune(command, 0) {
+		return "The command was not run: it holds a NUL character, which bash cannot read."
+	}
+	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	if err != nil && syntax.IsIncomplete(err) {
+		return "The command was not run, because it is not complete (" + err.Error() +
+			"). Close what is open (quotes, brackets, if/for/while/case, heredocs) and send all of it again."
+	}
+	return ""
+}
+
+// ensure makes sure that there is a terminal with a living shell.
+func (e *executor) ensure(ctx context.Context) error {
+	if e.session == nil {
+		cfg, err := e.resolve()
+		if err != nil {
+			return err
+		}
+		e.session, err = openSession(ctx, cfg)
+		return err
+	}
+	s := e.session
+	if s.alive() {
+		return nil
+	}
+	before := s.takeEnding()
+	if err := s.startShell(ctx); err != nil {
+		return errors.Join(fmt.Errorf("start a fresh shell: %w", err), e.closeSession())
+	}
+	s.mu.Lock()
+	s.ended = before
+	s.mu.Unlock()
+	return nil
+}
+
+// resolve fills in what is only known when the shell starts.
+func (e *executor) resolve() (Config, error) {
+	cfg := e.cfg
+	var err error
+	if cfg.WorkingDir == "" {
+		if cfg.WorkingDir, err = os.Getwd(); err != nil {
+			return cfg, fmt.Errorf("working directory: %w", err)
+		}
+	}
+	if info, err := os.Stat(cfg.WorkingDir); err != nil || !info.IsDir() {
+		return cfg, fault.New(fault.NotFound, "the working directory "+cfg.WorkingDir+" does not exist").Because(err)
+	}
+	if cfg.Shell, err = exec.LookPath(cfg.Shell); err != nil {
+		return cfg, fault.New(fault.Unsupported, "the terminal needs bash").Hint("install bash").Because(err)
+	}
+	e.hostname, _ = os.Hostname() // unknown stays empty
+	e.username = strconv.Itoa(os.Getuid())
+	if u, err := user.LookupId(e.username); err == nil {
+		e.username = u.Username
+	}
+	return cfg, nil
+}
+
+// Close implements [tool.Executor]: it ends the shell and all that it runs.
+func (e *executor) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	return e.closeSession()
+}
+
+func (e *executor) closeSession() error {
+	s := e.session
+	if s == nil {
+		return nil
+	}
+	e.session = nil
+	return s.close()
+}

@@ -1,0 +1,160 @@
+package terminal
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"github.com/deft-dev/deft/tool"
+)
+
+// reason says why a call gives back control.
+type reason int
+
+const (
+	ended       reason = iota // the command has ended
+	silent                    // no new output for the soft timeout
+	timedOut                  // the hard timeout is over
+	prompting                 // the program seems to wait for input
+	interrupted               // the user has stopped it
+)
+
+// limits is how long a call waits.
+type limits struct {
+	soft   time.Duration // without output; 0 for ever
+	hard   time.Duration // in all; 0 for ever
+	prompt time.Duration // without output behind an unfinished line; 0 for ever
+}
+
+// wait returns when the command has ended or a limit is reached. Meanwhile
+// it hands output on to progress.
+func (s *session) wait(ctx context.Context, l limits, send func(tool.Chunk)) reason {
+	begin := time.Now()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var shown time.Time
+	defer func() { s.show(send) }()
+	for {
+		if s.idle() {
+			return ended
+		}
+		now := time.Now()
+		next, why, due := s.due(l, begin, now)
+		if due {
+			return why
+		}
+		if now.Sub(shown) >= progressEvery {
+			s.show(send)
+			shown = now
+		} else if s.hasLive() {
+			next = min(next, progressEvery-now.Sub(shown))
+		}
+		timer.Reset(next)
+		select {
+		case <-s.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return interrupted
+		}
+	}
+}
+
+func (s *session) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.await == ""
+}
+
+func (s *session) hasLive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.live.buf) > 0
+}
+
+// show hands on what is new for a live view.
+func (s *session) show(send func(tool.Chunk)) {
+	s.mu.Lock()
+	text := s.live.take()
+	s.mu.Unlock()
+	if text != "" && send != nil {
+		send(tool.Chunk{Text: text})
+	}
+}
+
+// due returns the limit that is reached, or else the time until the next one.
+func (s *session) due(l limits, begin, now time.Time) (next time.Duration, why reason, due bool) {
+	s.mu.Lock()
+	quiet := now.Sub(s.lastOutput)
+	unfinished := s.text.alt != nil || !s.text.main.atLineStart()
+	s.mu.Unlock()
+	next = time.Hour
+	check := func(limit, elapsed time.Duration, r reason) {
+		switch {
+		case limit <= 0 || due:
+		case elapsed >= limit:
+			why, due = r, true
+		default:
+			next = min(next, limit-elapsed)
+		}
+	}
+	check(l.hard, now.Sub(begin), timedOut)
+	check(l.soft, min(quiet, now.Sub(begin)), silent)
+	if unfinished {
+		check(l.prompt, min(quiet, now.Sub(begin)), prompting)
+	}
+	return next, why, due
+}
+
+// interrupt stops what runs: C-c first, then harder, at last with the shell
+// itself. It returns when the command has ended.
+func (s *session) interrupt() {
+	step := s.cfg.InterruptGrace / 4
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		s.signalForeground(sig)
+		if s.waitIdle(step) {
+			return
+		}
+	}
+	s.mu.Lock()
+	sh := s.shell
+	s.mu.Unlock()
+	if sh != nil {
+		// Its group may have ended by itself meanwhile; so may the shell.
+		s.signalForeground(syscall.SIGKILL)
+		_ = sh.cmd.Process.Kill()
+		s.waitIdle(step)
+	}
+}
+
+// signalForeground signals the process group that owns the terminal. When
+// that is the shell's own, only SIGINT is of use: it ends what the shell does
+// and not the shell.
+func (s *session) signalForeground(sig syscall.Signal) {
+	pgrp := s.pty.foreground()
+	s.mu.Lock()
+	sh := s.shell
+	s.mu.Unlock()
+	if pgrp <= 1 || sh == nil {
+		return
+	}
+	if pgrp == sh.cmd.Process.Pid {
+		sig = syscall.SIGINT
+	}
+	// The group may be gone; then there is nothing to signal.
+	_ = syscall.Kill(-pgrp, sig)
+	_ = syscall.Kill(-pgrp, syscall.SIGCONT)
+}
+
+// waitIdle waits at most d for the end of the command.
+func (s *session) waitIdle(d time.Duration) bool {
+	timeout := time.NewTimer(d)
+	defer timeout.Stop()
+	for !s.idle() {
+		select {
+		case <-s.wake:
+		case <-timeout.C:
+			return s.idle()
+		}
+	}
+	return true
+}
