@@ -113,6 +113,7 @@ func TestBadInputIsExplained(t *testing.T) {
 		{"", "", "pattern is empty"},
 		{"[a", "", "not valid"},
 		{"../x", "", "lead out of"},
+		{strings.Repeat("{a,b}", 30), "", "more than 8 choices"},
 		{"*", "missing", "does not exist"},
 		{"*", "file", "not a directory"},
 		{"*", "/proc", "file system of the kernel"},

@@ -2,11 +2,18 @@ package search
 
 import (
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Bounds on patterns: every choice in braces can double the time of a match.
+const (
+	maxPattern = 1000
+	maxChoices = 8
 )
 
 // Pattern is a glob pattern for paths relative to a root.
@@ -24,6 +31,8 @@ func ParsePattern(s string) (Pattern, error) {
 	switch {
 	case text == "":
 		return Pattern{}, fault.New(fault.Invalid, "the pattern is empty; to match every file write **")
+	case len(text) > maxPattern || strings.Count(text, "{") > maxChoices:
+		return Pattern{}, fault.New(fault.Invalid, "the glob pattern is too long, or has more than "+strconv.Itoa(maxChoices)+" choices in braces")
 	case !doublestar.ValidatePattern(text):
 		return Pattern{}, fault.New(fault.Invalid, "the glob pattern "+s+" is not valid: a [ or { is not closed, or it ends in a backslash")
 	case text == ".." || strings.HasPrefix(text, "../") || strings.Contains(text, "/../"):
