@@ -1,0 +1,124 @@
+// Package command runs a program by its arguments inside the sandbox, for
+// Deft itself: git for a diffstat, for example. It is not offered to models,
+// and what it does is not part of the conversation. A workspace is hostile
+// (its git configuration can name programs to run), so that even such
+// questions are asked inside.
+//
+// # Usage
+//
+//	obs, err := rt.Execute(ctx, runtime.Request{ID: event.NewID(), Action: &command.Action{Argv: argv}})
+//
+// # Concurrency and failure
+//
+// Safe for concurrent use. A program that cannot be started or fails gives an
+// Observation with the error or the exit code; Close ends what runs.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/tool"
+)
+
+// Kinds of the package's action and observation.
+const (
+	ActionKind      = "DeftCommandAction"
+	ObservationKind = "DeftCommandObservation"
+)
+
+// timeout bounds a program, and maxOutput each of its outputs, in bytes.
+const (
+	timeout   = 30 * time.Second
+	maxOutput = 1 << 20
+)
+
+func init() {
+	event.RegisterAction[Action]()
+	event.RegisterObservation[Observation]()
+}
+
+// Action asks for one program to be run.
+type Action struct {
+	event.ActionBase
+	Argv []string `json:"argv"` // the program is looked up in PATH
+	Dir  string   `json:"dir"`  // absolute
+}
+
+// Kind implements [event.Action].
+func (*Action) Kind() string { return ActionKind }
+
+// Observation is what the program gave. ExitCode is -1 when it was not
+// started or was killed; Content then says why.
+type Observation struct {
+	event.ObservationBase
+	ExitCode int    `json:"exit_code"`
+	Stdout   string `json:"stdout"`
+	Stderr   string `json:"stderr"`
+}
+
+// Kind implements [event.Observation].
+func (*Observation) Kind() string { return ObservationKind }
+
+// New returns the executor. Programs get the environment env.
+func New(env []string) tool.Executor {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &executor{env: env, ctx: ctx, cancel: cancel}
+}
+
+type executor struct {
+	env    []string
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+}
+
+// Execute implements [tool.Executor].
+func (x *executor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
+	a, ok := c.Action.(*Action)
+	if !ok || len(a.Argv) == 0 {
+		return failed("there is no program to run"), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer context.AfterFunc(x.ctx, cancel)()
+	var stdout, stderr bounded
+	cmd := exec.CommandContext(ctx, a.Argv[0], a.Argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = a.Dir, x.env, &stdout, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return failed(err.Error()), nil
+	}
+	return &Observation{ExitCode: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}, nil
+}
+
+// Close implements [tool.Executor].
+func (x *executor) Close() error {
+	x.cancel()
+	return nil
+}
+
+func failed(why string) *Observation {
+	return &Observation{ExitCode: -1, ObservationBase: event.ObservationBase{Content: event.Texts(why), IsError: true}}
+}
+
+// bounded keeps the first maxOutput bytes that are written to it.
+type bounded struct{ buf bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := maxOutput - b.buf.Len(); room > 0 {
+		b.buf.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+func (b *bounded) String() string { return b.buf.String() }
