@@ -25,7 +25,7 @@ func python(t *testing.T) string {
 		}
 		path = filepath.Join(home, ".cache/deft-deps/openhands-1.58/bin/python")
 	}
-	err := exec.Command(path, "-c", "import openhands.sdk").Run()
+	err := exec.Command(path, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('openhands.sdk') is None)").Run()
 	if err == nil {
 		return path
 	}
@@ -42,70 +42,71 @@ type loaded struct {
 	Status string     `json:"status"`
 }
 
-func load(t *testing.T, python, dir string, id event.ConversationID) loaded {
+// load starts Python once for all directories, because that takes seconds.
+func load(t *testing.T, python string, args ...string) (all []loaded) {
 	t.Helper()
-	cmd := exec.Command(python, "testdata/load.py", dir, string(id))
-	cmd.Env = append(os.Environ(), "LITELLM_LOCAL_MODEL_COST_MAP=True", "OPENHANDS_SUPPRESS_BANNER=1", "HOME="+t.TempDir())
+	cmd := exec.Command(python, append([]string{"testdata/load.py"}, args...)...)
+	cmd.Env = append(os.Environ(), "LITELLM_LOCAL_MODEL_COST_MAP=True", "OPENHANDS_SUPPRESS_BANNER=1")
 	out, err := cmd.CombinedOutput()
-	_, result, ok := strings.Cut(string(out), "RESULT ")
-	if err != nil || !ok {
+	if err != nil {
 		t.Fatalf("the SDK does not load the export: %v\n%s", err, out)
 	}
-	var l loaded
-	if err := json.NewDecoder(strings.NewReader(result)).Decode(&l); err != nil {
-		t.Fatal(err)
+	for line := range strings.Lines(string(out)) {
+		result, ok := strings.CutPrefix(line, "RESULT ")
+		if !ok {
+			continue
+		}
+		var l loaded
+		if err := json.Unmarshal([]byte(result), &l); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
 	}
-	return l
+	return all
 }
 
-// TestSDKLoads lets the real SDK load what Export wrote.
+// TestSDKLoads lets the real SDK load what Export wrote: a conversation that
+// was imported from it, and one of our own.
 func TestSDKLoads(t *testing.T) {
 	t.Parallel()
 	py := python(t)
-	t.Run("imported", func(t *testing.T) {
-		t.Parallel()
-		s := newStream(t)
-		rep := importFixture(t, s)
-		recs := readAll(t, s, rep.ID)
-		got := exportAndLoad(t, py, s, rep.ID)
-		want := loaded{Branch: []event.ID{recs[0].ID, recs[1].ID}, Status: "finished"}
-		for _, r := range recs {
-			want.Events = append(want.Events, r.ID)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-	t.Run("our own", func(t *testing.T) {
-		t.Parallel()
-		s := newStream(t)
-		id := event.NewConversationID()
-		if err := s.Create(t.Context(), id, eventstream.Meta{Title: "own", Tags: map[string]string{"a": "b"}, WorkingDir: "/w"}); err != nil {
-			t.Fatal(err)
-		}
-		one, two := event.NewUserMessage("one"), event.NewUserMessage("two")
-		two.ParentID = one.ID
-		status, err := event.NewStateUpdate("execution_status", "paused")
+	s := newStream(t)
+	rep := importFixture(t, s)
+	recs := readAll(t, s, rep.ID)
+	imported := loaded{Branch: []event.ID{recs[0].ID, recs[1].ID}, Status: "finished"}
+	for _, r := range recs {
+		imported.Events = append(imported.Events, r.ID)
+	}
+	id, own := ownConversation(t, s)
+	var args []string
+	for _, id := range []event.ConversationID{rep.ID, id} {
+		path, err := openhands.Export(t.Context(), s, id, t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Append(t.Context(), id, one, two, status); err != nil {
-			t.Fatal(err)
-		}
-		want := loaded{
-			Events: []event.ID{one.ID, two.ID, status.ID}, Branch: []event.ID{one.ID, two.ID}, Status: "paused",
-		}
-		if diff := cmp.Diff(want, exportAndLoad(t, py, s, id)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
+		args = append(args, path, string(id))
+	}
+	if diff := cmp.Diff([]loaded{imported, own}, load(t, py, args...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
-func exportAndLoad(t *testing.T, py string, s eventstream.Stream, id event.ConversationID) loaded {
+// ownConversation makes a conversation as Deft does and tells what the SDK
+// should see of it.
+func ownConversation(t *testing.T, s eventstream.Stream) (event.ConversationID, loaded) {
 	t.Helper()
-	path, err := openhands.Export(t.Context(), s, id, t.TempDir())
+	id := event.NewConversationID()
+	if err := s.Create(t.Context(), id, eventstream.Meta{Title: "own", Tags: map[string]string{"a": "b"}, WorkingDir: "/w"}); err != nil {
+		t.Fatal(err)
+	}
+	one, two := event.NewUserMessage("one"), event.NewUserMessage("two")
+	two.ParentID = one.ID
+	status, err := event.NewStateUpdate("execution_status", "paused")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return load(t, py, path, id)
+	if _, err := s.Append(t.Context(), id, one, two, status); err != nil {
+		t.Fatal(err)
+	}
+	return id, loaded{Events: []event.ID{one.ID, two.ID, status.ID}, Branch: []event.ID{one.ID, two.ID}, Status: "paused"}
 }

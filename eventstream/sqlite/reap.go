@@ -2,7 +2,7 @@ package sqlite
 
 // reapBatch is how many events one transaction of the clean-up deletes: few
 // enough that an Append that comes in meanwhile hardly notices.
-const reapBatch = 200
+const reapBatch = 100
 
 const stillUsed = `SELECT 1 WHERE EXISTS (SELECT 1 FROM conversations WHERE log = ?1)
 OR EXISTS (SELECT 1 FROM segments WHERE src = ?1)`

@@ -38,7 +38,8 @@ func (w *writer) run(q *queue) {
 			w.look()
 		}
 		w.commit(taken(ops))
-		for w.reap && !q.waiting() {
+		// One step at least, or a busy store would never be cleaned up.
+		for more := w.reap; more; more = w.reap && !q.waiting() {
 			w.reapSome()
 		}
 	}
