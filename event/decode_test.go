@@ -126,6 +126,20 @@ func TestAwkwardValues(t *testing.T) {
 	}
 }
 
+// What answers an action names it.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	act := &event.ActionEvent{Base: event.NewBase(event.SourceAgent), ToolName: "think", ToolCallID: "call_9"}
+	o := event.NewObservationEvent(act, &event.ThinkObservation{})
+	if o.ActionID != act.ID || o.ToolName != "think" || o.ToolCallID != "call_9" || o.Source != event.SourceEnvironment || o.ID == act.ID {
+		t.Errorf("observation %+v", o)
+	}
+	e := event.NewAgentErrorEvent(act, "no", nil)
+	if e.ToolName != "think" || e.ToolCallID != "call_9" || e.Source != event.SourceAgent || e.Error != "no" {
+		t.Errorf("error %+v", e)
+	}
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

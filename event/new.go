@@ -17,3 +17,21 @@ func NewStateUpdate(key string, value any) (*ConversationStateUpdateEvent, error
 	}
 	return &ConversationStateUpdateEvent{Base: NewBase(SourceEnvironment), Key: key, Value: raw}, nil
 }
+
+// NewObservationEvent returns the event that answers act with o.
+func NewObservationEvent(act *ActionEvent, o Observation) *ObservationEvent {
+	return &ObservationEvent{
+		Base: NewBase(SourceEnvironment), ToolName: act.ToolName, ToolCallID: act.ToolCallID,
+		ActionID: act.ID, Observation: o,
+	}
+}
+
+// NewAgentErrorEvent returns the event that answers act with an error: it
+// could not be run, or what it did is not known. c may be nil, which the
+// reference reads as "unknown, do not retry".
+func NewAgentErrorEvent(act *ActionEvent, msg string, c *ErrorClassification) *AgentErrorEvent {
+	return &AgentErrorEvent{
+		Base: NewBase(SourceAgent), ToolName: act.ToolName, ToolCallID: act.ToolCallID,
+		Error: msg, Classification: c,
+	}
+}

@@ -1,6 +1,11 @@
 package event
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/deft-dev/deft/event/internal/wire"
+)
 
 // Unknown is an event of a kind nobody registered, kept verbatim: changes to
 // its Base are not written back.
@@ -14,7 +19,7 @@ type Unknown struct {
 func (u *Unknown) Kind() string { return u.KindName }
 
 // AppendJSON appends the JSON that was decoded.
-func (u *Unknown) AppendJSON(dst []byte) ([]byte, error) { return append(dst, u.Raw...), nil }
+func (u *Unknown) AppendJSON(dst []byte) ([]byte, error) { return appendVerbatim(dst, u.Raw) }
 
 // MarshalJSON returns the JSON that was decoded.
 func (u *Unknown) MarshalJSON() ([]byte, error) { return u.Raw, nil }
@@ -31,7 +36,7 @@ type UnknownAction struct {
 func (a *UnknownAction) Kind() string { return a.KindName }
 
 // AppendJSON appends the JSON that was decoded.
-func (a *UnknownAction) AppendJSON(dst []byte) ([]byte, error) { return append(dst, a.Raw...), nil }
+func (a *UnknownAction) AppendJSON(dst []byte) ([]byte, error) { return appendVerbatim(dst, a.Raw) }
 
 // MarshalJSON returns the JSON that was decoded.
 func (a *UnknownAction) MarshalJSON() ([]byte, error) { return a.Raw, nil }
@@ -50,8 +55,16 @@ func (o *UnknownObservation) Kind() string { return o.KindName }
 
 // AppendJSON appends the JSON that was decoded.
 func (o *UnknownObservation) AppendJSON(dst []byte) ([]byte, error) {
-	return append(dst, o.Raw...), nil
+	return appendVerbatim(dst, o.Raw)
 }
 
 // MarshalJSON returns the JSON that was decoded.
 func (o *UnknownObservation) MarshalJSON() ([]byte, error) { return o.Raw, nil }
+
+// appendVerbatim checks raw as well: it need not come from the decoder.
+func appendVerbatim(dst []byte, raw json.RawMessage) ([]byte, error) {
+	if err := wire.Check(raw); err != nil {
+		return nil, fmt.Errorf("encode an unknown kind: %w", err)
+	}
+	return append(dst, raw...), nil
+}

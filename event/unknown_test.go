@@ -135,6 +135,8 @@ func TestMarshalRefuses(t *testing.T) {
 		&event.ConversationStateUpdateEvent{Key: "x", Value: json.RawMessage(`{"half`)},
 		&event.ActionEvent{Thought: event.List[event.Content]{{Type: "audio"}}},
 		&event.ActionEvent{Action: (*event.ThinkAction)(nil)},
+		&event.Unknown{KindName: "Future"},
+		&event.ActionEvent{Action: &event.UnknownAction{KindName: "Future", Raw: json.RawMessage(`{"half`)}},
 	} {
 		if out, err := event.Marshal(ev); err == nil {
 			t.Errorf("%T encodes to %s", ev, out)

@@ -83,22 +83,24 @@ func awkward() []any {
 		{Signature: "only a signature"}, {Type: event.TypeRedacted}, {Type: event.TypeThinking, Thinking: awkwardText},
 	}
 	thinking.SecurityRisk = event.RiskHigh
+	thinking.ToolName, thinking.ToolCallID = "task_tracker", "call_9"
 	thinking.Action = &event.TaskTrackerAction{Command: "plan", TaskList: event.List[event.TaskItem]{{Status: event.TaskTodo}}}
 	reset := &event.TerminalObservation{ObservationBase: event.ObservationBase{Content: event.Texts(awkwardText), IsError: true}}
 	reset.SetDefaults()
 	reset.Command = ptr("")
+	answered := event.NewObservationEvent(thinking, reset)
+	failed := event.NewAgentErrorEvent(thinking, awkwardText, &event.ErrorClassification{Kind: "auth", UserAction: "settings"})
 	prompt := zeroValue("SystemPromptEvent").(*event.SystemPromptEvent)
 	prompt.Tools = event.List[event.ToolDefinition]{{
 		Description: awkwardText, ActionType: "TerminalAction", ObservationType: "TerminalObservation",
 		Annotations: &event.Annotations{Title: "terminal", Destructive: true}, KindName: "TerminalTool", Title: "terminal",
 	}}
 	return []any{
-		message, update, thinking, reset, prompt,
+		message, update, thinking, reset, prompt, answered, failed,
 		&event.TerminalAction{Command: awkwardText, Timeout: ptr(0.1)},
 		&event.MCPToolAction{Data: json.RawMessage("{\n \"n\": null, \"f\": 1e-7\n}")},
 		&event.ListDirectoryObservation{Entries: event.List[event.DirectoryEntry]{{ModifiedTime: "2026-11-21T12:00:00.123456", Size: 1 << 40}}},
 		&event.SecurityAnalysisEvent{Base: event.NewBase(event.SourceEnvironment), Risks: event.Map[event.Risk]{"a": "", "b": event.RiskLow}},
 		&event.Condensation{Base: event.NewBase(event.SourceEnvironment), ForgottenEventIDs: event.List[event.ID]{"b", "a"}, SummaryOffset: ptr(0)},
-		&event.AgentErrorEvent{Base: event.NewBase(event.SourceAgent), Classification: &event.ErrorClassification{Kind: "auth", UserAction: "settings"}},
 	}
 }

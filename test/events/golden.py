@@ -3,7 +3,7 @@
 Usage: python -B test/events/golden.py [directory]
 
 Each file holds a list of samples in the stored form (exclude_none): a minimal
-one, a full one, and for some kinds more. Ids and times are fixed, so running
+one, a full one, one with false and 1 throughout, and for some kinds more. Ids and times are fixed, so running
 it again changes nothing. Each sample is read back by the reference before it
 is written. The program fails if a concrete class is not covered.
 """
@@ -30,8 +30,15 @@ TARGET = ROOT / "event" / "testdata" / "golden"
 TEXT = 'line one\n<b>&amp;</b> "quoted" \\ tab\t\u2028 é 漢字 😀 \x1b[31mred\x1b[0m'
 
 
+# How much of a sample is filled in: only what is required, everything, or
+# everything with false and 1 for booleans and integers.
+MINIMAL, FULL, PLAIN = 0, 1, 2
+
+
 def fill(annotation, name, full):
     """Return a plausible value for a field of the given type."""
+    if full == PLAIN and annotation in (bool, int):
+        return annotation(annotation is int)
     origin = typing.get_origin(annotation)
     args = typing.get_args(annotation)
     if origin is typing.Annotated:
@@ -105,7 +112,7 @@ def stored(instance):
 def samples(cls):
     """Yield the instances that stand for one kind."""
     fixed = variants.event_base if issubclass(cls, UNIONS["event"]) else lambda n: {}
-    made = [build(cls, False), build(cls, True), *variants.more(cls)]
+    made = [*(build(cls, level) for level in (MINIMAL, FULL, PLAIN)), *variants.more(cls)]
     for number, instance in enumerate(made):
         yield instance.model_copy(update=fixed(number))
 
