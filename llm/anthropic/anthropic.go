@@ -56,7 +56,9 @@ func New(cfg llm.Config) (*Model, error) {
 		provider = "anthropic"
 	}
 	// Other tools take the address with /v1; the SDK adds it.
-	cfg.BaseURL = strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1")
+	if short := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"); short != "" {
+		cfg.BaseURL = short
+	}
 	m := &Model{end: exchange.New(provider, cfg, DefaultURL)}
 	if err := m.end.Check(); err != nil {
 		return nil, err

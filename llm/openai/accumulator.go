@@ -68,17 +68,20 @@ func (a *accumulator) add(c *chunk) error {
 		if ch.Usage != nil && a.usage == nil {
 			a.usage = ch.Usage
 		}
-		for _, part := range []*answer{&ch.Delta, &ch.Message} {
-			if err := a.addAnswer(part); err != nil {
-				return err
-			}
+		if err := a.addAnswer(&ch.Delta, false); err != nil {
+			return err
+		}
+		if err := a.addAnswer(&ch.Message, true); err != nil {
+			return err
 		}
 		a.finish = cmp.Or(ch.FinishReason, a.finish)
 	}
 	return nil
 }
 
-func (a *accumulator) addAnswer(d *answer) error {
+// addAnswer takes a piece of the answer, or the whole of it, in which each
+// entry of tool_calls is a call of its own.
+func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	thought := cmp.Or(d.ReasoningContent, d.Reasoning.text) + d.Content.thought
 	a.size += len(thought) + len(d.Content.text) + len(d.Refusal)
 	if thought != "" {
@@ -94,7 +97,7 @@ func (a *accumulator) addAnswer(d *answer) error {
 		a.emit(llm.Delta{Text: d.Refusal})
 	}
 	for i := range d.ToolCalls {
-		a.addCall(&d.ToolCalls[i])
+		a.addCall(&d.ToolCalls[i], whole)
 	}
 	if a.size > maxAnswer {
 		return errTooLarge
@@ -104,9 +107,12 @@ func (a *accumulator) addAnswer(d *answer) error {
 
 // addCall adds a piece of a call. The index says which; servers that leave it
 // out, or give every call the index 0, are told apart by a new id with a name.
-func (a *accumulator) addCall(p *callPiece) {
+func (a *accumulator) addCall(p *callPiece, whole bool) {
 	a.size += len(p.ID) + len(p.Function.Name) + len(p.Function.Arguments) + 64
-	c := a.current(p)
+	var c *call
+	if !whole {
+		c = a.current(p)
+	}
 	d := llm.ToolCallDelta{Arguments: string(p.Function.Arguments)}
 	if c == nil {
 		c = a.open(p)

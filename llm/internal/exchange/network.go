@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
 	"syscall"
 
@@ -132,6 +133,9 @@ func isTLS(err error) bool {
 		return true
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return true
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
 		return true
 	}
 	_, ok := errors.AsType[x509.HostnameError](err)

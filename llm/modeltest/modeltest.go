@@ -1,0 +1,178 @@
+// Package modeltest is the conformance suite of LLM adapters: what every
+// llm.Model must do, tried against the scripted server of internal/llmtest
+// with all its faults.
+//
+// # Usage
+//
+//	func TestConformance(t *testing.T) {
+//		modeltest.Run(t, modeltest.Adapter{
+//			Protocol: llmtest.OpenAIChat,
+//			Model:    "openai/gpt-4o",
+//			Path:     "/v1",
+//			New:      func(c llm.Config) (llm.Model, error) { return openai.New(c) },
+//		})
+//	}
+//
+// # Concurrency and failure
+//
+// The cases run in parallel. Each has a server of its own, which fails the
+// test for every request that a real provider would have refused.
+package modeltest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Adapter is what is tested.
+type Adapter struct {
+	Protocol llmtest.Protocol
+	// Model is a name that the catalogue prices, and that sees images.
+	Model string
+	// Path is added to the server's URL.
+	Path string
+	New  func(llm.Config) (llm.Model, error)
+	// Signed says that reasoning comes back in signed blocks.
+	Signed bool
+}
+
+// Run runs the suite.
+func Run(t *testing.T, a Adapter) {
+	t.Helper()
+	for _, stream := range []bool{true, false} {
+		mode := "whole"
+		if stream {
+			mode = "stream"
+		}
+		for _, c := range answers {
+			t.Run(mode+"/"+c.name, func(t *testing.T) {
+				t.Parallel()
+				c.run(t, a, stream)
+			})
+		}
+		for _, c := range faults {
+			t.Run(mode+"/fault "+c.name, func(t *testing.T) {
+				t.Parallel()
+				c.run(t, a, stream)
+			})
+		}
+	}
+	for name, test := range map[string]func(*testing.T, Adapter){
+		"cancel": testCancel, "timeouts": testTimeouts, "unreachable": testUnreachable,
+		"concurrent": testConcurrent, "key and session": testIdentity, "bad base URL": testBadURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, a)
+		})
+	}
+}
+
+// bench is a server with a model in front.
+type bench struct {
+	t      *testing.T
+	srv    *llmtest.Server
+	model  llm.Model
+	stream bool
+}
+
+func start(t *testing.T, a Adapter, stream bool, script *llmtest.Script, change ...func(*llm.Config)) *bench {
+	t.Helper()
+	b := &bench{t: t, srv: llmtest.Start(t, script), stream: stream}
+	cfg := llm.Config{Model: a.Model, BaseURL: b.srv.URL + a.Path, APIKey: "sk-test-key-1234567890"}
+	for _, c := range change {
+		c(&cfg)
+	}
+	m, err := a.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.model = m
+	return b
+}
+
+// outcome is an answer with what was handed out on the way.
+type outcome struct {
+	resp      *llm.Response
+	err       error
+	text      string
+	reasoning string
+	calls     []llm.ToolCallDelta // put together by index
+}
+
+func (b *bench) ask(ctx context.Context, r llm.Request) outcome {
+	b.t.Helper()
+	r.NoStream = !b.stream
+	var o outcome
+	var text, reasoning strings.Builder
+	o.resp, o.err = b.model.Generate(ctx, r, func(d llm.Delta) {
+		text.WriteString(d.Text)
+		reasoning.WriteString(d.Reasoning)
+		if c := d.ToolCall; c != nil {
+			for len(o.calls) <= c.Index {
+				o.calls = append(o.calls, llm.ToolCallDelta{Index: len(o.calls)})
+			}
+			at := &o.calls[c.Index]
+			at.ID, at.Name, at.Arguments = at.ID+c.ID, at.Name+c.Name, at.Arguments+c.Arguments
+		}
+	})
+	o.text, o.reasoning = text.String(), reasoning.String()
+	return o
+}
+
+func (b *bench) must(r llm.Request) outcome {
+	b.t.Helper()
+	o := b.ask(b.t.Context(), r)
+	if o.err != nil {
+		b.t.Fatal(o.err)
+	}
+	m := o.resp.Message
+	if got := event.JoinText(m.Content); got != o.text {
+		b.t.Errorf("deltas say %q, the message %q", o.text, got)
+	}
+	if o.reasoning != m.ReasoningContent {
+		b.t.Errorf("deltas think %q, the message %q", o.reasoning, m.ReasoningContent)
+	}
+	if len(o.calls) != len(m.ToolCalls) {
+		b.t.Fatalf("deltas hold %d calls, the message %d", len(o.calls), len(m.ToolCalls))
+	}
+	for i, c := range m.ToolCalls {
+		d := o.calls[i]
+		if d.ID != c.ID || d.Name != c.Name || d.Arguments != c.Arguments && c.Arguments != "{}" {
+			b.t.Errorf("call %d: deltas %+v, message %+v", i, d, c)
+		}
+	}
+	if m.Role != event.RoleAssistant || o.resp.Latency <= 0 || o.resp.FirstByte <= 0 || o.resp.FirstByte > o.resp.Latency {
+		b.t.Errorf("role %s, latency %v, first byte %v", m.Role, o.resp.Latency, o.resp.FirstByte)
+	}
+	return o
+}
+
+// once is a script of one answer.
+func once(r llmtest.Reply) *llmtest.Script {
+	return &llmtest.Script{Turns: []llmtest.Turn{{Reply: r, Pacing: llmtest.Pacing{ChunkSize: 5}}}}
+}
+
+func hello() llm.Request {
+	return llm.Request{Messages: []event.Message{
+		{Role: event.RoleSystem, Content: event.Texts("You are a test.")},
+		{Role: event.RoleUser, Content: event.Texts("Hello.")},
+	}}
+}
+
+var tools = []llm.Tool{{
+	Name: "terminal", Description: "Runs a command.",
+	Parameters: []byte(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
+}, {Name: "finish", Description: "Ends.", Parameters: []byte(`{"type":"object","properties":{}}`)}}
+
+// short is a time limit that tests wait for, and long one they never reach.
+const (
+	short = 40 * time.Millisecond
+	long  = time.Minute
+)

@@ -1,0 +1,21 @@
+package openai_test
+
+import (
+	"testing"
+
+	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/modeltest"
+	"github.com/deft-dev/deft/llm/openai"
+)
+
+func TestConformance(t *testing.T) {
+	for _, model := range []string{"openai/gpt-4o", "openai/gpt-5.2"} {
+		t.Run(model, func(t *testing.T) {
+			modeltest.Run(t, modeltest.Adapter{
+				Protocol: llmtest.OpenAIChat, Model: model, Path: "/v1",
+				New: func(c llm.Config) (llm.Model, error) { return openai.New(c) },
+			})
+		})
+	}
+}
