@@ -1,0 +1,251 @@
+package actionserver_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/actionserver"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/remote"
+	"github.com/deft-dev/deft/runtime/runtimetest"
+	"github.com/deft-dev/deft/tool"
+)
+
+// blocker returns a tool that runs until it is interrupted.
+func blocker() (map[string]tool.Executor, <-chan struct{}) {
+	started := make(chan struct{}, 8)
+	return map[string]tool.Executor{runtimetest.Kind: runtimetest.Func(func(ctx context.Context, _ tool.Call) (event.Observation, error) {
+		started <- struct{}{}
+		<-ctx.Done()
+		return runtimetest.Observation("stopped"), nil
+	})}, started
+}
+
+func TestEndsWithoutAController(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil, time.Millisecond)
+	if <-s.ended; s.err != nil {
+		t.Error(s.err)
+	}
+}
+
+// TestEndsAfterItsControllerHasLeft leaves an action behind.
+func TestEndsAfterItsControllerHasLeft(t *testing.T) {
+	t.Parallel()
+	tools, started := blocker()
+	s := serve(t, tools, 500*time.Millisecond)
+	rt, err := remote.New(remote.Options{Dial: s.dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error, 1)
+	go func() {
+		_, err := rt.Execute(context.Background(), runtime.Request{ID: "a", Action: runtimetest.Action("")})
+		got <- err
+	}()
+	<-started
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; !fault.Is(err, fault.Unavailable) {
+		t.Errorf("got error %v", err)
+	}
+	if <-s.ended; s.err != nil {
+		t.Error(s.err)
+	}
+}
+
+func TestShutdownAnswersWhoWaits(t *testing.T) {
+	t.Parallel()
+	tools, started := blocker()
+	s := serve(t, tools, 0)
+	rt := connect(t, s)
+	got := make(chan error, 1)
+	go func() {
+		obs, err := rt.Execute(context.Background(), runtime.Request{ID: "a", Action: runtimetest.Action("")})
+		if err == nil && event.JoinText(obs.Result().Content) != "stopped" {
+			err = errors.New("another observation")
+		}
+		got <- err
+	}()
+	<-started
+	h, err := rt.Health(t.Context())
+	if err != nil || h.Status != "ok" || len(h.Running) != 1 || h.PID != os.Getpid() || len(h.Tools) != 1 {
+		t.Errorf("got %+v, %v", h, err)
+	}
+	if err := rt.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	<-s.ended
+	_, err = connect(t, s).Execute(t.Context(), runtime.Request{ID: "b", Action: runtimetest.Action("")})
+	if !fault.Is(err, fault.Unavailable) || !errors.Is(err, runtime.ErrNotSent) {
+		t.Errorf("without a server: got error %v", err)
+	}
+}
+
+// TestSIGTERM ends a server process, which exits with 0.
+func TestSIGTERM(t *testing.T) {
+	t.Parallel()
+	p := &place{dir: t.TempDir()}
+	s := p.start(t, time.Minute)
+	rt := s.connect(t)
+	defer func() { _ = rt.Close() }()
+	if _, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Action: runtimetest.Action("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v\n%s", err, s.stderr.String())
+	}
+}
+
+func TestInheritedNeedsDescriptors(t *testing.T) {
+	t.Parallel()
+	if err := actionserver.Serve(t.Context(), actionserver.Options{}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// TestLostConnection cuts every connection while the action runs: the client
+// joins it.
+func TestLostConnection(t *testing.T) {
+	t.Parallel()
+	started, release := make(chan struct{}), make(chan struct{})
+	var runs atomic.Int32
+	s := serve(t, map[string]tool.Executor{runtimetest.Kind: runtimetest.Func(func(context.Context, tool.Call) (event.Observation, error) {
+		runs.Add(1)
+		close(started)
+		<-release
+		return runtimetest.Observation("done"), nil
+	})}, 0)
+	conns := make(chan net.Conn, 100)
+	rt, err := remote.New(remote.Options{Dial: func(ctx context.Context) (net.Conn, error) {
+		c, err := s.dial(ctx)
+		if err == nil {
+			conns <- c
+		}
+		return c, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := rt.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	got := make(chan error, 1)
+	go func() {
+		_, err := rt.Execute(context.Background(), runtime.Request{ID: "a", Action: runtimetest.Action("")})
+		got <- err
+	}()
+	<-started
+	for range 2 { // the lease's and the action's
+		if err := (<-conns).Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	<-conns // somebody is back
+	close(release)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+	if n := runs.Load(); n != 1 {
+		t.Errorf("run %d times", n)
+	}
+}
+
+// TestClientThatNeverReads floods a client that does not read: the tool is not
+// held up, and the result is there for the next who asks.
+func TestClientThatNeverReads(t *testing.T) {
+	t.Parallel()
+	flooded := make(chan struct{})
+	s := serve(t, map[string]tool.Executor{runtimetest.Kind: runtimetest.Func(func(_ context.Context, c tool.Call) (event.Observation, error) {
+		defer close(flooded)
+		text := strings.Repeat("x", 32<<10)
+		for range 1000 {
+			c.Progress(tool.Chunk{Text: text})
+		}
+		return runtimetest.Observation("done"), nil
+	})}, 0)
+	conn, err := s.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"action":{"thought":"","kind":"ThinkAction"}}`
+	req, err := http.NewRequest(http.MethodPost, "http://s/v1/actions/a", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := req.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	<-flooded
+	rt := connect(t, s)
+	if _, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Again: true}); err != nil {
+		t.Error(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMalformedRequests(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil, 0)
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx) },
+	}}
+	for _, tc := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"POST", "/v1/actions/a", "", 422},
+		{"POST", "/v1/actions/a", "{", 422},
+		{"POST", "/v1/actions/a", "[]", 422},
+		{"POST", "/v1/actions/a", "{}", 422},
+		{"POST", "/v1/actions/a", `{"action":7}`, 422},
+		{"POST", "/v1/actions/a", `{"action":{"kind":"Odd"}}`, 501},
+		{"POST", "/v1/actions/a%20b", `{"action":{"kind":"ThinkAction"}}`, 422},
+		{"POST", "/v1/actions/" + strings.Repeat("a", 1000), `{"action":{"kind":"ThinkAction"}}`, 422},
+		{"GET", "/v1/actions/a", "", 404},
+		{"POST", "/v1/ack", "x", 422},
+		{"POST", "/v1/ack", `{"ack":["unknown"]}`, 204},
+		{"POST", "/v1/actions/unknown/ack", "", 204},
+		{"POST", "/v1/actions/unknown/interrupt", "", 200},
+		{"GET", "/", "", 404},
+	} {
+		req, err := http.NewRequest(tc.method, "http://s"+tc.path, strings.NewReader(tc.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != tc.want {
+			t.Errorf("%s %.40s %q: got %s %s, want %d", tc.method, tc.path, tc.body, resp.Status, raw, tc.want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package actionserver
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func over(p *presence) bool {
+	synctest.Wait()
+	select {
+	case <-p.expired:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestPresence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPresence(time.Minute)
+		time.Sleep(59 * time.Second)
+		one := p.enter()
+		two := p.enter()
+		time.Sleep(time.Hour)
+		one()
+		time.Sleep(time.Hour)
+		if over(p) {
+			t.Fatal("expired with a controller there")
+		}
+		two()
+		time.Sleep(59 * time.Second)
+		if over(p) {
+			t.Fatal("expired before the grace time")
+		}
+		time.Sleep(2 * time.Second)
+		if !over(p) {
+			t.Fatal("did not expire")
+		}
+		p.enter()() // too late, and harmless
+		p.end()
+	})
+}
+
+func TestPresenceWithoutAnyController(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPresence(time.Minute)
+		time.Sleep(61 * time.Second)
+		if !over(p) {
+			t.Fatal("did not expire")
+		}
+		p.end()
+	})
+}
+
+// TestReapNeedsTwoLooks has a zombie that nobody waits for.
+func TestReapNeedsTwoLooks(t *testing.T) {
+	t.Parallel()
+	path, err := exec.LookPath("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := syscall.ForkExec(path, []string{"true"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	find := func() map[child]bool {
+		all, err := children()
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine := map[child]bool{}
+		for c, zombie := range all {
+			if c.pid == pid {
+				mine[c] = zombie
+			}
+		}
+		return mine
+	}
+	o := &orphans{}
+	o.look(nil)
+	mine := find()
+	if len(mine) != 1 {
+		t.Fatal("a zombie was reaped at first sight")
+	}
+	o.look(mine)
+	if len(find()) != 0 {
+		t.Error("the zombie is still there")
+	}
+}
