@@ -18,6 +18,9 @@ const maxConformDepth = 32
 // conform brings the arguments to their declared types and reports what
 // cannot be.
 func (a *Arguments) conform(tool string, s Schema) error {
+	if err := a.known(s, tool+" has"); err != nil {
+		return err
+	}
 	for _, p := range s.Properties {
 		v, ok := a.values[p.Name]
 		if !ok {
@@ -36,6 +39,20 @@ func (a *Arguments) conform(tool string, s Schema) error {
 				tool, p.Name, list(p.Enum), clip(string(v), 80)))
 		}
 		a.values[p.Name] = fixed
+	}
+	return nil
+}
+
+// known reports an argument that the schema does not have.
+func (a *Arguments) known(s Schema, owner string) error {
+	if s.open {
+		return nil
+	}
+	for _, name := range a.order {
+		if _, ok := s.find(name); !ok {
+			return fault.New(fault.Invalid, fmt.Sprintf("%s no argument %q%s; the arguments are %s",
+				owner, clip(name, 80), didYouMean(name, s.names()), list(s.names())))
+		}
 	}
 	return nil
 }
@@ -132,6 +149,9 @@ func (p Property) convertMembers(v json.RawMessage, where string, depth int) (js
 	}
 	a := &Arguments{order: keys(v), values: members}
 	a.dropNulls()
+	if err := a.known(*p.Object, "argument "+where+" has"); err != nil {
+		return nil, err
+	}
 	for _, q := range p.Object.Properties {
 		m, ok := members[q.Name]
 		if !ok && q.Required {

@@ -13,7 +13,8 @@ import (
 )
 
 // DecodeInto decodes arguments into the action T strictly: an argument that T
-// does not have is an error of kind fault.Invalid that lists those it has. It
+// does not have is an error of kind fault.Invalid that lists those it has.
+// Absent ones get the defaults of the wire contract ([event.Defaulter]). It
 // fits [Definition.Decode]:
 //
 //	Decode: tool.DecodeInto[event.ThinkAction]
@@ -22,6 +23,9 @@ func DecodeInto[T any, P interface {
 	event.Action
 }](args json.RawMessage) (event.Action, error) {
 	action := P(new(T))
+	if d, ok := any(action).(event.Defaulter); ok {
+		d.SetDefaults()
+	}
 	dec := json.NewDecoder(bytes.NewReader(args))
 	dec.DisallowUnknownFields()
 	err := dec.Decode(action)

@@ -31,7 +31,7 @@ func ParseSchema(raw json.RawMessage) (Schema, error) {
 	r := &schemaReader{root: root}
 	p := r.property(raw, nil)
 	if p.Object == nil {
-		return Schema{}, nil
+		return Schema{open: true}, nil
 	}
 	return *p.Object, nil
 }
@@ -86,7 +86,7 @@ func (r *schemaReader) properties(node map[string]json.RawMessage, path []string
 	if json.Unmarshal(node["required"], &required) != nil {
 		required = nil // a malformed list requires nothing; the server checks anyway
 	}
-	s := &Schema{Properties: []Property{}}
+	s := &Schema{Properties: []Property{}, open: true}
 	members, err := object(node["properties"])
 	if err != nil {
 		return s

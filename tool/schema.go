@@ -12,6 +12,8 @@ type Schema struct {
 	// Raw replaces Properties for tools whose schema comes from elsewhere
 	// (MCP servers, clients). [NewSet] reads it with [ParseSchema].
 	Raw json.RawMessage
+
+	open bool // other properties than those listed may be given
 }
 
 // Property is one argument.

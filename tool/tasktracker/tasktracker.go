@@ -29,19 +29,12 @@ import (
 //go:embed tasktracker.md
 var description string
 
-// The statuses of an item.
-const (
-	StatusTodo       = "todo"
-	StatusInProgress = "in_progress"
-	StatusDone       = "done"
-)
-
 // Definition describes the tool (tools.md section 2).
 func Definition() *tool.Definition {
 	item := tool.Schema{Properties: []tool.Property{
 		{Name: "title", Type: "string", Required: true, Description: "The step, in a few words."},
 		{Name: "notes", Type: "string", Description: "Details, if any."},
-		{Name: "status", Type: "string", Enum: []string{StatusTodo, StatusInProgress, StatusDone},
+		{Name: "status", Type: "string", Enum: []string{event.TaskTodo, event.TaskInProgress, event.TaskDone},
 			Description: "Where the step stands; todo when absent."},
 	}}
 	return &tool.Definition{
@@ -71,16 +64,6 @@ func repair(args *tool.Arguments) {
 	}
 }
 
-// aliases are other words for the statuses (tools.md section 2).
-var aliases = map[string]string{
-	"":            StatusTodo,
-	"pending":     StatusTodo,
-	"to_do":       StatusTodo,
-	"in-progress": StatusInProgress,
-	"completed":   StatusDone,
-	"complete":    StatusDone,
-}
-
 func decode(args json.RawMessage) (event.Action, error) {
 	action, err := tool.DecodeInto[event.TaskTrackerAction](args)
 	if err != nil {
@@ -90,18 +73,11 @@ func decode(args json.RawMessage) (event.Action, error) {
 	if !ok {
 		return nil, fmt.Errorf("decoded a %T", action)
 	}
-	if a.Command == "" {
-		a.Command = "view"
-	}
-	for i := range a.TaskList {
-		item := &a.TaskList[i]
-		status := strings.ToLower(strings.TrimSpace(item.Status))
-		if known, ok := aliases[status]; ok {
-			status = known
-		}
-		switch status {
-		case StatusTodo, StatusInProgress, StatusDone:
-			item.Status = status
+	for i, item := range a.TaskList {
+		switch item.Status { // the decoder knows other names for them
+		case event.TaskTodo, event.TaskInProgress, event.TaskDone:
+		case "":
+			a.TaskList[i].Status = event.TaskTodo
 		default:
 			return nil, fault.New(fault.Invalid, fmt.Sprintf(
 				"status of task_list[%d] must be todo, in_progress or done, not %q", i, item.Status))
@@ -149,7 +125,7 @@ func (executor) Close() error { return nil }
 func count(items []event.TaskItem) string {
 	done := 0
 	for _, it := range items {
-		if it.Status == StatusDone {
+		if it.Status == event.TaskDone {
 			done++
 		}
 	}
@@ -160,14 +136,14 @@ func count(items []event.TaskItem) string {
 	return fmt.Sprintf("%d %s, %d done", len(items), noun, done)
 }
 
-var marks = map[string]string{StatusTodo: "[ ]", StatusInProgress: "[>]", StatusDone: "[x]"}
+var marks = map[string]string{event.TaskTodo: "[ ]", event.TaskInProgress: "[>]", event.TaskDone: "[x]"}
 
 func render(items []event.TaskItem) string {
 	var b strings.Builder
 	for i, it := range items {
 		mark := marks[it.Status]
 		if mark == "" {
-			mark = marks[StatusTodo]
+			mark = marks[event.TaskTodo]
 		}
 		fmt.Fprintf(&b, "%d. %s %s\n", i+1, mark, it.Title)
 		if it.Notes != "" {

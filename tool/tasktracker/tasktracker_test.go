@@ -37,6 +37,7 @@ func TestDecode(t *testing.T) {
 		"a list alone is a plan":     {`{"task_list":[{"title":"a"}]}`, "plan", event.List[event.TaskItem]{item("a", "todo")}},
 		"list in a string":           {`{"command":"plan","task_list":"[{\"title\":\"a\",\"status\":\"done\"}]"}`, "plan", event.List[event.TaskItem]{item("a", "done")}},
 		"other words for statuses":   {`{"command":"plan","task_list":[{"title":"a","status":"pending"},{"title":"b","status":"completed"},{"title":"c","status":"IN_PROGRESS"},{"title":"d","status":"to_do"},{"title":"e","status":"complete"}]}`, "plan", event.List[event.TaskItem]{item("a", "todo"), item("b", "done"), item("c", "in_progress"), item("d", "todo"), item("e", "done")}},
+		"empty status is todo":       {`{"command":"plan","task_list":[{"title":"a","status":""}]}`, "plan", event.List[event.TaskItem]{item("a", "todo")}},
 		"null status is absent":      {`{"command":"plan","task_list":[{"title":"a","status":null}]}`, "plan", event.List[event.TaskItem]{item("a", "todo")}},
 		"view with a list stays one": {`{"command":"view","task_list":[]}`, "view", event.List[event.TaskItem]{}},
 	}
