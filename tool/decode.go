@@ -39,8 +39,8 @@ func DecodeInto[T any, P interface {
 	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("argument %q must be a %s, not a %s",
-			wrong.Field, wrong.Type, wrong.Value))
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("argument %q must be %s, not a %s",
+			wrong.Field, jsonType(wrong.Type), wrong.Value))
 	}
 	return nil, fault.Wrap(err, fault.Invalid, "arguments")
 }
@@ -49,6 +49,25 @@ func DecodeInto[T any, P interface {
 // error has no type of its own.
 func unknownField(err error) (name string, ok bool) {
 	return strings.CutPrefix(err.Error(), "json: unknown field ")
+}
+
+// jsonType says in JSON's words what a Go type takes.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonType(t.Elem())
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "an integer"
 }
 
 // jsonFields returns the names of a struct's fields on the wire.

@@ -24,7 +24,7 @@ func TestDecodeInto(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		`{"file_pth":"/a"}`:                `no argument "file_pth"; did you mean file_path?; the arguments are file_path, old_string, new_string, expected_replacements`,
-		`{"expected_replacements":"many"}`: `argument "expected_replacements" must be a int, not a string`,
+		`{"expected_replacements":"many"}`: `argument "expected_replacements" must be an integer, not a string`,
 		`{`:                                "arguments",
 	} {
 		_, err := tool.DecodeInto[event.EditAction](json.RawMessage(args))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -64,8 +65,13 @@ func opened(fd int, path string) error {
 	if err != nil {
 		return nil // no /proc here, hence nothing of it to protect
 	}
-	if why := forbidden(string(buf[:n])); why != "" {
+	real := string(buf[:n])
+	if why := forbidden(real); why != "" {
 		return refuse("%s: %s", path, why)
+	}
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) == nil && int64(st.Type) == unix.PROC_SUPER_MAGIC && !strings.HasPrefix(real, "/proc/") {
+		return refuse("%s is in a process file system outside of /proc, which is not shown by this tool", path)
 	}
 	return nil
 }

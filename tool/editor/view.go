@@ -109,7 +109,7 @@ func (e *Editor) number(all []string, first, last int) string {
 		}
 		if i == first { // even one line is too long
 			b.WriteString(string([]rune(line)[:room]))
-			fmt.Fprintf(&b, "\n[Clipped: line %d has %d characters.", i, size)
+			fmt.Fprintf(&b, "\n[Clipped: line %d has %d characters; use the terminal (cut -c) to see more of it.", i, size)
 		} else {
 			fmt.Fprintf(&b, "[Clipped before line %d.", i)
 		}
