@@ -70,21 +70,43 @@ func (b *bench) do(ctx context.Context, a event.TerminalAction) *event.TerminalO
 // run runs a command to its end.
 func (b *bench) run(command string) *event.TerminalObservation {
 	b.t.Helper()
-	return b.do(b.t.Context(), event.TerminalAction{Command: command})
+	return b.do(b.t.Context(), event.TerminalAction{Command: command, Timeout: new(60.0)})
 }
 
-// brief runs a command for as short as possible.
-func (b *bench) brief(command string) *event.TerminalObservation {
+// soft runs a command until it is silent for the soft timeout.
+func (b *bench) soft(command string) *event.TerminalObservation {
 	b.t.Helper()
-	return b.do(b.t.Context(), event.TerminalAction{Command: command, Timeout: new(0.1)})
+	return b.do(b.t.Context(), event.TerminalAction{Command: command})
 }
 
 func (b *bench) input(s string) *event.TerminalObservation {
 	b.t.Helper()
-	return b.do(b.t.Context(), event.TerminalAction{Command: s, IsInput: true})
+	return b.do(b.t.Context(), event.TerminalAction{Command: s, IsInput: true, Timeout: new(60.0)})
+}
+
+// until polls, from observation o on, until all text together contains want;
+// it returns that text.
+func (b *bench) until(o *event.TerminalObservation, want string) string {
+	b.t.Helper()
+	all := body(o)
+	for !strings.Contains(all, want) {
+		if *o.ExitCode != -1 {
+			b.t.Fatalf("ended with %d before %q: %q", *o.ExitCode, want, all)
+		}
+		o = b.do(b.t.Context(), event.TerminalAction{Timeout: new(0.05)})
+		all += "\n" + body(o)
+	}
+	return all
 }
 
 func body(o *event.TerminalObservation) string { return event.JoinText(o.Content) }
+
+// gone reports whether a process has ended; a zombie has.
+func gone(t *testing.T, pid string) bool {
+	t.Helper()
+	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(pid) + "/stat")
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
 
 // want checks text and exit code.
 func (b *bench) want(o *event.TerminalObservation, text string, code int) {

@@ -108,10 +108,20 @@ func (s *session) due(l limits, begin, now time.Time) (next time.Duration, why r
 // interrupt stops what runs: C-c first, then harder, at last with the shell
 // itself. It returns when the command has ended.
 func (s *session) interrupt() {
-	step := s.cfg.InterruptGrace / 4
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
-		s.signalForeground(sig)
-		if s.waitIdle(step) {
+	step := s.cfg.InterruptGrace / 16
+	for _, t := range []struct {
+		sig  syscall.Signal
+		wait time.Duration
+	}{
+		// More than one SIGINT, because one that comes while bash starts a
+		// program is lost; and one behind each other signal, so that bash
+		// does not go on with the next command of the script.
+		{syscall.SIGINT, step}, {syscall.SIGINT, 2 * step}, {syscall.SIGINT, 2 * step},
+		{syscall.SIGTERM, step}, {syscall.SIGINT, 3 * step},
+		{syscall.SIGKILL, step}, {syscall.SIGINT, 2 * step}, {syscall.SIGINT, 2 * step},
+	} {
+		s.signalForeground(t.sig)
+		if s.waitIdle(t.wait) {
 			return
 		}
 	}
@@ -122,7 +132,7 @@ func (s *session) interrupt() {
 		// Its group may have ended by itself meanwhile; so may the shell.
 		s.signalForeground(syscall.SIGKILL)
 		_ = sh.cmd.Process.Kill()
-		s.waitIdle(step)
+		s.waitIdle(2 * step)
 	}
 }
 
