@@ -51,7 +51,7 @@ func (s *Store) append(ctx context.Context, id event.ConversationID, ps []packed
 }
 
 const (
-	insertRecord = "INSERT OR IGNORE INTO records (log, seq, label, ts, id, rec) VALUES (?, ?, ?, ?, ?, ?)"
+	insertRecord = "INSERT INTO records (log, seq, label, ts, id, rec) VALUES (?, ?, ?, ?, ?, ?)"
 	undoRecords  = "DELETE FROM records WHERE log = ? AND seq > ?"
 )
 
@@ -68,57 +68,69 @@ func (w *writer) append(id event.ConversationID, ps []packed) (eventstream.Seq, 
 	status, seq := h.status, h.events
 	for i := range ps {
 		p := &ps[i]
-		fresh, err := w.insert(h, p, seq+1)
+		taken, err := w.taken(h, p)
 		if err != nil {
 			return 0, err
 		}
-		if !fresh {
-			if _, err := w.c.exec(undoRecords, h.log, int64(h.events)); err != nil {
-				return 0, err
-			}
-			return 0, fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", unpackID(p.id)))
+		if taken {
+			return 0, w.refuse(h, ps[:i], p.key)
 		}
 		seq++
+		if err := w.insert(h, p, seq); err != nil {
+			return 0, err
+		}
 		if p.status != nil {
 			status = *p.status
 		}
 	}
 	h.events, h.status = seq, status
 	w.dirty[id] = h
+	if len(h.tail) >= maxTail {
+		return seq, w.index(h)
+	}
 	return seq, nil
 }
 
-// insert writes one record; fresh is false when its id is taken.
-func (w *writer) insert(h *head, p *packed, seq eventstream.Seq) (fresh bool, err error) {
-	n, err := w.labels.number(w.c, label{p.kind, p.source})
-	if err != nil {
-		return false, err
+// refuse takes back what a request inserted before its taken id was met.
+func (w *writer) refuse(h *head, inserted []packed, key event.ID) error {
+	for i := range inserted {
+		delete(h.tail, inserted[i].key)
+	}
+	if len(inserted) > 0 {
+		if _, err := w.c.exec(undoRecords, h.log, int64(h.events)); err != nil {
+			return err
+		}
+	}
+	return fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", key))
+}
+
+// taken reports whether the conversation has an event of that id.
+func (w *writer) taken(h *head, p *packed) (bool, error) {
+	if _, ok := h.tail[p.key]; ok {
+		return true, nil
+	}
+	if h.indexed > h.base {
+		if at, err := findID(w.c, h, h.log, p.id); err != nil || at != 0 {
+			return true, err
+		}
 	}
 	for i, piece := range h.pieces {
 		if i > 0 && piece.src == h.pieces[i-1].src {
 			continue // looked up already
 		}
-		at, err := findID(w.c, h, piece.src, p.id)
-		if err != nil || at != 0 {
-			return false, err
+		if at, err := findID(w.c, h, piece.src, p.id); err != nil || at != 0 {
+			return true, err
 		}
 	}
-	changed, err := w.c.exec(insertRecord, h.log, int64(seq), n, p.ts, p.id, p.place(h.log, seq))
-	return changed == 1, err
+	return false, nil
 }
 
-// findID returns where in the conversation the event of an id lies that is
-// stored in the log src, or 0.
-func findID(c *conn, h *head, src int64, id any) (eventstream.Seq, error) {
-	n, found, err := c.number("SELECT seq FROM records WHERE log = ? AND id = ?", src, id)
-	if err != nil || !found {
-		return 0, err
+func (w *writer) insert(h *head, p *packed, seq eventstream.Seq) error {
+	n, err := w.labels.number(w.c, label{p.kind, p.source})
+	if err != nil {
+		return err
 	}
-	seq := eventstream.Seq(n)
-	for _, p := range append(h.pieces[:len(h.pieces):len(h.pieces)], h.own()) {
-		if p.src == src && p.first <= seq && seq <= p.last {
-			return p.at + seq - p.first, nil
-		}
-	}
-	return 0, nil
+	h.tail[p.key] = seq
+	_, err = w.c.exec(insertRecord, h.log, int64(seq), n, p.ts, p.id, p.place(h.log, seq))
+	return err
 }

@@ -38,10 +38,10 @@ func (w *writer) create(id event.ConversationID, meta []byte, status string, pie
 	if taken {
 		return fault.New(fault.Conflict, fmt.Sprintf("conversation %s exists already", id))
 	}
-	h := head{status: status, pieces: pieces, updated: time.Now().UnixNano()}
+	h := head{tail: map[event.ID]eventstream.Seq{}, status: status, pieces: pieces, updated: time.Now().UnixNano()}
 	if n := len(pieces); n > 0 {
 		h.base = pieces[n-1].end()
-		h.events = h.base
+		h.events, h.indexed = h.base, h.base
 	}
 	created := h.updated
 	if _, err := w.c.exec("INSERT INTO conversations (id, created, base, pieces, meta, sum) VALUES (?, ?, ?, ?, ?, 0)",
@@ -55,8 +55,8 @@ func (w *writer) create(id event.ConversationID, meta []byte, status string, pie
 		conversationSum(h.log, string(id), created, int64(h.base), int64(len(pieces)), meta), h.log); err != nil {
 		return err
 	}
-	if _, err := w.c.exec("INSERT INTO heads (log, events, updated, status, sum) VALUES (?, ?, ?, ?, ?)",
-		h.log, int64(h.events), h.updated, h.status, h.sum()); err != nil {
+	if _, err := w.c.exec("INSERT INTO heads (log, events, indexed, updated, status, sum) VALUES (?, ?, ?, ?, ?, ?)",
+		h.log, int64(h.events), int64(h.indexed), h.updated, h.status, h.sum()); err != nil {
 		return err
 	}
 	for i, p := range pieces {

@@ -24,6 +24,14 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 		if err != nil {
 			return err
 		}
+		if len(h.tail) > 0 {
+			if err := w.index(h); err != nil {
+				return err
+			}
+			if err := w.save(h); err != nil {
+				return err
+			}
+		}
 		return w.create(dst, raw, h.status, pieces)
 	})
 	if err != nil {

@@ -12,9 +12,11 @@ type head struct {
 	log     int64
 	base    eventstream.Seq // events shared with other conversations
 	events  eventstream.Seq
+	indexed eventstream.Seq // own events up to this one are in the table ids
 	updated int64
 	status  string
 	pieces  []piece
+	tail    map[event.ID]eventstream.Seq // the others; the writer's only
 }
 
 // piece is an unbroken run of events in one log: first..last there are
@@ -27,7 +29,9 @@ type piece struct {
 
 func (p piece) end() eventstream.Seq { return p.at + p.last - p.first }
 
-func (h *head) sum() int64 { return rowSum(h.log, int64(h.events), h.updated, h.status) }
+func (h *head) sum() int64 {
+	return rowSum(h.log, int64(h.events), int64(h.indexed), h.updated, h.status)
+}
 
 // own returns the conversation's own events as a piece.
 func (h *head) own() piece {
@@ -51,8 +55,11 @@ func (h *head) cut(first, last eventstream.Seq) []piece {
 	return out
 }
 
-const selectHead = `SELECT c.log, c.base, c.pieces, c.id, c.created, c.meta, c.sum, h.events, h.updated, h.status, h.sum
-FROM conversations c LEFT JOIN heads h ON h.log = c.log WHERE c.id = ?`
+const (
+	headColumns = "SELECT c.log, c.base, c.pieces, c.id, c.created, c.meta, c.sum, h.events, h.updated, h.status, h.sum, h.indexed"
+	headTables  = " FROM conversations c LEFT JOIN heads h ON h.log = c.log"
+	selectHead  = headColumns + headTables + " WHERE c.id = ?"
+)
 
 // loadHead reads a head; nil without an error when there is none.
 func loadHead(c *conn, id event.ConversationID) (*head, error) {
@@ -83,7 +90,7 @@ func scanHead(r *rows) (h *head, pieces int64) {
 	pieces = r.int(2)
 	h = &head{
 		log: r.int(0), base: eventstream.Seq(r.int(1)), events: eventstream.Seq(r.int(7)),
-		updated: r.int(8), status: r.text(9),
+		updated: r.int(8), status: r.text(9), indexed: eventstream.Seq(r.int(11)),
 	}
 	if r.int(6) != conversationSum(h.log, r.text(3), r.int(4), r.int(1), pieces, r.blob(5)) || r.int(10) != h.sum() {
 		r.err = fmt.Errorf("the row of a conversation does not match its checksum: %w", errShape)
@@ -131,6 +138,9 @@ func (w *writer) head(id event.ConversationID) (*head, error) {
 	}
 	if h == nil {
 		return nil, notFound(id)
+	}
+	if err := h.loadTail(w.c); err != nil {
+		return nil, err
 	}
 	w.heads[id] = h
 	return h, nil

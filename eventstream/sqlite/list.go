@@ -90,14 +90,13 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 	if q.Ascending {
 		dir, cmp = "", ">="
 	}
-	const from = " FROM conversations c LEFT JOIN heads h ON h.log = c.log"
 	where := " WHERE 1"
 	if q.Status != "" {
 		where += " AND h.status = ?"
 		args = append(args, q.Status)
 	}
 	if q.PageID != "" {
-		r := db.queryOnce("SELECT "+key+", c.log"+from+" WHERE c.id = ?", string(q.PageID))
+		r := db.queryOnce("SELECT "+key+", c.log"+headTables+" WHERE c.id = ?", string(q.PageID))
 		if r.next() {
 			where += " AND (" + key + ", c.log) " + cmp + " (?, ?)"
 			args = append(args, r.int(0), r.int(1))
@@ -106,8 +105,7 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 			return "", nil, err
 		}
 	}
-	return "SELECT c.log, c.base, c.pieces, c.id, c.created, c.meta, c.sum, h.events, h.updated, h.status, h.sum" +
-		from + where + " ORDER BY " + key + dir + ", c.log" + dir + fmt.Sprintf(" LIMIT %d", limit), args, nil
+	return headColumns + headTables + where + " ORDER BY " + key + dir + ", c.log" + dir + fmt.Sprintf(" LIMIT %d", limit), args, nil
 }
 
 func firstError(errs ...error) error {

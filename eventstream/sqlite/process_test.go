@@ -89,7 +89,7 @@ func rowsLeft(t *testing.T, dir string) (records, dead int) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.QueryRow("SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM dead)").Scan(&records, &dead); err != nil {
+	if err := db.QueryRow("SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM ids WHERE log NOT IN (SELECT log FROM records)), (SELECT count(*) FROM dead)").Scan(&records, &dead); err != nil {
 		t.Fatal(err)
 	}
 	return records, dead

@@ -28,6 +28,10 @@ func (w *writer) reapSome() {
 			if err != nil || n == reapBatch {
 				return err
 			}
+			n, err = w.c.exec("DELETE FROM ids WHERE log = ?1 AND id IN (SELECT id FROM ids WHERE log = ?1 LIMIT ?2)", log, int64(reapBatch))
+			if err != nil || n == reapBatch {
+				return err
+			}
 		}
 		_, err = w.c.exec("DELETE FROM dead WHERE log = ?", log)
 		return err

@@ -25,6 +25,7 @@ type packed struct {
 	kind   string
 	source event.Source
 	ts     string
+	key    event.ID
 	id     any // []byte or string, as stored
 	rec    []byte
 	crc    uint32
@@ -37,7 +38,7 @@ func pack(r eventstream.Record) packed {
 	rec = append(rec, r.JSON...)
 	p := packed{
 		kind: r.Kind, source: r.Source, ts: string(r.Timestamp),
-		id: packID(r.ID), rec: rec, crc: contentSum(r),
+		key: r.ID, id: packID(r.ID), rec: rec, crc: contentSum(r),
 	}
 	if r.Kind == kindStateUpdate {
 		p.status = statusOf(r.JSON)

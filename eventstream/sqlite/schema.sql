@@ -20,6 +20,7 @@ CREATE INDEX conversations_created ON conversations (created);
 CREATE TABLE heads (
   log     INTEGER PRIMARY KEY,
   events  INTEGER NOT NULL,
+  indexed INTEGER NOT NULL, -- own events up to this one are in ids
   updated INTEGER NOT NULL, -- Unix time in nanoseconds
   status  TEXT    NOT NULL,
   sum     INTEGER NOT NULL
@@ -59,7 +60,17 @@ CREATE TABLE records (
   rec   BLOB    NOT NULL,
   PRIMARY KEY (log, seq)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX records_id ON records (log, id);
+
+-- Where an event is, by its id. Ids are random, so that each insert dirties a
+-- page of its own; a log's newest events are therefore entered a hundred at a
+-- time, and looked for in records until then. Events that forks share are
+-- always here.
+CREATE TABLE ids (
+  log INTEGER NOT NULL,
+  id  NOT NULL,
+  seq INTEGER NOT NULL,
+  PRIMARY KEY (log, id)
+) WITHOUT ROWID;
 
 -- Logs whose last known reference was removed; see reap.go.
 CREATE TABLE dead (log INTEGER PRIMARY KEY);

@@ -106,23 +106,6 @@ func (s *Store) headOf(db *conn, id event.ConversationID) (*head, error) {
 	return h, err
 }
 
-// locate returns the number of an event in the conversation, 0 if it has none
-// of that id.
-func locate(db *conn, h *head, ev event.ID) (eventstream.Seq, error) {
-	key := packID(ev)
-	asked := map[int64]bool{}
-	for _, p := range append([]piece{h.own()}, h.pieces...) {
-		if asked[p.src] {
-			continue
-		}
-		asked[p.src] = true
-		if seq, err := findID(db, h, p.src, key); err != nil || seq != 0 {
-			return seq, err
-		}
-	}
-	return 0, nil
-}
-
 // bounds returns the range that a page may come from.
 func (s *Store) bounds(db *conn, h *head, q eventstream.Query) (first, last eventstream.Seq, err error) {
 	first, last = 1, h.events

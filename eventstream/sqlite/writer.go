@@ -25,8 +25,8 @@ type writer struct {
 	touch   byte
 }
 
-// maxHeads bounds the cache of heads; an entry takes about 200 bytes.
-const maxHeads = 4096
+// maxHeads bounds the cache of heads; an entry takes up to 10 KB.
+const maxHeads = 512
 
 func (w *writer) run(q *queue) {
 	for {
@@ -155,16 +155,20 @@ func (w *writer) flush() error {
 	now := time.Now().UnixNano()
 	for _, h := range w.dirty {
 		h.updated = max(now, h.updated)
-		n, err := w.c.exec("UPDATE heads SET events = ?, updated = ?, status = ?, sum = ? WHERE log = ?",
-			int64(h.events), h.updated, h.status, h.sum(), h.log)
-		if err != nil {
+		if err := w.save(h); err != nil {
 			return err
-		}
-		if n != 1 {
-			return fmt.Errorf("head of log %d is gone: %w", h.log, errShape)
 		}
 	}
 	return nil
+}
+
+func (w *writer) save(h *head) error {
+	n, err := w.c.exec("UPDATE heads SET events = ?, indexed = ?, updated = ?, status = ?, sum = ? WHERE log = ?",
+		int64(h.events), int64(h.indexed), h.updated, h.status, h.sum(), h.log)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("head of log %d is gone: %w", h.log, errShape)
+	}
+	return err
 }
 
 // publish makes a commit known to followers, here and in other processes.
