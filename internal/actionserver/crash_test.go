@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,18 +229,23 @@ func killClient(t *testing.T) (kills int) {
 }
 
 // BenchmarkRoundTrip is an action without content over the unix socket, to a
-// server in a process of its own.
+// server in this process: both sides' work counts.
 func BenchmarkRoundTrip(b *testing.B) {
 	s := serve(b, map[string]tool.Executor{runtimetest.Kind: runtimetest.Func(
 		func(context.Context, tool.Call) (event.Observation, error) { return runtimetest.Observation("ok"), nil },
 	)}, 0)
 	rt := connect(b, s)
 	action := runtimetest.Action("")
+	var took []time.Duration
 	for b.Loop() {
-		id := event.NewID()
+		id, began := event.NewID(), time.Now()
 		if _, err := rt.Execute(b.Context(), runtime.Request{ID: id, Action: action}); err != nil {
 			b.Fatal(err)
 		}
+		took = append(took, time.Since(began))
 		rt.Ack(id)
 	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
 }
