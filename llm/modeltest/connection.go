@@ -131,7 +131,11 @@ func testUnreachable(t *testing.T, a Adapter) {
 }
 
 func testConcurrent(t *testing.T, a Adapter) {
-	b := start(t, a, true, &llmtest.Script{Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "echo {{.LastUser}}"}, Pacing: llmtest.Pacing{ChunkSize: 2}}}})
+	// Connections that a burst opened and never used hold the server's end up.
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	b := start(t, a, true, &llmtest.Script{Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "echo {{.LastUser}}"}, Pacing: llmtest.Pacing{ChunkSize: 2}}}},
+		func(c *llm.Config) { c.HTTPClient = client })
+	defer client.CloseIdleConnections()
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {

@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
@@ -71,7 +72,10 @@ func New(provider string, cfg llm.Config, defaultURL string) *Endpoint {
 		}
 	}
 	if e.HTTP == nil {
-		e.HTTP = newClient(cmp.Or(cfg.ConnectTimeout, DefaultConnect))
+		e.HTTP = shared()
+		if cfg.ConnectTimeout != 0 && cfg.ConnectTimeout != DefaultConnect {
+			e.HTTP = newClient(cfg.ConnectTimeout)
+		}
 	}
 	return e
 }
@@ -79,8 +83,10 @@ func New(provider string, cfg llm.Config, defaultURL string) *Endpoint {
 // WireModel is the model's name as the provider knows it.
 func (e *Endpoint) WireModel() string { return e.wireModel }
 
-// newClient makes a client of its own for an endpoint, so that one endpoint's
-// connections never wait for another's.
+// shared is the client of all endpoints with the default limits: a server has
+// many models for few hosts, and connections are worth keeping.
+var shared = sync.OnceValue(func() *http.Client { return newClient(DefaultConnect) })
+
 func newClient(connect time.Duration) *http.Client {
 	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
 	return &http.Client{Transport: &http.Transport{
@@ -88,7 +94,7 @@ func newClient(connect time.Duration) *http.Client {
 		DialContext:         dialer.DialContext,
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: connect,
-		MaxIdleConns:        64,
+		MaxIdleConns:        256,
 		MaxIdleConnsPerHost: 64,
 		IdleConnTimeout:     90 * time.Second,
 		ReadBufferSize:      16 << 10,

@@ -1,0 +1,233 @@
+// Package broker puts one layer around a model that handles what all callers
+// need: retries, a spending limit that holds before a call is made, and
+// metrics.
+//
+// # Usage
+//
+//	budget := broker.NewBudget(2.50)
+//	m := broker.New(model, broker.Options{Budget: budget, OnRetry: show, OnAnswer: account})
+//	resp, err := m.Generate(ctx, request, onDelta)
+//
+// A Broker is a llm.Model. Several brokers may share one Budget.
+//
+// # Concurrency
+//
+// Everything is safe for concurrent use; hooks are called from the goroutine
+// of the call they are about.
+//
+// # Failure
+//
+// The error of the last attempt is returned as it is. A call that could
+// overspend is refused with an error of kind Limit, and no request is made.
+// Text that was handed out before a failed attempt is void: OnRetry is called
+// before the next attempt hands anything out, so that a follower can drop it.
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Options configure a Broker. The zero value retries as the reference does
+// (sdk-features.md section 1) and limits nothing.
+type Options struct {
+	// Attempts is how often a call is tried in all. Default 5.
+	Attempts int
+	// The wait before attempt n+1 is Multiplier·2^(n-1) seconds, at least
+	// MinWait and at most MaxWait, less up to a quarter at random. Defaults 8,
+	// 8 s and 64 s.
+	Multiplier       float64
+	MinWait, MaxWait time.Duration
+	// LongestRetryAfter is how long a provider may ask to wait before the call
+	// is given up instead. Default 5 minutes.
+	LongestRetryAfter time.Duration
+	// Budget limits spending; nil for no limit.
+	Budget *Budget
+	// OnRetry is called before each wait; nil for none.
+	OnRetry func(Retry)
+	// OnAnswer is called with each answer before Generate returns it; nil for
+	// none.
+	OnAnswer func(llm.Info, *llm.Response)
+	// Sleep replaces waiting, and Random the source of jitter (0 to 1), for
+	// tests.
+	Sleep  func(context.Context, time.Duration) error
+	Random func() float64
+}
+
+// Retry describes an attempt that failed and the wait before the next.
+type Retry struct {
+	Attempt int // that failed, from 1
+	Of      int // attempts in all
+	Err     error
+	Wait    time.Duration
+	// Void says that deltas of the failed attempt were handed out; they are
+	// not part of the answer.
+	Void bool
+}
+
+// Broker is a model with retries, a budget and metrics.
+type Broker struct {
+	model   llm.Model
+	opts    Options
+	reached atomic.Bool // the endpoint has answered once, if with an error
+}
+
+var _ llm.Model = (*Broker)(nil)
+
+// New wraps a model.
+func New(m llm.Model, o Options) *Broker {
+	o.Attempts = max(1, cmp.Or(o.Attempts, 5))
+	o.Multiplier = cmp.Or(o.Multiplier, 8)
+	o.MinWait = cmp.Or(o.MinWait, 8*time.Second)
+	o.MaxWait = max(cmp.Or(o.MaxWait, 64*time.Second), o.MinWait)
+	o.LongestRetryAfter = cmp.Or(o.LongestRetryAfter, 5*time.Minute)
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return &Broker{model: m, opts: o}
+}
+
+// Info implements llm.Model.
+func (b *Broker) Info() llm.Info { return b.model.Info() }
+
+// Generate implements llm.Model.
+func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	for attempt := 1; ; attempt++ {
+		resp, err := b.once(ctx, r, onDelta)
+		if err == nil {
+			if b.opts.OnAnswer != nil {
+				b.opts.OnAnswer(b.model.Info(), resp)
+			}
+			return resp, nil
+		}
+		e, retry := b.worthRetrying(ctx, err, attempt)
+		if !retry {
+			return nil, err
+		}
+		wait := b.wait(attempt, e.RetryAfter)
+		if b.opts.OnRetry != nil {
+			b.opts.OnRetry(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
+		}
+		if serr := b.opts.Sleep(ctx, wait); serr != nil {
+			return nil, canceled(e, serr)
+		}
+		r = adjusted(r, e)
+	}
+}
+
+// once makes one attempt, inside the budget.
+func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	if b.opts.Budget == nil {
+		return b.model.Generate(ctx, r, onDelta)
+	}
+	info := b.model.Info()
+	hold, err := b.opts.Budget.reserve(info, &r)
+	if err != nil {
+		return nil, err
+	}
+	if r.MaxOutputTokens == 0 || r.MaxOutputTokens > hold.output {
+		r.MaxOutputTokens = hold.output // what was reserved is what may be used
+	}
+	said := 0
+	resp, err := b.model.Generate(ctx, r, func(d llm.Delta) {
+		said += len(d.Text) + len(d.Reasoning)
+		if d.ToolCall != nil {
+			said += len(d.ToolCall.Arguments) + len(d.ToolCall.Name)
+		}
+		onDelta(d)
+	})
+	switch {
+	case err == nil && resp.CostKnown:
+		hold.Settle(resp.Cost)
+	case err == nil: // no usage was told: what was reserved stands
+		hold.Settle(hold.amount())
+	case said > 0: // the provider bills what it produced before it broke off
+		cost, _ := info.Price.Cost(llm.Usage{Prompt: hold.prompt, Output: said/3 + 1})
+		hold.Settle(min(cost, hold.amount()))
+	default:
+		hold.Settle(0)
+	}
+	return resp, err
+}
+
+// worthRetrying says whether the same call may succeed later. An endpoint that
+// was never reached is probably a wrong address: waiting minutes would hide it.
+func (b *Broker) worthRetrying(ctx context.Context, err error, attempt int) (*llm.Error, bool) {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return nil, false
+	}
+	if !e.Unreached {
+		b.reached.Store(true)
+	}
+	switch {
+	case !e.Retryable || attempt >= b.opts.Attempts || ctx.Err() != nil:
+		return e, false
+	case e.Unreached && !b.reached.Load():
+		return e, false
+	case e.RetryAfter > b.opts.LongestRetryAfter:
+		return e, false
+	}
+	switch fault.KindOf(err) {
+	case fault.RateLimit, fault.Unavailable, fault.Timeout:
+		return e, true
+	}
+	return e, false
+}
+
+// wait is the exponential wait with jitter, or what the provider asked for.
+func (b *Broker) wait(attempt int, asked time.Duration) time.Duration {
+	w := b.opts.MaxWait
+	if shift := attempt - 1; shift < 30 {
+		seconds := b.opts.Multiplier * float64(int(1)<<shift)
+		if seconds < b.opts.MaxWait.Seconds() {
+			w = time.Duration(seconds * float64(time.Second))
+		}
+	}
+	w = max(w, b.opts.MinWait)
+	w -= time.Duration(b.opts.Random() * float64(w) / 4)
+	if asked > 0 {
+		// Not all who were told the same time should come back at once.
+		return asked + time.Duration(b.opts.Random()*float64(min(asked/8, time.Second)))
+	}
+	return w
+}
+
+// adjusted changes what made a model say nothing: without randomness it would
+// say nothing again.
+func adjusted(r llm.Request, e *llm.Error) llm.Request {
+	if e.Code == llm.CodeEmpty && r.Temperature != nil && *r.Temperature == 0 {
+		warm := 1.0
+		r.Temperature = &warm
+	}
+	return r
+}
+
+func canceled(e *llm.Error, cause error) error {
+	kind := fault.Canceled
+	if errors.Is(cause, context.DeadlineExceeded) {
+		kind = fault.Timeout
+	}
+	return llm.NewError(kind, e.Provider, e.Model, "the call was given up while waiting to try again", e)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

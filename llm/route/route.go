@@ -1,0 +1,179 @@
+// Package route finds the adapter for a model's name. Only programs that wire
+// things together import it, since it links every adapter.
+//
+// # Usage
+//
+//	m, err := route.New(llm.Config{Model: "deepseek/deepseek-chat", APIKey: key})
+//	names := route.KeyVariables("deepseek/deepseek-chat") // DEEPSEEK_API_KEY
+//
+// The prefix of a name says who serves the model. A name without a known
+// prefix is looked up in the catalogue; with a base URL, any name goes to that
+// server as an OpenAI-compatible one.
+//
+// # Concurrency
+//
+// All functions are safe for concurrent use.
+//
+// # Failure
+//
+// Unknown names are errors of kind Invalid that say what is near; providers
+// that this build cannot speak to are Unsupported. No request is made.
+package route
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/anthropic"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/openai"
+)
+
+// Router makes models. The zero value uses the embedded catalogue.
+type Router struct {
+	// Catalog replaces the embedded catalogue, for overrides of the user.
+	Catalog *catalog.Catalog
+}
+
+// New makes the model that cfg names, with the embedded catalogue.
+func New(cfg llm.Config) (llm.Model, error) { return Router{}.New(cfg) }
+
+// New makes the model that cfg names.
+func (r Router) New(cfg llm.Config) (llm.Model, error) {
+	p, wire, err := r.find(cfg)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Provider = p.name
+	if cfg.WireModel == "" {
+		cfg.WireModel = wire
+	}
+	if cfg.BaseURL == "" {
+		if p.url == "" {
+			return nil, fault.New(fault.Invalid, fmt.Sprintf("model %s needs the address of its server", cfg.Model)).Hint("set --base-url or LLM_BASE_URL")
+		}
+		cfg.BaseURL = p.url
+	}
+	cfg.Headers = withDefaults(cfg.Headers, p.headers)
+	// What the user's catalogue says travels as overrides; the adapters know
+	// the embedded one only.
+	if r.Catalog != nil {
+		info, quirks := r.Catalog.Describe(cfg, p.name)
+		cfg.Info = info
+		if cfg.Quirks == nil {
+			cfg.Quirks = &quirks
+		}
+	}
+	if p.messages {
+		m, err := anthropic.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	m, err := openai.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (r Router) catalog() *catalog.Catalog {
+	if r.Catalog != nil {
+		return r.Catalog
+	}
+	return catalog.Default()
+}
+
+// find returns who serves a model, and its name there.
+func (r Router) find(cfg llm.Config) (provider, string, error) {
+	if strings.TrimSpace(cfg.Model) == "" {
+		return provider{}, "", fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+	}
+	prefix, rest, ok := strings.Cut(cfg.Model, "/")
+	if ok && rest == "" {
+		return provider{}, "", fault.New(fault.Invalid, fmt.Sprintf("model %q has no name after its prefix", cfg.Model))
+	}
+	if ok {
+		if p, known := byPrefix[strings.ToLower(prefix)]; known {
+			return p, rest, nil
+		}
+	}
+	if cfg.BaseURL != "" {
+		return r.compatible(cfg)
+	}
+	if ok && slices.Contains(later, strings.ToLower(prefix)) {
+		return provider{}, "", fault.New(fault.Unsupported, fmt.Sprintf("this build has no adapter for %s/ models", prefix)).
+			Hint("supported prefixes: " + strings.Join(Prefixes(), " "))
+	}
+	if !ok {
+		if e, known := r.catalog().Lookup(cfg.Model); known {
+			if p, served := byPrefix[e.Provider]; served && p.url != "" {
+				return p, cfg.Model, nil
+			}
+			return provider{}, "", fault.New(fault.Unsupported, fmt.Sprintf("model %s is known, but who serves it is not said", cfg.Model)).
+				Hint("write it with a prefix (" + strings.Join(Prefixes(), " ") + ") or set --base-url")
+		}
+	}
+	return provider{}, "", r.unknown(cfg.Model)
+}
+
+// compatible is the route of a name without a known prefix to a server that
+// the user named. Claude's own API is told from compatible ones by its host.
+func (r Router) compatible(cfg llm.Config) (provider, string, error) {
+	if strings.Contains(cfg.BaseURL, "://api.anthropic.com") {
+		return byPrefix["anthropic"], cfg.Model, nil
+	}
+	p := provider{name: "openai_compatible"}
+	if strings.Contains(cfg.BaseURL, "://api.openai.com") {
+		p = byPrefix["openai"]
+	}
+	return p, cfg.Model, nil
+}
+
+func (r Router) unknown(model string) error {
+	err := fault.New(fault.Invalid, fmt.Sprintf("model %q is not known", model))
+	hint := "write it with a prefix (" + strings.Join(Prefixes(), " ") + ") or set --base-url"
+	if near := r.catalog().Near(model); len(near) > 0 {
+		hint = "near: " + strings.Join(near, ", ") + "; or " + hint
+	}
+	return err.Hint(hint)
+}
+
+// KeyVariables returns the environment variables that may hold the key for a
+// model, in the order to try them. It is empty for local servers and for names
+// whose provider is not known.
+func KeyVariables(model string) []string {
+	p, _, err := Router{}.find(llm.Config{Model: model})
+	if err != nil {
+		return nil
+	}
+	return slices.Clone(p.keys)
+}
+
+// Prefixes returns the prefixes of model names, each with its slash, sorted.
+func Prefixes() []string {
+	out := make([]string, 0, len(byPrefix))
+	for name := range byPrefix {
+		out = append(out, name+"/")
+	}
+	slices.Sort(out)
+	return out
+}
+
+func withDefaults(given, defaults map[string]string) map[string]string {
+	if len(defaults) == 0 {
+		return given
+	}
+	out := map[string]string{}
+	for k, v := range defaults {
+		out[k] = v
+	}
+	for k, v := range given {
+		out[k] = v
+	}
+	return out
+}
