@@ -82,6 +82,12 @@ func (r request) do() answer {
 		return answer{Out: fmt.Sprint(err)}
 	case "fds":
 		return answer{Out: strings.Join(inherited, " ")}
+	case "nested":
+		out, err := nested()
+		if err != nil {
+			return answer{Out: err.Error() + "\n" + out, Code: 1}
+		}
+		return answer{Out: out}
 	case "":
 	default:
 		return answer{Out: "unknown act", Code: 1}
@@ -98,6 +104,45 @@ func (r request) do() answer {
 		a = answer{Out: err.Error(), Code: 127}
 	}
 	return a
+}
+
+// nested starts a sandbox inside a sandbox and describes it. UNIX sockets
+// work on this level, so it can be asked.
+func nested() (out string, err error) {
+	ws, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	p, err := process.New(process.Options{Dir: "/tmp/nested"})
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	s, err := p.Start(context.Background(), sandbox.Spec{ID: "inner", Argv: []string{exe, serveArg}, Workspace: ws})
+	if err != nil {
+		return "", err
+	}
+	defer p.Remove(context.Background(), "inner")
+	out = "level=" + s.Report().Level
+	for _, m := range s.Report().Missing {
+		out += "\nmissing=" + m.Feature + ": " + m.Reason
+	}
+	c, err := process.Dial(context.Background(), s.Endpoint())
+	if err != nil {
+		return out, err
+	}
+	defer c.Close()
+	script := `echo "answer=$(cat hello)"; touch /run/x 2>/dev/null || echo outside=denied`
+	if err := json.NewEncoder(c).Encode(request{Argv: []string{"/bin/sh", "-c", script}}); err != nil {
+		return out, err
+	}
+	var a answer
+	err = json.NewDecoder(c).Decode(&a)
+	return out + "\n" + a.Out, err
 }
 
 // inherited are the descriptors that the server was started with.

@@ -1,0 +1,174 @@
+package process_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// pidOf reads the process id that Dir keeps.
+func pidOf(t *testing.T, b *bench) int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.dir, "one/state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st struct{ PID int }
+	if err := json.Unmarshal(data, &st); err != nil || st.PID < 2 {
+		t.Fatalf("state %s: %v", data, err)
+	}
+	if strings.Contains(string(data), "hunter2") {
+		t.Error("the state holds the environment")
+	}
+	return st.PID
+}
+
+func TestKilledFirstProcessTakesAllWithIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	s := b.start(t)
+	fifo := filepath.Join(b.ws, "fifo")
+	sh(t, s, `mkfifo fifo; nohup setsid sh -c 'exec 9>fifo; nohup sleep 1000 & sleep 1000' >/dev/null 2>&1 &`)
+	f, err := os.Open(fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Kill(pidOf(t, b), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if n, err := f.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("read %d, %v: somebody lives", n, err)
+	}
+	if _, err := b.Get(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Get: %v", err)
+	}
+	again := b.start(t)
+	if again.Reused() {
+		t.Error("a dead sandbox was reused")
+	}
+	if got := ask(t, again, request{Act: "pid"}).Out; got != "1" {
+		t.Errorf("the new one answers %q", got)
+	}
+}
+
+// TestInsideCannotKillServer: neither SIGKILL nor SIGTERM, nor to all.
+func TestInsideCannotKillServer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	s := b.start(t)
+	sh(t, s, `kill -9 1; kill -15 1; kill -STOP 1; kill -HUP 1; kill -9 -1`)
+	if got := ask(t, s, request{Act: "pid"}).Out; got != "1" {
+		t.Errorf("the server answers %q", got)
+	}
+}
+
+func TestStartCanceled(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.Start(ctx, b.spec); !fault.Is(err, fault.Canceled) {
+		t.Fatalf("error %v, want canceled", err)
+	}
+	if ids, err := b.List(t.Context()); err != nil || len(ids) != 0 {
+		t.Errorf("List = %v, %v", ids, err)
+	}
+	if s := b.start(t); s.Reused() {
+		t.Error("the canceled sandbox runs")
+	}
+}
+
+func TestProgramThatEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	b.spec.Argv = []string{"/bin/true"}
+	s, err := b.Start(t.Context(), b.spec)
+	if err != nil { // ended before it could be watched
+		if !fault.Is(err, fault.Unavailable) {
+			t.Fatal(err)
+		}
+		return
+	}
+	<-s.Done()
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMainWithoutMaybeInit: a binary that forgot it is told so.
+func TestMainWithoutMaybeInit(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	p, err := process.New(process.Options{Dir: b.dir, Self: "/bin/true", Home: b.home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	_, err = p.Start(t.Context(), b.spec)
+	if !strings.Contains(fault.HintOf(err), "MaybeInit") {
+		t.Errorf("error %v, hint %q", err, fault.HintOf(err))
+	}
+}
+
+// TestDescriptorsDoNotLeak counts this process's descriptors over many lives.
+// It is not parallel, so that only its own sandboxes come and go.
+func TestDescriptorsDoNotLeak(t *testing.T) {
+	b := setup(t, "")
+	round := func() int {
+		s := b.start(t)
+		ask(t, s, request{Act: "pid"})
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	first := round()
+	for range 10 {
+		round()
+	}
+	if last := round(); last > first {
+		t.Errorf("%d descriptors after the first, %d after the last", first, last)
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	if err != nil {
+		t.Skip("the kernel does not list children: ", err)
+	}
+	for f := range strings.FieldsSeq(string(children)) {
+		pid, _ := strconv.Atoi(f)
+		if b, err := os.ReadFile("/proc/" + f + "/stat"); err == nil && strings.Contains(string(b), ") Z ") {
+			t.Errorf("process %d was not reaped", pid)
+		}
+	}
+}
+
+// TestBlockedNamespaces runs a provider inside a sandbox, where user
+// namespaces are really refused: it must fall back, and say why.
+func TestBlockedNamespaces(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	s := b.start(t)
+	a := ask(t, s, request{Act: "nested"})
+	if a.Code != 0 {
+		t.Fatal(a.Out)
+	}
+	for _, want := range []string{"level=landlock", "missing=namespaces: make namespaces: operation not permitted", "answer=hello", "outside=denied"} {
+		if !strings.Contains(a.Out, want) {
+			t.Errorf("no %q in:\n%s", want, a.Out)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package process_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// limited starts a sandbox with limits and skips if the host cannot hold them.
+func limited(t *testing.T, l sandbox.Limits, feature string) sandbox.Sandbox {
+	t.Helper()
+	b := setup(t, process.LevelNamespaces)
+	b.spec.Limits = l
+	s := b.start(t)
+	for _, m := range s.Report().Missing {
+		if m.Feature == feature {
+			if os.Getenv("CI") == "true" && os.Getuid() == 0 {
+				t.Fatalf("%s: %s", feature, m.Reason)
+			}
+			t.Skipf("%s: %s", feature, m.Reason)
+		}
+	}
+	return s
+}
+
+func TestForkBombIsBounded(t *testing.T) {
+	t.Parallel()
+	s := limited(t, sandbox.Limits{PIDs: 60}, "cgroup-pids")
+	a := sh(t, s, `i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; echo all`)
+	if strings.Contains(a.Out, "all") {
+		t.Error("200 processes were made with a limit of 60")
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	s := limited(t, sandbox.Limits{MemoryBytes: 128 << 20}, "cgroup-memory")
+	// A private file system counts as memory too.
+	a := sh(t, s, `head -c 300M /dev/zero | tail -c 290M | wc -c`)
+	if strings.Contains(a.Out, "304087040") {
+		t.Errorf("290 MB were held with a limit of 128: %q", a.Out)
+	}
+	if got := ask(t, s, request{Act: "pid"}).Out; got != "1" {
+		t.Errorf("the server did not survive: %q", got)
+	}
+}
+
+func TestCgroupsGoWithTheSandbox(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	b.spec.ID = "groups-" + strings.ToLower(t.Name())
+	b.spec.Limits = sandbox.Limits{CPUs: 0.5, PIDs: 100, MemoryBytes: 1 << 30}
+	s := b.start(t)
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"cpu", "pids", "memory"} {
+		if _, err := os.Stat("/sys/fs/cgroup/" + c + "/deft-" + b.spec.ID); !os.IsNotExist(err) {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+}
+
+func TestTemporarySpaceIsBounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces) // with 64 MB each
+	s := b.start(t)
+	for _, dir := range []string{"/tmp", "/run", "/dev/shm", b.home} {
+		if a := sh(t, s, `head -c 65M /dev/zero >"$1/big"; rm "$1/big"`, dir); !strings.Contains(a.Out, "No space") {
+			t.Errorf("%s: %q", dir, a.Out)
+		}
+	}
+}

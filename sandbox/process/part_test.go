@@ -1,0 +1,164 @@
+package process_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+func FuzzParseStat(f *testing.F) {
+	own, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(own)
+	f.Add([]byte("1 (a) b) c) S 0 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 1 0 77 1 1"))
+	f.Add([]byte(""))
+	f.Add([]byte(")"))
+	f.Add([]byte("1 (x) S x"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_ = process.ParseStat(b) // must not panic
+	})
+}
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	for line, ok := range map[string]bool{
+		"1 (a) b) c) S 0 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 1 0 77 1 1": true,
+		"1 (sh) S 0 1": false,
+		"1 (sh) S x 1 1 0 -1 4194560 1 1 1 1 1 1 1 1 20 0 1 0 77 1": false,
+		"": false,
+	} {
+		if err := process.ParseStat([]byte(line)); (err == nil) != ok {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+func TestAllowedChildren(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, f := range []string{"a/x", "b/hide/x", "b/show/x", "b/file", "c/x"} {
+		write(t, filepath.Join(root, f), "")
+	}
+	got := process.AllowedChildren(root, []string{filepath.Join(root, "b/hide"), filepath.Join(root, "c")})
+	for i := range got {
+		got[i], _ = filepath.Rel(root, got[i])
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"a", "b/file", "b/show"}, got); diff != "" {
+		t.Errorf("allowed (-want +got):\n%s", diff)
+	}
+}
+
+func TestSplitHome(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, f := range []string{".ssh/id", ".unknown", ".cargo/bin/x", ".config/git/config", ".config/gh/hosts.yml",
+		".local/bin/x", ".local/share/keyrings/x", ".local/share/uv/x", "src/x", "snap/firefox/x"} {
+		write(t, filepath.Join(home, f), "")
+	}
+	shown, hidden := process.SplitHome(home)
+	if diff := cmp.Diff([]string{".cargo", ".config/git", ".local/bin", ".local/share/uv", "src"}, shown); diff != "" {
+		t.Errorf("shown (-want +got):\n%s", diff)
+	}
+	want := []string{".config/gh", ".local/share/keyrings", ".ssh", ".unknown", "snap"}
+	if diff := cmp.Diff(want, hidden); diff != "" {
+		t.Errorf("hidden (-want +got):\n%s", diff)
+	}
+}
+
+// run interprets the filter: it is data for the kernel, but the kernel of one
+// machine cannot be given another architecture's calls.
+func run(prog []unix.SockFilter, nr, arch uint32, args ...uint32) uint32 {
+	data := make([]uint32, 16)
+	data[0], data[1] = nr, arch
+	for i, a := range args {
+		data[4+2*i] = a
+	}
+	var acc uint32
+	for pc := 0; ; pc++ {
+		in := prog[pc]
+		taken := false
+		switch in.Code {
+		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
+			acc = data[in.K/4]
+			continue
+		case unix.BPF_RET | unix.BPF_K:
+			return in.K
+		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
+			taken = acc == in.K
+		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
+			taken = acc >= in.K
+		case unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K:
+			taken = acc&in.K != 0
+		}
+		if taken {
+			pc += int(in.Jt)
+		} else {
+			pc += int(in.Jf)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	const allow, arch386 = unix.SECCOMP_RET_ALLOW, unix.AUDIT_ARCH_I386
+	refuse := func(e unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
+	arch := uint32(unix.AUDIT_ARCH_X86_64)
+	if unix.SYS_CLONE != 56 {
+		arch = unix.AUDIT_ARCH_AARCH64
+	}
+	for _, c := range []struct {
+		name            string
+		closed, network bool
+		nr, arch        uint32
+		args            []uint32
+		want            uint32
+	}{
+		{"read", false, false, unix.SYS_READ, arch, nil, allow},
+		{"other architecture", false, false, unix.SYS_READ, arch386, nil, refuse(unix.ENOSYS)},
+		{"mount", false, true, unix.SYS_MOUNT, arch, nil, refuse(unix.EPERM)},
+		{"fork", false, false, unix.SYS_CLONE, arch, []uint32{17}, allow},
+		{"thread", false, false, unix.SYS_CLONE, arch, []uint32{0x3d0f00}, allow},
+		{"new user namespace", false, false, unix.SYS_CLONE, arch, []uint32{17 | unix.CLONE_NEWUSER}, refuse(unix.EPERM)},
+		{"clone3", false, false, unix.SYS_CLONE3, arch, nil, refuse(unix.ENOSYS)},
+		{"unshare files", false, false, unix.SYS_UNSHARE, arch, []uint32{unix.CLONE_FILES}, allow},
+		{"unshare time", false, false, unix.SYS_UNSHARE, arch, []uint32{unix.CLONE_NEWTIME}, refuse(unix.EPERM)},
+		{"terminal size", false, false, unix.SYS_IOCTL, arch, []uint32{0, unix.TIOCGWINSZ}, allow},
+		{"terminal input", false, false, unix.SYS_IOCTL, arch, []uint32{0, unix.TIOCSTI}, refuse(unix.EPERM)},
+		{"console", false, false, unix.SYS_IOCTL, arch, []uint32{0, unix.TIOCLINUX}, refuse(unix.EPERM)},
+		{"ask personality", false, false, unix.SYS_PERSONALITY, arch, []uint32{0xffffffff}, allow},
+		{"fixed addresses", false, false, unix.SYS_PERSONALITY, arch, []uint32{0x40000}, allow},
+		{"plain personality", false, false, unix.SYS_PERSONALITY, arch, []uint32{0}, allow},
+		{"odd personality", false, false, unix.SYS_PERSONALITY, arch, []uint32{0x400000}, refuse(unix.EPERM)},
+		{"unix socket", false, false, unix.SYS_SOCKET, arch, []uint32{unix.AF_UNIX, 1}, allow},
+		{"unix socket, closed", true, true, unix.SYS_SOCKET, arch, []uint32{unix.AF_UNIX, 1}, refuse(unix.EAFNOSUPPORT)},
+		{"inet, closed", true, false, unix.SYS_SOCKET, arch, []uint32{unix.AF_INET, 1}, refuse(unix.EAFNOSUPPORT)},
+		{"inet6, closed", true, false, unix.SYS_SOCKET, arch, []uint32{unix.AF_INET6, 1}, refuse(unix.EAFNOSUPPORT)},
+		{"inet6, closed, network", true, true, unix.SYS_SOCKET, arch, []uint32{unix.AF_INET6, 1}, allow},
+		{"route", true, false, unix.SYS_SOCKET, arch, []uint32{unix.AF_NETLINK, 3, 0}, allow},
+		{"netfilter", false, true, unix.SYS_SOCKET, arch, []uint32{unix.AF_NETLINK, 3, 12}, refuse(unix.EAFNOSUPPORT)},
+		{"packet", false, true, unix.SYS_SOCKET, arch, []uint32{unix.AF_PACKET, 3}, refuse(unix.EAFNOSUPPORT)},
+		{"pair", true, false, unix.SYS_SOCKETPAIR, arch, []uint32{unix.AF_UNIX, 1}, allow},
+		{"odd pair", true, false, unix.SYS_SOCKETPAIR, arch, []uint32{unix.AF_TIPC, 1}, refuse(unix.EAFNOSUPPORT)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := run(process.Filter(c.closed, c.network), c.nr, c.arch, c.args...); got != c.want {
+				t.Errorf("action %#x, want %#x", got, c.want)
+			}
+		})
+	}
+	if arch == unix.AUDIT_ARCH_X86_64 {
+		if got := run(process.Filter(false, false), 0x40000000|unix.SYS_MOUNT, arch); got != refuse(unix.ENOSYS) {
+			t.Errorf("x32: action %#x", got)
+		}
+	}
+}

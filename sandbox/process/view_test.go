@@ -1,0 +1,138 @@
+package process_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+func TestHomeShowsToolsOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	s := b.start(t)
+	a := sh(t, s, `cd $HOME && find . | sort`)
+	want := `.
+./.cargo
+./.cargo/bin
+./.cargo/bin/tool
+./.cargo/credentials.toml
+./.config
+./.config/git
+./.config/git/config
+./.gitconfig
+./notes.txt
+`
+	if diff := cmp.Diff(want, a.Out); diff != "" {
+		t.Errorf("home (-want +got):\n%s", diff)
+	}
+	a = sh(t, s, `cd $HOME && mkdir .cache && echo x >.cache/f && cat .cache/f .cargo/credentials.toml; echo x >notes.txt; echo x >.cargo/bin/new; cat notes.txt`)
+	if !strings.HasPrefix(a.Out, "x\n") || !strings.HasSuffix(a.Out, "\nnotes") {
+		t.Errorf("writing in the home: %q", a.Out)
+	}
+	if _, err := os.Stat(filepath.Join(b.home, ".cache")); !os.IsNotExist(err) {
+		t.Errorf("the private home wrote outside: %v", err)
+	}
+}
+
+// TestWorkspacePlaces puts the workspace where other rules want to hide it.
+func TestWorkspacePlaces(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		for name, place := range map[string]func(b *bench) string{
+			"in home":            func(b *bench) string { return filepath.Join(b.home, "src/project") },
+			"in a hidden folder": func(b *bench) string { return filepath.Join(b.home, ".local/share/deft/work") },
+			"in the data folder": func(b *bench) string { return filepath.Join(b.dir, "workspaces/one") },
+			"home itself":        func(b *bench) string { return b.home },
+		} {
+			t.Run(level+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, level)
+				b.spec.Workspace = place(b)
+				write(t, filepath.Join(b.spec.Workspace, "dir/file"), "text")
+				s := b.start(t)
+				a := sh(t, s, `pwd; cat dir/file; echo new >dir/new`)
+				if diff := cmp.Diff(answer{Out: b.spec.Workspace + "\ntext"}, a); diff != "" {
+					t.Errorf("answer (-want +got):\n%s", diff)
+				}
+				if got, err := os.ReadFile(filepath.Join(b.spec.Workspace, "dir/new")); err != nil || string(got) != "new\n" {
+					t.Errorf("the file made inside reads %q, %v", got, err)
+				}
+				a = sh(t, s, `cat "$1"/.ssh/* "$1"/.netrc "$1"/.local/share/deft/data "$2"/one/*`, b.home, b.dir)
+				if strings.Contains(a.Out, "SECRET") || strings.Contains(a.Out, "started") {
+					t.Errorf("secrets are readable: %s", a.Out)
+				}
+			})
+		}
+	}
+}
+
+func TestWorkspaceThroughLink(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	link := filepath.Join(b.home, "link")
+	if err := os.Symlink(b.ws, link); err != nil {
+		t.Fatal(err)
+	}
+	b.spec.Workspace = link
+	if got := sh(t, b.start(t), `pwd; cat hello`).Out; got != b.ws+"\nhello" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestForeignWorkspace: root works in the folder of another user as it does
+// outside, and what it changes stays that user's.
+func TestForeignWorkspace(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can work in others' folders")
+	}
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	for _, path := range []string{b.ws, filepath.Join(b.ws, "hello")} {
+		if err := os.Chown(path, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(b.ws, "hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := b.start(t)
+	a := sh(t, s, `cat hello; echo changed >hello; stat -c %u hello; chown 65534:65534 private && stat -c %u private; grep CapBnd /proc/self/status`)
+	if want := "hello65534\n65534\nCapBnd:\t000000000000000b\n"; a.Out != want {
+		t.Errorf("got %q, want %q", a.Out, want)
+	}
+	fi, err := os.Stat(filepath.Join(b.ws, "hello"))
+	if err != nil || fi.Sys().(*syscall.Stat_t).Uid != nobody {
+		t.Errorf("owner outside: %+v, %v", fi, err)
+	}
+	if a := sh(t, s, `echo x >/etc/deft-test; chmod 600 /dev/null; echo x >/proc/sys/kernel/core_pattern; cat $HOME/.netrc`); a.Code == 0 || strings.Contains(a.Out, "SECRET") {
+		t.Errorf("kept capabilities reach too far: %q", a.Out)
+	}
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	s := b.start(t)
+	for name, c := range map[string]struct{ script, want string }{
+		"shared memory":   {`python3 -c 'import multiprocessing as m; print(m.Value("i",7).value)'`, "7\n"},
+		"pseudo terminal": {`script -qec 'tty' /dev/null </dev/null | tr -d '\r'`, "/dev/pts/0\n"},
+		"process list":    {`ls -d /proc/[0-9]* | head -1`, "/proc/1\n"},
+		"temporary files": {`f=$(mktemp) && echo ok >$f && cat $f`, "ok\n"},
+		"null device":     {`echo x >/dev/null && head -c 2 /dev/zero | wc -c`, "2\n"},
+		"pipes": {`cat <<X
+here
+X
+cat /dev/stdin <hello`, "here\nhello"},
+		"git": {`git init -q . && git add hello && git -c user.name=x -c user.email=x@y commit -qm m && git log --format=%s`, "m\n"},
+	} {
+		if a := sh(t, s, c.script); a.Out != c.want {
+			t.Errorf("%s: %q (exit %d), want %q", name, a.Out, a.Code, c.want)
+		}
+	}
+}
