@@ -55,6 +55,7 @@ type filter struct {
 	osc     bool
 	swallow int
 	partial []byte // of a UTF-8 character
+	one     [1]byte
 }
 
 // newFilter returns a filter for a terminal of the given size. out takes the
@@ -196,7 +197,8 @@ func (f *filter) c0(c byte) {
 		f.begin()
 	case '\b', '\t', '\n', '\v', '\f', '\r':
 		if f.alt == nil && (c == '\n' || c == '\r' || c == '\t') {
-			f.live([]byte{c})
+			f.one[0] = c
+			f.live(f.one[:])
 		}
 		f.surface().control(c)
 	}

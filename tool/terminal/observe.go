@@ -191,7 +191,7 @@ func (e *executor) blank(a *event.TerminalAction, p prompt) *event.TerminalObser
 	o.Metadata = event.TerminalMetadata{ExitCode: p.status, PID: p.pid}
 	o.Metadata.Username, o.Metadata.Hostname = text(e.username), text(e.hostname)
 	o.Metadata.WorkingDir = text(p.cwd)
-	o.Metadata.PyInterpreterPath = text(findPython(p.path, p.cwd))
+	o.Metadata.PyInterpreterPath = text(e.python.find(p.path, p.cwd))
 	return o
 }
 

@@ -20,15 +20,24 @@ func (p *progress) add(b []byte) {
 		p.skipped += int64(len(b) - progressMax)
 		b = b[len(b)-progressMax:]
 	}
-	if over := len(p.buf) + len(b) - progressMax; over > 0 {
-		p.skipped += int64(over)
-		p.buf = append(p.buf[:0], p.buf[over:]...)
+	// Room for twice as much, so that small pieces are not moved each time.
+	if len(p.buf)+len(b) > 2*progressMax {
+		p.trim(progressMax - len(b))
 	}
 	p.buf = append(p.buf, b...)
 }
 
+// trim leaves the last n bytes.
+func (p *progress) trim(n int) {
+	if over := len(p.buf) - n; over > 0 {
+		p.skipped += int64(over)
+		p.buf = append(p.buf[:0], p.buf[over:]...)
+	}
+}
+
 // take returns what was collected since the last call.
 func (p *progress) take() string {
+	p.trim(progressMax)
 	b := p.buf
 	if p.skipped > 0 {
 		for len(b) > 0 && !utf8.RuneStart(b[0]) {

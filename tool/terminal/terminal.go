@@ -116,6 +116,7 @@ type executor struct {
 	session  *session
 	username string
 	hostname string
+	python   pythonFinder
 }
 
 var _ tool.Executor = (*executor)(nil)

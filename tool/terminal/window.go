@@ -10,6 +10,8 @@ const (
 	maxPad  = 1 << 10  // columns that a cursor can be beyond the text
 )
 
+var newlineByte = []byte{'\n'}
+
 // window is the main screen: the last lines of output, which a progress
 // display may still rewrite. Lines that scroll off the top are final. Lines
 // do not wrap, because a reader has no use for the terminal's width.
@@ -33,7 +35,7 @@ func newWindow(height int, out func([]byte)) *window {
 func (w *window) flush() {
 	for i, l := range w.lines {
 		if i > 0 {
-			w.out([]byte{'\n'})
+			w.out(newlineByte)
 		}
 		w.out(l)
 	}
