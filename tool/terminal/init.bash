@@ -1,5 +1,6 @@
 set +o history +H
 PS1= PS2= PS4='+ '
+export -n PS1 PS2
 unset PROMPT_COMMAND PS0 HISTFILE MAILCHECK TMOUT
 history -c
 exec 230<&1 231>&3 232</dev/null 3>&-

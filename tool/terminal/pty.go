@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -111,6 +112,29 @@ func (p *ptyPair) foreground() int {
 		return 0
 	}
 	return pgrp
+}
+
+// maxTyped is the longest line that the line discipline takes in canonical
+// mode; the rest of a longer one is lost (termios(3), N_TTY_BUF_SIZE).
+const maxTyped = 4095
+
+// takes reports whether the terminal hands input on unharmed.
+func (p *ptyPair) takes(input string) bool {
+	canonical := false
+	err := p.control(func(fd int) error {
+		modes, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+		canonical = err == nil && modes.Lflag&unix.ICANON != 0
+		return err
+	})
+	if err != nil || !canonical {
+		return err == nil
+	}
+	for line := range strings.FieldsFuncSeq(input, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if len(line) >= maxTyped {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *ptyPair) control(f func(fd int) error) error {

@@ -275,11 +275,12 @@ func (s *session) close() error {
 	s.mu.Lock()
 	sh := s.shell
 	s.mu.Unlock()
+	// Closing the terminal frees whoever is still stuck in writing to it.
+	s.pty.close()
+	<-s.readerDone
 	if sh != nil {
 		<-sh.waited
 	}
-	s.pty.close()
-	<-s.readerDone
 	if s.shell != nil {
 		s.shell.release()
 	}

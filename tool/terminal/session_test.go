@@ -245,6 +245,25 @@ func TestInput(t *testing.T) {
 		b.until(b.soft("stty raw -echo; echo go; dd bs=1 count=3 2>/dev/null | od -An -c"), "go")
 		b.want(b.input("UP"), " 033   [   A", 0)
 	})
+	t.Run("too long a line", func(t *testing.T) {
+		t.Parallel()
+		b := open(t, quick)
+		b.until(b.soft("echo go; cat"), "go")
+		if o := b.input(strings.Repeat("x", 5000)); !o.IsError {
+			t.Errorf("%d characters came", len(body(o)))
+		}
+		b.input("C-c")
+	})
+	t.Run("output stopped by C-s", func(t *testing.T) {
+		t.Parallel()
+		b := open(t, quick)
+		b.until(b.soft("stty ixon; echo go; cat"), "go")
+		b.do(t.Context(), event.TerminalAction{Command: "C-s", IsInput: true})
+		b.want(b.do(t.Context(), event.TerminalAction{Command: "line", IsInput: true}), "", -1)
+		b.do(t.Context(), event.TerminalAction{Command: "C-d", IsInput: true})
+		o := b.do(t.Context(), event.TerminalAction{Command: "echo fresh", Reset: true, Timeout: new(60.0)})
+		b.want(o, "fresh", 0)
+	})
 	t.Run("a program that takes no input", func(t *testing.T) {
 		t.Parallel()
 		b := open(t, quick)
@@ -410,6 +429,18 @@ func TestReset(t *testing.T) {
 	b.wantContains("prefix", o.Metadata.Prefix, "reset")
 	o = b.do(t.Context(), event.TerminalAction{Reset: true})
 	b.want(o, "", 0)
+}
+
+func TestInterruptedBefore(t *testing.T) {
+	t.Parallel()
+	b := open(t, nil)
+	b.run("true")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if o := b.do(ctx, event.TerminalAction{Command: "touch made"}); !o.IsError {
+		t.Error("the command was run")
+	}
+	b.want(b.run("ls"), "", 0)
 }
 
 func TestInterrupt(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,9 +34,9 @@ type shell struct {
 	cmd       *exec.Cmd
 	control   *os.File
 	report    *os.File
-	buf       []byte // read from report and not used yet
-	exitNonce string // of the marker written after the shell's death
-	exitFile  string // where its EXIT trap leaves directory and variables
+	buf       []byte   // read from report and not used yet
+	exitNonce string   // of the marker written after the shell's death
+	exitFile  *os.File // in memory: its EXIT trap leaves directory and variables
 	waited    chan struct{}
 }
 
@@ -76,12 +77,13 @@ func startShell(cfg Config, tty *os.File, dir string, onExit func(*shell)) (*she
 }
 
 func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) error {
-	f, err := os.CreateTemp("", "deft-shell-*")
+	// Not a file on disk: variables may be secret, and this is gone when this
+	// process is.
+	fd, err := unix.MemfdCreate("deft-shell", unix.MFD_CLOEXEC)
 	if err != nil {
-		return err
+		return fmt.Errorf("make memory file: %w", err)
 	}
-	sh.exitFile = f.Name()
-	_ = f.Close()
+	sh.exitFile = os.NewFile(uintptr(fd), "deft-shell")
 	sh.cmd = exec.Command(cfg.Shell, "--norc", "--noprofile", "--noediting", "-i")
 	sh.cmd.Args[0] = "bash"
 	sh.cmd.Dir = dir
@@ -115,20 +117,24 @@ func pipe(weWrite bool) (ours, theirs *os.File, err error) {
 func (sh *shell) release() {
 	_ = sh.control.Close()
 	_ = sh.report.Close()
-	if sh.exitFile != "" {
-		_ = os.Remove(sh.exitFile)
+	if sh.exitFile != nil {
+		_ = sh.exitFile.Close()
 	}
 }
 
 // preamble is what a shell is told first.
 func (sh *shell) preamble() string {
-	return "__deft_exit=" + quote(sh.exitFile) + "\n" + initScript
+	return fmt.Sprintf("__deft_exit=/proc/%d/fd/%d\n", os.Getpid(), sh.exitFile.Fd()) + initScript
 }
+
+// maxExports bounds what is taken over from a shell: what the kernel would
+// let it pass to a program, and then some.
+const maxExports = 8 << 20
 
 // lastWords returns the directory and the exported variables, as a script,
 // that the shell's EXIT trap has left; empty if it had no time to.
 func (sh *shell) lastWords() (dir, exports string) {
-	b, err := os.ReadFile(sh.exitFile)
+	b, err := io.ReadAll(io.NewSectionReader(sh.exitFile, 0, maxExports))
 	if err != nil {
 		return "", ""
 	}
@@ -172,7 +178,7 @@ func (sh *shell) send(text string) error {
 		return fmt.Errorf("set deadline of shell: %w", err)
 	}
 	_, err := sh.control.WriteString(text)
-	if err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) {
 		return fault.Wrap(err, fault.Internal, "the shell does not take commands")
 	}
 	return nil

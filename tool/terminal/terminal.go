@@ -185,6 +185,9 @@ func (e *executor) dispatch(ctx context.Context, a *event.TerminalAction, note s
 
 func (e *executor) run(ctx context.Context, a *event.TerminalAction, note string, send func(tool.Chunk)) (event.Observation, error) {
 	s := e.session
+	if ctx.Err() != nil {
+		return e.refuse(a, "The command was not run: the user has interrupted it before it started."), nil
+	}
 	if before := s.takeEnding(); before != nil {
 		note += before.note()
 	}
@@ -198,6 +201,9 @@ func (e *executor) run(ctx context.Context, a *event.TerminalAction, note string
 func (e *executor) await(ctx context.Context, a *event.TerminalAction, input, note string, send func(tool.Chunk)) (event.Observation, error) {
 	note += "[This continues the output of the running command.]\n"
 	if input != "" {
+		if !e.session.pty.takes(input) {
+			return e.refuse(a, "Nothing was sent: a line of the input is longer than the 4095 bytes that a terminal takes. Put the text into a file and let the program read that."), nil
+		}
 		if err := e.session.input(input); err != nil {
 			return e.refuse(a, "The program does not take input at the moment: "+err.Error()+
 				". Wait with an empty command, or stop it with C-c."), nil

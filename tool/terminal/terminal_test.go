@@ -184,6 +184,9 @@ func TestCommands(t *testing.T) {
 		{"job control", "set -o | grep -w monitor | tr -d ' \\t'", "monitoron", 0},
 		{"history off", "history | wc -l | tr -d ' '; echo \"[$HISTFILE]\"", "0\n[]", 0},
 		{"no descriptor of the session", "readlink /proc/self/fd/{230,231,232} | uniq; ls -l /proc/self/fd | grep -c -e ' 23[3-9] '", "/dev/null\n0", 1},
+		{"prompt is not exported", "env | grep -c -e ^PS -e deft", "0", 1},
+		{"continued line at the end", "echo a \\", "a \\", 0},
+		{"heredoc in a substitution", "echo \"$(cat <<-'E O F'\n\tx )\n\tE O F\n)\"; a=(1\n2); echo $((1<<2)) ${a[1]}", "x )\n4 2", 0},
 		{"uses descriptors", "exec 10>a 11>b 12>c 13>d 100>e 200>f 201>g 9>h", "", 0},
 		{"jobs leave no trace", "jobs; declare -p | grep -c NONCE", "0", 1},
 	} {
