@@ -13,9 +13,10 @@
 //
 // The program runs as process 1 of its own PID namespace, with a listening
 // socket as descriptor 3, its journal as descriptor 4, /dev/null as input and
-// Dir/<id>/log as output. As process 1 it must reap orphans, must not let
-// SIGTERM from inside end it, and should call PR_SET_DUMPABLE with 0 before it
-// runs anything, so that nothing else in the sandbox can read its memory and
+// Dir/<id>/log as output. As process 1 it cannot be signalled from inside, but
+// by its own process group: it must start commands in groups of their own. It
+// must reap orphans, and should call PR_SET_DUMPABLE with 0 before it runs
+// anything, so that nothing else in the sandbox can read its memory and
 // environment.
 //
 // # What is inside

@@ -29,7 +29,7 @@ func limited(t *testing.T, l sandbox.Limits, feature string) sandbox.Sandbox {
 func TestForkBombIsBounded(t *testing.T) {
 	t.Parallel()
 	s := limited(t, sandbox.Limits{PIDs: 60}, "cgroup-pids")
-	a := sh(t, s, `i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; echo all`)
+	a := sh(t, s, `i=0; while [ $i -lt 200 ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done; echo all`)
 	if strings.Contains(a.Out, "all") {
 		t.Error("200 processes were made with a limit of 60")
 	}

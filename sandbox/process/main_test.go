@@ -10,11 +10,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"os/user"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -47,11 +45,10 @@ type answer struct {
 	Code int
 }
 
-// serve does what an action server does: answers on descriptor 3, ignores
-// SIGTERM, protects its memory.
+// serve does what an action server does: answers on descriptor 3 and protects
+// its memory.
 func serve() {
 	inherited = openFDs()
-	signal.Ignore(syscall.SIGTERM)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	if err != nil {

@@ -146,6 +146,12 @@ func TestFilter(t *testing.T) {
 		{"route", true, false, unix.SYS_SOCKET, arch, []uint32{unix.AF_NETLINK, 3, 0}, allow},
 		{"netfilter", false, true, unix.SYS_SOCKET, arch, []uint32{unix.AF_NETLINK, 3, 12}, refuse(unix.EAFNOSUPPORT)},
 		{"packet", false, true, unix.SYS_SOCKET, arch, []uint32{unix.AF_PACKET, 3}, refuse(unix.EAFNOSUPPORT)},
+		{"kill", false, false, unix.SYS_KILL, arch, []uint32{2, 9}, allow},
+		{"kill the first", false, false, unix.SYS_KILL, arch, []uint32{1, 9}, refuse(unix.EPERM)},
+		{"kill the first's thread", false, false, unix.SYS_TGKILL, arch, []uint32{1, 1, 15}, refuse(unix.EPERM)},
+		{"preempt the first's thread", false, false, unix.SYS_TGKILL, arch, []uint32{1, 1, 23}, allow},
+		{"kill a thread", false, false, unix.SYS_TGKILL, arch, []uint32{2, 2, 15}, allow},
+		{"kill the host's first", true, false, unix.SYS_KILL, arch, []uint32{1, 9}, allow},
 		{"pair", true, false, unix.SYS_SOCKETPAIR, arch, []uint32{unix.AF_UNIX, 1}, allow},
 		{"odd pair", true, false, unix.SYS_SOCKETPAIR, arch, []uint32{unix.AF_TIPC, 1}, refuse(unix.EAFNOSUPPORT)},
 	} {

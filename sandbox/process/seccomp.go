@@ -100,8 +100,37 @@ func filter(closed, network bool) []unix.SockFilter {
 		b.fail(uint32(unix.EAFNOSUPPORT))
 		b.allow()
 	})
+	if !closed {
+		protectFirst(&a)
+	}
 	a.allow()
 	return a
+}
+
+// protectFirst keeps signals from process 1, the action server. The kernel
+// itself drops only those that it has no handler for, and Go's runtime has one
+// for nearly all. Go needs SIGURG to itself. Descriptors of processes cannot
+// be looked at, so sending by them is ENOSYS, whereupon Go and others use kill.
+func protectFirst(a *assembler) {
+	a.on(unix.SYS_PIDFD_SEND_SIGNAL, func(b *assembler) { b.fail(uint32(unix.ENOSYS)) })
+	for _, nr := range []int{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO} {
+		a.on(nr, func(b *assembler) {
+			b.load(dataArgs)
+			b.jump(unix.BPF_JEQ, 1, 0, 1)
+			b.fail(uint32(unix.EPERM))
+			b.allow()
+		})
+	}
+	for _, nr := range []int{unix.SYS_TGKILL, unix.SYS_RT_TGSIGQUEUEINFO} {
+		a.on(nr, func(b *assembler) {
+			b.load(dataArgs)
+			b.jump(unix.BPF_JEQ, 1, 0, 3)
+			b.load(dataArgs + 16)
+			b.jump(unix.BPF_JEQ, uint32(unix.SIGURG), 1, 0)
+			b.fail(uint32(unix.EPERM))
+			b.allow()
+		})
+	}
 }
 
 func refuseFlags(b *assembler, flags uint32) {
