@@ -1,0 +1,136 @@
+package openai
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+func newModel(t testing.TB) *Model {
+	t.Helper()
+	m, err := New(llm.Config{Model: "openai/gpt-4o"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
+// is what the answer holds.
+func FuzzStream(f *testing.F) {
+	for _, s := range []string{
+		"data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}},{\"index\":-7,\"function\":{\"arguments\":{}}}]},\"finish_reason\":\"tool_calls\"}]}\r\n\r\n",
+		"data: {\"error\":{\"code\":\"x\"}}\n\n", "data: {\"usage\":{\"prompt_tokens\":1e99}}\n\n", ": comment\n\n", "data: {\"choices\":[{\"delta\":{\"content\":[{\"text\":1}]}}]}\n\n",
+	} {
+		f.Add([]byte(s))
+	}
+	m := newModel(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var text strings.Builder
+		calls := map[int]*strings.Builder{}
+		a := newAccumulator(func(d llm.Delta) {
+			text.WriteString(d.Text)
+			if c := d.ToolCall; c != nil {
+				if calls[c.Index] == nil {
+					calls[c.Index] = &strings.Builder{}
+				}
+				calls[c.Index].WriteString(c.Arguments)
+			}
+		})
+		res := &http.Response{Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(data))}
+		w := m.end.Watch(t.Context())
+		defer w.Stop()
+		if err := m.readStream(res, w, a); err != nil {
+			return
+		}
+		out := a.response()
+		if got := event.JoinText(out.Message.Content); len(got) != text.Len() {
+			t.Errorf("deltas hold %d bytes, the message %d", text.Len(), len(got))
+		}
+		ids := map[string]bool{}
+		for i, c := range out.Message.ToolCalls {
+			if c.ID == "" || ids[c.ID] {
+				t.Errorf("call id %q", c.ID)
+			}
+			ids[c.ID] = true
+			if calls[i] != nil && c.Arguments != "{}" && calls[i].String() != c.Arguments {
+				t.Errorf("arguments %q, deltas %q", c.Arguments, calls[i])
+			}
+		}
+	})
+}
+
+func benchmarkChunks(b *testing.B, n int) {
+	m := newModel(b)
+	var s strings.Builder
+	for range n {
+		s.WriteString(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o","service_tier":"default","system_fingerprint":"fp","choices":[{"index":0,"delta":{"content":" some words"},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n")
+	}
+	s.WriteString(`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
+	data := s.String()
+	b.ReportAllocs()
+	for b.Loop() {
+		a := newAccumulator(func(llm.Delta) {})
+		res := &http.Response{Header: http.Header{}, Body: io.NopCloser(strings.NewReader(data))}
+		w := m.end.Watch(b.Context())
+		if err := m.readStream(res, w, a); err != nil {
+			b.Fatal(err)
+		}
+		w.Stop()
+		a.response()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/chunk")
+}
+
+func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
+func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
+
+// BenchmarkEncode5000 writes the prompt of a long conversation.
+func BenchmarkEncode5000(b *testing.B) {
+	m := newModel(b)
+	msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("go")}}
+	for range 2_500 {
+		msgs = append(msgs,
+			event.Message{Role: event.RoleAssistant, ToolCalls: []event.ToolCall{{Name: "terminal", Arguments: `{"command":"go test ./..."}`}}},
+			event.Message{Role: event.RoleTool, Content: event.Texts(strings.Repeat("ok  \tpackage\t0.1s\n", 10))})
+	}
+	r := &llm.Request{Messages: llm.Normalize(msgs)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.encode(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCall is a call's own cost, with a transport that answers at once.
+func BenchmarkCall(b *testing.B) {
+	answer := "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+	m, err := New(llm.Config{Model: "openai/gpt-4o", APIKey: "k", HTTPClient: &http.Client{Transport: instant(answer)}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// instant is a transport that answers with one text.
+type instant string
+
+func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
+}
