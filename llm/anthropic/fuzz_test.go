@@ -1,0 +1,111 @@
+package anthropic
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+func newModel(t testing.TB) *Model {
+	t.Helper()
+	m, err := New(llm.Config{Model: "anthropic/claude-sonnet-4-5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+const (
+	start = `data: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":1}}}` + "\n\n" +
+		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n"
+	finish = `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n"
+)
+
+// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
+// is what the answer holds.
+func FuzzStream(f *testing.F) {
+	f.Add([]byte(start + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}` + "\n\n" + finish))
+	f.Add([]byte(`data: {"type":"content_block_start","index":-1,"content_block":{"type":"tool_use","id":"","name":"x","input":{"a":1}}}` + "\n\n" + `data: {"type":"content_block_delta","index":-1,"delta":{"type":"input_json_delta","partial_json":"{"}}` + "\n\n" + finish))
+	f.Add([]byte("event: error\ndata: {\"type\":\"error\"}\n\n"))
+	f.Add([]byte("data: {\"type\":\"message_start\",\"message\":null}\n\n"))
+	m := newModel(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var text, thought strings.Builder
+		a := newAccumulator(func(d llm.Delta) {
+			text.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+		})
+		res := &http.Response{Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(data))}
+		w := m.end.Watch(t.Context())
+		defer w.Stop()
+		if err := m.readStream(res, w, a); err != nil {
+			return
+		}
+		out := a.response()
+		said := 0
+		for _, c := range out.Message.Content {
+			said += len(c.Text)
+		}
+		if said != text.Len() || len(out.Message.ReasoningContent) != thought.Len() {
+			t.Errorf("deltas hold %d and %d bytes, the message %d and %d", text.Len(), thought.Len(), said, len(out.Message.ReasoningContent))
+		}
+		ids := map[string]bool{}
+		for _, c := range out.Message.ToolCalls {
+			if c.ID == "" || ids[c.ID] || c.Arguments == "" {
+				t.Errorf("call %+v", c)
+			}
+			ids[c.ID] = true
+		}
+	})
+}
+
+func benchmarkChunks(b *testing.B, n int) {
+	m := newModel(b)
+	data := start + strings.Repeat(`event: content_block_delta`+"\n"+`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" some words"}}`+"\n\n", n) + finish
+	b.ReportAllocs()
+	for b.Loop() {
+		a := newAccumulator(func(llm.Delta) {})
+		res := &http.Response{Header: http.Header{}, Body: io.NopCloser(strings.NewReader(data))}
+		w := m.end.Watch(b.Context())
+		if err := m.readStream(res, w, a); err != nil {
+			b.Fatal(err)
+		}
+		w.Stop()
+		a.response()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/chunk")
+}
+
+func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
+func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
+
+// BenchmarkCall is a call's own cost, with a transport that answers at once.
+func BenchmarkCall(b *testing.B) {
+	answer := start + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}` + "\n\n" + finish
+	m, err := New(llm.Config{Model: "anthropic/claude-sonnet-4-5", APIKey: "k", HTTPClient: &http.Client{Transport: instant(answer)}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// instant is a transport that answers with one text.
+type instant string
+
+func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
+}
