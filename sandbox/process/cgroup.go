@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"math"
 	"os"
@@ -54,15 +55,22 @@ func limits(l sandbox.Limits) []limit {
 	return all
 }
 
+// cgroupName differs for the same id under another Dir.
+func (p *Provider) cgroupName(id string) string {
+	h := fnv.New64a()
+	h.Write([]byte(p.dir(id)))
+	return fmt.Sprintf("%s%s-%x", cgroupPrefix, id, h.Sum64())
+}
+
 // applyLimits moves the sandbox's first process, which still waits for its
 // plan, into control groups with the limits. What does not work is reported.
-func applyLimits(id string, l sandbox.Limits, st *state) {
+func applyLimits(name string, l sandbox.Limits, st *state) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		b = nil // then no controller is found, which is reported below
 	}
 	for _, lim := range limits(l) {
-		dir, err := lim.apply(string(b), cgroupPrefix+id, st.PID)
+		dir, err := lim.apply(string(b), name, st.PID)
 		if dir != "" {
 			st.Cgroups = append(st.Cgroups, dir)
 		}

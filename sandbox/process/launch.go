@@ -130,7 +130,7 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		return fmt.Errorf("read process state: %w", err)
 	}
 	st.Started = stat.started
-	applyLimits(s.ID, s.Limits, st)
+	applyLimits(p.cgroupName(s.ID), s.Limits, st)
 	stop := context.AfterFunc(ctx, func() {
 		_ = planW.SetDeadline(time.Now())
 		_ = outR.SetDeadline(time.Now())
