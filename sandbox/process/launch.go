@@ -70,7 +70,7 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level string, missing []sandbox.Missing) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	st := state{Boot: bootID(), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
+	st := state{Boot: bootID(), Asked: p.asked(s), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
 	if level == LevelLandlock {
 		tmp, err := os.MkdirTemp("", "deft-")
 		if err != nil {

@@ -95,7 +95,9 @@ func New(o Options) (*Provider, error) {
 
 // Start starts the sandbox, or returns the one that runs under the ID. The
 // journal of an earlier sandbox with the ID is kept. If ctx ends first,
-// nothing stays behind. See package sandbox for the errors.
+// nothing stays behind. See package sandbox for the errors; also
+// fault.Conflict if the one that runs has another workspace, other hidden
+// paths, limits, network or level: Get and Stop it, then start again.
 func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
 	s, err := p.check(s)
 	if err != nil {
@@ -111,6 +113,10 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	}
 	defer unlock()
 	if in, err := p.find(s.ID); err == nil {
+		if !in.st.Asked.equal(p.asked(s)) {
+			return nil, fault.New(fault.Conflict, "sandbox "+s.ID+" runs with another workspace or isolation").
+				Hint("stop it first")
+		}
 		return &handle{in, true}, nil
 	} else if !fault.Is(err, fault.NotFound) {
 		return nil, err

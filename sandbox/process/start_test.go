@@ -74,6 +74,11 @@ func TestStartFindsRunning(t *testing.T) {
 	if ids, err := other.List(t.Context()); err != nil || !cmp.Equal(ids, []string{"one"}) {
 		t.Errorf("List = %v, %v", ids, err)
 	}
+	changed := b.spec
+	changed.Network = true
+	if _, err := other.Start(t.Context(), changed); !fault.Is(err, fault.Conflict) {
+		t.Errorf("asking for another isolation: %v, want a conflict", err)
+	}
 	if err := again.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}

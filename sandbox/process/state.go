@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,9 +25,32 @@ type state struct {
 	PID     int            `json:"pid"`
 	Started uint64         `json:"started"` // clock ticks after boot, proc(5) stat field 22
 	Boot    string         `json:"boot"`
+	Asked   asked          `json:"asked"`
 	Report  sandbox.Report `json:"report"`
 	Cgroups []string       `json:"cgroups,omitempty"`
 	Tmp     string         `json:"tmp,omitempty"` // private folder of the landlock level
+}
+
+// asked is what of the Spec and the Options decides on the isolation: a running
+// sandbox is only handed out again to who asks for the same. The environment,
+// which may hold secrets, is not stored.
+type asked struct {
+	Level     string         `json:"level"`
+	Workspace string         `json:"workspace"`
+	Hidden    []string       `json:"hidden"`
+	Network   bool           `json:"network"`
+	Limits    sandbox.Limits `json:"limits"`
+}
+
+func (p *Provider) asked(s sandbox.Spec) asked {
+	hidden := append([]string{}, s.Hidden...)
+	slices.Sort(hidden)
+	return asked{p.opt.Level, s.Workspace, hidden, s.Network, s.Limits}
+}
+
+func (a asked) equal(b asked) bool {
+	return a.Level == b.Level && a.Workspace == b.Workspace && slices.Equal(a.Hidden, b.Hidden) &&
+		a.Network == b.Network && a.Limits == b.Limits
 }
 
 var bootID = sync.OnceValue(func() string {
