@@ -83,15 +83,22 @@ func (in *instance) kill(ctx context.Context) error {
 	if in.st.Report.Level != LevelNamespaces {
 		killTree(ctx, in.st)
 	}
-	rc, err := in.pidfd.SyscallConn()
-	if err != nil {
-		return nil // closed: it has ended
-	}
 	var sent error
-	err = rc.Control(func(fd uintptr) {
-		sent = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
-	})
-	if err != nil || sent == nil || errors.Is(sent, unix.ESRCH) {
+	rc, err := in.pidfd.SyscallConn()
+	if err == nil {
+		err = rc.Control(func(fd uintptr) {
+			sent = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
+		})
+	}
+	if err != nil { // closed
+		select {
+		case <-in.ended:
+			return nil
+		default:
+			return fault.New(fault.Canceled, "the sandbox provider is closed").Because(err)
+		}
+	}
+	if sent == nil || errors.Is(sent, unix.ESRCH) {
 		return nil
 	}
 	return fault.Wrap(sent, fault.Denied, "kill sandbox "+in.id)
@@ -200,8 +207,8 @@ func (in *instance) wait() {
 		delete(in.p.live, in.id)
 	}
 	in.p.mu.Unlock()
-	in.pidfd.Close()
 	if ended {
 		close(in.ended)
 	}
+	in.pidfd.Close()
 }

@@ -90,6 +90,27 @@ func TestStartCanceled(t *testing.T) {
 	}
 }
 
+// TestCloseLeavesSandboxesRunning: another provider finds them.
+func TestCloseLeavesSandboxesRunning(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	other := b.provider(t, "")
+	s := b.start(t)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(t.Context()); !fault.Is(err, fault.Canceled) {
+		t.Errorf("Stop after Close: %v", err)
+	}
+	found, err := other.Get(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ask(t, found, request{Act: "pid"}).Out == "" {
+		t.Error("no answer")
+	}
+}
+
 func TestProgramThatEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "")
