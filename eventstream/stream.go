@@ -74,8 +74,9 @@ type Stream interface {
 	// kind Corrupt that names its Seq; reading on from the next Seq works.
 	Read(ctx context.Context, id event.ConversationID, from Seq) iter.Seq2[Record, error]
 	// Follow yields the stored events from Seq from on and then those that
-	// are appended later, without gap or duplicate, until ctx ends or the
-	// conversation is deleted (NotFound).
+	// are appended later, without gap or duplicate. It ends with an error only:
+	// Canceled when ctx ends or the stream is closed, NotFound when the
+	// conversation is deleted, Corrupt as in Read.
 	Follow(ctx context.Context, id event.ConversationID, from Seq) iter.Seq2[Record, error]
 	// Search returns one page of the events that a query selects.
 	Search(ctx context.Context, id event.ConversationID, q Query) (Page, error)
@@ -84,8 +85,8 @@ type Stream interface {
 	// Get returns one event by its id. NotFound if there is none.
 	Get(ctx context.Context, id event.ConversationID, ev event.ID) (Record, error)
 	// Fork makes conversation dst share the events of src that lie in
-	// segments, in that order; their Seq in dst is 1, 2, 3 …. No event is
-	// copied, and deleting src later does not take them from dst. The cost
+	// segments, which are ascending and do not overlap; their Seq in dst is 1,
+	// 2, 3 …. It starts with the status of src. No event is copied, and deleting src later does not take them from dst. The cost
 	// grows with the number of segments only.
 	Fork(ctx context.Context, dst, src event.ConversationID, segments []Segment, meta Meta) error
 
