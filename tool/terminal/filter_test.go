@@ -54,6 +54,8 @@ func TestFilter(t *testing.T) {
 		{"erase characters", []string{"abc\r\x1b[2X"}, "  c"},
 		{"erase to start", []string{"abcd\b\b\x1b[1K"}, "  cd"},
 		{"clear keeps what was said", []string{"a\r\n\x1b[H\x1b[2J\x1b[3Jb"}, "a\nb"},
+		{"home, far away and back", []string{"\x1b[5;1H\x1b[Ha\x1b[2Jb"}, "a\nb"},
+		{"a very long line", []string{strings.Repeat("x", 10000) + "\r\ny"}, strings.Repeat("x", 10000) + "\ny"},
 		{"scrolls", []string{"1\n2\n3\n4\n5\n6\n7\n"}, "1\n2\n3\n4\n5\n6\n7\n"},
 		{"nul", []string{"a\x00b"}, "ab"},
 		{"bell", []string{"a\ab"}, "ab"},

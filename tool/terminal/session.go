@@ -18,6 +18,7 @@ type session struct {
 	readerDone chan struct{}
 	wake       chan struct{} // something changed; capacity 1
 	shells     []int         // process ids, which are session ids too
+	started    bool          // there was a shell
 
 	mu         sync.Mutex
 	shell      *shell // nil when none lives
@@ -70,15 +71,19 @@ func (s *session) newCapture() {
 // ready.
 func (s *session) startShell(ctx context.Context) error {
 	s.mu.Lock()
-	dir, exports, first := s.last.cwd, s.exports, len(s.shells) == 0
+	dir, exports, first := s.last.cwd, s.exports, !s.started
 	s.mu.Unlock()
 	if !first {
 		dir = existing(dir)
+		if err := s.forgetEmpty(); err != nil {
+			return err
+		}
 	}
 	sh, err := startShell(s.cfg, s.pty.slave, dir, s.shellExited)
 	if err != nil {
 		return err
 	}
+	s.started = true
 	s.shells = append(s.shells, sh.cmd.Process.Pid)
 	s.mu.Lock()
 	s.shell, s.exports = sh, ""
@@ -91,6 +96,23 @@ func (s *session) startShell(ctx context.Context) error {
 		return err
 	}
 	return s.ready(ctx)
+}
+
+// forgetEmpty drops the sessions of former shells that have no process left,
+// because their ids may come to mean something else.
+func (s *session) forgetEmpty() error {
+	var left []int
+	for _, id := range s.shells {
+		members, err := sessionMembers([]int{id})
+		if err != nil {
+			return err
+		}
+		if len(members) > 0 {
+			left = append(left, id)
+		}
+	}
+	s.shells = left
+	return nil
 }
 
 // ready waits for the first prompt of a shell.

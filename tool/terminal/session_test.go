@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -458,7 +459,7 @@ func TestInterrupt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			b := open(t, func(c *terminal.Config) { c.InterruptGrace = 400 * time.Millisecond })
+			b := open(t, nil)
 			b.run("mkfifo ready; x=1")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -510,6 +511,36 @@ func TestLongOutput(t *testing.T) {
 	if o.FullOutputSaveDir != nil {
 		t.Error("an output of just the limit was saved")
 	}
+}
+
+// TestFlood is the size that must not hurt: memory stays as it is, all of it
+// is saved, and the shell is well.
+//
+// Not in parallel: it takes the processor from tests with short timeouts.
+func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100 MB take seconds")
+	}
+	const size = 100 << 20
+	b := open(t, nil)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	o := b.run("yes 'a line of output' | head -c " + strconv.Itoa(size))
+	runtime.ReadMemStats(&after)
+	if *o.ExitCode != 0 || utf8.RuneCountInString(body(o)) > 30_300 {
+		t.Errorf("exit code %d, %d bytes", *o.ExitCode, len(body(o)))
+	}
+	files, err := filepath.Glob(filepath.Join(b.outs, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("saved files: %q, %v", files, err)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Size() != size {
+		t.Errorf("saved: %v, %v", info, err)
+	}
+	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 64<<20 {
+		t.Errorf("the heap grew by %d bytes", grown)
+	}
+	b.want(b.run("echo next"), "next", 0)
 }
 
 func TestOutputNotSaved(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -219,40 +218,6 @@ func parsePrompt(parts [][]byte) prompt {
 	return p
 }
 
-// unwanted are variables that would make bash run or print something of its
-// own accord.
-var unwanted = []string{
-	"PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS",
-	"BASH_XTRACEFD", "HISTFILE", "TMOUT", "MAILCHECK", "POSIXLY_CORRECT",
-}
-
-// defaults keep programs from asking for a person: pagers hand text through,
-// and git and apt do not open dialogs that nobody sees.
-var defaults = []string{
-	"TERM=xterm-256color", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
-	"GH_PAGER=cat", "AWS_PAGER=", "LESS=-FRX", "PIP_PROGRESS_BAR=off",
-}
-
-// shellEnv is the environment of the shell: the caller's, without what would
-// disturb the session, with defaults for what it leaves open.
-func shellEnv(env []string) []string {
-	out := []string{"PS1=", "PS2="}
-	seen := map[string]bool{}
-	for _, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		seen[name] = true
-		if !slices.Contains(unwanted, name) {
-			out = append(out, kv)
-		}
-	}
-	for _, kv := range defaults {
-		if name, _, _ := strings.Cut(kv, "="); !seen[name] {
-			out = append(out, kv)
-		}
-	}
-	return out
-}
-
 // existing returns dir, or the nearest directory above it that exists.
 func existing(dir string) string {
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
@@ -260,39 +225,4 @@ func existing(dir string) string {
 			return dir
 		}
 	}
-}
-
-// pythonFinder remembers the interpreter of the last prompt, as bash
-// remembers where its commands are.
-type pythonFinder struct{ path, cwd, found string }
-
-// find returns the interpreter that `python3`, or else `python`, means in the
-// shell, as `command -v` would; empty if there is none.
-func (f *pythonFinder) find(path, cwd string) string {
-	if f.path == path && f.cwd == cwd && f.found != "" && isProgram(f.found) {
-		return f.found
-	}
-	*f = pythonFinder{path: path, cwd: cwd, found: lookPython(path, cwd)}
-	return f.found
-}
-
-func lookPython(path, cwd string) string {
-	const maxDirs = 64
-	dirs := filepath.SplitList(path)
-	for _, name := range []string{"python3", "python"} {
-		for _, dir := range dirs[:min(len(dirs), maxDirs)] {
-			if !filepath.IsAbs(dir) {
-				dir = filepath.Join(cwd, dir)
-			}
-			if file := filepath.Join(dir, name); isProgram(file) {
-				return file
-			}
-		}
-	}
-	return ""
-}
-
-func isProgram(file string) bool {
-	info, err := os.Stat(file)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	maxLine = 16 << 10 // bytes of a line that can still be overwritten
-	maxPad  = 1 << 10  // columns that a cursor can be beyond the text
+	maxLine = 4 << 10 // bytes of a line that can still be overwritten
+	maxPad  = 512     // columns that a cursor can be beyond the text
 )
 
 var newlineByte = []byte{'\n'}
@@ -33,7 +33,11 @@ func newWindow(height int, out func([]byte)) *window {
 
 // flush gives out everything, and starts with an empty line.
 func (w *window) flush() {
-	for i, l := range w.lines {
+	last := len(w.lines) - 1
+	for last > w.row && len(w.lines[last]) == 0 {
+		last-- // made by a cursor movement, and never written on
+	}
+	for i, l := range w.lines[:last+1] {
 		if i > 0 {
 			w.out(newlineByte)
 		}
@@ -239,6 +243,14 @@ func (w *window) eraseDisplay(mode int) {
 	case 2, 3:
 		// Clearing the screen hides text from a person who has seen it; this
 		// reader has not.
+		w.row = len(w.lines) - 1
+		for w.row > 0 && len(w.lines[w.row]) == 0 {
+			w.row--
+		}
+		text := len(w.lines[w.row]) > 0
 		w.flush()
+		if text {
+			w.out(newlineByte)
+		}
 	}
 }

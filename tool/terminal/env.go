@@ -1,0 +1,40 @@
+package terminal
+
+import (
+	"slices"
+	"strings"
+)
+
+// unwanted are variables that would make bash run or print something of its
+// own accord.
+var unwanted = []string{
+	"PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS4", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS",
+	"BASH_XTRACEFD", "HISTFILE", "TMOUT", "MAILCHECK", "POSIXLY_CORRECT",
+}
+
+// defaults keep programs from asking for a person: pagers hand text through,
+// and git and apt do not open dialogs that nobody sees.
+var defaults = []string{
+	"TERM=xterm-256color", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
+	"GH_PAGER=cat", "AWS_PAGER=", "LESS=-FRX", "PIP_PROGRESS_BAR=off",
+}
+
+// shellEnv is the environment of the shell: the caller's, without what would
+// disturb the session, with defaults for what it leaves open.
+func shellEnv(env []string) []string {
+	out := []string{"PS1=", "PS2="}
+	seen := map[string]bool{}
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		seen[name] = true
+		if !slices.Contains(unwanted, name) {
+			out = append(out, kv)
+		}
+	}
+	for _, kv := range defaults {
+		if name, _, _ := strings.Cut(kv, "="); !seen[name] {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
