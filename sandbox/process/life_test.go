@@ -147,10 +147,17 @@ func TestMainWithoutMaybeInit(t *testing.T) {
 // It is not parallel, so that only its own sandboxes come and go.
 func TestDescriptorsDoNotLeak(t *testing.T) {
 	b := setup(t, "")
-	round := func() int {
-		s := b.start(t)
-		ask(t, s, request{Act: "pid"})
-		if err := s.Stop(t.Context()); err != nil {
+	// Close waits for the watchers, which hold a descriptor each.
+	lives := func(n int) int {
+		b.Provider = b.provider(t, "")
+		for range n {
+			s := b.start(t)
+			ask(t, s, request{Act: "pid"})
+			if err := s.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
 		entries, err := os.ReadDir("/proc/self/fd")
@@ -159,12 +166,8 @@ func TestDescriptorsDoNotLeak(t *testing.T) {
 		}
 		return len(entries)
 	}
-	first := round()
-	for range 10 {
-		round()
-	}
-	if last := round(); last > first {
-		t.Errorf("%d descriptors after the first, %d after the last", first, last)
+	if one, many := lives(1), lives(10); many > one {
+		t.Errorf("%d descriptors after one life, %d after ten more", one, many)
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
 	if err != nil {
