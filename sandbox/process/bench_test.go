@@ -42,6 +42,7 @@ func BenchmarkStart(b *testing.B) {
 			}
 			slices.Sort(took)
 			slices.Sort(stop)
+			b.ReportMetric(float64(took[0].Microseconds())/1000, "min-ms")
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 			b.ReportMetric(float64(took[len(took)*9/10].Microseconds())/1000, "p90-ms")
 			b.ReportMetric(float64(stop[len(stop)/2].Microseconds())/1000, "stop-p50-ms")
