@@ -16,7 +16,7 @@ var unwanted = []string{
 // and git and apt do not open dialogs that nobody sees.
 var defaults = []string{
 	"TERM=xterm-256color", "PAGER=cat", "GIT_PAGER=cat", "MANPAGER=cat", "SYSTEMD_PAGER=cat",
-	"GH_PAGER=cat", "AWS_PAGER=", "LESS=-FRX", "PIP_PROGRESS_BAR=off",
+	"GH_PAGER=cat", "AWS_PAGER=", "LESS=-FR", "PIP_PROGRESS_BAR=off",
 }
 
 // shellEnv is the environment of the shell: the caller's, without what would
