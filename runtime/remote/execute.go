@@ -32,6 +32,7 @@ func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observa
 	var giveUp time.Time
 	pause := 10 * time.Millisecond
 	for {
+		began := time.Now()
 		obs, heard, err := r.attempt(ctx, q, body)
 		var lost *lostError
 		switch {
@@ -44,7 +45,10 @@ func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observa
 		}
 		sent = true
 		body.Again, body.Tail = true, false // joins; what was shown is not shown again
-		if now := time.Now(); heard || giveUp.IsZero() {
+		// A connection that held for a while shows that the server works; one
+		// that says something and drops at once, over and over, does not.
+		now := time.Now()
+		if held := heard && now.Sub(began) > max(r.reconnect, time.Second); held || giveUp.IsZero() {
 			giveUp, pause = now.Add(r.reconnect), 10*time.Millisecond
 		} else if now.After(giveUp) {
 			return nil, fault.Wrap(err, fault.Unavailable, "the action server drops every connection")
