@@ -1,0 +1,87 @@
+# Deft's commands. `make` alone lists them. CI runs `make test` and nothing else.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+LINT = $(GO) tool -modfile=tools/go.mod golangci-lint
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 30s
+BASE ?= HEAD
+
+# The reference implementation that some tests compare with; make deps
+# installs it.
+export DEFT_OPENHANDS_PYTHON ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deft-deps/openhands-1.58/bin/python
+
+.PHONY: help
+help: ## List the commands.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Build Deft and show what it does: a demo that needs no key.
+	@if [[ -n "$${LLM_MODEL:-}" ]]; then \
+	  echo; echo "Built bin/deft; it will use $$LLM_MODEL. Give it a task, in a directory of yours:"; \
+	  echo; echo "  $(CURDIR)/bin/deft run \"fix the failing test\""; echo; \
+	else \
+	  bin/deft demo; \
+	fi
+
+.PHONY: build
+build: ## Build bin/deft, one static binary.
+	@if [[ -f web/package.json ]]; then npm --prefix web ci && npm --prefix web run build; fi
+	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/deft ./cmd/deft
+
+.PHONY: test
+test: deps format tidy vet policy lint generated ## Run everything that CI runs.
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 15m ./...
+	@echo "all tests passed"
+
+.PHONY: check
+check: format ## Check what differs from BASE (default HEAD): quick, before a commit.
+	@pkgs=$$(test/run/changed.sh $(BASE)); \
+	if [[ -z "$$pkgs" ]]; then echo "no package differs from $(BASE)"; pkgs=./test/policy; fi; \
+	echo "check:" $$pkgs; \
+	$(GO) vet $$pkgs; \
+	$(LINT) run $$pkgs; \
+	$(GO) test -short -timeout 5m ./test/policy $$pkgs
+
+.PHONY: deps
+deps: ## Install the outside parts that tests need.
+	@test/deps/install.sh
+
+.PHONY: bench
+bench: ## Run the benchmarks.
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
+
+.PHONY: proof
+proof: deps ## Run the slow proofs: every crash and chaos test in full, then fuzzing.
+	DEFT_PROOF=1 $(GO) test -count=1 -timeout 120m ./...
+	test/run/fuzz.sh $(FUZZTIME)
+
+.PHONY: fuzz
+fuzz: ## Fuzz every parser for FUZZTIME (default 30s) each.
+	test/run/fuzz.sh $(FUZZTIME)
+
+.PHONY: lint
+lint: ## Run the linters, as .golangci.yaml lists them.
+	$(LINT) run ./...
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf bin dist
+
+# The steps of make test. They can be run alone too.
+.PHONY: format tidy vet policy generated
+format:
+	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | while read -r f; do [[ -e $$f ]] && echo "$$f"; done)); \
+	if [[ -n "$$bad" ]]; then echo "gofmt these:" $$bad >&2; exit 1; fi
+tidy:
+	$(GO) mod tidy -diff
+	cd tools && $(GO) mod tidy -diff
+vet:
+	$(GO) vet ./...
+policy:
+	$(GO) test ./test/policy
+generated:
+	test/run/generated.sh

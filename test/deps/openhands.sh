@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Makes the virtual environment with the reference implementation that events
+# and stored conversations are compared with. test/events/requirements.txt
+# pins the versions.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+requirements=$here/../events/requirements.txt
+venv=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/openhands-1.58
+
+# Nothing is started to see whether it is there: this runs before every test.
+complete() {
+    local line name version found
+    [[ -x $venv/bin/python ]] || return 1
+    while IFS= read -r line; do
+        [[ $line == *==* ]] || continue
+        name=${line%%==*} version=${line##*==}
+        found=("$venv"/lib/python3*/site-packages/"${name//-/_}-$version.dist-info")
+        [[ -d ${found[0]} ]] || return 1
+    done <"$requirements"
+}
+complete && exit 0
+
+# The reference needs Python 3.12 or 3.13.
+python=
+for candidate in python3.12 python3.13 "$HOME"/.pyenv/versions/3.1[23]*/bin/python python3 /usr/bin/python3; do
+    # A version manager may have the name but no such version.
+    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 12), (3, 13)))' 2>/dev/null; then
+        python=$candidate
+        break
+    fi
+done
+if [[ -z $python ]]; then
+    echo "deps: Python 3.12 or 3.13 with venv is missing; tests against the reference need it" >&2
+    [[ ${CI:-} == true ]] && exit 1
+    exit 0
+fi
+
+echo "deps: installing the reference implementation in $venv (about 750 MB, two minutes)"
+mkdir -p "$(dirname "$venv")"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# pip installs dependencies first, so the packages that complete looks for
+# come last: a download that was cut off does not look complete.
+"$python" -m venv --clear "$venv"
+if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input \
+    -r "$requirements" >"$log" 2>&1; then
+    tail -n 5 "$log" >&2
+    echo "deps: the Python packages could not be installed; is PyPI reachable? Then: make deps" >&2
+    [[ ${CI:-} == true ]] && exit 1
+    exit 0
+fi
+complete || { echo "deps: $venv is not complete after installing" >&2; exit 1; }

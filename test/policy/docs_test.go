@@ -1,0 +1,152 @@
+package policy_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+func TestLicense(t *testing.T) {
+	t.Parallel()
+	if text := read(t, "LICENSE"); !strings.HasPrefix(text, "MIT License\n") || !strings.Contains(text, "The Deft authors") {
+		t.Error("LICENSE is not the MIT licence of the Deft authors")
+	}
+}
+
+// TestTour wants every package of the product in ARCHITECTURE.md.
+func TestTour(t *testing.T) {
+	t.Parallel()
+	text := read(t, "ARCHITECTURE.md")
+	for _, p := range packages(t) {
+		if !strings.Contains(text, "`"+p.Path+"`") {
+			t.Errorf("ARCHITECTURE.md does not name `%s`", p.Path)
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\s*[-|*] *`([a-z][a-z/]*)`").FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("ARCHITECTURE.md describes %s, which does not exist", m[1])
+		}
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+// TestLinks wants relative links in documents to lead somewhere.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for _, f := range files(t, ".md") {
+		for _, m := range link.FindAllStringSubmatch(read(t, f), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			n++
+			if _, err := os.Stat(filepath.Join(root, path.Dir(f), m[1])); err != nil {
+				t.Errorf("%s links to %s, which does not exist", f, m[1])
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no links found: the test tests nothing")
+	}
+}
+
+// TestCommandLine wants every flag, command and environment variable of the
+// program in docs/cli.md.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	text := read(t, "docs/cli.md")
+	n := 0
+	for _, f := range files(t, ".go") {
+		if path.Dir(f) != "cmd/deft" || strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		for _, word := range commandWords(t, f) {
+			n++
+			if !strings.Contains(text, word) {
+				t.Errorf("%s: docs/cli.md does not mention %s", f, word)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d flags and commands found: the test tests nothing", n)
+	}
+}
+
+// commandWords returns what users can type or set, from struct tags.
+func commandWords(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		field, ok := n.(*ast.Field)
+		if !ok || field.Tag == nil || len(field.Names) != 1 {
+			return true
+		}
+		raw, err := strconv.Unquote(field.Tag.Value)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		tag := reflect.StructTag(raw)
+		_, help := tag.Lookup("help")
+		_, arg := tag.Lookup("arg")
+		_, cmd := tag.Lookup("cmd")
+		_, hidden := tag.Lookup("hidden")
+		name := tag.Get("name")
+		if name == "" {
+			name = kebab(field.Names[0].Name)
+		}
+		switch {
+		case !help || arg || hidden:
+		case cmd:
+			words = append(words, name)
+		default:
+			words = append(words, "`--"+name)
+		}
+		if env := tag.Get("env"); env != "" {
+			words = append(words, "`"+env+"`")
+		}
+		return true
+	})
+	return words
+}
+
+// kebab turns MaxCost into max-cost.
+func kebab(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// TestExitCodes wants the table of docs/cli.md to have the codes of
+// internal/fault.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	text := read(t, "docs/cli.md")
+	codes := regexp.MustCompile(`(?m)^\s*Exit\w+\s*= (\d+)`).FindAllStringSubmatch(read(t, "internal/fault/codes.go"), -1)
+	if len(codes) == 0 {
+		t.Fatal("no exit codes found")
+	}
+	for _, c := range codes {
+		if !strings.Contains(text, "\n| "+c[1]+" |") {
+			t.Errorf("docs/cli.md has no row for exit code %s", c[1])
+		}
+	}
+}

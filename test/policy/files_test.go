@@ -1,0 +1,134 @@
+package policy_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxFile is how large a file may be that people read.
+const maxFile = 25 << 10
+
+var written = []string{".go", ".py", ".sh", ".md", ".ts", ".tsx", ".css", ".yaml", ".yml", "Makefile"}
+
+// TestSize keeps files small enough to be about one thing.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	for _, f := range files(t, written...) {
+		st, err := os.Stat(filepath.Join(root, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Size() > maxFile {
+			t.Errorf("%s has %d bytes, more than %d: split it by what its parts do", f, st.Size(), maxFile)
+		}
+	}
+}
+
+// nobodyKnows are names that say nothing about what is inside.
+var nobodyKnows = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "type", "types", "shared", "base"}
+
+// saysNothing tells whether a package or file has such a name.
+func saysNothing(file string) bool {
+	stem := strings.TrimSuffix(path.Base(file), path.Ext(file))
+	stem = strings.TrimSuffix(stem, "_test")
+	return slices.Contains(nobodyKnows, path.Base(path.Dir(file))) ||
+		slices.Contains(nobodyKnows, stem) && !slices.Contains(allowedNames, file)
+}
+
+// allowedNames are files whose name is the very thing they are about.
+var allowedNames = []string{
+	"cmd/deft/model.go",                    // flags that choose the LLM
+	"eventstream/eventstreamtest/model.go", // the model of a store that the real one is compared with
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, f := range files(t, ".go", ".py", ".sh") {
+		if saysNothing(f) {
+			t.Errorf("%s: a name that says nothing; name it for what is inside", f)
+		}
+	}
+	for name, want := range map[string]bool{
+		"tool/util/x.go": true, "llm/types.go": true, "llm/helpers_test.go": true,
+		"event/kind.go": false, "cmd/deft/model.go": false,
+	} {
+		if got := saysNothing(name); got != want {
+			t.Errorf("saysNothing(%s) = %v, want %v", name, got, want)
+		}
+	}
+}
+
+// unfinished matches marks of work left for later.
+var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|HA` + `CK)\b`)
+
+// TestFinished keeps notes to oneself out: an issue is where they belong.
+func TestFinished(t *testing.T) {
+	t.Parallel()
+	for _, f := range files(t, written...) {
+		for i, line := range strings.Split(read(t, f), "\n") {
+			if mark := unfinished.FindString(line); mark != "" {
+				t.Errorf("%s:%d: %s; do it, or open an issue", f, i+1, mark)
+			}
+		}
+	}
+	if !unfinished.MatchString("// TO" + "DO: later") {
+		t.Error("the pattern matches nothing")
+	}
+}
+
+// TestPackageComments wants exactly one package comment for each package, and
+// it says what the package is.
+func TestPackageComments(t *testing.T) {
+	t.Parallel()
+	type comment struct{ file, text, name string }
+	found := map[string][]comment{}
+	for _, f := range files(t, ".go") {
+		dir := path.Dir(f)
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, f), nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Errorf("%s: %v", f, err)
+			continue
+		}
+		if strings.HasSuffix(f, "_test.go") && dir != "test/policy" {
+			if text := commentOf(parsed); text != "" {
+				t.Errorf("%s: a test file with a package comment", f)
+			}
+			continue
+		}
+		if _, ok := found[dir]; !ok {
+			found[dir] = nil
+		}
+		if text := commentOf(parsed); text != "" {
+			found[dir] = append(found[dir], comment{f, text, parsed.Name.Name})
+		}
+	}
+	for dir, cs := range found {
+		if len(cs) != 1 {
+			t.Errorf("%s has %d package comments, want one: %v", dir, len(cs), cs)
+			continue
+		}
+		name := strings.TrimSuffix(cs[0].name, "_test")
+		want := "Package " + name + " "
+		if name == "main" {
+			want = "Command " + path.Base(dir) + " "
+		}
+		if !strings.HasPrefix(cs[0].text, want) {
+			t.Errorf("%s: the package comment does not begin with %q", cs[0].file, want)
+		}
+	}
+}
+
+func commentOf(f *ast.File) string {
+	if f.Doc == nil {
+		return ""
+	}
+	return f.Doc.Text()
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Runs every Fuzz function for a time (default: 30s), one after the other.
+# What it finds is kept under the package's testdata/fuzz and fails from then
+# on in every test run.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+time=${1:-30s}
+grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort -u |
+    while IFS=: read -r file func; do
+        name=${func#func }
+        echo "fuzz: $(dirname "$file") $name for $time"
+        go test -run '^$' -fuzz "^$name\$" -fuzztime "$time" "$(dirname "$file")" </dev/null
+    done
