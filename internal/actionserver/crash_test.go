@@ -208,7 +208,9 @@ func killClient(t *testing.T) (kills int) {
 		if err := client.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(10*time.Millisecond+rand.N(50*time.Millisecond), func() { _ = client.Process.Kill() })
+		// Longer after each kill, so that a slow machine gets to the end too.
+		window := 50*time.Millisecond + time.Duration(kills)*10*time.Millisecond
+		timer := time.AfterFunc(10*time.Millisecond+rand.N(window), func() { _ = client.Process.Kill() })
 		err := client.Wait()
 		timer.Stop()
 		if err == nil {
