@@ -49,6 +49,7 @@ type Printer struct {
 	// What is on the screen.
 	midLine  bool       // the cursor is behind unfinished text
 	streamed event.ID   // the item whose text has been shown as deltas
+	lastText string     // the agent's last message
 	tail     lineWindow // output of the running command
 }
 
@@ -185,4 +186,16 @@ func safe(s string, breaks bool) string {
 // command look like another ("Trojan Source").
 func bidi(r rune) bool {
 	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
+}
+
+// Line makes foreign text safe to show on one line.
+func Line(s string) string { return clean(s) }
+
+// Mark returns a check mark or a cross.
+func Mark(ok, color bool) string {
+	p := Printer{opts: Options{Color: color}}
+	if ok {
+		return p.paint(green, "✓")
+	}
+	return p.paint(red, "✗")
 }

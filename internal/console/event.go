@@ -38,6 +38,9 @@ func (p *Printer) Event(ev event.Event) {
 
 func (p *Printer) message(e *event.MessageEvent) {
 	text := strings.TrimSpace(event.JoinText(e.LLMMessage.Content))
+	if e.Source == event.SourceAgent {
+		p.lastText = text
+	}
 	switch {
 	case text == "" || e.Source == event.SourceAgent && p.streamed == e.ID:
 		if p.midLine {
@@ -168,4 +171,13 @@ func deref(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// Answer shows the agent's final words, unless they are on the screen.
+func (p *Printer) Answer(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if text = strings.TrimSpace(text); text != "" && text != p.lastText {
+		p.line("\n" + cleanText(text))
+	}
 }

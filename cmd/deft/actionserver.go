@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/deft-dev/deft/internal/actionserver"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/remote"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// actionServerCmd is the program inside a sandbox: descriptor 3 is its
+// listening socket, descriptor 4 its journal.
+type actionServerCmd struct {
+	Workspace string        `help:"Working directory of commands." required:"" type:"path"`
+	Grace     time.Duration `help:"How long to live without a controller." default:"10m"`
+}
+
+// Run serves until nobody needs the sandbox any more.
+func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
+	listener, journal, err := actionserver.Inherited()
+	if err != nil {
+		return fmt.Errorf("take over the sandbox's socket and journal: %w", err)
+	}
+	// Results that do not fit are kept where commands can read them.
+	tools, err := sandboxTools(c.Workspace, filepath.Join(os.TempDir(), ".deft"), os.Environ())
+	if err != nil {
+		return fmt.Errorf("set up tools: %w", err)
+	}
+	return actionserver.Serve(ctx, actionserver.Options{
+		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true,
+		Logger: slog.New(slog.NewJSONHandler(std.err, nil)),
+	})
+}
+
+// connectRemote makes the runtime that talks to a sandbox's action server.
+func connectRemote(box sandbox.Sandbox) (runtime.Runtime, error) {
+	return remote.New(remote.Options{
+		Dial: func(ctx context.Context) (net.Conn, error) { return process.Dial(ctx, box.Endpoint()) },
+	})
+}

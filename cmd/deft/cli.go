@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string
+	// Whether they are terminals.
+	inTTY, outTTY, errTTY bool
+}
+
+func standard() *streams {
+	return &streams{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
+		inTTY:  term.IsTerminal(int(os.Stdin.Fd())),
+		outTTY: term.IsTerminal(int(os.Stdout.Fd())),
+		errTTY: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+}
+
+// color reports whether a terminal wants colours (https://no-color.org).
+func (s *streams) color(tty bool) bool {
+	return tty && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"
+}
+
+// grammar is the command line.
+type grammar struct {
+	Data string `help:"Directory for everything Deft stores (default: $$XDG_DATA_HOME/deft)." env:"DEFT_DATA" placeholder:"DIR" type:"path"`
+
+	Run           runCmd           `cmd:"" help:"Work on a task in a directory."`
+	Demo          demoCmd          `cmd:"" help:"Watch a recorded session fix a failing test, with real tools and no key."`
+	Conversations conversationsCmd `cmd:"" aliases:"conv" help:"List, show, export, import and delete conversations."`
+	Doctor        doctorCmd        `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
+	Completion    completionCmd    `cmd:"" help:"Print a completion script for a shell."`
+	Version       versionCmd       `cmd:"" help:"Print the version."`
+	Dev           devCmd           `cmd:"" help:"Tools for those who work on Deft."`
+	ActionServer  actionServerCmd  `cmd:"" hidden:"" help:"Serve actions inside a sandbox."`
+}
+
+const about = `Deft gives a software task to an LLM agent that works in a sandbox on your machine.
+
+  export LLM_MODEL=anthropic/claude-sonnet-4-5 LLM_API_KEY=…
+  deft run "fix the failing test"
+
+Without a key, "deft demo" shows how it looks.`
+
+// run parses and runs one command and returns its exit code.
+func run(ctx context.Context, args []string, std *streams) (code int) {
+	var g grammar
+	exited := -1
+	parser, err := kong.New(&g,
+		kong.Name("deft"), kong.Description(about),
+		kong.Writers(std.out, std.err),
+		kong.Exit(func(c int) { exited = c; panic(exitEarly{}) }),
+		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &g),
+	)
+	if err != nil {
+		fmt.Fprintln(std.err, "deft:", err)
+		return fault.ExitError
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			if _, early := r.(exitEarly); !early {
+				panic(r)
+			}
+			code = exited
+		}
+	}()
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		return usage(std, err)
+	}
+	return std.report(k.Run())
+}
+
+// exitEarly unwinds from kong's --help.
+type exitEarly struct{}
+
+func usage(std *streams, err error) int {
+	cmd := "deft"
+	var p *kong.ParseError
+	if errors.As(err, &p) && p.Context != nil {
+		if path := p.Context.Command(); path != "" {
+			cmd += " " + strings.Fields(path)[0]
+		}
+	}
+	fmt.Fprintf(std.err, "deft: %s\nTry `%s --help`.\n", err, cmd)
+	return fault.ExitUsage
+}
+
+// exitStatus is an exit code that has been explained already.
+type exitStatus int
+
+// Error implements error.
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// report tells the user about an error, in one line and a next step, and
+// returns the exit code.
+func (s *streams) report(err error) int {
+	if err == nil {
+		return fault.ExitOK
+	}
+	var status exitStatus
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	kind := fault.KindOf(err)
+	if errors.Is(err, context.Canceled) {
+		kind = fault.Interrupted
+	}
+	fmt.Fprintln(s.err, "deft:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	if hint := fault.HintOf(err); hint != "" {
+		fmt.Fprintln(s.err, "  →", hint)
+	}
+	return kind.ExitCode()
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// conversationsCmd works on stored conversations.
+type conversationsCmd struct {
+	List   listCmd   `cmd:"" default:"withargs" help:"List conversations, newest first."`
+	Show   showCmd   `cmd:"" help:"Show what happened in a conversation."`
+	Export exportCmd `cmd:"" help:"Write a conversation to a file or directory."`
+	Import importCmd `cmd:"" help:"Read a trajectory file or an OpenHands conversation directory."`
+	Delete deleteCmd `cmd:"" help:"Delete conversations."`
+}
+
+// stored opens the store for a command and closes it after.
+func stored(ctx context.Context, std *streams, g *grammar, do func(paths, *sqlite.Store) error) error {
+	p, err := findPaths(g.Data, std.env)
+	if err != nil {
+		return err
+	}
+	s, err := openStore(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return do(p, s)
+}
+
+// infoJSON is a conversation as --json prints it.
+type infoJSON struct {
+	ID        event.ConversationID `json:"id"`
+	Created   time.Time            `json:"created_at"`
+	Updated   time.Time            `json:"updated_at"`
+	Status    string               `json:"status"`
+	Events    int64                `json:"events"`
+	Title     string               `json:"title"`
+	Workspace string               `json:"workspace"`
+	ForkOf    event.ConversationID `json:"fork_of,omitempty"`
+}
+
+func describe(i eventstream.Info) infoJSON {
+	return infoJSON{i.ID, i.Created, i.Updated, statusOf(i), int64(i.Events), i.Meta.Title, i.Meta.WorkingDir, i.Meta.ForkOf}
+}
+
+func statusOf(i eventstream.Info) string {
+	if i.Status == "" {
+		return "idle"
+	}
+	return i.Status
+}
+
+func printJSON(std *streams, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("print as JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(std.out, "%s\n", b)
+	return err
+}
+
+type listCmd struct {
+	Status string `help:"Only those of this status (running, paused, finished, error, stuck …)."`
+	Limit  int    `help:"How many; 0 for all." default:"20"`
+	JSON   bool   `name:"json" help:"One JSON object a line."`
+}
+
+// Run lists conversations.
+func (c *listCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+		w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+		n, q := 0, eventstream.ListQuery{ByUpdated: true, Status: c.Status}
+		for {
+			page, err := s.List(ctx, q)
+			if err != nil {
+				return fmt.Errorf("list conversations: %w", err)
+			}
+			for _, i := range page.Infos {
+				if n++; c.Limit > 0 && n > c.Limit {
+					return w.Flush()
+				}
+				if c.JSON {
+					if err := printJSON(std, describe(i)); err != nil {
+						return err
+					}
+					continue
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\n", i.ID, i.Updated.Local().Format("2006-01-02 15:04"),
+					statusOf(i), i.Events, console.Line(first(i.Meta.Title, i.Meta.WorkingDir)))
+			}
+			if page.NextID == "" {
+				break
+			}
+			q.PageID = page.NextID
+		}
+		if n == 0 && !c.JSON {
+			fmt.Fprintln(std.err, `no conversations yet: deft run "…" makes one`)
+		}
+		return w.Flush()
+	})
+}
+
+type showCmd struct {
+	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"."`
+	Follow bool   `short:"F" help:"Go on showing what happens, until Ctrl-C."`
+	JSON   bool   `name:"json" help:"Every event as a line of JSON, as stored."`
+}
+
+// Run shows a conversation.
+func (c *showCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+		id, err := resolve(ctx, s, c.ID)
+		if err != nil {
+			return err
+		}
+		events := s.Read(ctx, id, 1)
+		if c.Follow {
+			events = s.Follow(ctx, id, 1)
+		}
+		p := console.New(console.Options{Out: std.out, Color: std.color(std.outTTY)})
+		for rec, err := range events {
+			if err != nil {
+				return fmt.Errorf("read conversation %s: %w", id, err)
+			}
+			if c.JSON {
+				fmt.Fprintf(std.out, "%s\n", rec.JSON)
+				continue
+			}
+			ev, err := rec.Event()
+			if err != nil {
+				return fmt.Errorf("event %d: %w", rec.Seq, err)
+			}
+			p.Event(ev)
+		}
+		return nil
+	})
+}
+
+type exportCmd struct {
+	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"."`
+	Format string `help:"trajectory: one JSON file; openhands: a directory as OpenHands keeps it." enum:"trajectory,openhands" default:"trajectory"`
+	Output string `short:"o" help:"File, or parent directory for openhands (default: standard output, or the current directory)." placeholder:"PATH" type:"path"`
+	JSON   bool   `name:"json" help:"Print what was written as a JSON object."`
+}
+
+// Run exports a conversation.
+func (c *exportCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+		id, err := resolve(ctx, s, c.ID)
+		if err != nil {
+			return err
+		}
+		path := c.Output
+		switch {
+		case c.Format == "openhands":
+			path, err = openhands.Export(ctx, s, id, first(c.Output, "."))
+		case path == "":
+			return openhands.ExportTrajectory(ctx, s, id, std.out)
+		default:
+			err = exportTrajectory(ctx, s, id, path)
+		}
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(std, map[string]string{"id": string(id), "path": path})
+		}
+		fmt.Fprintln(std.err, "wrote", path)
+		return nil
+	})
+}
+
+// exportTrajectory writes a file, whole or not at all.
+func exportTrajectory(ctx context.Context, s eventstream.Stream, id event.ConversationID, path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".deft-export-*")
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "write the export")
+	}
+	defer os.Remove(f.Name()) // gone already after the rename
+	err = openhands.ExportTrajectory(ctx, s, id, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return fault.Wrap(err, fault.KindOf(err), "write the export")
+}
+
+type importCmd struct {
+	Path string `arg:"" help:"A trajectory file, or a directory of an OpenHands conversation." type:"existingpath"`
+	JSON bool   `name:"json" help:"Print what was read as a JSON object."`
+}
+
+// Run imports a conversation.
+func (c *importCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+		report, err := c.read(ctx, s)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(std, report)
+		}
+		for _, w := range report.Problems {
+			fmt.Fprintln(std.err, "deft:", console.Line(w.File+": "+w.Why))
+		}
+		fmt.Fprintf(std.out, "%s  %d events\n", report.ID, report.Events)
+		return nil
+	})
+}
+
+func (c *importCmd) read(ctx context.Context, s *sqlite.Store) (openhands.Report, error) {
+	if st, err := os.Stat(c.Path); err == nil && st.IsDir() {
+		return openhands.Import(ctx, c.Path, s)
+	}
+	f, err := os.Open(c.Path)
+	if err != nil {
+		return openhands.Report{}, fault.Wrap(err, fault.Invalid, "open the trajectory")
+	}
+	defer f.Close()
+	title := strings.TrimSuffix(filepath.Base(c.Path), filepath.Ext(c.Path))
+	return openhands.ImportTrajectory(ctx, s, "", eventstream.Meta{Title: title}, f)
+}
+
+type deleteCmd struct {
+	IDs  []string `arg:"" name:"id" help:"Ids, or the starts of them."`
+	JSON bool     `name:"json" help:"Print the deleted ids as JSON."`
+}
+
+// Run deletes conversations that nobody runs, with their sandboxes.
+func (c *deleteCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+	return stored(ctx, std, g, func(p paths, s *sqlite.Store) error {
+		boxes, err := process.New(process.Options{Dir: p.sandboxes()})
+		if err != nil {
+			return err
+		}
+		defer boxes.Close()
+		for _, name := range c.IDs {
+			id, err := resolve(ctx, s, name)
+			if err != nil {
+				return err
+			}
+			unlock, err := lockConversation(p, id)
+			if err != nil {
+				return err
+			}
+			err = s.Delete(ctx, id)
+			if err == nil {
+				err = boxes.Remove(ctx, id.Hex())
+			}
+			unlock()
+			if err != nil {
+				return fmt.Errorf("delete conversation %s: %w", id, err)
+			}
+			if c.JSON {
+				err = printJSON(std, map[string]string{"deleted": string(id)})
+			} else {
+				_, err = fmt.Fprintln(std.out, "deleted", id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

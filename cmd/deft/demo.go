@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/internal/demo"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// demoCmd replays the bundled session.
+type demoCmd struct {
+	Dir     string `help:"Where to put the small repository (default: a new temporary directory)." type:"path"`
+	Sandbox string `help:"Isolation: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" env:"DEFT_SANDBOX"`
+}
+
+// Help is shown by `deft demo --help`.
+func (c *demoCmd) Help() string {
+	return `Unpacks a small repository with a failing test and replays a recorded session in it: the
+recording says what to do, and the tools really do it, in the real sandbox. Nothing is sent
+anywhere and no key is needed. At the end the test is run once more to show that it passes.`
+}
+
+// Run unpacks, replays and checks.
+func (c *demoCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+	dir, err := c.unpack()
+	if err != nil {
+		return err
+	}
+	rec, err := demo.Trajectory(dir)
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "prepare the demo")
+	}
+	evs, err := openhands.ReadTrajectory(rec)
+	if err != nil {
+		return fmt.Errorf("read the bundled session: %w", err)
+	}
+	p, err := findPaths(g.Data, std.env)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	fmt.Fprintf(std.err, "A replay of a recorded session, with real tools, in %s\n\n", dir)
+	cmd := &runCmd{MaxIterations: controller.DefaultMaxIterations}
+	j := &job{
+		cmd: cmd, std: std, store: store, paths: p, view: newView(cmd, std),
+		id: event.NewConversationID(), fresh: true, workspace: dir,
+	}
+	defer j.release()
+	if err := j.start(ctx, runSetup{Sandbox: c.Sandbox}, evs); err != nil {
+		return err
+	}
+	if err := j.work(ctx, ""); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.err, "\nLook at the result:   cat %s\nLook at the session:  deft conversations show last\nYour own task:        LLM_MODEL=… LLM_API_KEY=… deft run \"…\"\n",
+		filepath.Join(dir, "slug.sh"))
+	return nil
+}
+
+func (c *demoCmd) unpack() (string, error) {
+	dir, err := c.Dir, error(nil)
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "deft-demo-")
+	} else {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		dir, err = workspace(dir)
+	}
+	if err == nil {
+		err = demo.Unpack(dir)
+	}
+	return dir, fault.Wrap(err, fault.Denied, "unpack the demo")
+}

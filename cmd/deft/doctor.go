@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// doctorCmd shows what works here.
+type doctorCmd struct {
+	Sandbox string `help:"Isolation to look at: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" env:"DEFT_SANDBOX"`
+	JSON    bool   `name:"json" help:"Print as a JSON object."`
+}
+
+// diagnosis is what doctor found.
+type diagnosis struct {
+	Data    string          `json:"data"`
+	Store   string          `json:"store"` // "ok", or what is wrong
+	Model   string          `json:"model"` // as LLM_MODEL has it
+	Tools   []program       `json:"tools"`
+	Sandbox *sandbox.Report `json:"sandbox,omitempty"`
+	Checks  []process.Check `json:"checks,omitempty"`
+	Problem string          `json:"sandbox_problem,omitempty"`
+	TookMS  float64         `json:"sandbox_start_ms,omitempty"`
+}
+
+// program is an outside program that tools use.
+type program struct {
+	Name string `json:"name"`
+	Path string `json:"path"` // empty when it is missing
+	Use  string `json:"use"`
+}
+
+// Run looks at everything and really tries what must be forbidden.
+func (c *doctorCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+	p, err := findPaths(g.Data, std.env)
+	if err != nil {
+		return err
+	}
+	d := diagnosis{Data: p.data, Model: std.env("LLM_MODEL"), Store: "ok"}
+	if err := checkStore(ctx, p); err != nil {
+		d.Store = err.Error()
+	}
+	for _, t := range []program{
+		{"bash", "", "the terminal tool needs it"}, {"git", "", "diffstats; agents use it"}, {"rg", "", "faster searches; optional"},
+	} {
+		if path, err := exec.LookPath(t.Name); err == nil {
+			t.Path = path
+		}
+		d.Tools = append(d.Tools, t)
+	}
+	c.probe(ctx, p, &d)
+	if c.JSON {
+		err = printJSON(std, d)
+	} else {
+		d.print(std)
+	}
+	if err != nil {
+		return err
+	}
+	return d.verdict()
+}
+
+func checkStore(ctx context.Context, p paths) error {
+	s, err := openStore(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = s.List(ctx, eventstream.ListQuery{Limit: 1})
+	return err
+}
+
+func (c *doctorCmd) probe(ctx context.Context, p paths, d *diagnosis) {
+	prov, err := process.New(process.Options{Dir: p.sandboxes(), Level: c.Sandbox, Hidden: []string{p.data}})
+	if err == nil {
+		defer prov.Close()
+		began := time.Now()
+		var rep sandbox.Report
+		rep, d.Checks, err = prov.Doctor(ctx)
+		d.TookMS = float64(time.Since(began).Microseconds()) / 1000
+		d.Sandbox = &rep
+	}
+	if err != nil {
+		d.Sandbox, d.Problem = nil, err.Error()
+		if hint := fault.HintOf(err); hint != "" {
+			d.Problem += " (" + hint + ")"
+		}
+	}
+}
+
+func (d *diagnosis) print(std *streams) {
+	color := std.color(std.outTTY)
+	mark := func(ok bool) string { return console.Mark(ok, color) }
+	say := func(ok bool, name, text string) {
+		fmt.Fprintf(std.out, "%s %-16s %s\n", mark(ok), name, console.Line(text))
+	}
+	say(d.Store == "ok", "data", d.Data+": "+d.Store)
+	if d.Model == "" {
+		say(true, "model", "LLM_MODEL is not set; deft demo works without")
+	} else {
+		say(true, "model", d.Model)
+	}
+	for _, t := range d.Tools {
+		text := t.Path
+		if text == "" {
+			text = "not found: " + t.Use
+		}
+		say(t.Path != "" || t.Name == "rg", t.Name, text)
+	}
+	if d.Sandbox == nil {
+		say(false, "sandbox", d.Problem)
+		return
+	}
+	say(d.Sandbox.Level != "none", "sandbox", d.Sandbox.Level+": "+strings.Join(d.Sandbox.Features, ", "))
+	for _, m := range d.Sandbox.Missing {
+		fmt.Fprintf(std.out, "  %-16s not in force: %s\n", m.Feature, console.Line(m.Reason))
+	}
+	fmt.Fprintf(std.out, "  tried %d forbidden things inside:\n", len(d.Checks))
+	for _, c := range d.Checks {
+		fmt.Fprintf(std.out, "  %s %-20s %s\n", mark(c.OK), c.Name, console.Line(c.Detail))
+	}
+}
+
+// verdict is an error if something that should hold does not.
+func (d *diagnosis) verdict() error {
+	if d.Store != "ok" {
+		return exitStatus(fault.ExitStorage)
+	}
+	if d.Sandbox == nil {
+		return exitStatus(fault.ExitError)
+	}
+	for _, c := range d.Checks {
+		if !c.OK && d.Sandbox.Level != "none" {
+			return exitStatus(fault.ExitError)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+// Command deft runs software engineering agents: it is every role of Deft in
+// one binary. This package parses flags and wires adapters to domains; what
+// the roles do stands in the packages it wires.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+func main() {
+	process.MaybeInit() // the binary is also the sandbox's first stage
+	os.Exit(run(context.Background(), os.Args[1:], standard()))
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/state"
+)
+
+// runCmd works on a task.
+type runCmd struct {
+	Task []string `arg:"" optional:"" help:"The task, in plain language. Without one it is read from --file or from standard input."`
+
+	File string `short:"f" help:"Read the task from a file." placeholder:"FILE" type:"path"`
+	modelFlags
+	Workspace     string  `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
+	MaxIterations int     `help:"Stop after this many steps." default:"500" env:"MAX_ITERATIONS"`
+	MaxCost       float64 `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
+	JSON          bool    `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
+	Replay        string  `help:"Run a recorded trajectory again, without an LLM." placeholder:"FILE" type:"path"`
+	Resume        string  `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID"`
+	Export        string  `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
+	Sandbox       string  `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" env:"DEFT_SANDBOX"`
+	Net           bool    `help:"Let the agent's commands use the network."`
+	Quiet         bool    `short:"q" help:"Print only the final answer."`
+	Thoughts      bool    `help:"Show the model's reasoning as well."`
+}
+
+// Help is shown by `deft run --help`.
+func (c *runCmd) Help() string {
+	return `The agent works in a sandbox: it can write in the workspace only, sees neither your keys nor
+your other files' secrets, and has no network unless you pass --net.
+
+The final answer goes to standard output, progress to standard error when standard output is
+not a terminal. Ctrl-C pauses after the running command and says how to resume; twice stops it.
+
+Examples:
+  deft run "make the tests pass"
+  deft run -f task.md --max-cost 2 --workspace ~/src/app
+  deft run --resume last
+  deft run --resume last "now document it"
+  deft run --model openai/local --base-url http://localhost:8080/v1 "explain main.go"
+
+Exit codes: 0 finished, 1 error, 2 wrong usage, 3 stuck, 4 a limit was reached,
+5 refused (key, policy), 6 LLM not reachable, 7 storage, 130 interrupted.`
+}
+
+// Run works on the task until it ends.
+func (c *runCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+	p, err := findPaths(g.Data, std.env)
+	if err != nil {
+		return err
+	}
+	task, err := c.task(std)
+	if err != nil {
+		return err
+	}
+	if c.MaxIterations < 1 || c.MaxCost < 0 {
+		return fault.New(fault.Invalid, "--max-iterations must be at least 1 and --max-cost not negative")
+	}
+	store, err := openStore(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	j, err := c.prepare(ctx, std, p, store)
+	if err != nil {
+		return err
+	}
+	defer j.release()
+	return j.work(ctx, task)
+}
+
+// task finds out what to do; empty means to go on with what there is.
+func (c *runCmd) task(std *streams) (string, error) {
+	task := strings.TrimSpace(strings.Join(c.Task, " "))
+	given := task != ""
+	if c.File != "" {
+		if given {
+			return "", fault.New(fault.Invalid, "give the task as an argument or with --file, not both")
+		}
+		b, err := os.ReadFile(c.File)
+		if err != nil {
+			return "", fault.New(fault.Invalid, "the task file cannot be read").Because(err)
+		}
+		task, given = strings.TrimSpace(string(b)), true
+	}
+	if !given && c.Resume == "" && c.Replay == "" && !std.inTTY {
+		b, err := io.ReadAll(io.LimitReader(std.in, 1<<20))
+		if err != nil {
+			return "", fault.Wrap(err, fault.Invalid, "read the task from standard input")
+		}
+		task = strings.TrimSpace(string(b))
+	}
+	if task == "" && (given || c.Resume == "" && c.Replay == "") {
+		return "", fault.New(fault.Invalid, "there is no task").Hint(`say what to do: deft run "fix the failing test"`)
+	}
+	return task, nil
+}
+
+// prepare finds or makes the conversation and opens it.
+func (c *runCmd) prepare(ctx context.Context, std *streams, p paths, store eventstream.Stream) (*job, error) {
+	j := &job{cmd: c, std: std, store: store, paths: p, view: newView(c, std)}
+	setup, err := j.locate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var replay []event.Event
+	if c.Replay != "" {
+		if replay, err = readTrajectory(c.Replay); err != nil {
+			return nil, err
+		}
+	}
+	if err := j.start(ctx, setup, replay); err != nil {
+		j.release()
+		return nil, err
+	}
+	return j, nil
+}
+
+// start locks the conversation, creates it if it is new, and opens it. A
+// replay needs no model unless one is chosen to go on with.
+func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (err error) {
+	c := j.cmd
+	opts := sessionOptions{
+		paths: j.paths, stream: j.store, id: j.id, workspace: j.workspace, sandbox: setup.Sandbox, network: setup.Network,
+		effort: c.Effort, limits: controller.Config{MaxIterations: c.MaxIterations, MaxCost: c.MaxCost}, replay: replay,
+		onDelta: j.view.delta, onOutput: j.view.output, onSandbox: j.view.sandbox,
+	}
+	if replay == nil || c.Model != "" {
+		if opts.model, err = c.modelFlags.open(j.std, j.view.retry); err != nil {
+			return err
+		}
+	}
+	if j.unlock, err = lockConversation(j.paths, j.id); err != nil {
+		return err
+	}
+	if j.fresh {
+		if err := j.create(ctx, setup); err != nil {
+			return err
+		}
+	}
+	j.session, err = openSession(ctx, opts)
+	return err
+}
+
+// locate decides on the conversation, the workspace and the set-up; a resumed
+// conversation keeps its own where flags do not say otherwise.
+func (j *job) locate(ctx context.Context) (runSetup, error) {
+	c := j.cmd
+	setup := runSetup{Model: c.Model, BaseURL: c.BaseURL, Sandbox: c.Sandbox, Network: c.Net}
+	dir := c.Workspace
+	if c.Resume == "" {
+		j.id, j.fresh = event.NewConversationID(), true
+		if dir == "" {
+			dir = "."
+		}
+	} else {
+		id, err := resolve(ctx, j.store, c.Resume)
+		if err != nil {
+			return setup, err
+		}
+		info, err := j.store.Info(ctx, id)
+		if err != nil {
+			return setup, err
+		}
+		var old runSetup
+		if len(info.Meta.Extra) > 0 && json.Unmarshal(info.Meta.Extra, &old) == nil {
+			c.Model, c.BaseURL = first(c.Model, old.Model), first(c.BaseURL, old.BaseURL)
+			if c.Sandbox == "auto" && old.Sandbox != "" {
+				setup.Sandbox = old.Sandbox
+			}
+			setup.Network = setup.Network || old.Network
+		}
+		j.id = id
+		if dir == "" {
+			dir = info.Meta.WorkingDir
+		}
+	}
+	ws, err := workspace(dir)
+	j.workspace = ws
+	return setup, err
+}
+
+// create stores the new conversation and what it was set up with.
+func (j *job) create(ctx context.Context, setup runSetup) error {
+	extra, err := setup.encode()
+	if err != nil {
+		return fmt.Errorf("describe the conversation: %w", err)
+	}
+	if err := j.store.Create(ctx, j.id, eventstream.Meta{WorkingDir: j.workspace, Extra: extra}); err != nil {
+		return fmt.Errorf("create the conversation: %w", err)
+	}
+	evs, err := describeSetup(j.workspace, setup.Model, j.cmd.MaxIterations)
+	if err != nil {
+		return err
+	}
+	_, err = j.store.Append(ctx, j.id, evs...)
+	return err
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func readTrajectory(path string) ([]event.Event, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the trajectory cannot be read").Because(err).Hint("check --replay")
+	}
+	defer f.Close()
+	evs, err := openhands.ReadTrajectory(f)
+	if err != nil {
+		return nil, fmt.Errorf("read trajectory %s: %w", path, err)
+	}
+	return evs, nil
+}
+
+// outcome turns how a run ended into an exit code.
+func outcome(s *state.State, code string) error {
+	switch s.Status {
+	case state.Finished, state.Idle:
+		return nil
+	case state.Stuck:
+		return exitStatus(fault.ExitStuck)
+	case state.Paused:
+		return exitStatus(fault.ExitInterrupted)
+	}
+	switch code {
+	case "MaxIterationsReached", "MaxBudgetReached":
+		return exitStatus(fault.ExitLimit)
+	case "LLMAuthenticationError", "LLMQuotaError", "LLMContentPolicyViolationError":
+		return exitStatus(fault.ExitRefused)
+	case "LLMServiceUnavailableError", "LLMTimeoutError", "LLMRateLimitError":
+		return exitStatus(fault.ExitUnavailable)
+	case "StorageFull", "StorageCorrupt":
+		return exitStatus(fault.ExitStorage)
+	}
+	return exitStatus(fault.ExitError)
+}

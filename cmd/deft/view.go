@@ -1,0 +1,206 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
+)
+
+// view shows a run: to a person, as JSON lines, or only its answer.
+type view struct {
+	printer *console.Printer // nil when nothing is shown as it happens
+	warnTo  io.Writer
+	json    io.Writer // nil unless events are printed as JSON
+	answer  io.Writer // where the final answer goes, nil if it is shown already
+
+	mu   sync.Mutex
+	last string // the agent's last words
+	code string // of the last ConversationErrorEvent
+}
+
+func newView(c *runCmd, std *streams) *view {
+	v := &view{warnTo: std.err}
+	out, tty := std.err, std.errTTY
+	if std.outTTY {
+		out, tty = std.out, true
+	}
+	switch {
+	case c.JSON:
+		v.json = std.out
+		return v
+	case c.Quiet:
+		v.answer = std.out
+		return v
+	}
+	v.printer = console.New(console.Options{Out: out, Color: std.color(tty), Thoughts: c.Thoughts})
+	if !std.outTTY {
+		v.answer = std.out
+	}
+	return v
+}
+
+func (v *view) record(rec eventstream.Record) {
+	if v.json != nil {
+		fmt.Fprintf(v.json, "%s\n", rec.JSON)
+	}
+	ev, err := rec.Event()
+	if err != nil {
+		v.warn(fmt.Sprintf("event %d cannot be shown: %v", rec.Seq, err))
+		return
+	}
+	v.remember(ev)
+	if v.printer != nil {
+		v.printer.Event(ev)
+	}
+}
+
+// remember keeps what the end of the run needs.
+func (v *view) remember(ev event.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e := ev.(type) {
+	case *event.MessageEvent:
+		if e.Source == event.SourceAgent {
+			v.last = event.JoinText(e.LLMMessage.Content)
+		}
+	case *event.ObservationEvent:
+		if f, ok := e.Observation.(*event.FinishObservation); ok {
+			v.last = event.JoinText(f.Content)
+		}
+	case *event.ConversationErrorEvent:
+		v.code = e.Code
+		if v.printer == nil && v.json == nil {
+			fmt.Fprintln(v.warnTo, "deft:", strings.ReplaceAll(e.Detail, "\n", "\n  → "))
+		}
+	}
+}
+
+func (v *view) lastCode() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.code
+}
+
+func (v *view) delta(item event.ID, d llm.Delta) {
+	if v.printer != nil {
+		v.printer.Delta(item, d)
+	}
+}
+
+func (v *view) output(_ event.ID, c tool.Chunk) {
+	if v.printer != nil {
+		v.printer.Output(c.Text)
+	}
+}
+
+func (v *view) retry(r broker.Retry) {
+	if v.printer != nil {
+		v.printer.Retry(fmt.Sprintf("the model did not answer (%v); trying again in %s", r.Err, r.Wait.Round(time.Second)))
+	}
+}
+
+// sandbox says which isolation is in force, if it is less than it should be.
+func (v *view) sandbox(box sandbox.Sandbox) {
+	switch r := box.Report(); r.Level {
+	case "none":
+		v.warn("warning: --sandbox none: commands of the agent can do everything that you can")
+	case "landlock":
+		var why []string
+		for _, m := range r.Missing {
+			why = append(why, m.Feature+": "+m.Reason)
+		}
+		v.warn("note: the sandbox is weaker on this machine (Landlock and seccomp only): " + strings.Join(why, "; "))
+	}
+}
+
+func (v *view) note(s string) {
+	if v.printer != nil {
+		v.printer.Note(s)
+	}
+}
+
+func (v *view) warn(s string) {
+	if v.printer != nil {
+		v.printer.Warn(s)
+		return
+	}
+	fmt.Fprintln(v.warnTo, s)
+}
+
+// result is the last line of --json.
+type result struct {
+	Type         string               `json:"type"`
+	Conversation event.ConversationID `json:"conversation_id"`
+	Status       state.Status         `json:"status"`
+	Error        string               `json:"error,omitempty"`
+	Answer       string               `json:"answer"`
+	CostUSD      float64              `json:"cost_usd"`
+	InputTokens  int                  `json:"input_tokens"`
+	OutputTokens int                  `json:"output_tokens"`
+	Seconds      float64              `json:"seconds"`
+	Diffstat     string               `json:"diffstat,omitempty"`
+}
+
+// summary ends the run's output.
+func (v *view) summary(j *job, s *state.State, took time.Duration, stat string) {
+	tokens := s.Stats.Tokens()
+	v.mu.Lock()
+	r := result{
+		Type: "result", Conversation: j.id, Status: s.Status, Error: v.code, Answer: v.last,
+		CostUSD: s.Stats.Cost(), InputTokens: tokens.PromptTokens, OutputTokens: tokens.CompletionTokens,
+		Seconds: took.Seconds(), Diffstat: stat,
+	}
+	v.mu.Unlock()
+	if v.json != nil {
+		// A struct of strings and numbers always encodes.
+		b, _ := json.Marshal(r)
+		fmt.Fprintf(v.json, "%s\n", b)
+		return
+	}
+	if v.printer != nil {
+		if s.Status == state.Finished && v.answer == nil {
+			v.printer.Answer(r.Answer)
+		}
+		if stat != "" {
+			v.printer.Note("\n" + strings.TrimRight(stat, "\n"))
+		}
+		v.printer.Note(fmt.Sprintf("%s in %s · %s · conversation %s",
+			s.Status, took.Round(100*time.Millisecond), spent(s.Stats), j.id))
+	}
+	if v.answer != nil && s.Status == state.Finished {
+		fmt.Fprintln(v.answer, strings.TrimSpace(r.Answer))
+	}
+	if s.Status != state.Finished && s.Status != state.Idle {
+		v.warn("to go on: deft run --resume " + string(j.id))
+	}
+}
+
+// spent says what a conversation cost in tokens and money.
+func spent(stats state.Stats) string {
+	t := stats.Tokens()
+	if t.PromptTokens+t.CompletionTokens == 0 {
+		return "no LLM used"
+	}
+	text := fmt.Sprintf("%d tokens in (%d cached), %d out", t.PromptTokens, t.CacheReadTokens, t.CompletionTokens)
+	if c := stats.Cost(); c > 0 {
+		return fmt.Sprintf("$%.4f · %s", c, text)
+	}
+	for _, id := range slices.Sorted(maps.Keys(stats.UsageToMetrics)) {
+		return text + " (price of " + stats.UsageToMetrics[id].ModelName + " unknown)"
+	}
+	return text
+}
