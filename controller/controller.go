@@ -64,13 +64,12 @@ type Config struct {
 	// are marked as local, and may be nil if the agent has none.
 	Runtime runtime.Runtime
 	Local   runtime.Runtime
-	// LLM returns the model of a service (agent.UsageAgent …).
+	// LLM returns the model of a service (agent.UsageAgent …). Retries and
+	// the spending limit are the model's own affair (llm/broker); a call that
+	// it refuses with fault.Limit ends the run.
 	LLM func(usage string) llm.Model
 	// MaxIterations bounds the steps of one run; 0 takes the default.
 	MaxIterations int
-	// MaxCost bounds what the conversation spends, in US dollars; 0 is no
-	// bound. A call whose worst case would exceed it is not made.
-	MaxCost float64
 	// Parallel bounds the actions of one answer that run side by side.
 	Parallel int
 	// Confirm decides whether a batch of actions waits for the user; nil

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
 )
@@ -100,9 +101,15 @@ func TestSpendingLimit(t *testing.T) {
 		resp.Usage, resp.Cost, resp.CostKnown = u, cost, true
 		return resp, nil
 	}
+	limit := func(dollars float64) func(*controller.Config) {
+		return func(c *controller.Config) {
+			inner, budget := c.LLM, broker.NewBudget(dollars)
+			c.LLM = func(usage string) llm.Model { return broker.New(inner(usage), broker.Options{Budget: budget}) }
+		}
+	}
 	t.Run("is never exceeded", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, func(c *controller.Config) { c.MaxCost = 0.3 }, spend)
+		b := setup(t, limit(0.3), spend)
 		b.model.info.Price = price
 		b.send(t, "go")
 		b.mustRun(t)
@@ -115,7 +122,7 @@ func TestSpendingLimit(t *testing.T) {
 	})
 	t.Run("needs a price", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, func(c *controller.Config) { c.MaxCost = 1 }, spend)
+		b := setup(t, limit(1), spend)
 		b.send(t, "go")
 		b.mustRun(t)
 		if b.model.count() != 0 || b.lastError(t) != "MaxBudgetReached" {

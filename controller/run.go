@@ -124,7 +124,7 @@ func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
 	if stopped {
 		return nil
 	}
-	m := &meter{cfg: &c.cfg, spent: s.Stats.Cost()}
+	m := &meter{cfg: &c.cfg}
 	evs, err := c.cfg.Agent.Step(llmCtx, agent.Turn{
 		State: s, LLM: m.model, Delta: c.cfg.OnDelta, Session: c.cfg.ID,
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -181,8 +183,9 @@ func TestStatsCountEveryBranchAndJoinLists(t *testing.T) {
 	l := newLog()
 	l.append(t, message("a", ""))
 	for i := range 3 {
-		v := l.fold.State().Stats.Update("agent", state.Cost{Cost: 0.5, Timestamp: float64(i)},
-			state.ResponseLatency{Latency: 1}, state.TokenUsage{Model: "m", PromptTokens: 10, PerTurnToken: 10 + i})
+		v := l.fold.State().Stats.Update("agent", llm.Info{Name: "m"}, &llm.Response{
+			Usage: llm.Usage{Prompt: 10, Output: i}, Cost: 0.5, CostKnown: true,
+		}, time.Unix(int64(i), 0))
 		up, err := event.NewStateUpdate(state.KeyStats, v)
 		if err != nil {
 			t.Fatal(err)

@@ -21,8 +21,8 @@ type modelFlags struct {
 	Effort     string `name:"reasoning-effort" help:"How long the model thinks: none, low, medium, high or xhigh." enum:",none,low,medium,high,xhigh" default:""`
 }
 
-// open returns the model, behind the retry layer.
-func (f modelFlags) open(std *streams, onRetry func(broker.Retry)) (llm.Model, error) {
+// open returns the model, behind the layer that retries and keeps the budget.
+func (f modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
 	if f.Model == "" {
 		return nil, fault.New(fault.Invalid, "no model is chosen").
 			Hint("set LLM_MODEL (and LLM_API_KEY) or give --model; `deft demo` works without")
@@ -35,7 +35,7 @@ func (f modelFlags) open(std *streams, onRetry func(broker.Retry)) (llm.Model, e
 	if err != nil {
 		return nil, err
 	}
-	return broker.New(m, broker.Options{OnRetry: onRetry}), nil
+	return broker.New(m, o), nil
 }
 
 // key finds the API key. A model behind an own address may need none.

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -133,11 +134,14 @@ func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (
 	c := j.cmd
 	opts := sessionOptions{
 		paths: j.paths, stream: j.store, id: j.id, workspace: j.workspace, sandbox: setup.Sandbox, network: setup.Network,
-		effort: c.Effort, limits: controller.Config{MaxIterations: c.MaxIterations, MaxCost: c.MaxCost}, replay: replay,
+		effort: c.Effort, limits: controller.Config{MaxIterations: c.MaxIterations}, replay: replay,
 		onDelta: j.view.delta, onOutput: j.view.output, onSandbox: j.view.sandbox,
 	}
+	if c.MaxCost > 0 {
+		opts.budget = broker.NewBudget(c.MaxCost)
+	}
 	if replay == nil || c.Model != "" {
-		if opts.model, err = c.modelFlags.open(j.std, j.view.retry); err != nil {
+		if opts.model, err = c.modelFlags.open(j.std, broker.Options{OnRetry: j.view.retry, Budget: opts.budget}); err != nil {
 			return err
 		}
 	}

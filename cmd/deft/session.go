@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
@@ -33,7 +34,8 @@ type sessionOptions struct {
 	workspace string
 	sandbox   string // level of isolation
 	network   bool
-	model     llm.Model // nil for a replay
+	model     llm.Model      // nil for a replay
+	budget    *broker.Budget // of the model; nil for no limit
 	effort    string
 	replay    []event.Event // run this instead of asking a model
 	limits    controller.Config
@@ -90,8 +92,13 @@ func (s *session) open(ctx context.Context, o sessionOptions) error {
 	cfg.ID, cfg.Stream, cfg.Agent, cfg.Runtime, cfg.Local = o.id, o.stream, a, s.place, s.local
 	cfg.LLM = func(string) llm.Model { return o.model }
 	cfg.OnDelta, cfg.OnOutput, cfg.Log = o.onDelta, o.onOutput, o.log
-	s.Controller, err = controller.Open(ctx, cfg)
-	return err
+	if s.Controller, err = controller.Open(ctx, cfg); err != nil {
+		return err
+	}
+	if o.budget != nil { // what was spent before counts
+		o.budget.Spend(s.State().Stats.Cost())
+	}
+	return nil
 }
 
 // tasks is the task tracker's list as the conversation has it.

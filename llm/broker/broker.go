@@ -5,7 +5,7 @@
 // # Usage
 //
 //	budget := broker.NewBudget(2.50)
-//	m := broker.New(model, broker.Options{Budget: budget, OnRetry: show, OnAnswer: account})
+//	m := broker.New(model, broker.Options{Budget: budget, OnRetry: show})
 //	resp, err := m.Generate(ctx, request, onDelta)
 //
 // A Broker is a llm.Model. Several brokers may share one Budget.
@@ -52,9 +52,6 @@ type Options struct {
 	Budget *Budget
 	// OnRetry is called before each wait; nil for none.
 	OnRetry func(Retry)
-	// OnAnswer is called with each answer before Generate returns it; nil for
-	// none.
-	OnAnswer func(llm.Info, *llm.Response)
 	// Sleep replaces waiting, and Random the source of jitter (0 to 1), for
 	// tests.
 	Sleep  func(context.Context, time.Duration) error
@@ -72,7 +69,7 @@ type Retry struct {
 	Void bool
 }
 
-// Broker is a model with retries, a budget and metrics.
+// Broker is a model with retries and a budget.
 type Broker struct {
 	model   llm.Model
 	opts    Options
@@ -105,9 +102,6 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 	for attempt := 1; ; attempt++ {
 		resp, err := b.once(ctx, r, onDelta)
 		if err == nil {
-			if b.opts.OnAnswer != nil {
-				b.opts.OnAnswer(b.model.Info(), resp)
-			}
 			return resp, nil
 		}
 		e, retry := b.worthRetrying(ctx, err, attempt)

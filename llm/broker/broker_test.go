@@ -3,7 +3,6 @@ package broker_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -215,30 +214,5 @@ func TestNoDoubledText(t *testing.T) {
 	}
 	if c.waits[0] < time.Second || c.waits[0] > 2*time.Second {
 		t.Errorf("Retry-After of 1 s gave a wait of %v", c.waits[0])
-	}
-}
-
-func TestLedger(t *testing.T) {
-	t.Parallel()
-	var l broker.Ledger
-	m := &fake{info: llm.Info{Name: "p/m"}, gen: func(int, llm.Request, func(llm.Delta)) (*llm.Response, error) {
-		return &llm.Response{Cost: 0.25, CostKnown: true, Usage: llm.Usage{Prompt: 10, Output: 1}}, nil
-	}}
-	agent := broker.New(m, broker.Options{OnAnswer: l.Account("agent", nil)})
-	title := broker.New(m, broker.Options{OnAnswer: l.Account("title", nil)})
-	var wg sync.WaitGroup
-	for range 50 {
-		wg.Go(func() {
-			for _, b := range []*broker.Broker{agent, agent, title} {
-				if _, err := b.Generate(t.Context(), llm.Request{}, ignore); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	got := l.Metrics()
-	if got["agent"].AccumulatedCost != 25 || got["title"].AccumulatedTokenUsage.PromptTokens != 500 || len(got["agent"].Costs) != 100 {
-		t.Errorf("agent %v, title %+v", got["agent"].AccumulatedCost, got["title"].AccumulatedTokenUsage)
 	}
 }
