@@ -4,8 +4,8 @@
 //
 //	m, err := anthropic.New(llm.Config{Model: "anthropic/claude-sonnet-4-5", APIKey: key})
 //
-// The official SDK does authentication and transport, with its retries off;
-// the bodies are this package's own small structs.
+// Requests and answers are this package's own small structs over net/http; see
+// llm/openai for why.
 //
 // # Concurrency
 //
@@ -24,9 +24,6 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
@@ -36,10 +33,13 @@ import (
 // DefaultURL is Anthropic's own endpoint.
 const DefaultURL = "https://api.anthropic.com"
 
+// version is the version of the API that this package speaks.
+const version = "2023-06-01"
+
 // Model is one model behind one endpoint.
 type Model struct {
 	end    *exchange.Endpoint
-	client sdk.Client
+	header http.Header // of each request
 	info   llm.Info
 	quirks llm.Quirks
 }
@@ -55,7 +55,7 @@ func New(cfg llm.Config) (*Model, error) {
 	if provider == "" {
 		provider = "anthropic"
 	}
-	// Other tools take the address with /v1; the SDK adds it.
+	// Other tools take the address with /v1; Post adds it.
 	if short := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"); short != "" {
 		cfg.BaseURL = short
 	}
@@ -67,23 +67,14 @@ func New(cfg llm.Config) (*Model, error) {
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
 	// Whatever speaks this protocol takes cache marks and wants thinking back.
 	m.info.PromptCache, m.info.MustEcho.ThinkingBlocks = true, true
-	// The client is built by hand: NewClient would look for credentials and
-	// base URLs in the environment and in files, and send them to any server.
-	opts := []option.RequestOption{
-		option.WithBaseURL(m.end.BaseURL + "/"),
-		option.WithHTTPClient(m.end.HTTP),
-		option.WithMaxRetries(0),
-		option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-			return m.end.Middleware(r, next)
-		}),
-	}
+	m.header = http.Header{}
+	m.header.Set("Anthropic-Version", version)
 	if cfg.APIKey != "" {
-		opts = append(opts, option.WithHeader("X-Api-Key", cfg.APIKey.Reveal()))
+		m.header.Set("X-Api-Key", cfg.APIKey.Reveal())
 	}
 	for name, value := range cfg.Headers {
-		opts = append(opts, option.WithHeader(name, value))
+		m.header.Set(name, value)
 	}
-	m.client = sdk.Client{Options: opts}
 	return m, nil
 }
 
@@ -128,21 +119,13 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	return out, nil
 }
 
-// rawBody is a body that is encoded already.
-type rawBody []byte
-
-// MarshalJSON implements json.Marshaler, which is how the SDK takes a body.
-func (b rawBody) MarshalJSON() ([]byte, error) { return b, nil }
-
 func (m *Model) post(ctx context.Context, session, beta string, body []byte) (*http.Response, error) {
-	var res *http.Response
-	var opts []option.RequestOption
+	h := m.header.Clone()
 	if session != "" {
-		opts = append(opts, option.WithHeader("X-Litellm-Session-Id", session))
+		h.Set(exchange.SessionHeader, session)
 	}
 	if beta != "" {
-		opts = append(opts, option.WithHeaderAdd("Anthropic-Beta", beta))
+		h.Add("Anthropic-Beta", beta)
 	}
-	err := m.client.Post(ctx, "v1/messages", rawBody(body), &res, opts...)
-	return res, err
+	return m.end.Post(ctx, "v1/messages", h, body)
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
-
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
@@ -15,10 +13,16 @@ import (
 // readStream reads events until message_stop. Errors are *llm.Error, except
 // those of the connection.
 func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumulator) error {
-	dec := ssestream.NewDecoder(res)
-	for dec.Next() {
+	events := exchange.NewEvents(res.Body)
+	for {
+		data, err := events.Next()
+		if err == io.EOF {
+			return m.end.Truncated(a.handedOut)
+		}
+		if err != nil {
+			return err
+		}
 		watch.Progress()
-		data := dec.Event().Data
 		if len(bytes.TrimSpace(data)) == 0 {
 			continue
 		}
@@ -34,10 +38,6 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 			return m.complete(a)
 		}
 	}
-	if err := dec.Err(); err != nil {
-		return err
-	}
-	return m.end.Truncated(a.handedOut)
 }
 
 // take adds one event. Pings and kinds that came later than this code are

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/openai/openai-go/v3/packages/ssestream"
-
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
@@ -16,11 +14,20 @@ var done = []byte("[DONE]")
 // readStream reads server-sent events until the stream's end mark. Errors are
 // *llm.Error, except those of the connection.
 func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumulator) error {
-	dec := ssestream.NewDecoder(res)
+	events := exchange.NewEvents(res.Body)
 	var c chunk
-	for dec.Next() {
+	for {
+		data, err := events.Next()
+		if err != nil {
+			// Once the finish reason is there, a connection that breaks before
+			// the end mark takes nothing away but the usage.
+			if err != io.EOF && a.finish == "" {
+				return err
+			}
+			break
+		}
 		watch.Progress()
-		data := bytes.TrimSpace(dec.Event().Data)
+		data = bytes.TrimSpace(data)
 		if bytes.Equal(data, done) {
 			break
 		}
@@ -37,11 +44,6 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 		if err := a.add(&c); err != nil {
 			return m.end.Malformed(err, a.handedOut)
 		}
-	}
-	// Once the finish reason is there, a connection that breaks before the end
-	// mark takes nothing away but the usage.
-	if err := dec.Err(); err != nil && a.finish == "" {
-		return err
 	}
 	return m.complete(a)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Failure says what the end of an exchange means: the error of the SDK or of
+// Failure says what the end of an exchange means: the error of Post or of
 // reading the body, seen with the caller's context and the watch. partial says
 // that deltas had been handed out. An *llm.Error in err is kept.
 func (e *Endpoint) Failure(ctx context.Context, w *Watch, err error, partial bool) *llm.Error {

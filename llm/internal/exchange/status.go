@@ -3,7 +3,6 @@ package exchange
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -15,24 +14,6 @@ import (
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
-
-// maxErrorBody bounds what is read of an error answer: 64 KiB.
-const maxErrorBody = 64 << 10
-
-// Middleware turns error answers into *llm.Error before an SDK sees them: the
-// SDKs fail to say the status where the body is not their JSON.
-func (e *Endpoint) Middleware(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	res, err := next(req)
-	if err != nil || res.StatusCode < 300 && !isHTML(res.Header, nil) {
-		return res, err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
-	if err != nil && len(body) == 0 {
-		body = nil // the status alone still says what went wrong
-	}
-	return nil, e.StatusError(res.StatusCode, res.Header, body)
-}
 
 // StatusError says what an error answer means. status is 0 for an error event
 // inside a stream, whose body is the event's data.

@@ -1,0 +1,48 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+)
+
+// maxErrorBody bounds what is read of an error answer: 64 KiB.
+const maxErrorBody = 64 << 10
+
+// Header names that adapters set besides their own.
+const (
+	SessionHeader = "X-Litellm-Session-Id"
+	userAgent     = "deft"
+)
+
+// Post sends a JSON body to the path below the base URL and returns an answer
+// of status 2xx. Any other answer is an *llm.Error; other errors are those of
+// the connection, for Failure to explain. Redirects are not followed with the
+// body and the key: net/http drops both where it must.
+func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.BaseURL+"/"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", scrub(err))
+	}
+	for name, values := range h {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/json")
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", userAgent+" ("+runtime.GOOS+")")
+	}
+	res, err := e.HTTP.Do(req)
+	if err != nil || res.StatusCode < 300 && !isHTML(res.Header, nil) {
+		return res, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	if err != nil && len(answer) == 0 {
+		answer = nil // the status alone still says what went wrong
+	}
+	return nil, e.StatusError(res.StatusCode, res.Header, answer)
+}
