@@ -1,0 +1,110 @@
+// Package crash proves that nothing an agent does happens twice or goes
+// unanswered, whatever is killed: it runs the real `deft run` against a
+// scripted LLM, kills it and its sandbox at hundreds of random points, and
+// looks at what is left.
+//
+// # Usage
+//
+//	go test ./test/crash                  # some points of each kind
+//	DEFT_PROOF=1 go test ./test/crash     # all of them
+//	DEFT_CRASH_SEED=7 go test ./test/crash -run 'TestBothKilled$' -v
+//	DEFT_BIN=bin/deft go test ./test/crash
+//
+// Every test prints its seed, which repeats the choice of points; where in the
+// program a point falls is up to the machine.
+//
+// # Concurrency and failure
+//
+// Each conversation has folders, a server and processes of its own, so any
+// number may run side by side. The test process adopts the orphans of what it
+// kills, so that none escapes its notice. A failure names the conversation's
+// folder, which is then kept.
+package crash_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+// deft is the path of the binary under test.
+var deft string
+
+func TestMain(m *testing.M) {
+	code, err := prepare(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "crash:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// prepare builds the binary and runs the tests with it.
+func prepare(m *testing.M) (int, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("adopt orphans: %w", err)
+	}
+	deft = os.Getenv("DEFT_BIN")
+	if deft == "" {
+		dir, err := os.MkdirTemp("", "deft-crash-")
+		if err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(dir)
+		if err := os.Chmod(dir, 0o755); err != nil { // other users run it too
+			return 0, err
+		}
+		deft = filepath.Join(dir, "deft")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", deft, "../../cmd/deft")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return 0, fmt.Errorf("build deft: %w", err)
+		}
+	}
+	var err error
+	if deft, err = filepath.Abs(deft); err != nil {
+		return 0, err
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			return 1, err
+		}
+	}
+	return code, nil
+}
+
+// dice returns the test's source of random points. Each test has its own, so
+// that one can be repeated alone.
+func dice(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64() % 1_000_000
+	if s := os.Getenv("DEFT_CRASH_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatalf("DEFT_CRASH_SEED: %v", err)
+		}
+		seed = n
+	}
+	t.Logf("DEFT_CRASH_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// points returns how many kills a test makes: all in the full proof.
+func points(t *testing.T, all int) int {
+	switch {
+	case os.Getenv("DEFT_PROOF") != "":
+		return all
+	case testing.Short():
+		return max(1, all/60)
+	}
+	return all / 5
+}

@@ -1,0 +1,173 @@
+package crash_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// settle is how long processes that were told to end have for it.
+const settle = 20 * time.Second
+
+// supervisor is a sandbox's action server, held by a descriptor, so that it is
+// never mistaken for another process.
+type supervisor struct {
+	pid   int
+	pidfd int
+	space string // its PID namespace
+}
+
+// supervisor returns the one that the sandbox's state names, or nil if none
+// lives.
+func (b *bench) supervisor() *supervisor {
+	files, err := filepath.Glob(filepath.Join(b.data, "sandboxes", "*", "state.json"))
+	if err != nil {
+		b.t.Error(err)
+	}
+	for _, name := range files {
+		var st struct {
+			PID     int    `json:"pid"`
+			Started uint64 `json:"started"`
+		}
+		raw, err := os.ReadFile(name)
+		if err != nil || json.Unmarshal(raw, &st) != nil || st.PID <= 1 {
+			continue // removed or not yet there
+		}
+		fd, err := unix.PidfdOpen(st.PID, 0)
+		if err != nil {
+			continue
+		}
+		if startOf(st.PID) != st.Started || gone(fd) {
+			unix.Close(fd)
+			continue
+		}
+		space, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", st.PID)) // it may end meanwhile
+		return &supervisor{st.PID, fd, space}
+	}
+	return nil
+}
+
+// kill does what a crash does.
+func (s *supervisor) kill() error {
+	err := unix.PidfdSendSignal(s.pidfd, unix.SIGKILL, nil, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// release waits until the process is gone and forgets it. The kernel lets
+// process 1 of a namespace go only when all others are.
+func (s *supervisor) release() error {
+	defer unix.Close(s.pidfd)
+	poll := []unix.PollFd{{Fd: int32(s.pidfd), Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(poll, int(settle.Milliseconds()))
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return err
+		case n == 0:
+			return fmt.Errorf("the supervisor %d does not end", s.pid)
+		}
+		// It is our child if its controller is dead: we adopt orphans.
+		_, _ = unix.Wait4(s.pid, nil, unix.WNOHANG, nil)
+		return nil
+	}
+}
+
+func (s *supervisor) forget() { unix.Close(s.pidfd) }
+
+func gone(pidfd int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 0)
+	return err == nil && n > 0
+}
+
+// stat returns the fields of proc(5)'s stat line from the third on.
+func stat(pid int) []string {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
+}
+
+func startOf(pid int) uint64 {
+	f := stat(pid)
+	if len(f) < 20 {
+		return 0
+	}
+	n, err := strconv.ParseUint(f[19], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// process is one that belongs to the conversation.
+type process struct {
+	pid  int
+	what string
+}
+
+// processes returns the living processes that have to do with the
+// conversation: they name its folder, work in it, or share a namespace with a
+// supervisor that it had.
+func (b *bench) processes(spaces map[string]bool) []process {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var found []process
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		f := stat(pid)
+		if len(f) == 0 || f[0] == "Z" || f[0] == "X" {
+			continue
+		}
+		dir := "/proc/" + e.Name()
+		line, _ := os.ReadFile(dir + "/cmdline") // what ends meanwhile is no orphan
+		cwd, _ := os.Readlink(dir + "/cwd")
+		space, _ := os.Readlink(dir + "/ns/pid")
+		text := strings.ReplaceAll(string(line), "\x00", " ")
+		if strings.Contains(text, b.dir) || strings.HasPrefix(cwd, b.dir) || spaces[space] {
+			found = append(found, process{pid, text})
+		}
+	}
+	return found
+}
+
+// remain returns the conversation's processes that do not end by themselves.
+// Those that were killed have a moment to go.
+func (b *bench) remain(spaces map[string]bool) []process {
+	for _, p := range b.processes(spaces) {
+		fd, err := unix.PidfdOpen(p.pid, 0)
+		if err != nil {
+			continue
+		}
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 500) // looked at below
+		unix.Close(fd)
+		_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // ours if its parent is dead
+	}
+	return b.processes(spaces)
+}
+
+// end kills what is left, so that no test leaves anything behind.
+func (b *bench) end(orphans []process) {
+	for _, p := range orphans {
+		_ = syscall.Kill(p.pid, syscall.SIGKILL) // it may have ended
+		_, _ = unix.Wait4(p.pid, nil, 0, nil)    // if it is ours by now
+	}
+}
