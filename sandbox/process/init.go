@@ -62,11 +62,10 @@ func setUp(w *json.Encoder) (step string, err error) {
 	for fd := fdListener; fd < firstFree; fd++ {
 		unix.CloseOnExec(fd)
 	}
-	in := os.NewFile(fdPlan, "plan")
-	if err := json.NewDecoder(in).Decode(&pl); err != nil {
+	in := json.NewDecoder(os.NewFile(fdPlan, "plan"))
+	if err := in.Decode(&pl); err != nil {
 		return "read plan", err
 	}
-	in.Close()
 	exe, err := unix.Open(pl.Argv[0], unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "exec", &os.PathError{Op: "open", Path: pl.Argv[0], Err: err}
@@ -87,7 +86,7 @@ func setUp(w *json.Encoder) (step string, err error) {
 	} else {
 		o.Missing = append(o.Missing, sandbox.Missing{Feature: "isolation", Reason: "turned off by the user"})
 	}
-	return become(&pl, exe, w, o)
+	return become(&pl, exe, in, w, o)
 }
 
 // isolate gives the process its own root, devices and loopback interface.
@@ -159,9 +158,9 @@ func setTemporary(pl *plan) {
 	}
 }
 
-// become replaces the init stage by the program. All descriptors but 0 to 4
-// close at that moment.
-func become(pl *plan, exe int, w *json.Encoder, o outcome) (step string, err error) {
+// become replaces the init stage by the program, once the starter has noted
+// that there is a sandbox. All descriptors but 0 to 4 close at that moment.
+func become(pl *plan, exe int, in *json.Decoder, w *json.Encoder, o outcome) (step string, err error) {
 	if err := unix.CloseRange(fdPlan, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return "close descriptors", err
 	}
@@ -177,6 +176,10 @@ func become(pl *plan, exe int, w *json.Encoder, o outcome) (step string, err err
 	}
 	if err := w.Encode(o); err != nil {
 		return "report", err
+	}
+	var word string
+	if err := in.Decode(&word); err != nil || word != goAhead {
+		return "wait for the go-ahead", errors.Join(err, errors.New("the starter is gone"))
 	}
 	return "exec", syscall.Exec(path, pl.Argv, pl.Env)
 }

@@ -21,6 +21,10 @@ import (
 // startTimeout bounds the init stage, which takes milliseconds.
 const startTimeout = 20 * time.Second
 
+// goAhead is what the init stage reads after it has reported, and before it
+// becomes the program.
+const goAhead = "go"
+
 // outcome is what the init stage reports: what it set up, then nothing more if
 // the program started, or the step that failed.
 type outcome struct {
@@ -136,23 +140,20 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		_ = outR.SetDeadline(time.Now())
 	})
 	defer stop()
-	err = talk(planW, outR, pl, &st.Report)
+	err = talk(planW, outR, pl, &st.Report, func() error { return writeState(p.dir(s.ID), *st) })
 	if ctx.Err() != nil {
 		return fault.Wrap(context.Cause(ctx), fault.Canceled, "start sandbox")
 	}
-	if err != nil {
-		return err
-	}
-	return writeState(p.dir(s.ID), *st)
+	return err
 }
 
-// talk sends the plan and reads the outcome until the program has started,
-// which closes the pipe.
-func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report) error {
-	sent := json.NewEncoder(w).Encode(pl)
-	if err := w.Close(); sent == nil {
-		sent = err
-	}
+// talk sends the plan, reads the outcome, and gives the go-ahead once commit
+// has made the sandbox findable; the program's start closes the pipe. If we
+// die before the go-ahead the init stage ends: at no moment does a program run
+// that nobody can find.
+func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report, commit func() error) error {
+	out := json.NewEncoder(w)
+	sent := out.Encode(pl)
 	dec := json.NewDecoder(r)
 	reported := false
 	for {
@@ -167,11 +168,16 @@ func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report) error {
 		if o.Step != "" {
 			return &setupError{o.Step, o.Err, o.Errno}
 		}
-		reported = true
 		rep.Features = append(rep.Features, o.Features...)
 		rep.Missing = append(rep.Missing, o.Missing...)
+		if reported = true; sent == nil {
+			if err := commit(); err != nil {
+				return err
+			}
+			sent = out.Encode(goAhead)
+		}
 	}
-	if !reported {
+	if !reported || sent != nil {
 		return fault.New(fault.Internal, "the sandbox's init stage died").
 			Hint("does the program's main call process.MaybeInit first?").Because(sent)
 	}
