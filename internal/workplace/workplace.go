@@ -17,15 +17,19 @@
 // # Failure
 //
 // When the server is gone, the action is asked for once more from a new
-// server on the same journal, with Again set: it answers with the recorded
-// result, or with fault.Interrupted if the action had begun. If no server can
-// be started the error is fault.Unavailable or the provider's own.
+// server on the same journal, with Again set unless the first request surely
+// did not leave: it answers with the recorded result, or with
+// fault.Interrupted if the action had begun.
+//
+// If no sandbox can be started, [Place.Ready] returns the provider's error,
+// and the methods of the Runtime return it as fault.Unavailable, with its
+// message and its next step, so that it is never taken for the failure of a
+// tool. The call after the one that was told so tries to start again.
 package workplace
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/deft-dev/deft/event"
@@ -50,15 +54,7 @@ type Place struct {
 
 	mu      sync.Mutex
 	current *attempt
-	stopped bool
-}
-
-// attempt is one start of the sandbox.
-type attempt struct {
-	done chan struct{} // closed when the rest is set
-	box  sandbox.Sandbox
-	rt   runtime.Runtime
-	err  error
+	ended   bool
 }
 
 var (
@@ -66,61 +62,29 @@ var (
 	_ runtime.Acknowledger = (*Place)(nil)
 )
 
-// Start begins to start the sandbox and returns at once.
+// Start begins to start the sandbox and returns at once. The provider sees
+// the values of ctx, but not its end.
 func Start(ctx context.Context, o Options) *Place {
 	p := &Place{opts: o}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.begin(ctx)
+	p.begin(ctx, &attempt{})
 	return p
 }
 
-// begin starts an attempt; the caller holds mu.
-func (p *Place) begin(ctx context.Context) *attempt {
-	a := &attempt{done: make(chan struct{})}
-	p.current = a
-	ctx = context.WithoutCancel(ctx)
-	go func() {
-		defer close(a.done)
-		a.box, a.err = p.opts.Provider.Start(ctx, p.opts.Spec)
-		if a.err != nil {
-			a.err = fmt.Errorf("start sandbox: %w", a.err)
-			return
-		}
-		if p.opts.OnStart != nil {
-			p.opts.OnStart(a.box)
-		}
-		a.rt, a.err = p.opts.Connect(a.box)
-	}()
-	return a
-}
-
-// Ready waits until the sandbox runs, and returns it.
+// Ready waits until the sandbox runs, and returns it. The error is the
+// provider's own.
 func (p *Place) Ready(ctx context.Context) (sandbox.Sandbox, error) {
-	a, err := p.attempt(ctx)
+	a, err := p.running(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return a.box, nil
 }
 
-func (p *Place) attempt(ctx context.Context) (*attempt, error) {
-	p.mu.Lock()
-	a := p.current
-	p.mu.Unlock()
-	select {
-	case <-a.done:
-		return a, a.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // Execute implements [runtime.Runtime].
 func (p *Place) Execute(ctx context.Context, r runtime.Request) (event.Observation, error) {
-	a, err := p.attempt(ctx)
+	a, err := p.running(ctx)
 	if err != nil {
-		return nil, err
+		return nil, unavailable(ctx, err)
 	}
 	obs, err := a.rt.Execute(ctx, r)
 	if !fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
@@ -128,7 +92,7 @@ func (p *Place) Execute(ctx context.Context, r runtime.Request) (event.Observati
 	}
 	a, startErr := p.again(ctx, a)
 	if startErr != nil {
-		return nil, startErr
+		return nil, unavailable(ctx, startErr)
 	}
 	if !errors.Is(err, runtime.ErrNotSent) {
 		r.Again = true
@@ -136,64 +100,69 @@ func (p *Place) Execute(ctx context.Context, r runtime.Request) (event.Observati
 	return a.rt.Execute(ctx, r)
 }
 
-// again replaces the attempt old, unless somebody has done so already.
-func (p *Place) again(ctx context.Context, old *attempt) (*attempt, error) {
-	p.mu.Lock()
-	if p.stopped {
-		p.mu.Unlock()
-		return nil, fault.New(fault.Unavailable, "the sandbox was stopped")
+// unavailable makes a failed start what it is to an action: no tool has
+// failed, there is no place to run it in.
+func unavailable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
 	}
-	if p.current == old {
-		p.begin(ctx)
-	}
-	p.mu.Unlock()
-	return p.attempt(ctx)
+	return fault.Wrap(err, fault.Unavailable, "no sandbox to work in")
 }
 
-// Interrupt implements [runtime.Runtime].
+// Interrupt implements [runtime.Runtime]. Where no sandbox could be started
+// nothing runs, and there is nothing to interrupt.
 func (p *Place) Interrupt(ctx context.Context, id event.ID) error {
-	a, err := p.attempt(ctx)
-	if err != nil {
+	a := p.latest()
+	switch err := a.wait(ctx); {
+	case ctx.Err() != nil:
 		return err
+	case err != nil:
+		return nil
 	}
 	return a.rt.Interrupt(ctx, id)
 }
 
-// Ack implements [runtime.Acknowledger].
+// Ack implements [runtime.Acknowledger]. What is acknowledged while a server
+// starts stays in its journal until the conversation ends.
 func (p *Place) Ack(ids ...event.ID) {
-	p.mu.Lock()
-	a := p.current
-	p.mu.Unlock()
+	a := p.latest()
 	select {
 	case <-a.done:
 		if k, ok := a.rt.(runtime.Acknowledger); ok {
 			k.Ack(ids...)
 		}
-	default: // a server that is still starting reads them from its journal
+	default:
 	}
 }
 
 // Close implements [runtime.Runtime]: it lets go of the sandbox, which lives
-// on for its grace time.
-func (p *Place) Close() error { return p.end(nil) }
+// on for its grace time. A start that is under way is given up.
+func (p *Place) Close() error { return p.end().release() }
 
-// Stop ends the sandbox and all that runs in it.
+// Stop ends the sandbox and all that runs in it. It may follow Close, and may
+// be repeated if it failed.
 func (p *Place) Stop(ctx context.Context) error {
-	return p.end(func(box sandbox.Sandbox) error { return box.Stop(ctx) })
+	a := p.end()
+	err := a.release()
+	if a.box == nil {
+		return err
+	}
+	return errors.Join(err, a.box.Stop(ctx))
 }
 
-func (p *Place) end(stop func(sandbox.Sandbox) error) error {
+// end lets nothing start any more, and waits for a start that is under way.
+func (p *Place) end() *attempt {
 	p.mu.Lock()
-	p.stopped = true
+	p.ended = true
 	a := p.current
 	p.mu.Unlock()
+	a.cancel()
 	<-a.done
-	var errs []error
-	if a.rt != nil {
-		errs = append(errs, a.rt.Close())
-	}
-	if a.box != nil && stop != nil {
-		errs = append(errs, stop(a.box))
-	}
-	return errors.Join(errs...)
+	return a
+}
+
+func (p *Place) latest() *attempt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current
 }
