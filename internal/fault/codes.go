@@ -16,54 +16,48 @@ const (
 	ExitInterrupted = 130
 )
 
-// ExitCode maps a kind to the exit code of the deft command.
-func (k Kind) ExitCode() int {
-	switch k {
-	case Invalid, NotFound, Conflict:
-		return ExitUsage
-	case Stuck:
-		return ExitStuck
-	case Limit:
-		return ExitLimit
-	case Denied, Auth, Content, Quota:
-		return ExitRefused
-	case Unavailable, Timeout, RateLimit:
-		return ExitUnavailable
-	case Corrupt, Full:
-		return ExitStorage
-	case Canceled, Interrupted:
-		return ExitInterrupted
-	default:
-		return ExitError
-	}
+// statusCanceled is what proxies log when the client went away; nobody is
+// left to read it.
+const statusCanceled = 499
+
+// codes says for each kind how the command exits and what an HTTP client is
+// told.
+var codes = map[Kind]struct{ exit, status int }{
+	Internal:    {ExitError, http.StatusInternalServerError},
+	Invalid:     {ExitUsage, http.StatusUnprocessableEntity},
+	NotFound:    {ExitUsage, http.StatusNotFound},
+	Conflict:    {ExitUsage, http.StatusConflict},
+	Denied:      {ExitRefused, http.StatusForbidden},
+	Auth:        {ExitRefused, http.StatusUnauthorized},
+	RateLimit:   {ExitUnavailable, http.StatusTooManyRequests},
+	Quota:       {ExitRefused, http.StatusPaymentRequired},
+	Limit:       {ExitLimit, http.StatusPaymentRequired},
+	Context:     {ExitError, http.StatusUnprocessableEntity},
+	Content:     {ExitRefused, http.StatusUnprocessableEntity},
+	Unavailable: {ExitUnavailable, http.StatusServiceUnavailable},
+	Timeout:     {ExitUnavailable, http.StatusGatewayTimeout},
+	Canceled:    {ExitInterrupted, statusCanceled},
+	Interrupted: {ExitInterrupted, http.StatusInternalServerError},
+	Corrupt:     {ExitStorage, http.StatusInternalServerError},
+	Full:        {ExitStorage, http.StatusInsufficientStorage},
+	Stuck:       {ExitStuck, http.StatusConflict},
+	Unsupported: {ExitError, http.StatusNotImplemented},
 }
 
-// HTTPStatus maps a kind to the status of an HTTP answer.
-func (k Kind) HTTPStatus() int {
-	switch k {
-	case Invalid, Context, Content:
-		return http.StatusUnprocessableEntity
-	case NotFound:
-		return http.StatusNotFound
-	case Conflict, Stuck:
-		return http.StatusConflict
-	case Denied:
-		return http.StatusForbidden
-	case Auth:
-		return http.StatusUnauthorized
-	case RateLimit:
-		return http.StatusTooManyRequests
-	case Quota, Limit:
-		return http.StatusPaymentRequired
-	case Unavailable:
-		return http.StatusServiceUnavailable
-	case Timeout:
-		return http.StatusGatewayTimeout
-	case Unsupported:
-		return http.StatusNotImplemented
-	case Full:
-		return http.StatusInsufficientStorage
-	default:
-		return http.StatusInternalServerError
+// ExitCode maps a kind to the exit code of the deft command. A kind that is
+// not one of the constants counts as [Internal].
+func (k Kind) ExitCode() int {
+	if c, ok := codes[k]; ok {
+		return c.exit
 	}
+	return codes[Internal].exit
+}
+
+// HTTPStatus maps a kind to the status of an HTTP answer. A kind that is not
+// one of the constants counts as [Internal].
+func (k Kind) HTTPStatus() int {
+	if c, ok := codes[k]; ok {
+		return c.status
+	}
+	return codes[Internal].status
 }

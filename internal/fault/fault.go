@@ -10,7 +10,8 @@
 //
 // Layers above add what they were doing with plain wrapping,
 // fmt.Errorf("open event log: %w", err), once each. The edge asks
-// [KindOf], [Message] and [HintOf]. An error without a kind is [Internal].
+// [KindOf] and [HintOf] and shows the error's text. An error without a kind is
+// [Internal].
 //
 // # Concurrency and failure
 //
@@ -117,17 +118,21 @@ func KindOf(err error) Kind {
 // Is reports whether err has the given kind.
 func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
 
-// HintOf returns the first next step found in err's chain, or "".
+// HintOf returns the first next step found in err's tree, in the order of
+// errors.Is, or "".
 func HintOf(err error) string {
-	for err != nil {
-		var e *Error
-		if !errors.As(err, &e) {
-			return ""
+	if e, ok := err.(*Error); ok && e.hint != "" {
+		return e.hint
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return HintOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if hint := HintOf(err); hint != "" {
+				return hint
+			}
 		}
-		if e.hint != "" {
-			return e.hint
-		}
-		err = e.err
 	}
 	return ""
 }
