@@ -60,20 +60,21 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.mu.Unlock()
 		close(r.done)
 	}()
-	switch c.State().Status {
-	case state.Finished:
+	before := c.State().Status
+	if before == state.Finished {
 		return nil
-	case state.Running:
-	default:
+	}
+	if before != state.Running {
 		if err := c.append(ctx, status(state.Running)); err != nil {
 			return err
 		}
 	}
-	return c.loop(ctx, r)
+	// What is pending may have been asked for in an earlier life, unless it
+	// waited for the user.
+	return c.loop(ctx, r, before != state.Confirming)
 }
 
-func (c *Controller) loop(ctx context.Context, r *run) error {
-	again := true // an earlier life may have asked for what is pending
+func (c *Controller) loop(ctx context.Context, r *run, again bool) error {
 	for steps := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return err

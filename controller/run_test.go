@@ -205,6 +205,12 @@ func TestConfirmation(t *testing.T) {
 			t.Fatalf("status %s, %d actions ran", s, len(b.rt.ran))
 		}
 		b.reopen(t)
+		b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+			if r.Again {
+				t.Error("an action that waited for the user was taken for one that may have run")
+			}
+			return echo(ctx, r)
+		}
 		b.mustRun(t)
 		if s := b.State().Status; s != state.Finished || len(b.rt.ran) != 1 {
 			t.Errorf("status %s, %d actions ran", s, len(b.rt.ran))
