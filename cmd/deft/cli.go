@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/fault"
 )
 
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 		kong.Name("deft"), kong.Description(about),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(c int) { exited = c; panic(exitEarly{}) }),
-		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &g),
 	)
 	if err != nil {
@@ -126,9 +127,14 @@ func (s *streams) report(err error) int {
 	if errors.Is(err, context.Canceled) {
 		kind = fault.Interrupted
 	}
-	fmt.Fprintln(s.err, "deft:", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintln(s.err, "deft:", oneLine(err.Error()))
 	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintln(s.err, "  →", hint)
+		fmt.Fprintln(s.err, "  →", oneLine(hint))
 	}
 	return kind.ExitCode()
+}
+
+// oneLine makes an error's text, parts of which may be foreign, one safe line.
+func oneLine(s string) string {
+	return console.Line(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
 }

@@ -21,11 +21,12 @@ import (
 
 // conversationsCmd works on stored conversations.
 type conversationsCmd struct {
-	List   listCmd   `cmd:"" default:"withargs" help:"List conversations, newest first."`
-	Show   showCmd   `cmd:"" help:"Show what happened in a conversation."`
-	Export exportCmd `cmd:"" help:"Write a conversation to a file or directory."`
-	Import importCmd `cmd:"" help:"Read a trajectory file or an OpenHands conversation directory."`
-	Delete deleteCmd `cmd:"" help:"Delete conversations."`
+	List    listCmd    `cmd:"" default:"withargs" help:"List conversations, newest first."`
+	Show    showCmd    `cmd:"" help:"Show what happened in a conversation."`
+	Export  exportCmd  `cmd:"" help:"Write a conversation to a file or directory."`
+	Import  importCmd  `cmd:"" help:"Read a trajectory file or an OpenHands conversation directory."`
+	Delete  deleteCmd  `cmd:"" help:"Delete conversations."`
+	Salvage salvageCmd `cmd:"" help:"Copy what can still be read of a damaged store to a new one."`
 }
 
 // stored opens the store for a command and closes it after.
@@ -185,26 +186,6 @@ func (c *exportCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	})
 }
 
-// exportTrajectory writes a file, whole or not at all.
-func exportTrajectory(ctx context.Context, s eventstream.Stream, id event.ConversationID, path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".deft-export-*")
-	if err != nil {
-		return fault.Wrap(err, fault.Invalid, "write the export")
-	}
-	defer os.Remove(f.Name()) // gone already after the rename
-	err = openhands.ExportTrajectory(ctx, s, id, f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return fault.Wrap(err, fault.KindOf(err), "write the export")
-}
-
 type importCmd struct {
 	Path string `arg:"" help:"A trajectory file, or a directory of an OpenHands conversation." type:"existingpath"`
 	JSON bool   `name:"json" help:"Print what was read as a JSON object."`
@@ -263,9 +244,12 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 			if err != nil {
 				return err
 			}
-			err = s.Delete(ctx, id)
+			// What fails half way can be deleted again.
+			if err = boxes.Remove(ctx, id.Hex()); err == nil {
+				err = s.Delete(ctx, id)
+			}
 			if err == nil {
-				err = boxes.Remove(ctx, id.Hex())
+				err = os.Remove(filepath.Join(p.locks(), id.Hex()))
 			}
 			unlock()
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/internal/actionserver"
 	"github.com/deft-dev/deft/internal/demo"
 	"github.com/deft-dev/deft/internal/fault"
 )
@@ -28,7 +30,11 @@ anywhere and no key is needed. At the end the test is run once more to show that
 
 // Run unpacks, replays and checks.
 func (c *demoCmd) Run(ctx context.Context, std *streams, g *grammar) error {
-	dir, err := c.unpack()
+	p, err := findPaths(g.Data, std.env)
+	if err != nil {
+		return err
+	}
+	dir, err := c.unpack(p, std.env("HOME"))
 	if err != nil {
 		return err
 	}
@@ -40,26 +46,22 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	if err != nil {
 		return fmt.Errorf("read the bundled session: %w", err)
 	}
-	p, err := findPaths(g.Data, std.env)
-	if err != nil {
-		return err
-	}
 	store, err := openStore(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	fmt.Fprintf(std.err, "A replay of a recorded session, with real tools, in %s\n\n", dir)
-	cmd := &runCmd{MaxIterations: controller.DefaultMaxIterations}
+	cmd := &runCmd{MaxIterations: controller.DefaultMaxIterations, Grace: actionserver.DefaultGrace}
 	j := &job{
-		cmd: cmd, std: std, store: store, paths: p, view: newView(cmd, std),
-		id: event.NewConversationID(), fresh: true, workspace: dir,
+		cmd: cmd, std: std, store: store, paths: p, view: newView(cmd, std, g),
+		id: event.NewConversationID(), fresh: true, workspace: dir, title: demo.Task,
 	}
 	defer j.release()
 	if err := j.start(ctx, runSetup{Sandbox: c.Sandbox}, evs); err != nil {
 		return err
 	}
-	if err := j.work(ctx, ""); err != nil {
+	if err := j.work(ctx); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "\nLook at the result:   cat %s\nLook at the session:  deft conversations show last\nYour own task:        LLM_MODEL=… LLM_API_KEY=… deft run \"…\"\n",
@@ -67,7 +69,7 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	return nil
 }
 
-func (c *demoCmd) unpack() (string, error) {
+func (c *demoCmd) unpack(p paths, home string) (string, error) {
 	dir, err := c.Dir, error(nil)
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "deft-demo-")
@@ -75,10 +77,14 @@ func (c *demoCmd) unpack() (string, error) {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		dir, err = workspace(dir)
+		dir, err = workspace(dir, p, home)
 	}
 	if err == nil {
 		err = demo.Unpack(dir)
+	}
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return dir, err
 	}
 	return dir, fault.Wrap(err, fault.Denied, "unpack the demo")
 }

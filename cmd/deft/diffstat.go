@@ -6,15 +6,17 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/tool/command"
 )
 
+// askTime bounds what is asked of git at either end of a run.
+const askTime = 5 * time.Second
+
 // git asks git a question inside the sandbox. It returns "" when the
-// workspace is no repository or git is not there.
+// workspace is no repository, git is not there, or the answer takes too long.
 func (j *job) git(ctx context.Context, args ...string) string {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
 	argv := append([]string{"git", "--no-optional-locks", "--no-pager", "-c", "core.quotePath=false", "-c", "safe.directory=*"}, args...)
 	obs, err := j.session.place.Execute(ctx, runtime.Request{
 		ID: event.NewID(), Action: &command.Action{Argv: argv, Dir: j.workspace},
@@ -25,20 +27,29 @@ func (j *job) git(ctx context.Context, args ...string) string {
 	return ""
 }
 
-// head returns the commit that changes are counted from. It does not wait
-// for anything: the answer is needed only at the end.
-func (j *job) head(ctx context.Context) <-chan string {
-	base := make(chan string, 1)
-	go func() { base <- strings.TrimSpace(j.git(ctx, "rev-parse", "--verify", "--quiet", "HEAD")) }()
-	return base
+// head asks for the commit that changes are counted from, beside the run:
+// nothing waits for it. The returned function does, and ends the asking.
+func (j *job) head(ctx context.Context) (base func() string) {
+	ctx, cancel := context.WithCancel(ctx)
+	answer := make(chan string, 1)
+	go func() { answer <- strings.TrimSpace(j.git(ctx, "rev-parse", "--verify", "--quiet", "HEAD")) }()
+	return func() string {
+		defer cancel()
+		defer time.AfterFunc(askTime, cancel).Stop()
+		return <-answer
+	}
 }
 
 // diffstat says what has changed since the commit base, untracked files
-// included.
-func (j *job) diffstat(ctx context.Context, base <-chan string) string {
+// included. Names of files are foreign text.
+func (j *job) diffstat(ctx context.Context, base string) string {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	var b strings.Builder
-	if commit := <-base; commit != "" {
-		b.WriteString(j.git(ctx, "diff", "--stat", "--no-ext-diff", "--no-textconv", commit))
+	if base != "" {
+		for l := range strings.Lines(j.git(ctx, "diff", "--stat", "--no-ext-diff", "--no-textconv", base)) {
+			b.WriteString(console.Line(strings.TrimRight(l, "\n")) + "\n")
+		}
 	}
 	const most = 20
 	files := strings.Split(strings.TrimSpace(j.git(ctx, "ls-files", "--others", "--exclude-standard")), "\n")
@@ -46,7 +57,7 @@ func (j *job) diffstat(ctx context.Context, base <-chan string) string {
 		switch {
 		case f == "":
 		case i < most:
-			b.WriteString(" " + f + " (new)\n")
+			b.WriteString(" " + console.Line(f) + " (new)\n")
 		case i == most:
 			b.WriteString(" … and more new files\n")
 		}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -23,10 +22,13 @@ type job struct {
 	store     eventstream.Stream
 	view      *view
 	id        event.ConversationID
-	fresh     bool // made by this run
+	fresh     bool   // made by this run
+	task      string // to be sent; empty to go on
+	title     string
 	workspace string
 	session   *session
 	unlock    func()
+	stopping  atomic.Bool // the user has asked to pause
 }
 
 func (j *job) release() {
@@ -35,24 +37,33 @@ func (j *job) release() {
 	}
 }
 
+// beforeStep catches a wish to pause from before there was a run to pause.
+func (j *job) beforeStep() {
+	if j.stopping.Load() {
+		j.session.Pause()
+	}
+}
+
 // work runs the conversation to its end and reports.
-func (j *job) work(ctx context.Context, task string) error {
-	began, from := time.Now(), j.session.State().Seq
-	stopShowing := j.show(ctx, eventstream.Seq(from)+1)
+func (j *job) work(ctx context.Context) error {
+	began := time.Now()
+	j.view.recall(j.session.State())
+	runCtx, leave := context.WithCancel(ctx)
+	defer leave()
+	stopSignals := j.onSignals(runCtx, leave)
+	stopShowing := j.show(ctx, eventstream.Seq(j.session.State().Seq)+1)
 	base := j.head(ctx)
-	stopSignals := j.onSignals(ctx)
-	err := j.drive(ctx, task)
-	stopSignals()
-	if showErr := stopShowing(); err == nil {
-		err = showErr
-	}
+	err := j.drive(runCtx)
+	err = errors.Join(err, stopShowing())
 	s := j.session.State()
-	stat := j.diffstat(ctx, base)
-	if endErr := j.session.end(ctx, s.Status == state.Finished); err == nil {
-		err = endErr
+	stat := ""
+	if commit := base(); err == nil {
+		stat = j.diffstat(ctx, commit)
 	}
+	err = errors.Join(err, j.session.end(ctx, s.Status == state.Finished || j.cmd.Grace == 0))
+	stopSignals()
 	if err != nil {
-		return fmt.Errorf("conversation %s: %w", j.id, err)
+		return j.failed(err)
 	}
 	j.view.summary(j, s, time.Since(began), stat)
 	if j.cmd.Export != "" {
@@ -63,22 +74,62 @@ func (j *job) work(ctx context.Context, task string) error {
 	return outcome(s, j.view.lastCode())
 }
 
+// failed says how to go on after an error that is not part of the
+// conversation.
+func (j *job) failed(err error) error {
+	kind, msg := fault.KindOf(err), "conversation "+string(j.id)
+	if errors.Is(err, context.Canceled) {
+		kind, err = fault.Interrupted, errors.New("left before its end")
+	}
+	next := "to go on: " + j.view.again(j.id)
+	if hint := fault.HintOf(err); hint != "" {
+		next = hint + "; " + next
+	}
+	return fault.New(kind, msg).Because(err).Hint(next)
+}
+
 // drive sends what is to be sent and runs.
-func (j *job) drive(ctx context.Context, task string) error {
-	if j.session.replay != nil {
-		if err := j.session.replay.Run(ctx, j.session.Controller); err != nil || task == "" {
-			return err
+func (j *job) drive(ctx context.Context) error {
+	s := j.session
+	if s.replay == nil {
+		if j.task == "" && s.State().Status == state.Finished {
+			j.view.note("the conversation is finished; give a task to go on with it")
+			return nil
 		}
-		if err := j.session.SetAgent(j.session.agent); err != nil {
-			return err
-		}
-	}
-	if task != "" {
-		if err := j.session.Send(ctx, event.NewUserMessage(task)); err != nil {
+		if err := j.send(ctx); err != nil {
 			return err
 		}
 	}
-	return j.session.Run(ctx)
+	// A sandbox that cannot start must not cost a call to the model.
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if s.replay != nil {
+		if err := s.replay.Run(ctx, s.Controller); err != nil || j.task == "" {
+			return err
+		}
+		if st := s.State().Status; st != state.Finished && st != state.Idle {
+			j.view.warn("the replay did not reach its end, so the task was not given")
+			return nil
+		}
+		if err := s.SetAgent(s.agent); err != nil {
+			return err
+		}
+		if err := j.send(ctx); err != nil {
+			return err
+		}
+	}
+	return s.Run(ctx)
+}
+
+func (j *job) send(ctx context.Context) error {
+	if j.task == "" {
+		return nil
+	}
+	if err := j.session.Send(ctx, event.NewUserMessage(j.task)); err != nil {
+		return fmt.Errorf("store the task: %w", err)
+	}
+	return nil
 }
 
 // show follows the stream until it is told to stop; it then shows what is
@@ -117,35 +168,5 @@ func (j *job) show(ctx context.Context, from eventstream.Seq) (stop func() error
 		cancel()
 		wg.Wait()
 		return failed
-	}
-}
-
-// onSignals makes Ctrl-C pause the run, and a second one interrupt it.
-func (j *job) onSignals(ctx context.Context) (stop func()) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			case <-signals:
-			}
-			if n == 0 {
-				j.view.note("pausing after the running command; press Ctrl-C again to stop it")
-				j.session.Pause()
-				continue
-			}
-			if err := j.session.Interrupt(ctx); err != nil {
-				j.view.warn("the command could not be stopped: " + err.Error())
-			}
-		}
-	})
-	return func() {
-		signal.Stop(signals)
-		close(done)
-		wg.Wait()
 	}
 }

@@ -2,8 +2,12 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/url"
 	"os"
+	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
@@ -14,51 +18,118 @@ import (
 // modelFlags choose the LLM. A key is never a flag's value, because the flags
 // of a process can be read by every user of the machine.
 type modelFlags struct {
-	Model      string `help:"LLM to use, for example anthropic/claude-sonnet-4-5." env:"LLM_MODEL" placeholder:"NAME"`
-	BaseURL    string `name:"base-url" help:"Address of the LLM's API, for servers of your own." env:"LLM_BASE_URL" placeholder:"URL"`
-	APIKeyEnv  string `name:"api-key-env" help:"Name of the environment variable that holds the key (default: LLM_API_KEY, then the provider's own)." placeholder:"NAME"`
-	APIKeyFile string `name:"api-key-file" help:"File that holds the key." placeholder:"FILE" type:"path"`
-	Effort     string `name:"reasoning-effort" help:"How long the model thinks: none, low, medium, high or xhigh." enum:",none,low,medium,high,xhigh" default:""`
+	Model       string   `help:"LLM to use, for example anthropic/claude-sonnet-4-5." env:"LLM_MODEL" placeholder:"NAME"`
+	BaseURL     string   `name:"base-url" help:"Address of the LLM's API, for servers of your own." env:"LLM_BASE_URL" placeholder:"URL"`
+	APIKeyEnv   string   `name:"api-key-env" help:"Name of the environment variable that holds the key (default: LLM_API_KEY, then the provider's own)." placeholder:"NAME"`
+	APIKeyFile  string   `name:"api-key-file" help:"File that holds the key." placeholder:"FILE" type:"path"`
+	InputPrice  *float64 `help:"Price of a million tokens read, in US dollars, where it is not known." placeholder:"DOLLARS"`
+	OutputPrice *float64 `help:"Price of a million tokens written." placeholder:"DOLLARS"`
+	Effort      string   `name:"reasoning-effort" help:"How long the model thinks: none, low, medium, high or xhigh." enum:",none,low,medium,high,xhigh" default:"" placeholder:"LEVEL"`
+}
+
+// modelSetup is what a conversation keeps of the flags: names, never a key.
+type modelSetup struct {
+	Model       string   `json:"model"`
+	BaseURL     string   `json:"base_url,omitempty"`
+	APIKeyEnv   string   `json:"api_key_env,omitempty"`
+	APIKeyFile  string   `json:"api_key_file,omitempty"`
+	InputPrice  *float64 `json:"input_price,omitempty"`
+	OutputPrice *float64 `json:"output_price,omitempty"`
+}
+
+func (f *modelFlags) setup() modelSetup {
+	return modelSetup{f.Model, f.BaseURL, f.APIKeyEnv, f.APIKeyFile, f.InputPrice, f.OutputPrice}
+}
+
+// keep fills flags that are not given with what the conversation had. Another
+// model takes nothing over: a key or an address belongs to its own.
+func (f *modelFlags) keep(r runSetup) {
+	old := r.modelSetup
+	if f.Model != "" && f.Model != old.Model {
+		return
+	}
+	f.Model, f.BaseURL = old.Model, first(f.BaseURL, old.BaseURL)
+	if f.APIKeyEnv == "" && f.APIKeyFile == "" {
+		f.APIKeyEnv, f.APIKeyFile = old.APIKeyEnv, old.APIKeyFile
+	}
+	if f.InputPrice == nil && f.OutputPrice == nil {
+		f.InputPrice, f.OutputPrice = old.InputPrice, old.OutputPrice
+	}
 }
 
 // open returns the model, behind the layer that retries and keeps the budget.
-func (f modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
+func (f *modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
 	if f.Model == "" {
 		return nil, fault.New(fault.Invalid, "no model is chosen").
 			Hint("set LLM_MODEL (and LLM_API_KEY) or give --model; `deft demo` works without")
 	}
-	key, err := f.key(std)
+	price, err := f.price()
 	if err != nil {
 		return nil, err
 	}
-	m, err := route.New(llm.Config{Model: f.Model, BaseURL: f.BaseURL, APIKey: key})
+	if u, err := url.Parse(f.BaseURL); err == nil && u.User != nil { // it would be stored and shown
+		return nil, fault.New(fault.Invalid, "--base-url must not hold a user or a password").Hint("put the key into LLM_API_KEY")
+	}
+	// The name and the address are checked before the key is asked for.
+	cfg := llm.Config{Model: f.Model, BaseURL: f.BaseURL, Info: llm.Info{Price: price}}
+	if _, err := route.New(cfg); err != nil {
+		return nil, err
+	}
+	if cfg.APIKey, err = f.key(std); err != nil {
+		return nil, err
+	}
+	m, err := route.New(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if o.Budget != nil && !m.Info().Price.Known {
+		return nil, fault.New(fault.Invalid, "--max-cost cannot be kept: the price of "+f.Model+" is not known").
+			Hint("give --input-price and --output-price, or leave --max-cost out")
 	}
 	return broker.New(m, o), nil
 }
 
+// price is what the flags say, or nothing.
+func (f *modelFlags) price() (llm.Price, error) {
+	if f.InputPrice == nil && f.OutputPrice == nil {
+		return llm.Price{}, nil
+	}
+	if f.InputPrice == nil || f.OutputPrice == nil || !(*f.InputPrice >= 0 && *f.OutputPrice >= 0) {
+		return llm.Price{}, fault.New(fault.Invalid, "--input-price and --output-price must both be given, and not be negative").
+			Hint("they are US dollars for a million tokens")
+	}
+	in := *f.InputPrice
+	return llm.Price{Known: true, Input: in, CacheRead: in, CacheWrite: in, Output: *f.OutputPrice}, nil
+}
+
+// variable is what names of environment variables look like.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// maxKey bounds a key file; a longer one is not a key.
+const maxKey = 16 << 10
+
 // key finds the API key. A model behind an own address may need none.
-func (f modelFlags) key(std *streams) (llm.Secret, error) {
+func (f *modelFlags) key(std *streams) (llm.Secret, error) {
 	switch {
+	case f.APIKeyFile != "" && f.APIKeyEnv != "":
+		return "", fault.New(fault.Invalid, "there are two keys: --api-key-file and --api-key-env").Hint("give one of them")
 	case f.APIKeyFile != "":
-		b, err := os.ReadFile(f.APIKeyFile)
-		if err != nil {
-			return "", fault.New(fault.Invalid, "the key file cannot be read").Because(err).Hint("check --api-key-file")
-		}
-		return llm.Secret(strings.TrimSpace(string(b))), nil
+		return keyFromFile(f.APIKeyFile)
 	case f.APIKeyEnv != "":
-		key := std.env(f.APIKeyEnv)
-		if key == "" {
-			return "", fault.New(fault.Invalid, "the environment variable "+f.APIKeyEnv+" is empty").Hint("check --api-key-env")
+		if !variable.MatchString(f.APIKeyEnv) { // perhaps the key itself: not to be shown
+			return "", fault.New(fault.Invalid, "--api-key-env takes the name of a variable, not a key").Hint("for example --api-key-env MY_KEY")
 		}
-		return llm.Secret(key), nil
+		if std.env(f.APIKeyEnv) == "" {
+			return "", fault.New(fault.Invalid, "the environment variable "+f.APIKeyEnv+" is empty").
+				Hint("set it, or name another with --api-key-env")
+		}
+		return checkKey(std.env(f.APIKeyEnv), "the variable "+f.APIKeyEnv)
 	}
 	own := route.KeyVariables(f.Model)
 	names := append([]string{"LLM_API_KEY"}, own...)
 	for _, name := range names {
 		if key := std.env(name); key != "" {
-			return llm.Secret(key), nil
+			return checkKey(key, "the variable "+name)
 		}
 	}
 	if f.BaseURL != "" || len(own) == 0 {
@@ -66,4 +137,27 @@ func (f modelFlags) key(std *streams) (llm.Secret, error) {
 	}
 	return "", fault.New(fault.Auth, fmt.Sprintf("no API key for %s", f.Model)).
 		Hint("set " + strings.Join(names, " or ") + ", or give --api-key-file")
+}
+
+func keyFromFile(path string) (llm.Secret, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fault.New(fault.Invalid, "the key file cannot be read").Because(err).Hint("check --api-key-file")
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxKey))
+	if err != nil {
+		return "", fault.New(fault.Invalid, "the key file cannot be read").Because(err).Hint("check --api-key-file")
+	}
+	return checkKey(string(b), path)
+}
+
+// checkKey refuses what cannot be a key, without ever showing it.
+func checkKey(key, from string) (llm.Secret, error) {
+	key = strings.TrimSpace(key)
+	odd := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) }
+	if key == "" || len(key) >= maxKey || strings.ContainsFunc(key, odd) {
+		return "", fault.New(fault.Invalid, from+" does not hold a key").Hint("a key is one word without spaces or line breaks")
+	}
+	return llm.Secret(key), nil
 }

@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"math"
 	"os"
-	"strings"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
@@ -23,17 +27,18 @@ type runCmd struct {
 
 	File string `short:"f" help:"Read the task from a file." placeholder:"FILE" type:"path"`
 	modelFlags
-	Workspace     string  `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
-	MaxIterations int     `help:"Stop after this many steps." default:"500" env:"MAX_ITERATIONS"`
-	MaxCost       float64 `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
-	JSON          bool    `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
-	Replay        string  `help:"Run a recorded trajectory again, without an LLM." placeholder:"FILE" type:"path"`
-	Resume        string  `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID"`
-	Export        string  `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
-	Sandbox       string  `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" env:"DEFT_SANDBOX"`
-	Net           bool    `help:"Let the agent's commands use the network."`
-	Quiet         bool    `short:"q" help:"Print only the final answer."`
-	Thoughts      bool    `help:"Show the model's reasoning as well."`
+	Workspace     string        `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
+	MaxIterations int           `help:"Stop after this many steps." default:"500" placeholder:"N" env:"MAX_ITERATIONS"`
+	MaxCost       float64       `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
+	JSON          bool          `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
+	Replay        string        `help:"Run a recorded trajectory again, without an LLM. A task, if there is one, comes after it." placeholder:"FILE" type:"path"`
+	Resume        string        `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID"`
+	Export        string        `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
+	Sandbox       string        `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
+	Net           bool          `help:"Let the agent's commands use the network."`
+	Grace         time.Duration `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
+	Quiet         bool          `short:"q" help:"Print only the final answer."`
+	Thoughts      bool          `help:"Show the model's reasoning as well."`
 }
 
 // Help is shown by `deft run --help`.
@@ -42,11 +47,13 @@ func (c *runCmd) Help() string {
 your other files' secrets, and has no network unless you pass --net.
 
 The final answer goes to standard output, progress to standard error when standard output is
-not a terminal. Ctrl-C pauses after the running command and says how to resume; twice stops it.
+not a terminal. Ctrl-C pauses and says how to resume; a command that runs ends by itself first.
+A second Ctrl-C stops the command, a third leaves at once. Nothing that was done is lost.
 
 Examples:
   deft run "make the tests pass"
   deft run -f task.md --max-cost 2 --workspace ~/src/app
+  deft run -q < task.md > answer.md
   deft run --resume last
   deft run --resume last "now document it"
   deft run --model openai/local --base-url http://localhost:8080/v1 "explain main.go"
@@ -65,82 +72,72 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	if err != nil {
 		return err
 	}
-	if c.MaxIterations < 1 || c.MaxCost < 0 {
-		return fault.New(fault.Invalid, "--max-iterations must be at least 1 and --max-cost not negative")
+	if err := c.check(task); err != nil {
+		return err
 	}
+	// A reader that goes away must not stop the agent half way.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
 	store, err := openStore(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	j, err := c.prepare(ctx, std, p, store)
-	if err != nil {
+	j := &job{cmd: c, std: std, store: store, paths: p, view: newView(c, std, g), task: task, title: title(task)}
+	defer j.release()
+	if err := j.prepare(ctx); err != nil {
 		return err
 	}
-	defer j.release()
-	return j.work(ctx, task)
+	return j.work(ctx)
 }
 
-// task finds out what to do; empty means to go on with what there is.
-func (c *runCmd) task(std *streams) (string, error) {
-	task := strings.TrimSpace(strings.Join(c.Task, " "))
-	given := task != ""
-	if c.File != "" {
-		if given {
-			return "", fault.New(fault.Invalid, "give the task as an argument or with --file, not both")
-		}
-		b, err := os.ReadFile(c.File)
-		if err != nil {
-			return "", fault.New(fault.Invalid, "the task file cannot be read").Because(err)
-		}
-		task, given = strings.TrimSpace(string(b)), true
+// check refuses flags that make no sense before anything is done.
+func (c *runCmd) check(task string) error {
+	switch {
+	case c.MaxIterations < 1:
+		return fault.New(fault.Invalid, "--max-iterations must be at least 1").Hint("leave it out for 500")
+	case c.MaxCost < 0 || math.IsNaN(c.MaxCost):
+		return fault.New(fault.Invalid, "--max-cost must not be negative").Hint("leave it out for no limit")
+	case c.Grace < 0:
+		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
+	case c.JSON && c.Quiet:
+		return fault.New(fault.Invalid, "--json and --quiet exclude each other").Hint("the last line of --json has the answer")
 	}
-	if !given && c.Resume == "" && c.Replay == "" && !std.inTTY {
-		b, err := io.ReadAll(io.LimitReader(std.in, 1<<20))
-		if err != nil {
-			return "", fault.Wrap(err, fault.Invalid, "read the task from standard input")
-		}
-		task = strings.TrimSpace(string(b))
+	if c.Export != "" {
+		return checkTarget(c.Export)
 	}
-	if task == "" && (given || c.Resume == "" && c.Replay == "") {
-		return "", fault.New(fault.Invalid, "there is no task").Hint(`say what to do: deft run "fix the failing test"`)
-	}
-	return task, nil
+	return nil
 }
 
 // prepare finds or makes the conversation and opens it.
-func (c *runCmd) prepare(ctx context.Context, std *streams, p paths, store eventstream.Stream) (*job, error) {
-	j := &job{cmd: c, std: std, store: store, paths: p, view: newView(c, std)}
+func (j *job) prepare(ctx context.Context) error {
 	setup, err := j.locate(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var replay []event.Event
-	if c.Replay != "" {
-		if replay, err = readTrajectory(c.Replay); err != nil {
-			return nil, err
+	if j.cmd.Replay != "" {
+		if replay, err = readTrajectory(j.cmd.Replay); err != nil {
+			return err
 		}
 	}
-	if err := j.start(ctx, setup, replay); err != nil {
-		j.release()
-		return nil, err
-	}
-	return j, nil
+	return j.start(ctx, setup, replay)
 }
 
 // start locks the conversation, creates it if it is new, and opens it. A
-// replay needs no model unless one is chosen to go on with.
+// replay needs no model unless there is a task after it.
 func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (err error) {
 	c := j.cmd
 	opts := sessionOptions{
 		paths: j.paths, stream: j.store, id: j.id, workspace: j.workspace, sandbox: setup.Sandbox, network: setup.Network,
-		effort: c.Effort, limits: controller.Config{MaxIterations: c.MaxIterations}, replay: replay,
-		onDelta: j.view.delta, onOutput: j.view.output, onSandbox: j.view.sandbox,
+		grace: c.Grace, effort: c.Effort, limits: controller.Config{MaxIterations: c.MaxIterations}, replay: replay,
+		onDelta: j.view.delta, onOutput: j.view.output, onSandbox: j.view.sandbox, onCall: j.view.thinking, onStep: j.beforeStep,
 	}
 	if c.MaxCost > 0 {
 		opts.budget = broker.NewBudget(c.MaxCost)
 	}
-	if replay == nil || c.Model != "" {
+	if replay == nil || j.task != "" {
 		if opts.model, err = c.modelFlags.open(j.std, broker.Options{OnRetry: j.view.retry, Budget: opts.budget}); err != nil {
 			return err
 		}
@@ -153,21 +150,31 @@ func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (
 			return err
 		}
 	}
-	j.session, err = openSession(ctx, opts)
-	return err
+	if j.session, err = openSession(ctx, opts); err != nil {
+		return err
+	}
+	if replay == nil && j.task == "" && !hasTask(j.session.State().View) {
+		return errors.Join(fault.New(fault.Invalid, "conversation "+string(j.id)+" has no task yet").
+			Hint("give one: "+j.view.again(j.id)+` "…"`), j.session.end(ctx, true))
+	}
+	return nil
+}
+
+// hasTask reports whether a user has said anything.
+func hasTask(view []event.Event) bool {
+	return slices.ContainsFunc(view, func(ev event.Event) bool {
+		m, ok := ev.(*event.MessageEvent)
+		return ok && m.Source == event.SourceUser
+	})
 }
 
 // locate decides on the conversation, the workspace and the set-up; a resumed
 // conversation keeps its own where flags do not say otherwise.
 func (j *job) locate(ctx context.Context) (runSetup, error) {
-	c := j.cmd
-	setup := runSetup{Model: c.Model, BaseURL: c.BaseURL, Sandbox: c.Sandbox, Network: c.Net}
-	dir := c.Workspace
+	c, dir := j.cmd, j.cmd.Workspace
+	setup := runSetup{Sandbox: c.Sandbox, Network: c.Net}
 	if c.Resume == "" {
 		j.id, j.fresh = event.NewConversationID(), true
-		if dir == "" {
-			dir = "."
-		}
 	} else {
 		id, err := resolve(ctx, j.store, c.Resume)
 		if err != nil {
@@ -177,20 +184,19 @@ func (j *job) locate(ctx context.Context) (runSetup, error) {
 		if err != nil {
 			return setup, err
 		}
-		var old runSetup
+		var old runSetup // an imported conversation has none
 		if len(info.Meta.Extra) > 0 && json.Unmarshal(info.Meta.Extra, &old) == nil {
-			c.Model, c.BaseURL = first(c.Model, old.Model), first(c.BaseURL, old.BaseURL)
+			c.modelFlags.keep(old)
 			if c.Sandbox == "auto" && old.Sandbox != "" {
 				setup.Sandbox = old.Sandbox
 			}
 			setup.Network = setup.Network || old.Network
 		}
 		j.id = id
-		if dir == "" {
-			dir = info.Meta.WorkingDir
-		}
+		dir = first(dir, info.Meta.WorkingDir)
 	}
-	ws, err := workspace(dir)
+	setup.modelSetup = c.modelFlags.setup()
+	ws, err := workspace(first(dir, "."), j.paths, j.std.env("HOME"))
 	j.workspace = ws
 	return setup, err
 }
@@ -201,7 +207,7 @@ func (j *job) create(ctx context.Context, setup runSetup) error {
 	if err != nil {
 		return fmt.Errorf("describe the conversation: %w", err)
 	}
-	if err := j.store.Create(ctx, j.id, eventstream.Meta{WorkingDir: j.workspace, Extra: extra}); err != nil {
+	if err := j.store.Create(ctx, j.id, eventstream.Meta{Title: j.title, WorkingDir: j.workspace, Extra: extra}); err != nil {
 		return fmt.Errorf("create the conversation: %w", err)
 	}
 	evs, err := describeSetup(j.workspace, setup.Model, j.cmd.MaxIterations)

@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
@@ -34,6 +35,7 @@ type sessionOptions struct {
 	workspace string
 	sandbox   string // level of isolation
 	network   bool
+	grace     time.Duration  // how long the sandbox outlives the session
 	model     llm.Model      // nil for a replay
 	budget    *broker.Budget // of the model; nil for no limit
 	effort    string
@@ -42,28 +44,30 @@ type sessionOptions struct {
 	onDelta   func(event.ID, llm.Delta)
 	onOutput  func(event.ID, tool.Chunk)
 	onSandbox func(sandbox.Sandbox)
+	onCall    func(active bool) // around each call of the model
+	onStep    func()            // before each step of the agent
 	log       *slog.Logger
 }
 
 // session is a conversation with everything it works with.
 type session struct {
 	*controller.Controller
+	boxes  *process.Provider
 	place  *workplace.Place
 	local  runtime.Runtime
-	agent  *codeact.Agent
+	agent  agent.Agent // of a replay: the one that can go on after it
 	replay *controller.Replay
 }
 
 // openSession starts the sandbox in the background and opens the
 // conversation, which must exist in the stream.
 func openSession(ctx context.Context, o sessionOptions) (*session, error) {
-	place, err := startPlace(ctx, o)
-	if err != nil {
+	s := &session{}
+	if err := s.startPlace(ctx, o); err != nil {
 		return nil, err
 	}
-	s := &session{place: place}
 	if err := s.open(ctx, o); err != nil {
-		return nil, errors.Join(err, place.Stop(ctx))
+		return nil, errors.Join(err, s.end(ctx, true))
 	}
 	return s, nil
 }
@@ -73,24 +77,25 @@ func (s *session) open(ctx context.Context, o sessionOptions) error {
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}
-	s.agent, err = codeact.New(codeact.Config{
+	act, err := codeact.New(codeact.Config{
 		Tools: set, Condenser: memory.Summarizing{}, ReasoningEffort: o.effort,
 		Prompt: codeact.Prompt{RepoContext: repoContext(o.workspace), Now: time.Now()},
 	})
 	if err != nil {
 		return fmt.Errorf("set up the agent: %w", err)
 	}
-	var a agent.Agent = s.agent
+	s.agent = watched{act, o.onStep}
+	a := s.agent
 	if o.replay != nil {
-		if s.replay, err = controller.NewReplay(o.replay, s.agent); err != nil {
+		if s.replay, err = controller.NewReplay(o.replay, act); err != nil {
 			return err
 		}
-		a = s.replay
+		a = watched{s.replay, o.onStep}
 	}
 	s.local = local.New(executor.New(localTools(s.tasks), executor.Volatile()))
 	cfg := o.limits
 	cfg.ID, cfg.Stream, cfg.Agent, cfg.Runtime, cfg.Local = o.id, o.stream, a, s.place, s.local
-	cfg.LLM = func(string) llm.Model { return o.model }
+	cfg.LLM = func(string) llm.Model { return announced{o.model, o.onCall} }
 	cfg.OnDelta, cfg.OnOutput, cfg.Log = o.onDelta, o.onOutput, o.log
 	if s.Controller, err = controller.Open(ctx, cfg); err != nil {
 		return err
@@ -101,36 +106,94 @@ func (s *session) open(ctx context.Context, o sessionOptions) error {
 	return nil
 }
 
+// watched is an agent that says when a step begins.
+type watched struct {
+	agent.Agent
+	before func()
+}
+
+// Step implements [agent.Agent].
+func (w watched) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
+	w.before()
+	return w.Agent.Step(ctx, t)
+}
+
+// announced is a model that says when it is being waited for.
+type announced struct {
+	llm.Model
+	on func(active bool)
+}
+
+// Generate implements [llm.Model].
+func (m announced) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	m.on(true)
+	defer m.on(false)
+	return m.Model.Generate(ctx, r, onDelta)
+}
+
 // tasks is the task tracker's list as the conversation has it.
 func (s *session) tasks() []event.TaskItem { return s.State().Tasks }
 
+// ready waits until the sandbox runs.
+func (s *session) ready(ctx context.Context) error {
+	_, err := s.place.Ready(ctx)
+	return err
+}
+
 // end lets go of the sandbox, or stops it.
 func (s *session) end(ctx context.Context, stop bool) error {
-	finish := func() error { return s.place.Close() }
+	finish := s.place.Close
 	if stop {
-		finish = func() error { return s.place.Stop(ctx) }
+		finish = func() error { return s.place.Stop(context.WithoutCancel(ctx)) }
 	}
-	return errors.Join(finish(), s.local.Close())
+	err := errors.Join(finish(), s.boxes.Close())
+	if s.local != nil {
+		err = errors.Join(err, s.local.Close())
+	}
+	return err
 }
 
 // startPlace begins to start the sandbox with an action server in it.
-func startPlace(ctx context.Context, o sessionOptions) (*workplace.Place, error) {
+func (s *session) startPlace(ctx context.Context, o sessionOptions) error {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find the deft binary: %w", err)
+		return fmt.Errorf("find the deft binary: %w", err)
 	}
-	prov, err := process.New(process.Options{Dir: o.paths.sandboxes(), Level: o.sandbox, Hidden: []string{o.paths.data}})
+	s.boxes, err = process.New(process.Options{Dir: o.paths.sandboxes(), Level: o.sandbox, Hidden: []string{o.paths.data}})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	spec := sandbox.Spec{
 		ID: o.id.Hex(), Workspace: o.workspace, Network: o.network,
-		Argv: []string{self, "action-server", "--workspace", o.workspace},
-		Env:  commandEnv(os.Environ()),
+		Argv: []string{
+			self, "action-server", "--workspace", o.workspace, "--grace", max(o.grace, time.Second).String(),
+		},
+		Env: commandEnv(os.Environ()),
 	}
-	return workplace.Start(ctx, workplace.Options{
-		Provider: prov, Spec: spec, OnStart: o.onSandbox, Connect: connectRemote,
-	}), nil
+	s.place = workplace.Start(ctx, workplace.Options{
+		Provider: replacing{s.boxes}, Spec: spec, OnStart: o.onSandbox, Connect: connectRemote,
+	})
+	return nil
+}
+
+// replacing is a provider that puts a new sandbox in the place of one that
+// was started with other flags. Only the conversation's owner uses it.
+type replacing struct{ *process.Provider }
+
+// Start implements [sandbox.Provider].
+func (r replacing) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	box, err := r.Provider.Start(ctx, spec)
+	if !fault.Is(err, fault.Conflict) {
+		return box, err
+	}
+	old, err := r.Get(ctx, spec.ID)
+	if err == nil {
+		err = old.Stop(ctx)
+	}
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return nil, fmt.Errorf("stop the sandbox with the old flags: %w", err)
+	}
+	return r.Provider.Start(ctx, spec)
 }
 
 // describeSetup returns what a new conversation records about itself, so that
@@ -156,8 +219,7 @@ func describeSetup(workspace, model string, maxIterations int) ([]event.Event, e
 
 // runSetup is what `deft run` keeps about a conversation for resuming it.
 type runSetup struct {
-	Model   string `json:"model"`
-	BaseURL string `json:"base_url,omitempty"`
+	modelSetup
 	Sandbox string `json:"sandbox"`
 	Network bool   `json:"network"`
 }

@@ -75,5 +75,5 @@ func lockConversation(p paths, id event.ConversationID) (release func(), err err
 		return nil, fault.New(fault.Conflict, "the conversation "+string(id)+" is running in another process").
 			Hint("wait for it, or stop it there")
 	}
-	return func() { f.Close() }, nil
+	return func() { f.Close() }, nil // closing unlocks
 }

@@ -22,18 +22,24 @@ import (
 
 // view shows a run: to a person, as JSON lines, or only its answer.
 type view struct {
-	printer *console.Printer // nil when nothing is shown as it happens
-	warnTo  io.Writer
-	json    io.Writer // nil unless events are printed as JSON
-	answer  io.Writer // where the final answer goes, nil if it is shown already
+	printer  *console.Printer // nil when nothing is shown as it happens
+	screen   *screen          // what the printer writes to
+	warnTo   io.Writer
+	json     io.Writer // nil unless events are printed as JSON
+	answer   io.Writer // where the final answer goes, nil if it is shown already
+	command  string    // how the user calls deft
+	thoughts bool      // the model's reasoning is shown
 
 	mu   sync.Mutex
 	last string // the agent's last words
 	code string // of the last ConversationErrorEvent
 }
 
-func newView(c *runCmd, std *streams) *view {
-	v := &view{warnTo: std.err}
+func newView(c *runCmd, std *streams, g *grammar) *view {
+	v := &view{warnTo: std.err, command: "deft", thoughts: c.Thoughts}
+	if g.Data != "" && g.Data != std.env("DEFT_DATA") {
+		v.command += " --data " + quoted(g.Data)
+	}
 	out, tty := std.err, std.errTTY
 	if std.outTTY {
 		out, tty = std.out, true
@@ -46,11 +52,37 @@ func newView(c *runCmd, std *streams) *view {
 		v.answer = std.out
 		return v
 	}
-	v.printer = console.New(console.Options{Out: out, Color: std.color(tty), Thoughts: c.Thoughts})
+	v.screen = &screen{out: out, color: std.color(tty), status: tty && std.env("TERM") != "dumb"}
+	v.printer = console.New(console.Options{Out: v.screen, Color: std.color(tty), Thoughts: c.Thoughts})
 	if !std.outTTY {
 		v.answer = std.out
 	}
 	return v
+}
+
+// again is the command that goes on with a conversation.
+func (v *view) again(id event.ConversationID) string {
+	return v.command + " run --resume " + string(id)
+}
+
+// thinking shows that the model is being waited for.
+func (v *view) thinking(active bool) {
+	switch {
+	case v.screen == nil:
+	case active:
+		v.screen.show("thinking…")
+	default:
+		v.screen.show("")
+	}
+}
+
+// recall takes the agent's last words from what an earlier run left.
+func (v *view) recall(s *state.State) {
+	for _, ev := range s.View {
+		if _, isError := ev.(*event.ConversationErrorEvent); !isError {
+			v.remember(ev)
+		}
+	}
 }
 
 func (v *view) record(rec eventstream.Record) {
@@ -96,9 +128,13 @@ func (v *view) lastCode() string {
 }
 
 func (v *view) delta(item event.ID, d llm.Delta) {
-	if v.printer != nil {
-		v.printer.Delta(item, d)
+	if v.printer == nil {
+		return
 	}
+	if d.Text != "" || d.Reasoning != "" && v.thoughts {
+		v.screen.show("")
+	}
+	v.printer.Delta(item, d)
 }
 
 func (v *view) output(_ event.ID, c tool.Chunk) {
@@ -185,7 +221,7 @@ func (v *view) summary(j *job, s *state.State, took time.Duration, stat string) 
 		fmt.Fprintln(v.answer, strings.TrimSpace(r.Answer))
 	}
 	if s.Status != state.Finished && s.Status != state.Idle {
-		v.warn("to go on: deft run --resume " + string(j.id))
+		v.warn("to go on: " + v.again(j.id))
 	}
 }
 
