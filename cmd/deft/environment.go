@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,11 +22,18 @@ var passed = []string{
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE",
 }
 
-// commandEnv picks the variables that commands get.
+// credentials finds an address with a user in it.
+var credentials = regexp.MustCompile(`://[^/\s]*@`)
+
+// commandEnv picks the variables that commands get. A value with a user and a
+// password in an address (a private GOPROXY, for example) stays outside.
 func commandEnv(environ []string) []string {
 	var out []string
 	for _, kv := range environ {
-		name, _, _ := strings.Cut(kv, "=")
+		name, value, _ := strings.Cut(kv, "=")
+		if credentials.MatchString(value) {
+			continue
+		}
 		if slices.Contains(passed, name) || strings.HasPrefix(name, "LC_") {
 			out = append(out, kv)
 		}

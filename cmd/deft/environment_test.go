@@ -1,0 +1,19 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCommandEnv(t *testing.T) {
+	t.Parallel()
+	got := commandEnv([]string{
+		"PATH=/bin", "HOME=/h", "LC_ALL=C", "LLM_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k", "EDITOR=vi",
+		"GOPROXY=https://user:secret@proxy.example,direct", "GOFLAGS=-mod=mod", "BROKEN",
+	})
+	want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "GOFLAGS=-mod=mod"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
