@@ -183,6 +183,18 @@ func (x *Executor) launch(r Request, t tool.Executor) *run {
 	return run
 }
 
+// Prepare says that the caller has no action pending, so that a journal which
+// is new proves from now on what never started. A caller who makes actions
+// durable before they run calls it before the first of them: otherwise one
+// that was stored and never asked for cannot be told, after a crash, from one
+// that a lost journal knew of.
+func (x *Executor) Prepare() error {
+	if err := x.journal.complete(); err != nil {
+		return fmt.Errorf("prepare the journal: %w", err)
+	}
+	return nil
+}
+
 // Interrupt cancels the context of a running action; its Execute then returns
 // what there is. It reports whether the action runs.
 func (x *Executor) Interrupt(id event.ID) bool {

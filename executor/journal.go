@@ -51,10 +51,10 @@ type entry struct {
 // not in it was never started. That stops being true, and stays so for the
 // file, when the machine has been booted since the last life (the unsynced end
 // may be missing) or when something but a torn last record is damaged. A file
-// that was empty proves nothing until the first action that nobody can have
-// asked for before has been started: until then it may be the replacement of a
-// journal that was lost. A controller that comes back must therefore ask for
-// what it has pending before it asks for anything new.
+// that was empty proves nothing until [Executor.Prepare], or until the first
+// action that nobody can have asked for before has been started: until then it
+// may be the replacement of a journal that was lost. A controller that comes
+// back must therefore ask for what it has pending before it does either.
 //
 // # Concurrency
 //
@@ -219,13 +219,31 @@ func (j *Journal) start(id event.ID, again bool) error {
 		return err
 	}
 	j.apply(off, size, r)
-	if j.head.proof == proofFresh && !again {
-		j.head.proof = proofComplete
-		if err := j.writeHeader(); err != nil {
+	if !again {
+		if err := j.completeLocked(); err != nil {
 			j.failLocked(err) // the file only proves less than it could
 		}
 	}
 	return nil
+}
+
+// complete records that no action is pending that this file, if it is new,
+// could have lost.
+func (j *Journal) complete() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.close {
+		return errClosed()
+	}
+	return j.completeLocked()
+}
+
+func (j *Journal) completeLocked() error {
+	if j.head.proof != proofFresh {
+		return nil
+	}
+	j.head.proof = proofComplete
+	return j.writeHeader()
 }
 
 // finish records how an action ended. A result that cannot be written is kept

@@ -122,6 +122,36 @@ func TestFreshJournalProvesAfterFirstNewAction(t *testing.T) {
 	}
 }
 
+// TestPreparedJournalProves covers an action that was stored and, because its
+// controller died, never asked for.
+func TestPreparedJournalProves(t *testing.T) {
+	t.Parallel()
+	path := journalPath(t)
+	x := open(t, path, "boot", echo)
+	if err := x.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Execute(t.Context(), executor.Request{ID: "a", Action: think(""), Again: true}); err != nil {
+		t.Error(err)
+	}
+	shut(t, x)
+	if err := x.Prepare(); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("closed: got error %v, want unavailable", err)
+	}
+	x = open(t, path, "boot", echo)
+	if _, err := x.Execute(t.Context(), executor.Request{ID: "b", Action: think(""), Again: true}); err != nil {
+		t.Errorf("in the next life: %v", err)
+	}
+	shut(t, x)
+	x = open(t, path, "another boot", echo)
+	if err := x.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Execute(t.Context(), executor.Request{ID: "c", Action: think(""), Again: true}); !fault.Is(err, fault.Interrupted) {
+		t.Errorf("after a crash of the machine: got error %v, want interrupted", err)
+	}
+}
+
 func TestRecordsBehindDamageAreKept(t *testing.T) {
 	t.Parallel()
 	path := journalPath(t)

@@ -62,6 +62,17 @@ type Acknowledger interface {
 	Ack(ids ...event.ID)
 }
 
+// Preparer is implemented by runtimes that must hear that no action is pending
+// before the first one becomes durable; runtimes without a memory beyond the
+// process need not.
+type Preparer interface {
+	// Prepare waits until actions can be run. The caller has none pending;
+	// from then on the runtime can prove of each that it never began, so that
+	// one that became durable and was not asked for before a crash is run
+	// afterwards instead of being called interrupted.
+	Prepare(ctx context.Context) error
+}
+
 // ErrNotSent is in the chain of an error of Execute when the request surely
 // did not reach the place where actions run. A caller who asks again then
 // leaves [Request.Again] as it was.

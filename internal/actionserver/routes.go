@@ -21,6 +21,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/actions/{id}/interrupt", s.interrupt)
 	mux.HandleFunc("POST /v1/actions/{id}/ack", s.ackOne)
 	mux.HandleFunc("POST /v1/ack", s.ack)
+	mux.HandleFunc("POST /v1/prepare", s.prepare)
 	mux.HandleFunc("GET /v1/lease", s.lease)
 	mux.HandleFunc("POST /v1/shutdown", s.shutdown)
 	mux.HandleFunc("GET /health", s.health)
@@ -72,6 +73,14 @@ func (s *server) ack(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.acknowledge(q.Ack)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *server) prepare(w http.ResponseWriter, _ *http.Request) {
+	if err := s.x.Prepare(); err != nil {
+		refuse(w, err)
+		return
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -6,6 +6,7 @@
 //	POST /v1/actions/{id}/interrupt  stops a running action
 //	POST /v1/actions/{id}/ack        the result is stored elsewhere
 //	POST /v1/ack                     Ack: the same for many
+//	POST /v1/prepare                 the controller has no action pending
 //	GET  /v1/lease                   held open: a controller is there
 //	POST /v1/shutdown                ends the server
 //	GET  /health                     Health

@@ -73,6 +73,7 @@ type Runtime struct {
 var (
 	_ runtime.Runtime      = (*Runtime)(nil)
 	_ runtime.Acknowledger = (*Runtime)(nil)
+	_ runtime.Preparer     = (*Runtime)(nil)
 )
 
 // New returns a Runtime and begins to hold its lease. It does not wait for the
@@ -108,6 +109,11 @@ func New(o Options) (*Runtime, error) {
 // Interrupt implements [runtime.Runtime].
 func (r *Runtime) Interrupt(ctx context.Context, id event.ID) error {
 	return r.post(ctx, actionPath(id)+"/interrupt", nil)
+}
+
+// Prepare implements [runtime.Preparer].
+func (r *Runtime) Prepare(ctx context.Context) error {
+	return r.post(ctx, "/v1/prepare", nil)
 }
 
 // Ack implements [runtime.Acknowledger]: the acknowledgements travel with the
