@@ -16,10 +16,11 @@
 //
 // # Failure
 //
-// When the server is gone, the action is asked for once more from a new
-// server on the same journal, with Again set unless the first request surely
-// did not leave: it answers with the recorded result, or with
-// fault.Interrupted if the action had begun.
+// When the server is gone, the action is asked for again from a new server on
+// the same journal, with Again set unless no request surely has left: it
+// answers with the recorded result, or with fault.Interrupted if the action
+// had begun. After several servers that are gone at once the error of the last
+// is final.
 //
 // If no sandbox can be started, [Place.Ready] returns the provider's error,
 // and the methods of the Runtime return it as fault.Unavailable, with its
@@ -60,6 +61,7 @@ type Place struct {
 var (
 	_ runtime.Runtime      = (*Place)(nil)
 	_ runtime.Acknowledger = (*Place)(nil)
+	_ runtime.Preparer     = (*Place)(nil)
 )
 
 // Start begins to start the sandbox and returns at once. The provider sees
@@ -81,23 +83,44 @@ func (p *Place) Ready(ctx context.Context) (sandbox.Sandbox, error) {
 }
 
 // Execute implements [runtime.Runtime].
-func (p *Place) Execute(ctx context.Context, r runtime.Request) (event.Observation, error) {
+func (p *Place) Execute(ctx context.Context, r runtime.Request) (obs event.Observation, err error) {
+	err = p.try(ctx, func(rt runtime.Runtime) (err error) {
+		obs, err = rt.Execute(ctx, r)
+		if err != nil && !errors.Is(err, runtime.ErrNotSent) {
+			r.Again = true
+		}
+		return err
+	})
+	return obs, err
+}
+
+// Prepare implements [runtime.Preparer].
+func (p *Place) Prepare(ctx context.Context) error {
+	return p.try(ctx, func(rt runtime.Runtime) error {
+		if k, ok := rt.(runtime.Preparer); ok {
+			return k.Prepare(ctx)
+		}
+		return nil
+	})
+}
+
+// maxServers is how many servers in a row one request may find gone before
+// its error is final.
+const maxServers = 5
+
+// try asks the server, and a new one each time that it is gone.
+func (p *Place) try(ctx context.Context, ask func(runtime.Runtime) error) error {
 	a, err := p.running(ctx)
-	if err != nil {
-		return nil, unavailable(ctx, err)
+	for n := 1; ; n++ {
+		if err != nil {
+			return unavailable(ctx, err)
+		}
+		err = ask(a.rt)
+		if !fault.Is(err, fault.Unavailable) || ctx.Err() != nil || n == maxServers {
+			return err
+		}
+		a, err = p.again(ctx, a)
 	}
-	obs, err := a.rt.Execute(ctx, r)
-	if !fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
-		return obs, err
-	}
-	a, startErr := p.again(ctx, a)
-	if startErr != nil {
-		return nil, unavailable(ctx, startErr)
-	}
-	if !errors.Is(err, runtime.ErrNotSent) {
-		r.Again = true
-	}
-	return a.rt.Execute(ctx, r)
 }
 
 // unavailable makes a failed start what it is to an action: no tool has
