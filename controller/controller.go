@@ -15,7 +15,8 @@
 // before the next step. A process that dies leaves the conversation Running;
 // a new Controller on the same stream goes on with Run: pending actions are
 // asked for again by their ids, and the Runtime knows whether they ran. The
-// events of one answer are appended together, or none of them.
+// events of one answer are appended together, or none of them, and the first
+// actions only once the Runtime is there to remember them.
 //
 // # Concurrency
 //
@@ -92,6 +93,8 @@ type Controller struct {
 	mu   sync.Mutex // guards what follows; held during an append, never during a step
 	fold *state.Fold
 	run  *run // nil while nothing runs
+
+	prepared bool // the Runtime was; only the running goroutine looks
 }
 
 // Open folds the conversation's events and returns its Controller. The

@@ -129,6 +129,9 @@ func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
 	evs, err := c.cfg.Agent.Step(llmCtx, agent.Turn{
 		State: s, LLM: m.model, Delta: c.cfg.OnDelta, Session: c.cfg.ID,
 	})
+	if err == nil {
+		err = c.prepare(llmCtx, evs)
+	}
 	if err != nil {
 		if r.stopped() != goOn && llmCtx.Err() != nil {
 			return c.appendWith(ctx, m.record)
@@ -146,6 +149,30 @@ func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
 		}
 		return out, nil
 	})
+}
+
+// prepare tells the Runtime, before the first actions for it become durable,
+// that none is pending.
+func (c *Controller) prepare(ctx context.Context, evs []event.Event) error {
+	p, ok := c.cfg.Runtime.(runtime.Preparer)
+	if !ok || c.prepared {
+		return nil
+	}
+	for _, ev := range evs {
+		a, ok := ev.(*event.ActionEvent)
+		if !ok {
+			continue
+		}
+		if _, def := c.runtimeOf(a); def == nil || def.Local {
+			continue
+		}
+		if err := p.Prepare(ctx); err != nil {
+			return fmt.Errorf("prepare to run %s: %w", a.ToolName, err)
+		}
+		c.prepared = true
+		return nil
+	}
+	return nil
 }
 
 // after returns the status that an answer leads to. now may hold a user
