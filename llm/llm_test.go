@@ -117,7 +117,7 @@ func BenchmarkEstimateMessage(b *testing.B) {
 	}
 }
 
-func BenchmarkNormalize5000(b *testing.B) {
+func BenchmarkNormalizeUnnamedResults5000(b *testing.B) {
 	msgs := []event.Message{user("go")}
 	for i := range 2_500 {
 		id := fmt.Sprintf("call_%d", i)

@@ -27,8 +27,13 @@ const (
 //   - messages with nothing in them are dropped;
 //   - the first message that is not a system message is the user's.
 //
-// The input is not changed. Normalize of its own result changes nothing.
+// The input is not changed, and is itself the result where nothing is wrong
+// with it, so callers must not change the result. Normalize of its own result
+// changes nothing.
 func Normalize(msgs []event.Message) []event.Message {
+	if normal(msgs) {
+		return msgs
+	}
 	n := normalizing{open: map[string][]*slot{}, used: map[string]bool{}}
 	for i := range msgs {
 		n.add(&msgs[i])
@@ -160,14 +165,7 @@ func hasContent(blocks []event.Content) bool {
 // cleanName returns a tool name of letters, digits, _ and -. Models invent
 // names; sent back as they are, providers refuse the whole history.
 func cleanName(name string) string {
-	ok := func(c byte) bool {
-		return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
-	}
-	clean := name != "" && len(name) <= maxName
-	for i := 0; clean && i < len(name); i++ {
-		clean = ok(name[i])
-	}
-	if clean {
+	if isCleanName(name) {
 		return name
 	}
 	if name == "" {
@@ -175,11 +173,24 @@ func cleanName(name string) string {
 	}
 	b := []byte(name[:min(len(name), maxName)])
 	for i := range b {
-		if !ok(b[i]) {
+		if !isNameByte(b[i]) {
 			b[i] = '_'
 		}
 	}
 	return string(b)
+}
+
+func isCleanName(name string) bool {
+	for i := range len(name) {
+		if !isNameByte(name[i]) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxName
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
 // ArgumentsObject returns the arguments of a past call as a JSON object, which

@@ -1,0 +1,90 @@
+package llm
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// loop is a sound history of n messages after its first two.
+func loop(n int) []event.Message {
+	msgs := []event.Message{
+		{Role: event.RoleSystem, Content: event.Texts("You are a test.")},
+		{Role: event.RoleUser, Content: event.Texts("Go.")},
+	}
+	for i := range n / 2 {
+		id := fmt.Sprintf("call_%d", i)
+		msgs = append(msgs,
+			event.Message{Role: event.RoleAssistant, Content: event.Texts("Next."), ToolCalls: []event.ToolCall{{ID: id, Name: "terminal", Arguments: "{}"}}},
+			event.Message{Role: event.RoleTool, Name: "terminal", ToolCallID: id, Content: event.Texts("done")})
+	}
+	return msgs
+}
+
+// TestNormalIsTrue holds the quick answer to what the slow path would do, on
+// sound histories with one thing changed.
+func TestNormalIsTrue(t *testing.T) {
+	t.Parallel()
+	said := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		msgs := loop(10)
+		at := rapid.IntRange(0, len(msgs)-1).Draw(t, "at")
+		word := rapid.SampledFrom([]string{"", "call", "call_1", "x.y", "terminal", "new"}).Draw(t, "word")
+		switch m := &msgs[at]; rapid.SampledFrom([]string{"nothing", "role", "answers", "name", "text", "id", "tool", "drop", "twice"}).Draw(t, "what") {
+		case "role":
+			m.Role = rapid.SampledFrom([]event.Role{event.RoleSystem, event.RoleUser, event.RoleAssistant, event.RoleTool, "odd"}).Draw(t, "role")
+		case "answers":
+			m.ToolCallID = word
+		case "name":
+			m.Name = word
+		case "text":
+			m.Content = event.Texts(" ")
+		case "id":
+			if len(m.ToolCalls) > 0 {
+				m.ToolCalls[0].ID, msgs[at+1].ToolCallID = word, word
+			}
+		case "tool":
+			if len(m.ToolCalls) > 0 {
+				m.ToolCalls[0].Name, msgs[at+1].Name = word, word
+			}
+		case "drop":
+			msgs = append(msgs[:at], msgs[at+1:]...)
+		case "twice":
+			msgs = append(msgs, msgs[at])
+		}
+		n := normalizing{open: map[string][]*slot{}, used: map[string]bool{}}
+		for i := range msgs {
+			n.add(&msgs[i])
+		}
+		diff := cmp.Diff(msgs, n.emit(), cmpopts.IgnoreUnexported(event.Content{}))
+		quick := normal(msgs)
+		said[quick]++
+		if quick != (diff == "") {
+			t.Fatalf("normal says %v; the slow path changes:\n%s", quick, diff)
+		}
+	})
+	if said[true] == 0 || said[false] == 0 {
+		t.Errorf("answers drawn: %v", said)
+	}
+}
+
+func TestNormalizeOfSoundHistoryAllocatesNothing(t *testing.T) {
+	msgs := loop(5_000)
+	Normalize(msgs)
+	if n := testing.AllocsPerRun(20, func() { Normalize(msgs) }); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkNormalize5000(b *testing.B) {
+	msgs := loop(5_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		Normalize(msgs)
+	}
+}
