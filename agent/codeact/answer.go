@@ -1,34 +1,54 @@
 package codeact
 
 import (
+	"strings"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
 
-// nudge is what the model is told when it neither spoke nor acted.
-const nudge = "Your last answer had neither text nor a tool call. Go on with the task by calling a tool, or call finish with a message if it is done."
+// What the model is told when it neither acted nor said all it had to.
+const (
+	nudge  = "Your last answer had neither text nor a tool call. Go on with the task by calling a tool, or call finish with a message if it is done."
+	cutOff = "Your last answer reached the output limit and was cut off. Go on in smaller pieces."
+)
 
 // answer turns a response into events. The first of them has the id item.
 func (a *Agent) answer(item event.ID, resp *llm.Response) []event.Event {
+	if resp.ID == "" { // what joins the calls of one response
+		resp.ID = string(item)
+	}
 	if len(resp.Message.ToolCalls) > 0 {
 		return a.actions(item, resp)
 	}
 	msg := &event.MessageEvent{Base: event.NewBase(event.SourceAgent), LLMMessage: resp.Message, LLMResponseID: resp.ID}
 	msg.ID = item
 	msg.LLMMessage.Role = event.RoleAssistant
-	if event.JoinText(resp.Message.Content) != "" {
-		return []event.Event{msg}
+	switch {
+	case resp.Finish == llm.FinishLength:
+		return []event.Event{msg, environment(cutOff)}
+	case strings.TrimSpace(event.JoinText(resp.Message.Content)) == "":
+		return []event.Event{msg, environment(nudge)}
 	}
-	hint := event.NewUserMessage(nudge)
-	hint.Source = event.SourceEnvironment
-	return []event.Event{msg, hint}
+	return []event.Event{msg}
+}
+
+func environment(text string) event.Event {
+	m := event.NewUserMessage(text)
+	m.Source = event.SourceEnvironment
+	return m
 }
 
 // actions turns the calls of a response into action events; what was thought
 // goes with the first. A finish call ends the batch.
 func (a *Agent) actions(item event.ID, resp *llm.Response) []event.Event {
 	var actions, errors []event.Event
+	taken := map[string]bool{}
 	for i, call := range resp.Message.ToolCalls {
+		if call.ID == "" || taken[call.ID] { // a result is found by it
+			call.ID = "call_" + string(event.NewID())
+		}
+		taken[call.ID] = true
 		act := &event.ActionEvent{
 			Base: event.NewBase(event.SourceAgent), ToolName: call.Name, ToolCallID: call.ID, ToolCall: call,
 			LLMResponseID: resp.ID, SecurityRisk: event.RiskUnknown,

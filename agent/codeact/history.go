@@ -34,10 +34,15 @@ func (h *history) build(view []event.Event, info llm.Info) []event.Message {
 	return msgs
 }
 
-// extends reports whether view starts with all of old.
+// extends reports whether view starts with all of old. A State's view grows at
+// its end or is made anew, so one that lives in the same array needs no look
+// at its events.
 func extends(view, old []event.Event) bool {
 	n := len(old)
-	return n <= len(view) && (n == 0 || view[0] == old[0] && view[n-1] == old[n-1])
+	if n == 0 || n > len(view) {
+		return n == 0
+	}
+	return &view[0] == &old[0] || slices.Equal(view[:n], old)
 }
 
 // markLast asks for the prompt to be cached up to the newest message, so that
@@ -60,7 +65,8 @@ type builder struct {
 	done    []event.Message
 	open    map[string]bool // calls without a result so far
 	waiting []event.Message
-	batch   string // response id of the assistant message that is last in done
+	calling bool   // done ends with the calls of the response batch
+	batch   string // its id; not every provider gives one
 }
 
 func (b *builder) add(ev event.Event) {
@@ -89,9 +95,12 @@ func (b *builder) system(e *event.SystemPromptEvent) {
 	static.CachePrompt = true
 	m := event.Message{Role: event.RoleSystem, Content: event.List[event.Content]{static}}
 	if e.DynamicContext != nil {
-		m.Content = append(m.Content, *e.DynamicContext)
+		dynamic := *e.DynamicContext
+		dynamic.CachePrompt = false
+		m.Content = append(m.Content, dynamic)
 	}
 	b.done = append(b.done, m)
+	b.calling = false
 }
 
 func (b *builder) message(e *event.MessageEvent) {
@@ -111,26 +120,30 @@ func (b *builder) plain(m event.Message) {
 		b.waiting = append(b.waiting, m)
 		return
 	}
-	b.batch = ""
+	b.calling = false
 	b.done = append(b.done, m)
 }
 
 func (b *builder) action(e *event.ActionEvent) {
 	call := e.ToolCall
 	call.ID = e.ToolCallID
-	if n := len(b.done); b.batch != "" && b.batch == e.LLMResponseID && b.done[n-1].Role == event.RoleAssistant {
-		last := &b.done[n-1]
+	if e.ToolName != "" {
+		call.Name = e.ToolName // the tool's own name, where the model used another product's
+	}
+	first := len(e.Thought) > 0 || len(e.ThinkingBlocks) > 0 || e.ReasoningContent != ""
+	if b.calling && b.batch == e.LLMResponseID && (e.LLMResponseID != "" || !first) {
+		last := &b.done[len(b.done)-1]
 		last.ToolCalls = append(last.ToolCalls[:len(last.ToolCalls):len(last.ToolCalls)], call)
 		b.open[e.ToolCallID] = true
 		return
 	}
 	b.flush()
 	b.done = append(b.done, event.Message{
-		Role: event.RoleAssistant, Content: e.Thought, ToolCalls: []event.ToolCall{call},
+		Role: event.RoleAssistant, Content: b.visible(e.Thought), ToolCalls: []event.ToolCall{call},
 		ReasoningContent: e.ReasoningContent, ThinkingBlocks: e.ThinkingBlocks,
 		ResponsesReasoningItem: e.ResponsesReasoningItem,
 	})
-	b.batch = e.LLMResponseID
+	b.calling, b.batch = true, e.LLMResponseID
 	b.open[e.ToolCallID] = true
 }
 
@@ -142,7 +155,7 @@ func (b *builder) result(name, call string, content []event.Content) {
 	b.done = append(b.done, event.Message{
 		Role: event.RoleTool, Name: name, ToolCallID: call, Content: b.visible(content),
 	})
-	b.batch = ""
+	b.calling = false
 	if len(b.open) == 0 {
 		b.flush()
 	}
@@ -155,19 +168,20 @@ func (b *builder) flush() {
 	b.waiting = nil
 }
 
-// visible replaces images for a model that cannot see.
+// visible returns content as this model is shown it: without images if it
+// cannot see, and without the cache marks of whoever wrote the event.
 func (b *builder) visible(content []event.Content) []event.Content {
-	if b.vision || !slices.ContainsFunc(content, isImage) {
+	hidden := func(c event.Content) bool { return !b.vision && c.Type == event.TypeImage }
+	if !slices.ContainsFunc(content, func(c event.Content) bool { return c.CachePrompt || hidden(c) }) {
 		return content
 	}
 	out := make([]event.Content, 0, len(content))
 	for _, c := range content {
-		if isImage(c) {
+		if hidden(c) {
 			c = event.Text("[An image stands here. This model cannot see images.]")
 		}
+		c.CachePrompt = false
 		out = append(out, c)
 	}
 	return out
 }
-
-func isImage(c event.Content) bool { return c.Type == event.TypeImage }

@@ -62,6 +62,14 @@ var staticSections = []section{
 	{"PROCESS_MANAGEMENT", "processes", false},
 }
 
+// The tags of the dynamic block.
+const (
+	repoContext   = "REPO_CONTEXT"
+	untrusted     = "UNTRUSTED_CONTENT"
+	customSecrets = "CUSTOM_SECRETS"
+	currentTime   = "CURRENT_DATETIME"
+)
+
 // static is the same for all conversations of one configuration, so that
 // providers can cache it.
 func (p Prompt) static(tools *tool.Set) string {
@@ -89,21 +97,21 @@ func (p Prompt) dynamic() string {
 	var blocks []string
 	if len(p.RepoContext) > 0 {
 		var b strings.Builder
-		b.WriteString(text("repo") + "\n<UNTRUSTED_CONTENT>\n")
+		b.WriteString(text("repo") + "\n<" + untrusted + ">\n")
 		for _, f := range p.RepoContext {
-			b.WriteString("[" + f.Name + "]\n" + neutral(f.Text) + "\n")
+			b.WriteString("[" + neutral(f.Name) + "]\n" + neutral(f.Text) + "\n")
 		}
-		b.WriteString("</UNTRUSTED_CONTENT>")
-		blocks = append(blocks, tagged("REPO_CONTEXT", b.String()))
+		b.WriteString("</" + untrusted + ">")
+		blocks = append(blocks, tagged(repoContext, b.String()))
 	}
 	if p.Suffix != "" {
 		blocks = append(blocks, p.Suffix)
 	}
 	if len(p.Secrets) > 0 {
-		blocks = append(blocks, tagged("CUSTOM_SECRETS", text("secrets")+"\n"+secretList(p.Secrets)))
+		blocks = append(blocks, tagged(customSecrets, text("secrets")+"\n"+secretList(p.Secrets)))
 	}
 	if !p.Now.IsZero() {
-		blocks = append(blocks, tagged("CURRENT_DATETIME", p.Now.Format("2006-01-02T15:04")))
+		blocks = append(blocks, tagged(currentTime, p.Now.Format("2006-01-02T15:04")))
 	}
 	return strings.Join(blocks, "\n\n")
 }
@@ -120,9 +128,4 @@ func text(name string) string {
 		panic(err)
 	}
 	return strings.TrimSpace(string(b))
-}
-
-// neutral keeps a hostile file from closing the block that marks it.
-func neutral(s string) string {
-	return strings.ReplaceAll(s, "UNTRUSTED_CONTENT>", "UNTRUSTED_CONTENT >")
 }

@@ -22,11 +22,11 @@ func render(o event.Observation) []event.Content {
 	if t, ok := o.(*event.TerminalObservation); ok {
 		content = []event.Content{event.Text(terminalText(t))}
 	}
+	if !slices.ContainsFunc(content, shows) {
+		content = event.Texts("[no output]")
+	}
 	if r.IsError {
 		content = slices.Insert(content, 0, event.Text(errorPrefix))
-	}
-	if len(content) == 0 {
-		content = []event.Content{event.Text("[no output]")}
 	}
 	for i := range content {
 		if content[i].Type == event.TypeText {
@@ -34,6 +34,11 @@ func render(o event.Observation) []event.Content {
 		}
 	}
 	return content
+}
+
+// shows reports whether there is anything in c that a model can be shown.
+func shows(c event.Content) bool {
+	return len(c.ImageURLs) > 0 || strings.TrimSpace(c.Text) != ""
 }
 
 // terminalText adds what the shell told about itself to its output.
