@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,78 +24,124 @@ func (c *completionCmd) Help() string {
 
 // Run prints the script, made from the same grammar that parses flags.
 func (c *completionCmd) Run(std *streams, k *kong.Kong) error {
-	words := map[string][]string{}
-	collect(words, "", k.Model.Node)
+	var all []place
+	collect(&all, "", k.Model.Node)
 	switch c.Shell {
 	case "fish":
-		return fishCompletion(std.out, words)
+		return fishCompletion(std.out, all)
 	case "zsh":
 		if _, err := io.WriteString(std.out, "autoload -U +X bashcompinit && bashcompinit\n"); err != nil {
 			return err
 		}
 	}
-	return bashCompletion(std.out, words)
+	return bashCompletion(std.out, all)
 }
 
-// collect maps each command, as its words, to what may follow it.
-func collect(words map[string][]string, path string, n *kong.Node) {
-	var next []string
-	for _, c := range n.Children {
-		if !c.Hidden {
-			next = append(next, c.Name)
-			collect(words, strings.TrimSpace(path+" "+c.Name), c)
+// place is a command, as its words, and what may follow it.
+type place struct {
+	path    string // "conversations export"
+	aliases []string
+	words   []string            // commands, and values of an argument
+	flags   []string            // with their dashes
+	values  map[string][]string // by flag that takes a value: its choices, if it has any
+}
+
+func collect(all *[]place, path string, n *kong.Node) {
+	p := place{path: path, aliases: n.Aliases, values: map[string][]string{}}
+	for _, arg := range n.Positional {
+		if arg.Enum != "" {
+			p.words = append(p.words, arg.EnumSlice()...)
 		}
 	}
 	for _, flags := range n.AllFlags(true) {
 		for _, f := range flags {
-			next = append(next, "--"+f.Name)
-		}
-	}
-	slices.Sort(next)
-	words[path] = slices.Compact(next)
-}
-
-func bashCompletion(w io.Writer, words map[string][]string) error {
-	var b strings.Builder
-	b.WriteString("_deft() {\n  local path='' w\n  for w in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$path $w\" in\n")
-	for _, path := range sortedKeys(words) {
-		if path != "" {
-			fmt.Fprintf(&b, "    ' %s'|'%s') path='%s' ;;\n", path, path, path)
-		}
-	}
-	b.WriteString("    esac\n  done\n  case \"$path\" in\n")
-	for _, path := range sortedKeys(words) {
-		fmt.Fprintf(&b, "  '%s') COMPREPLY=($(compgen -W '%s' -- \"${COMP_WORDS[COMP_CWORD]}\")) ;;\n", path, strings.Join(words[path], " "))
-	}
-	b.WriteString("  esac\n}\ncomplete -o default -F _deft deft\n")
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func fishCompletion(w io.Writer, words map[string][]string) error {
-	var b strings.Builder
-	for _, path := range sortedKeys(words) {
-		cond := "__fish_use_subcommand"
-		if path != "" {
-			cond = "__fish_seen_subcommand_from " + path[strings.LastIndexByte(path, ' ')+1:]
-		}
-		for _, next := range words[path] {
-			if long, ok := strings.CutPrefix(next, "--"); ok {
-				fmt.Fprintf(&b, "complete -c deft -n '%s' -l %s\n", cond, long)
-			} else {
-				fmt.Fprintf(&b, "complete -c deft -n '%s' -f -a %s\n", cond, next)
+			name := "--" + f.Name
+			p.flags = append(p.flags, name)
+			if f.IsBool() {
+				continue
 			}
+			p.values[name] = slices.DeleteFunc(f.EnumSlice(), func(v string) bool { return v == "" })
+		}
+	}
+	slices.Sort(p.flags)
+	at := len(*all)
+	*all = append(*all, p)
+	for _, c := range n.Children {
+		if !c.Hidden {
+			(*all)[at].words = append((*all)[at].words, c.Name)
+			collect(all, strings.TrimSpace(path+" "+c.Name), c)
+		}
+	}
+}
+
+// parent splits a command into the command above it and its own name.
+func (p place) parent() (string, string) {
+	i := strings.LastIndexByte(p.path, ' ')
+	return p.path[:max(i, 0)], p.path[i+1:]
+}
+
+func bashCompletion(w io.Writer, all []place) error {
+	var b strings.Builder
+	b.WriteString(`_deft() {
+  local at='' w prev="${COMP_WORDS[COMP_CWORD-1]}" cur="${COMP_WORDS[COMP_CWORD]}" words='' flags=''
+  for w in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$at $w" in
+`)
+	for _, p := range all {
+		above, own := p.parent()
+		if p.path == "" {
+			continue
+		}
+		for _, name := range append([]string{own}, p.aliases...) {
+			fmt.Fprintf(&b, "    '%s %s') at='%s' ;;\n", above, name, p.path)
+		}
+	}
+	b.WriteString("    esac\n  done\n  COMPREPLY=()\n  case \"$at $prev\" in\n")
+	for _, p := range all {
+		for _, flag := range sortedKeys(p.values) {
+			fmt.Fprintf(&b, "  '%s %s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", p.path, flag, strings.Join(p.values[flag], " "))
+		}
+	}
+	b.WriteString("  esac\n  case \"$at\" in\n")
+	for _, p := range all {
+		fmt.Fprintf(&b, "  '%s') words='%s' flags='%s' ;;\n", p.path, strings.Join(p.words, " "), strings.Join(p.flags, " "))
+	}
+	b.WriteString(`  esac
+  case "$cur" in
+  -*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
+  *) COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
+  esac
+}
+complete -o default -F _deft deft
+`)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func fishCompletion(w io.Writer, all []place) error {
+	var b strings.Builder
+	for _, p := range all {
+		cond := "__fish_use_subcommand"
+		if p.path != "" {
+			_, own := p.parent()
+			cond = "__fish_seen_subcommand_from " + strings.Join(append([]string{own}, p.aliases...), " ")
+		}
+		for _, word := range p.words {
+			fmt.Fprintf(&b, "complete -c deft -n '%s' -f -a %s\n", cond, word)
+		}
+		for _, flag := range p.flags {
+			fmt.Fprintf(&b, "complete -c deft -n '%s' -l %s", cond, strings.TrimPrefix(flag, "--"))
+			if choices, takes := p.values[flag]; takes {
+				b.WriteString(" -r")
+				if len(choices) > 0 {
+					fmt.Fprintf(&b, " -f -a '%s'", strings.Join(choices, " "))
+				}
+			}
+			b.WriteByte('\n')
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func sortedKeys(m map[string][]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys(m map[string][]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -10,6 +10,8 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
@@ -23,12 +25,16 @@ type doctorCmd struct {
 // diagnosis is what doctor found.
 type diagnosis struct {
 	Data    string          `json:"data"`
-	Store   string          `json:"store"` // "ok", or what is wrong
-	Model   string          `json:"model"` // as LLM_MODEL has it
+	Store   string          `json:"store"`    // "ok", or what is wrong
+	Model   string          `json:"model"`    // as LLM_MODEL has it
+	ModelOK bool            `json:"model_ok"` // whether this build knows how to reach it
+	Problem string          `json:"model_problem,omitempty"`
+	Key     string          `json:"key_from,omitempty"` // the variable that holds the key; never the key
+	Keys    []string        `json:"key_variables,omitempty"`
 	Tools   []program       `json:"tools"`
 	Sandbox *sandbox.Report `json:"sandbox,omitempty"`
 	Checks  []process.Check `json:"checks,omitempty"`
-	Problem string          `json:"sandbox_problem,omitempty"`
+	Trouble string          `json:"sandbox_problem,omitempty"`
 	TookMS  float64         `json:"sandbox_start_ms,omitempty"`
 }
 
@@ -45,10 +51,11 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	if err != nil {
 		return err
 	}
-	d := diagnosis{Data: p.data, Model: std.env("LLM_MODEL"), Store: "ok"}
+	d := diagnosis{Data: p.data, Store: "ok"}
 	if err := checkStore(ctx, p); err != nil {
-		d.Store = err.Error()
+		d.Store = withHint(err)
 	}
+	d.checkModel(std)
 	for _, t := range []program{
 		{"bash", "", "the terminal tool needs it"}, {"git", "", "diffstats; agents use it"}, {"rg", "", "faster searches; optional"},
 	} {
@@ -67,6 +74,33 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 		return err
 	}
 	return d.verdict()
+}
+
+// checkModel looks at the variables that choose the LLM. No request is made.
+func (d *diagnosis) checkModel(std *streams) {
+	d.Model = std.env("LLM_MODEL")
+	if d.Model == "" {
+		return
+	}
+	if _, err := route.New(llm.Config{Model: d.Model, BaseURL: std.env("LLM_BASE_URL")}); err != nil {
+		d.Problem = withHint(err)
+		return
+	}
+	d.ModelOK = true
+	d.Keys = keyVariables(d.Model)
+	for _, name := range d.Keys {
+		if std.env(name) != "" {
+			d.Key = name
+			return
+		}
+	}
+}
+
+func withHint(err error) string {
+	if hint := fault.HintOf(err); hint != "" {
+		return err.Error() + " (" + hint + ")"
+	}
+	return err.Error()
 }
 
 func checkStore(ctx context.Context, p paths) error {
@@ -90,10 +124,7 @@ func (c *doctorCmd) probe(ctx context.Context, p paths, d *diagnosis) {
 		d.Sandbox = &rep
 	}
 	if err != nil {
-		d.Sandbox, d.Problem = nil, err.Error()
-		if hint := fault.HintOf(err); hint != "" {
-			d.Problem += " (" + hint + ")"
-		}
+		d.Sandbox, d.Trouble = nil, withHint(err)
 	}
 }
 
@@ -104,10 +135,14 @@ func (d *diagnosis) print(std *streams) {
 		fmt.Fprintf(std.out, "%s %-16s %s\n", mark(ok), name, console.Line(text))
 	}
 	say(d.Store == "ok", "data", d.Data+": "+d.Store)
-	if d.Model == "" {
+	switch {
+	case d.Model == "":
 		say(true, "model", "LLM_MODEL is not set; deft demo works without")
-	} else {
+	case d.Problem != "":
+		say(false, "model", d.Problem)
+	default:
 		say(true, "model", d.Model)
+		d.printKey(say, std.env("LLM_BASE_URL") != "")
 	}
 	for _, t := range d.Tools {
 		text := t.Path
@@ -117,7 +152,7 @@ func (d *diagnosis) print(std *streams) {
 		say(t.Path != "" || t.Name == "rg", t.Name, text)
 	}
 	if d.Sandbox == nil {
-		say(false, "sandbox", d.Problem)
+		say(false, "sandbox", d.Trouble)
 		return
 	}
 	say(d.Sandbox.Level != "none", "sandbox", d.Sandbox.Level+": "+strings.Join(d.Sandbox.Features, ", "))
@@ -127,6 +162,17 @@ func (d *diagnosis) print(std *streams) {
 	fmt.Fprintf(std.out, "  tried %d forbidden things inside:\n", len(d.Checks))
 	for _, c := range d.Checks {
 		fmt.Fprintf(std.out, "  %s %-20s %s\n", mark(c.OK), c.Name, console.Line(c.Detail))
+	}
+}
+
+func (d *diagnosis) printKey(say func(ok bool, name, text string), ownServer bool) {
+	switch names := strings.Join(d.Keys, " and "); {
+	case d.Key != "":
+		say(true, "key", d.Key+" is set")
+	case ownServer || len(d.Keys) < 2:
+		say(true, "key", "none is set; a server of your own may need none")
+	default:
+		say(false, "key", "not set: "+names+" are empty")
 	}
 }
 

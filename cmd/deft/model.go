@@ -125,18 +125,22 @@ func (f *modelFlags) key(std *streams) (llm.Secret, error) {
 		}
 		return checkKey(std.env(f.APIKeyEnv), "the variable "+f.APIKeyEnv)
 	}
-	own := route.KeyVariables(f.Model)
-	names := append([]string{"LLM_API_KEY"}, own...)
+	names := keyVariables(f.Model)
 	for _, name := range names {
 		if key := std.env(name); key != "" {
 			return checkKey(key, "the variable "+name)
 		}
 	}
-	if f.BaseURL != "" || len(own) == 0 {
+	if f.BaseURL != "" || len(names) == 1 {
 		return "", nil
 	}
 	return "", fault.New(fault.Auth, fmt.Sprintf("no API key for %s", f.Model)).
 		Hint("set " + strings.Join(names, " or ") + ", or give --api-key-file")
+}
+
+// keyVariables are asked for a key, in this order.
+func keyVariables(model string) []string {
+	return append([]string{"LLM_API_KEY"}, route.KeyVariables(model)...)
 }
 
 func keyFromFile(path string) (llm.Secret, error) {

@@ -235,6 +235,9 @@ func readTrajectory(path string) ([]event.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read trajectory %s: %w", path, err)
 	}
+	if !hasTask(evs) {
+		return nil, fault.New(fault.Invalid, "the trajectory "+path+" has no user message to replay").Hint("check --replay")
+	}
 	return evs, nil
 }
 

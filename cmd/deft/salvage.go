@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/fault"
 )
 
 // salvageCmd rescues what can be read of a damaged store.
@@ -45,6 +47,9 @@ func (c *salvageCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	fresh := paths{data: first(c.Into, damaged.data+"-salvaged")}
 	if fresh.data, err = filepath.Abs(fresh.data); err != nil {
 		return fmt.Errorf("find the new data directory: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(damaged.store(), "events.db")); err != nil {
+		return fault.New(fault.Invalid, "there is no store to salvage").Because(err).Hint("name its data directory with --data")
 	}
 	rep, err := sqlite.Salvage(ctx, damaged.store(), fresh.store())
 	if err != nil {

@@ -16,11 +16,7 @@ import (
 
 // openStore opens the event store.
 func openStore(ctx context.Context, p paths) (*sqlite.Store, error) {
-	s, err := sqlite.Open(ctx, p.store(), sqlite.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("open the event store in %s: %w", p.store(), err)
-	}
-	return s, nil
+	return sqlite.Open(ctx, p.store(), sqlite.Options{})
 }
 
 // resolve finds the conversation that a user means by an id or the start of
