@@ -188,3 +188,24 @@ func (c *condenser) Condense(context.Context, *state.State, llm.Model, event.Con
 	c.asked++
 	return c.event, c.err
 }
+
+// streamed is a model that gives its answer in pieces.
+type streamed struct{ stub }
+
+func (m *streamed) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	onDelta(llm.Delta{Text: "o"})
+	onDelta(llm.Delta{Text: "k"})
+	return m.stub.Generate(ctx, r, onDelta)
+}
+
+func streaming(a *codeact.Agent, seen func(event.ID)) []event.Event {
+	evs, err := a.Step(context.Background(), agent.Turn{
+		State: &state.State{View: []event.Event{user("hi")}},
+		LLM:   func(string) llm.Model { return &streamed{} },
+		Delta: func(id event.ID, _ llm.Delta) { seen(id) },
+	})
+	if err != nil {
+		return nil
+	}
+	return evs
+}
