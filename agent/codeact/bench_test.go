@@ -29,8 +29,11 @@ func BenchmarkStep(b *testing.B) {
 					b.Fatal(err)
 				}
 				b.StopTimer()
-				if len(view) > n+100 { // stay near n
+				if len(view) > n+100 { // stay near n, and let the agent start anew
 					view = view[:n:n]
+					if _, err := step(a, m, &state.State{View: view}); err != nil {
+						b.Fatal(err)
+					}
 				}
 				grow()
 				b.StartTimer()
