@@ -36,7 +36,7 @@ type view struct {
 }
 
 func newView(c *runCmd, std *streams, g *grammar) *view {
-	v := &view{warnTo: std.err, command: "deft", thoughts: c.Thoughts}
+	v := &view{warnTo: std.err, command: "deft", thoughts: c.Thoughts, rawAnswer: !std.outTTY}
 	if g.Data != "" && g.Data != std.env("DEFT_DATA") {
 		v.command += " --data " + quoted(g.Data)
 	}
@@ -116,7 +116,7 @@ func (v *view) remember(ev event.Event) {
 	case *event.ConversationErrorEvent:
 		v.code = e.Code
 		if v.printer == nil && v.json == nil {
-			fmt.Fprintln(v.warnTo, "deft:", strings.ReplaceAll(e.Detail, "\n", "\n  → "))
+			fmt.Fprintln(v.warnTo, "deft:", strings.ReplaceAll(safeText(e.Detail), "\n", "\n  → "))
 		}
 	}
 }
@@ -218,11 +218,24 @@ func (v *view) summary(j *job, s *state.State, took time.Duration, stat string) 
 			s.Status, took.Round(100*time.Millisecond), spent(s.Stats), j.id))
 	}
 	if v.answer != nil && s.Status == state.Finished {
-		fmt.Fprintln(v.answer, strings.TrimSpace(r.Answer))
+		text := strings.TrimSpace(r.Answer)
+		if !v.rawAnswer {
+			text = safeText(text)
+		}
+		fmt.Fprintln(v.answer, text)
 	}
 	if s.Status != state.Finished && s.Status != state.Idle {
 		v.warn("to go on: " + v.again(j.id))
 	}
+}
+
+// safeText makes foreign text of several lines safe for a terminal.
+func safeText(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = console.Line(l)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // spent says what a conversation cost in tokens and money.
