@@ -1,0 +1,158 @@
+// Package wirelog keeps the encoded form of the histories that adapters send,
+// so that a call encodes only the messages that are new since the call before.
+//
+// # Usage
+//
+//	cache := wirelog.New[state](wirelog.DefaultLimit)
+//	body, end, err := cache.Append(body, r.Session, "", msgs, m.write)
+//
+// The adapter's writer appends one message; what it has to remember from one
+// message to the next (an open array, a role) is a value S. Messages are
+// compared by what they hold, so a caller may build its history anew for each
+// call, and a condensed, forked or marked history is encoded again from the
+// first message that differs.
+//
+// # Concurrency and failure
+//
+// A Cache is safe for concurrent use; of two calls of one session at the same
+// time, one works without the cache. Its memory is bounded: the sessions used
+// longest ago are forgotten. An error of the writer is returned as it is, and
+// nothing of that call is kept.
+package wirelog
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// DefaultLimit is what one model's cache may hold, in bytes: some ten
+// conversations of 5,000 events, or 1,000 of fifty.
+const DefaultLimit = 32 << 20
+
+// perMessage is about what a message costs besides its encoded bytes.
+const perMessage = 320
+
+// Writer appends the encoded form of m to dst, which ends with the messages
+// before it, and returns the state after it. It must depend on nothing else.
+type Writer[S any] func(dst []byte, s S, m *event.Message) ([]byte, S, error)
+
+// Cache holds the encoded histories of one model's sessions.
+type Cache[S any] struct {
+	limit int
+
+	mu    sync.Mutex
+	size  int
+	logs  map[string]*list.Element // of *history[S], by session
+	order *list.List               // the latest used in front
+}
+
+// New makes a cache that holds at most limit bytes.
+func New[S any](limit int) *Cache[S] {
+	return &Cache[S]{limit: limit, logs: map[string]*list.Element{}, order: list.New()}
+}
+
+// history is one session's messages as they were sent last.
+type history[S any] struct {
+	session, variant string
+	buf              []byte
+	steps            []step[S]
+}
+
+// step is a message, and where the log stood after it.
+type step[S any] struct {
+	msg   event.Message // a copy that nobody else changes
+	end   int
+	state S
+}
+
+// Append appends all messages to dst. variant names what else the writer
+// depends on, such as a limit that changed; a history of another variant is
+// written anew. Without a session nothing is kept.
+func (c *Cache[S]) Append(dst []byte, session, variant string, msgs []event.Message, write Writer[S]) ([]byte, S, error) {
+	var state S
+	var err error
+	if session == "" {
+		for i := range msgs {
+			if dst, state, err = write(dst, state, &msgs[i]); err != nil {
+				return dst, state, err
+			}
+		}
+		return dst, state, nil
+	}
+	h := c.take(session)
+	if h == nil || h.variant != variant {
+		h = &history[S]{session: session, variant: variant}
+	}
+	if state, err = h.extend(msgs, write); err != nil {
+		return dst, state, err
+	}
+	dst = append(dst, h.buf...)
+	c.put(h)
+	return dst, state, nil
+}
+
+// extend makes h the history of msgs.
+func (h *history[S]) extend(msgs []event.Message, write Writer[S]) (S, error) {
+	n := 0
+	for n < len(h.steps) && n < len(msgs) && same(&h.steps[n].msg, &msgs[n]) {
+		n++
+	}
+	clear(h.steps[n:])
+	h.steps = h.steps[:n]
+	var state S
+	end := 0
+	if n > 0 {
+		state, end = h.steps[n-1].state, h.steps[n-1].end
+	}
+	h.buf = h.buf[:end]
+	for i := n; i < len(msgs); i++ {
+		var err error
+		if h.buf, state, err = write(h.buf, state, &msgs[i]); err != nil {
+			return state, err
+		}
+		h.steps = append(h.steps, step[S]{snapshot(&msgs[i]), len(h.buf), state})
+	}
+	return state, nil
+}
+
+func (h *history[S]) cost() int { return cap(h.buf) + perMessage*cap(h.steps) }
+
+// take removes the session's history, so that it is the caller's alone.
+func (c *Cache[S]) take(session string) *history[S] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.remove(c.logs[session])
+}
+
+func (c *Cache[S]) remove(e *list.Element) *history[S] {
+	if e == nil {
+		return nil
+	}
+	h := c.order.Remove(e).(*history[S])
+	delete(c.logs, h.session)
+	c.size -= h.cost()
+	return h
+}
+
+func (c *Cache[S]) put(h *history[S]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(c.logs[h.session])
+	if h.cost() > c.limit {
+		return
+	}
+	c.logs[h.session] = c.order.PushFront(h)
+	c.size += h.cost()
+	for c.size > c.limit {
+		c.remove(c.order.Back())
+	}
+}
+
+// Size returns how many bytes the cache holds.
+func (c *Cache[S]) Size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size
+}

@@ -1,0 +1,161 @@
+package wirelog_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
+)
+
+// write numbers the messages, so that a wrong place in the log shows.
+func write(dst []byte, n int, m *event.Message) ([]byte, int, error) {
+	n++
+	dst = append(dst, "#"+strconv.Itoa(n)...)
+	dst, err := wirelog.AppendJSON(dst, m)
+	return dst, n, err
+}
+
+// TestSameAsWithout changes a history step by step, as agents do, and holds
+// what the cache writes to what is written without it.
+func TestSameAsWithout(t *testing.T) {
+	t.Parallel()
+	word := rapid.SampledFrom([]string{"", "a", "b", "é\xff"})
+	rapid.Check(t, func(t *rapid.T) {
+		cache := wirelog.New[int](1 << 20)
+		var msgs []event.Message
+		for range rapid.IntRange(1, 12).Draw(t, "calls") {
+			at := 0
+			if len(msgs) > 0 {
+				at = rapid.IntRange(0, len(msgs)-1).Draw(t, "at")
+			}
+			change := rapid.SampledFrom([]string{"append", "append", "text", "mark", "image", "call", "think", "item", "drop", "cut"}).Draw(t, "change")
+			if len(msgs) == 0 {
+				change = "append"
+			}
+			w := word.Draw(t, "word")
+			switch change {
+			case "append":
+				msgs = append(msgs, event.Message{
+					Role: event.RoleUser, Content: event.List[event.Content]{event.Text(w), event.Image("u", w)},
+					ToolCalls: []event.ToolCall{{ID: w}}, ThinkingBlocks: event.List[event.ThinkingBlock]{{Thinking: w}},
+					ResponsesReasoningItem: &event.ReasoningItem{Summary: event.List[string]{w}},
+				})
+			case "text":
+				msgs[at].Content[0].Text = w
+			case "mark":
+				msgs[at].Content[0].CachePrompt = !msgs[at].Content[0].CachePrompt
+			case "image":
+				msgs[at].Content[1].ImageURLs[1] = w
+			case "call":
+				msgs[at].ToolCalls[0].Arguments = w
+			case "think":
+				msgs[at].ThinkingBlocks[0].Signature = w
+			case "item":
+				msgs[at].ResponsesReasoningItem.Summary[0] = w
+			case "drop":
+				msgs = append(msgs[:at:at], msgs[at+1:]...)
+			case "cut":
+				msgs = msgs[:at]
+			}
+			variant := word.Draw(t, "variant")
+			want, n, _ := cache.Append([]byte(">"), "", variant, msgs, write)
+			got, k, err := cache.Append([]byte(">"), "s", variant, msgs, write)
+			if err != nil || k != n || !bytes.Equal(got, want) {
+				t.Fatalf("after %s: %d, %v\n got %s\nwant %s", change, k, err, got, want)
+			}
+		}
+	})
+}
+
+// history is n messages of a kilobyte.
+func history(n int) []event.Message {
+	text := strings.Repeat("x", 1_000)
+	msgs := make([]event.Message, n)
+	for i := range msgs {
+		msgs[i] = event.Message{Role: event.RoleUser, Content: event.Texts(text)}
+	}
+	return msgs
+}
+
+func TestOnlyNewIsWritten(t *testing.T) {
+	t.Parallel()
+	cache := wirelog.New[int](wirelog.DefaultLimit)
+	msgs := history(100)
+	written := 0
+	count := func(dst []byte, n int, m *event.Message) ([]byte, int, error) {
+		written++
+		return write(dst, n, m)
+	}
+	for _, tt := range []struct{ n, want int }{{98, 98}, {99, 1}, {100, 1}, {100, 0}, {50, 0}, {52, 2}} {
+		written = 0
+		if _, _, err := cache.Append(nil, "s", "", msgs[:tt.n], count); err != nil || written != tt.want {
+			t.Errorf("%d messages: %d written, want %d, %v", tt.n, written, tt.want, err)
+		}
+	}
+}
+
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	const limit = 200_000
+	cache := wirelog.New[int](limit)
+	msgs := history(20)
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				session := fmt.Sprintf("%d-%d", worker, i%25)
+				got, n, err := cache.Append(nil, session, "", msgs, write)
+				if err != nil || n != 20 || len(got) < 20_000 {
+					t.Errorf("%s: %d bytes, %d, %v", session, len(got), n, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if size := cache.Size(); size == 0 || size > limit {
+		t.Errorf("the cache holds %d bytes, limit %d", size, limit)
+	}
+	if _, n, err := cache.Append(nil, "large", "", history(500), write); n != 500 || err != nil || cache.Size() > limit {
+		t.Errorf("a history beyond the limit: %d, %v, cache of %d bytes", n, err, cache.Size())
+	}
+}
+
+func TestErrorKeepsNothing(t *testing.T) {
+	t.Parallel()
+	cache := wirelog.New[int](wirelog.DefaultLimit)
+	broken := errors.New("broken")
+	fail := func(dst []byte, n int, m *event.Message) ([]byte, int, error) {
+		if n == 2 {
+			return dst, n, broken
+		}
+		return write(dst, n, m)
+	}
+	if _, _, err := cache.Append(nil, "s", "", history(4), fail); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	if got, n, err := cache.Append(nil, "s", "", history(4), write); err != nil || n != 4 || !bytes.HasPrefix(got, []byte("#1")) {
+		t.Errorf("after an error: %d, %v", n, err)
+	}
+}
+
+func FuzzAppendString(f *testing.F) {
+	for _, s := range []string{"", "plain", "a\"b\\c\n\r\t\b\f\x00\x1f\x7f", "é\xff\u2028\u2029\"\n世<>&", "\xed\xa0\x80"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := wirelog.AppendString([]byte("."), s)
+		want, err := wirelog.AppendJSON([]byte("."), s)
+		if err != nil || !bytes.Equal(got, want) || !json.Valid(got[1:]) {
+			t.Errorf("%q: %s, want %s", s, got, want)
+		}
+	})
+}
