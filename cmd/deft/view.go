@@ -22,13 +22,14 @@ import (
 
 // view shows a run: to a person, as JSON lines, or only its answer.
 type view struct {
-	printer  *console.Printer // nil when nothing is shown as it happens
-	screen   *screen          // what the printer writes to
-	warnTo   io.Writer
-	json     io.Writer // nil unless events are printed as JSON
-	answer   io.Writer // where the final answer goes, nil if it is shown already
-	command  string    // how the user calls deft
-	thoughts bool      // the model's reasoning is shown
+	printer   *console.Printer // nil when nothing is shown as it happens
+	screen    *screen          // what the printer writes to
+	warnTo    io.Writer
+	json      io.Writer // nil unless events are printed as JSON
+	answer    io.Writer // where the final answer goes, nil if it is shown already
+	command   string    // how the user calls deft
+	rawAnswer bool      // the reader of the answer is no terminal and gets it as it is
+	thoughts  bool      // the model's reasoning is shown
 
 	mu   sync.Mutex
 	last string // the agent's last words
