@@ -216,7 +216,7 @@ func (v *view) summary(j *job, s *state.State, took time.Duration, stat string) 
 			v.printer.Note("\n" + strings.TrimRight(stat, "\n"))
 		}
 		v.printer.Note(fmt.Sprintf("%s in %s · %s · conversation %s",
-			s.Status, took.Round(100*time.Millisecond), spent(s.Stats), j.id))
+			s.Status, short(took), spent(s.Stats), j.id))
 	}
 	if v.answer != nil && s.Status == state.Finished {
 		text := strings.TrimSpace(r.Answer)
@@ -237,6 +237,14 @@ func safeText(s string) string {
 		lines[i] = console.Line(l)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// short rounds a duration to what a person reads.
+func short(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(100 * time.Millisecond)
 }
 
 // spent says what a conversation cost in tokens and money.
