@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -29,6 +30,10 @@ type Summarizing struct {
 	MaxEventChars int
 }
 
+// minEventChars is the least that is shown of an event when the events do not
+// fit the summarising model.
+const minEventChars = 64
+
 // retries is how often a summary is asked for with ever shorter events when
 // even the request to summarise does not fit.
 const retries = 5
@@ -49,9 +54,11 @@ func (c Summarizing) withDefaults() Summarizing {
 // Needed implements [Condenser].
 func (c Summarizing) Needed(s *state.State) bool { return len(s.View) > c.withDefaults().MaxSize }
 
-// Condense implements [Condenser]. It keeps the first events and a tail; when
-// it was asked for (the prompt did not fit) the tail is half of what there
-// is, otherwise half of MaxSize.
+// Condense implements [Condenser]. It keeps the system prompt, the first
+// events and a tail; when it was asked for (the prompt did not fit) the tail
+// is at most half of what there is, and none at all if that gains too little.
+// Each condensation leaves fewer events in view that are not summaries, so
+// asking again comes to an end.
 func (c Summarizing) Condense(ctx context.Context, s *state.State, m llm.Model, session event.ConversationID) (*event.Condensation, error) {
 	c = c.withDefaults()
 	from, to := c.span(s)
@@ -59,54 +66,87 @@ func (c Summarizing) Condense(ctx context.Context, s *state.State, m llm.Model, 
 		return nil, nil
 	}
 	forgotten := s.View[from:to]
-	if _, again := forgotten[0].(*event.CondensationSummaryEvent); again && len(forgotten) == 1 {
-		return nil, nil // a summary of a summary gains nothing
-	}
 	limit := c.MaxEventChars
 	for try := 0; ; try++ {
-		resp, err := llm.Complete(ctx, m, c.request(forgotten, limit, session), nil)
-		if err == nil {
+		req := c.request(forgotten, limit, session)
+		for limit > minEventChars && tooLong(req, m.Info()) {
+			limit /= 2
+			req = c.request(forgotten, limit, session)
+		}
+		resp, err := llm.Complete(ctx, m, req, nil)
+		switch {
+		case err == nil && strings.TrimSpace(event.JoinText(resp.Message.Content)) == "":
+			err = llm.NewError(fault.Unavailable, m.Info().Provider, m.Info().Name, "the model wrote no summary", nil)
+		case err == nil:
 			return condensation(forgotten, from, resp), nil
 		}
 		if !fault.Is(err, fault.Context) || try == retries {
 			return nil, fmt.Errorf("summarise %d events: %w", len(forgotten), err)
 		}
-		limit /= 2
+		limit = max(limit/2, minEventChars)
 	}
 }
 
-// span returns the part of the view to forget, on atom borders.
+// tooLong reports whether a request surely leaves a model no room to answer.
+func tooLong(r llm.Request, info llm.Info) bool {
+	return info.ContextWindow > 0 && llm.EstimateTokens(r.Messages, nil) > info.ContextWindow*3/4
+}
+
+// span returns the part of the view to forget, on atom borders; nothing if
+// less than a tenth of the view could go, unless condensation was asked for.
 func (c Summarizing) span(s *state.State) (from, to int) {
 	n := len(s.View)
-	tail := c.MaxSize/2 - c.KeepFirst - 1
+	tail := max(c.MaxSize/2-c.KeepFirst-1, 0)
 	if s.CondensationRequested {
 		tail = min(tail, n/2)
 	}
-	wantFrom, wantTo := min(c.KeepFirst, n), max(n-tail, 0)
 	cuts := atoms(s.View)
-	from, to = -1, -1
-	for _, cut := range cuts {
-		if from < 0 && cut >= wantFrom {
-			from = cut
-		}
-		if cut <= wantTo {
+	first := slices.IndexFunc(cuts, func(cut int) bool { return cut >= max(c.KeepFirst, prompts(s.View)) })
+	if first < 0 {
+		return 0, 0
+	}
+	from = cuts[first]
+	for _, cut := range cuts[first:] {
+		if cut <= n-tail {
 			to = cut
 		}
 	}
-	if s.CondensationRequested && to <= from && len(cuts) > 0 {
-		// Nothing on the wanted borders: give up the tail rather than fail.
+	little := to-from < 2 || (to-from)*10 < n
+	switch {
+	case little && !s.CondensationRequested:
+		return 0, 0
+	case little:
 		to = cuts[len(cuts)-1]
 	}
-	if from < 0 {
-		return 0, 0
+	if !slices.ContainsFunc(s.View[from:to], notSummary) {
+		return 0, 0 // a summary of summaries gains nothing
 	}
 	return from, to
 }
 
+func notSummary(ev event.Event) bool {
+	_, is := ev.(*event.CondensationSummaryEvent)
+	return !is
+}
+
+// prompts returns the length of the part of a view that ends with its last
+// system prompt: a summary stands behind it (sdk-features-1.58.md section 4).
+func prompts(view []event.Event) int {
+	for i, ev := range slices.Backward(view) {
+		if _, is := ev.(*event.SystemPromptEvent); is {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// inside keeps the text of an event from looking like its end.
+var inside = strings.NewReplacer("<EVENT", "< EVENT", "</EVENT", "< /EVENT")
+
 func (c Summarizing) request(forgotten []event.Event, limit int, session event.ConversationID) llm.Request {
 	var b strings.Builder
 	for _, ev := range forgotten {
-		fmt.Fprintf(&b, "<EVENT kind=%q>\n%s\n</EVENT>\n", ev.Kind(), clip(describe(ev), limit))
+		fmt.Fprintf(&b, "<EVENT kind=%q>\n%s\n</EVENT>\n", ev.Kind(), inside.Replace(clip(describe(ev), limit)))
 	}
 	return llm.Request{
 		Session: string(session),
@@ -122,9 +162,7 @@ func condensation(forgotten []event.Event, offset int, resp *llm.Response) *even
 		Base: event.NewBase(event.SourceEnvironment), SummaryOffset: &offset, LLMResponseID: resp.ID,
 	}
 	for _, ev := range forgotten {
-		if _, prompt := ev.(*event.SystemPromptEvent); !prompt {
-			c.ForgottenEventIDs = append(c.ForgottenEventIDs, ev.Meta().ID)
-		}
+		c.ForgottenEventIDs = append(c.ForgottenEventIDs, ev.Meta().ID)
 	}
 	text := event.JoinText(resp.Message.Content)
 	c.Summary = &text
