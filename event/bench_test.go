@@ -10,8 +10,6 @@ import (
 // output is what a build prints: 30 KB in short lines with some escapes.
 var output = strings.Repeat("ok  \texample.org/pkg/name\t0.012s \"quoted\" <path/to/file.go:42>\n", 470)
 
-func ptr[T any](v T) *T { return &v }
-
 func typicalObservation() *event.ObservationEvent {
 	return &event.ObservationEvent{
 		Base:       event.NewBase(event.SourceEnvironment),
@@ -20,9 +18,9 @@ func typicalObservation() *event.ObservationEvent {
 		ActionID:   event.NewID(),
 		Observation: &event.TerminalObservation{
 			ObservationBase: event.ObservationBase{Content: event.Texts(output)},
-			Command:         ptr("go test ./..."),
-			ExitCode:        ptr(0),
-			Metadata:        event.TerminalMetadata{PID: -1, WorkingDir: ptr("/workspace")},
+			Command:         new("go test ./..."),
+			ExitCode:        new(0),
+			Metadata:        event.TerminalMetadata{PID: -1, WorkingDir: new("/workspace")},
 		},
 	}
 }
@@ -31,7 +29,7 @@ func typicalAction() *event.ActionEvent {
 	return &event.ActionEvent{
 		Base:       event.NewBase(event.SourceAgent),
 		Thought:    event.Texts("I run the tests first to see what fails."),
-		Action:     &event.TerminalAction{Command: "go test ./...", Timeout: ptr(120.0)},
+		Action:     &event.TerminalAction{Command: "go test ./...", Timeout: new(120.0)},
 		ToolName:   "terminal",
 		ToolCallID: "call_1",
 		ToolCall:   event.ToolCall{ID: "call_1", Name: "terminal", Arguments: `{"command": "go test ./..."}`, Origin: event.OriginCompletion},

@@ -87,7 +87,7 @@ func awkward() []any {
 	thinking.Action = &event.TaskTrackerAction{Command: "plan", TaskList: event.List[event.TaskItem]{{Status: event.TaskTodo}}}
 	reset := &event.TerminalObservation{ObservationBase: event.ObservationBase{Content: event.Texts(awkwardText), IsError: true}}
 	reset.SetDefaults()
-	reset.Command = ptr("")
+	reset.Command = new("")
 	answered := event.NewObservationEvent(thinking, reset)
 	failed := event.NewAgentErrorEvent(thinking, awkwardText, &event.ErrorClassification{Kind: "auth", UserAction: "settings"})
 	prompt := zeroValue("SystemPromptEvent").(*event.SystemPromptEvent)
@@ -97,10 +97,10 @@ func awkward() []any {
 	}}
 	return []any{
 		message, update, thinking, reset, prompt, answered, failed,
-		&event.TerminalAction{Command: awkwardText, Timeout: ptr(0.1)},
+		&event.TerminalAction{Command: awkwardText, Timeout: new(0.1)},
 		&event.MCPToolAction{Data: json.RawMessage("{\n \"n\": null, \"f\": 1e-7\n}")},
 		&event.ListDirectoryObservation{Entries: event.List[event.DirectoryEntry]{{ModifiedTime: "2026-11-21T12:00:00.123456", Size: 1 << 40}}},
 		&event.SecurityAnalysisEvent{Base: event.NewBase(event.SourceEnvironment), Risks: event.Map[event.Risk]{"a": "", "b": event.RiskLow}},
-		&event.Condensation{Base: event.NewBase(event.SourceEnvironment), ForgottenEventIDs: event.List[event.ID]{"b", "a"}, SummaryOffset: ptr(0)},
+		&event.Condensation{Base: event.NewBase(event.SourceEnvironment), ForgottenEventIDs: event.List[event.ID]{"b", "a"}, SummaryOffset: new(0)},
 	}
 }

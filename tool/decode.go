@@ -37,8 +37,7 @@ func DecodeInto[T any, P interface {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("there is no argument %s%s; the arguments are %s",
 			name, didYouMean(strings.Trim(name, `"`), allowed), list(allowed)))
 	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("argument %q must be %s, not a %s",
 			wrong.Field, jsonType(wrong.Type), wrong.Value))
 	}

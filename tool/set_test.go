@@ -54,8 +54,6 @@ func set(t testing.TB) *tool.Set {
 	return s
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func TestParse(t *testing.T) {
 	t.Parallel()
 	cmd := func(s string) event.Action { return &event.TerminalAction{Command: s} }
@@ -66,7 +64,7 @@ func TestParse(t *testing.T) {
 		"plain":                   {"terminal", `{"command":"ls"}`, cmd("ls")},
 		"line break in string":    {"terminal", "{\"command\":\"a\nb\tc\x01\"}", cmd("a\nb\tc\x01")},
 		"encoded twice":           {"terminal", `"{\"command\":\"ls\"}"`, cmd("ls")},
-		"types in strings":        {"terminal", `{"command":"ls","is_input":"True","timeout":"1.5"}`, &event.TerminalAction{Command: "ls", IsInput: true, Timeout: ptr(1.5)}},
+		"types in strings":        {"terminal", `{"command":"ls","is_input":"True","timeout":"1.5"}`, &event.TerminalAction{Command: "ls", IsInput: true, Timeout: new(1.5)}},
 		"nulls":                   {"terminal", `{"command":"ls","timeout":null,"nonsense":null}`, cmd("ls")},
 		"number as text":          {"terminal", `{"command":5}`, cmd("5")},
 		"alias bash":              {"bash", `{"command":"ls"}`, cmd("ls")},
@@ -85,12 +83,12 @@ func TestParse(t *testing.T) {
 		"glob without the tool":   {"glob", `{"pattern":"**/*.go"}`, cmd(`find '.' -type f -path '**/*.go'`)},
 		"editor alias":            {"str_replace_editor", `{"command":"view","path":"/a"}`, &event.FileEditorAction{Command: "view", Path: "/a"}},
 		"editor: view inferred":   {"file_editor", `{"path":"/a","view_range":"[1, -1]"}`, &event.FileEditorAction{Command: "view", Path: "/a", ViewRange: []int{1, -1}}},
-		"editor: create inferred": {"file_editor", `{"path":"/a","file_text":""}`, &event.FileEditorAction{Command: "create", Path: "/a", FileText: ptr("")}},
-		"editor: replace":         {"str_replace", `{"path":"/a","old_str":"x","new_str":"y"}`, &event.FileEditorAction{Command: "str_replace", Path: "/a", OldStr: ptr("x"), NewStr: ptr("y")}},
-		"editor: insert":          {"file_editor", `{"path":"/a","insert_line":"3","new_str":"y"}`, &event.FileEditorAction{Command: "insert", Path: "/a", InsertLine: ptr(3), NewStr: ptr("y")}},
-		"integer as float":        {"file_editor", `{"command":"insert","path":"/a","insert_line":3.0,"new_str":"y"}`, &event.FileEditorAction{Command: "insert", Path: "/a", InsertLine: ptr(3), NewStr: ptr("y")}},
+		"editor: create inferred": {"file_editor", `{"path":"/a","file_text":""}`, &event.FileEditorAction{Command: "create", Path: "/a", FileText: new("")}},
+		"editor: replace":         {"str_replace", `{"path":"/a","old_str":"x","new_str":"y"}`, &event.FileEditorAction{Command: "str_replace", Path: "/a", OldStr: new("x"), NewStr: new("y")}},
+		"editor: insert":          {"file_editor", `{"path":"/a","insert_line":"3","new_str":"y"}`, &event.FileEditorAction{Command: "insert", Path: "/a", InsertLine: new(3), NewStr: new("y")}},
+		"integer as float":        {"file_editor", `{"command":"insert","path":"/a","insert_line":3.0,"new_str":"y"}`, &event.FileEditorAction{Command: "insert", Path: "/a", InsertLine: new(3), NewStr: new("y")}},
 		"list of texts":           {"file_editor", `{"command":"view","path":"/a","view_range":["1","2"]}`, &event.FileEditorAction{Command: "view", Path: "/a", ViewRange: []int{1, 2}}},
-		"JSON stays text":         {"file_editor", `{"command":"create","path":"/a","file_text":"{\"a\":1}"}`, &event.FileEditorAction{Command: "create", Path: "/a", FileText: ptr(`{"a":1}`)}},
+		"JSON stays text":         {"file_editor", `{"command":"create","path":"/a","file_text":"{\"a\":1}"}`, &event.FileEditorAction{Command: "create", Path: "/a", FileText: new(`{"a":1}`)}},
 	}
 	s := set(t)
 	for name, tc := range tests {

@@ -119,8 +119,7 @@ func (s *streams) report(err error) int {
 	if err == nil {
 		return fault.ExitOK
 	}
-	var status exitStatus
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[exitStatus](err); ok {
 		return int(status)
 	}
 	kind := fault.KindOf(err)

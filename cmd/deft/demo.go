@@ -82,8 +82,7 @@ func (c *demoCmd) unpack(p paths, home string) (string, error) {
 	if err == nil {
 		err = demo.Unpack(dir)
 	}
-	var known *fault.Error
-	if errors.As(err, &known) {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return dir, err
 	}
 	return dir, fault.Wrap(err, fault.Denied, "unpack the demo")

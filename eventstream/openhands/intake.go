@@ -95,7 +95,7 @@ func within(ctx context.Context, s eventstream.Stream, id event.ConversationID, 
 		return in.count, nil
 	}
 	if undo := s.Delete(context.WithoutCancel(ctx), id); undo != nil {
-		return 0, fmt.Errorf("%w (and what was imported could not be removed: %v)", err, undo)
+		return 0, fmt.Errorf("%w (and what was imported could not be removed: %w)", err, undo)
 	}
 	return 0, err
 }

@@ -149,13 +149,3 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("second import (-first +second):\n%s", diff)
 	}
 }
-
-// copyFixture returns a copy that a test may change.
-func copyFixture(t testing.TB) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(dir, os.DirFS(fixture)); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}

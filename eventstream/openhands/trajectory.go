@@ -140,8 +140,7 @@ func seekArray(dec *json.Decoder, m *meter) error {
 }
 
 func notTrajectory(err error) error {
-	var known *fault.Error
-	if errors.As(err, &known) {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
 	}
 	return fault.New(fault.Invalid, "the input is not a trajectory").

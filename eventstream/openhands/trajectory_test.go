@@ -109,8 +109,7 @@ func FuzzTrajectory(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		rep, err := openhands.ImportTrajectory(t.Context(), s, "", eventstream.Meta{}, bytes.NewReader(in))
 		if err != nil {
-			var known *fault.Error
-			if !errors.As(err, &known) {
+			if _, ok := errors.AsType[*fault.Error](err); !ok {
 				t.Fatalf("error without a kind: %v", err)
 			}
 			return

@@ -126,7 +126,7 @@ func (r *rows) next() bool {
 		return false
 	}
 	if err := r.raw.Next(r.vals); err != nil {
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			r.err = err
 		}
 		return false

@@ -149,7 +149,7 @@ func packUUID(s string) (u [16]byte, ok bool) {
 		return u, false
 	}
 	j := 0
-	for i := 0; i < 36; i++ {
+	for i := range 36 {
 		if i == 8 || i == 13 || i == 18 || i == 23 {
 			if s[i] != '-' {
 				return u, false

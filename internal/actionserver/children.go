@@ -38,7 +38,7 @@ func children() (map[child]bool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list children: %w", err)
 		}
-		for _, field := range bytes.Fields(raw) {
+		for field := range bytes.FieldsSeq(raw) {
 			if err := addChild(all, string(field)); err != nil {
 				return nil, err
 			}

@@ -108,8 +108,7 @@ func (e *Error) Is(target error) bool {
 // KindOf returns the kind of the outermost error in err's chain that has one,
 // or [Internal].
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.kind
 	}
 	return Internal

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -71,9 +72,9 @@ func (d *decoding) unanswered(i int, calls []Call) {
 // way still begin with their thinking. Only calls that this server made with
 // reasoning are held to it, since a script may have none.
 func (d *decoding) anthropicThinking(items []gjson.Result) {
-	for i := len(items) - 1; i >= 0; i-- {
-		blocks := items[i].Get("content").Array()
-		if items[i].Get("role").String() == RoleUser {
+	for i, item := range slices.Backward(items) {
+		blocks := item.Get("content").Array()
+		if item.Get("role").String() == RoleUser {
 			if len(d.req.Messages[i].ToolResults) == 0 {
 				return // the tool loop began after this message
 			}

@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -97,8 +98,8 @@ func (r *Request) LastUser() string {
 
 // LastToolResult returns the text of the last tool result.
 func (r *Request) LastToolResult() string {
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if res := r.Messages[i].ToolResults; len(res) > 0 {
+	for _, v := range slices.Backward(r.Messages) {
+		if res := v.ToolResults; len(res) > 0 {
 			return res[len(res)-1].Text
 		}
 	}

@@ -163,8 +163,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
 	// Room at once for most bodies, but not for any length a client claims.
 	body.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead)
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)); err != nil {
-		var big *http.MaxBytesError
-		if errors.As(err, &big) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			s.rec.fail(fmt.Errorf("%s: request is larger than %d bytes", r.URL.Path, s.opts.MaxBody))
 			s.writeError(w, rt.protocol, &apiError{kind: BadRequest, status: http.StatusRequestEntityTooLarge, message: "Request exceeds the maximum size."})
 		}

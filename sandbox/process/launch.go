@@ -259,8 +259,7 @@ func (p *Provider) procAttr(pl *plan) *syscall.ProcAttr {
 
 // forkError tells a host that refuses namespaces from other failures.
 func forkError(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		switch errno {
 		case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS:
 			return &setupError{"make namespaces", errno.Error(), errno}

@@ -129,8 +129,7 @@ func (b *bench) imported(ctx context.Context, n int) (string, error) {
 	}
 	out, err := b.command(ctx, "conversations", "import", "--json", path).Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			return "", fmt.Errorf("import: %w\n%s", err, exit.Stderr)
 		}
 		return "", err

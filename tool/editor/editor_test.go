@@ -103,8 +103,6 @@ func (b *bench) fails(a event.FileEditorAction, want ...string) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func view(path string, span ...int) event.FileEditorAction {
 	return event.FileEditorAction{Command: "view", Path: path, ViewRange: span}
 }

@@ -115,8 +115,8 @@ func (u *undoLog) push(path string, before []byte, existed bool, after []byte) (
 // the bounds. The newest stays.
 func (u *undoLog) prune(key string) {
 	mine := 0
-	for i := len(u.entries) - 1; i >= 0; i-- {
-		if u.entries[i].key == key {
+	for i, v := range slices.Backward(u.entries) {
+		if v.key == key {
 			if mine++; mine > maxUndoPerFile {
 				u.drop(i)
 			}

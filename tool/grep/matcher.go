@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -76,12 +77,7 @@ func breaksLine(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpLiteral && strings.ContainsRune(string(re.Rune), '\n') {
 		return true
 	}
-	for _, sub := range re.Sub {
-		if breaksLine(sub) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(re.Sub, breaksLine)
 }
 
 // aboutLines makes \A and \z mean the start and end of a line: the engines

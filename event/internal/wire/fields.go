@@ -102,7 +102,7 @@ func (f *field) omitted(v reflect.Value) bool {
 }
 
 func isZero(v reflect.Value) bool {
-	if z, ok := v.Interface().(interface{ IsZero() bool }); ok {
+	if z, ok := reflect.TypeAssert[interface{ IsZero() bool }](v); ok {
 		return z.IsZero()
 	}
 	return v.IsZero()

@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 import "bytes"
 
 // Member is one name and value of an object, as they stand in the input.
@@ -35,8 +37,8 @@ func Members(b []byte, into []Member) ([]Member, error) {
 // String returns the value of the last member of the given name, or "" when
 // there is none or it is not a string.
 func String(members []Member, name string) string {
-	for i := len(members) - 1; i >= 0; i-- {
-		if m := members[i]; string(m.Name) == name {
+	for _, member := range slices.Backward(members) {
+		if m := member; string(m.Name) == name {
 			if m.Value[0] != '"' {
 				return ""
 			}
