@@ -19,6 +19,16 @@ type Config struct {
 	Provider string
 	APIKey   Secret
 	BaseURL  string // default the provider's own
+	// API chooses between the two protocols of OpenAI: APIChat, APIResponses, or
+	// APIAuto, also when empty, which lets the model's name decide.
+	API string
+	// APIVersion is the api-version of an Azure OpenAI resource. A date takes
+	// the paths below /openai/deployments; "", "v1", "preview" and "latest" take
+	// those below /openai/v1.
+	APIVersion string
+	// ContextLimit bounds, in tokens, the context window that a server which
+	// sets one up per request (Ollama) is asked for; 0 takes the adapter's own.
+	ContextLimit int
 	// Headers are added to each request.
 	Headers map[string]string
 	// Info overrides what the catalogue knows; zero fields do not.
@@ -37,6 +47,13 @@ type Config struct {
 	// HTTPClient replaces the default client, for tests and proxies.
 	HTTPClient *http.Client
 }
+
+// Values of [Config].API.
+const (
+	APIAuto      = "auto"
+	APIChat      = "chat"
+	APIResponses = "responses"
+)
 
 // Secret is a string that formats, logs and encodes as "[redacted]". Use
 // Reveal where the value is really needed.

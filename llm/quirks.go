@@ -23,7 +23,35 @@ type Quirks struct {
 	NoStreamOptions bool `json:"no_stream_options,omitempty"`
 	// StringContent says that content has to be a string, not parts.
 	StringContent bool `json:"string_content,omitempty"`
+	// CacheRetention says that prompt_cache_retention "24h" is accepted.
+	CacheRetention bool `json:"cache_retention,omitempty"`
+	// ToolChoices lists the forms of tool_choice that are accepted: "auto",
+	// "none", "required" and "named". Empty means all of them.
+	ToolChoices []string `json:"tool_choices,omitempty"`
+	// Schema is how an answer of a JSON schema is asked for: "" by the schema
+	// itself, SchemaObject by JSON mode with the schema in the prompt, and
+	// SchemaPrompt by the prompt alone.
+	Schema string `json:"schema,omitempty"`
+	// ReasoningField is where Chat Completions carry reasoning that has to be
+	// sent back: "" for reasoning_content, ReasoningPlain, ReasoningDetails or
+	// ReasoningBlocks.
+	ReasoningField string `json:"reasoning_field,omitempty"`
+	// SplitReasoning asks for reasoning apart from the text (MiniMax).
+	SplitReasoning bool `json:"split_reasoning,omitempty"`
 }
+
+// Values of [Quirks].Schema.
+const (
+	SchemaObject = "object"
+	SchemaPrompt = "prompt"
+)
+
+// Values of [Quirks].ReasoningField.
+const (
+	ReasoningPlain   = "reasoning"         // vLLM, Groq
+	ReasoningDetails = "reasoning_details" // OpenRouter, MiniMax
+	ReasoningBlocks  = "thinking_blocks"   // LiteLLM, Anthropic's signed blocks
+)
 
 // Thinking modes of [Quirks].
 const (
@@ -53,6 +81,21 @@ func (q Quirks) EffortFor(wanted string) string {
 		}
 	}
 	return best
+}
+
+// ToolChoiceFor returns the choice to send for a wanted one ("" for nothing).
+// A form that the endpoint does not take is left out: the model then decides.
+func (q Quirks) ToolChoiceFor(wanted string) string {
+	form := wanted
+	switch wanted {
+	case "", "auto", "none", "required":
+	default:
+		form = "named"
+	}
+	if wanted == "" || len(q.ToolChoices) == 0 || slices.Contains(q.ToolChoices, form) {
+		return wanted
+	}
+	return ""
 }
 
 // after reports whether effort a is more than effort b. Unknown efforts are

@@ -3,12 +3,13 @@ package catalog
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/deft-dev/deft/llm"
 )
 
 // resellers serve other providers' models at those providers' prices.
-var resellers = []string{"litellm_proxy", "openhands", "openrouter"}
+var resellers = []string{"litellm_proxy", "openhands", "openrouter", "azure"}
 
 // local servers bill nothing.
 var local = []string{"ollama", "lm_studio"}
@@ -19,10 +20,11 @@ var local = []string{"ollama", "lm_studio"}
 func (c *Catalog) Describe(cfg llm.Config, provider string) (llm.Info, llm.Quirks) {
 	info := llm.Info{Name: cfg.Model, Provider: provider, Vision: true, Tools: true}
 	var quirks llm.Quirks
-	if e, ok := c.Lookup(cmp.Or(cfg.WireModel, cfg.Model)); ok {
+	if e := c.served(cmp.Or(cfg.WireModel, cfg.Model), provider); e != nil {
 		info = e.info(cfg.Model, provider)
 		quirks = e.quirks(provider)
 	}
+	quirks = atServer(quirks, provider)
 	if slices.Contains(local, provider) {
 		info.Price = llm.Price{Known: true}
 	}
@@ -32,13 +34,28 @@ func (c *Catalog) Describe(cfg llm.Config, provider string) (llm.Info, llm.Quirk
 	return merge(info, cfg.Info), quirks
 }
 
+// served finds a model as a provider serves it, which may differ from the
+// model as its maker does ("azure/gpt-5").
+func (c *Catalog) served(name, provider string) *Entry {
+	if _, rest, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(name, provider+"/") {
+		name = rest
+	}
+	if e := c.find(fold(provider + "/" + name)); e != nil {
+		return e
+	}
+	if e, ok := c.Lookup(name); ok {
+		return &e
+	}
+	return nil
+}
+
 func (e *Entry) info(name, provider string) llm.Info {
 	i := llm.Info{
 		Name: name, Provider: provider, ContextWindow: e.Context, MaxOutput: e.MaxOutput,
 		Vision: e.Vision, Reasoning: e.Reasoning, Tools: e.Tools, PromptCache: e.PromptCache,
 	}
 	if e.Price != nil && (provider == e.Provider || slices.Contains(resellers, provider)) {
-		i.Price = llm.Price{Known: true, Input: e.Price.Input, CacheRead: e.Price.CacheRead, CacheWrite: e.Price.CacheWrite, Output: e.Price.Output}
+		i.Price = e.Price.llm()
 	}
 	i.MustEcho.ReasoningContent = slices.Contains(e.MustEcho, "reasoning_content")
 	i.MustEcho.ThinkingBlocks = e.Quirks.Thinking != ""
@@ -50,7 +67,7 @@ func (e *Entry) info(name, provider string) llm.Info {
 func (e *Entry) quirks(provider string) llm.Quirks {
 	q := e.Quirks
 	if provider != e.Provider {
-		q.PromptCacheKey, q.MaxTokensField = false, ""
+		q.PromptCacheKey, q.CacheRetention, q.MaxTokensField = false, false, ""
 	}
 	return q
 }

@@ -1,0 +1,50 @@
+package catalog
+
+import (
+	"cmp"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// servers holds what is true of an endpoint whatever model it serves, by the
+// provider's name, from the providers' API references as of 2026-11.
+var servers = map[string]llm.Quirks{
+	"azure":         {MaxTokensField: "max_completion_tokens", PromptCacheKey: true},
+	"openhands":     {ReasoningField: llm.ReasoningBlocks},
+	"litellm_proxy": {ReasoningField: llm.ReasoningBlocks},
+	"openrouter":    {ReasoningField: llm.ReasoningDetails},
+	// DeepSeek knows JSON mode only, and wants content as text.
+	"deepseek": {Schema: llm.SchemaObject, StringContent: true},
+	"mistral":  {},
+	"groq":     {MaxTokensField: "max_completion_tokens", ReasoningField: llm.ReasoningPlain},
+	"xai":      {MaxTokensField: "max_completion_tokens"},
+	// Moonshot's thinking models refuse "required", Z.ai all but "auto".
+	"moonshot":     {ToolChoices: []string{"auto", "none"}, PromptCacheKey: true},
+	"zai":          {ToolChoices: []string{"auto"}, Schema: llm.SchemaObject},
+	"minimax":      {ToolChoices: []string{"auto", "none"}, Schema: llm.SchemaPrompt, ReasoningField: llm.ReasoningDetails, SplitReasoning: true},
+	"together_ai":  {},
+	"fireworks_ai": {},
+	// LM Studio takes tool_choice as a word only.
+	"lm_studio": {ToolChoices: []string{"auto", "none", "required"}},
+	"vllm":      {ReasoningField: llm.ReasoningPlain},
+	"llama_cpp": {ToolChoices: []string{"auto", "none", "required"}},
+}
+
+// atServer adds what is true of the server to what is true of the model.
+func atServer(q llm.Quirks, provider string) llm.Quirks {
+	s, ok := servers[provider]
+	if !ok {
+		return q
+	}
+	q.MaxTokensField = cmp.Or(q.MaxTokensField, s.MaxTokensField)
+	q.PromptCacheKey = q.PromptCacheKey || s.PromptCacheKey
+	q.NoStreamOptions = q.NoStreamOptions || s.NoStreamOptions
+	q.StringContent = q.StringContent || s.StringContent
+	q.SplitReasoning = q.SplitReasoning || s.SplitReasoning
+	q.Schema = cmp.Or(q.Schema, s.Schema)
+	q.ReasoningField = cmp.Or(q.ReasoningField, s.ReasoningField)
+	if len(q.ToolChoices) == 0 {
+		q.ToolChoices = s.ToolChoices
+	}
+	return q
+}
