@@ -117,8 +117,8 @@ func testEmptyArguments(t *testing.T, a Adapter, stream bool) {
 }
 
 func testMalformedArguments(t *testing.T, a Adapter, stream bool) {
-	if !stream && a.Protocol == llmtest.Anthropic {
-		return // a whole answer holds an object there, never text
+	if !stream && a.Protocol == llmtest.Anthropic || a.Protocol == llmtest.Gemini {
+		return // the answer holds an object there, never text
 	}
 	const bad = `{"command": "ls`
 	script := &llmtest.Script{Turns: []llmtest.Turn{
@@ -140,6 +140,9 @@ func testUsage(t *testing.T, a Adapter, stream bool) {
 	b := start(t, a, stream, once(llmtest.Reply{Text: "x", Usage: &llmtest.Usage{Input: 1000, Output: 200, Cached: 300, CacheWrite: 100}}))
 	o := b.must(hello())
 	want := llm.Usage{Prompt: 1000, Output: 200, CacheRead: 300, CacheWrite: 100}
+	if a.Protocol == llmtest.Gemini {
+		want.CacheWrite = 0 // not counted there
+	}
 	if o.resp.Usage != want {
 		t.Errorf("usage %+v, want %+v", o.resp.Usage, want)
 	}

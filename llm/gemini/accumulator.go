@@ -1,0 +1,225 @@
+package gemini
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// maxAnswer bounds what one answer may hold: 64 MiB.
+const maxAnswer = 64 << 20
+
+var errTooLarge = errors.New("the answer is larger than 64 MiB")
+
+// wireAnswer is a GenerateContentResponse: a whole answer, or a piece of one.
+type wireAnswer struct {
+	Candidates     []candidate     `json:"candidates"`
+	PromptFeedback feedback        `json:"promptFeedback"`
+	UsageMetadata  *wireUsage      `json:"usageMetadata"`
+	ModelVersion   string          `json:"modelVersion"`
+	ResponseID     string          `json:"responseId"`
+	Error          json.RawMessage `json:"error"`
+}
+
+type candidate struct {
+	Content struct {
+		Parts []answerPart `json:"parts"`
+	} `json:"content"`
+	FinishReason  string `json:"finishReason"`
+	FinishMessage string `json:"finishMessage"`
+	Index         int    `json:"index"`
+}
+
+type answerPart struct {
+	Text             string        `json:"text"`
+	Thought          bool          `json:"thought"`
+	ThoughtSignature string        `json:"thoughtSignature"`
+	FunctionCall     *functionCall `json:"functionCall"`
+}
+
+type feedback struct {
+	BlockReason        string `json:"blockReason"`
+	BlockReasonMessage string `json:"blockReasonMessage"`
+}
+
+// wireUsage counts thoughts apart from the rest of the answer, and what was
+// cached as a part of the prompt.
+type wireUsage struct {
+	Prompt     int `json:"promptTokenCount"`
+	ToolPrompt int `json:"toolUsePromptTokenCount"`
+	Candidates int `json:"candidatesTokenCount"`
+	Thoughts   int `json:"thoughtsTokenCount"`
+	Cached     int `json:"cachedContentTokenCount"`
+}
+
+// accumulator puts an answer together, in time linear in its size, and hands
+// out its pieces.
+type accumulator struct {
+	onDelta   func(llm.Delta)
+	handedOut bool
+	firstAt   time.Time
+
+	id, model           string
+	finish, finishWords string
+	blocked             feedback
+	text, thought       strings.Builder
+	signature           string // of the text
+	calls               []event.ToolCall
+	ids                 map[string]bool
+	usage               llm.Usage
+	usageSeen           bool
+	size                int
+}
+
+func newAccumulator(onDelta func(llm.Delta)) *accumulator {
+	return &accumulator{onDelta: onDelta, ids: map[string]bool{}}
+}
+
+func (a *accumulator) emit(d llm.Delta) {
+	if !a.handedOut {
+		a.handedOut, a.firstAt = true, time.Now()
+	}
+	a.onDelta(d)
+}
+
+// add takes a piece of an answer, or the whole of it.
+func (a *accumulator) add(w *wireAnswer) error {
+	if w.ResponseID != "" {
+		a.id = w.ResponseID
+	}
+	if w.ModelVersion != "" {
+		a.model = w.ModelVersion
+	}
+	if w.PromptFeedback.BlockReason != "" {
+		a.blocked = w.PromptFeedback
+	}
+	a.count(w.UsageMetadata)
+	for i := range w.Candidates {
+		c := &w.Candidates[i]
+		if c.Index != 0 {
+			continue // one answer was asked for
+		}
+		for j := range c.Content.Parts {
+			if err := a.part(&c.Content.Parts[j]); err != nil {
+				return err
+			}
+		}
+		if c.FinishReason != "" {
+			a.finish, a.finishWords = c.FinishReason, c.FinishMessage
+		}
+	}
+	return nil
+}
+
+func (a *accumulator) part(p *answerPart) error {
+	a.size += len(p.Text) + len(p.ThoughtSignature) + 32
+	if p.FunctionCall != nil {
+		a.size += len(p.FunctionCall.Args)
+	}
+	if a.size > maxAnswer {
+		return errTooLarge
+	}
+	switch {
+	case p.FunctionCall != nil:
+		a.call(p)
+		return nil
+	case p.Thought && p.Text != "":
+		a.thought.WriteString(p.Text)
+		a.emit(llm.Delta{Reasoning: p.Text})
+	case p.Text != "":
+		a.text.WriteString(p.Text)
+		a.emit(llm.Delta{Text: p.Text})
+	}
+	if p.ThoughtSignature != "" {
+		a.signature = p.ThoughtSignature
+	}
+	return nil
+}
+
+// call takes a function call, which always comes whole.
+func (a *accumulator) call(p *answerPart) {
+	f := p.FunctionCall
+	args := strings.TrimSpace(string(f.Args))
+	if args == "" || args == "null" {
+		args = "{}"
+	}
+	c := event.ToolCall{ID: a.unique(f.ID), Name: f.Name, Arguments: args, Origin: event.OriginCompletion}
+	if p.ThoughtSignature != "" {
+		c.ResponsesItemID = SignaturePrefix + p.ThoughtSignature
+	}
+	a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
+	a.calls = append(a.calls, c)
+}
+
+// unique returns an id that no call of the answer has. Older models give none:
+// theirs are random, so as to differ in the whole conversation.
+func (a *accumulator) unique(id string) string {
+	if id == "" {
+		id = "call_" + rand.Text()
+	}
+	try := id
+	for k := 2; a.ids[try]; k++ {
+		try = id + "_" + strconv.Itoa(k)
+	}
+	a.ids[try] = true
+	return try
+}
+
+// count takes the usage. Each piece of a stream repeats it; the last counts.
+func (a *accumulator) count(u *wireUsage) {
+	if u == nil {
+		return
+	}
+	a.usageSeen = true
+	a.usage = llm.Usage{
+		Prompt:    max(u.Prompt, 0) + max(u.ToolPrompt, 0),
+		Output:    max(u.Candidates, 0) + max(u.Thoughts, 0),
+		CacheRead: max(u.Cached, 0),
+		Reasoning: max(u.Thoughts, 0),
+	}
+}
+
+// empty reports whether nothing was said.
+func (a *accumulator) empty() bool {
+	return len(a.calls) == 0 && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
+}
+
+func (a *accumulator) response() *llm.Response {
+	msg := event.Message{Role: event.RoleAssistant, ToolCalls: a.calls, ReasoningContent: a.thought.String()}
+	if a.text.Len() > 0 {
+		msg.Content = event.Texts(a.text.String())
+	}
+	if a.signature != "" {
+		msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeThinking, Signature: SignaturePrefix + a.signature})
+	}
+	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: a.usage}
+}
+
+func (a *accumulator) finished() llm.Finish {
+	switch {
+	case a.finish == "MAX_TOKENS":
+		return llm.FinishLength
+	case filtered(a.finish):
+		return llm.FinishContent
+	case len(a.calls) > 0:
+		return llm.FinishTools
+	}
+	return llm.FinishStop
+}
+
+// filtered reports whether a finish reason is a refusal
+// (https://ai.google.dev/api/generate-content#FinishReason).
+func filtered(reason string) bool {
+	switch reason {
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return true
+	}
+	return false
+}

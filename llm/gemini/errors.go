@@ -1,0 +1,100 @@
+package gemini
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// longestDelay bounds what a server may ask to wait for.
+const longestDelay = 24 * time.Hour
+
+// statusError says what an error answer (google.rpc.Status with its details,
+// https://cloud.google.com/apis/design/errors) means. status is 0 for an error
+// inside a stream.
+//
+// RESOURCE_EXHAUSTED stands both for "too fast" and for "used up", with the
+// same words. The details tell: a delay or a quota per minute will pass, a quota
+// per day without a delay will not before tomorrow.
+func (m *Model) statusError(status int, h http.Header, body []byte) *llm.Error {
+	root := gjson.ParseBytes(body)
+	if !gjson.ValidBytes(body) {
+		return m.end.StatusError(status, h, body)
+	}
+	if root.IsArray() { // a stream that is not one of events wraps it
+		root = root.Get("0")
+	}
+	inner := root.Get("error")
+	word := inner.Get("status").String()
+	d := readDetails(inner.Get("details"))
+	code := d.code
+	if code == "" && word == "RESOURCE_EXHAUSTED" {
+		code = "insufficient_quota"
+		if d.passes() || !d.quota && !strings.Contains(inner.Get("message").String(), "billing details") {
+			code = "rate_limit_reached_error"
+		}
+	}
+	if code != "" {
+		body = rewritten(inner, code)
+	}
+	e := m.end.StatusError(status, h, body)
+	if word != "" {
+		e.Code = word
+	}
+	if d.delay > e.RetryAfter && e.Retryable {
+		e.RetryAfter = d.delay
+	}
+	return e
+}
+
+// rewritten is the error with a code that the table of package exchange knows.
+func rewritten(inner gjson.Result, code string) []byte {
+	b, err := json.Marshal(map[string]any{"error": map[string]any{
+		"message": inner.Get("message").String(), "type": code, "code": inner.Get("code").Int(),
+	}})
+	if err != nil { // strings and a number always encode
+		return nil
+	}
+	return b
+}
+
+// details is what is of use in the details of a google.rpc.Status.
+type details struct {
+	delay  time.Duration
+	code   string
+	quota  bool
+	perDay bool
+}
+
+func (d details) passes() bool { return d.delay > 0 && !d.perDay || d.quota && !d.perDay }
+
+func readDetails(list gjson.Result) details {
+	var d details
+	for _, item := range list.Array() {
+		_, kind, _ := strings.Cut(item.Get("@type").String(), "google.rpc.")
+		switch kind {
+		case "RetryInfo":
+			if t, err := time.ParseDuration(item.Get("retryDelay").String()); err == nil && t > 0 {
+				d.delay = min(t, longestDelay)
+			}
+		case "QuotaFailure":
+			d.quota = true
+			for _, v := range item.Get("violations").Array() {
+				d.perDay = d.perDay || strings.Contains(v.Get("quotaId").String(), "PerDay")
+			}
+		case "ErrorInfo":
+			switch item.Get("reason").String() {
+			case "API_KEY_INVALID", "API_KEY_SERVICE_BLOCKED", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING", "IAM_PERMISSION_DENIED":
+				d.code = "authentication_error"
+			case "BILLING_DISABLED":
+				d.code = "billing_not_active"
+			}
+		}
+	}
+	return d
+}

@@ -1,0 +1,198 @@
+// Package gemini adapts Google's generateContent to package llm, as served by
+// the Gemini API (New) and by Vertex AI (NewVertex).
+//
+// # Usage
+//
+//	m, err := gemini.New(llm.Config{Model: "gemini/gemini-2.5-pro", APIKey: key})
+//	m, err := gemini.NewVertex(llm.Config{Model: "vertex_ai/gemini-2.5-pro"}, os.Getenv)
+//
+// Requests and answers are this package's own small structs over net/http; see
+// llm/openai for why.
+//
+// # Thought signatures
+//
+// Gemini signs its thoughts and wants the signatures back
+// (https://ai.google.dev/gemini-api/docs/thought-signatures). The signature of
+// a function call is kept in event.ToolCall.ResponsesItemID, that of an answer's
+// text in a thinking block without text. Both begin with SignaturePrefix, so
+// that adapters of other providers can tell them from their own, and so that
+// this one sends back none but Gemini's. The ids of calls stay short, since
+// other providers bound them.
+//
+// # Concurrency
+//
+// A Model is safe for concurrent use. Generate starts no goroutine that
+// outlives it.
+//
+// # Failure
+//
+// All errors are *llm.Error. An answer that ends because the model wrote a
+// malformed call is an error that another try may help against.
+package gemini
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// DefaultURL is the Gemini API's own endpoint.
+const DefaultURL = "https://generativelanguage.googleapis.com/v1beta"
+
+// SignaturePrefix begins every thought signature that this package stores in a
+// message.
+const SignaturePrefix = "gemini:"
+
+// maxErrorBody bounds what is read of an error answer: 64 KiB.
+const maxErrorBody = 64 << 10
+
+// Model is one model behind one endpoint.
+type Model struct {
+	end    *exchange.Endpoint
+	path   string      // of the model, below the base URL
+	header http.Header // of each request
+	tokens *tokens     // nil where the key is in the header
+	info   llm.Info
+	quirks llm.Quirks
+	family family
+	noIDs  bool // Vertex matches results to calls by name and order
+	schema schemaCache
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New makes a model of the Gemini API. It makes no request. The key travels in
+// a header, never in the URL. Errors are of kind Invalid.
+func New(cfg llm.Config) (*Model, error) {
+	if cfg.Provider == "" {
+		cfg.Provider = "gemini"
+	}
+	// Some tools take the address without its version.
+	if u, err := url.Parse(cfg.BaseURL); err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" {
+		cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/") + "/v1beta"
+	}
+	m, err := newModel(cfg, DefaultURL, "gemini")
+	if err != nil {
+		return nil, err
+	}
+	name := m.end.WireModel()
+	m.path = "models/" + url.PathEscape(name)
+	if strings.HasPrefix(name, "models/") || strings.HasPrefix(name, "tunedModels/") {
+		m.path = name
+	}
+	if cfg.APIKey != "" {
+		m.header.Set("X-Goog-Api-Key", cfg.APIKey.Reveal())
+	}
+	return m, nil
+}
+
+// newModel makes what both endpoints share. owner is whose prices hold.
+func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
+	if cfg.Model == "" {
+		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+	}
+	m := &Model{end: exchange.New(cfg.Provider, cfg, defaultURL), header: http.Header{}}
+	if err := m.end.Check(); err != nil {
+		return nil, err
+	}
+	cfg.WireModel = m.end.WireModel()
+	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
+	if cfg.Info.Provider == "" {
+		m.info.Provider = cfg.Provider
+	}
+	m.info.MustEcho.ThinkingBlocks = true
+	m.family = familyOf(cfg.WireModel)
+	for name, value := range cfg.Headers {
+		m.header.Set(name, value)
+	}
+	return m, nil
+}
+
+// Info implements llm.Model.
+func (m *Model) Info() llm.Info { return m.info }
+
+// Generate implements llm.Model.
+func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	body, err := m.encode(&r)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	watch := m.end.Watch(ctx)
+	if r.NoStream {
+		watch.Stop()
+		watch = m.end.WatchWhole(ctx)
+	}
+	defer watch.Stop()
+	res, err := m.post(watch.Context(), &r, body)
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, false)
+	}
+	defer res.Body.Close()
+	a := newAccumulator(onDelta)
+	if exchange.IsJSON(res.Header) {
+		err = m.readWhole(res.Body, a)
+	} else {
+		err = m.readStream(res.Body, watch, a)
+	}
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
+	}
+	out := a.response()
+	out.Latency = time.Since(started)
+	if !a.firstAt.IsZero() {
+		out.FirstByte = a.firstAt.Sub(started)
+	}
+	if a.usageSeen {
+		out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
+	}
+	return out, nil
+}
+
+// post sends a request. Unlike the endpoint's own Post it reads the details of
+// an error, which say what kind of limit was met.
+func (m *Model) post(ctx context.Context, r *llm.Request, body []byte) (*http.Response, error) {
+	method := ":streamGenerateContent?alt=sse"
+	if r.NoStream {
+		method = ":generateContent"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.end.BaseURL+"/"+m.path+method, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header = m.header.Clone()
+	if r.Session != "" {
+		req.Header.Set(exchange.SessionHeader, r.Session)
+	}
+	if m.tokens != nil {
+		token, err := m.tokens.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "deft")
+	}
+	res, err := m.end.HTTP.Do(req)
+	if err != nil || res.StatusCode < 300 && !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+		return res, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	if err != nil && len(answer) == 0 {
+		answer = nil // the status alone still says what went wrong
+	}
+	return nil, m.statusError(res.StatusCode, res.Header, answer)
+}

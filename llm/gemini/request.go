@@ -1,0 +1,139 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// wireRequest is the body of a request, after
+// https://ai.google.dev/api/generate-content.
+type wireRequest struct {
+	SystemInstruction *content    `json:"systemInstruction,omitempty"`
+	Contents          []content   `json:"contents"`
+	Tools             []toolSet   `json:"tools,omitempty"`
+	ToolConfig        *toolConfig `json:"toolConfig,omitempty"`
+	GenerationConfig  *generation `json:"generationConfig,omitempty"`
+}
+
+type toolSet struct {
+	FunctionDeclarations []function `json:"functionDeclarations"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+type toolConfig struct {
+	FunctionCallingConfig callingConfig `json:"functionCallingConfig"`
+}
+
+type callingConfig struct {
+	Mode                 string   `json:"mode"`
+	AllowedFunctionNames []string `json:"allowedFunctionNames,omitempty"`
+}
+
+type generation struct {
+	MaxOutputTokens  int             `json:"maxOutputTokens,omitempty"`
+	Temperature      *float64        `json:"temperature,omitempty"`
+	TopP             *float64        `json:"topP,omitempty"`
+	StopSequences    []string        `json:"stopSequences,omitempty"`
+	ResponseMIMEType string          `json:"responseMimeType,omitempty"`
+	ResponseSchema   json.RawMessage `json:"responseSchema,omitempty"`
+	ThinkingConfig   *thinkingConfig `json:"thinkingConfig,omitempty"`
+}
+
+// maxStops is how many stop sequences the API takes.
+const maxStops = 5
+
+// encode writes the body of r.
+func (m *Model) encode(r *llm.Request) ([]byte, error) {
+	var w wireRequest
+	w.SystemInstruction, w.Contents = m.history(llm.Normalize(r.Messages))
+	if len(w.Contents) == 0 {
+		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	if err := m.offer(&w, r); err != nil {
+		return nil, err
+	}
+	if err := m.generation(&w, r); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(&w); err != nil {
+		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// offer adds the tools.
+func (m *Model) offer(w *wireRequest, r *llm.Request) error {
+	if len(r.Tools) == 0 {
+		return nil
+	}
+	var set toolSet
+	for _, t := range r.Tools {
+		f := function{Name: t.Name, Description: t.Description}
+		schema, err := m.schema.clean(t.Parameters)
+		if err != nil {
+			return m.end.Fail(fault.Invalid, "the parameters of tool "+t.Name+" are not a JSON schema")
+		}
+		f.Parameters = schema
+		set.FunctionDeclarations = append(set.FunctionDeclarations, f)
+	}
+	w.Tools = []toolSet{set}
+	if c := choice(r.ToolChoice); c != nil {
+		w.ToolConfig = &toolConfig{*c}
+	}
+	return nil
+}
+
+// generation adds the parameters of the answer.
+func (m *Model) generation(w *wireRequest, r *llm.Request) error {
+	g := &generation{MaxOutputTokens: r.MaxOutputTokens, ThinkingConfig: m.family.thinking(r.ReasoningEffort)}
+	if m.info.MaxOutput > 0 {
+		g.MaxOutputTokens = min(g.MaxOutputTokens, m.info.MaxOutput)
+	}
+	if !m.quirks.NoSampling {
+		g.Temperature, g.TopP = r.Temperature, r.TopP
+	}
+	for _, s := range r.Stop {
+		if strings.TrimSpace(s) != "" && len(g.StopSequences) < maxStops && !m.quirks.NoStop {
+			g.StopSequences = append(g.StopSequences, s)
+		}
+	}
+	// Before Gemini 3 the API refuses JSON answers beside function calls; the
+	// calls matter more.
+	if r.Schema != nil && (len(r.Tools) == 0 || m.family.version >= 3) {
+		schema, err := m.schema.clean(r.Schema)
+		if err != nil {
+			return m.end.Fail(fault.Invalid, "the schema of the answer is not a JSON schema")
+		}
+		g.ResponseMIMEType, g.ResponseSchema = "application/json", schema
+	}
+	if g.MaxOutputTokens > 0 || g.ThinkingConfig != nil || g.Temperature != nil || g.TopP != nil || g.StopSequences != nil || g.ResponseMIMEType != "" {
+		w.GenerationConfig = g
+	}
+	return nil
+}
+
+func choice(c string) *callingConfig {
+	switch c {
+	case "":
+		return nil
+	case "auto":
+		return &callingConfig{Mode: "AUTO"}
+	case "none":
+		return &callingConfig{Mode: "NONE"}
+	case "required":
+		return &callingConfig{Mode: "ANY"}
+	}
+	return &callingConfig{Mode: "ANY", AllowedFunctionNames: []string{c}}
+}

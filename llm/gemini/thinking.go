@@ -1,0 +1,119 @@
+package gemini
+
+import (
+	"strconv"
+	"strings"
+)
+
+// family says which Gemini a model is, as far as its parameters differ.
+// Version is 0 for a model that is none, such as Gemma.
+type family struct {
+	version float64
+	kind    string // "pro", "flash", "flash-lite"
+}
+
+// familyOf reads a name such as gemini-2.5-flash-lite-preview-09-2025, with
+// any path before it.
+func familyOf(name string) family {
+	name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+	rest, ok := strings.CutPrefix(name, "gemini-")
+	if !ok {
+		return family{}
+	}
+	number, rest, _ := strings.Cut(rest, "-")
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		// gemini-flash-latest and its like point to the newest.
+		v, rest = 3, number+"-"+rest
+	}
+	for _, kind := range []string{"flash-lite", "flash", "pro"} {
+		if strings.HasPrefix(rest, kind) {
+			return family{v, kind}
+		}
+	}
+	return family{version: v}
+}
+
+// signed reports whether the family refuses a step whose first call has no
+// signature.
+func (f family) signed() bool { return f.version >= 3 }
+
+// thinkingConfig asks for thoughts, after
+// https://ai.google.dev/gemini-api/docs/thinking.
+type thinkingConfig struct {
+	IncludeThoughts bool   `json:"includeThoughts,omitempty"`
+	ThinkingBudget  *int   `json:"thinkingBudget,omitempty"`
+	ThinkingLevel   string `json:"thinkingLevel,omitempty"`
+}
+
+// budgets are the least and the most tokens that a 2.5 model may think, and
+// whether thinking can be turned off.
+var budgets = map[string]struct {
+	least, most int
+	off         bool
+}{
+	"pro":        {128, 32_768, false},
+	"flash":      {1, 24_576, true},
+	"flash-lite": {512, 24_576, true},
+}
+
+// Budgets of the efforts in tokens, cut to what the model takes; "high" and
+// more take the most.
+const (
+	minimalBudget = 512
+	lowBudget     = 4_096
+	mediumBudget  = 12_288
+)
+
+// thinking maps an effort; nil leaves the model its own way.
+func (f family) thinking(effort string) *thinkingConfig {
+	switch {
+	case effort == "":
+		return nil
+	case f.version >= 3:
+		return &thinkingConfig{IncludeThoughts: effort != "none", ThinkingLevel: f.level(effort)}
+	case f.version >= 2.5 && budgets[f.kind].most > 0:
+		n := f.budget(effort)
+		return &thinkingConfig{IncludeThoughts: n > 0, ThinkingBudget: &n}
+	}
+	return nil
+}
+
+// level maps an effort to a level of Gemini 3. Gemini 3 Pro has but two, and
+// none of the family can be told not to think.
+func (f family) level(effort string) string {
+	lowest := "minimal"
+	if f.kind == "pro" {
+		lowest = "low"
+	}
+	switch effort {
+	case "none", "minimal":
+		return lowest
+	case "low":
+		return "low"
+	case "medium":
+		if f.kind == "pro" && f.version < 3.1 {
+			return "low"
+		}
+		return "medium"
+	}
+	return "high"
+}
+
+func (f family) budget(effort string) int {
+	b := budgets[f.kind]
+	switch effort {
+	case "none":
+		if b.off {
+			return 0
+		}
+		return b.least
+	case "minimal":
+		return max(minimalBudget, b.least)
+	case "low":
+		return max(lowBudget, b.least)
+	case "medium":
+		return mediumBudget
+	}
+	return b.most
+}
