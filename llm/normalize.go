@@ -198,7 +198,7 @@ func isNameByte(c byte) bool {
 // that is not an object one that holds the text, so that the model sees what
 // it wrote.
 func ArgumentsObject(arguments string) json.RawMessage {
-	text := strings.TrimSpace(arguments)
+	text := strings.ToValidUTF8(strings.TrimSpace(arguments), "\uFFFD")
 	if text == "" {
 		return json.RawMessage("{}")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // defaultMaxTokens is sent where neither the request nor the catalogue says
@@ -28,13 +29,11 @@ const (
 // themselves.
 const interleaved = "interleaved-thinking-2025-05-14"
 
-// wireRequest is the body of a request, after
-// https://docs.anthropic.com/en/api/messages.
+// wireRequest is the body of a request without system and messages, which
+// written writes; after https://docs.anthropic.com/en/api/messages.
 type wireRequest struct {
 	Model         string        `json:"model"`
 	MaxTokens     int           `json:"max_tokens"`
-	System        []*block      `json:"system,omitempty"`
-	Messages      []wireMessage `json:"messages"`
 	Tools         []wireTool    `json:"tools,omitempty"`
 	ToolChoice    *toolChoice   `json:"tool_choice,omitempty"`
 	Stream        bool          `json:"stream,omitempty"`
@@ -74,13 +73,8 @@ type outputFormat struct {
 
 // encode writes the body of r, and the beta header it needs.
 func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
-	msgs := llm.Normalize(r.Messages)
+	msgs := limitMarks(llm.Normalize(r.Messages))
 	w := wireRequest{Model: m.end.WireModel(), MaxTokens: m.maxTokens(r), Stream: !r.NoStream}
-	w.System, w.Messages = m.history(msgs)
-	if len(w.Messages) == 0 {
-		return nil, "", m.end.Fail(fault.Invalid, "there is no message to answer")
-	}
-	limitMarks(w.System, w.Messages)
 	for _, t := range r.Tools {
 		schema := t.Parameters
 		if len(schema) == 0 {
@@ -102,13 +96,19 @@ func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
 		w.Temperature, w.TopP = unit(r.Temperature), unit(r.TopP)
 	}
 	w.StopSequences = visible(r.Stop)
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&w); err != nil {
+	body, err = wirelog.AppendJSON(nil, &w)
+	if err != nil {
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), beta, nil
+	body[len(body)-1] = ',' // the history goes on inside the object
+	body, end, err := m.sent.Append(body, r.Session, "", msgs, m.write)
+	if err != nil {
+		return nil, "", err
+	}
+	if !end.messages {
+		return nil, "", m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	return append(end.finish(body), '}'), beta, nil
 }
 
 func (m *Model) maxTokens(r *llm.Request) int {

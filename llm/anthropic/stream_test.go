@@ -125,8 +125,8 @@ func TestWire(t *testing.T) {
 	const messages = `"system":[{"type":"text","text":"static","cache_control":{"type":"ephemeral"}},{"type":"text","text":"dynamic"}],` +
 		`"messages":[{"role":"user","content":[{"type":"text","text":"go"}]},` +
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"redacted_thinking","data":"d"},{"type":"text","text":"ok"},{"type":"tool_use","id":"a_1","name":"x","input":{}},{"type":"tool_use","id":"b","name":"x","input":{"malformed_arguments":"{"}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a_1","content":[{"type":"text","text":"one"}]},{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}},{"type":"text","text":"two"}],"cache_control":{"type":"ephemeral"}},{"type":"text","text":"and?"}]}],` +
-		`"tools":[{"name":"x","input_schema":{"type":"object","properties":{}}}],`
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a_1","content":[{"type":"text","text":"one"}]},{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJD"}},{"type":"text","text":"two"}],"cache_control":{"type":"ephemeral"}},{"type":"text","text":"and?"}]}]}`
+	const tools = `"tools":[{"name":"x","input_schema":{"type":"object","properties":{}}}],`
 	for name, tt := range map[string]struct{ model, choice, want string }{
 		"budget":      {"anthropic/claude-sonnet-4-5", "", `"stream":true,"thinking":{"type":"enabled","budget_tokens":16384}}`},
 		"adaptive":    {"anthropic/claude-opus-4-6", "auto", `"tool_choice":{"type":"auto"},"stream":true,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"medium"}}`},
@@ -142,7 +142,7 @@ func TestWire(t *testing.T) {
 				t.Fatal(err)
 			}
 			wire := strings.TrimPrefix(tt.model, "anthropic/")
-			want := fmt.Sprintf(`{"model":%q,"max_tokens":%d,`, wire, m.Info().MaxOutput) + messages + tt.want
+			want := fmt.Sprintf(`{"model":%q,"max_tokens":%d,`, wire, m.Info().MaxOutput) + tools + strings.TrimSuffix(tt.want, "}") + "," + messages
 			if diff := cmp.Diff(want, string(body)); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}

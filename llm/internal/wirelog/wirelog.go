@@ -22,6 +22,7 @@ package wirelog
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 
 	"github.com/deft-dev/deft/event"
@@ -74,6 +75,7 @@ func (c *Cache[S]) Append(dst []byte, session, variant string, msgs []event.Mess
 	var state S
 	var err error
 	if session == "" {
+		dst = slices.Grow(dst, room(msgs))
 		for i := range msgs {
 			if dst, state, err = write(dst, state, &msgs[i]); err != nil {
 				return dst, state, err
@@ -88,7 +90,7 @@ func (c *Cache[S]) Append(dst []byte, session, variant string, msgs []event.Mess
 	if state, err = h.extend(msgs, write); err != nil {
 		return dst, state, err
 	}
-	dst = append(dst, h.buf...)
+	dst = append(slices.Grow(dst, len(h.buf)+256), h.buf...) // and what closes it
 	c.put(h)
 	return dst, state, nil
 }
@@ -106,7 +108,7 @@ func (h *history[S]) extend(msgs []event.Message, write Writer[S]) (S, error) {
 	if n > 0 {
 		state, end = h.steps[n-1].state, h.steps[n-1].end
 	}
-	h.buf = h.buf[:end]
+	h.buf = slices.Grow(h.buf[:end], room(msgs[n:]))
 	for i := n; i < len(msgs); i++ {
 		var err error
 		if h.buf, state, err = write(h.buf, state, &msgs[i]); err != nil {
@@ -115,6 +117,25 @@ func (h *history[S]) extend(msgs []event.Message, write Writer[S]) (S, error) {
 		h.steps = append(h.steps, step[S]{snapshot(&msgs[i]), len(h.buf), state})
 	}
 	return state, nil
+}
+
+// room estimates how many bytes the encoded messages take.
+func room(msgs []event.Message) int {
+	n := 0
+	for i := range msgs {
+		m := &msgs[i]
+		n += 128 + len(m.ReasoningContent)
+		for k := range m.Content {
+			n += 32 + len(m.Content[k].Text)*17/16
+			for _, u := range m.Content[k].ImageURLs {
+				n += 64 + len(u)
+			}
+		}
+		for k := range m.ToolCalls {
+			n += 96 + len(m.ToolCalls[k].Arguments)*5/4
+		}
+	}
+	return n
 }
 
 func (h *history[S]) cost() int { return cap(h.buf) + perMessage*cap(h.steps) }
