@@ -79,7 +79,11 @@ func testToolCalls(t *testing.T, a Adapter, stream bool) {
 	r.Tools, r.ToolChoice = tools, "auto"
 	o := b.must(r)
 	calls := o.resp.Message.ToolCalls
-	if o.resp.Finish != llm.FinishTools || len(calls) != 2 || calls[0].ID == calls[1].ID || calls[0].Origin != event.OriginCompletion ||
+	origin := event.OriginCompletion
+	if a.Protocol == llmtest.OpenAIResponses {
+		origin = event.OriginResponses
+	}
+	if o.resp.Finish != llm.FinishTools || len(calls) != 2 || calls[0].ID == calls[1].ID || calls[0].Origin != origin ||
 		calls[0].Arguments != `{"command":"echo \"a\\n\" && ls -la /tmp"}` || calls[1].Arguments != `{"command":"pwd"}` {
 		t.Fatalf("finish %s, calls %+v", o.resp.Finish, calls)
 	}

@@ -1,0 +1,130 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// The items of a request's input.
+type (
+	messageItem struct {
+		Type    string `json:"type"`
+		Role    string `json:"role"`
+		Content any    `json:"content"` // a string or []part
+	}
+	reasoningItem struct {
+		Type             string `json:"type"`
+		ID               string `json:"id,omitempty"`
+		Summary          []part `json:"summary"`
+		EncryptedContent string `json:"encrypted_content"`
+	}
+	callItem struct {
+		Type      string `json:"type"`
+		ID        string `json:"id,omitempty"`
+		CallID    string `json:"call_id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	outputItem struct {
+		Type   string `json:"type"`
+		CallID string `json:"call_id"`
+		Output any    `json:"output"` // a string or []part
+	}
+	part struct {
+		Type     string `json:"type"`
+		Text     string `json:"text,omitempty"`
+		ImageURL string `json:"image_url,omitempty"`
+		Detail   string `json:"detail,omitempty"`
+	}
+)
+
+// What stands where something cannot.
+const (
+	imageOmitted = "(An image was left out: this model does not see images.)"
+	noOutput     = "(no output)"
+)
+
+// input writes a normalised history. The system messages at its begin are the
+// instructions; later ones stay where they are.
+func (m *Model) input(msgs []event.Message, without omit) (instructions string, items []any) {
+	items = make([]any, 0, len(msgs)+8)
+	var system []string
+	for i := range msgs {
+		msg := &msgs[i]
+		switch {
+		case msg.Role == event.RoleSystem && len(items) == 0:
+			if text := event.JoinText(msg.Content); text != "" {
+				system = append(system, text)
+			}
+		case msg.Role == event.RoleSystem:
+			items = append(items, messageItem{"message", "developer", m.content(msg.Content)})
+		case msg.Role == event.RoleAssistant:
+			items = m.assistant(items, msg, without)
+		case msg.Role == event.RoleTool:
+			items = append(items, outputItem{"function_call_output", msg.ToolCallID, m.content(msg.Content)})
+		default:
+			items = append(items, messageItem{"message", "user", m.content(msg.Content)})
+		}
+	}
+	return strings.Join(system, "\n"), items
+}
+
+// assistant writes what the model said. Ids of items are sent only where the
+// reasoning that they belong to is sent too: the API refuses an id whose
+// reasoning is missing.
+func (m *Model) assistant(items []any, msg *event.Message, without omit) []any {
+	text := event.JoinText(msg.Content)
+	thought := msg.ResponsesReasoningItem
+	echoed := thought != nil && thought.EncryptedContent != "" && m.info.Reasoning && !without.reasoning &&
+		(text != "" || len(msg.ToolCalls) > 0)
+	if echoed {
+		items = append(items, reasoning(thought))
+	}
+	if text != "" {
+		items = append(items, messageItem{"message", "assistant", []part{{Type: "output_text", Text: text}}})
+	}
+	for _, c := range msg.ToolCalls {
+		item := callItem{Type: "function_call", CallID: c.ID, Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments))}
+		if echoed && strings.HasPrefix(c.ResponsesItemID, "fc") {
+			item.ID = c.ResponsesItemID
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+func reasoning(r *event.ReasoningItem) reasoningItem {
+	item := reasoningItem{Type: "reasoning", ID: r.ID, Summary: make([]part, 0, len(r.Summary)), EncryptedContent: r.EncryptedContent}
+	for _, s := range r.Summary {
+		item.Summary = append(item.Summary, part{Type: "summary_text", Text: s})
+	}
+	return item
+}
+
+// content writes blocks as a string where one does, else as parts.
+func (m *Model) content(blocks []event.Content) any {
+	parts := make([]part, 0, len(blocks))
+	plain := true
+	for _, c := range blocks {
+		switch {
+		case c.Type == event.TypeText && c.Text != "":
+			parts = append(parts, part{Type: "input_text", Text: c.Text})
+		case c.Type == event.TypeImage && !m.info.Vision && len(c.ImageURLs) > 0:
+			parts = append(parts, part{Type: "input_text", Text: imageOmitted})
+		case c.Type == event.TypeImage:
+			for _, u := range c.ImageURLs {
+				parts = append(parts, part{Type: "input_image", ImageURL: u, Detail: "auto"})
+				plain = false
+			}
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return noOutput
+	case len(parts) == 1 && plain:
+		return parts[0].Text
+	}
+	return parts
+}

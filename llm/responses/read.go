@@ -1,0 +1,165 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// readStream reads server-sent events until the response's final event. Errors
+// are *llm.Error, except those of the connection.
+func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumulator) error {
+	events := exchange.NewEvents(res.Body)
+	for !a.ended {
+		data, err := events.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		watch.Progress()
+		data = bytes.TrimSpace(data)
+		if len(data) == 0 || data[0] == '[' && bytes.Equal(data, []byte("[DONE]")) {
+			continue
+		}
+		var e streamEvent
+		if err := json.Unmarshal(data, &e); err != nil {
+			return m.end.Malformed(err, a.handedOut)
+		}
+		if err := m.take(a, &e, data, res.Header); err != nil {
+			return err
+		}
+		if a.size > maxAnswer {
+			return m.end.Malformed(errTooLarge, a.handedOut)
+		}
+	}
+	return m.complete(a)
+}
+
+// take handles one event. Kinds that are not named here say nothing that the
+// named ones do not say too, or belong to tools that we do not ask for.
+func (m *Model) take(a *accumulator, e *streamEvent, data []byte, h http.Header) error {
+	switch e.Type {
+	case "response.output_text.delta":
+		a.say(a.open(e.ItemID, e.OutputIndex, kindMessage), string(e.Delta))
+	case "response.refusal.delta":
+		a.refused = true
+		a.say(a.open(e.ItemID, e.OutputIndex, kindMessage), string(e.Delta))
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		it := a.open(e.ItemID, e.OutputIndex, kindReasoning)
+		if e.SummaryIndex > it.summary && it.said > 0 {
+			a.think(it, "\n\n")
+		}
+		it.summary = max(it.summary, e.SummaryIndex)
+		a.think(it, string(e.Delta))
+	case "response.function_call_arguments.delta":
+		a.argue(a.open(e.ItemID, e.OutputIndex, kindCall), string(e.Delta))
+	case "response.output_item.added":
+		a.added(e)
+	case "response.output_item.done":
+		if e.Item != nil {
+			a.finish(e.OutputIndex, e.Item)
+		}
+	case "error":
+		return m.end.StatusError(0, h, data)
+	case "response.created", "response.in_progress", "response.queued",
+		"response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		if e.Response == nil {
+			return nil
+		}
+		return m.body(a, e.Response, h)
+	}
+	return nil
+}
+
+func (a *accumulator) added(e *streamEvent) {
+	if e.Item == nil {
+		return
+	}
+	if e.Item.ID != "" && a.byID[e.Item.ID] != nil {
+		return // announced twice
+	}
+	switch e.Item.Type {
+	case kindMessage, kindReasoning:
+		a.fresh(e.Item.ID, e.OutputIndex, e.Item.Type)
+	case kindCall:
+		a.name(a.fresh(e.Item.ID, e.OutputIndex, kindCall), e.Item)
+	}
+}
+
+// body takes a response object. One that is under way only names itself.
+func (m *Model) body(a *accumulator, b *wireBody, h http.Header) error {
+	if b.ID != "" {
+		a.id = b.ID
+	}
+	if b.Model != "" {
+		a.model = b.Model
+	}
+	if len(b.Error) > 0 && !bytes.Equal(b.Error, []byte("null")) {
+		return m.end.StatusError(0, h, append(append([]byte(`{"error":`), b.Error...), '}'))
+	}
+	switch b.Status {
+	case "failed":
+		return m.end.StatusError(0, h, []byte(`{"error":{"type":"server_error","message":"the response failed"}}`))
+	case "cancelled":
+		return m.end.Fail(fault.Unavailable, "the provider cancelled the response")
+	case "completed", "incomplete":
+	default:
+		return nil
+	}
+	a.ended, a.status, a.usage = true, b.Status, b.Usage
+	if b.IncompleteDetails != nil {
+		a.reason = b.IncompleteDetails.Reason
+	}
+	if a.anyDone {
+		return nil // what is repeated here was said item by item
+	}
+	for i := range b.Output {
+		a.finish(i, &b.Output[i])
+	}
+	return nil
+}
+
+// readWhole reads an answer that is one JSON document.
+func (m *Model) readWhole(res *http.Response, a *accumulator) error {
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxAnswer {
+		return m.end.Malformed(errTooLarge, false)
+	}
+	var b wireBody
+	if err := json.Unmarshal(data, &b); err != nil {
+		return m.end.Malformed(err, false)
+	}
+	if b.Status == "" && len(b.Output) > 0 {
+		b.Status = "completed" // servers that leave the status out do not stop halfway
+	}
+	if err := m.body(a, &b, res.Header); err != nil {
+		return err
+	}
+	return m.complete(a)
+}
+
+// complete says whether the answer reached its end.
+func (m *Model) complete(a *accumulator) error {
+	switch {
+	case !a.ended:
+		return m.end.Truncated(a.handedOut)
+	case a.empty() && a.status != "incomplete":
+		return m.end.Empty()
+	}
+	// A call that was begun and never named cannot be answered.
+	for _, it := range a.items {
+		if it.kind == kindCall && it.id == "" {
+			return m.end.Truncated(a.handedOut)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// wireRequest is the body of a request, after
+// https://platform.openai.com/docs/api-reference/responses/create.
+type wireRequest struct {
+	Model                string         `json:"model"`
+	Instructions         string         `json:"instructions,omitempty"`
+	Input                []any          `json:"input"`
+	Tools                []wireTool     `json:"tools,omitempty"`
+	ToolChoice           any            `json:"tool_choice,omitempty"`
+	Stream               bool           `json:"stream,omitempty"`
+	Store                bool           `json:"store"`
+	Include              []string       `json:"include,omitempty"`
+	Reasoning            *wireReasoning `json:"reasoning,omitempty"`
+	Text                 *wireText      `json:"text,omitempty"`
+	MaxOutputTokens      int            `json:"max_output_tokens,omitempty"`
+	Temperature          *float64       `json:"temperature,omitempty"`
+	TopP                 *float64       `json:"top_p,omitempty"`
+	PromptCacheKey       string         `json:"prompt_cache_key,omitempty"`
+	PromptCacheRetention string         `json:"prompt_cache_retention,omitempty"`
+}
+
+type wireReasoning struct {
+	Effort  string `json:"effort,omitempty"`
+	Summary string `json:"summary,omitempty"`
+}
+
+type wireTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	// Strict is always sent: left out, it means true, and most schemas are not
+	// of the strict form.
+	Strict bool `json:"strict"`
+}
+
+type wireText struct {
+	Format wireFormat `json:"format"`
+}
+
+type wireFormat struct {
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+	Strict bool            `json:"strict"`
+}
+
+// leastOutput is the least max_output_tokens that the API takes.
+const leastOutput = 16
+
+// omit says what a request leaves out.
+type omit struct {
+	summary   bool // reasoning summaries
+	reasoning bool // encrypted reasoning of earlier turns
+}
+
+// after returns what to leave out after an error: o itself if that would not
+// help.
+func (o omit) after(err error) omit {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || e.Status != http.StatusBadRequest {
+		return o
+	}
+	switch {
+	case e.Code == "invalid_encrypted_content":
+		o.reasoning = true
+	case e.Code == "unsupported_value" && strings.Contains(strings.ToLower(e.Error()), "reasoning summar"):
+		o.summary = true
+	}
+	return o
+}
+
+// encode writes the body of r.
+func (m *Model) encode(r *llm.Request, without omit) ([]byte, error) {
+	w := wireRequest{Model: m.end.WireModel(), Stream: !r.NoStream}
+	w.Instructions, w.Input = m.input(llm.Normalize(r.Messages), without)
+	if len(w.Input) == 0 {
+		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	m.reasoning(&w, r, without)
+	m.limits(&w, r)
+	if m.quirks.PromptCacheKey {
+		w.PromptCacheKey = r.Session
+	}
+	if m.quirks.CacheRetention {
+		w.PromptCacheRetention = "24h"
+	}
+	if r.Schema != nil {
+		w.Text = &wireText{wireFormat{Type: "json_schema", Name: "answer", Schema: r.Schema}}
+	}
+	for _, t := range r.Tools {
+		params := t.Parameters
+		if len(params) == 0 {
+			params = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		w.Tools = append(w.Tools, wireTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: params})
+	}
+	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(w.Tools) > 0 && choice != "" {
+		w.ToolChoice = toolChoice(choice)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(&w); err != nil {
+		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// reasoning asks for what only reasoning models give; others refuse it.
+func (m *Model) reasoning(w *wireRequest, r *llm.Request, without omit) {
+	if !m.info.Reasoning {
+		return
+	}
+	w.Include = []string{"reasoning.encrypted_content"}
+	w.Reasoning = &wireReasoning{Effort: m.quirks.EffortFor(r.ReasoningEffort)}
+	if !without.summary && w.Reasoning.Effort != "none" {
+		w.Reasoning.Summary = "auto"
+	}
+	if *w.Reasoning == (wireReasoning{}) {
+		w.Reasoning = nil
+	}
+}
+
+func (m *Model) limits(w *wireRequest, r *llm.Request) {
+	if !m.quirks.NoSampling {
+		w.Temperature, w.TopP = finite(r.Temperature), finite(r.TopP)
+	}
+	if r.MaxOutputTokens <= 0 {
+		return
+	}
+	w.MaxOutputTokens = max(leastOutput, r.MaxOutputTokens)
+	if m.info.MaxOutput > 0 {
+		w.MaxOutputTokens = min(w.MaxOutputTokens, max(leastOutput, m.info.MaxOutput))
+	}
+}
+
+// finite drops numbers that JSON has no form for.
+func finite(f *float64) *float64 {
+	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
+		return nil
+	}
+	return f
+}
+
+func toolChoice(c string) any {
+	switch c {
+	case "auto", "none", "required":
+		return c
+	}
+	return struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+	}{"function", c}
+}

@@ -1,0 +1,174 @@
+// Package responses adapts OpenAI's Responses API, and the servers that speak
+// it, to package llm.
+//
+// # Usage
+//
+//	m, err := responses.New(llm.Config{Model: "openai/gpt-5.6", APIKey: key})
+//
+// Nothing is stored at the provider: each request carries the whole history,
+// reasoning in encrypted form included (event.ReasoningItem).
+//
+// # Concurrency
+//
+// A Model is safe for concurrent use. Generate starts no goroutine that
+// outlives it.
+//
+// # Failure
+//
+// All errors are *llm.Error. A request that is refused only because of
+// reasoning which another account or model encrypted is sent once more without
+// that reasoning; the same holds for reasoning summaries, which OpenAI gives to
+// verified organisations only. Nothing else is tried again here.
+package responses
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// DefaultURL is OpenAI's own endpoint.
+const DefaultURL = "https://api.openai.com/v1"
+
+// families are the models that work best, or only, over Responses
+// (sdk-features-1.58.md section 4).
+var families = []string{"gpt-5", "gpt-6", "codex-mini"}
+
+// Preferred reports whether OpenAI's model of this name, without a provider's
+// prefix, is better called over Responses than over Chat Completions.
+func Preferred(model string) bool {
+	name := strings.ToLower(model)
+	for _, f := range families {
+		if strings.HasPrefix(name, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// Model is one model behind one endpoint.
+type Model struct {
+	end    *exchange.Endpoint
+	header http.Header // of each request
+	path   string
+	info   llm.Info
+	quirks llm.Quirks
+	own    bool // OpenAI itself or Azure
+
+	noSummary atomic.Bool // the account gets no reasoning summaries
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New makes a model of cfg. It makes no request. Errors are of kind Invalid.
+func New(cfg llm.Config) (*Model, error) {
+	if cfg.Model == "" {
+		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+	}
+	provider := cfg.Provider
+	if provider == "" {
+		provider = "openai"
+	}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), own: provider == "openai" || provider == exchange.Azure}
+	if err := m.end.Check(); err != nil {
+		return nil, err
+	}
+	cfg.WireModel = m.end.WireModel()
+	m.info, m.quirks = describe(cfg, provider)
+	m.path = m.end.Path(cfg, "responses")
+	m.header = m.end.Header(cfg)
+	return m, nil
+}
+
+// describe asks the catalogue. A model of the preferred families that is newer
+// than the catalogue is taken to be like its brothers.
+func describe(cfg llm.Config, provider string) (llm.Info, llm.Quirks) {
+	c := catalog.Default()
+	info, quirks := c.Describe(cfg, provider)
+	if _, known := c.Lookup(cfg.WireModel); !known && cfg.Quirks == nil && Preferred(cfg.WireModel) {
+		info.Reasoning = true
+		quirks.NoSampling, quirks.Effort = true, true
+		quirks.PromptCacheKey = provider == "openai" || provider == exchange.Azure
+	}
+	info.MustEcho.ReasoningItems = info.Reasoning
+	return info, quirks
+}
+
+// Info implements llm.Model.
+func (m *Model) Info() llm.Info { return m.info }
+
+// Generate implements llm.Model.
+func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	started := time.Now()
+	watch := m.watch(ctx, r.NoStream)
+	defer watch.Stop()
+	res, err := m.ask(watch.Context(), &r)
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, false)
+	}
+	defer res.Body.Close()
+	a := newAccumulator(onDelta)
+	if exchange.IsJSON(res.Header) {
+		err = m.readWhole(res, a)
+	} else {
+		err = m.readStream(res, watch, a)
+	}
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
+	}
+	out := a.response()
+	out.Latency = time.Since(started)
+	if !a.firstAt.IsZero() {
+		out.FirstByte = a.firstAt.Sub(started)
+	}
+	if cost, ok := exchange.BilledCost(res.Header); ok {
+		out.Cost, out.CostKnown = cost, true
+	} else if a.usage != nil {
+		out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
+	}
+	return out, nil
+}
+
+func (m *Model) watch(ctx context.Context, whole bool) *exchange.Watch {
+	if whole {
+		return m.end.WatchWhole(ctx)
+	}
+	return m.end.Watch(ctx)
+}
+
+// ask sends the request, and sends it again without what was refused as
+// described at Failure above.
+func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error) {
+	h := m.header
+	if r.Session != "" {
+		h = m.header.Clone()
+		h.Set(exchange.SessionHeader, r.Session)
+	}
+	var without omit
+	for {
+		without.summary = m.noSummary.Load()
+		body, err := m.encode(r, without)
+		if err != nil {
+			return nil, err
+		}
+		res, err := m.end.Post(ctx, m.path, h, body)
+		if err == nil {
+			return res, nil
+		}
+		next := without.after(err)
+		if next == without {
+			return nil, err
+		}
+		if next.summary {
+			m.noSummary.Store(true)
+		}
+		without = next
+	}
+}
