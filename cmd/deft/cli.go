@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -82,14 +83,24 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 			code = exited
 		}
 	}()
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	k, err := parser.Parse(args)
+	k, err := parser.Parse(habits(args))
 	if err != nil {
 		return usage(std, err)
 	}
 	return std.report(k.Run())
+}
+
+// habits understands what people type without having read anything.
+func habits(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version" || args[0] == "-V":
+		return append([]string{"version"}, args[1:]...)
+	}
+	return args
 }
 
 // exitEarly unwinds from kong's --help.

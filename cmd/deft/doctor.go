@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,18 +25,19 @@ type doctorCmd struct {
 
 // diagnosis is what doctor found.
 type diagnosis struct {
-	Data    string          `json:"data"`
-	Store   string          `json:"store"`    // "ok", or what is wrong
-	Model   string          `json:"model"`    // as LLM_MODEL has it
-	ModelOK bool            `json:"model_ok"` // whether this build knows how to reach it
-	Problem string          `json:"model_problem,omitempty"`
-	Key     string          `json:"key_from,omitempty"` // the variable that holds the key; never the key
-	Keys    []string        `json:"key_variables,omitempty"`
-	Tools   []program       `json:"tools"`
-	Sandbox *sandbox.Report `json:"sandbox,omitempty"`
-	Checks  []process.Check `json:"checks,omitempty"`
-	Trouble string          `json:"sandbox_problem,omitempty"`
-	TookMS  float64         `json:"sandbox_start_ms,omitempty"`
+	Data      string          `json:"data"`
+	Store     string          `json:"store"`                // "ok", or what is wrong
+	Model     string          `json:"model"`                // as LLM_MODEL has it
+	OwnServer bool            `json:"own_server,omitempty"` // LLM_BASE_URL is set
+	ModelOK   bool            `json:"model_ok"`             // whether this build knows how to reach it
+	Problem   string          `json:"model_problem,omitempty"`
+	Key       string          `json:"key_from,omitempty"` // the variable that holds the key; never the key
+	Keys      []string        `json:"key_variables,omitempty"`
+	Tools     []program       `json:"tools"`
+	Sandbox   *sandbox.Report `json:"sandbox,omitempty"`
+	Checks    []process.Check `json:"checks,omitempty"`
+	Trouble   string          `json:"sandbox_problem,omitempty"`
+	TookMS    float64         `json:"sandbox_start_ms,omitempty"`
 }
 
 // program is an outside program that tools use.
@@ -78,7 +80,7 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 
 // checkModel looks at the variables that choose the LLM. No request is made.
 func (d *diagnosis) checkModel(std *streams) {
-	d.Model = std.env("LLM_MODEL")
+	d.Model, d.OwnServer = std.env("LLM_MODEL"), std.env("LLM_BASE_URL") != ""
 	if d.Model == "" {
 		return
 	}
@@ -142,7 +144,7 @@ func (d *diagnosis) print(std *streams) {
 		say(false, "model", d.Problem)
 	default:
 		say(true, "model", d.Model)
-		d.printKey(say, std.env("LLM_BASE_URL") != "")
+		d.printKey(say)
 	}
 	for _, t := range d.Tools {
 		text := t.Path
@@ -165,29 +167,46 @@ func (d *diagnosis) print(std *streams) {
 	}
 }
 
-func (d *diagnosis) printKey(say func(ok bool, name, text string), ownServer bool) {
-	switch names := strings.Join(d.Keys, " and "); {
+func (d *diagnosis) printKey(say func(ok bool, name, text string)) {
+	switch {
 	case d.Key != "":
 		say(true, "key", d.Key+" is set")
-	case ownServer || len(d.Keys) < 2:
+	case d.keyOK():
 		say(true, "key", "none is set; a server of your own may need none")
 	default:
-		say(false, "key", "not set: "+names+" are empty")
+		say(false, "key", "not set: "+strings.Join(d.Keys, " and ")+" are empty")
 	}
 }
 
-// verdict is an error if something that should hold does not.
+// keyOK reports whether a key is there where one is surely needed.
+func (d *diagnosis) keyOK() bool { return d.Key != "" || d.OwnServer || len(d.Keys) < 2 }
+
+// verdict is an error if something that should hold does not; the worst
+// trouble decides the code.
 func (d *diagnosis) verdict() error {
-	if d.Store != "ok" {
+	broken := d.Sandbox == nil || slices.ContainsFunc(d.Tools, func(t program) bool { return t.Path == "" && t.Name == "bash" })
+	if d.Sandbox != nil && d.Sandbox.Level != process.LevelNone {
+		broken = broken || slices.ContainsFunc(d.Checks, func(c process.Check) bool { return !c.OK })
+	}
+	switch {
+	case d.Store != "ok":
 		return exitStatus(fault.ExitStorage)
-	}
-	if d.Sandbox == nil {
+	case broken:
 		return exitStatus(fault.ExitError)
-	}
-	for _, c := range d.Checks {
-		if !c.OK && d.Sandbox.Level != "none" {
-			return exitStatus(fault.ExitError)
-		}
+	case d.Problem != "":
+		return exitStatus(fault.ExitUsage)
+	case d.ModelOK && !d.keyOK():
+		return exitStatus(fault.ExitRefused)
 	}
 	return nil
+}
+
+// Help is shown by deft doctor --help.
+func (c *doctorCmd) Help() string {
+	return `Looks at the data directory, the model and the key that LLM_MODEL and its fellows choose (no
+request is made, no key is shown), the programs that tools use, and the sandbox: it starts one
+and really tries in it what must be forbidden.
+
+Exit codes: 0 all is well, 1 the sandbox or bash does not work, 2 the model is not known,
+5 the key is missing, 7 the store is damaged or cannot be used.`
 }

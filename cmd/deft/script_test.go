@@ -41,8 +41,7 @@ func TestScripts(t *testing.T) {
 			case cond == "root":
 				return os.Getuid() == 0, nil
 			case strings.HasPrefix(cond, "has:"):
-				_, err := exec.LookPath(strings.TrimPrefix(cond, "has:"))
-				return err == nil, nil
+				return has(strings.TrimPrefix(cond, "has:"))
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
@@ -51,6 +50,16 @@ func TestScripts(t *testing.T) {
 			"nobody": cmdNobody, "flip": cmdFlip, "html": cmdHTML, "large": cmdLarge,
 		},
 	})
+}
+
+// has reports whether an outside program is there. Where everything is
+// installed on purpose, only the shells that nobody needs may be missing.
+func has(program string) (bool, error) {
+	_, err := exec.LookPath(program)
+	if err != nil && os.Getenv("CI") == "true" && program != "zsh" && program != "fish" {
+		return false, err
+	}
+	return err == nil, nil
 }
 
 // servers holds the LLM of each script, by its work directory.

@@ -51,6 +51,9 @@ func resolve(ctx context.Context, s eventstream.Stream, name string) (event.Conv
 	case 1:
 		return found[0], nil
 	case 0:
+		if name == "last" {
+			return "", fault.New(fault.NotFound, "there is no conversation yet").Hint(noTask)
+		}
 		return "", fault.New(fault.NotFound, "no conversation "+name).Hint("`deft conversations list` shows what is stored")
 	}
 	return "", fault.New(fault.Invalid, fmt.Sprintf("%d conversations begin with %s", len(found), name)).Hint("give more of the id")

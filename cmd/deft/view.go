@@ -145,7 +145,8 @@ func (v *view) output(_ event.ID, c tool.Chunk) {
 }
 
 func (v *view) retry(r broker.Retry) {
-	if v.printer != nil {
+	if v.printer != nil { // which also drops what was shown of the failed try
+		v.thinking(true)
 		v.printer.Retry(fmt.Sprintf("the model did not answer (%v); trying again in %s", r.Err, r.Wait.Round(time.Second)))
 	}
 }
