@@ -88,6 +88,9 @@ func clientMain() error {
 	if err != nil {
 		return err
 	}
+	if _, err := fmt.Println("up"); err != nil {
+		return err
+	}
 	for i := range actions {
 		id := fmt.Sprint("action", i)
 		if got[id] {

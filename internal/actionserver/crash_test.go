@@ -1,6 +1,7 @@
 package actionserver_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -203,16 +204,28 @@ func killClient(t *testing.T) (kills int) {
 	for {
 		var stderr bytes.Buffer
 		client := exec.Command(os.Args[0])
-		client.Env = []string{childRole + "=client", childFile + "=" + log, childSock + "=" + s.socket}
+		client.Env = []string{
+			childRole + "=client", childFile + "=" + log, childSock + "=" + s.socket,
+			"GORACE=atexit_sleep_ms=0", // else a client that is done lingers, to be killed in vain
+		}
 		client.Stderr = &stderr
+		out, err := client.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := client.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Longer after each kill, so that a slow machine gets to the end too.
-		window := 50*time.Millisecond + time.Duration(kills)*10*time.Millisecond
-		timer := time.AfterFunc(10*time.Millisecond+rand.N(window), func() { _ = client.Process.Kill() })
-		err := client.Wait()
+		// From when it is up, or a slow machine only ever starts it. Longer
+		// after each kill, so that it gets to the end too.
+		_, up := bufio.NewReader(out).ReadString('\n')
+		window := 12*time.Millisecond + time.Duration(kills)*time.Millisecond
+		timer := time.AfterFunc(rand.N(window), func() { _ = client.Process.Kill() })
+		err = client.Wait()
 		timer.Stop()
+		if up != nil {
+			t.Fatalf("the client did not start: %v: %s", err, stderr.String())
+		}
 		if err == nil {
 			break
 		}
