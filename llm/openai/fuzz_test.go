@@ -91,24 +91,6 @@ func benchmarkChunks(b *testing.B, n int) {
 func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
 func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
 
-// BenchmarkEncode5000 writes the prompt of a long conversation.
-func BenchmarkEncode5000(b *testing.B) {
-	m := newModel(b)
-	msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("go")}}
-	for range 2_500 {
-		msgs = append(msgs,
-			event.Message{Role: event.RoleAssistant, ToolCalls: []event.ToolCall{{Name: "terminal", Arguments: `{"command":"go test ./..."}`}}},
-			event.Message{Role: event.RoleTool, Content: event.Texts(strings.Repeat("ok  \tpackage\t0.1s\n", 10))})
-	}
-	r := &llm.Request{Messages: llm.Normalize(msgs)}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := m.encode(r); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // BenchmarkCall is a call's own cost, with a transport that answers at once.
 func BenchmarkCall(b *testing.B) {
 	answer := "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"

@@ -10,23 +10,14 @@ import (
 // wireMessage is a message of a request. Content is a string, []part, or nil
 // for null.
 type wireMessage struct {
-	Role             string     `json:"role"`
-	Content          any        `json:"content"`
-	ToolCalls        []wireCall `json:"tool_calls,omitempty"`
-	ToolCallID       string     `json:"tool_call_id,omitempty"`
-	ReasoningContent string     `json:"reasoning_content,omitempty"`
+	Role             string
+	Content          any
+	ToolCalls        []wireCall
+	ToolCallID       string
+	ReasoningContent string
 }
 
-type wireCall struct {
-	ID       string           `json:"id"`
-	Type     string           `json:"type"`
-	Function wireCallFunction `json:"function"`
-}
-
-type wireCallFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
+type wireCall struct{ ID, Name, Arguments string }
 
 type part struct {
 	Type         string        `json:"type"`
@@ -51,33 +42,6 @@ const (
 	noOutput     = "(no output)"
 )
 
-// messages writes a normalised history. Tool messages take no images, so those
-// of a turn's results follow in one message of the user.
-func (m *Model) messages(msgs []event.Message) []wireMessage {
-	out := make([]wireMessage, 0, len(msgs)+4)
-	var images []part // of the tool results just written
-	for i := range msgs {
-		msg := &msgs[i]
-		if msg.Role == event.RoleTool {
-			w, more := m.toolMessage(msg)
-			out, images = append(out, w), append(images, more...)
-			continue
-		}
-		if len(images) > 0 {
-			out, images = append(out, wireMessage{Role: "user", Content: images}), nil
-		}
-		if msg.Role == event.RoleAssistant {
-			out = append(out, m.assistant(msg))
-			continue
-		}
-		out = append(out, wireMessage{Role: string(msg.Role), Content: m.content(msg.Content)})
-	}
-	if len(images) > 0 {
-		out = append(out, wireMessage{Role: "user", Content: images})
-	}
-	return out
-}
-
 func (m *Model) assistant(msg *event.Message) wireMessage {
 	w := wireMessage{Role: "assistant"}
 	if text := event.JoinText(msg.Content); text != "" {
@@ -88,8 +52,7 @@ func (m *Model) assistant(msg *event.Message) wireMessage {
 	}
 	for _, c := range msg.ToolCalls {
 		w.ToolCalls = append(w.ToolCalls, wireCall{
-			ID: c.ID, Type: "function",
-			Function: wireCallFunction{Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments))},
+			ID: c.ID, Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments)),
 		})
 	}
 	if w.Content == nil && len(w.ToolCalls) == 0 {

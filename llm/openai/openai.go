@@ -33,6 +33,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // DefaultURL is OpenAI's own endpoint.
@@ -44,6 +45,7 @@ type Model struct {
 	header http.Header // of each request
 	info   llm.Info
 	quirks llm.Quirks
+	sent   *wirelog.Cache[written]
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -57,7 +59,7 @@ func New(cfg llm.Config) (*Model, error) {
 	if provider == "" {
 		provider = "openai"
 	}
-	m := &Model{end: exchange.New(provider, cfg, DefaultURL)}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.DefaultLimit)}
 	if err := m.end.Check(); err != nil {
 		return nil, err
 	}

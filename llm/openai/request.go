@@ -1,19 +1,19 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
-// wireRequest is the body of a request, after
+// wireRequest is the body of a request without the messages, which written
+// writes; after
 // https://platform.openai.com/docs/api-reference/chat/create.
 type wireRequest struct {
 	Model               string          `json:"model"`
-	Messages            []wireMessage   `json:"messages"`
 	Tools               []wireTool      `json:"tools,omitempty"`
 	ToolChoice          any             `json:"tool_choice,omitempty"`
 	Stream              bool            `json:"stream,omitempty"`
@@ -57,12 +57,8 @@ type jsonSchema struct {
 func (m *Model) encode(r *llm.Request) ([]byte, error) {
 	w := wireRequest{
 		Model:           m.end.WireModel(),
-		Messages:        m.messages(llm.Normalize(r.Messages)),
 		Stream:          !r.NoStream,
 		ReasoningEffort: m.quirks.EffortFor(r.ReasoningEffort),
-	}
-	if len(w.Messages) == 0 {
-		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	if w.Stream && !m.quirks.NoStreamOptions {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
@@ -80,13 +76,19 @@ func (m *Model) encode(r *llm.Request) ([]byte, error) {
 	if len(w.Tools) > 0 && r.ToolChoice != "" {
 		w.ToolChoice = toolChoice(r.ToolChoice)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&w); err != nil {
+	body, err := wirelog.AppendJSON(nil, &w)
+	if err != nil {
 		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	body[len(body)-1] = ',' // the history goes on inside the object
+	body, end, err := m.sent.Append(body, r.Session, "", llm.Normalize(r.Messages), m.write)
+	if err != nil {
+		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the history cannot be written as JSON", err)
+	}
+	if !end.begun {
+		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	return append(end.finish(body), '}'), nil
 }
 
 func (m *Model) sampling(w *wireRequest, r *llm.Request) {

@@ -1,0 +1,123 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// conversation is a history of n messages with results of half a kilobyte, and
+// an image now and then.
+func conversation(n int) []event.Message {
+	msgs := []event.Message{
+		{Role: event.RoleSystem, Content: event.List[event.Content]{{Type: event.TypeText, Text: strings.Repeat("You are a test. ", 1_000), CachePrompt: true}}},
+		{Role: event.RoleUser, Content: event.Texts("Go.")},
+	}
+	output := event.Text(strings.Repeat("ok  \tgithub.com/x/y\t0.01s\n", 20))
+	for i := range n / 2 {
+		id := fmt.Sprintf("call_%d", i)
+		result := event.List[event.Content]{output}
+		if i%100 == 3 {
+			result = append(result, event.Image("https://example.com/a.png"))
+		}
+		msgs = append(msgs,
+			event.Message{Role: event.RoleAssistant, Content: event.Texts("Running the tests."), ToolCalls: []event.ToolCall{{ID: id, Name: "terminal", Arguments: `{"command":"go test ./..."}`}}},
+			event.Message{Role: event.RoleTool, Name: "terminal", ToolCallID: id, Content: result})
+	}
+	return msgs
+}
+
+// asAgent returns the first n messages as an agent sends them: a new slice,
+// the last message marked.
+func asAgent(msgs []event.Message, n int) []event.Message {
+	out := append([]event.Message(nil), msgs[:n]...)
+	last := &out[n-1]
+	last.Content = append(event.List[event.Content](nil), last.Content...)
+	last.Content[len(last.Content)-1].CachePrompt = true
+	return out
+}
+
+func modelNamed(t testing.TB, name string) *Model {
+	t.Helper()
+	provider, _, _ := strings.Cut(name, "/")
+	m, err := New(llm.Config{Model: name, Provider: provider, BaseURL: "https://host.example/v1", APIKey: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestSessionsEncodeAlike holds the body of a session, written step by step, to
+// the same body written at once.
+func TestSessionsEncodeAlike(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"openai/gpt-4o", "openhands/claude-opus-4-5", "deepseek/deepseek-chat"} {
+		m, msgs := modelNamed(t, name), conversation(20)
+		m.quirks.PromptCacheKey = false // it names the session
+		for _, n := range []int{2, 4, 6, 10, 10, 22, 10, 12} {
+			r := llm.Request{Messages: asAgent(msgs, n), Session: "s"}
+			got, err := m.encode(&r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Session = ""
+			want, err := m.encode(&r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !json.Valid(got) || !bytes.Equal(got, want) {
+				t.Fatalf("%s, %d messages (-at once +in steps):\n%s", name, n, cmp.Diff(string(want), string(got)))
+			}
+		}
+	}
+}
+
+// TestImagesFollowResults shows where the images of tool results go.
+func TestImagesFollowResults(t *testing.T) {
+	t.Parallel()
+	m := modelNamed(t, "openai/gpt-4o")
+	two := []event.ToolCall{{ID: "a", Name: "x"}, {ID: "b", Name: "x"}}
+	picture := func(id string) event.Message {
+		return event.Message{Role: event.RoleTool, ToolCallID: id, Content: event.List[event.Content]{event.Image("https://" + id)}}
+	}
+	body, err := m.encode(&llm.Request{NoStream: true, Messages: []event.Message{
+		{Role: event.RoleUser, Content: event.Texts("go")},
+		{Role: event.RoleAssistant, ToolCalls: two}, picture("a"), picture("b"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const from = `{"type":"text","text":"(The image of the tool result above.)"}`
+	want := `{"model":"gpt-4o","messages":[{"role":"user","content":"go"},` +
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"x","arguments":"{}"}}]},` +
+		`{"role":"tool","content":"(The image follows in the next message.)","tool_call_id":"a"},` +
+		`{"role":"tool","content":"(The image follows in the next message.)","tool_call_id":"b"},` +
+		`{"role":"user","content":[` + from + `,{"type":"image_url","image_url":{"url":"https://a"}},` + from + `,{"type":"image_url","image_url":{"url":"https://b"}}]}]}`
+	if diff := cmp.Diff(want, string(body)); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
+
+func BenchmarkEncode5000(b *testing.B) {
+	m, msgs := modelNamed(b, "openai/gpt-4o"), conversation(5_000)
+	for name, session := range map[string]string{"new": "", "next": "s"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			n := len(msgs)
+			for b.Loop() {
+				r := llm.Request{Messages: asAgent(msgs, n), Session: session}
+				if _, err := m.encode(&r); err != nil {
+					b.Fatal(err)
+				}
+				n = len(msgs) - (len(msgs)-n+2)%4 // two messages more, or two less
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package openai
+
+import (
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
+)
+
+// written is how far the history in a body is. Tool messages take no images,
+// so those of a turn's results wait and follow in one message of the user.
+type written struct {
+	begun  bool
+	images string // the parts that wait, as JSON, joined by commas
+}
+
+// write appends one message of a normalised history, as wirelog.Writer.
+func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
+	var out wireMessage
+	switch msg.Role {
+	case event.RoleTool:
+		var images []part
+		out, images = m.toolMessage(msg)
+		for _, p := range images {
+			b, err := wirelog.AppendJSON(nil, p)
+			if err != nil {
+				return dst, w, err
+			}
+			if w.images != "" {
+				w.images += ","
+			}
+			w.images += string(b)
+		}
+	case event.RoleAssistant:
+		dst, w = w.flush(dst)
+		out = m.assistant(msg)
+	default:
+		dst, w = w.flush(dst)
+		out = wireMessage{Role: string(msg.Role), Content: m.content(msg.Content)}
+	}
+	dst, w = w.next(dst)
+	dst, err := out.appendTo(dst)
+	return dst, w, err
+}
+
+// next begins a message.
+func (w written) next(dst []byte) ([]byte, written) {
+	if w.begun {
+		return append(dst, ','), w
+	}
+	w.begun = true
+	return append(dst, `"messages":[`...), w
+}
+
+// flush writes the images that wait.
+func (w written) flush(dst []byte) ([]byte, written) {
+	if w.images == "" {
+		return dst, w
+	}
+	dst, w = w.next(dst)
+	dst = append(dst, `{"role":"user","content":[`...)
+	dst = append(dst, w.images...)
+	w.images = ""
+	return append(dst, "]}"...), w
+}
+
+// finish closes what is open.
+func (w written) finish(dst []byte) []byte {
+	dst, _ = w.flush(dst)
+	return append(dst, ']')
+}
+
+// appendTo appends the message's JSON. By hand, because a restarted server
+// writes whole histories at once.
+func (m *wireMessage) appendTo(dst []byte) ([]byte, error) {
+	dst = append(dst, `{"role":"`+m.Role+`","content":`...)
+	switch c := m.Content.(type) {
+	case string:
+		dst = wirelog.AppendString(dst, c)
+	case nil:
+		dst = append(dst, "null"...)
+	default:
+		var err error
+		if dst, err = wirelog.AppendJSON(dst, c); err != nil {
+			return dst, err
+		}
+	}
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		if i == 0 {
+			dst = append(dst, `,"tool_calls":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = wirelog.AppendString(append(dst, `{"id":`...), c.ID)
+		dst = wirelog.AppendString(append(dst, `,"type":"function","function":{"name":`...), c.Name)
+		dst = wirelog.AppendString(append(dst, `,"arguments":`...), c.Arguments)
+		dst = append(dst, "}}"...)
+	}
+	if len(m.ToolCalls) > 0 {
+		dst = append(dst, ']')
+	}
+	if m.ToolCallID != "" {
+		dst = wirelog.AppendString(append(dst, `,"tool_call_id":`...), m.ToolCallID)
+	}
+	if m.ReasoningContent != "" {
+		dst = wirelog.AppendString(append(dst, `,"reasoning_content":`...), m.ReasoningContent)
+	}
+	return append(dst, '}'), nil
+}
