@@ -57,6 +57,11 @@ type Price struct {
 	CacheRead  float64 `json:"cache_read"`
 	CacheWrite float64 `json:"cache_write"`
 	Output     float64 `json:"output"`
+	Tiers      []Tier  `json:"tiers,omitempty"` // of long prompts
+}
+
+func (p *Price) llm() llm.Price {
+	return llm.Price{Known: true, Input: p.Input, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, Output: p.Output}
 }
 
 type file struct {
@@ -106,6 +111,9 @@ func (e *Entry) check() error {
 	bad := e.Name == "" || e.Context < 0 || e.MaxOutput < 0
 	if p := e.Price; p != nil {
 		bad = bad || p.Input < 0 || p.Output < 0 || p.CacheRead < 0 || p.CacheWrite < 0
+		for _, t := range p.Tiers {
+			bad = bad || t.Above <= 0 || t.Input < 0 || t.Output < 0 || t.CacheRead < 0 || t.CacheWrite < 0
+		}
 	}
 	if bad {
 		return fault.New(fault.Invalid, fmt.Sprintf("model %q of the catalogue has no name or a negative number", e.Name))
