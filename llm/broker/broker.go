@@ -1,6 +1,7 @@
-// Package broker puts one layer around a model that handles what all callers
-// need: retries, a spending limit that holds before a call is made, and
-// metrics.
+// Package broker puts layers around models that handle what all callers need:
+// retries, a spending limit that holds before a call is made, a circuit breaker
+// for each endpoint, figures of each call, chains of models that stand in for
+// one another, and a choice of model by what a request holds.
 //
 // # Usage
 //
@@ -8,7 +9,8 @@
 //	m := broker.New(model, broker.Options{Budget: budget, OnRetry: show})
 //	resp, err := m.Generate(ctx, request, onDelta)
 //
-// A Broker is a llm.Model. Several brokers may share one Budget.
+// A Broker is a llm.Model, and so are [Fallback] and [ImageRouter], which join
+// several. Brokers may share one Budget, and the Breaker of their endpoint.
 //
 // # Concurrency
 //
@@ -33,6 +35,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/catalog"
 )
 
 // Options configure a Broker. The zero value retries as the reference does
@@ -50,8 +53,17 @@ type Options struct {
 	LongestRetryAfter time.Duration
 	// Budget limits spending; nil for no limit.
 	Budget *Budget
+	// Breaker keeps calls from an endpoint that keeps failing; nil for none.
+	Breaker *Breaker
+	// Catalog has the prices of long prompts. Default the embedded one.
+	Catalog *catalog.Catalog
+	// Refresh returns the model with a fresh key. It is called once in a call
+	// that was refused with status 401, which is then made again; nil for none.
+	Refresh func(context.Context) (llm.Model, error)
 	// OnRetry is called before each wait; nil for none.
 	OnRetry func(Retry)
+	// OnCall is called after each attempt; nil for none.
+	OnCall func(Call)
 	// Sleep replaces waiting, and Random the source of jitter (0 to 1), for
 	// tests.
 	Sleep  func(context.Context, time.Duration) error
@@ -71,9 +83,16 @@ type Retry struct {
 
 // Broker is a model with retries and a budget.
 type Broker struct {
-	model   llm.Model
-	opts    Options
-	reached atomic.Bool // the endpoint has answered once, if with an error
+	served    atomic.Pointer[served]
+	opts      Options
+	reached   atomic.Bool // the endpoint has answered once, if with an error
+	estimates calibration
+}
+
+// served is a model with its prices.
+type served struct {
+	llm.Model
+	prices catalog.Prices
 }
 
 var _ llm.Model = (*Broker)(nil)
@@ -85,33 +104,53 @@ func New(m llm.Model, o Options) *Broker {
 	o.MinWait = cmp.Or(o.MinWait, 8*time.Second)
 	o.MaxWait = max(cmp.Or(o.MaxWait, 64*time.Second), o.MinWait)
 	o.LongestRetryAfter = cmp.Or(o.LongestRetryAfter, 5*time.Minute)
+	if o.Catalog == nil {
+		o.Catalog = catalog.Default()
+	}
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	return &Broker{model: m, opts: o}
+	b := &Broker{opts: o}
+	b.serve(m)
+	return b
+}
+
+func (b *Broker) serve(m llm.Model) {
+	b.served.Store(&served{m, b.opts.Catalog.Prices(m.Info())})
 }
 
 // Info implements llm.Model.
-func (b *Broker) Info() llm.Info { return b.model.Info() }
+func (b *Broker) Info() llm.Info { return b.served.Load().Info() }
+
+// Expect estimates the prompt of a request in tokens, on the high side, and
+// corrected by what the provider last counted in the same conversation.
+func (b *Broker) Expect(r llm.Request) int {
+	n, _ := b.estimates.expect(&r)
+	return n
+}
 
 // Generate implements llm.Model.
 func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	var fix repairs
 	for attempt := 1; ; attempt++ {
 		resp, err := b.once(ctx, r, onDelta)
 		if err == nil {
 			return resp, nil
 		}
 		e, retry := b.worthRetrying(ctx, err, attempt)
+		if e != nil && b.repair(ctx, &fix, e, &r) {
+			b.tell(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
+			attempt--
+			continue
+		}
 		if !retry {
 			return nil, err
 		}
 		wait := b.wait(attempt, e.RetryAfter)
-		if b.opts.OnRetry != nil {
-			b.opts.OnRetry(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
-		}
+		b.tell(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
 		if serr := b.opts.Sleep(ctx, wait); serr != nil {
 			return nil, canceled(e, serr)
 		}
@@ -119,39 +158,91 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 	}
 }
 
-// once makes one attempt, inside the budget.
-func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	if b.opts.Budget == nil {
-		return b.model.Generate(ctx, r, onDelta)
+func (b *Broker) tell(r Retry) {
+	if b.opts.OnRetry != nil {
+		b.opts.OnRetry(r)
 	}
-	info := b.model.Info()
-	hold, err := b.opts.Budget.reserve(info, &r)
+}
+
+// once makes one attempt, inside the budget and if the breaker lets it.
+func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	m := b.served.Load()
+	info := m.Info()
+	expected, plain := b.estimates.expect(&r)
+	var hold *Reservation
+	if b.opts.Budget != nil {
+		var err error
+		if hold, err = b.opts.Budget.reserve(info, m.prices, expected, &r); err != nil {
+			return nil, err
+		}
+		if r.MaxOutputTokens == 0 || r.MaxOutputTokens > hold.output {
+			r.MaxOutputTokens = hold.output // what was reserved is what may be used
+		}
+	}
+	leave, err := b.opts.Breaker.allow(info)
 	if err != nil {
+		hold.Settle(0)
 		return nil, err
 	}
-	if r.MaxOutputTokens == 0 || r.MaxOutputTokens > hold.output {
-		r.MaxOutputTokens = hold.output // what was reserved is what may be used
-	}
 	said := 0
-	resp, err := b.model.Generate(ctx, r, func(d llm.Delta) {
+	resp, err := m.Generate(ctx, r, func(d llm.Delta) {
+		leave.begun()
 		said += len(d.Text) + len(d.Reasoning)
 		if d.ToolCall != nil {
 			said += len(d.ToolCall.Arguments) + len(d.ToolCall.Name)
 		}
 		onDelta(d)
 	})
-	switch {
-	case err == nil && resp.CostKnown:
-		hold.Settle(resp.Cost)
-	case err == nil: // no usage was told: what was reserved stands
-		hold.Settle(hold.amount())
-	case said > 0: // the provider bills what it produced before it broke off
-		cost, _ := info.Price.Cost(llm.Usage{Prompt: hold.prompt, Output: said/3 + 1})
-		hold.Settle(min(cost, hold.amount()))
-	default:
-		hold.Settle(0)
+	leave.report(err)
+	if err == nil {
+		b.estimates.learn(&r, plain, resp.Usage.Prompt)
+		resp = repriced(resp, m.prices)
 	}
+	hold.settle(resp, err, m.prices, said)
+	b.count(info, r.Session, expected, resp, err)
 	return resp, err
+}
+
+// repriced corrects a cost that does not know the prices of long prompts.
+func repriced(r *llm.Response, p catalog.Prices) *llm.Response {
+	if !r.CostKnown {
+		return r
+	}
+	cost, ok := p.Correct(r.Usage, r.Cost)
+	if !ok {
+		return r
+	}
+	c := *r
+	c.Cost = cost
+	return &c
+}
+
+// settle replaces the reservation by what an attempt cost that said so many
+// bytes. Without a reservation it does nothing.
+func (r *Reservation) settle(resp *llm.Response, err error, p catalog.Prices, said int) {
+	switch {
+	case r == nil:
+	case err == nil && resp.CostKnown:
+		r.Settle(resp.Cost)
+	case err == nil: // no usage was told: what was reserved stands
+		r.Settle(r.amount())
+	case said > 0: // the provider bills what it produced before it broke off
+		cost, _ := p.At(r.prompt).Cost(llm.Usage{Prompt: r.prompt, Output: said/3 + 1})
+		r.Settle(min(cost, r.amount()))
+	default:
+		r.Settle(0)
+	}
+}
+
+func (b *Broker) count(info llm.Info, session string, expected int, resp *llm.Response, err error) {
+	if b.opts.OnCall == nil {
+		return
+	}
+	c := Call{Info: info, Session: session, Expected: expected, Response: resp, Err: err}
+	if resp != nil {
+		c.Figures = FiguresOf(resp)
+	}
+	b.opts.OnCall(c)
 }
 
 // worthRetrying says whether the same call may succeed later. An endpoint that
@@ -161,7 +252,7 @@ func (b *Broker) worthRetrying(ctx context.Context, err error, attempt int) (*ll
 	if !ok {
 		return nil, false
 	}
-	if !e.Unreached {
+	if !e.Unreached && e.Code != CodeCircuitOpen {
 		b.reached.Store(true)
 	}
 	switch {

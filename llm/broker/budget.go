@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/catalog"
 )
 
 // nano is the unit that budgets count in: whole numbers, so that adding up
@@ -89,8 +90,11 @@ func (b *Budget) refuse(dollars float64) error {
 }
 
 // Settle replaces the reservation by what the call really cost. Only the first
-// call of Settle counts.
+// call of Settle counts. Settling no reservation (nil) does nothing.
 func (r *Reservation) Settle(dollars float64) {
+	if r == nil {
+		return
+	}
 	r.once.Do(func() {
 		r.budget.mu.Lock()
 		defer r.budget.mu.Unlock()
@@ -101,16 +105,16 @@ func (r *Reservation) Settle(dollars float64) {
 
 func (r *Reservation) amount() float64 { return float64(r.held) / nano }
 
-// reserve holds the worst case of a request. Where the model's longest answer
+// reserve holds the worst case of a request with a prompt of so many tokens.
+// Where the model's longest answer
 // does not fit what is left, a shorter one is reserved, and asked for, as long
 // as it is worth asking.
-func (b *Budget) reserve(info llm.Info, r *llm.Request) (*Reservation, error) {
+func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *llm.Request) (*Reservation, error) {
 	if !info.Price.Known {
 		return nil, fault.New(fault.Limit, fmt.Sprintf("a spending limit is set, but the price of %s is not known", info.Name)).
 			Hint("give its prices in the model catalogue of yours, or lift the limit")
 	}
-	prompt := llm.EstimateTokens(r.Messages, r.Tools)
-	prompt += prompt / 5 // dense text, such as hex dumps, has more tokens than the estimate
+	price := prices.At(prompt)
 	output := r.MaxOutputTokens
 	if output == 0 || info.MaxOutput > 0 && output > info.MaxOutput {
 		output = info.MaxOutput
@@ -118,11 +122,11 @@ func (b *Budget) reserve(info llm.Info, r *llm.Request) (*Reservation, error) {
 	if output == 0 {
 		output = defaultOutput
 	}
-	res, err := b.Reserve(worst(info.Price, prompt, output))
+	res, err := b.Reserve(worst(price, prompt, output))
 	if err != nil {
-		if fits := b.affordable(info.Price, prompt); fits >= least && fits < output {
+		if fits := b.affordable(price, prompt); fits >= least && fits < output {
 			output = fits
-			res, err = b.Reserve(worst(info.Price, prompt, output))
+			res, err = b.Reserve(worst(price, prompt, output))
 		}
 	}
 	if err != nil {

@@ -1,0 +1,211 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+)
+
+// wall is a clock that is moved by hand.
+type wall struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (w *wall) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *wall) move(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+// guarded is a model behind a breaker that opens after three failures.
+type guarded struct {
+	*fake
+	*broker.Broker
+	breakers *broker.Breakers
+	clock    *wall
+	changes  []string
+	answer   error
+}
+
+func guard() *guarded {
+	g := &guarded{fake: &fake{}, clock: &wall{now: time.Unix(1_000_000, 0)}}
+	g.gen = func(int, llm.Request, func(llm.Delta)) (*llm.Response, error) {
+		if g.answer != nil {
+			return nil, g.answer
+		}
+		return &llm.Response{}, nil
+	}
+	g.breakers = broker.NewBreakers(broker.BreakerOptions{
+		Failures: 3, Cooldown: time.Minute, Now: g.clock.Now,
+		OnChange: func(_ string, from, to broker.BreakerState) {
+			g.changes = append(g.changes, string(from)+">"+string(to))
+		},
+	})
+	g.Broker = broker.New(g.fake, broker.Options{Attempts: 1, Breaker: g.breakers.For("http://x")})
+	return g
+}
+
+func (g *guarded) call(answer error) error {
+	g.answer = answer
+	_, err := g.Broker.Generate(context.Background(), llm.Request{}, ignore)
+	return err
+}
+
+func TestBreakerOpensAndCloses(t *testing.T) {
+	t.Parallel()
+	g := guard()
+	for range 3 {
+		if err := g.call(failure(fault.Unavailable)); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	err := g.call(nil)
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || e.Code != broker.CodeCircuitOpen || !e.Retryable || e.RetryAfter != time.Minute || fault.KindOf(err) != fault.Unavailable || g.calls.Load() != 3 {
+		t.Fatalf("an open breaker: %v after %d calls", err, g.calls.Load())
+	}
+	if other := g.breakers.For("http://y").State(); other != broker.Closed {
+		t.Errorf("the breaker of another endpoint is %s", other)
+	}
+	g.clock.move(time.Minute)
+	if err := g.call(failure(fault.Timeout)); err == nil || g.calls.Load() != 4 {
+		t.Fatalf("the probe: %v after %d calls", err, g.calls.Load())
+	}
+	if err := g.call(nil); err == nil || g.calls.Load() != 4 {
+		t.Fatalf("a failed probe does not open again: %v", err)
+	}
+	g.clock.move(time.Minute)
+	for range 2 {
+		if err := g.call(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"closed>open", "open>half_open", "half_open>open", "open>half_open", "half_open>closed"}
+	if diff := cmp.Diff(want, g.changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatCountsForTheBreaker(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		open bool
+	}{
+		"unavailable":           {failure(fault.Unavailable), true},
+		"timeout":               {failure(fault.Timeout), true},
+		"the caller's deadline": {failure(fault.Timeout, func(e *llm.Error) { e.Retryable = false }), false},
+		"canceled":              {failure(fault.Canceled), false},
+		"rate limit":            {failure(fault.RateLimit), false},
+		"auth":                  {failure(fault.Auth), false},
+		"context":               {failure(fault.Context), false},
+		"an empty answer":       {failure(fault.Unavailable, func(e *llm.Error) { e.Code = llm.CodeEmpty }), false},
+	} {
+		g := guard()
+		for range 3 {
+			_ = g.call(tt.err)
+		}
+		if got := g.breakers.For("http://x").State() == broker.Open; got != tt.open {
+			t.Errorf("%s: open is %v", name, got)
+		}
+	}
+	g := guard()
+	for _, err := range []error{failure(fault.Unavailable), failure(fault.Unavailable), nil, failure(fault.Unavailable)} {
+		_ = g.call(err)
+	}
+	if s := g.breakers.For("http://x").State(); s != broker.Closed {
+		t.Errorf("failures that are not in a row: %s", s)
+	}
+}
+
+// TestOneProbe lets one call of many find out, which the others learn from its
+// first delta.
+func TestOneProbe(t *testing.T) {
+	t.Parallel()
+	g := guard()
+	for range 3 {
+		_ = g.call(failure(fault.Unavailable))
+	}
+	g.clock.move(time.Minute)
+	speak, spoken, end := make(chan bool), make(chan bool), make(chan bool)
+	g.gen = func(n int, _ llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+		if n == 4 {
+			speak <- true
+			<-speak
+			onDelta(llm.Delta{Text: "a"})
+			close(spoken)
+			<-end
+		}
+		return &llm.Response{}, nil
+	}
+	done := make(chan error)
+	go func() {
+		_, err := g.Broker.Generate(context.Background(), llm.Request{}, ignore)
+		done <- err
+	}()
+	<-speak
+	if _, err := g.Broker.Generate(t.Context(), llm.Request{}, ignore); err == nil || !strings.Contains(err.Error(), "finding out") {
+		t.Errorf("a second call beside the probe: %v", err)
+	}
+	speak <- true
+	<-spoken
+	if _, err := g.Broker.Generate(t.Context(), llm.Request{}, ignore); err != nil {
+		t.Errorf("after the probe's first delta: %v", err)
+	}
+	close(end)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCanceledProbeFreesThePlace(t *testing.T) {
+	t.Parallel()
+	g := guard()
+	for range 3 {
+		_ = g.call(failure(fault.Unavailable))
+	}
+	g.clock.move(time.Minute)
+	_ = g.call(failure(fault.Canceled))
+	if err := g.call(nil); err != nil {
+		t.Errorf("after a canceled probe: %v", err)
+	}
+}
+
+// TestRetriesWaitForTheBreaker follows a call that meets an open breaker: it
+// waits as long as that stays open, then is the probe.
+func TestRetriesWaitForTheBreaker(t *testing.T) {
+	t.Parallel()
+	g := guard()
+	for range 3 {
+		_ = g.call(failure(fault.Unavailable))
+	}
+	g.answer = nil
+	var waits []time.Duration
+	b := broker.New(g.fake, broker.Options{Breaker: g.breakers.For("http://x"), Random: none, Sleep: func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		g.clock.move(d)
+		return nil
+	}})
+	if _, err := b.Generate(t.Context(), llm.Request{}, ignore); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]time.Duration{time.Minute}, waits); diff != "" {
+		t.Error(diff)
+	}
+}

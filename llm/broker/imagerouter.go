@@ -1,0 +1,66 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// ImageRouter sends requests with images, and long ones, to a model that sees,
+// and the others to a cheaper one that reads text only (sdk-features.md section
+// 1, "Routers": MultimodalRouter).
+type ImageRouter struct {
+	vision, text llm.Model
+	limit        int
+}
+
+var _ llm.Model = (*ImageRouter)(nil)
+
+// NewImageRouter joins a model that sees with one for text. limit is the
+// longest prompt for the text model, in tokens; 0 takes its context window. A
+// first model that does not see is an error of kind Invalid.
+func NewImageRouter(vision, text llm.Model, limit int) (*ImageRouter, error) {
+	if vision == nil || text == nil {
+		return nil, fault.New(fault.Invalid, "a router of images needs two models")
+	}
+	if !vision.Info().Vision {
+		return nil, fault.New(fault.Invalid, "the model "+vision.Info().Name+" is to see images, but cannot").
+			Hint("choose a model with vision: `deft llm models` shows which")
+	}
+	if limit <= 0 {
+		limit = text.Info().ContextWindow
+	}
+	return &ImageRouter{vision, text, limit}, nil
+}
+
+// Info implements llm.Model. It describes the model that sees, which takes
+// what the other cannot.
+func (m *ImageRouter) Info() llm.Info { return m.vision.Info() }
+
+// Generate implements llm.Model.
+func (m *ImageRouter) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	return m.choose(&r).Generate(ctx, r, onDelta)
+}
+
+func (m *ImageRouter) choose(r *llm.Request) llm.Model {
+	if hasImage(r.Messages) {
+		return m.vision
+	}
+	if m.limit > 0 && llm.EstimateTokens(r.Messages, r.Tools) > m.limit {
+		return m.vision
+	}
+	return m.text
+}
+
+func hasImage(msgs []event.Message) bool {
+	for i := range msgs {
+		for j := range msgs[i].Content {
+			if len(msgs[i].Content[j].ImageURLs) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

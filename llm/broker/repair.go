@@ -1,0 +1,53 @@
+package broker
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// repairs are what was changed after a refusal, each once in a call.
+type repairs struct{ unmarked, refreshed bool }
+
+// tooSmallToCache is what providers say, without a code, when a prompt is
+// shorter than what they cache (sdk-features.md section 1).
+const tooSmallToCache = "minimum token count to start caching"
+
+// repair changes what a refused call was refused for and reports whether the
+// call is worth making again at once.
+func (b *Broker) repair(ctx context.Context, done *repairs, e *llm.Error, r *llm.Request) bool {
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case !done.unmarked && strings.Contains(e.Error(), tooSmallToCache):
+		done.unmarked = true
+		r.Messages = unmarked(r.Messages)
+		return true
+	case !done.refreshed && b.opts.Refresh != nil && fault.KindOf(e) == fault.Auth && e.Status == http.StatusUnauthorized:
+		done.refreshed = true
+		m, err := b.opts.Refresh(ctx)
+		if err != nil { // the refusal says what is wrong; a failed refresh says less
+			return false
+		}
+		b.serve(m)
+		return true
+	}
+	return false
+}
+
+// unmarked returns the messages without cache marks. The input is not changed.
+func unmarked(msgs []event.Message) []event.Message {
+	out := slices.Clone(msgs)
+	for i := range out {
+		out[i].Content = slices.Clone(out[i].Content)
+		for j := range out[i].Content {
+			out[i].Content[j].CachePrompt = false
+		}
+	}
+	return out
+}

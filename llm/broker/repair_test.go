@@ -1,0 +1,208 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/anthropic"
+	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/openai"
+)
+
+// TestTooSmallToCache meets a provider that refuses cache marks: the call is
+// made again once, without them.
+func TestTooSmallToCache(t *testing.T) {
+	t.Parallel()
+	refusal := &llmtest.Fault{Kind: llmtest.BadRequest, Message: "prompt is below the minimum token count to start caching: 1024"}
+	srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Fault: refusal}, {Reply: llmtest.Reply{Text: "ok"}}, {Fault: refusal}, {Fault: refusal}}})
+	m, err := anthropic.New(llm.Config{Model: "anthropic/claude-sonnet-4-5", BaseURL: srv.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c clock
+	b := broker.New(m, broker.Options{Sleep: c.sleep})
+	text := event.Text("hello")
+	text.CachePrompt = true
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: []event.Content{text}}}}
+	if _, err := b.Generate(t.Context(), r, ignore); err != nil || len(c.waits) != 0 || !r.Messages[0].Content[0].CachePrompt {
+		t.Fatalf("%v after waits %v", err, c.waits)
+	}
+	var marks []int
+	for _, q := range srv.Requests() {
+		marks = append(marks, q.Messages[0].Cached)
+	}
+	if diff := cmp.Diff([]int{1, 0}, marks); diff != "" {
+		t.Errorf("cache marks: %s", diff)
+	}
+	if _, err := b.Generate(t.Context(), r, ignore); fault.KindOf(err) != fault.Invalid || srv.Count() != 4 {
+		t.Errorf("refused twice: %v after %d calls", err, srv.Count())
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	refused := failure(fault.Auth, func(e *llm.Error) { e.Status = http.StatusUnauthorized })
+	for name, tt := range map[string]struct {
+		first, second error
+		refresh       error
+		want          bool
+		refreshed     int
+	}{
+		"fresh key":          {first: refused, want: true, refreshed: 1},
+		"refused again":      {first: refused, second: refused, refreshed: 1},
+		"no fresh key":       {first: refused, refresh: errors.New("the store is down"), refreshed: 1},
+		"forbidden, not 401": {first: failure(fault.Auth, func(e *llm.Error) { e.Status = http.StatusForbidden })},
+	} {
+		old, fresh := member("old", 0, tt.first), member("fresh", 0, tt.second)
+		n := 0
+		b := broker.New(old, broker.Options{Refresh: func(context.Context) (llm.Model, error) {
+			n++
+			return fresh, tt.refresh
+		}})
+		_, err := b.Generate(t.Context(), llm.Request{}, ignore)
+		if (err == nil) != tt.want || n != tt.refreshed {
+			t.Errorf("%s: %v after %d refreshes", name, err, n)
+		}
+		if !tt.want && fault.KindOf(err) != fault.Auth {
+			t.Errorf("%s: the refusal is hidden by %v", name, err)
+		}
+	}
+}
+
+// TestStatusesThatAreRetried holds adapter and broker together against the
+// statuses of sdk-features-1.58.md section 4.
+func TestStatusesThatAreRetried(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]bool{
+		408: true, 409: true, 429: true, 500: true, 502: true, 503: true, 504: true, 520: true, 529: true,
+		400: false, 401: false, 402: false, 403: false, 404: false, 413: false, 422: false,
+	} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+			defer srv.Close()
+			m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL, HTTPClient: srv.Client()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c clock
+			if _, err = broker.New(m, broker.Options{Sleep: c.sleep, Attempts: 2}).Generate(t.Context(), ask("x"), ignore); err == nil || (len(c.waits) == 1) != want {
+				t.Errorf("%v with %d retries", err, len(c.waits))
+			}
+		})
+	}
+	// A used-up allowance comes with 429 and is not retried.
+	srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Fault: &llmtest.Fault{Kind: llmtest.Quota}}}})
+	m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := broker.New(m, broker.Options{}).Generate(t.Context(), ask("x"), ignore); fault.KindOf(err) != fault.Quota || srv.Count() != 1 {
+		t.Errorf("quota: %v after %d calls", err, srv.Count())
+	}
+}
+
+// TestExpectLearns corrects the estimate of a conversation by what was billed.
+func TestExpectLearns(t *testing.T) {
+	t.Parallel()
+	m := priced(func() float64 { return 0 })
+	m.gen = func(_ int, r llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+		est := llm.EstimateTokens(r.Messages, r.Tools)
+		return &llm.Response{Usage: llm.Usage{Prompt: est * 3 / 4}, CostKnown: true}, nil
+	}
+	b := broker.New(m, broker.Options{})
+	r := ask(strings.Repeat("some words of a prompt ", 1_000))
+	r.Session = "c1"
+	plain := llm.EstimateTokens(r.Messages, nil)
+	if got := b.Expect(r); got != plain+plain/5 {
+		t.Errorf("before the first call %d, estimate %d", got, plain)
+	}
+	if _, err := b.Generate(t.Context(), r, ignore); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Expect(r); got != plain*3/4 {
+		t.Errorf("after it %d, billed %d", got, plain*3/4)
+	}
+	longer := r
+	longer.Messages = append(longer.Messages[:1:1], event.Message{Role: event.RoleAssistant, Content: event.Texts(strings.Repeat("x", 700))})
+	since := llm.EstimateTokens(longer.Messages, nil) - plain
+	if got := b.Expect(longer); got != plain*3/4+since+since/5 {
+		t.Errorf("%d for %d new tokens", got, since)
+	}
+	for name, other := range map[string]llm.Request{
+		"another conversation": {Messages: r.Messages, Session: "c2"},
+		"none":                 {Messages: r.Messages},
+		"another service":      {Messages: append(ask("summarize").Messages, r.Messages...), Session: "c1"},
+	} {
+		est := llm.EstimateTokens(other.Messages, nil)
+		if got := b.Expect(other); got != est+est/5 {
+			t.Errorf("%s: %d, estimate %d", name, got, est)
+		}
+	}
+}
+
+// TestLongPromptsCostMore reserves and settles at the price of long prompts.
+func TestLongPromptsCostMore(t *testing.T) {
+	t.Parallel()
+	info, _ := catalog.Default().Describe(llm.Config{Model: "gemini/gemini-2.5-pro"}, "gemini")
+	usage := llm.Usage{Prompt: 300_000, Output: 1_000}
+	cost, _ := info.Price.Cost(usage)
+	m := &fake{info: info}
+	m.gen = func(int, llm.Request, func(llm.Delta)) (*llm.Response, error) {
+		return &llm.Response{Usage: usage, Cost: cost, CostKnown: true}, nil
+	}
+	budget := broker.NewBudget(2)
+	b := broker.New(m, broker.Options{Budget: budget})
+	r := ask(strings.Repeat("word ", 180_000))
+	resp, err := b.Generate(t.Context(), r, ignore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = 0.3*2.5 + 0.001*15
+	if d := resp.Cost - want; d > 1e-9 || d < -1e-9 {
+		t.Errorf("cost %v, want %v", resp.Cost, want)
+	}
+	if _, spent, _ := budget.State(); spent < want {
+		t.Errorf("spent %v", spent)
+	}
+	budget.SetLimit(0.8) // left: less than 308,000 tokens at the long price
+	if _, err := b.Generate(t.Context(), r, ignore); fault.KindOf(err) != fault.Limit {
+		t.Errorf("reserved at the plain price: %v", err)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	m := priced(nil)
+	m.gen = func(n int, _ llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+		if n == 2 {
+			return nil, failure(fault.Content)
+		}
+		return &llm.Response{Latency: 3 * time.Second, FirstByte: time.Second, Usage: llm.Usage{Prompt: 10, Output: 100}, Cost: 0.5, CostKnown: n == 1}, nil
+	}
+	var sum broker.Tally
+	b := broker.New(m, broker.Options{OnCall: sum.Add})
+	for range 3 {
+		_, _ = b.Generate(t.Context(), ask("x"), ignore)
+	}
+	want := broker.Figures{FirstToken: time.Second, Total: 3 * time.Second, TokensPerSecond: 50}
+	if diff := cmp.Diff(want, sum.Mean()); diff != "" || sum.Latest != want {
+		t.Errorf("mean figures: %s", diff)
+	}
+	if sum.Calls != 2 || sum.Failed != 1 || sum.Unpriced != 1 || sum.Cost != 0.5 || sum.Usage.Output != 200 {
+		t.Errorf("%+v", sum)
+	}
+}
