@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,10 @@ type instance struct {
 	pidfd *os.File
 	ended chan struct{} // closed by the watcher when the process is gone
 }
+
+// endTimeout bounds the wait for a sandbox that is ending by itself: its
+// commands have seconds to stop.
+const endTimeout = 20 * time.Second
 
 // handle is what Start and Get return: reused differs per call.
 type handle struct {
@@ -75,6 +80,29 @@ func (in *instance) Stop(ctx context.Context) error {
 		return err
 	}
 	return tidy(dir, st)
+}
+
+// listens reports whether the program still has its socket. One that is ending,
+// or was killed and waits for the rest of its namespace to go, has not.
+func (in *instance) listens(ctx context.Context) bool {
+	conn, err := Dial(ctx, in.Endpoint())
+	if err != nil {
+		return !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist)
+	}
+	conn.Close()
+	return true
+}
+
+// gone waits for the end of a program that is ending.
+func (in *instance) gone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	select {
+	case <-in.ended:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(context.Cause(ctx), fault.Unavailable, "sandbox "+in.id+" is ending, and has not ended yet")
+	}
 }
 
 // kill sends SIGKILL to process 1 of the namespace, whereupon the kernel kills

@@ -117,7 +117,12 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 			return nil, fault.New(fault.Conflict, "sandbox "+s.ID+" runs with another workspace or isolation").
 				Hint("stop it first")
 		}
-		return &handle{in, true}, nil
+		if in.listens(ctx) {
+			return &handle{in, true}, nil
+		}
+		if err := in.gone(ctx); err != nil {
+			return nil, err
+		}
 	} else if !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
