@@ -113,6 +113,25 @@ func startOf(pid int) uint64 {
 	return n
 }
 
+// spaces are PID namespaces, each with the time in clock ticks since boot at
+// which it was last known to be what it was: the kernel uses their numbers
+// again.
+type spaces map[string]uint64
+
+func (in spaces) add(s *supervisor) {
+	var now unix.Timespec
+	if s.space == "" || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return
+	}
+	in[s.space] = uint64(now.Nano()) / uint64(10*time.Millisecond) // USER_HZ is 100
+}
+
+// has reports whether a process that began at the given time is in one.
+func (in spaces) has(space string, began uint64) bool {
+	until, ok := in[space]
+	return ok && began <= until
+}
+
 // process is one that belongs to the conversation.
 type process struct {
 	pid  int
@@ -122,7 +141,7 @@ type process struct {
 // processes returns the living processes that have to do with the
 // conversation: they name its folder, work in it, or share a namespace with a
 // supervisor that it had.
-func (b *bench) processes(spaces map[string]bool) []process {
+func (b *bench) processes(in spaces) []process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		b.t.Fatal(err)
@@ -142,7 +161,7 @@ func (b *bench) processes(spaces map[string]bool) []process {
 		cwd, _ := os.Readlink(dir + "/cwd")
 		space, _ := os.Readlink(dir + "/ns/pid")
 		text := strings.ReplaceAll(string(line), "\x00", " ")
-		if strings.Contains(text, b.dir) || strings.HasPrefix(cwd, b.dir) || spaces[space] {
+		if strings.Contains(text, b.dir) || strings.HasPrefix(cwd, b.dir) || in.has(space, startOf(pid)) {
 			found = append(found, process{pid, text})
 		}
 	}
@@ -151,8 +170,8 @@ func (b *bench) processes(spaces map[string]bool) []process {
 
 // remain returns the conversation's processes that do not end by themselves.
 // Those that were killed have a moment to go.
-func (b *bench) remain(spaces map[string]bool) []process {
-	for _, p := range b.processes(spaces) {
+func (b *bench) remain(in spaces) []process {
+	for _, p := range b.processes(in) {
 		fd, err := unix.PidfdOpen(p.pid, 0)
 		if err != nil {
 			continue
@@ -161,7 +180,7 @@ func (b *bench) remain(spaces map[string]bool) []process {
 		unix.Close(fd)
 		_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // ours if its parent is dead
 	}
-	return b.processes(spaces)
+	return b.processes(in)
 }
 
 // end kills what is left, so that no test leaves anything behind.
