@@ -16,15 +16,14 @@
 //
 // What cannot be written (a closed pipe) is dropped; the conversation goes
 // on. Text of the model, of commands and of files is hostile: control
-// characters are made visible before they reach the terminal.
+// characters are made visible before they reach the terminal, and of a text
+// of any length a bounded part is kept.
 package console
 
 import (
 	"io"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
@@ -48,6 +47,8 @@ type Printer struct {
 	mu sync.Mutex
 	// What is on the screen.
 	midLine  bool       // the cursor is behind unfinished text
+	item     event.ID   // whose deltas came last
+	thinking bool       // and these were reasoning
 	streamed event.ID   // the item whose text has been shown as deltas
 	lastText string     // the agent's last message
 	tail     lineWindow // output of the running command
@@ -96,45 +97,49 @@ func (p *Printer) line(s string) {
 	p.write(s + "\n")
 }
 
-// block writes text with every line indented, cut to the middle's notice when
-// it is longer than the limit.
+// block writes text with every line indented; of a text longer than the limit,
+// head and tail.
 func (p *Printer) block(color, text string) {
 	w := lineWindow{max: p.opts.Lines}
 	for l := range strings.Lines(text) {
-		w.add(strings.TrimRight(l, "\r\n"))
+		w.add(strings.TrimSuffix(l, "\n"))
 	}
 	for _, l := range w.lines() {
 		p.line("  " + p.paint(color, clean(l)))
 	}
 }
 
-// Delta shows a piece of the model's answer as it arrives.
+// Delta shows a piece of the model's answer as it arrives. The event with the
+// id item then shows its text no more.
 func (p *Printer) Delta(item event.ID, d llm.Delta) {
-	text := d.Text
-	if text == "" && p.opts.Thoughts {
-		text = d.Reasoning
-	}
-	if text == "" {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.streamed != item {
-		p.streamed = item
-		if p.midLine {
-			p.write("\n")
-		}
+	if d.Reasoning != "" && p.opts.Thoughts {
+		p.piece(item, true, p.paint(dim, cleanText(d.Reasoning)))
 	}
-	p.write(cleanText(text))
+	if d.Text != "" {
+		p.piece(item, false, cleanText(d.Text))
+		p.streamed = item
+	}
 }
 
-// Retry says that the call to the model is made again, and drops what was
-// shown of the first try.
+// piece writes a part of an answer, on a line of its own where an answer, its
+// text or its reasoning begins; the caller holds mu.
+func (p *Printer) piece(item event.ID, thinking bool, s string) {
+	if p.midLine && (p.item != item || p.thinking != thinking) {
+		p.write("\n")
+	}
+	p.item, p.thinking = item, thinking
+	p.write(s)
+}
+
+// Retry says that the call to the model is made again: what was shown of the
+// first try does not count.
 func (p *Printer) Retry(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.line(p.paint(yellow, "… "+clean(what)))
-	p.streamed = ""
+	p.item, p.streamed = "", ""
 }
 
 // Output shows output of the running command.
@@ -150,46 +155,15 @@ func (p *Printer) Output(text string) {
 func (p *Printer) Note(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line(p.paint(dim, s))
+	p.line(p.paint(dim, cleanText(s)))
 }
 
 // Warn writes a line that the user should see.
 func (p *Printer) Warn(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line(p.paint(yellow, s))
+	p.line(p.paint(yellow, cleanText(s)))
 }
-
-// clean makes a line of foreign text safe to show: control characters,
-// escapes among them, and direction overrides become visible.
-func clean(s string) string { return safe(s, false) }
-
-// cleanText is clean for text with line breaks.
-func cleanText(s string) string { return safe(s, true) }
-
-func safe(s string, breaks bool) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\t', r == '\n' && breaks:
-			b.WriteRune(r)
-		case r == utf8.RuneError, unicode.IsControl(r), bidi(r):
-			b.WriteRune('\uFFFD')
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// bidi reports characters that reorder what follows them, which can make a
-// command look like another ("Trojan Source").
-func bidi(r rune) bool {
-	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
-}
-
-// Line makes foreign text safe to show on one line.
-func Line(s string) string { return clean(s) }
 
 // Mark returns a check mark or a cross.
 func Mark(ok, color bool) string {

@@ -22,7 +22,7 @@ func (p *Printer) Event(ev event.Event) {
 		p.observation(e.Observation)
 	case *event.AgentErrorEvent:
 		p.rest()
-		p.line(p.paint(red, "  ✗ "+clean(firstLine(e.Error))))
+		p.failed(e.Error)
 	case *event.UserRejectObservation:
 		p.line(p.paint(yellow, "  refused: "+clean(e.RejectionReason)))
 	case *event.Condensation:
@@ -62,6 +62,8 @@ func (p *Printer) action(e *event.ActionEvent) {
 	switch a := e.Action.(type) {
 	case *event.TerminalAction:
 		switch {
+		case a.Reset && a.Command == "":
+			p.line(p.paint(cyan, "$ ") + p.paint(dim, "starts a new shell"))
 		case a.IsInput:
 			p.line(p.paint(cyan, "< ") + clean(a.Command))
 		case a.Command == "":
@@ -99,16 +101,18 @@ func (p *Printer) observation(o event.Observation) {
 	case *event.FileEditorObservation:
 		switch {
 		case r.IsError:
-			p.line(p.paint(red, "  ✗ "+clean(firstLine(text))))
+			p.failed(text)
 		case x.OldContent != nil || x.NewContent != nil:
-			p.diff(deref(x.Path), deref(x.OldContent), deref(x.NewContent))
+			p.diff(deref(x.OldContent), deref(x.NewContent))
 		}
 	case *event.TaskTrackerObservation:
 		p.tasks(x.TaskList)
-	case *event.FinishObservation, *event.ThinkObservation:
+	case *event.FinishObservation:
+		p.say(text)
+	case *event.ThinkObservation:
 	default:
 		if r.IsError {
-			p.line(p.paint(red, "  ✗ "+clean(firstLine(text))))
+			p.failed(text)
 		} else {
 			p.block(dim, text)
 		}
@@ -125,9 +129,9 @@ func (p *Printer) rest() bool {
 	return any
 }
 
-func (p *Printer) diff(path, before, after string) {
+func (p *Printer) diff(before, after string) {
 	w := lineWindow{max: 2 * p.opts.Lines}
-	for i, l := range strings.Split(strings.TrimSuffix(udiff.Unified(path, path, before, after), "\n"), "\n") {
+	for i, l := range strings.Split(strings.TrimSuffix(udiff.Unified("before", "after", before, after), "\n"), "\n") {
 		if i >= 2 { // the file's name stands above
 			w.add(l)
 		}
@@ -177,7 +181,18 @@ func deref(s *string) string {
 func (p *Printer) Answer(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.say(text)
+}
+
+// say shows the agent's words unless they were its last; the caller holds mu.
+func (p *Printer) say(text string) {
 	if text = strings.TrimSpace(text); text != "" && text != p.lastText {
 		p.line("\n" + cleanText(text))
+		p.lastText = text
 	}
+}
+
+// failed shows why something failed; the caller holds mu.
+func (p *Printer) failed(why string) {
+	p.line(p.paint(red, "  ✗ "+clean(firstLine(why))))
 }

@@ -3,24 +3,34 @@ package console
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
-// lineWindow keeps the first and the last lines of a text of any length.
+// lineWindow keeps the first and the last lines of a text of any length, in
+// memory that depends on neither the text nor its lines.
 type lineWindow struct {
 	max   int
 	head  []string
 	tail  []string
 	cut   int    // lines between the two
-	part  string // an unfinished line
-	shown int    // lines that feed has returned
+	part  []byte // the beginning of an unfinished line
+	shown int    // lines of the head that feed has returned
 }
 
-// maxLine bounds a line; a program may print gigabytes without a break.
+// maxLine bounds a line, in bytes; a program may print gigabytes without a
+// break.
 const maxLine = 400
 
+// add takes a whole line, without its break.
 func (w *lineWindow) add(l string) {
-	if len(l) > maxLine {
-		l = l[:maxLine] + "…"
+	if l = strings.TrimRight(l, "\r"); len(l) > maxLine {
+		end := maxLine
+		for end > maxLine-utf8.UTFMax && !utf8.RuneStart(l[end]) {
+			end--
+		}
+		l = l[:end] + "…"
+	} else {
+		l = strings.Clone(l) // a short line must not keep a long text
 	}
 	if len(w.head) < (w.max+1)/2 {
 		w.head = append(w.head, l)
@@ -36,7 +46,10 @@ func (w *lineWindow) add(l string) {
 // lines returns what is kept, with a notice about what is not.
 func (w *lineWindow) lines() []string {
 	out := append([]string{}, w.head...)
-	if w.cut > 0 {
+	switch {
+	case w.cut == 1:
+		out = append(out, "… 1 more line")
+	case w.cut > 1:
 		out = append(out, fmt.Sprintf("… %d more lines", w.cut))
 	}
 	return append(out, w.tail...)
@@ -45,18 +58,17 @@ func (w *lineWindow) lines() []string {
 // feed takes text as it comes and returns the lines to show at once: those of
 // the head. The tail is shown by finish.
 func (w *lineWindow) feed(text string) []string {
-	if len(w.part) < maxLine {
-		w.part += text
-	} else if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-		w.part += text[i:]
-	}
 	for {
-		l, rest, ok := strings.Cut(w.part, "\n")
-		if !ok {
+		l, rest, ended := strings.Cut(text, "\n")
+		if room := maxLine + 1 - len(w.part); room > 0 {
+			w.part = append(w.part, l[:min(len(l), room)]...)
+		}
+		if !ended {
 			break
 		}
-		w.part = rest
-		w.add(strings.TrimRight(l, "\r"))
+		w.add(string(w.part))
+		w.part = w.part[:0]
+		text = rest
 	}
 	fresh := w.head[w.shown:]
 	w.shown = len(w.head)
@@ -66,11 +78,11 @@ func (w *lineWindow) feed(text string) []string {
 // finish returns the lines that feed has not, and starts anew. any says
 // whether there was output at all.
 func (w *lineWindow) finish() (rest []string, any bool) {
-	if w.part != "" {
-		w.add(w.part)
+	if len(w.part) > 0 {
+		w.add(string(w.part))
 	}
 	any = len(w.head) > 0
 	rest = w.lines()[w.shown:]
-	*w = lineWindow{max: w.max}
+	*w = lineWindow{max: w.max, part: w.part[:0]}
 	return rest, any
 }

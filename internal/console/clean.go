@@ -1,0 +1,52 @@
+package console
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// clean makes a line of foreign text safe to show: control characters,
+// escapes among them, bytes that are no UTF-8, and characters that reorder or
+// hide text become visible as U+FFFD.
+func clean(s string) string { return safe(s, false) }
+
+// cleanText is clean for text with line breaks.
+func cleanText(s string) string { return safe(s, true) }
+
+func safe(s string, breaks bool) string {
+	if breaks {
+		s = strings.ReplaceAll(s, "\r\n", "\n")
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for _, r := range s {
+		switch {
+		case r == '\t', r == '\n' && breaks:
+			b.WriteRune(r)
+		case unicode.IsControl(r), deceives(r):
+			b.WriteRune(utf8.RuneError)
+		default:
+			b.WriteRune(r) // also U+FFFD, which a bad byte reads as
+		}
+	}
+	return b.String()
+}
+
+// deceives reports characters that reorder or break what follows them, which
+// can make a command look like another ("Trojan Source"), and those that spell
+// out text that nobody sees.
+func deceives(r rune) bool {
+	switch {
+	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069: // embeddings, overrides, isolates
+	case r == 0x200E, r == 0x200F, r == 0x061C: // direction marks
+	case r == 0x2028, r == 0x2029: // line and paragraph separator
+	case r >= 0xE0000 && r <= 0xE007F: // tags
+	default:
+		return false
+	}
+	return true
+}
+
+// Line makes foreign text safe to show on one line.
+func Line(s string) string { return clean(s) }
