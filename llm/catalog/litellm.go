@@ -1,0 +1,212 @@
+package catalog
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// maxListed bounds the models of a price list.
+const maxListed = 50_000
+
+// makers are the providers whose models the catalogue lists by their bare
+// names; models of others begin with the provider's.
+var makers = []string{"openai", "anthropic", "gemini", "deepseek", "mistral", "xai", "moonshot", "zai", "minimax"}
+
+// Converted is a price list in the form of models.json.
+type Converted struct {
+	Data     []byte
+	Models   int // taken over
+	Unpriced int // of them, without a price
+	Skipped  int // other things than chat models, and entries that are broken
+}
+
+// FromLiteLLM converts LiteLLM's model_prices_and_context_window.json
+// (https://github.com/BerriAI/litellm, MIT) to a file for [Catalog.Override].
+// What that list does not say, such as quirks, is kept from c. A price of zero
+// is taken as unknown: there it often stands for "not said". Errors are of
+// kind Invalid.
+func (c *Catalog) FromLiteLLM(data []byte, source, date string) (Converted, error) {
+	var list map[string]json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return Converted{}, fault.New(fault.Invalid, "the price list is not a JSON object of models").Because(err)
+	}
+	if len(list) > maxListed {
+		return Converted{}, fault.New(fault.Invalid, fmt.Sprintf("the price list has %d models, more than %d", len(list), maxListed))
+	}
+	var out Converted
+	f := file{Source: source, Date: date, Unit: "US dollars for one million tokens"}
+	taken := map[string]bool{}
+	for _, key := range slices.Sorted(maps.Keys(list)) {
+		e, ok := c.listed(key, list[key])
+		if !ok || taken[fold(e.Name)] {
+			out.Skipped++
+			continue
+		}
+		taken[fold(e.Name)] = true
+		if e.Price == nil {
+			out.Unpriced++
+		}
+		f.Models = append(f.Models, e)
+	}
+	out.Models = len(f.Models)
+	if out.Models == 0 {
+		return Converted{}, fault.New(fault.Invalid, "the price list has no chat model").Hint("it must be LiteLLM's model_prices_and_context_window.json")
+	}
+	var err error
+	if out.Data, err = json.MarshalIndent(f, "", " "); err != nil {
+		return Converted{}, fmt.Errorf("write the price list: %w", err)
+	}
+	return out, nil
+}
+
+// fields are those of one entry of LiteLLM's list.
+type fields map[string]any
+
+func (f fields) number(name string) float64 {
+	n, ok := f[name].(float64)
+	if !ok || n < 0 || math.IsInf(n, 0) {
+		return 0
+	}
+	return n
+}
+
+func (f fields) tokens(names ...string) int {
+	for _, name := range names {
+		if n := f.number(name); n >= 1 && n < 1e9 {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// perMillion is a price without the noise of binary fractions. More than a
+// dollar for one token is a mistake.
+func (f fields) perMillion(name string) float64 {
+	n := f.number(name)
+	if n > 1 {
+		return 0
+	}
+	return math.Round(n*1e12) / 1e6
+}
+
+// says is a flag of the list, or what was known where it has none.
+func (f fields) says(name string, known bool) bool {
+	if b, ok := f[name].(bool); ok {
+		return b
+	}
+	return known
+}
+
+// listed converts one entry. ok is false if it is none of a chat model.
+func (c *Catalog) listed(key string, raw json.RawMessage) (e Entry, ok bool) {
+	var f fields
+	if json.Unmarshal(raw, &f) != nil || key == "sample_spec" || strings.TrimSpace(key) == "" {
+		return e, false
+	}
+	if mode, _ := f["mode"].(string); mode != "chat" && mode != "responses" {
+		return e, false
+	}
+	provider, _ := f["litellm_provider"].(string)
+	if provider = canonical(provider); provider == "" {
+		return e, false
+	}
+	e.Name, e.Provider = bare(key, provider), provider
+	known, found := c.Lookup(e.Name)
+	if found {
+		e.MustEcho, e.Quirks, e.PromptCache = known.MustEcho, known.Quirks, known.PromptCache
+		if known.Name == e.Name {
+			e.Aliases = known.Aliases
+		}
+	}
+	e.Context = cmp.Or(f.tokens("max_input_tokens", "max_tokens"), known.Context)
+	e.MaxOutput = cmp.Or(f.tokens("max_output_tokens", "max_tokens"), known.MaxOutput)
+	if e.Context > 0 {
+		e.MaxOutput = min(e.MaxOutput, e.Context)
+	}
+	e.Vision = f.says("supports_vision", known.Vision)
+	e.Tools = f.says("supports_function_calling", known.Tools)
+	e.Reasoning = f.says("supports_reasoning", known.Reasoning)
+	if !found {
+		e.guess(f)
+	}
+	if e.Price = f.price(); e.Price == nil && known.Provider == provider {
+		e.Price = known.Price
+	}
+	return e, true
+}
+
+// guess gives a new model the quirks of its provider's newest ones.
+func (e *Entry) guess(f fields) {
+	switch {
+	case e.Provider == "openai" && e.Reasoning:
+		e.Quirks.MaxTokensField, e.Quirks.PromptCacheKey = "max_completion_tokens", true
+		e.Quirks.NoSampling, e.Quirks.NoStop, e.Quirks.Effort = true, true, true
+	case e.Provider == "anthropic":
+		e.PromptCache = f.says("supports_prompt_caching", false)
+		if e.Reasoning {
+			e.Quirks.Thinking, e.Quirks.NoSampling = "adaptive", true
+		}
+	}
+}
+
+// canonical is the provider as Deft names it.
+func canonical(provider string) string {
+	for _, p := range []string{"vertex_ai", "bedrock"} {
+		if strings.HasPrefix(provider, p) {
+			return p
+		}
+	}
+	return strings.ToLower(strings.TrimSpace(provider))
+}
+
+func bare(key, provider string) string {
+	rest, prefixed := strings.CutPrefix(key, provider+"/")
+	switch {
+	case slices.Contains(makers, provider):
+		return cmp.Or(rest, key)
+	case prefixed:
+		return key
+	}
+	return provider + "/" + key
+}
+
+// above finds the prices of long prompts.
+var above = regexp.MustCompile(`^input_cost_per_token_above_([0-9]{1,6})k_tokens$`)
+
+func (f fields) price() *Price {
+	p := Price{Input: f.perMillion("input_cost_per_token"), Output: f.perMillion("output_cost_per_token")}
+	if p.Input == 0 && p.Output == 0 {
+		return nil
+	}
+	p.CacheRead = cmp.Or(f.perMillion("cache_read_input_token_cost"), p.Input)
+	p.CacheWrite = cmp.Or(f.perMillion("cache_creation_input_token_cost"), p.Input)
+	for name := range f {
+		m := above.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		thousands, err := strconv.Atoi(m[1])
+		if err != nil || thousands == 0 {
+			continue
+		}
+		suffix := "_above_" + m[1] + "k_tokens"
+		t := Tier{
+			Above: thousands * 1000, Input: f.perMillion(name),
+			Output: cmp.Or(f.perMillion("output_cost_per_token"+suffix), p.Output),
+		}
+		t.CacheRead = cmp.Or(f.perMillion("cache_read_input_token_cost"+suffix), t.Input)
+		t.CacheWrite = cmp.Or(f.perMillion("cache_creation_input_token_cost"+suffix), t.Input)
+		p.Tiers = append(p.Tiers, t)
+	}
+	slices.SortFunc(p.Tiers, func(a, b Tier) int { return a.Above - b.Above })
+	return &p
+}

@@ -1,0 +1,62 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// UserFile is where a user's own catalogue is: deft/models.json below
+// $XDG_CONFIG_HOME or ~/.config. It is "" where neither is set.
+func UserFile(env func(string) string) string {
+	base := env("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(base) { // the specification ignores relative ones
+		home := env("HOME")
+		if home == "" {
+			return ""
+		}
+		base = filepath.Join(home, ".config")
+	}
+	return filepath.Join(base, "deft", "models.json")
+}
+
+// Load returns the embedded catalogue with the user's own, if there is one, on
+// top. The errors are those of [Catalog.Override].
+func Load(path string) (*Catalog, error) {
+	c := Default()
+	if path == "" {
+		return c, nil
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	return c.Override(path)
+}
+
+// Save writes a user's catalogue, after reading it as [Load] would. The file
+// is whole or as it was before.
+func Save(path string, data []byte) error {
+	if _, err := parse(data); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fault.Wrap(err, fault.Denied, "make the directory of the model catalogue")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".models-*.json")
+	if err != nil {
+		return fault.Wrap(err, fault.Denied, "write the model catalogue")
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the model catalogue: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
