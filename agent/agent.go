@@ -14,8 +14,10 @@
 //
 // # Failure
 //
-// An error of Step is an LLM call that failed for good (*llm.Error) and ends
-// the run; what the model did wrong is answered with events instead.
+// An error of Step ends the run: an LLM call that failed for good (*llm.Error
+// in its chain), or fault.Context when the conversation does not fit the model
+// and cannot be shortened. What the model did wrong is answered with events
+// instead.
 package agent
 
 import (

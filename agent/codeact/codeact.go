@@ -12,9 +12,10 @@
 //
 // # Failure
 //
-// A bad tool call of the model is answered with an AgentErrorEvent, an empty
-// answer with a nudge, a prompt that does not fit with a CondensationRequest.
-// Other failures of the LLM are returned.
+// A bad tool call of the model is answered with an AgentErrorEvent, an answer
+// that is empty or was cut off with a nudge, a prompt that does not fit with a
+// CondensationRequest. Other failures of the LLM are returned, and
+// fault.Context if condensation was asked for and nothing can be left out.
 package codeact
 
 import (
@@ -49,6 +50,8 @@ type Agent struct {
 	offered  []llm.Tool
 	messages history
 }
+
+var _ agent.Agent = (*Agent)(nil)
 
 // New returns an Agent for one conversation.
 func New(cfg Config) (*Agent, error) {
