@@ -60,6 +60,11 @@ func (w *lineWindow) lines() []string {
 func (w *lineWindow) feed(text string) []string {
 	for {
 		l, rest, ended := strings.Cut(text, "\n")
+		if ended && len(w.part) == 0 {
+			w.add(l)
+			text = rest
+			continue
+		}
 		if room := maxLine + 1 - len(w.part); room > 0 {
 			w.part = append(w.part, l[:min(len(l), room)]...)
 		}
