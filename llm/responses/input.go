@@ -5,6 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // The items of a request's input.
@@ -46,38 +47,66 @@ const (
 	noOutput     = "(no output)"
 )
 
-// input writes a normalised history. The system messages at its begin are the
-// instructions; later ones stay where they are.
-func (m *Model) input(msgs []event.Message, without omit) (instructions string, items []any) {
-	items = make([]any, 0, len(msgs)+8)
+// split takes the system messages at the begin of a history off: they are the
+// instructions. Later ones stay where they are.
+func split(msgs []event.Message) (instructions string, rest []event.Message) {
 	var system []string
-	for i := range msgs {
-		msg := &msgs[i]
-		switch {
-		case msg.Role == event.RoleSystem && len(items) == 0:
-			if text := event.JoinText(msg.Content); text != "" {
-				system = append(system, text)
-			}
-		case msg.Role == event.RoleSystem:
-			items = append(items, messageItem{"message", "developer", m.content(msg.Content)})
-		case msg.Role == event.RoleAssistant:
-			items = m.assistant(items, msg, without)
-		case msg.Role == event.RoleTool:
-			items = append(items, outputItem{"function_call_output", msg.ToolCallID, m.content(msg.Content)})
-		default:
-			items = append(items, messageItem{"message", "user", m.content(msg.Content)})
+	for len(msgs) > 0 && msgs[0].Role == event.RoleSystem {
+		if text := event.JoinText(msgs[0].Content); text != "" {
+			system = append(system, text)
+		}
+		msgs = msgs[1:]
+	}
+	return strings.Join(system, "\n"), msgs
+}
+
+// written says whether the input has an item already.
+type written bool
+
+// write appends one message of a normalised history, as wirelog.Writer.
+func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
+	return m.append(dst, w, msg, true)
+}
+
+// writeUnthought is write without reasoning.
+func (m *Model) writeUnthought(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
+	return m.append(dst, w, msg, false)
+}
+
+func (m *Model) append(dst []byte, w written, msg *event.Message, thoughts bool) ([]byte, written, error) {
+	var items [4]any
+	for _, item := range m.items(items[:0], msg, thoughts) {
+		if w {
+			dst = append(dst, ',')
+		}
+		w = true
+		var err error
+		if dst, err = wirelog.AppendJSON(dst, item); err != nil {
+			return dst, w, err
 		}
 	}
-	return strings.Join(system, "\n"), items
+	return dst, w, nil
+}
+
+func (m *Model) items(items []any, msg *event.Message, thoughts bool) []any {
+	switch msg.Role {
+	case event.RoleSystem:
+		return append(items, messageItem{"message", "developer", m.content(msg.Content)})
+	case event.RoleAssistant:
+		return m.assistant(items, msg, thoughts)
+	case event.RoleTool:
+		return append(items, outputItem{"function_call_output", msg.ToolCallID, m.content(msg.Content)})
+	}
+	return append(items, messageItem{"message", "user", m.content(msg.Content)})
 }
 
 // assistant writes what the model said. Ids of items are sent only where the
 // reasoning that they belong to is sent too: the API refuses an id whose
 // reasoning is missing.
-func (m *Model) assistant(items []any, msg *event.Message, without omit) []any {
+func (m *Model) assistant(items []any, msg *event.Message, thoughts bool) []any {
 	text := event.JoinText(msg.Content)
 	thought := msg.ResponsesReasoningItem
-	echoed := thought != nil && thought.EncryptedContent != "" && m.info.Reasoning && !without.reasoning &&
+	echoed := thought != nil && thought.EncryptedContent != "" && m.info.Reasoning && thoughts &&
 		(text != "" || len(msg.ToolCalls) > 0)
 	if echoed {
 		items = append(items, reasoning(thought))

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -10,14 +9,15 @@ import (
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
-// wireRequest is the body of a request, after
+// wireRequest is the body of a request without its input, which write writes;
+// after
 // https://platform.openai.com/docs/api-reference/responses/create.
 type wireRequest struct {
 	Model                string         `json:"model"`
 	Instructions         string         `json:"instructions,omitempty"`
-	Input                []any          `json:"input"`
 	Tools                []wireTool     `json:"tools,omitempty"`
 	ToolChoice           any            `json:"tool_choice,omitempty"`
 	Stream               bool           `json:"stream,omitempty"`
@@ -85,11 +85,11 @@ func (o omit) after(err error) omit {
 
 // encode writes the body of r.
 func (m *Model) encode(r *llm.Request, without omit) ([]byte, error) {
-	w := wireRequest{Model: m.end.WireModel(), Stream: !r.NoStream}
-	w.Instructions, w.Input = m.input(llm.Normalize(r.Messages), without)
-	if len(w.Input) == 0 {
+	instructions, msgs := split(llm.Normalize(r.Messages))
+	if len(msgs) == 0 {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
+	w := wireRequest{Model: m.end.WireModel(), Instructions: instructions, Stream: !r.NoStream}
 	m.reasoning(&w, r, without)
 	m.limits(&w, r)
 	if m.quirks.PromptCacheKey {
@@ -111,13 +111,19 @@ func (m *Model) encode(r *llm.Request, without omit) ([]byte, error) {
 	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(w.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&w); err != nil {
+	body, err := wirelog.AppendJSON(nil, &w)
+	if err != nil {
 		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	body = append(body[:len(body)-1], `,"input":[`...) // inside the object
+	write, variant := m.write, ""
+	if without.reasoning {
+		write, variant = m.writeUnthought, "without reasoning"
+	}
+	if body, _, err = m.sent.Append(body, r.Session, variant, msgs, write); err != nil {
+		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the history cannot be written as JSON", err)
+	}
+	return append(body, "]}"...), nil
 }
 
 // reasoning asks for what only reasoning models give; others refuse it.

@@ -32,6 +32,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // DefaultURL is OpenAI's own endpoint.
@@ -60,8 +61,8 @@ type Model struct {
 	path   string
 	info   llm.Info
 	quirks llm.Quirks
-	own    bool // OpenAI itself or Azure
 
+	sent      *wirelog.Cache[written]
 	noSummary atomic.Bool // the account gets no reasoning summaries
 }
 
@@ -76,7 +77,7 @@ func New(cfg llm.Config) (*Model, error) {
 	if provider == "" {
 		provider = "openai"
 	}
-	m := &Model{end: exchange.New(provider, cfg, DefaultURL), own: provider == "openai" || provider == exchange.Azure}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.DefaultLimit)}
 	if err := m.end.Check(); err != nil {
 		return nil, err
 	}

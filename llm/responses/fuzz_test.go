@@ -1,0 +1,144 @@
+package responses
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+func newModel(t testing.TB) *Model {
+	t.Helper()
+	m, err := New(llm.Config{Model: "openai/gpt-5.2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func response(data []byte) *http.Response {
+	return &http.Response{Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(data))}
+}
+
+// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
+// is what the answer holds.
+func FuzzStream(f *testing.F) {
+	for _, s := range []string{
+		`{"type":"response.output_text.delta","item_id":"m","delta":"a"}` + "\n\ndata: " + `{"type":"response.completed","response":{"status":"completed","output":[]}}`,
+		`{"type":"response.output_item.added","output_index":-3,"item":{"type":"function_call","id":"f","call_id":"c","name":"x"}}` + "\n\ndata: " +
+			`{"type":"response.function_call_arguments.delta","item_id":"f","delta":{"a":1}}` + "\n\ndata: " + `{"type":"response.completed","response":{"status":"completed"}}`,
+		`{"type":"response.reasoning_text.delta","delta":"a"}` + "\n\ndata: " + `{"type":"response.completed","response":{"status":"completed","output":[{"type":"reasoning","summary":[{"text":"b"}]},{"type":"function_call"},{"type":"message","content":[{"refusal":"no"}]}],"usage":{"input_tokens":-1}}}`,
+		`{"type":"error"}`, `{"type":"response.failed","response":{"error":{}}}`, `{`,
+	} {
+		f.Add([]byte("data: " + s + "\n\n"))
+	}
+	m := newModel(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var text, thought strings.Builder
+		var calls []llm.ToolCallDelta
+		a := newAccumulator(func(d llm.Delta) {
+			text.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+			if c := d.ToolCall; c != nil {
+				for len(calls) <= c.Index {
+					calls = append(calls, llm.ToolCallDelta{})
+				}
+				at := &calls[c.Index]
+				at.ID, at.Name, at.Arguments = at.ID+c.ID, at.Name+c.Name, at.Arguments+c.Arguments
+			}
+		})
+		w := m.end.Watch(t.Context())
+		defer w.Stop()
+		if err := m.readStream(response(data), w, a); err != nil {
+			return
+		}
+		out := a.response()
+		if got := event.JoinText(out.Message.Content); got != text.String() || out.Message.ReasoningContent != thought.String() {
+			t.Errorf("deltas %q and %q, message %q and %q", text.String(), thought.String(), got, out.Message.ReasoningContent)
+		}
+		ids := map[string]bool{}
+		for i, c := range out.Message.ToolCalls {
+			d := calls[i]
+			if c.ID == "" || ids[c.ID] || d.ID != c.ID || d.Name != c.Name || d.Arguments != c.Arguments && c.Arguments != "{}" {
+				t.Errorf("call %+v, deltas %+v", c, d)
+			}
+			ids[c.ID] = true
+		}
+		if u := out.Usage; u.Prompt < 0 || u.Output < 0 || u.CacheRead < 0 || u.CacheWrite < 0 || u.CacheRead+u.CacheWrite > u.Prompt {
+			t.Errorf("usage %+v", u)
+		}
+	})
+}
+
+const finalEvent = `data: {"type":"response.completed","response":{"id":"r","model":"gpt-5.2","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":1}}}` + "\n\n"
+
+func BenchmarkChunks(b *testing.B) {
+	const n = 1000
+	m := newModel(b)
+	data := strings.Repeat("event: response.output_text.delta\ndata: "+`{"type":"response.output_text.delta","sequence_number":7,"item_id":"msg_0123456789","output_index":0,"content_index":0,"delta":" some words","logprobs":[],"obfuscation":"abcdef"}`+"\n\n", n) + finalEvent
+	b.ReportAllocs()
+	for b.Loop() {
+		a := newAccumulator(func(llm.Delta) {})
+		w := m.end.Watch(b.Context())
+		if err := m.readStream(response([]byte(data)), w, a); err != nil {
+			b.Fatal(err)
+		}
+		w.Stop()
+		a.response()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
+}
+
+// BenchmarkCall is a call's own cost, with a transport that answers at once.
+func BenchmarkCall(b *testing.B) {
+	answer := `data: {"type":"response.output_text.delta","item_id":"m","delta":"a"}` + "\n\n" + finalEvent
+	m, err := New(llm.Config{Model: "openai/gpt-5.2", APIKey: "k", HTTPClient: &http.Client{Transport: instant(answer)}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkEncode5000 writes the prompt of a long conversation: once whole, and
+// then with two messages more each time.
+func BenchmarkEncode5000(b *testing.B) {
+	msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("go")}}
+	for range 2_500 {
+		msgs = append(msgs,
+			event.Message{Role: event.RoleAssistant, ToolCalls: []event.ToolCall{{Name: "terminal", Arguments: `{"command":"go test ./..."}`}}},
+			event.Message{Role: event.RoleTool, Content: event.Texts(strings.Repeat("ok  \tpackage\t0.1s\n", 10))})
+	}
+	msgs = llm.Normalize(msgs)
+	for name, session := range map[string]string{"whole": "", "new": "s"} {
+		b.Run(name, func(b *testing.B) {
+			m := newModel(b)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				n := len(msgs) - 2*(i%2)
+				if _, err := m.encode(&llm.Request{Messages: msgs[:n], Session: session}, omit{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// instant is a transport that answers with one text.
+type instant string
+
+func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
+}
