@@ -145,8 +145,8 @@ func (b *bench) inspect() (v verdict) {
 			b.t.Errorf("%s: line %d is there %d times; its answer: %q", b.dir, n, lines[n], a.answers)
 		}
 	}
-	if len(seen) != actions {
-		b.t.Errorf("%s: %d of %d actions were asked for", b.dir, len(seen), actions)
+	if len(seen) != b.effects {
+		b.t.Errorf("%s: %d of %d actions were asked for", b.dir, len(seen), b.effects)
 	}
 	return v
 }

@@ -31,19 +31,26 @@ const (
 
 // bench is one conversation's place: folders, the LLM, and what is seen.
 type bench struct {
-	t     *testing.T
-	dir   string // holds all the others
-	ws    string
-	data  string
-	flags []string
-	user  *syscall.Credential // nil for our own
-	llm   *llmtest.Server
+	t       *testing.T
+	dir     string // holds all the others
+	ws      string
+	data    string
+	effects int                 // that the script asks for
+	flags   []string            // of deft run
+	user    *syscall.Credential // nil for our own
+	llm     *llmtest.Server
 
 	mu   sync.Mutex
 	wake [signs]func() // called at each sign; nil for none
 }
 
 func setup(t *testing.T, flags ...string) *bench {
+	t.Helper()
+	return setupWith(t, actions, script, flags...)
+}
+
+// setupWith has a script of its own, which asks for so many effects.
+func setupWith(t *testing.T, effects int, script func(ws string) *llmtest.Script, flags ...string) *bench {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "deft-crash-") //nolint:usetesting // kept when the test fails
 	if err != nil {
@@ -54,7 +61,7 @@ func setup(t *testing.T, flags ...string) *bench {
 			os.RemoveAll(dir)
 		}
 	})
-	b := &bench{t: t, dir: dir, flags: flags}
+	b := &bench{t: t, dir: dir, effects: effects, flags: flags}
 	b.ws, b.data = filepath.Join(b.dir, "ws"), filepath.Join(b.dir, "data")
 	if err := os.Mkdir(b.ws, 0o755); err != nil {
 		t.Fatal(err)

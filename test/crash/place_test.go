@@ -120,7 +120,9 @@ type spaces map[string]uint64
 
 func (in spaces) add(s *supervisor) {
 	var now unix.Timespec
-	if s.space == "" || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+	own, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil || s.space == "" || s.space == own || // without namespaces it is everybody's
+		unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return
 	}
 	in[s.space] = uint64(now.Nano()) / uint64(10*time.Millisecond) // USER_HZ is 100
@@ -138,7 +140,25 @@ type process struct {
 	what string
 }
 
-// processes returns the living processes that have to do with the
+// descends reports whether a process is beneath this one. All that deft has
+// started is, for we adopt orphans; nothing else may ever be looked at, much
+// less killed.
+func descends(pid int) bool {
+	for pid > 1 && pid != os.Getpid() {
+		f := stat(pid)
+		if len(f) < 2 {
+			return false
+		}
+		parent, err := strconv.Atoi(f[1])
+		if err != nil {
+			return false
+		}
+		pid = parent
+	}
+	return pid == os.Getpid()
+}
+
+// processes returns our living descendants that have to do with the
 // conversation: they name its folder, work in it, or share a namespace with a
 // supervisor that it had.
 func (b *bench) processes(in spaces) []process {
@@ -149,7 +169,7 @@ func (b *bench) processes(in spaces) []process {
 	var found []process
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
+		if err != nil || pid == os.Getpid() || !descends(pid) {
 			continue
 		}
 		f := stat(pid)
@@ -186,6 +206,9 @@ func (b *bench) remain(in spaces) []process {
 // end kills what is left, so that no test leaves anything behind.
 func (b *bench) end(orphans []process) {
 	for _, p := range orphans {
+		if !descends(p.pid) {
+			continue
+		}
 		_ = syscall.Kill(p.pid, syscall.SIGKILL) // it may have ended
 		_, _ = unix.Wait4(p.pid, nil, 0, nil)    // if it is ours by now
 	}

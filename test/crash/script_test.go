@@ -46,14 +46,8 @@ func effect(ws string, n int) call {
 // was. Some answers hold several calls; one has no effect and one is refused
 // by its tool.
 func script(ws string) *llmtest.Script {
-	s := &llmtest.Script{ByHistory: true, Defaults: llmtest.Pacing{ChunkSize: 400}}
-	turn := func(text string, calls ...call) {
-		r := llmtest.Reply{Text: text}
-		for _, c := range calls {
-			r.ToolCalls = append(r.ToolCalls, llmtest.ToolCall{Name: c.name, Arguments: c.args})
-		}
-		s.Turns = append(s.Turns, llmtest.Turn{Reply: r})
-	}
+	s := newScript()
+	turn := s.turn
 	for n := 1; n <= actions; n++ {
 		switch {
 		case n%10 == 4: // one shell, one file, and what only reads
@@ -68,7 +62,30 @@ func script(ws string) *llmtest.Script {
 		}
 	}
 	turn("", call{"finish", map[string]any{"message": "all done"}})
-	return s
+	return s.Script
+}
+
+// lingering is a task whose second action runs for longer than anybody waits.
+func lingering(ws string) *llmtest.Script {
+	s := newScript()
+	s.turn("", effect(ws, 1))
+	s.turn("", call{"terminal", map[string]any{"command": "echo did-2; sleep 1000 & echo line-2 >> out.txt; sleep 1000"}})
+	s.turn("", call{"finish", map[string]any{"message": "all done"}})
+	return s.Script
+}
+
+type scripting struct{ *llmtest.Script }
+
+func newScript() scripting {
+	return scripting{&llmtest.Script{ByHistory: true, Defaults: llmtest.Pacing{ChunkSize: 400}}}
+}
+
+func (s scripting) turn(text string, calls ...call) {
+	r := llmtest.Reply{Text: text}
+	for _, c := range calls {
+		r.ToolCalls = append(r.ToolCalls, llmtest.ToolCall{Name: c.name, Arguments: c.args})
+	}
+	s.Turns = append(s.Turns, llmtest.Turn{Reply: r})
 }
 
 // shownBy is what the observation of the n-th action has to hold.
