@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,7 +61,7 @@ func (j *job) work(ctx context.Context) error {
 	if commit := base(); err == nil {
 		stat = j.diffstat(ctx, commit)
 	}
-	err = errors.Join(err, j.session.end(ctx, s.Status == state.Finished || j.cmd.Grace == 0))
+	err = errors.Join(err, j.session.end(ctx, j.through(s)))
 	stopSignals()
 	if err != nil {
 		return j.failed(err)
@@ -72,6 +73,15 @@ func (j *job) work(ctx context.Context) error {
 		}
 	}
 	return outcome(s, j.view.lastCode())
+}
+
+// through reports whether nothing in the sandbox is worth keeping for a resume.
+func (j *job) through(s *state.State) bool {
+	acted := slices.ContainsFunc(s.View, func(ev event.Event) bool {
+		_, ok := ev.(*event.ActionEvent)
+		return ok
+	})
+	return s.Status == state.Finished || j.cmd.Grace == 0 || s.Status == state.Errored && !acted
 }
 
 // failed says how to go on after an error that is not part of the

@@ -29,6 +29,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
+			env.Defer(func() { stopServers(env.WorkDir) })
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("DEFT_DATA", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("NO_COLOR", "1")

@@ -34,6 +34,7 @@ func newBench(t *testing.T, turns string) *bench {
 	if err := os.Mkdir(b.ws, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { stopServers(b.ws) })
 	return b
 }
 
@@ -146,13 +147,18 @@ func (b *bench) run(t *testing.T, want int, args ...string) string {
 	return out
 }
 
-// processes returns the ids of all processes with text in their command line.
-func processes(t *testing.T, text string) (pids []int) {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
+// stopServers ends the action servers whose workspace lies in dir: those of
+// paused conversations would live for their grace time.
+func stopServers(dir string) {
+	for _, pid := range processes("\x00action-server\x00--workspace\x00" + dir) {
+		_ = syscall.Kill(pid, syscall.SIGTERM) // it may have ended meanwhile
 	}
+}
+
+// processes returns the ids of all processes with text in their command line,
+// whose words end with NUL.
+func processes(text string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
 	for _, f := range files {
 		b, err := os.ReadFile(f)
 		if err != nil || !strings.Contains(string(b), text) {
@@ -212,7 +218,7 @@ func TestPauseDuringCall(t *testing.T) {
 			if code != 130 || !strings.Contains(out, "to go on: deft run --resume ") {
 				t.Fatalf("exit code %d:\n%s", code, out)
 			}
-			servers := processes(t, b.ws)
+			servers := processes(b.ws)
 			if len(servers) == 0 {
 				t.Error("the sandbox did not wait for a resume")
 			}
@@ -220,7 +226,7 @@ func TestPauseDuringCall(t *testing.T) {
 				t.Errorf("no answer after the resume:\n%s", out)
 			}
 			gone(t, servers)
-			if left := processes(t, b.ws); len(left) > 0 {
+			if left := processes(b.ws); len(left) > 0 {
 				t.Errorf("processes %v are left after the end", left)
 			}
 		})
@@ -237,7 +243,7 @@ func TestGrace(t *testing.T) {
 			if _, err := b.llm.Wait(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
-			servers := processes(t, b.ws)
+			servers := processes(b.ws)
 			if len(servers) == 0 {
 				t.Fatal("no sandbox runs")
 			}
@@ -261,7 +267,7 @@ func TestSecondSignalStopsCommand(t *testing.T) {
 	b := newBench(t, strings.ReplaceAll(longCommand, "98761", "98762"))
 	p := b.start(t, "run", "take long")
 	p.until(t, "  started")
-	sleeps := processes(t, "sleep\x0098762\x00")
+	sleeps := processes("sleep\x0098762\x00")
 	if len(sleeps) == 0 {
 		t.Fatal("the command does not run")
 	}
@@ -327,7 +333,7 @@ func TestLock(t *testing.T) {
 	p.signal(t, os.Interrupt)
 	p.wait(t)
 	b.run(t, 0, "conversations", "delete", "last")
-	if left := processes(t, b.ws); len(left) > 0 {
+	if left := processes(b.ws); len(left) > 0 {
 		t.Errorf("processes %v are left after the conversation was deleted", left)
 	}
 }
