@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/internal/llmtest"
@@ -10,11 +11,14 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, model := range []string{"openai/gpt-4o", "openai/gpt-5.2"} {
+	for _, model := range []string{"openai/gpt-4o", "openai/gpt-5.2", "azure/gpt-4o"} {
 		t.Run(model, func(t *testing.T) {
 			modeltest.Run(t, modeltest.Adapter{
 				Protocol: llmtest.OpenAIChat, Model: model, Path: "/v1",
-				New: func(c llm.Config) (llm.Model, error) { return openai.New(c) },
+				New: func(c llm.Config) (llm.Model, error) {
+					c.Provider, _, _ = strings.Cut(model, "/")
+					return openai.New(c)
+				},
 			})
 		})
 	}

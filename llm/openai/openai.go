@@ -25,8 +25,6 @@ package openai
 import (
 	"context"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
@@ -43,6 +41,7 @@ const DefaultURL = "https://api.openai.com/v1"
 type Model struct {
 	end    *exchange.Endpoint
 	header http.Header // of each request
+	path   string
 	info   llm.Info
 	quirks llm.Quirks
 	sent   *wirelog.Cache[written]
@@ -65,13 +64,8 @@ func New(cfg llm.Config) (*Model, error) {
 	}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
-	m.header = http.Header{}
-	if cfg.APIKey != "" {
-		m.header.Set("Authorization", "Bearer "+cfg.APIKey.Reveal())
-	}
-	for name, value := range cfg.Headers {
-		m.header.Set(name, value)
-	}
+	m.path = m.end.Path(cfg, "chat/completions")
+	m.header = m.end.Header(cfg)
 	return m, nil
 }
 
@@ -115,21 +109,20 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 }
 
 func (m *Model) post(ctx context.Context, session string, body []byte) (*http.Response, error) {
-	h := m.header.Clone()
+	h := m.header
 	if session != "" {
+		h = m.header.Clone()
 		h.Set(exchange.SessionHeader, session)
 	}
-	return m.end.Post(ctx, "chat/completions", h, body)
+	return m.end.Post(ctx, m.path, h, body)
 }
 
 // price sets the cost: what the server says it billed, else what the usage
 // costs by the price list.
 func (m *Model) price(out *llm.Response, a *accumulator, h http.Header) {
-	for _, name := range []string{"Llm_provider-X-Litellm-Response-Cost", "X-Litellm-Response-Cost"} {
-		if cost, err := strconv.ParseFloat(strings.TrimSpace(h.Get(name)), 64); err == nil && cost >= 0 {
-			out.Cost, out.CostKnown = cost, true
-			return
-		}
+	if cost, ok := exchange.BilledCost(h); ok {
+		out.Cost, out.CostKnown = cost, true
+		return
 	}
 	if a.usage == nil {
 		return // without usage nothing is known
