@@ -133,7 +133,7 @@ func (b *builder) action(e *event.ActionEvent) {
 	first := len(e.Thought) > 0 || len(e.ThinkingBlocks) > 0 || e.ReasoningContent != ""
 	if b.calling && b.batch == e.LLMResponseID && (e.LLMResponseID != "" || !first) {
 		last := &b.done[len(b.done)-1]
-		last.ToolCalls = append(last.ToolCalls[:len(last.ToolCalls):len(last.ToolCalls)], call)
+		last.ToolCalls = append(last.ToolCalls, call)
 		b.open[e.ToolCallID] = true
 		return
 	}

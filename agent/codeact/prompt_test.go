@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -204,6 +205,12 @@ func TestUntrustedTextCannotCloseItsBlock(t *testing.T) {
 			if !ok {
 				t.Fatal("the block does not close")
 			}
+			body = strings.Map(func(r rune) rune { // what nobody sees, a model may skip
+				if unicode.Is(unicode.Cf, r) {
+					return -1
+				}
+				return r
+			}, body)
 			if codeact.HasTag(body) || strings.Contains(strings.ToLower(body), "untrusted_content") {
 				t.Errorf("%q stays %q", h, body)
 			}
