@@ -58,6 +58,7 @@ func TestWhatIsForgotten(t *testing.T) {
 		"before a response that thinks":     {memory.Summarizing{}, slices.Concat(start, loop(true, true, true, true)), true, "e3 e4"},
 		"not before one that did not":       {memory.Summarizing{}, slices.Concat(start, loop(true, false, false, true, false)), true, "e3 e12"},
 		"a call without a result is no end": {memory.Summarizing{}, slices.Concat(start, []event.Event{call("lost", "x")}, rounds(4)), true, "e3 e5"},
+		"nor does it hold what follows":     {memory.Summarizing{}, slices.Concat(start, []event.Event{call("lost", "x")}, rounds(1), []event.Event{user("a"), user("b")}), true, "e3 e7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
