@@ -305,6 +305,23 @@ func TestFailedStartIsToldBeforeItIsRepeated(t *testing.T) {
 	})
 }
 
+func TestFailedStartIsNotRepeatedAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(context.Context, int) error { return gone }, nil)
+	if _, err := b.Ready(t.Context()); !errors.Is(err, gone) {
+		t.Errorf("error %v, want %v", err, gone)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("error %v, want unavailable", err)
+	}
+	if starts, _ := b.prov.counts(); starts != 1 {
+		t.Errorf("%d starts, want 1", starts)
+	}
+}
+
 func TestFailedRestart(t *testing.T) {
 	t.Parallel()
 	full := fault.New(fault.Full, "no space")
