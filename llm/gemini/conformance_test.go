@@ -22,7 +22,9 @@ func TestConformance(t *testing.T) {
 
 // TestVertexConformance runs the same suite over Vertex's address and token.
 func TestVertexConformance(t *testing.T) {
-	env := func(name string) string { return map[string]string{"VERTEXAI_PROJECT": "p", "VERTEXAI_LOCATION": "us-central1"}[name] }
+	env := func(name string) string {
+		return map[string]string{"VERTEXAI_PROJECT": "p", "VERTEXAI_LOCATION": "us-central1"}[name]
+	}
 	modeltest.Run(t, modeltest.Adapter{
 		Protocol: llmtest.Gemini, Model: "vertex_ai/gemini-2.5-flash",
 		New: func(c llm.Config) (llm.Model, error) {

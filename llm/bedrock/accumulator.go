@@ -1,0 +1,278 @@
+package bedrock
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// maxAnswer bounds what one answer may hold: 64 MiB.
+const maxAnswer = 64 << 20
+
+var errTooLarge = errors.New("the answer is larger than 64 MiB")
+
+// streamEvent is the payload of any event of ConverseStream, after
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html.
+type streamEvent struct {
+	Index int `json:"contentBlockIndex"`
+	Start struct {
+		ToolUse *toolUse `json:"toolUse"`
+	} `json:"start"`
+	Delta struct {
+		Text    string `json:"text"`
+		ToolUse *struct {
+			Input string `json:"input"`
+		} `json:"toolUse"`
+		Reasoning *struct {
+			Text      string `json:"text"`
+			Signature string `json:"signature"`
+			Redacted  string `json:"redactedContent"`
+		} `json:"reasoningContent"`
+	} `json:"delta"`
+	StopReason string     `json:"stopReason"`
+	Usage      *wireUsage `json:"usage"`
+}
+
+// wireAnswer is a whole answer.
+type wireAnswer struct {
+	Output struct {
+		Message struct {
+			Content []answerBlock `json:"content"`
+		} `json:"message"`
+	} `json:"output"`
+	StopReason string     `json:"stopReason"`
+	Usage      *wireUsage `json:"usage"`
+}
+
+type answerBlock struct {
+	Text      string     `json:"text"`
+	ToolUse   *toolUse   `json:"toolUse"`
+	Reasoning *reasoning `json:"reasoningContent"`
+}
+
+// wireUsage counts what was cached apart from the other input.
+type wireUsage struct {
+	Input      int `json:"inputTokens"`
+	Output     int `json:"outputTokens"`
+	CacheRead  int `json:"cacheReadInputTokens"`
+	CacheWrite int `json:"cacheWriteInputTokens"`
+}
+
+// Kinds of a growing block.
+const (
+	kindText    = "text"
+	kindThought = "thought"
+	kindHidden  = "hidden"
+	kindCall    = "call"
+)
+
+// growing is a content block as it comes in.
+type growing struct {
+	kind      string
+	text      strings.Builder // text, thought, redacted bytes or arguments
+	signature string
+	id, name  string
+	call      int // position among the calls
+}
+
+// accumulator puts an answer together, in time linear in its size, and hands
+// out its pieces.
+type accumulator struct {
+	onDelta   func(llm.Delta)
+	handedOut bool
+	firstAt   time.Time
+
+	id, model, stop string
+	blocks          []*growing
+	byIndex         map[int]*growing
+	ids             map[string]bool
+	calls           int
+	usage           llm.Usage
+	usageSeen       bool
+	size            int
+}
+
+func newAccumulator(onDelta func(llm.Delta)) *accumulator {
+	return &accumulator{onDelta: onDelta, byIndex: map[int]*growing{}, ids: map[string]bool{}}
+}
+
+func (a *accumulator) emit(d llm.Delta) {
+	if !a.handedOut {
+		a.handedOut, a.firstAt = true, time.Now()
+	}
+	a.onDelta(d)
+}
+
+// block returns the block at an index, which begins with its first delta if it
+// is not a call. A block of another kind at the same index is a new one.
+func (a *accumulator) block(index int, kind string) *growing {
+	if g := a.byIndex[index]; g != nil && g.kind == kind {
+		return g
+	}
+	g := &growing{kind: kind}
+	a.size += 128
+	a.blocks = append(a.blocks, g)
+	a.byIndex[index] = g
+	return g
+}
+
+// open begins a call.
+func (a *accumulator) open(index int, u *toolUse) {
+	delete(a.byIndex, index)
+	g := a.block(index, kindCall)
+	g.id, g.name, g.call = a.unique(u.ToolUseID), u.Name, a.calls
+	a.calls++
+	a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.id, Name: g.name}})
+}
+
+// grow adds a delta to its block.
+func (a *accumulator) grow(e *streamEvent) error {
+	d := &e.Delta
+	switch {
+	case d.ToolUse != nil:
+		g := a.byIndex[e.Index]
+		if g == nil || g.kind != kindCall {
+			return errors.New("arguments of a call that was not begun")
+		}
+		a.argue(g, d.ToolUse.Input)
+	case d.Reasoning != nil:
+		r := d.Reasoning
+		if r.Redacted != "" {
+			a.hide(e.Index, r.Redacted)
+		}
+		if r.Text != "" || r.Signature != "" {
+			a.ponder(e.Index, r.Text, r.Signature)
+		}
+	default:
+		a.say(e.Index, d.Text)
+	}
+	if a.size > maxAnswer {
+		return errTooLarge
+	}
+	return nil
+}
+
+func (a *accumulator) say(index int, s string) {
+	if s == "" {
+		return
+	}
+	a.size += len(s)
+	a.block(index, kindText).text.WriteString(s)
+	a.emit(llm.Delta{Text: s})
+}
+
+func (a *accumulator) ponder(index int, s, signature string) {
+	a.size += len(s) + len(signature)
+	g := a.block(index, kindThought)
+	g.signature += signature
+	if s != "" {
+		g.text.WriteString(s)
+		a.emit(llm.Delta{Reasoning: s})
+	}
+}
+
+func (a *accumulator) hide(index int, data string) {
+	a.size += len(data)
+	a.block(index, kindHidden).text.WriteString(data)
+}
+
+func (a *accumulator) argue(g *growing, s string) {
+	if s != "" {
+		a.size += len(s)
+		g.text.WriteString(s)
+		a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
+	}
+}
+
+// whole takes an answer that is one document.
+func (a *accumulator) whole(w *wireAnswer) {
+	a.stop = w.StopReason
+	a.count(w.Usage)
+	for i := range w.Output.Message.Content {
+		b := &w.Output.Message.Content[i]
+		switch {
+		case b.ToolUse != nil:
+			a.open(i, b.ToolUse)
+			if in := string(b.ToolUse.Input); in != "{}" && in != "null" {
+				a.argue(a.byIndex[i], in)
+			}
+		case b.Reasoning != nil && b.Reasoning.Text != nil:
+			a.ponder(i, b.Reasoning.Text.Text, b.Reasoning.Text.Signature)
+		case b.Reasoning != nil:
+			a.hide(i, b.Reasoning.Redacted)
+		default:
+			a.say(i, b.Text)
+		}
+	}
+}
+
+func (a *accumulator) unique(id string) string {
+	base := cmp.Or(id, "tooluse")
+	try := base
+	for k := 2; a.ids[try]; k++ {
+		try = base + "_" + strconv.Itoa(k)
+	}
+	a.ids[try] = true
+	return try
+}
+
+func (a *accumulator) count(u *wireUsage) {
+	if u == nil {
+		return
+	}
+	a.usageSeen = true
+	read, write := max(u.CacheRead, 0), max(u.CacheWrite, 0)
+	a.usage = llm.Usage{Prompt: max(u.Input, 0) + read + write, Output: max(u.Output, 0), CacheRead: read, CacheWrite: write}
+}
+
+// empty reports whether nothing was said.
+func (a *accumulator) empty() bool {
+	for _, g := range a.blocks {
+		if g.kind != kindText || strings.TrimSpace(g.text.String()) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *accumulator) response() *llm.Response {
+	msg := event.Message{Role: event.RoleAssistant}
+	var thought strings.Builder
+	for _, g := range a.blocks {
+		text := g.text.String()
+		switch g.kind {
+		case kindText:
+			msg.Content = append(msg.Content, event.Texts(text)...)
+		case kindThought:
+			thought.WriteString(text)
+			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeThinking, Thinking: text, Signature: g.signature})
+		case kindHidden:
+			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeRedacted, Data: text})
+		case kindCall:
+			if strings.TrimSpace(text) == "" {
+				text = "{}"
+			}
+			msg.ToolCalls = append(msg.ToolCalls, event.ToolCall{ID: g.id, Name: g.name, Arguments: text, Origin: event.OriginCompletion})
+		}
+	}
+	msg.ReasoningContent = thought.String()
+	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: a.usage}
+}
+
+func (a *accumulator) finished() llm.Finish {
+	switch a.stop {
+	case "max_tokens", "model_context_window_exceeded":
+		return llm.FinishLength
+	case "guardrail_intervened", "content_filtered":
+		return llm.FinishContent
+	}
+	if a.calls > 0 {
+		return llm.FinishTools
+	}
+	return llm.FinishStop
+}

@@ -1,0 +1,271 @@
+// Package bedrock adapts the Converse and ConverseStream operations of Amazon
+// Bedrock to package llm.
+//
+// # Usage
+//
+//	m, err := bedrock.New(llm.Config{Model: "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"}, os.Getenv)
+//
+// The wire form, Signature Version 4 and the binary event stream are this
+// package's own code over net/http: Amazon's SDK would add more to the program
+// than all providers together.
+//
+// # Concurrency
+//
+// A Model is safe for concurrent use. Generate starts no goroutine that
+// outlives it.
+//
+// # Failure
+//
+// All errors are *llm.Error. The name of Amazon's exception is the code of the
+// error, also where it came inside a stream.
+package bedrock
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// maxErrorBody bounds what is read of an error answer: 64 KiB.
+const maxErrorBody = 64 << 10
+
+// Model is one model in one region.
+type Model struct {
+	end    *exchange.Endpoint
+	path   string // of the model, below the base URL
+	header http.Header
+	bearer string
+	creds  func() (credentials, error) // nil with a bearer token
+	region string
+	info   llm.Info
+	quirks llm.Quirks
+	vendor string // "anthropic", "amazon", …; "" if the name does not say
+	now    func() time.Time
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New makes a model of Bedrock. env reads the environment, usually os.Getenv.
+// It makes no request.
+//
+// A bearer token is taken from the API key of cfg or AWS_BEARER_TOKEN_BEDROCK.
+// Without one, requests are signed with the keys of AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else with those of the profile
+// AWS_PROFILE in the shared files, which are read again with each call. The
+// region is that of the model's ARN, else AWS_REGION, AWS_DEFAULT_REGION,
+// AWS_REGION_NAME or the profile's. Errors are of kind Invalid, and Auth or
+// Unsupported for credentials.
+func New(cfg llm.Config, env func(string) string) (*Model, error) {
+	if cfg.Model == "" {
+		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+	}
+	if cfg.Provider == "" {
+		cfg.Provider = "bedrock"
+	}
+	m := &Model{header: http.Header{}, now: time.Now, bearer: cfg.APIKey.Reveal()}
+	if m.bearer == "" {
+		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")
+		cfg.APIKey = llm.Secret(m.bearer) // so that errors do not show it
+	}
+	wire := exchange.New(cfg.Provider, cfg, "").WireModel()
+	wire = strings.TrimPrefix(wire, "converse/") // other tools name the operation
+	m.region = findRegion(wire, cfg.BaseURL, env)
+	if m.region == "" {
+		return nil, fault.New(fault.Invalid, "no region of AWS is named").Hint("set AWS_REGION")
+	}
+	cfg.WireModel = wire
+	m.end = exchange.New(cfg.Provider, cfg, regionURL(m.region))
+	if err := m.end.Check(); err != nil {
+		return nil, err
+	}
+	if m.bearer == "" {
+		m.creds = func() (credentials, error) { return findCredentials(env) }
+		if _, err := m.creds(); err != nil {
+			return nil, err
+		}
+	}
+	m.path = "model/" + escape(wire)
+	m.describe(cfg, wire)
+	for name, value := range cfg.Headers {
+		m.header.Set(name, value)
+	}
+	return m, nil
+}
+
+// describe looks the model up under its plain name. Amazon's prices are those
+// of the maker for models that are served everywhere; a region's may be higher.
+func (m *Model) describe(cfg llm.Config, wire string) {
+	vendor, plain, global := plainName(wire)
+	m.vendor, cfg.WireModel = vendor, plain
+	owner := cfg.Provider
+	if global {
+		owner = vendor
+	}
+	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
+	if cfg.Info.Provider == "" {
+		m.info.Provider = cfg.Provider
+	}
+	if vendor == "anthropic" {
+		m.info.PromptCache, m.info.MustEcho.ThinkingBlocks = true, true
+	}
+}
+
+// plainName takes a model id apart: region and vendor before the model's own
+// name, which the catalogue knows.
+func plainName(wire string) (vendor, plain string, global bool) {
+	plain = wire
+	if strings.HasPrefix(wire, "arn:") {
+		plain = wire[strings.LastIndexByte(wire, '/')+1:]
+	}
+	for _, p := range []string{"us-gov.", "global.", "us.", "eu.", "apac.", "jp.", "au.", "ca."} {
+		if rest, ok := strings.CutPrefix(plain, p); ok {
+			plain, global = rest, p == "global."
+			break
+		}
+	}
+	if v, rest, ok := strings.Cut(plain, "."); ok {
+		return v, rest, global
+	}
+	return "", plain, global
+}
+
+// Info implements llm.Model.
+func (m *Model) Info() llm.Info { return m.info }
+
+// Generate implements llm.Model.
+func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	body, err := m.encode(&r)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	watch := m.end.Watch(ctx)
+	if r.NoStream {
+		watch.Stop()
+		watch = m.end.WatchWhole(ctx)
+	}
+	defer watch.Stop()
+	res, err := m.post(watch.Context(), &r, body)
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, false)
+	}
+	defer res.Body.Close()
+	a := newAccumulator(onDelta)
+	a.id, a.model = res.Header.Get("X-Amzn-Requestid"), m.end.WireModel()
+	if exchange.IsJSON(res.Header) {
+		err = m.readWhole(res.Body, a)
+	} else {
+		err = m.readStream(res.Body, watch, a)
+	}
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
+	}
+	out := a.response()
+	out.Latency = time.Since(started)
+	if !a.firstAt.IsZero() {
+		out.FirstByte = a.firstAt.Sub(started)
+	}
+	if a.usageSeen {
+		out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
+	}
+	return out, nil
+}
+
+// post signs and sends a request.
+func (m *Model) post(ctx context.Context, r *llm.Request, body []byte) (*http.Response, error) {
+	operation := "/converse-stream"
+	if r.NoStream {
+		operation = "/converse"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.end.BaseURL+"/"+m.path+operation, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header = m.header.Clone()
+	req.Header.Set("Content-Type", "application/json")
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "deft")
+	}
+	if r.Session != "" {
+		req.Header.Set(exchange.SessionHeader, r.Session)
+	}
+	if err := m.authorize(req, body); err != nil {
+		return nil, err
+	}
+	res, err := m.end.HTTP.Do(req)
+	if err != nil || res.StatusCode < 300 && !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+		return res, err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	if err != nil && len(answer) == 0 {
+		answer = nil // the status alone still says what went wrong
+	}
+	return nil, m.statusError(res.StatusCode, res.Header, answer)
+}
+
+func (m *Model) authorize(req *http.Request, body []byte) error {
+	if m.bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+m.bearer)
+		return nil
+	}
+	c, err := m.creds()
+	if err != nil {
+		return llm.NewError(fault.KindOf(err), m.info.Provider, m.info.Name, "the request cannot be signed", err)
+	}
+	sign(req, body, c, m.region, "bedrock", m.now())
+	return nil
+}
+
+// findRegion returns the region to call, or "".
+func findRegion(model, base string, env func(string) string) string {
+	if parts := strings.Split(model, ":"); len(parts) > 4 && parts[0] == "arn" && parts[3] != "" {
+		return clean(parts[3])
+	}
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_REGION_NAME"} {
+		if v := env(name); v != "" {
+			return clean(v)
+		}
+	}
+	if v := profileRegion(env); v != "" {
+		return clean(v)
+	}
+	if base == "" {
+		return ""
+	}
+	// A server of the user's own: what it is called matters to the signature
+	// only.
+	if u, err := url.Parse(base); err == nil {
+		if parts := strings.Split(u.Hostname(), "."); len(parts) > 2 && strings.HasPrefix(parts[0], "bedrock-runtime") {
+			return clean(parts[1])
+		}
+	}
+	return "us-east-1"
+}
+
+// clean returns a region that can be part of a host name, or "".
+func clean(region string) string {
+	region = strings.TrimSpace(region)
+	if strings.Trim(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return ""
+	}
+	return region
+}
+
+func regionURL(region string) string {
+	domain := ".amazonaws.com"
+	if strings.HasPrefix(region, "cn-") {
+		domain = ".amazonaws.com.cn"
+	}
+	return "https://bedrock-runtime." + region + domain
+}

@@ -1,0 +1,103 @@
+package bedrock
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// readStream reads messages to the end of the stream. Errors are *llm.Error,
+// except those of the connection.
+func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator) error {
+	d := newDecoder(body)
+	for {
+		msg, err := d.next()
+		switch {
+		case err == io.EOF:
+			return m.complete(a)
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return m.end.Truncated(a.handedOut)
+		case errors.Is(err, errChecksum), errors.Is(err, errFraming):
+			return m.end.Malformed(err, a.handedOut)
+		case err != nil:
+			return err
+		}
+		watch.Progress()
+		if err := m.take(&msg, a); err != nil {
+			return err
+		}
+	}
+}
+
+// take adds one message. Events that came later than this code are passed
+// over.
+func (m *Model) take(msg *message, a *accumulator) error {
+	switch msg.kind {
+	case "exception":
+		return m.exception(msg.exception, gjson.GetBytes(msg.payload, "message").String(), 0, nil)
+	case "error":
+		return m.exception(msg.exception, msg.words, 0, nil)
+	}
+	var e streamEvent
+	if err := json.Unmarshal(msg.payload, &e); err != nil {
+		return m.end.Malformed(err, a.handedOut)
+	}
+	switch msg.event {
+	case "contentBlockStart":
+		if e.Start.ToolUse != nil {
+			a.open(e.Index, e.Start.ToolUse)
+		}
+	case "contentBlockDelta":
+		if err := a.grow(&e); err != nil {
+			return m.end.Malformed(err, a.handedOut)
+		}
+	case "messageStop":
+		a.stop = e.StopReason
+	case "metadata":
+		a.count(e.Usage)
+	}
+	return nil
+}
+
+// complete says whether the answer that reached its end holds anything.
+func (m *Model) complete(a *accumulator) error {
+	switch {
+	case a.stop == "":
+		return m.end.Truncated(a.handedOut)
+	case a.stop == "malformed_model_output" || a.stop == "malformed_tool_use":
+		f := m.end.Fail(fault.Unavailable, "the model wrote an answer that cannot be read")
+		f.Code, f.Retryable, f.Partial = a.stop, true, a.handedOut
+		return f
+	case a.empty() && (a.stop == "guardrail_intervened" || a.stop == "content_filtered"):
+		f := m.end.Fail(fault.Content, "the answer was refused")
+		f.Code = a.stop
+		return f
+	case a.empty() && a.stop == "model_context_window_exceeded":
+		return m.end.Fail(fault.Context, "the prompt leaves no room for an answer in the context window")
+	case a.empty() && a.stop != "max_tokens":
+		return m.end.Empty()
+	}
+	return nil
+}
+
+// readWhole reads an answer that is one JSON document.
+func (m *Model) readWhole(body io.Reader, a *accumulator) error {
+	data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxAnswer {
+		return m.end.Malformed(errTooLarge, false)
+	}
+	var w wireAnswer
+	if err := json.Unmarshal(data, &w); err != nil {
+		return m.end.Malformed(err, false)
+	}
+	a.whole(&w)
+	return m.complete(a)
+}
