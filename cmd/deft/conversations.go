@@ -186,6 +186,15 @@ func (c *exportCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	})
 }
 
+// importedJSON is what was read as --json prints it.
+func importedJSON(r openhands.Report) map[string]any {
+	problems := []map[string]string{}
+	for _, p := range r.Problems {
+		problems = append(problems, map[string]string{"file": p.File, "why": p.Why})
+	}
+	return map[string]any{"id": r.ID, "events": r.Events, "problems": problems}
+}
+
 type importCmd struct {
 	Path string `arg:"" help:"A trajectory file, or a directory of an OpenHands conversation." type:"existingpath"`
 	JSON bool   `name:"json" help:"Print what was read as a JSON object."`
@@ -195,11 +204,15 @@ type importCmd struct {
 func (c *importCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		report, err := c.read(ctx, s)
+		if fault.Is(err, fault.Conflict) && fault.HintOf(err) == "" {
+			return fault.New(fault.Conflict, "nothing was imported").Because(err).
+				Hint("delete the old one first with `deft conversations delete`, or give another --data")
+		}
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(std, report)
+			return printJSON(std, importedJSON(report))
 		}
 		for _, w := range report.Problems {
 			fmt.Fprintln(std.err, "deft:", console.Line(w.File+": "+w.Why))
