@@ -88,6 +88,13 @@ func (s *server) Execute(ctx context.Context, r runtime.Request) (event.Observat
 	return &event.ThinkObservation{}, nil
 }
 
+func (s *server) Prepare(ctx context.Context) error {
+	if s.execute == nil {
+		return nil
+	}
+	return s.execute(ctx, s.n, runtime.Request{})
+}
+
 func (s *server) Interrupt(context.Context, event.ID) error { return nil }
 
 func (s *server) Ack(ids ...event.ID) {
@@ -214,6 +221,31 @@ func TestServersThatKeepDyingAreAnError(t *testing.T) {
 	}
 	if starts, _ := b.prov.counts(); starts != 5 {
 		t.Errorf("%d starts, want 5", starts)
+	}
+}
+
+func TestPrepare(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		start   startFunc
+		execute executeFunc
+		want    error
+		starts  int
+	}{
+		"ready":          {nil, nil, nil, 1},
+		"server is gone": {nil, dies(gone), nil, 2},
+		"no sandbox":     {func(context.Context, int) error { return gone }, nil, gone, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, c.start, c.execute)
+			if err := b.Prepare(t.Context()); !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+			if starts, _ := b.prov.counts(); starts != c.starts {
+				t.Errorf("%d starts, want %d", starts, c.starts)
+			}
+		})
 	}
 }
 
