@@ -1,0 +1,50 @@
+package bedrock
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/modeltest"
+)
+
+// environ is an environment for New.
+func environ(pairs map[string]string) func(string) string {
+	return func(name string) string { return pairs[name] }
+}
+
+var keys = map[string]string{
+	"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "AWS_SESSION_TOKEN": "session",
+}
+
+// TestConformance runs the suite with bearer tokens, and with signatures for
+// all but the case that tries a key of its own.
+func TestConformance(t *testing.T) {
+	for name, tt := range map[string]struct {
+		model  string
+		signed bool
+	}{
+		"bearer": {"bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0", false},
+		"signed": {"bedrock/global.anthropic.claude-opus-4-6-v1", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			modeltest.Run(t, modeltest.Adapter{
+				Protocol: llmtest.Anthropic, Model: tt.model, Signed: true,
+				Skip: []string{"images"}, // the API takes none by URL; see TestWire
+				New: func(c llm.Config) (llm.Model, error) {
+					g := gateway{t: t}
+					if c.HTTPClient != nil {
+						g.inner = c.HTTPClient.Transport
+					}
+					if tt.signed && (c.APIKey == "" || c.APIKey == testKey) {
+						c.APIKey = ""
+						g.creds = credentials{keys["AWS_ACCESS_KEY_ID"], keys["AWS_SECRET_ACCESS_KEY"], keys["AWS_SESSION_TOKEN"]}
+					}
+					c.HTTPClient = &http.Client{Transport: g}
+					return New(c, environ(keys))
+				},
+			})
+		})
+	}
+}
