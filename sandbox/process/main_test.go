@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -50,15 +51,26 @@ type answer struct {
 func serve() {
 	inherited = openFDs()
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	l, err := net.FileListener(os.NewFile(3, "listener"))
+	socket := os.NewFile(3, "listener")
+	l, err := net.FileListener(socket)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	ending := make(chan struct{})
+	hangUp = sync.OnceValue(func() error {
+		close(ending)
+		return unix.Shutdown(int(socket.Fd()), unix.SHUT_RDWR)
+	})
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			os.Exit(1)
+			select {
+			case <-ending:
+				select {} // lives on without a socket, until it is killed
+			default:
+				os.Exit(1)
+			}
 		}
 		go func() {
 			defer c.Close()
@@ -70,8 +82,13 @@ func serve() {
 	}
 }
 
+// hangUp makes the test server one that is ending.
+var hangUp func() error
+
 func (r request) do() answer {
 	switch r.Act {
+	case "hang up":
+		return answer{Out: fmt.Sprint(hangUp())}
 	case "pid":
 		return answer{Out: fmt.Sprint(os.Getpid())}
 	case "journal":

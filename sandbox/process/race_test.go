@@ -1,0 +1,80 @@
+package process_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// TestEndingSandboxIsNotReused has a program that lives and has no socket any
+// more, as one that was told to end.
+func TestEndingSandboxIsNotReused(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	s := b.start(t)
+	if got := ask(t, s, request{Act: "hang up"}).Out; got != "<nil>" {
+		t.Fatal(got)
+	}
+	pid, killed := pidOf(t, b), make(chan error, 1)
+	time.AfterFunc(100*time.Millisecond, func() { killed <- syscall.Kill(pid, syscall.SIGKILL) })
+	again := b.start(t) // waits for its end
+	if err := <-killed; err != nil {
+		t.Fatal(err)
+	}
+	if again.Reused() {
+		t.Error("it was handed out again")
+	}
+	if got := ask(t, again, request{Act: "pid"}).Out; got != "1" {
+		t.Errorf("the new one answers %q", got)
+	}
+}
+
+// TestNothingStartsUnnoted is a starter that dies after the init stage has
+// reported and before it has noted that there is a sandbox.
+func TestNothingStartsUnnoted(t *testing.T) {
+	t.Parallel()
+	planR, planW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outR.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	cmd := exec.Command("/proc/self/exe", process.InitArg)
+	cmd.ExtraFiles = []*os.File{null, null, planR, outW}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	planR.Close()
+	outW.Close()
+	plan := map[string]any{"Level": process.LevelNone, "Argv": []string{"/bin/echo", "started"}, "Workspace": t.TempDir()}
+	if err := json.NewEncoder(planW).Encode(plan); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(outR)
+	report, err := out.ReadString('\n')
+	if err != nil || !strings.Contains(report, "isolation") {
+		t.Fatalf("report %q, error %v", report, err)
+	}
+	planW.Close()
+	if end, err := out.ReadString('\n'); err != nil || !strings.Contains(end, "wait for the go-ahead") {
+		t.Errorf("after the starter's death: %q, error %v", end, err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the init stage went on")
+	}
+}
