@@ -47,6 +47,7 @@ type grammar struct {
 	Demo          demoCmd          `cmd:"" help:"Watch a recorded session fix a failing test, with real tools and no key."`
 	Conversations conversationsCmd `cmd:"" aliases:"conv" help:"List, show, export, import and delete conversations."`
 	Doctor        doctorCmd        `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
+	LLM           llmCmd           `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
 	Completion    completionCmd    `cmd:"" help:"Print a completion script for a shell."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`
 	Dev           devCmd           `cmd:"" help:"Tools for those who work on Deft."`

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Bounds of the search for a model's real context length.
+const (
+	lengthCalls = 12     // at most
+	lengthFirst = 8_192  // tokens, where nothing is known
+	lengthExact = 256    // tokens: no closer is looked
+	codeWord    = "plum" // stands at the beginning, where servers cut
+)
+
+// lengthJSON is what is known of a context length, in tokens. 0 is nothing.
+type lengthJSON struct {
+	Fits    int `json:"fits"`     // a prompt of this length was read whole
+	TooLong int `json:"too_long"` // one of this length was not
+	Calls   int `json:"calls"`
+}
+
+// length searches for the longest prompt that the model reads whole, up to a
+// limit in tokens. Servers that cut long prompts without saying so are told by
+// the usage they report, or by a word at the beginning that they forget.
+func (p *prober) length(ctx context.Context, limit int) (lengthJSON, check) {
+	found := lengthJSON{}
+	size := min(limit, max(lengthFirst, p.model.Info().ContextWindow*19/20))
+	for size > 0 && found.Calls < lengthCalls {
+		found.Calls++
+		fits, err := p.holds(ctx, size)
+		if err != nil {
+			c := failed("length", err)
+			c.Detail = found.String() + "; stopped: " + c.Detail
+			return found, c
+		}
+		if fits {
+			found.Fits = size
+		} else {
+			found.TooLong = size
+		}
+		size = found.next(limit)
+	}
+	return found, check{Name: "length", OK: found.Fits > 0, Detail: found.String()}
+}
+
+// next is the size to try next, 0 for none.
+func (l lengthJSON) next(limit int) int {
+	switch {
+	case l.TooLong == 0 && l.Fits >= limit:
+		return 0
+	case l.TooLong == 0:
+		return min(limit, l.Fits*2)
+	case l.TooLong-l.Fits <= max(lengthExact, l.TooLong/20):
+		return 0
+	}
+	return (l.Fits + l.TooLong) / 2
+}
+
+func (l lengthJSON) String() string {
+	s := "no length that was tried fits"
+	if l.Fits > 0 {
+		s = fmt.Sprintf("prompts of %d tokens fit", l.Fits)
+	}
+	if l.TooLong > 0 {
+		s += fmt.Sprintf(", of %d do not", l.TooLong)
+	}
+	return s
+}
+
+// holds asks with a prompt of about so many tokens.
+func (p *prober) holds(ctx context.Context, size int) (bool, error) {
+	const pad = "the " // one token for all tokenizers in use
+	text := "The code word is " + codeWord + ". Some padding follows.\n" + strings.Repeat(pad, max(0, size-80)) +
+		"\nWhat is the code word? Answer with it alone."
+	resp, err := p.ask(ctx, llm.Request{Messages: say(text), MaxOutputTokens: 512}, nil)
+	if fault.Is(err, fault.Context) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if resp.Usage.Prompt > 0 { // a weak model may forget what it did read
+		return resp.Usage.Prompt > size*4/5, nil
+	}
+	return strings.Contains(strings.ToLower(event.JoinText(resp.Message.Content)), codeWord), nil
+}
