@@ -145,11 +145,7 @@ func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (
 	if j.unlock, err = lockConversation(j.paths, j.id); err != nil {
 		return err
 	}
-	if j.fresh {
-		if err := j.create(ctx, setup); err != nil {
-			return err
-		}
-	}
+	opts.create = func(ctx context.Context) error { return j.create(ctx, setup) }
 	if j.session, err = openSession(ctx, opts); err != nil {
 		return err
 	}
@@ -201,8 +197,11 @@ func (j *job) locate(ctx context.Context) (runSetup, error) {
 	return setup, err
 }
 
-// create stores the new conversation and what it was set up with.
+// create stores a new conversation and what it was set up with.
 func (j *job) create(ctx context.Context, setup runSetup) error {
+	if !j.fresh {
+		return nil
+	}
 	extra, err := setup.encode()
 	if err != nil {
 		return fmt.Errorf("describe the conversation: %w", err)

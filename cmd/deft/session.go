@@ -43,6 +43,8 @@ type sessionOptions struct {
 	limits    controller.Config
 	onDelta   func(event.ID, llm.Delta)
 	onOutput  func(event.ID, tool.Chunk)
+	// create makes the conversation, if it is new, while the sandbox starts.
+	create    func(context.Context) error
 	onSandbox func(sandbox.Sandbox)
 	onCall    func(active bool) // around each call of the model
 	onStep    func()            // before each step of the agent
@@ -60,13 +62,17 @@ type session struct {
 }
 
 // openSession starts the sandbox in the background and opens the
-// conversation, which must exist in the stream.
+// conversation.
 func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	s := &session{}
 	if err := s.startPlace(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := s.open(ctx, o); err != nil {
+	err := o.create(ctx)
+	if err == nil {
+		err = s.open(ctx, o)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.end(ctx, true))
 	}
 	return s, nil

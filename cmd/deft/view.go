@@ -153,15 +153,11 @@ func (v *view) retry(r broker.Retry) {
 
 // sandbox says which isolation is in force, if it is less than it should be.
 func (v *view) sandbox(box sandbox.Sandbox) {
-	switch r := box.Report(); r.Level {
+	switch box.Report().Level {
 	case "none":
 		v.warn("warning: --sandbox none: commands of the agent can do everything that you can")
 	case "landlock":
-		var why []string
-		for _, m := range r.Missing {
-			why = append(why, m.Feature+": "+m.Reason)
-		}
-		v.warn("note: the sandbox is weaker on this machine (Landlock and seccomp only): " + strings.Join(why, "; "))
+		v.warn("note: the sandbox is weaker than it could be (Landlock and seccomp only); `deft doctor` says why")
 	}
 }
 
