@@ -29,6 +29,9 @@ type Config struct {
 	// ContextLimit bounds, in tokens, the context window that a server which
 	// sets one up per request (Ollama) is asked for; 0 takes the adapter's own.
 	ContextLimit int
+	// KeepAlive is how long a local server (Ollama) keeps the model loaded
+	// after a call; 0 takes the adapter's own, less leaves it to the server.
+	KeepAlive time.Duration
 	// Headers are added to each request.
 	Headers map[string]string
 	// Info overrides what the catalogue knows; zero fields do not.

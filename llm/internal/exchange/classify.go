@@ -44,6 +44,8 @@ var byCode = map[string]fault.Kind{
 	"timeout_error":                        fault.Timeout,
 	"content_filter":                       fault.Content,
 	"content_policy_violation":             fault.Content,
+	"invalid_prompt":                       fault.Content, // Responses: refused by the usage policy
+	"image_content_policy_violation":       fault.Content,
 	"responsibleaipolicyviolation":         fault.Content,
 	"data_inspection_failed":               fault.Content, // Alibaba
 	"model_not_found":                      fault.Invalid,
@@ -81,7 +83,7 @@ type pattern struct {
 var patterns = []pattern{
 	{fault.Context, []string{
 		"prompt is too long", "context length exceeded", "input exceeds the context window",
-		"context window exceeds limit", "please reduce the length of", "exceeds the available context size",
+		"context window exceeds limit", "please reduce the length of", "exceeds the available context size", "exceeds the context length",
 		"exceed context limit", "contextwindowexceedederror", "maximum context length",
 		"exceeds the maximum number of tokens", "maximum prompt length", "context_length_exceeded",
 	}},

@@ -1,0 +1,155 @@
+// Package ollama adapts Ollama's own API to package llm. The server also
+// speaks Chat Completions (llm/openai), but takes no context size there and
+// then cuts prompts to a few thousand tokens without a word.
+//
+// # Usage
+//
+//	m, err := ollama.New(llm.Config{Model: "ollama/qwen3:32b"})
+//
+// The first call asks the server what the model is (/api/show). Each call then
+// sets num_ctx to the model's real context window, bounded by
+// Config.ContextLimit (default [DefaultContext], or the num_ctx of the model's
+// own Modelfile), and asks for an error instead of a shortened prompt, which
+// servers before 0.12 do not know. Images have to be inline: Ollama fetches
+// none. tool_choice has no form in the protocol but "none".
+//
+// # Concurrency
+//
+// A Model is safe for concurrent use. Generate starts no goroutine that
+// outlives it. Info says more after the first call.
+//
+// # Failure
+//
+// All errors are *llm.Error. A model that is not on the server is Invalid, with
+// the command that gets it as the hint.
+package ollama
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
+)
+
+// Defaults.
+const (
+	DefaultURL = "http://localhost:11434"
+	// DefaultContext bounds the context window, in tokens: enough for long
+	// conversations, and not all the memory that a window of 256k would take.
+	DefaultContext = 65_536
+	// DefaultKeepAlive spans the slow tools of an agent.
+	DefaultKeepAlive = 30 * time.Minute
+)
+
+// Model is one model behind one server.
+type Model struct {
+	end       *exchange.Endpoint
+	header    http.Header // of each request
+	cfg       llm.Config
+	keepAlive string
+	quirks    llm.Quirks
+	sent      *wirelog.Cache[written]
+
+	asking chan struct{} // held by who asks about the model
+	known  atomic.Pointer[card]
+	info   atomic.Pointer[llm.Info]
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New makes a model of cfg. It makes no request. Errors are of kind Invalid.
+func New(cfg llm.Config) (*Model, error) {
+	if cfg.Model == "" {
+		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+	}
+	cfg.Provider = cmp.Or(cfg.Provider, "ollama")
+	// The address may be the one of the compatible API.
+	for _, suffix := range []string{"/v1", "/api"} {
+		if host, ok := strings.CutSuffix(strings.TrimRight(cfg.BaseURL, "/"), suffix); ok && host != "" {
+			cfg.BaseURL = host
+			break
+		}
+	}
+	m := &Model{
+		end: exchange.New(cfg.Provider, cfg, DefaultURL), cfg: cfg,
+		sent: wirelog.New[written](wirelog.DefaultLimit), asking: make(chan struct{}, 1),
+	}
+	if err := m.end.Check(); err != nil {
+		return nil, err
+	}
+	m.cfg.WireModel = m.end.WireModel()
+	m.header = m.end.Header(cfg)
+	if keep := cmp.Or(cfg.KeepAlive, DefaultKeepAlive); keep > 0 {
+		m.keepAlive = keep.String()
+	}
+	info, quirks := catalog.Default().Describe(m.cfg, cfg.Provider)
+	info.ContextWindow = m.window(info.ContextWindow, 0)
+	m.info.Store(&info)
+	m.quirks = quirks
+	return m, nil
+}
+
+// Info implements llm.Model. Before the first call it says what the catalogue
+// knows, after it what the server said.
+func (m *Model) Info() llm.Info { return *m.info.Load() }
+
+// Generate implements llm.Model.
+func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	started := time.Now()
+	watch := m.watch(ctx, r.NoStream)
+	defer watch.Stop()
+	a := &accumulator{onDelta: onDelta}
+	err := m.exchange(watch, &r, a)
+	if err != nil {
+		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
+	}
+	out := a.response(m.end.WireModel())
+	out.Latency = time.Since(started)
+	if !a.firstAt.IsZero() {
+		out.FirstByte = a.firstAt.Sub(started)
+	}
+	if a.counted {
+		out.Cost, out.CostKnown = m.Info().Price.Cost(out.Usage)
+	}
+	return out, nil
+}
+
+func (m *Model) watch(ctx context.Context, whole bool) *exchange.Watch {
+	if whole {
+		return m.end.WatchWhole(ctx)
+	}
+	return m.end.Watch(ctx)
+}
+
+func (m *Model) exchange(watch *exchange.Watch, r *llm.Request, a *accumulator) error {
+	c, err := m.learn(watch.Context())
+	if err != nil {
+		return err
+	}
+	body, err := m.encode(r, c)
+	if err != nil {
+		return err
+	}
+	h := m.header
+	if r.Session != "" {
+		h = m.header.Clone()
+		h.Set(exchange.SessionHeader, r.Session)
+	}
+	res, err := m.end.Post(watch.Context(), "api/chat", h, body)
+	if err != nil {
+		return m.explain(err)
+	}
+	defer res.Body.Close()
+	if r.NoStream {
+		return m.readWhole(res.Body, a)
+	}
+	return m.readStream(res.Body, watch, a)
+}

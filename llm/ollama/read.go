@@ -1,0 +1,224 @@
+package ollama
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// Bounds of an answer, and of one line of it.
+const (
+	maxAnswer = 64 << 20
+	maxLine   = 32 << 20
+)
+
+var errTooLarge = errors.New("the answer is larger than 64 MiB")
+
+// chunk is a line of a stream, or a whole answer.
+type chunk struct {
+	Model   string `json:"model"`
+	Message struct {
+		Content   string      `json:"content"`
+		Thinking  string      `json:"thinking"`
+		ToolCalls []callPiece `json:"tool_calls"`
+	} `json:"message"`
+	Done       bool            `json:"done"`
+	DoneReason string          `json:"done_reason"`
+	Prompt     *int            `json:"prompt_eval_count"`
+	Output     *int            `json:"eval_count"`
+	Error      json.RawMessage `json:"error"`
+}
+
+// callPiece is a whole call: the server does not stream arguments.
+type callPiece struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+// accumulator puts an answer together and hands out its pieces.
+type accumulator struct {
+	onDelta   func(llm.Delta)
+	handedOut bool
+	firstAt   time.Time
+
+	model, reason string
+	done, counted bool
+	text, thought strings.Builder
+	calls         []event.ToolCall
+	ids           map[string]bool
+	usage         llm.Usage
+	size          int
+}
+
+func (a *accumulator) emit(d llm.Delta) {
+	if !a.handedOut {
+		a.handedOut, a.firstAt = true, time.Now()
+	}
+	a.onDelta(d)
+}
+
+// readStream reads JSON objects, one to a line, until the one that says done.
+func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(make([]byte, 0, 16<<10), maxLine)
+	for !a.done && lines.Scan() {
+		watch.Progress()
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if err := m.take(a, line); err != nil {
+			if lines.Err() != nil { // what broke the connection cut the line
+				return lines.Err()
+			}
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil && !a.done {
+		if errors.Is(err, bufio.ErrTooLong) {
+			return m.end.Malformed(err, a.handedOut)
+		}
+		return err
+	}
+	return m.complete(a)
+}
+
+// readWhole reads an answer that is one JSON document.
+func (m *Model) readWhole(body io.Reader, a *accumulator) error {
+	data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	if err != nil {
+		return err
+	}
+	if err := m.take(a, data); err != nil {
+		return err
+	}
+	return m.complete(a)
+}
+
+// take reads one object.
+func (m *Model) take(a *accumulator, data []byte) error {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return m.end.Malformed(err, a.handedOut)
+	}
+	if len(c.Error) > 0 && !bytes.Equal(c.Error, []byte("null")) {
+		return m.explain(m.end.StatusError(0, nil, data))
+	}
+	if a.add(&c); a.size > maxAnswer {
+		return m.end.Malformed(errTooLarge, a.handedOut)
+	}
+	return nil
+}
+
+func (a *accumulator) add(c *chunk) {
+	a.model = cmp.Or(c.Model, a.model)
+	a.size += len(c.Message.Thinking) + len(c.Message.Content)
+	if t := c.Message.Thinking; t != "" {
+		a.thought.WriteString(t)
+		a.emit(llm.Delta{Reasoning: t})
+	}
+	if t := c.Message.Content; t != "" {
+		a.text.WriteString(t)
+		a.emit(llm.Delta{Text: t})
+	}
+	for i := range c.Message.ToolCalls {
+		a.call(&c.Message.ToolCalls[i])
+	}
+	if !c.Done {
+		return
+	}
+	a.done, a.reason = true, c.DoneReason
+	// A prompt that the server still holds from the call before is not counted
+	// by some versions; then only the answer is known.
+	if c.Prompt != nil || c.Output != nil {
+		a.counted = true
+		a.usage = llm.Usage{Prompt: count(c.Prompt), Output: count(c.Output)}
+	}
+}
+
+func count(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return max(0, *n)
+}
+
+func (a *accumulator) call(p *callPiece) {
+	args := string(p.Function.Arguments)
+	switch {
+	case args == "null":
+		args = ""
+	case strings.HasPrefix(args, `"`): // as text, from servers that only resemble Ollama
+		var s string
+		if json.Unmarshal(p.Function.Arguments, &s) == nil {
+			args = s
+		}
+	}
+	if strings.TrimSpace(args) == "" {
+		args = "{}"
+	}
+	c := event.ToolCall{ID: a.unique(p.ID), Name: p.Function.Name, Arguments: args, Origin: event.OriginCompletion}
+	a.size += len(c.ID) + len(c.Name) + len(args) + 64
+	a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
+	a.calls = append(a.calls, c)
+}
+
+// unique returns an id that no other call of the answer has.
+func (a *accumulator) unique(id string) string {
+	if a.ids == nil {
+		a.ids = map[string]bool{}
+	}
+	if id == "" {
+		id = "call_" + random()
+	}
+	try := id
+	for k := 2; a.ids[try]; k++ {
+		try = id + "_" + strconv.Itoa(k)
+	}
+	a.ids[try] = true
+	return try
+}
+
+func random() string { return strings.ToLower(rand.Text()[:20]) }
+
+// complete says whether the answer reached its end.
+func (m *Model) complete(a *accumulator) error {
+	switch {
+	case !a.done:
+		return m.end.Truncated(a.handedOut)
+	case len(a.calls) == 0 && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == "" && a.reason != "length":
+		return m.end.Empty()
+	}
+	return nil
+}
+
+// response makes the answer. The server gives answers no ids.
+func (a *accumulator) response(model string) *llm.Response {
+	finish := llm.FinishStop
+	switch {
+	case a.reason == "length":
+		finish = llm.FinishLength
+	case len(a.calls) > 0:
+		finish = llm.FinishTools
+	}
+	return &llm.Response{
+		ID: "chat_" + random(), Model: cmp.Or(a.model, model), Finish: finish, Usage: a.usage,
+		Message: event.Message{
+			Role: event.RoleAssistant, Content: event.Texts(a.text.String()), ReasoningContent: a.thought.String(), ToolCalls: a.calls,
+		},
+	}
+}

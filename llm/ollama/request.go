@@ -1,0 +1,108 @@
+package ollama
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
+)
+
+// wireRequest is the body of a request without the messages, which write
+// writes; after https://docs.ollama.com/api#generate-a-chat-completion.
+type wireRequest struct {
+	Model     string          `json:"model"`
+	Stream    bool            `json:"stream"`
+	Tools     []wireTool      `json:"tools,omitempty"`
+	Think     any             `json:"think,omitempty"`
+	Format    json.RawMessage `json:"format,omitempty"`
+	KeepAlive string          `json:"keep_alive,omitempty"`
+	// Truncate and Shift are always false: a prompt beyond the window is an
+	// error, and an answer beyond it ends.
+	Truncate bool    `json:"truncate"`
+	Shift    bool    `json:"shift"`
+	Options  options `json:"options"`
+}
+
+type options struct {
+	NumCtx      int      `json:"num_ctx"`
+	NumPredict  int      `json:"num_predict,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
+	Stop        []string `json:"stop,omitempty"`
+}
+
+type wireTool struct {
+	Type     string       `json:"type"`
+	Function wireFunction `json:"function"`
+}
+
+type wireFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// encode writes the body of r for a model as described by c.
+func (m *Model) encode(r *llm.Request, c *card) ([]byte, error) {
+	w := wireRequest{
+		Model: m.end.WireModel(), Stream: !r.NoStream, Format: r.Schema, KeepAlive: m.keepAlive, Think: think(r.ReasoningEffort, c),
+		Options: options{NumCtx: c.window, Stop: r.Stop},
+	}
+	if !m.quirks.NoSampling {
+		w.Options.Temperature, w.Options.TopP = finite(r.Temperature), finite(r.TopP)
+	}
+	if r.MaxOutputTokens > 0 {
+		w.Options.NumPredict = min(r.MaxOutputTokens, c.window)
+	}
+	if r.ToolChoice != "none" {
+		for _, t := range r.Tools {
+			w.Tools = append(w.Tools, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
+		}
+	}
+	msgs := llm.Normalize(r.Messages)
+	if len(msgs) == 0 {
+		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	body, err := wirelog.AppendJSON(nil, &w)
+	if err != nil {
+		return nil, llm.NewError(fault.Invalid, m.end.Provider, m.end.Model, "the request cannot be written as JSON", err)
+	}
+	body = append(body[:len(body)-1], `,"messages":[`...) // inside the object
+	writer := writer{vision: c.vision, thinks: c.thinks}
+	body, end, err := m.sent.Append(body, r.Session, fmt.Sprintf("%+v", writer), msgs, writer.write)
+	if err != nil {
+		return nil, llm.NewError(fault.Invalid, m.end.Provider, m.end.Model, "the history cannot be written as JSON", err)
+	}
+	if body, _, err = end.flush(body); err != nil {
+		return nil, err
+	}
+	return append(body, "]}"...), nil
+}
+
+// think is how much a model is asked to think, or nil for its own default.
+func think(effort string, c *card) any {
+	if !c.thinks || effort == "" || c.unasked {
+		return nil
+	}
+	if !c.levels {
+		return effort != "none"
+	}
+	switch effort {
+	case "none", "minimal", "low":
+		return "low" // these models always think
+	case "medium":
+		return "medium"
+	}
+	return "high"
+}
+
+// finite drops numbers that JSON has no form for.
+func finite(f *float64) *float64 {
+	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
+		return nil
+	}
+	return f
+}
