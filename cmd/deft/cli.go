@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 	}()
 	k, err := parser.Parse(habits(args))
 	if err != nil {
-		return usage(std, err)
+		return usage(std, err, args)
 	}
 	return std.report(k.Run())
 }
@@ -107,7 +107,7 @@ func habits(args []string) []string {
 // exitEarly unwinds from kong's --help.
 type exitEarly struct{}
 
-func usage(std *streams, err error) int {
+func usage(std *streams, err error, args []string) int {
 	cmd := "deft"
 	var p *kong.ParseError
 	if errors.As(err, &p) && p.Context != nil {
@@ -115,7 +115,11 @@ func usage(std *streams, err error) int {
 			cmd += " " + strings.Fields(path)[0]
 		}
 	}
-	fmt.Fprintf(std.err, "deft: %s\nTry `%s --help`.\n", err, cmd)
+	next := "Try `" + cmd + " --help`."
+	if cmd == "deft" && len(args) > 0 && strings.Contains(args[0], " ") {
+		next = "A task needs `run`: deft run " + quoted(args[0])
+	}
+	fmt.Fprintf(std.err, "deft: %s\n%s\n", oneLine(err.Error()), console.Line(next))
 	return fault.ExitUsage
 }
 
