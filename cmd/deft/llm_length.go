@@ -23,6 +23,7 @@ type lengthJSON struct {
 	Fits    int `json:"fits"`     // a prompt of this length was read whole
 	TooLong int `json:"too_long"` // one of this length was not
 	Calls   int `json:"calls"`
+	low     int // what was asked for when Fits tokens were counted
 }
 
 // length searches for the longest prompt that the model reads whole, up to a
@@ -33,14 +34,14 @@ func (p *prober) length(ctx context.Context, limit int) (lengthJSON, check) {
 	size := min(limit, max(lengthFirst, p.model.Info().ContextWindow*19/20))
 	for size > 0 && found.Calls < lengthCalls {
 		found.Calls++
-		fits, err := p.holds(ctx, size)
+		read, err := p.reads(ctx, size)
 		if err != nil {
 			c := failed("length", err)
 			c.Detail = found.String() + "; stopped: " + c.Detail
 			return found, c
 		}
-		if fits {
-			found.Fits = size
+		if read > 0 {
+			found.low, found.Fits = size, read
 		} else {
 			found.TooLong = size
 		}
@@ -52,14 +53,14 @@ func (p *prober) length(ctx context.Context, limit int) (lengthJSON, check) {
 // next is the size to try next, 0 for none.
 func (l lengthJSON) next(limit int) int {
 	switch {
-	case l.TooLong == 0 && l.Fits >= limit:
+	case l.TooLong == 0 && l.low >= limit:
 		return 0
 	case l.TooLong == 0:
-		return min(limit, l.Fits*2)
-	case l.TooLong-l.Fits <= max(lengthExact, l.TooLong/20):
+		return min(limit, l.low*2)
+	case l.TooLong-l.low <= max(lengthExact, l.TooLong/20):
 		return 0
 	}
-	return (l.Fits + l.TooLong) / 2
+	return (l.low + l.TooLong) / 2
 }
 
 func (l lengthJSON) String() string {
@@ -73,20 +74,27 @@ func (l lengthJSON) String() string {
 	return s
 }
 
-// holds asks with a prompt of about so many tokens.
-func (p *prober) holds(ctx context.Context, size int) (bool, error) {
+// reads asks with a prompt of about so many tokens and returns how many of
+// them were read: 0 if the prompt was refused or cut.
+func (p *prober) reads(ctx context.Context, size int) (int, error) {
 	const pad = "the " // one token for all tokenizers in use
 	text := "The code word is " + codeWord + ". Some padding follows.\n" + strings.Repeat(pad, max(0, size-80)) +
 		"\nWhat is the code word? Answer with it alone."
 	resp, err := p.ask(ctx, llm.Request{Messages: say(text), MaxOutputTokens: 512}, nil)
 	if fault.Is(err, fault.Context) {
-		return false, nil
+		return 0, nil
 	}
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	if resp.Usage.Prompt > 0 { // a weak model may forget what it did read
-		return resp.Usage.Prompt > size*4/5, nil
+	if counted := resp.Usage.Prompt; counted > 0 { // a weak model may forget what it did read
+		if counted < size*4/5 {
+			return 0, nil
+		}
+		return min(size, counted), nil
 	}
-	return strings.Contains(strings.ToLower(event.JoinText(resp.Message.Content)), codeWord), nil
+	if strings.Contains(strings.ToLower(event.JoinText(resp.Message.Content)), codeWord) {
+		return size, nil
+	}
+	return 0, nil
 }

@@ -33,7 +33,8 @@ const answerTokens = 2_048
 
 // prober asks a model small questions.
 type prober struct {
-	model llm.Model
+	model  llm.Model
+	effort string
 	// cost of all calls in US dollars, and how many had no price.
 	cost     float64
 	unpriced int
@@ -44,6 +45,7 @@ func (p *prober) ask(ctx context.Context, r llm.Request, onDelta func(llm.Delta)
 	if r.MaxOutputTokens == 0 {
 		r.MaxOutputTokens = answerTokens
 	}
+	r.ReasoningEffort = p.effort
 	system := event.Message{Role: event.RoleSystem, Content: event.Texts("You answer briefly and exactly.")}
 	r.Messages = append([]event.Message{system}, r.Messages...)
 	resp, err := llm.Complete(ctx, p.model, r, onDelta)
@@ -100,7 +102,7 @@ func (p *prober) streams(ctx context.Context) check {
 	}
 	p.figures = broker.FiguresOf(resp)
 	c := check{Name: "streaming", OK: pieces > 1, Detail: fmt.Sprintf("%d pieces, the first after %.2f s", pieces, p.figures.FirstToken.Seconds())}
-	if p.figures.TokensPerSecond > 0 {
+	if c.OK && p.figures.TokensPerSecond > 0 {
 		c.Detail += fmt.Sprintf(", %.0f tokens/s", p.figures.TokensPerSecond)
 	}
 	return c

@@ -53,7 +53,7 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return err
 	}
-	p := &prober{model: model}
+	p := &prober{model: model, effort: c.Effort}
 	out := testJSON{Model: model.Info().Name, Provider: model.Info().Provider}
 	show := func(k check) error {
 		out.Checks = append(out.Checks, k)
