@@ -57,9 +57,9 @@ func (j *job) diffstat(ctx context.Context, base string) string {
 		switch {
 		case f == "":
 		case i < most:
-			b.WriteString(" " + console.Line(f) + " (new)\n")
+			b.WriteString(" " + console.Line(f) + " (untracked)\n")
 		case i == most:
-			b.WriteString(" … and more new files\n")
+			b.WriteString(" … and more untracked files\n")
 		}
 	}
 	return b.String()
