@@ -44,30 +44,50 @@ type Adapter struct {
 	// Skip names cases that the protocol has no form for, or that the adapter's
 	// own tests hold in another form.
 	Skip []string
+	// Speak changes what the server says, for models that call tools in text;
+	// nil leaves it.
+	Speak func(llmtest.Reply) llmtest.Reply
+}
+
+// RunAnswers runs the cases of sound answers alone, those about tools among
+// them: for models that stand in front of an adapter, which passes the others.
+func RunAnswers(t *testing.T, a Adapter) {
+	t.Helper()
+	for _, stream := range []bool{true, false} {
+		runAnswers(t, a, stream)
+	}
+}
+
+func runAnswers(t *testing.T, a Adapter, stream bool) {
+	t.Helper()
+	for _, c := range answers {
+		if slices.Contains(a.Skip, c.name) {
+			continue
+		}
+		t.Run(modeName(stream)+"/"+c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(t, a, stream)
+		})
+	}
+}
+
+func modeName(stream bool) string {
+	if stream {
+		return "stream"
+	}
+	return "whole"
 }
 
 // Run runs the suite.
 func Run(t *testing.T, a Adapter) {
 	t.Helper()
 	for _, stream := range []bool{true, false} {
-		mode := "whole"
-		if stream {
-			mode = "stream"
-		}
-		for _, c := range answers {
-			if slices.Contains(a.Skip, c.name) {
-				continue
-			}
-			t.Run(mode+"/"+c.name, func(t *testing.T) {
-				t.Parallel()
-				c.run(t, a, stream)
-			})
-		}
+		runAnswers(t, a, stream)
 		for _, c := range faults {
 			if slices.Contains(a.Skip, c.name) {
 				continue
 			}
-			t.Run(mode+"/fault "+c.name, func(t *testing.T) {
+			t.Run(modeName(stream)+"/fault "+c.name, func(t *testing.T) {
 				t.Parallel()
 				c.run(t, a, stream)
 			})
@@ -94,6 +114,14 @@ type bench struct {
 
 func start(t *testing.T, a Adapter, stream bool, script *llmtest.Script, change ...func(*llm.Config)) *bench {
 	t.Helper()
+	if a.Speak != nil {
+		spoken := *script
+		spoken.Turns = slices.Clone(script.Turns)
+		for i := range spoken.Turns {
+			spoken.Turns[i].Reply = a.Speak(spoken.Turns[i].Reply)
+		}
+		script = &spoken
+	}
 	b := &bench{t: t, srv: llmtest.Start(t, script), stream: stream}
 	cfg := llm.Config{Model: a.Model, BaseURL: b.srv.URL + a.Path, APIKey: "sk-test-key-1234567890"}
 	for _, c := range change {
