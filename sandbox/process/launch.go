@@ -55,6 +55,9 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 	var last error
 	for _, level := range levels {
 		in, err := p.launchAt(ctx, s, level, missing)
+		for n := 1; n < maxStarts && errors.Is(err, errKilled); n++ {
+			in, err = p.launchAt(ctx, s, level, missing)
+		}
 		var setup *setupError
 		if !errors.As(err, &setup) {
 			return in, err
@@ -85,18 +88,42 @@ func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level string, m
 	err := p.run(ctx, s, &st)
 	if err != nil {
 		if st.PID != 0 {
-			_ = syscall.Kill(st.PID, syscall.SIGKILL) // our child, not yet reaped
-			_, _ = syscall.Wait4(st.PID, nil, 0, nil)
+			if !errors.Is(err, errInitDied) {
+				_ = syscall.Kill(st.PID, syscall.SIGKILL) // our child, not yet reaped
+			} else if reapKilled(st.PID) {
+				err = errKilled
+			}
+			_, _ = syscall.Wait4(st.PID, nil, 0, nil) // fails if it was reaped
 		}
 		return nil, errors.Join(err, tidy(p.dir(s.ID), st))
 	}
 	in, err := p.watch(s.ID, st)
-	if fault.Is(err, fault.NotFound) {
-		_, _ = syscall.Wait4(st.PID, nil, 0, nil) // dead already
-		return nil, fault.New(fault.Unavailable, "the sandbox's program ended at once").
-			Hint("see " + filepath.Join(p.dir(s.ID), "log")).Because(tidy(p.dir(s.ID), st))
+	if fault.Is(err, fault.NotFound) { // dead already
+		ended := fault.New(fault.Unavailable, "the sandbox's program ended at once").
+			Hint("see " + filepath.Join(p.dir(s.ID), "log"))
+		if reapKilled(st.PID) {
+			ended = errKilled
+		}
+		return nil, errors.Join(ended, tidy(p.dir(s.ID), st))
 	}
 	return in, err
+}
+
+// maxStarts is how many programs in a row may be killed while they start.
+const maxStarts = 3
+
+var (
+	errKilled   = fault.New(fault.Unavailable, "the sandbox's program was killed at once")
+	errInitDied = fault.New(fault.Internal, "the sandbox's init stage died").
+			Hint("does the program's main call process.MaybeInit first?")
+)
+
+// reapKilled collects a child that has ended or is about to, and reports
+// whether it was killed, which says nothing about the program.
+func reapKilled(pid int) bool {
+	var ws syscall.WaitStatus
+	_, err := syscall.Wait4(pid, &ws, 0, nil)
+	return err == nil && ws.Signaled() && ws.Signal() == syscall.SIGKILL
 }
 
 // run forks the init stage, puts it into its control groups, gives it the plan
@@ -178,8 +205,7 @@ func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report, commit fu
 		}
 	}
 	if !reported || sent != nil {
-		return fault.New(fault.Internal, "the sandbox's init stage died").
-			Hint("does the program's main call process.MaybeInit first?").Because(sent)
+		return errors.Join(errInitDied, sent)
 	}
 	return nil
 }
