@@ -63,8 +63,8 @@ var _ llm.Model = (*Model)(nil)
 // AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else with those of the profile
 // AWS_PROFILE in the shared files, which are read again with each call. The
 // region is that of the model's ARN, else AWS_REGION, AWS_DEFAULT_REGION,
-// AWS_REGION_NAME or the profile's. Errors are of kind Invalid, and Auth or
-// Unsupported for credentials.
+// AWS_REGION_NAME or the profile's. Errors are of kind Invalid. That there are
+// no keys is said by the first call.
 func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Model == "" {
 		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
@@ -90,9 +90,6 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	}
 	if m.bearer == "" {
 		m.creds = func() (credentials, error) { return findCredentials(env) }
-		if _, err := m.creds(); err != nil {
-			return nil, err
-		}
 	}
 	m.path = "model/" + escape(wire)
 	m.describe(cfg, wire)
@@ -221,7 +218,7 @@ func (m *Model) authorize(req *http.Request, body []byte) error {
 	}
 	c, err := m.creds()
 	if err != nil {
-		return llm.NewError(fault.KindOf(err), m.info.Provider, m.info.Name, "the request cannot be signed", err)
+		return llm.NewError(fault.KindOf(err), m.info.Provider, m.info.Name, "the request cannot be signed", err).Hint(fault.HintOf(err))
 	}
 	sign(req, body, c, m.region, "bedrock", m.now())
 	return nil

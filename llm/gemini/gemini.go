@@ -99,12 +99,13 @@ func New(cfg llm.Config) (*Model, error) {
 // newModel makes what both endpoints share. owner is whose prices hold.
 func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 	if cfg.Model == "" {
-		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+		return nil, noModel()
 	}
-	m := &Model{end: exchange.New(cfg.Provider, cfg, defaultURL), header: http.Header{}}
-	if err := m.end.Check(); err != nil {
+	end, err := checkURL(cfg, defaultURL)
+	if err != nil {
 		return nil, err
 	}
+	m := &Model{end: end, header: http.Header{}}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
 	if cfg.Info.Provider == "" {
@@ -116,6 +117,10 @@ func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 		m.header.Set(name, value)
 	}
 	return m, nil
+}
+
+func noModel() error {
+	return fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
 }
 
 // Info implements llm.Model.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // cloudScope is what a token is asked for.
@@ -134,10 +135,8 @@ func (c *credentials) assertion(now time.Time) (string, error) {
 // tokens hands out access tokens, asking for a new one shortly before the last
 // expires. One call asks at a time; the others wait for what it gets.
 type tokens struct {
-	fixed string
-	cred  *credentials
-	http  *http.Client
-	model *Model
+	cloud *cloud
+	end   *exchange.Endpoint
 	now   func() time.Time
 
 	turn    chan struct{} // holds one item while nobody asks
@@ -145,16 +144,19 @@ type tokens struct {
 	until   time.Time
 }
 
-func newTokens(m *Model, fixed string, cred *credentials) *tokens {
-	t := &tokens{fixed: fixed, cred: cred, http: m.end.HTTP, model: m, now: time.Now, turn: make(chan struct{}, 1)}
+func newTokens(end *exchange.Endpoint, c *cloud) *tokens {
+	t := &tokens{cloud: c, end: end, now: time.Now, turn: make(chan struct{}, 1)}
 	t.turn <- struct{}{}
 	return t
 }
 
 // get returns a token. Errors are *llm.Error, except those of the connection.
 func (t *tokens) get(ctx context.Context) (string, error) {
-	if t.fixed != "" {
-		return t.fixed, nil
+	switch {
+	case t.cloud.token != "":
+		return t.cloud.token, nil
+	case t.cloud.why != nil:
+		return "", llm.NewError(fault.KindOf(t.cloud.why), t.end.Provider, t.end.Model, "there is no access token", t.cloud.why).Hint(fault.HintOf(t.cloud.why))
 	}
 	select {
 	case <-t.turn:
@@ -174,16 +176,16 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 }
 
 func (t *tokens) ask(ctx context.Context) (string, time.Duration, error) {
-	form, err := t.cred.grant(t.now())
+	form, err := t.cloud.cred.grant(t.now())
 	if err != nil {
-		return "", 0, llm.NewError(fault.Auth, t.model.info.Provider, t.model.info.Name, "the access token cannot be asked for", err)
+		return "", 0, llm.NewError(fault.Auth, t.end.Provider, t.end.Model, "the access token cannot be asked for", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.cred.TokenURI, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.cloud.cred.TokenURI, strings.NewReader(form.Encode()))
 	if err != nil {
-		return "", 0, t.model.end.Fail(fault.Auth, "the credentials name no usable token_uri")
+		return "", 0, t.end.Fail(fault.Auth, "the credentials name no usable token_uri")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := t.http.Do(req)
+	res, err := t.end.HTTP.Do(req)
 	if err != nil {
 		return "", 0, err
 	}
@@ -209,9 +211,9 @@ func (t *tokens) ask(ctx context.Context) (string, time.Duration, error) {
 // give it later.
 func (t *tokens) refused(status int, code, description string) error {
 	if status >= 500 || status == http.StatusTooManyRequests {
-		return t.model.end.StatusError(status, nil, nil)
+		return t.end.StatusError(status, nil, nil)
 	}
-	e := t.model.end.Fail(fault.Auth, "Google refused an access token"+because(description)).Hint("check the credentials (GOOGLE_APPLICATION_CREDENTIALS)")
+	e := t.end.Fail(fault.Auth, "Google refused an access token"+because(description)).Hint("check the credentials (GOOGLE_APPLICATION_CREDENTIALS)")
 	e.Status, e.Code = status, code
 	return e
 }

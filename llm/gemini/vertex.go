@@ -9,9 +9,10 @@ import (
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// Environment variables of NewVertex, in the order they are tried.
+// Environment variables of Vertex AI, in the order they are tried.
 var (
 	projectVars  = []string{"VERTEXAI_PROJECT", "GOOGLE_CLOUD_PROJECT"}
 	locationVars = []string{"VERTEXAI_LOCATION", "GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"}
@@ -21,69 +22,95 @@ var (
 // defaultLocation serves every current model.
 const defaultLocation = "global"
 
-// NewVertex makes a model of Vertex AI. env reads the environment, usually
-// os.Getenv. It makes no request.
+// NewVertex makes a Gemini model of Vertex AI. env reads the environment,
+// usually os.Getenv. It makes no request.
 //
 // The access token is the API key of cfg, else VERTEXAI_ACCESS_TOKEN, else
 // asked for with the credentials of GOOGLE_APPLICATION_CREDENTIALS, else with
 // those that gcloud keeps. The project is VERTEXAI_PROJECT, else that of the
 // credentials; the location is VERTEXAI_LOCATION, default global. Errors are of
-// kind Invalid, and Auth for missing credentials.
+// kind Invalid. That there are no credentials is said by the first call, unless
+// the project was to come from them: an address can be checked without a key.
 func NewVertex(cfg llm.Config, env func(string) string) (*Model, error) {
-	if cfg.Provider == "" {
-		cfg.Provider = "vertex_ai"
-	}
-	token := cmp.Or(cfg.APIKey.Reveal(), first(env, tokenVars))
-	var cred *credentials
-	if token == "" {
-		var err error
-		if cred, err = findCredentials(env); err != nil {
-			return nil, err
-		}
-	} else {
-		cfg.APIKey = llm.Secret(token) // so that errors do not show it
-	}
-	location := cmp.Or(first(env, locationVars), defaultLocation)
-	if strings.Trim(location, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("%q is no location of Vertex AI", location)).Hint("set VERTEXAI_LOCATION")
-	}
-	m, err := newModel(cfg, vertexURL(location), "gemini")
+	c, err := findCloud(&cfg, env)
 	if err != nil {
 		return nil, err
 	}
-	project := first(env, projectVars)
-	if project == "" && cred != nil {
-		project = cmp.Or(cred.ProjectID, cred.QuotaProject)
+	m, err := newModel(cfg, c.url(), "gemini")
+	if err != nil {
+		return nil, err
 	}
-	if project == "" {
-		return nil, fault.New(fault.Invalid, "no project of Google Cloud is named").Hint("set VERTEXAI_PROJECT")
-	}
-	m.path = "v1/projects/" + url.PathEscape(project) + "/locations/" + url.PathEscape(location) +
-		"/publishers/google/models/" + url.PathEscape(m.end.WireModel())
-	m.tokens = newTokens(m, token, cred)
+	m.path = c.path("google", m.end.WireModel())
+	m.tokens = newTokens(m.end, c)
 	m.noIDs = true
 	return m, nil
 }
 
-func vertexURL(location string) string {
-	if location == "global" {
+// cloud is where in Google Cloud calls go, and as whom.
+type cloud struct {
+	project, location, token string
+	cred                     *credentials
+	why                      error // there is neither token nor cred
+}
+
+// findCloud reads the environment, and fills the provider and the secret of
+// cfg.
+func findCloud(cfg *llm.Config, env func(string) string) (*cloud, error) {
+	if cfg.Model == "" {
+		return nil, noModel()
+	}
+	if cfg.Provider == "" {
+		cfg.Provider = "vertex_ai"
+	}
+	c := &cloud{
+		project: first(env, projectVars), location: cmp.Or(first(env, locationVars), defaultLocation),
+		token: cmp.Or(cfg.APIKey.Reveal(), first(env, tokenVars)),
+	}
+	cfg.APIKey = llm.Secret(c.token) // so that errors do not show it
+	if strings.Trim(c.location, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("%q is no location of Vertex AI", c.location)).Hint("set VERTEXAI_LOCATION")
+	}
+	if c.token == "" {
+		if c.cred, c.why = findCredentials(env); c.why == nil {
+			c.project = cmp.Or(c.project, c.cred.ProjectID, c.cred.QuotaProject)
+		}
+	}
+	switch {
+	case c.project == "" && c.why != nil:
+		return nil, c.why
+	case c.project == "":
+		return nil, fault.New(fault.Invalid, "no project of Google Cloud is named").Hint("set VERTEXAI_PROJECT")
+	}
+	return c, nil
+}
+
+func (c *cloud) url() string {
+	if c.location == "global" {
 		return "https://aiplatform.googleapis.com"
 	}
-	return "https://" + location + "-aiplatform.googleapis.com"
+	return "https://" + c.location + "-aiplatform.googleapis.com"
+}
+
+func (c *cloud) path(publisher, model string) string {
+	return "v1/projects/" + url.PathEscape(c.project) + "/locations/" + c.location +
+		"/publishers/" + publisher + "/models/" + url.PathEscape(model)
 }
 
 func findCredentials(env func(string) string) (*credentials, error) {
 	if path := env("GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
 		return readCredentials(path)
 	}
-	if home := env("HOME"); home != "" {
-		c, err := readCredentials(filepath.Join(home, ".config", "gcloud", "application_default_credentials.json"))
-		if err == nil {
-			return c, nil
-		}
-	}
-	return nil, fault.New(fault.Auth, "there are no credentials of Google Cloud").
+	missing := fault.New(fault.Auth, "there are no credentials of Google Cloud").
 		Hint("set GOOGLE_APPLICATION_CREDENTIALS to a service account's key file, or VERTEXAI_ACCESS_TOKEN")
+	home := env("HOME")
+	if home == "" {
+		return nil, missing
+	}
+	c, err := readCredentials(filepath.Join(home, ".config", "gcloud", "application_default_credentials.json"))
+	if err != nil {
+		return nil, missing.Because(err)
+	}
+	return c, nil
 }
 
 func first(env func(string) string, names []string) string {
@@ -93,4 +120,10 @@ func first(env func(string) string, names []string) string {
 		}
 	}
 	return ""
+}
+
+// checkURL makes the endpoint of cfg and checks its address.
+func checkURL(cfg llm.Config, defaultURL string) (*exchange.Endpoint, error) {
+	end := exchange.New(cfg.Provider, cfg, defaultURL)
+	return end, end.Check()
 }

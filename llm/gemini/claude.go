@@ -1,0 +1,102 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/anthropic"
+	"github.com/deft-dev/deft/llm/catalog"
+)
+
+// vertexVersion is the version of Anthropic's API as Vertex names it.
+const vertexVersion = "vertex-2023-10-16"
+
+// maxRequest bounds a request that is written anew: 256 MiB.
+const maxRequest = 256 << 20
+
+// NewVertexClaude makes a Claude model of Vertex AI: Anthropic's adapter, whose
+// requests are sent to Vertex in its form
+// (https://docs.anthropic.com/en/api/claude-on-vertex-ai). For the rest see
+// [NewVertex].
+func NewVertexClaude(cfg llm.Config, env func(string) string) (llm.Model, error) {
+	c, err := findCloud(&cfg, env)
+	if err != nil {
+		return nil, err
+	}
+	end, err := checkURL(cfg, c.url())
+	if err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(end.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("read base URL: %w", err)
+	}
+	cfg.BaseURL, cfg.WireModel = end.BaseURL, end.WireModel()
+	if !cfg.Info.Price.Known && c.location == "global" { // elsewhere it costs more
+		info, _ := catalog.Default().Describe(llm.Config{Model: cfg.Model, WireModel: cfg.WireModel}, "anthropic")
+		cfg.Info.Price = info.Price
+	}
+	inner := end.HTTP.Transport
+	if inner == nil {
+		inner = http.DefaultTransport
+	}
+	client := *end.HTTP
+	client.Transport = &rewriting{inner: inner, url: base.JoinPath(c.path("anthropic", cfg.WireModel)), tokens: newTokens(end, c)}
+	cfg.HTTPClient = &client
+	m, err := anthropic.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// rewriting sends requests of Anthropic's API as those of Vertex: the model
+// stands in the URL, the version in the body.
+type rewriting struct {
+	inner  http.RoundTripper
+	url    *url.URL // of the model, without the method
+	tokens *tokens
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *rewriting) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Body.Close(); err != nil {
+		return nil, err
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return nil, fmt.Errorf("read request: %w", err)
+	}
+	method := ":rawPredict"
+	if string(fields["stream"]) == "true" {
+		method = ":streamRawPredict"
+	}
+	delete(fields, "model")
+	fields["anthropic_version"] = json.RawMessage(`"` + vertexVersion + `"`)
+	if body, err = json.Marshal(fields); err != nil {
+		return nil, fmt.Errorf("write request: %w", err)
+	}
+	token, err := t.tokens.get(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	next := r.Clone(r.Context())
+	at := *t.url
+	at.Path, at.RawPath = at.Path+method, ""
+	next.URL, next.Host = &at, ""
+	next.Header.Del("X-Api-Key")
+	next.Header.Del("Anthropic-Version")
+	next.Header.Set("Authorization", "Bearer "+token)
+	next.Body, next.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	next.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return t.inner.RoundTrip(next)
+}
