@@ -1,5 +1,7 @@
 package route
 
+import "github.com/deft-dev/deft/llm"
+
 // provider is who serves models under a prefix.
 type provider struct {
 	name     string
@@ -7,6 +9,9 @@ type provider struct {
 	keys     []string          // environment variables of the key
 	messages bool              // speaks Anthropic Messages; others Chat Completions
 	headers  map[string]string // sent unless the user sets them
+	// make makes a model where the protocol is neither; it knows its own
+	// address.
+	make func(llm.Config) (llm.Model, error)
 }
 
 // proxy is where openhands/ models are served: a LiteLLM proxy.
@@ -35,7 +40,11 @@ var byPrefix = map[string]provider{
 	"vllm":         {name: "vllm", url: "http://localhost:8000/v1"},
 	"hosted_vllm":  {name: "vllm", url: "http://localhost:8000/v1", keys: []string{"HOSTED_VLLM_API_KEY"}},
 	"ollama":       {name: "ollama", url: "http://localhost:11434/v1"},
+	"gemini":       googleAI,
+	"google":       googleAI,
+	"vertex_ai":    {name: "vertex_ai", make: newVertex},
+	"bedrock":      {name: "bedrock", make: newBedrock},
 }
 
 // later are prefixes of providers with protocols of their own.
-var later = []string{"gemini", "google", "azure", "bedrock", "vertex", "vertex_ai", "sagemaker"}
+var later = []string{"azure", "sagemaker"}

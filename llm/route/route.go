@@ -52,7 +52,7 @@ func (r Router) New(cfg llm.Config) (llm.Model, error) {
 		cfg.WireModel = wire
 	}
 	if cfg.BaseURL == "" {
-		if p.url == "" {
+		if p.url == "" && p.make == nil {
 			return nil, fault.New(fault.Invalid, fmt.Sprintf("model %s needs the address of its server", cfg.Model)).Hint("set --base-url or LLM_BASE_URL")
 		}
 		cfg.BaseURL = p.url
@@ -60,12 +60,15 @@ func (r Router) New(cfg llm.Config) (llm.Model, error) {
 	cfg.Headers = withDefaults(cfg.Headers, p.headers)
 	// What the user's catalogue says travels as overrides; the adapters know
 	// the embedded one only.
-	if r.Catalog != nil {
+	if r.speaksFor(p, wire) {
 		info, quirks := r.Catalog.Describe(cfg, p.name)
 		cfg.Info = info
 		if cfg.Quirks == nil {
 			cfg.Quirks = &quirks
 		}
+	}
+	if p.make != nil {
+		return p.make(cfg)
 	}
 	if p.messages {
 		m, err := anthropic.New(cfg)

@@ -59,9 +59,7 @@ func TestRefusals(t *testing.T) {
 		"openai/":                {fault.Invalid, ""},
 		"claude-sonet-4-5":       {fault.Invalid, "claude-sonnet-4-5"},
 		"nobody/knows-this-one":  {fault.Invalid, "--base-url"},
-		"gemini/gemini-2.5-pro":  {fault.Unsupported, "anthropic/"},
-		"bedrock/anthropic.x":    {fault.Unsupported, "openai/"},
-		"gemini-2.5-pro":         {fault.Unsupported, "prefix"},
+		"sagemaker/anything":     {fault.Unsupported, "anthropic/"},
 		"litellm_proxy/whatever": {fault.Invalid, "--base-url"},
 	} {
 		_, err := route.New(llm.Config{Model: model})
@@ -75,6 +73,7 @@ func TestBareNames(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{
 		"claude-opus-4-5": "anthropic", "gpt-5.2": "openai", "deepseek-chat": "deepseek", "kimi-k2-thinking": "moonshot", "glm-4.6": "zai",
+		"gemini-2.5-pro": "gemini",
 	} {
 		m, err := route.New(llm.Config{Model: model})
 		if err != nil || m.Info().Provider != want || !m.Info().Price.Known {
