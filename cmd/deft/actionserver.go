@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/deft-dev/deft/internal/actionserver"
@@ -29,8 +28,14 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return fmt.Errorf("take over the sandbox's socket and journal: %w", err)
 	}
-	// Results that do not fit are kept where commands can read them.
-	tools, err := sandboxTools(c.Workspace, filepath.Join(os.TempDir(), ".deft"), os.Environ())
+	// Results that do not fit are kept where commands can read them, under a
+	// name of its own: without a sandbox others use the same directory.
+	scratch, err := os.MkdirTemp("", "deft-")
+	if err != nil {
+		return fmt.Errorf("make a directory for results: %w", err)
+	}
+	defer os.RemoveAll(scratch) // gone with the sandbox at the latest
+	tools, err := sandboxTools(c.Workspace, scratch, os.Environ())
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}

@@ -31,9 +31,10 @@ type view struct {
 	rawAnswer bool      // the reader of the answer is no terminal and gets it as it is
 	thoughts  bool      // the model's reasoning is shown
 
-	mu   sync.Mutex
-	last string // the agent's last words
-	code string // of the last ConversationErrorEvent
+	mu    sync.Mutex
+	last  string // the agent's last words
+	level string // isolation that has been told of
+	code  string // of the last ConversationErrorEvent
 }
 
 func newView(c *runCmd, std *streams, g *grammar) *view {
@@ -153,7 +154,15 @@ func (v *view) retry(r broker.Retry) {
 
 // sandbox says which isolation is in force, if it is less than it should be.
 func (v *view) sandbox(box sandbox.Sandbox) {
-	switch box.Report().Level {
+	level := box.Report().Level
+	v.mu.Lock()
+	said := v.level == level
+	v.level = level
+	v.mu.Unlock()
+	if said { // it has been started again
+		return
+	}
+	switch level {
 	case "none":
 		v.warn("warning: --sandbox none: commands of the agent can do everything that you can")
 	case "landlock":
