@@ -1,0 +1,127 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+)
+
+// Builder makes the models of profiles: the adapter, behind the layer that
+// retries, and the fallbacks and the router that a profile names. Profiles,
+// Open and Env are required.
+type Builder struct {
+	Profiles *Profiles
+	// Open makes an adapter, as route.New does.
+	Open func(llm.Config) (llm.Model, error)
+	// Env reads environment variables.
+	Env func(string) string
+	// KeyVariables names the variables that may hold the key of a model, as
+	// route.KeyVariables does; nil for none.
+	KeyVariables func(model string) []string
+	// Cipher unseals keys; nil where there is no key ring.
+	Cipher Cipher
+	// Broker is taken over, except what the profile says: retries, and the
+	// breaker, which is that of its endpoint.
+	Broker   broker.Options
+	Breakers *broker.Breakers // nil for none
+	// OnSwitch is told when a call moves on to a fallback; nil for nobody.
+	OnSwitch func(broker.Switched)
+	// HTTPClient returns the client for a profile, for debug logs and tests;
+	// nil takes the adapters' own.
+	HTTPClient func(p Profile, key llm.Secret) *http.Client
+}
+
+// Build makes the model of a profile. It makes no request. Fallbacks and the
+// vision model of other profiles than the named one are not followed.
+func (b *Builder) Build(name string) (llm.Model, error) {
+	p, err := b.Profiles.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.single(name, p)
+	if err != nil {
+		return nil, err
+	}
+	if p.Vision != "" {
+		if m, err = b.withVision(p, m); err != nil {
+			return nil, fmt.Errorf("profile %s: %w", name, err)
+		}
+	}
+	if len(p.Fallback) == 0 {
+		return m, nil
+	}
+	chain := []llm.Model{m}
+	for i, other := range p.Fallback {
+		if other == name || slices.Contains(p.Fallback[:i], other) {
+			return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: %s is in its chain of fallbacks twice", name, other))
+		}
+		next, err := b.named(other)
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: fallback: %w", name, err)
+		}
+		chain = append(chain, next)
+	}
+	return broker.NewFallback(b.OnSwitch, chain...)
+}
+
+func (b *Builder) withVision(p Profile, text llm.Model) (llm.Model, error) {
+	sees, err := b.named(p.Vision)
+	if err != nil {
+		return nil, err
+	}
+	return broker.NewImageRouter(sees, text, p.TextLimit)
+}
+
+func (b *Builder) named(name string) (llm.Model, error) {
+	p, err := b.Profiles.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return b.single(name, p)
+}
+
+// single makes the model of a profile alone.
+func (b *Builder) single(name string, p Profile) (llm.Model, error) {
+	var usual []string
+	if b.KeyVariables != nil {
+		usual = b.KeyVariables(p.Model)
+	}
+	cfg := p.config()
+	var err error
+	if cfg.APIKey, err = p.key(b.Env, usual, b.Cipher); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	if b.HTTPClient != nil {
+		cfg.HTTPClient = b.HTTPClient(p, cfg.APIKey)
+	}
+	m, err := b.Open(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	o := b.Broker
+	o.Attempts = cmp.Or(p.NumRetries, o.Attempts)
+	o.Multiplier = cmp.Or(p.RetryMultiplier, o.Multiplier)
+	o.MinWait = cmp.Or(seconds(p.RetryMinWait), o.MinWait)
+	o.MaxWait = cmp.Or(seconds(p.RetryMaxWait), o.MaxWait)
+	if b.Breakers != nil {
+		o.Breaker = b.Breakers.For(cmp.Or(p.BaseURL, m.Info().Provider))
+	}
+	return &preset{Model: broker.New(m, o), profile: p}, nil
+}
+
+// preset is a model with the defaults of a profile.
+type preset struct {
+	llm.Model
+	profile Profile
+}
+
+// Generate implements llm.Model.
+func (m *preset) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	return m.Model.Generate(ctx, m.profile.apply(r), onDelta)
+}

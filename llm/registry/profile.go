@@ -1,0 +1,192 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// schemaVersion is the version of the form of a profile.
+const schemaVersion = 1
+
+// Profile describes a model and how to call it (sdk-features.md section 1,
+// "Profiles"). It never holds a key in plain form: it names where the key is,
+// or holds it sealed.
+type Profile struct {
+	SchemaVersion int    `json:"schema_version"` // 1
+	Model         string `json:"model"`          // with its prefix
+	BaseURL       string `json:"base_url,omitempty"`
+
+	// At most one of these says where the key is. Without any, the provider's
+	// own environment variables are tried.
+	APIKeyEnv    string `json:"api_key_env,omitempty"`    // name of a variable
+	APIKeyFile   string `json:"api_key_file,omitempty"`   // absolute path
+	SealedAPIKey string `json:"sealed_api_key,omitempty"` // by a Cipher
+
+	// Defaults of requests that do not say otherwise.
+	ReasoningEffort string   `json:"reasoning_effort,omitempty"`
+	MaxOutputTokens int      `json:"max_output_tokens,omitempty"`
+	Temperature     *float64 `json:"temperature,omitempty"`
+	TopP            *float64 `json:"top_p,omitempty"`
+
+	// Limits of time, in seconds; 0 takes the defaults of llm.Config.
+	Timeout           float64 `json:"timeout,omitempty"`
+	FirstTokenTimeout float64 `json:"first_token_timeout,omitempty"`
+	StreamIdleTimeout float64 `json:"stream_idle_timeout,omitempty"`
+	ConnectTimeout    float64 `json:"connect_timeout,omitempty"`
+
+	// Retries; 0 takes the defaults of broker.Options. Waits are in seconds.
+	NumRetries      int     `json:"num_retries,omitempty"` // attempts in all
+	RetryMultiplier float64 `json:"retry_multiplier,omitempty"`
+	RetryMinWait    float64 `json:"retry_min_wait,omitempty"`
+	RetryMaxWait    float64 `json:"retry_max_wait,omitempty"`
+
+	// What is not known of the model. Prices are in US dollars for a million
+	// tokens, both or none.
+	ContextWindow int      `json:"context_window,omitempty"`
+	InputPrice    *float64 `json:"input_price,omitempty"`
+	OutputPrice   *float64 `json:"output_price,omitempty"`
+
+	// Fallback names the profiles to try, in order, when this one fails.
+	Fallback []string `json:"fallback,omitempty"`
+	// Vision names the profile that takes requests with images, and those of
+	// more than TextLimit tokens (0: this model's context window).
+	Vision    string `json:"vision,omitempty"`
+	TextLimit int    `json:"text_limit,omitempty"`
+}
+
+var (
+	names     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	variables = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	efforts   = []string{"", "none", "low", "medium", "high", "xhigh"}
+)
+
+// longest bounds times, in seconds: a day.
+const longest = 24 * 60 * 60
+
+func checkName(name string) error {
+	if names.MatchString(name) {
+		return nil
+	}
+	return fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a profile", name)).
+		Hint("1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit")
+}
+
+// decodeProfile reads a profile. Fields that are not known are an error: one
+// with a typing mistake would have no effect without a word.
+func decodeProfile(data []byte) (Profile, error) {
+	var version struct {
+		SchemaVersion int `json:"schema_version"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return Profile{}, fault.New(fault.Invalid, "it is not a JSON object").Because(err)
+	}
+	if version.SchemaVersion != schemaVersion {
+		return Profile{}, fault.New(fault.Unsupported, fmt.Sprintf("its schema_version is %d, not %d", version.SchemaVersion, schemaVersion)).
+			Hint("it was written by another version of Deft")
+	}
+	var p Profile
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return Profile{}, fault.New(fault.Invalid, "it is not of the form of a profile").Because(err)
+	}
+	return p, p.Check()
+}
+
+// Check says whether the profile makes sense in itself. Errors are of kind
+// Invalid and never show what may be a key.
+func (p *Profile) Check() error {
+	bad := func(what string) error { return fault.New(fault.Invalid, what) }
+	switch {
+	case p.Model == "":
+		return bad("a profile needs a model")
+	case !slices.Contains(efforts, p.ReasoningEffort):
+		return bad("reasoning_effort must be none, low, medium, high or xhigh")
+	case p.APIKeyEnv != "" && !variables.MatchString(p.APIKeyEnv):
+		return bad("api_key_env takes the name of a variable, not a key")
+	case (p.InputPrice == nil) != (p.OutputPrice == nil):
+		return bad("input_price and output_price must both be given")
+	case p.MaxOutputTokens < 0 || p.NumRetries < 0 || p.ContextWindow < 0 || p.TextLimit < 0:
+		return bad("max_output_tokens, num_retries, context_window and text_limit must not be negative")
+	}
+	keys := 0
+	for _, k := range []string{p.APIKeyEnv, p.APIKeyFile, p.SealedAPIKey} {
+		if k != "" {
+			keys++
+		}
+	}
+	if keys > 1 {
+		return bad("a profile has one key: api_key_env, api_key_file or sealed_api_key")
+	}
+	if u, err := url.Parse(p.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
+		return bad("base_url must be an address without a user, a password or a query")
+	}
+	return p.checkNumbers()
+}
+
+func (p *Profile) checkNumbers() error {
+	for name, seconds := range map[string]float64{
+		"timeout": p.Timeout, "first_token_timeout": p.FirstTokenTimeout, "stream_idle_timeout": p.StreamIdleTimeout,
+		"connect_timeout": p.ConnectTimeout, "retry_multiplier": p.RetryMultiplier, "retry_min_wait": p.RetryMinWait, "retry_max_wait": p.RetryMaxWait,
+	} {
+		if !(seconds >= 0 && seconds <= longest) {
+			return fault.New(fault.Invalid, name+" must be between 0 and 86400 seconds")
+		}
+	}
+	for name, price := range map[string]*float64{"input_price": p.InputPrice, "output_price": p.OutputPrice} {
+		if price != nil && (!(*price >= 0) || math.IsInf(*price, 0)) {
+			return fault.New(fault.Invalid, name+" must not be negative")
+		}
+	}
+	for _, name := range slices.Concat(p.Fallback, []string{p.Vision}) {
+		if name == "" {
+			continue
+		}
+		if err := checkName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// config is the profile as adapters take it, without the key.
+func (p *Profile) config() llm.Config {
+	c := llm.Config{
+		Model: p.Model, BaseURL: p.BaseURL, Info: llm.Info{ContextWindow: p.ContextWindow},
+		Timeout: seconds(p.Timeout), FirstTimeout: seconds(p.FirstTokenTimeout),
+		IdleTimeout: seconds(p.StreamIdleTimeout), ConnectTimeout: seconds(p.ConnectTimeout),
+	}
+	if p.InputPrice != nil && p.OutputPrice != nil {
+		in := *p.InputPrice
+		c.Info.Price = llm.Price{Known: true, Input: in, CacheRead: in, CacheWrite: in, Output: *p.OutputPrice}
+	}
+	return c
+}
+
+// apply fills in what a request leaves open.
+func (p *Profile) apply(r llm.Request) llm.Request {
+	if r.ReasoningEffort == "" {
+		r.ReasoningEffort = p.ReasoningEffort
+	}
+	if r.MaxOutputTokens == 0 {
+		r.MaxOutputTokens = p.MaxOutputTokens
+	}
+	if r.Temperature == nil {
+		r.Temperature = p.Temperature
+	}
+	if r.TopP == nil {
+		r.TopP = p.TopP
+	}
+	return r
+}

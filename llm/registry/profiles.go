@@ -1,0 +1,194 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Limits of the store (sdk-features.md section 1, "Profiles").
+const (
+	maxProfiles = 50
+	maxProfile  = 64 << 10 // bytes
+	lockWait    = 30 * time.Second
+	lockPause   = 20 * time.Millisecond
+)
+
+// Profiles stores profiles as files in a directory: name.json, readable by the
+// user alone. Processes may share it; a lock on the directory keeps writers
+// apart, and readers see whole files only.
+type Profiles struct{ dir string }
+
+// Dir is where a user's profiles are: deft/profiles below $XDG_CONFIG_HOME or
+// ~/.config. It is "" where neither is set.
+func Dir(env func(string) string) string {
+	base := env("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(base) { // the specification ignores relative ones
+		home := env("HOME")
+		if home == "" {
+			return ""
+		}
+		base = filepath.Join(home, ".config")
+	}
+	return filepath.Join(base, "deft", "profiles")
+}
+
+// OpenProfiles opens the store in a directory, which is made if it is missing.
+func OpenProfiles(dir string) (*Profiles, error) {
+	if dir == "" {
+		return nil, fault.New(fault.Invalid, "there is no directory for profiles").Hint("set HOME or XDG_CONFIG_HOME")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "make the directory of the profiles")
+	}
+	return &Profiles{dir}, nil
+}
+
+func (s *Profiles) path(name string) string { return filepath.Join(s.dir, name+".json") }
+
+// Names returns the names of all profiles, sorted.
+func (s *Profiles) Names() ([]string, error) {
+	files, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "list the profiles")
+	}
+	var out []string
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), ".json")
+		if ok && f.Type().IsRegular() && names.MatchString(name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Get returns a profile. NotFound if there is none, Invalid or Unsupported if
+// the file is none that this version reads.
+func (s *Profiles) Get(name string) (Profile, error) {
+	if err := checkName(name); err != nil {
+		return Profile{}, err
+	}
+	f, err := os.Open(s.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		e := fault.New(fault.NotFound, "there is no profile "+name)
+		if all, err := s.Names(); err == nil && len(all) > 0 {
+			e = e.Hint("there are: " + strings.Join(all, ", "))
+		}
+		return Profile{}, e
+	}
+	if err != nil {
+		return Profile{}, fault.Wrap(err, fault.Denied, "read the profile "+name)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxProfile+1))
+	if err != nil {
+		return Profile{}, fault.Wrap(err, fault.Denied, "read the profile "+name)
+	}
+	if len(data) > maxProfile {
+		return Profile{}, fault.New(fault.Invalid, "the profile "+name+" is larger than 64 KiB")
+	}
+	p, err := decodeProfile(data)
+	if err != nil {
+		return Profile{}, fmt.Errorf("read the profile %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// Put stores a profile, new or in place of the one of that name. Invalid if it
+// makes no sense, Limit if it were the 51st. The file is whole or as it was.
+func (s *Profiles) Put(ctx context.Context, name string, p Profile) error {
+	p.SchemaVersion = schemaVersion
+	if err := errors.Join(checkName(name), p.Check()); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the profile %s: %w", name, err)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := s.Names()
+	if err != nil {
+		return err
+	}
+	if len(all) >= maxProfiles && !slices.Contains(all, name) {
+		return fault.New(fault.Limit, fmt.Sprintf("there are %d profiles, which is the most", len(all))).Hint("delete one first")
+	}
+	return s.write(name, append(data, '\n'))
+}
+
+func (s *Profiles) write(name string, data []byte) error {
+	f, err := os.CreateTemp(s.dir, ".new-*") // mode 0600
+	if err != nil {
+		return fault.Wrap(err, fault.Denied, "write the profile "+name)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), s.path(name))
+	}
+	if err != nil {
+		return fault.Wrap(errors.Join(err, os.Remove(f.Name())), fault.Denied, "write the profile "+name)
+	}
+	return nil
+}
+
+// Delete removes a profile. NotFound if there is none.
+func (s *Profiles) Delete(ctx context.Context, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = os.Remove(s.path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.NotFound, "there is no profile "+name)
+	}
+	return fault.Wrap(err, fault.Denied, "delete the profile "+name)
+}
+
+// lock keeps other writers out, in this process and others. The kernel gives
+// no signal when a lock is let go that a context could end the wait for, so it
+// is asked again and again, up to 30 s.
+func (s *Profiles) lock(ctx context.Context) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(s.dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "open the lock of the profiles")
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	again := time.NewTicker(lockPause)
+	defer again.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil // closing unlocks
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, fault.Wrap(errors.Join(err, f.Close()), fault.Denied, "lock the profiles")
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, fault.Wrap(errors.Join(ctx.Err(), f.Close()), fault.Conflict, "the profiles are being changed by another process")
+		}
+	}
+}

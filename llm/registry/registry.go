@@ -1,0 +1,247 @@
+// Package registry keeps the language models of a conversation or a process by
+// the service that uses them (agent, condenser, titles …), and the profiles
+// that describe them.
+//
+// # Usage
+//
+//	profiles, err := registry.OpenProfiles(dir)
+//	b := registry.Builder{Profiles: profiles, Open: route.New, Env: os.Getenv}
+//	r := registry.New(b.Build)
+//	err = r.Use(registry.Agent, "fast")
+//	cfg.LLM = r.Model                       // of the controller: asked at each step
+//	err = r.Switch(registry.Agent, "strong") // in the middle of a conversation
+//
+// A service without a model of its own uses the agent's; what it uses is
+// counted under its own name.
+//
+// # Concurrency
+//
+// Everything is safe for concurrent use. A switch does not touch calls in
+// flight: they end with the model they began with.
+//
+// # Failure
+//
+// A switch that fails changes nothing. Errors carry the kinds of package
+// fault: NotFound for an unknown profile, Conflict for a service that has a
+// model already, Invalid for a profile that cannot be used.
+package registry
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+)
+
+// The services that Deft has. Others may be added.
+const (
+	Agent     = "agent"
+	Condenser = "condenser"
+	Titles    = "titles"
+	Security  = "security"
+	Drafts    = "drafts"
+)
+
+// Change is what subscribers are told: a service has another model.
+type Change struct {
+	Service string
+	Profile string // "" for a model that was given without one
+	Info    llm.Info
+	// Switched is false for the first model of a service.
+	Switched bool
+}
+
+// Registry maps services to models.
+type Registry struct {
+	build func(profile string) (llm.Model, error)
+
+	order sync.Mutex // held from building a model to telling of it; before mu
+
+	mu       sync.Mutex
+	services map[string]*service
+	tallies  map[string]*broker.Tally
+	watchers map[int]func(Change)
+	next     int
+}
+
+type service struct {
+	model   llm.Model
+	profile string
+}
+
+// New returns an empty registry. build makes the model of a profile, as
+// [Builder.Build] does.
+func New(build func(profile string) (llm.Model, error)) *Registry {
+	return &Registry{
+		build: build, services: map[string]*service{}, tallies: map[string]*broker.Tally{}, watchers: map[int]func(Change){},
+	}
+}
+
+// Add gives a service its first model. It fails with kind Conflict if the
+// service has one: two users of one name would be counted as one.
+func (r *Registry) Add(name string, m llm.Model) error { return r.add(name, "", m) }
+
+// Use gives a service its first model, from a profile. The errors are those of
+// Add and of building the model.
+func (r *Registry) Use(name, profile string) error {
+	m, err := r.build(profile)
+	if err != nil {
+		return err
+	}
+	return r.add(name, profile, m)
+}
+
+func (r *Registry) add(name, profile string, m llm.Model) error {
+	if name == "" || m == nil {
+		return fault.New(fault.Invalid, "a service needs a name and a model")
+	}
+	r.order.Lock()
+	defer r.order.Unlock()
+	r.mu.Lock()
+	if r.services[name] != nil {
+		r.mu.Unlock()
+		return fault.New(fault.Conflict, "the service "+name+" has a model already").Hint("switch it to another profile instead")
+	}
+	r.services[name] = &service{m, profile}
+	r.mu.Unlock()
+	r.tell(Change{Service: name, Profile: profile, Info: m.Info()})
+	return nil
+}
+
+// Switch gives a service the model of another profile, from its next call on.
+// A service that shares the agent's model gets one of its own.
+func (r *Registry) Switch(name, profile string) error {
+	if name == "" {
+		return fault.New(fault.Invalid, "a service needs a name")
+	}
+	r.order.Lock()
+	defer r.order.Unlock()
+	m, err := r.build(profile)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	_, had := r.services[name]
+	r.services[name] = &service{m, profile}
+	r.mu.Unlock()
+	r.tell(Change{Service: name, Profile: profile, Info: m.Info(), Switched: had})
+	return nil
+}
+
+// Model returns the model that a service has now. A later switch does not
+// change it: ask again for each step. Without a model for the service and for
+// the agent, its calls fail with kind NotFound.
+func (r *Registry) Model(name string) llm.Model {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.services[name]
+	if s == nil {
+		s = r.services[Agent]
+	}
+	if s == nil {
+		return absent{name}
+	}
+	return &counted{Model: s.model, registry: r, service: name}
+}
+
+// Profile returns the profile that a service has its model from, "" if none.
+func (r *Registry) Profile(name string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.services[name]; s != nil {
+		return s.profile
+	}
+	return ""
+}
+
+// Services returns the names of the services with a model of their own, sorted.
+func (r *Registry) Services() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.services))
+}
+
+// Tally returns what a service has used since the registry was made, whatever
+// model it had.
+func (r *Registry) Tally(name string) broker.Tally {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.tallies[name]; t != nil {
+		return *t
+	}
+	return broker.Tally{}
+}
+
+// Subscribe calls f after each change, in order, from the goroutine that made
+// it. f must not block, and not change the registry. The subscription ends
+// with cancel; a change that is being told may still arrive.
+func (r *Registry) Subscribe(f func(Change)) (cancel func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := r.next
+	r.next++
+	r.watchers[id] = f
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.watchers, id)
+	}
+}
+
+func (r *Registry) tell(c Change) {
+	r.mu.Lock()
+	var all []func(Change)
+	for _, id := range slices.Sorted(maps.Keys(r.watchers)) {
+		all = append(all, r.watchers[id])
+	}
+	r.mu.Unlock()
+	for _, f := range all {
+		f(c)
+	}
+}
+
+func (r *Registry) count(name string, c broker.Call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.tallies[name]
+	if t == nil {
+		t = &broker.Tally{}
+		r.tallies[name] = t
+	}
+	t.Add(c)
+}
+
+// counted is a model whose calls are counted for a service.
+type counted struct {
+	llm.Model
+	registry *Registry
+	service  string
+}
+
+// Generate implements llm.Model.
+func (m *counted) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	resp, err := m.Model.Generate(ctx, r, onDelta)
+	c := broker.Call{Info: m.Info(), Session: r.Session, Response: resp, Err: err}
+	if err == nil {
+		c.Figures = broker.FiguresOf(resp)
+	} else {
+		c.Response = nil
+	}
+	m.registry.count(m.service, c)
+	return resp, err
+}
+
+// absent stands for a model that nobody gave.
+type absent struct{ service string }
+
+// Info implements llm.Model.
+func (a absent) Info() llm.Info { return llm.Info{} }
+
+// Generate implements llm.Model.
+func (a absent) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Response, error) {
+	return nil, fault.New(fault.NotFound, "no model is chosen for the service "+a.service).Hint("choose one for it, or for the agent")
+}
