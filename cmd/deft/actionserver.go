@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/deft-dev/deft/internal/actionserver"
@@ -20,6 +21,7 @@ import (
 type actionServerCmd struct {
 	Workspace string        `help:"Working directory of commands." required:"" type:"path"`
 	Grace     time.Duration `help:"How long to live without a controller." default:"10m"`
+	Results   string        `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
 }
 
 // Run serves until nobody needs the sandbox any more.
@@ -28,14 +30,11 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return fmt.Errorf("take over the sandbox's socket and journal: %w", err)
 	}
-	// Results that do not fit are kept where commands can read them, under a
-	// name of its own: without a sandbox others use the same directory.
-	scratch, err := os.MkdirTemp("", "deft-")
-	if err != nil {
-		return fmt.Errorf("make a directory for results: %w", err)
+	// Results that do not fit are kept where commands can read them.
+	if c.Results == "" {
+		c.Results = filepath.Join(os.TempDir(), ".deft")
 	}
-	defer os.RemoveAll(scratch) // gone with the sandbox at the latest
-	tools, err := sandboxTools(c.Workspace, scratch, os.Environ())
+	tools, err := sandboxTools(c.Workspace, c.Results, os.Environ())
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/deft-dev/deft/agent"
@@ -175,6 +176,9 @@ func (s *session) startPlace(ctx context.Context, o sessionOptions) error {
 			self, "action-server", "--workspace", o.workspace, "--grace", max(o.grace, time.Second).String(),
 		},
 		Env: commandEnv(os.Environ()),
+	}
+	if o.sandbox == process.LevelNone { // there /tmp is everyone's
+		spec.Argv = append(spec.Argv, "--results", filepath.Join(o.paths.sandboxes(), spec.ID, "results"))
 	}
 	s.place = workplace.Start(ctx, workplace.Options{
 		Provider: replacing{s.boxes}, Spec: spec, OnStart: o.onSandbox, Connect: connectRemote,
