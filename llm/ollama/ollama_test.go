@@ -101,7 +101,7 @@ func TestWindow(t *testing.T) {
 		"bound beyond the model":   {show: show(8192, ""), limit: 131072, want: 8192},
 		"bounded by a Modelfile":   {show: show(262144, `"parameters":"stop \"x\"\nnum_ctx                        20000\ntemperature 1",`), want: 20000},
 		"user over Modelfile":      {show: show(262144, `"parameters":"num_ctx 20000",`), limit: 100000, want: 100000},
-		"the window is overridden": {show: show(262144, ""), own: 100000, want: 100000},
+		"the window is overridden": {show: show(262144, ""), own: 30000, want: 30000},
 		"not said":                 {show: `{"capabilities":["completion"]}`, want: 32768},
 		"a proxy without show":     {show: "404 page not found", status: 404, want: 32768},
 		"an absurd window":         {show: show(-5, ""), want: 32768},

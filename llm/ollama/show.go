@@ -125,7 +125,7 @@ func (m *Model) read(show gjson.Result) *card {
 func (m *Model) window(real, modelfile int) int {
 	limit := cmp.Or(m.cfg.ContextLimit, modelfile, DefaultContext)
 	if own := m.cfg.Info.ContextWindow; own > 0 {
-		limit = min(cmp.Or(m.cfg.ContextLimit, own), own)
+		limit = min(limit, own)
 	}
 	return min(real, limit)
 }

@@ -9,6 +9,8 @@ type provider struct {
 	keys     []string          // environment variables of the key
 	messages bool              // speaks Anthropic Messages; others Chat Completions
 	headers  map[string]string // sent unless the user sets them
+	bases    []string          // environment variables of the base URL
+	version  []string          // environment variables of the api-version
 	// make makes a model where the protocol is neither; it knows its own
 	// address.
 	make func(llm.Config) (llm.Model, error)
@@ -22,7 +24,11 @@ var byPrefix = map[string]provider{
 	"openai":        {name: "openai", url: "https://api.openai.com/v1", keys: []string{"OPENAI_API_KEY"}},
 	"anthropic":     {name: "anthropic", url: "https://api.anthropic.com", keys: []string{"ANTHROPIC_API_KEY"}, messages: true},
 	"openhands":     {name: "openhands", url: proxy, keys: []string{"OPENHANDS_API_KEY", "LITELLM_API_KEY"}},
-	"litellm_proxy": {name: "litellm_proxy", keys: []string{"LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"}},
+	"litellm_proxy": {name: "litellm_proxy", keys: []string{"LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"}, bases: []string{"LITELLM_PROXY_API_BASE"}},
+	"azure": {
+		name: "azure", keys: []string{"AZURE_API_KEY", "AZURE_OPENAI_API_KEY"},
+		bases: []string{"AZURE_API_BASE", "AZURE_OPENAI_ENDPOINT"}, version: []string{"AZURE_API_VERSION", "OPENAI_API_VERSION"},
+	},
 	"openrouter": {
 		name: "openrouter", url: "https://openrouter.ai/api/v1", keys: []string{"OPENROUTER_API_KEY"},
 		headers: map[string]string{"X-Title": "Deft"},
@@ -36,10 +42,12 @@ var byPrefix = map[string]provider{
 	"minimax":      {name: "minimax", url: "https://api.minimax.io/v1", keys: []string{"MINIMAX_API_KEY"}},
 	"together_ai":  {name: "together_ai", url: "https://api.together.xyz/v1", keys: []string{"TOGETHERAI_API_KEY", "TOGETHER_API_KEY"}},
 	"fireworks_ai": {name: "fireworks_ai", url: "https://api.fireworks.ai/inference/v1", keys: []string{"FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"}},
-	"lm_studio":    {name: "lm_studio", url: "http://localhost:1234/v1"},
+	"lm_studio":    {name: "lm_studio", url: "http://localhost:1234/v1", bases: []string{"LM_STUDIO_API_BASE"}},
 	"vllm":         {name: "vllm", url: "http://localhost:8000/v1"},
-	"hosted_vllm":  {name: "vllm", url: "http://localhost:8000/v1", keys: []string{"HOSTED_VLLM_API_KEY"}},
-	"ollama":       {name: "ollama", url: "http://localhost:11434/v1"},
+	"hosted_vllm":  {name: "vllm", url: "http://localhost:8000/v1", keys: []string{"HOSTED_VLLM_API_KEY"}, bases: []string{"HOSTED_VLLM_API_BASE"}},
+	"llama_cpp":    {name: "llama_cpp", url: "http://localhost:8080/v1"},
+	"ollama":       {name: "ollama", url: "http://localhost:11434", make: newOllama, bases: []string{"OLLAMA_API_BASE"}},
+	"ollama_chat":  {name: "ollama", url: "http://localhost:11434", make: newOllama, bases: []string{"OLLAMA_API_BASE"}},
 	"gemini":       googleAI,
 	"google":       googleAI,
 	"vertex_ai":    {name: "vertex_ai", make: newVertex},
@@ -47,4 +55,4 @@ var byPrefix = map[string]provider{
 }
 
 // later are prefixes of providers with protocols of their own.
-var later = []string{"azure", "sagemaker"}
+var later = []string{"sagemaker"}

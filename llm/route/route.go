@@ -29,7 +29,6 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/catalog"
-	"github.com/deft-dev/deft/llm/openai"
 )
 
 // Router makes models. The zero value uses the embedded catalogue.
@@ -71,13 +70,13 @@ func (r Router) New(cfg llm.Config) (llm.Model, error) {
 		return p.make(cfg)
 	}
 	if p.messages {
-		m, err := anthropic.New(cfg)
-		if err != nil {
-			return nil, err
-		}
-		return m, nil
+		return made(anthropic.New(cfg))
 	}
-	m, err := openai.New(cfg)
+	return newOpenAI(cfg)
+}
+
+// made makes an interface of what a constructor returns.
+func made[M llm.Model](m M, err error) (llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -130,11 +129,13 @@ func (r Router) compatible(cfg llm.Config) (provider, string, error) {
 	if strings.Contains(cfg.BaseURL, "://api.anthropic.com") {
 		return byPrefix["anthropic"], cfg.Model, nil
 	}
-	p := provider{name: "openai_compatible"}
-	if strings.Contains(cfg.BaseURL, "://api.openai.com") {
-		p = byPrefix["openai"]
+	switch {
+	case isOpenAI(cfg.BaseURL):
+		return byPrefix["openai"], cfg.Model, nil
+	case isAzure(cfg.BaseURL):
+		return byPrefix["azure"], cfg.Model, nil
 	}
-	return p, cfg.Model, nil
+	return provider{name: "openai_compatible"}, cfg.Model, nil
 }
 
 func (r Router) unknown(model string) error {

@@ -27,7 +27,7 @@ func TestRoutes(t *testing.T) {
 		"openhands/claude-sonnet-4-5":      {"claude-sonnet-4-5", llmtest.OpenAIChat, "openhands"},
 		"openrouter/qwen/qwen3-coder:free": {"qwen/qwen3-coder:free", llmtest.OpenAIChat, "openrouter"},
 		"hosted_vllm/Qwen/Qwen3-32B":       {"Qwen/Qwen3-32B", llmtest.OpenAIChat, "vllm"},
-		"ollama/llama3.2:3b":               {"llama3.2:3b", llmtest.OpenAIChat, "ollama"},
+		"lm_studio/llama3.2:3b":            {"llama3.2:3b", llmtest.OpenAIChat, "lm_studio"},
 		"some-org/unheard-of":              {"some-org/unheard-of", llmtest.OpenAIChat, "openai_compatible"},
 	} {
 		t.Run(model, func(t *testing.T) {

@@ -1,0 +1,85 @@
+package route
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/ollama"
+	"github.com/deft-dev/deft/llm/openai"
+	"github.com/deft-dev/deft/llm/responses"
+)
+
+// newOpenAI makes a model that speaks one of OpenAI's protocols. By itself it
+// takes Responses only for the models that prefer it at OpenAI itself: others
+// that have the path differ in what they make of it.
+func newOpenAI(cfg llm.Config) (llm.Model, error) {
+	switch api(cfg) {
+	case llm.APIAuto:
+		if cfg.Provider == "openai" && isOpenAI(cfg.BaseURL) && responses.Preferred(cfg.WireModel) {
+			return made(responses.New(cfg))
+		}
+		return made(openai.New(cfg))
+	case llm.APIChat:
+		return made(openai.New(cfg))
+	case llm.APIResponses:
+		return made(responses.New(cfg))
+	}
+	return nil, fault.New(fault.Invalid, fmt.Sprintf("the API %q of model %s is not known", cfg.API, cfg.Model)).
+		Hint("it is " + llm.APIAuto + ", " + llm.APIChat + " or " + llm.APIResponses)
+}
+
+// newOllama makes a model that speaks Ollama's own protocol, unless one of
+// OpenAI's is asked for, which Ollama serves below /v1.
+func newOllama(cfg llm.Config) (llm.Model, error) {
+	if api(cfg) == llm.APIAuto {
+		return made(ollama.New(cfg))
+	}
+	if cfg.BaseURL == ollama.DefaultURL {
+		cfg.BaseURL += "/v1"
+	}
+	return newOpenAI(cfg)
+}
+
+func api(cfg llm.Config) string {
+	return cmp.Or(strings.ToLower(strings.TrimSpace(cfg.API)), llm.APIAuto)
+}
+
+// isOpenAI reports whether an address is OpenAI's own, in whatever region.
+func isOpenAI(base string) bool { return under(base, "api.openai.com") }
+
+// isAzure reports whether an address is that of a resource of Azure's.
+func isAzure(base string) bool {
+	return under(base, "openai.azure.com") || under(base, "cognitiveservices.azure.com") || under(base, "services.ai.azure.com")
+}
+
+func under(base, domain string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	return host == domain || strings.HasSuffix(host, "."+domain)
+}
+
+// BaseVariables returns the environment variables that may hold the base URL
+// for a model, in the order to try them.
+func BaseVariables(model string) []string { return of(model).bases }
+
+// VersionVariables returns the environment variables that may hold the
+// api-version for a model, in the order to try them.
+func VersionVariables(model string) []string { return of(model).version }
+
+// of returns who serves a model, or nobody.
+func of(model string) provider {
+	p, _, err := Router{}.find(llm.Config{Model: model})
+	if err != nil {
+		return provider{}
+	}
+	p.bases, p.version = slices.Clone(p.bases), slices.Clone(p.version)
+	return p
+}
