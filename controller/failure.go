@@ -51,6 +51,12 @@ var classes = map[fault.Kind]class{
 	fault.Corrupt:     {"StorageCorrupt", "internal", "none", false},
 }
 
+// placeKinds are the kinds of error with which a place to run actions in fails
+// to be there; from an LLM they mean something else.
+var placeKinds = map[fault.Kind]bool{
+	fault.Unavailable: true, fault.Unsupported: true, fault.Denied: true, fault.Timeout: true, fault.Conflict: true,
+}
+
 // errorEvent tells the user why a run ended. Its detail is the error and, if
 // there is one, the next step.
 func errorEvent(err error) *event.ConversationErrorEvent {
@@ -62,7 +68,7 @@ func errorEvent(err error) *event.ConversationErrorEvent {
 		cl = class{"MaxIterationsReached", "agent_action", "retry", true}
 	case kind == fault.Limit:
 		cl = class{"MaxBudgetReached", "quota", "settings", false}
-	case kind == fault.Unavailable && !errors.As(err, &fromLLM):
+	case !errors.As(err, &fromLLM) && placeKinds[kind]:
 		cl = class{"RuntimeUnavailable", "transient", "retry", true}
 	case !known:
 		cl = class{"InternalError", "internal", "none", false}
