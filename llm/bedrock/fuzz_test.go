@@ -1,0 +1,148 @@
+package bedrock
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+func newModel(t testing.TB, client *http.Client) *Model {
+	t.Helper()
+	m, err := New(llm.Config{Model: "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", HTTPClient: client}, environ(keys))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var (
+	piece  = frame("contentBlockDelta", []byte(`{"contentBlockIndex":0,"delta":{"text":" some words"},"p":"abcdefgh"}`))
+	finish = slices.Concat(frame("contentBlockStop", []byte(`{"contentBlockIndex":0}`)), frame("messageStop", []byte(`{"stopReason":"end_turn"}`)),
+		frame("metadata", []byte(`{"usage":{"inputTokens":3,"outputTokens":4},"metrics":{"latencyMs":7}}`)))
+)
+
+// FuzzStream feeds payloads as events of a stream. Whatever they are, what was
+// handed out is what the answer holds.
+func FuzzStream(f *testing.F) {
+	f.Add("contentBlockDelta", []byte(`{"contentBlockIndex":0,"delta":{"text":"a"}}`), "messageStop", []byte(`{"stopReason":"end_turn"}`))
+	f.Add("contentBlockStart", []byte(`{"start":{"toolUse":{"toolUseId":"","name":"x"}}}`), "contentBlockDelta", []byte(`{"delta":{"toolUse":{"input":"{"}}}`))
+	f.Add("contentBlockDelta", []byte(`{"delta":{"reasoningContent":{"text":"a","signature":"s","redactedContent":"YQ=="}}}`), "metadata", []byte(`{"usage":{"inputTokens":-1}}`))
+	m := newModel(f, nil)
+	f.Fuzz(func(t *testing.T, e1 string, p1 []byte, e2 string, p2 []byte) {
+		var text, thought strings.Builder
+		a := newAccumulator(func(d llm.Delta) {
+			text.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+		})
+		if len(e1)+len(e2) > 1000 {
+			return
+		}
+		w := m.end.Watch(t.Context())
+		defer w.Stop()
+		data := slices.Concat(frame(e1, p1), frame(e2, p2), frame("messageStop", []byte(`{"stopReason":"end_turn"}`)))
+		if err := m.readStream(bytes.NewReader(data), w, a); err != nil {
+			return
+		}
+		out := a.response()
+		said := 0
+		for _, c := range out.Message.Content {
+			said += len(c.Text)
+		}
+		if said != text.Len() || len(out.Message.ReasoningContent) != thought.Len() {
+			t.Errorf("deltas hold %d and %d bytes, the message %d and %d", text.Len(), thought.Len(), said, len(out.Message.ReasoningContent))
+		}
+		ids := map[string]bool{}
+		for _, c := range out.Message.ToolCalls {
+			if c.ID == "" || ids[c.ID] || c.Arguments == "" {
+				t.Errorf("call %+v", c)
+			}
+			ids[c.ID] = true
+		}
+	})
+}
+
+// FuzzDecoder feeds bytes. However they arrive, the messages are the same, and
+// a message that is taken is one that was written.
+func FuzzDecoder(f *testing.F) {
+	f.Add(piece)
+	f.Add(finish)
+	f.Add(rawFrame(map[string]string{":message-type": "exception", ":exception-type": "throttlingException"}, []byte(`{"message":"slow"}`)))
+	f.Add([]byte{0, 0, 0, 16, 0, 0, 0, 0, 5, 0xc2, 0x48, 0xeb, 0x7d, 0x98, 0xc8, 0xff})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		whole, single := newDecoder(bytes.NewReader(data)), newDecoder(oneByte{bytes.NewReader(data)})
+		for {
+			a, errA := whole.next()
+			b, errB := single.next()
+			if (errA == nil) != (errB == nil) || a.event != b.event || !bytes.Equal(a.payload, b.payload) {
+				t.Fatalf("%+v, %v and %+v, %v", a, errA, b, errB)
+			}
+			if errA != nil {
+				return
+			}
+		}
+	})
+}
+
+type oneByte struct{ r io.Reader }
+
+func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
+
+// FuzzProfile feeds a shared file of AWS.
+func FuzzProfile(f *testing.F) {
+	f.Add([]byte("[default]\naws_access_key_id = a\n# x\n[profile b]\ns3 =\n  nested = 1\nregion=eu # here\n"), "default")
+	f.Add([]byte("[\n=\n]"), "")
+	f.Fuzz(func(t *testing.T, data []byte, section string) {
+		out := map[string]string{}
+		if found := readSection(data, section, out); !found && len(out) > 0 {
+			t.Errorf("settings %v of no section", out)
+		}
+	})
+}
+
+func benchmarkChunks(b *testing.B, n int) {
+	m := newModel(b, nil)
+	data := slices.Concat(bytes.Repeat(piece, n), finish)
+	b.ReportAllocs()
+	for b.Loop() {
+		a := newAccumulator(func(llm.Delta) {})
+		w := m.end.Watch(b.Context())
+		if err := m.readStream(bytes.NewReader(data), w, a); err != nil {
+			b.Fatal(err)
+		}
+		w.Stop()
+		a.response()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/chunk")
+}
+
+func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
+func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
+
+// BenchmarkCall is a call's own cost, signature included, with a transport that
+// answers at once.
+func BenchmarkCall(b *testing.B) {
+	m := newModel(b, &http.Client{Transport: instant(slices.Concat(piece, finish))})
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// instant is a transport that answers with one stream.
+type instant []byte
+
+func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/vnd.amazon.eventstream"}}, Body: io.NopCloser(bytes.NewReader(s)), Request: r}, nil
+}
