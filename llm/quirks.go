@@ -36,6 +36,9 @@ type Quirks struct {
 	// sent back: "" for reasoning_content, ReasoningPlain, ReasoningDetails or
 	// ReasoningBlocks.
 	ReasoningField string `json:"reasoning_field,omitempty"`
+	// ShortIDs says that ids of tool calls have to be nine letters and digits
+	// (Mistral).
+	ShortIDs bool `json:"short_ids,omitempty"`
 	// SplitReasoning asks for reasoning apart from the text (MiniMax).
 	SplitReasoning bool `json:"split_reasoning,omitempty"`
 }

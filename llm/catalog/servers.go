@@ -15,9 +15,10 @@ var servers = map[string]llm.Quirks{
 	"openrouter":    {ReasoningField: llm.ReasoningDetails},
 	// DeepSeek knows JSON mode only, and wants content as text.
 	"deepseek": {Schema: llm.SchemaObject, StringContent: true},
-	"mistral":  {},
-	"groq":     {MaxTokensField: "max_completion_tokens", ReasoningField: llm.ReasoningPlain},
-	"xai":      {MaxTokensField: "max_completion_tokens"},
+	// Mistral refuses fields that it does not know, and sends usage unasked.
+	"mistral": {NoStreamOptions: true, ShortIDs: true},
+	"groq":    {MaxTokensField: "max_completion_tokens", ReasoningField: llm.ReasoningPlain},
+	"xai":     {MaxTokensField: "max_completion_tokens"},
 	// Moonshot's thinking models refuse "required", Z.ai all but "auto".
 	"moonshot":     {ToolChoices: []string{"auto", "none"}, PromptCacheKey: true},
 	"zai":          {ToolChoices: []string{"auto"}, Schema: llm.SchemaObject},
@@ -40,6 +41,7 @@ func atServer(q llm.Quirks, provider string) llm.Quirks {
 	q.PromptCacheKey = q.PromptCacheKey || s.PromptCacheKey
 	q.NoStreamOptions = q.NoStreamOptions || s.NoStreamOptions
 	q.StringContent = q.StringContent || s.StringContent
+	q.ShortIDs = q.ShortIDs || s.ShortIDs
 	q.SplitReasoning = q.SplitReasoning || s.SplitReasoning
 	q.Schema = cmp.Or(q.Schema, s.Schema)
 	q.ReasoningField = cmp.Or(q.ReasoningField, s.ReasoningField)

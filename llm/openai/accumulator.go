@@ -27,6 +27,7 @@ type accumulator struct {
 	id, model, finish string
 	text, thought     strings.Builder
 	refusal           strings.Builder
+	signed            signedThought
 	calls             []*call
 	byIndex           map[int]*call
 	ids               map[string]bool
@@ -82,8 +83,9 @@ func (a *accumulator) add(c *chunk) error {
 // addAnswer takes a piece of the answer, or the whole of it, in which each
 // entry of tool_calls is a call of its own.
 func (a *accumulator) addAnswer(d *answer, whole bool) error {
-	thought := cmp.Or(d.ReasoningContent, d.Reasoning.text) + d.Content.thought
-	a.size += len(thought) + len(d.Content.text) + len(d.Refusal)
+	held := a.signed.add(d)
+	thought := cmp.Or(d.ReasoningContent, d.Reasoning.text, held) + d.Content.thought
+	a.size += a.signed.grown() + len(thought) + len(d.Content.text) + len(d.Refusal)
 	if thought != "" {
 		a.thought.WriteString(thought)
 		a.emit(llm.Delta{Reasoning: thought})
@@ -175,7 +177,7 @@ func (a *accumulator) empty() bool {
 func (a *accumulator) response() *llm.Response {
 	msg := event.Message{
 		Role: event.RoleAssistant, Content: event.Texts(a.text.String() + a.refusal.String()),
-		ReasoningContent: a.thought.String(),
+		ReasoningContent: a.thought.String(), ThinkingBlocks: a.signed.blocks(),
 	}
 	for _, c := range a.calls {
 		args := c.args.String()

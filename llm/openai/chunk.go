@@ -30,6 +30,17 @@ type answer struct {
 	Reasoning        flexText    `json:"reasoning"` // OpenRouter, Groq, vLLM
 	Refusal          string      `json:"refusal"`
 	ToolCalls        []callPiece `json:"tool_calls"`
+
+	Thinking []thinkingPiece   `json:"thinking_blocks"`   // LiteLLM
+	Details  []json.RawMessage `json:"reasoning_details"` // OpenRouter, MiniMax
+}
+
+// thinkingPiece is a piece of one of Anthropic's blocks.
+type thinkingPiece struct {
+	Type      string `json:"type"`
+	Thinking  string `json:"thinking"`
+	Signature string `json:"signature"`
+	Data      string `json:"data"`
 }
 
 type callPiece struct {

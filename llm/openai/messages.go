@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"crypto/sha256"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -10,11 +11,11 @@ import (
 // wireMessage is a message of a request. Content is a string, []part, or nil
 // for null.
 type wireMessage struct {
-	Role             string
-	Content          any
-	ToolCalls        []wireCall
-	ToolCallID       string
-	ReasoningContent string
+	Role       string
+	Content    any
+	ToolCalls  []wireCall
+	ToolCallID string
+	Thought    string // further members, each with a comma in front
 }
 
 type wireCall struct{ ID, Name, Arguments string }
@@ -43,22 +44,38 @@ const (
 )
 
 func (m *Model) assistant(msg *event.Message) wireMessage {
-	w := wireMessage{Role: "assistant"}
+	w := wireMessage{Role: "assistant", Thought: m.thought(msg)}
 	if text := event.JoinText(msg.Content); text != "" {
 		w.Content = text
 	}
-	if m.info.MustEcho.ReasoningContent {
-		w.ReasoningContent = msg.ReasoningContent
-	}
 	for _, c := range msg.ToolCalls {
 		w.ToolCalls = append(w.ToolCalls, wireCall{
-			ID: c.ID, Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments)),
+			ID: m.callID(c.ID), Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments)),
 		})
 	}
 	if w.Content == nil && len(w.ToolCalls) == 0 {
 		w.Content = noOutput // an assistant message of images only: nobody takes those
 	}
 	return w
+}
+
+// callID returns the id of a call in a form that the server takes.
+func (m *Model) callID(id string) string {
+	const length = 9 // Mistral's
+	if !m.quirks.ShortIDs || len(id) == length && strings.IndexFunc(id, notAlphanumeric) < 0 {
+		return id
+	}
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256([]byte(id))
+	short := make([]byte, length)
+	for i := range short {
+		short[i] = digits[int(sum[i])%len(digits)]
+	}
+	return string(short)
+}
+
+func notAlphanumeric(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
 func (m *Model) toolMessage(msg *event.Message) (wireMessage, []part) {
@@ -81,7 +98,7 @@ func (m *Model) toolMessage(msg *event.Message) (wireMessage, []part) {
 	if len(texts) == 0 {
 		texts = []string{noOutput}
 	}
-	w := wireMessage{Role: "tool", ToolCallID: msg.ToolCallID, Content: strings.Join(texts, "\n")}
+	w := wireMessage{Role: "tool", ToolCallID: m.callID(msg.ToolCallID), Content: strings.Join(texts, "\n")}
 	if marked && m.info.PromptCache {
 		w.Content = []part{{Type: "text", Text: strings.Join(texts, "\n"), CacheControl: &cacheControl{"ephemeral"}}}
 	}

@@ -3,7 +3,9 @@ package openai
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
@@ -25,7 +27,9 @@ type wireRequest struct {
 	Stop                []string        `json:"stop,omitempty"`
 	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
 	PromptCacheKey      string          `json:"prompt_cache_key,omitempty"`
+	CacheRetention      string          `json:"prompt_cache_retention,omitempty"`
 	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
+	ReasoningSplit      bool            `json:"reasoning_split,omitempty"` // MiniMax
 }
 
 type streamOptions struct {
@@ -44,8 +48,8 @@ type wireFunction struct {
 }
 
 type responseFormat struct {
-	Type       string     `json:"type"`
-	JSONSchema jsonSchema `json:"json_schema"`
+	Type       string      `json:"type"`
+	JSONSchema *jsonSchema `json:"json_schema,omitempty"`
 }
 
 type jsonSchema struct {
@@ -59,29 +63,35 @@ func (m *Model) encode(r *llm.Request) ([]byte, error) {
 		Model:           m.end.WireModel(),
 		Stream:          !r.NoStream,
 		ReasoningEffort: m.quirks.EffortFor(r.ReasoningEffort),
+		ReasoningSplit:  m.quirks.SplitReasoning,
 	}
+	msgs := llm.Normalize(r.Messages)
 	if w.Stream && !m.quirks.NoStreamOptions {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	if m.quirks.PromptCacheKey {
 		w.PromptCacheKey = r.Session
 	}
+	if m.quirks.CacheRetention {
+		w.CacheRetention = "24h"
+	}
 	if r.Schema != nil {
-		w.ResponseFormat = &responseFormat{Type: "json_schema", JSONSchema: jsonSchema{Name: "answer", Schema: r.Schema}}
+		w.ResponseFormat, msgs = m.answerAs(r.Schema, msgs)
 	}
 	m.sampling(&w, r)
 	for _, t := range r.Tools {
 		w.Tools = append(w.Tools, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
 	}
-	if len(w.Tools) > 0 && r.ToolChoice != "" {
-		w.ToolChoice = toolChoice(r.ToolChoice)
+	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(w.Tools) > 0 && choice != "" {
+		w.ToolChoice = toolChoice(choice)
 	}
+	m.thinkByProxy(&w, r, msgs)
 	body, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
 	body[len(body)-1] = ',' // the history goes on inside the object
-	body, end, err := m.sent.Append(body, r.Session, "", llm.Normalize(r.Messages), m.write)
+	body, end, err := m.sent.Append(body, r.Session, "", msgs, m.write)
 	if err != nil {
 		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the history cannot be written as JSON", err)
 	}
@@ -106,6 +116,45 @@ func (m *Model) sampling(w *wireRequest, r *llm.Request) {
 		w.MaxCompletionTokens = limit
 	} else {
 		w.MaxTokens = limit
+	}
+}
+
+// answerAs asks for an answer of a JSON schema in the form that the server
+// takes. Where that is not the schema itself, the history ends with it.
+func (m *Model) answerAs(schema json.RawMessage, msgs []event.Message) (*responseFormat, []event.Message) {
+	if m.quirks.Schema == "" {
+		return &responseFormat{Type: "json_schema", JSONSchema: &jsonSchema{Name: "answer", Schema: schema}}, msgs
+	}
+	ask := event.Text("Answer with one JSON object of this JSON schema and nothing else:\n" + string(schema))
+	if n := len(msgs); n > 0 && msgs[n-1].Role == event.RoleUser {
+		last := msgs[n-1]
+		last.Content = append(slices.Clone(last.Content), ask)
+		msgs = append(slices.Clone(msgs[:n-1]), last)
+	} else if n > 0 {
+		msgs = append(slices.Clone(msgs), event.Message{Role: event.RoleUser, Content: event.List[event.Content]{ask}})
+	}
+	if m.quirks.Schema == llm.SchemaObject {
+		return &responseFormat{Type: "json_object"}, msgs
+	}
+	return nil, msgs
+}
+
+// thinkByProxy asks a LiteLLM proxy for Claude's extended thinking, which it
+// takes as reasoning_effort. Claude wants all thinking of the turn under way
+// back, and no other temperature than its own.
+func (m *Model) thinkByProxy(w *wireRequest, r *llm.Request, msgs []event.Message) {
+	if m.quirks.ReasoningField != llm.ReasoningBlocks || m.quirks.Thinking == "" || r.ReasoningEffort == "" || r.ReasoningEffort == "none" {
+		return
+	}
+	for i := len(msgs) - 1; i >= 0 && msgs[i].Role != event.RoleUser; i-- {
+		if len(msgs[i].ToolCalls) > 0 && len(thinkingBlocks(&msgs[i])) == 0 {
+			return // begun without thinking, by another model perhaps
+		}
+	}
+	w.ReasoningEffort = llm.Quirks{Effort: true, Efforts: []string{"low", "medium", "high"}}.EffortFor(r.ReasoningEffort)
+	w.Temperature, w.TopP = nil, nil
+	if w.ToolChoice != "none" {
+		w.ToolChoice = nil
 	}
 }
 

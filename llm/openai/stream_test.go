@@ -198,10 +198,10 @@ func TestBilledCost(t *testing.T) {
 func TestWire(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{
-		"openai/gpt-5.2":            `{"model":"gpt-5.2","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":100,"reasoning_effort":"xhigh","prompt_cache_key":"c1","messages":[{"role":"system","content":"sys"},{"role":"user","content":"hi"}]}`,
+		"openai/gpt-5.2":            `{"model":"gpt-5.2","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":100,"reasoning_effort":"xhigh","prompt_cache_key":"c1","prompt_cache_retention":"24h","messages":[{"role":"system","content":"sys"},{"role":"user","content":"hi"}]}`,
 		"openai/gpt-4o":             `{"model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":100,"temperature":0,"stop":["X"],"prompt_cache_key":"c1","messages":[{"role":"system","content":"sys"},{"role":"user","content":"hi"}]}`,
 		"deepseek/deepseek-chat":    `{"model":"deepseek-chat","stream":true,"stream_options":{"include_usage":true},"max_tokens":100,"temperature":0,"stop":["X"],"messages":[{"role":"system","content":"sys"},{"role":"user","content":"hi"}]}`,
-		"openhands/claude-opus-4-5": `{"model":"claude-opus-4-5","stream":true,"stream_options":{"include_usage":true},"max_tokens":100,"temperature":0,"stop":["X"],"messages":[{"role":"system","content":[{"type":"text","text":"sys","cache_control":{"type":"ephemeral"}}]},{"role":"user","content":"hi"}]}`,
+		"openhands/claude-opus-4-5": `{"model":"claude-opus-4-5","stream":true,"stream_options":{"include_usage":true},"max_tokens":100,"stop":["X"],"reasoning_effort":"high","messages":[{"role":"system","content":[{"type":"text","text":"sys","cache_control":{"type":"ephemeral"}}]},{"role":"user","content":"hi"}]}`,
 	} {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()

@@ -101,8 +101,6 @@ func (m *wireMessage) appendTo(dst []byte) ([]byte, error) {
 	if m.ToolCallID != "" {
 		dst = wirelog.AppendString(append(dst, `,"tool_call_id":`...), m.ToolCallID)
 	}
-	if m.ReasoningContent != "" {
-		dst = wirelog.AppendString(append(dst, `,"reasoning_content":`...), m.ReasoningContent)
-	}
+	dst = append(dst, m.Thought...)
 	return append(dst, '}'), nil
 }
