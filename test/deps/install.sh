@@ -6,3 +6,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 ./go.sh
 ./debian.sh
 ./openhands.sh
+../llmmocks/install.sh

@@ -29,6 +29,7 @@ const servers = 7
 // parts are packages below a domain that its adapters share. They are
 // imported like the domain itself; folders named internal are parts as well.
 var parts = []string{
+	"llm/broker",       // wraps the models of any adapter
 	"llm/catalog",      // data about models
 	"runtime/protocol", // the wire form that client and server agree on
 }
@@ -183,6 +184,7 @@ func TestImportRules(t *testing.T) {
 		{"llm/route", "llm/anthropic", true},
 		{"llm/route", "tool/glob", false},
 		{"llm/broker", "llm/route", false},
+		{"llm/registry", "llm/broker", true},
 		{"llm/modeltest", "internal/llmtest", true},
 		{"llm/openai", "llm/modeltest", false},
 		{"cmd/deft", "sandbox/process", true},
