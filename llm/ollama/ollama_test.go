@@ -100,6 +100,7 @@ func TestWindow(t *testing.T) {
 		"a small bound":            {show: show(262144, ""), limit: 16384, want: 16384},
 		"bound beyond the model":   {show: show(8192, ""), limit: 131072, want: 8192},
 		"bounded by a Modelfile":   {show: show(262144, `"parameters":"stop \"x\"\nnum_ctx                        20000\ntemperature 1",`), want: 20000},
+		"a Modelfile's 4k":         {show: show(262144, `"parameters":"num_ctx 4096",`), want: ollama.DefaultContext},
 		"user over Modelfile":      {show: show(262144, `"parameters":"num_ctx 20000",`), limit: 100000, want: 100000},
 		"the window is overridden": {show: show(262144, ""), own: 30000, want: 30000},
 		"not said":                 {show: `{"capabilities":["completion"]}`, want: 32768},

@@ -35,6 +35,10 @@ const maxShow = 4 << 20
 // fallback is the window, in tokens, of a model nobody knows.
 const fallback = 32_768
 
+// leastSet is the least num_ctx of a Modelfile that is taken, in tokens: less
+// holds no conversation with tools, and comes from old examples.
+const leastSet = 8_192
+
 // learn returns what the server says of the model, asked once.
 func (m *Model) learn(ctx context.Context) (*card, error) {
 	if c := m.known.Load(); c != nil {
@@ -102,6 +106,9 @@ func (m *Model) read(show gjson.Result) *card {
 	set := 0
 	if found := setWindow.FindStringSubmatch(show.Get("parameters").String()); found != nil {
 		set, _ = strconv.Atoi(found[1]) // nine digits at most
+	}
+	if set < leastSet {
+		set = 0
 	}
 	c := &card{window: m.window(cmp.Or(real, m.cfg.Info.ContextWindow, fallback), set)}
 	abilities := show.Get("capabilities")

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -26,11 +27,21 @@ func FuzzStream(f *testing.F) {
 	for _, s := range []string{
 		"data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}},{\"index\":-7,\"function\":{\"arguments\":{}}}]},\"finish_reason\":\"tool_calls\"}]}\r\n\r\n",
-		"data: {\"error\":{\"code\":\"x\"}}\n\n", "data: {\"usage\":{\"prompt_tokens\":1e99}}\n\n", ": comment\n\n", "data: {\"choices\":[{\"delta\":{\"content\":[{\"text\":1}]}}]}\n\n",
+		"data: {\"error\":{\"code\":\"x\"}}\n\n", "data: {\"usage\":{\"prompt_tokens\":1e99}}\n\n", ": comment\n\n",
+		"data: {\"choices\":[{\"delta\":{\"thinking_blocks\":[{\"thinking\":\"a\"},{\"type\":\"redacted_thinking\",\"data\":\"{\"},{\"signature\":\"s\"}]},\"finish_reason\":\"stop\"}]}\n\n",
+		"data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"a\",\"signature\":1},{\"type\":\"reasoning.encrypted\",\"data\":null},7]},\"finish_reason\":\"stop\"}]}\n\n", "data: {\"choices\":[{\"delta\":{\"content\":[{\"text\":1}]}}]}\n\n",
 	} {
 		f.Add([]byte(s))
 	}
 	m := newModel(f)
+	var proxies []*Model // that give signed thinking back
+	for _, provider := range []string{"litellm_proxy", "openrouter"} {
+		p, err := New(llm.Config{Model: provider + "/claude-sonnet-4-5", Provider: provider, BaseURL: "http://localhost"})
+		if err != nil {
+			f.Fatal(err)
+		}
+		proxies = append(proxies, p)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var text strings.Builder
 		calls := map[int]*strings.Builder{}
@@ -52,6 +63,12 @@ func FuzzStream(f *testing.F) {
 		out := a.response()
 		if got := event.JoinText(out.Message.Content); len(got) != text.Len() {
 			t.Errorf("deltas hold %d bytes, the message %d", text.Len(), len(got))
+		}
+		r := &llm.Request{Messages: append([]event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}, out.Message)}
+		for _, again := range proxies {
+			if body, err := again.encode(r); err != nil || !json.Valid(body) {
+				t.Errorf("sent back: %v in %s", err, body)
+			}
 		}
 		ids := map[string]bool{}
 		for i, c := range out.Message.ToolCalls {

@@ -28,7 +28,7 @@ type Events struct {
 }
 
 // NewEvents reads events from r.
-func NewEvents(r io.Reader) *Events { return &Events{in: bufio.NewReaderSize(r, 16<<10)} }
+func NewEvents(r io.Reader) *Events { return &Events{in: bufio.NewReaderSize(r, 4<<10)} }
 
 // Next returns the data of the next event, valid until the next call. At the
 // end of the stream the error is io.EOF.

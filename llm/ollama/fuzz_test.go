@@ -1,0 +1,120 @@
+package ollama
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+func newModel(t testing.TB, c *http.Client) *Model {
+	t.Helper()
+	m, err := New(llm.Config{Model: "ollama/qwen3:32b", HTTPClient: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
+// is what the answer holds.
+func FuzzStream(f *testing.F) {
+	for _, s := range []string{
+		`{"message":{"content":"a"}}` + "\n" + `{"message":{"content":""},"done":true,"done_reason":"stop","eval_count":-1}`,
+		`{"message":{"thinking":"a","tool_calls":[{"function":{"name":"x","arguments":{"a":1}}},{"id":"b","function":{"arguments":"{"}},{"id":"b","function":{"arguments":null}}]}}` + "\r\n\n" + `{"done":true}`,
+		`{"error":"x"}`, `{"error":{"message":"x"}}`, `[`, `{"done":true}`,
+	} {
+		f.Add(s)
+	}
+	m := newModel(f, nil)
+	f.Fuzz(func(t *testing.T, data string) {
+		var text, thought strings.Builder
+		var calls []llm.ToolCallDelta
+		a := &accumulator{onDelta: func(d llm.Delta) {
+			text.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+			if d.ToolCall != nil {
+				calls = append(calls, *d.ToolCall)
+			}
+		}}
+		w := m.end.Watch(t.Context())
+		defer w.Stop()
+		if err := m.readStream(strings.NewReader(data), w, a); err != nil {
+			return
+		}
+		out := a.response("m")
+		if got := event.JoinText(out.Message.Content); got != text.String() || out.Message.ReasoningContent != thought.String() || len(calls) != len(out.Message.ToolCalls) {
+			t.Fatalf("deltas %q, %q and %d calls, message %+v", text.String(), thought.String(), len(calls), out.Message)
+		}
+		ids := map[string]bool{}
+		for i, c := range out.Message.ToolCalls {
+			if d := calls[i]; c.ID == "" || ids[c.ID] || d.ID != c.ID || d.Name != c.Name || d.Arguments != c.Arguments || d.Index != i {
+				t.Errorf("call %+v, delta %+v", c, d)
+			}
+			ids[c.ID] = true
+		}
+		if out.Usage.Prompt < 0 || out.Usage.Output < 0 {
+			t.Errorf("usage %+v", out.Usage)
+		}
+	})
+}
+
+// FuzzShow feeds bytes as the description of a model: the window asked for is
+// never more than the bound, and never nothing.
+func FuzzShow(f *testing.F) {
+	f.Add(`{"capabilities":["tools"],"parameters":"num_ctx 1","model_info":{"general.architecture":"x","x.context_length":1e30}}`)
+	f.Add(`{"capabilities":{"a":1},"parameters":[],"model_info":[],"details":"x"}`)
+	m := newModel(f, nil)
+	f.Fuzz(func(t *testing.T, data string) {
+		c := m.read(gjson.Parse(data))
+		if c.window <= 0 || c.window > 999_999_999 {
+			t.Errorf("window %d", c.window)
+		}
+	})
+}
+
+func BenchmarkChunks(b *testing.B) {
+	const n = 1000
+	m := newModel(b, nil)
+	data := strings.Repeat(`{"model":"llama3.2","created_at":"2023-08-04T08:52:19.385406455-07:00","message":{"role":"assistant","content":" some words"},"done":false}`+"\n", n) +
+		`{"model":"llama3.2","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1}` + "\n"
+	b.ReportAllocs()
+	for b.Loop() {
+		a := &accumulator{onDelta: func(llm.Delta) {}}
+		w := m.end.Watch(b.Context())
+		if err := m.readStream(strings.NewReader(data), w, a); err != nil {
+			b.Fatal(err)
+		}
+		w.Stop()
+		a.response("m")
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
+}
+
+// BenchmarkCall is a call's own cost, with a transport that answers at once.
+func BenchmarkCall(b *testing.B) {
+	m := newModel(b, &http.Client{Transport: instant{}})
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// instant is a transport that answers with one text.
+type instant struct{}
+
+func (instant) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return nil, err
+	}
+	const text = `{"message":{"content":"a"},"done":true,"done_reason":"stop","capabilities":["tools"]}` + "\n"
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/x-ndjson"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+}
