@@ -30,11 +30,15 @@ type checker struct {
 // resolve follows a local reference.
 func (c *checker) resolve(s gjson.Result) gjson.Result {
 	for range deepest {
-		ref, ok := strings.CutPrefix(s.Get(`\$ref`).Str, "#/")
-		if !ok {
+		ref := s.Get(`\$ref`).Str
+		if ref != "#" && !strings.HasPrefix(ref, "#/") {
 			return s
 		}
 		s = c.root
+		ref = strings.TrimPrefix(ref[1:], "/")
+		if ref == "" {
+			continue
+		}
 		for _, part := range strings.Split(ref, "/") {
 			part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 			s = s.Get(gjson.Escape(part))
