@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -69,10 +70,23 @@ func lockConversation(p paths, id event.ConversationID) (release func(), err err
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Denied, "open the conversation's lock")
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := tryLock(f); err != nil {
 		f.Close()
 		return nil, fault.New(fault.Conflict, "the conversation "+string(id)+" is running in another process").
 			Hint("wait for it, or stop it there")
 	}
 	return func() { f.Close() }, nil // closing unlocks
+}
+
+// tryLock locks the file, or gives up after a moment: a process that was
+// killed while it started another leaves the lock with the child until that
+// one's exec, and nothing tells of its end.
+func tryLock(f *os.File) error {
+	for try := 0; ; try++ {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || try == 20 {
+			return err
+		}
+		<-time.After(25 * time.Millisecond)
+	}
 }
