@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -23,6 +24,14 @@ type part struct {
 	FunctionCall     *functionCall     `json:"functionCall,omitempty"`
 	FunctionResponse *functionResponse `json:"functionResponse,omitempty"`
 	ThoughtSignature string            `json:"thoughtSignature,omitempty"`
+}
+
+// rank is 0 for a result and 1 for all else.
+func (p *part) rank() int {
+	if p.FunctionResponse != nil {
+		return 0
+	}
+	return 1
 }
 
 type inlineData struct {
@@ -95,6 +104,10 @@ func (m *Model) history(msgs []event.Message) (system *content, out []content) {
 			continue
 		}
 		out = append(out, content{role, parts})
+	}
+	for i := range out {
+		// Results stand together, before the images that belong to them.
+		slices.SortStableFunc(out[i].Parts, func(a, b part) int { return a.rank() - b.rank() })
 	}
 	if n := len(out); n > 0 && out[n-1].Role == "model" {
 		out = append(out, content{"user", []part{text(goOn)}})

@@ -1,0 +1,108 @@
+package gemini
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+const (
+	piece  = `data: {"candidates":[{"content":{"parts":[{"text":" some words"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3,"totalTokenCount":13},"modelVersion":"gemini-2.5-pro","responseId":"r"}` + "\r\n\r\n"
+	finish = `data: {"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10}}` + "\r\n\r\n"
+)
+
+func newFuzzed(t testing.TB, client *http.Client) *Model {
+	t.Helper()
+	m, err := New(llm.Config{Model: "gemini/gemini-2.5-pro", APIKey: "k", HTTPClient: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// FuzzStream feeds bytes as a stream. Whatever they are, what was handed out
+// is what the answer holds.
+func FuzzStream(f *testing.F) {
+	f.Add([]byte(piece + finish))
+	f.Add([]byte(`data: {"candidates":[{"content":{"parts":[{"thought":true,"text":"a","thoughtSignature":"s"},{"functionCall":{"name":"x","args":[1]}},{"functionCall":{"id":"a"}},{"functionCall":{"id":"a"}}]}}]}` + "\n\n" + finish))
+	f.Add([]byte("data: {\"error\":{\"details\":[{\"@type\":\"google.rpc.RetryInfo\",\"retryDelay\":\"-1s\"}]}}\n\n"))
+	f.Add([]byte("data: {\"candidates\":[{\"index\":1}]}\n\ndata: {\"candidates"))
+	m := newFuzzed(f, nil)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var text, thought strings.Builder
+		calls := 0
+		a := newAccumulator(func(d llm.Delta) {
+			text.WriteString(d.Text)
+			thought.WriteString(d.Reasoning)
+			if d.ToolCall != nil {
+				calls++
+			}
+		})
+		w := m.end.Watch(t.Context())
+		defer w.Stop()
+		if err := m.readStream(bytes.NewReader(data), w, a); err != nil {
+			return
+		}
+		out := a.response()
+		if event.JoinText(out.Message.Content) != text.String() || out.Message.ReasoningContent != thought.String() || len(out.Message.ToolCalls) != calls {
+			t.Errorf("deltas hold %q and %q, the message %+v", text.String(), thought.String(), out.Message)
+		}
+		ids := map[string]bool{}
+		for _, c := range out.Message.ToolCalls {
+			if c.ID == "" || ids[c.ID] || c.Arguments == "" {
+				t.Errorf("call %+v", c)
+			}
+			ids[c.ID] = true
+		}
+	})
+}
+
+func benchmarkChunks(b *testing.B, n int) {
+	m := newFuzzed(b, nil)
+	data := strings.Repeat(piece, n) + finish
+	b.ReportAllocs()
+	for b.Loop() {
+		a := newAccumulator(func(llm.Delta) {})
+		w := m.end.Watch(b.Context())
+		if err := m.readStream(strings.NewReader(data), w, a); err != nil {
+			b.Fatal(err)
+		}
+		w.Stop()
+		a.response()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/chunk")
+}
+
+func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
+func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
+
+// BenchmarkCall is a call's own cost, with a transport that answers at once.
+func BenchmarkCall(b *testing.B) {
+	m := newFuzzed(b, &http.Client{Transport: instant(piece + finish)})
+	schema := []byte(`{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":["number","null"]}},"required":["command"],"additionalProperties":false}`)
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		r.Tools = append(r.Tools, llm.Tool{Name: name, Parameters: schema})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := llm.Complete(b.Context(), m, r, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// instant is a transport that answers with one text.
+type instant string
+
+func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
+}
