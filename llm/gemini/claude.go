@@ -32,11 +32,11 @@ func NewVertexClaude(cfg llm.Config, env func(string) string) (llm.Model, error)
 	if err != nil {
 		return nil, err
 	}
-	base, err := url.Parse(end.BaseURL)
-	if err != nil {
-		return nil, fmt.Errorf("read base URL: %w", err)
-	}
 	cfg.BaseURL, cfg.WireModel = end.BaseURL, end.WireModel()
+	at, err := url.Parse(end.BaseURL + "/" + c.path("anthropic", cfg.WireModel))
+	if err != nil {
+		return nil, fmt.Errorf("make URL: %w", err)
+	}
 	if !cfg.Info.Price.Known && c.location == "global" { // elsewhere it costs more
 		info, _ := catalog.Default().Describe(llm.Config{Model: cfg.Model, WireModel: cfg.WireModel}, "anthropic")
 		cfg.Info.Price = info.Price
@@ -46,7 +46,7 @@ func NewVertexClaude(cfg llm.Config, env func(string) string) (llm.Model, error)
 		inner = http.DefaultTransport
 	}
 	client := *end.HTTP
-	client.Transport = &rewriting{inner: inner, url: base.JoinPath(c.path("anthropic", cfg.WireModel)), tokens: newTokens(end, c)}
+	client.Transport = &rewriting{inner: inner, url: at, tokens: newTokens(end, c)}
 	cfg.HTTPClient = &client
 	m, err := anthropic.New(cfg)
 	if err != nil {
@@ -91,7 +91,10 @@ func (t *rewriting) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	next := r.Clone(r.Context())
 	at := *t.url
-	at.Path, at.RawPath = at.Path+method, ""
+	at.Path += method
+	if at.RawPath != "" {
+		at.RawPath += method
+	}
 	next.URL, next.Host = &at, ""
 	next.Header.Del("X-Api-Key")
 	next.Header.Del("Anthropic-Version")
