@@ -12,7 +12,7 @@ import (
 var resellers = []string{"litellm_proxy", "openhands", "openrouter", "azure"}
 
 // local servers bill nothing.
-var local = []string{"ollama", "lm_studio"}
+var local = []string{"ollama", "lm_studio", "llama_cpp"}
 
 // Describe returns what an adapter needs to know about the model of cfg as
 // served by provider, with the overrides of cfg. A model nobody knows is taken
@@ -46,7 +46,7 @@ func (c *Catalog) served(name, provider string) *Entry {
 	if e, ok := c.Lookup(name); ok {
 		return &e
 	}
-	return nil
+	return c.resemble(name)
 }
 
 func (e *Entry) info(name, provider string) llm.Info {

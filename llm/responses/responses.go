@@ -82,24 +82,11 @@ func New(cfg llm.Config) (*Model, error) {
 		return nil, err
 	}
 	cfg.WireModel = m.end.WireModel()
-	m.info, m.quirks = describe(cfg, provider)
+	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
+	m.info.MustEcho.ReasoningItems = m.info.Reasoning
 	m.path = m.end.Path(cfg, "responses")
 	m.header = m.end.Header(cfg)
 	return m, nil
-}
-
-// describe asks the catalogue. A model of the preferred families that is newer
-// than the catalogue is taken to be like its brothers.
-func describe(cfg llm.Config, provider string) (llm.Info, llm.Quirks) {
-	c := catalog.Default()
-	info, quirks := c.Describe(cfg, provider)
-	if _, known := c.Lookup(cfg.WireModel); !known && cfg.Quirks == nil && Preferred(cfg.WireModel) {
-		info.Reasoning = true
-		quirks.NoSampling, quirks.Effort = true, true
-		quirks.PromptCacheKey = provider == "openai" || provider == exchange.Azure
-	}
-	info.MustEcho.ReasoningItems = info.Reasoning
-	return info, quirks
 }
 
 // Info implements llm.Model.

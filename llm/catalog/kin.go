@@ -1,0 +1,44 @@
+package catalog
+
+import (
+	"regexp"
+	"strings"
+)
+
+// kin say whose ways a model has that is newer than the catalogue: which
+// parameters it takes, what it must be sent back. Its sizes and its price are
+// not guessed.
+var kin = []struct {
+	name *regexp.Regexp // of the unknown model, without prefixes
+	like string
+}{
+	{regexp.MustCompile(`^gpt-5[.-]`), "gpt-5.6"},
+	{regexp.MustCompile(`^gpt-[6-9]`), "gpt-6"},
+	{regexp.MustCompile(`^codex-mini`), "codex-mini-latest"},
+	{regexp.MustCompile(`^o[1-9]\b`), "o3"},
+	{regexp.MustCompile(`^claude-[a-z]+-([5-9]|\d\d)\b`), "claude-opus-5-5"},
+}
+
+// unlike is the one model of a family that has none of its ways.
+const unlike = "gpt-5-chat"
+
+// resemble returns what may be said of an unknown model, or nil.
+func (c *Catalog) resemble(name string) *Entry {
+	n := fold(name[strings.LastIndexByte(name, '/')+1:])
+	if strings.HasPrefix(n, unlike) {
+		return nil
+	}
+	for _, k := range kin {
+		if !k.name.MatchString(n) {
+			continue
+		}
+		e := c.find(fold(k.like))
+		if e == nil {
+			return nil
+		}
+		like := *e
+		like.Price, like.Context, like.MaxOutput = nil, 0, 0
+		return &like
+	}
+	return nil
+}
