@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 )
 
@@ -49,7 +50,12 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 		return fault.New(fault.Invalid, "--timeout must be above 0, and --up-to at least 1024").Hint("leave them out for 60s and 200000")
 	}
 	c.Model = first(c.Name, c.Model)
-	model, err := c.open(std, broker.Options{Attempts: 1})
+	price, err := c.price()
+	if err != nil {
+		return err
+	}
+	cfg := llm.Config{Model: c.Model, BaseURL: c.BaseURL, Info: llm.Info{Price: price}}
+	model, err := connect(std, cfg, func() (llm.Secret, error) { return c.key(std) }, broker.Options{Attempts: 1})
 	if err != nil {
 		return err
 	}
