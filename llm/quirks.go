@@ -36,6 +36,8 @@ type Quirks struct {
 	// sent back: "" for reasoning_content, ReasoningPlain, ReasoningDetails or
 	// ReasoningBlocks.
 	ReasoningField string `json:"reasoning_field,omitempty"`
+	// InlineImages says that images have to be data, not addresses.
+	InlineImages bool `json:"inline_images,omitempty"`
 	// ShortIDs says that ids of tool calls have to be nine letters and digits
 	// (Mistral).
 	ShortIDs bool `json:"short_ids,omitempty"`

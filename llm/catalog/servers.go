@@ -20,7 +20,8 @@ var servers = map[string]llm.Quirks{
 	"groq":    {MaxTokensField: "max_completion_tokens", ReasoningField: llm.ReasoningPlain},
 	"xai":     {MaxTokensField: "max_completion_tokens"},
 	// Moonshot's thinking models refuse "required", Z.ai all but "auto".
-	"moonshot":     {ToolChoices: []string{"auto", "none"}, PromptCacheKey: true},
+	// Moonshot fetches no images.
+	"moonshot":     {ToolChoices: []string{"auto", "none"}, PromptCacheKey: true, InlineImages: true},
 	"zai":          {ToolChoices: []string{"auto"}, Schema: llm.SchemaObject},
 	"minimax":      {ToolChoices: []string{"auto", "none"}, Schema: llm.SchemaPrompt, ReasoningField: llm.ReasoningDetails, SplitReasoning: true},
 	"together_ai":  {},
@@ -41,6 +42,7 @@ func atServer(q llm.Quirks, provider string) llm.Quirks {
 	q.PromptCacheKey = q.PromptCacheKey || s.PromptCacheKey
 	q.NoStreamOptions = q.NoStreamOptions || s.NoStreamOptions
 	q.StringContent = q.StringContent || s.StringContent
+	q.InlineImages = q.InlineImages || s.InlineImages
 	q.ShortIDs = q.ShortIDs || s.ShortIDs
 	q.SplitReasoning = q.SplitReasoning || s.SplitReasoning
 	q.Schema = cmp.Or(q.Schema, s.Schema)

@@ -39,6 +39,7 @@ type cacheControl struct {
 const (
 	imageFollows = "(The image follows in the next message.)"
 	imageOmitted = "(An image was left out: this model does not see images.)"
+	imageRemote  = "(An image was left out: this server does not fetch images from addresses.)"
 	imageFrom    = "(The image of the tool result above.)"
 	noOutput     = "(no output)"
 )
@@ -92,7 +93,7 @@ func (m *Model) toolMessage(msg *event.Message) (wireMessage, []part) {
 		case c.Type == event.TypeImage && len(c.ImageURLs) > 0:
 			texts = append(texts, imageFollows)
 			images = append(images, part{Type: "text", Text: imageFrom})
-			images = append(images, imageParts(c)...)
+			images = append(images, m.imageParts(c)...)
 		}
 	}
 	if len(texts) == 0 {
@@ -116,7 +117,7 @@ func (m *Model) content(blocks []event.Content) any {
 		case c.Type == event.TypeImage && !m.info.Vision && len(c.ImageURLs) > 0:
 			parts = append(parts, part{Type: "text", Text: imageOmitted})
 		case c.Type == event.TypeImage && len(c.ImageURLs) > 0:
-			parts = append(parts, imageParts(c)...)
+			parts = append(parts, m.imageParts(c)...)
 			plain = false
 		default:
 			continue
@@ -136,9 +137,13 @@ func (m *Model) content(blocks []event.Content) any {
 	return strings.Join(texts, "\n")
 }
 
-func imageParts(c event.Content) []part {
+func (m *Model) imageParts(c event.Content) []part {
 	parts := make([]part, 0, len(c.ImageURLs))
 	for _, u := range c.ImageURLs {
+		if m.quirks.InlineImages && !strings.HasPrefix(u, "data:") {
+			parts = append(parts, part{Type: "text", Text: imageRemote})
+			continue
+		}
 		parts = append(parts, part{Type: "image_url", ImageURL: &imageURL{u}})
 	}
 	return parts

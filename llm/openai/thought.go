@@ -181,6 +181,10 @@ func isDetail(b *event.ThinkingBlock) bool {
 	return b.Type == event.TypeRedacted && strings.HasPrefix(b.Data, "{") && json.Valid([]byte(b.Data))
 }
 
+// isForeign reports whether a block was not signed by Anthropic, whose
+// signatures and data are base64: other adapters mark theirs with a prefix.
+func isForeign(b *event.ThinkingBlock) bool { return strings.ContainsAny(b.Signature+b.Data, ":{") }
+
 // thought returns the members of an assistant message that give its reasoning
 // back, as JSON with a comma in front, or "".
 func (m *Model) thought(msg *event.Message) string {
@@ -218,7 +222,7 @@ func (m *Model) details(msg *event.Message) []byte {
 		switch {
 		case isDetail(b):
 			one = []byte(b.Data)
-		case !m.info.MustEcho.ThinkingBlocks:
+		case !m.info.MustEcho.ThinkingBlocks || isForeign(b):
 			continue // signed by another model
 		case b.Type == event.TypeRedacted:
 			one = append(wirelog.AppendString([]byte(`{"type":"reasoning.encrypted","data":`), b.Data), `,"format":"anthropic-claude-v1"}`...)
@@ -239,7 +243,7 @@ func thinkingBlocks(msg *event.Message) []byte {
 	var out []byte
 	for i := range msg.ThinkingBlocks {
 		b := &msg.ThinkingBlocks[i]
-		if b.Type == event.TypeRedacted && (b.Data == "" || isDetail(b)) || b.Type != event.TypeRedacted && b.Signature == "" {
+		if b.Type == event.TypeRedacted && b.Data == "" || b.Type != event.TypeRedacted && b.Signature == "" || isForeign(b) {
 			continue
 		}
 		one, err := b.AppendJSON(nil)

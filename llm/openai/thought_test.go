@@ -114,6 +114,12 @@ func TestForeignThought(t *testing.T) {
 	r := hi()
 	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, Content: event.Texts("x"), ThinkingBlocks: event.List[event.ThinkingBlock]{
 		{Thinking: "a", Signature: "s"}, {Type: event.TypeRedacted, Data: "opaque"}}}, r.Messages[0])
+	claude := serveAs(t, "litellm_proxy/claude-sonnet-4-5", delta(`"content":"a"`), finished)
+	claude.must(t, llm.Request{Messages: []event.Message{r.Messages[0], {Role: event.RoleAssistant, Content: event.Texts("x"), ThinkingBlocks: event.List[event.ThinkingBlock]{
+		{Signature: "gemini:AAA"}, {Type: event.TypeRedacted, Data: `{"type":"reasoning.encrypted"}`}, {Thinking: "unsigned"}}}, r.Messages[0]}})
+	if gjson.Get(claude.body, "messages.1.thinking_blocks").Exists() {
+		t.Errorf("Claude was sent %s", claude.body)
+	}
 	for _, model := range []string{"openai/gpt-4o", "openrouter/openai/gpt-4o", "litellm_proxy/gpt-4o", "groq/llama-3.3-70b-versatile"} {
 		c := serveAs(t, model, delta(`"content":"a"`), finished)
 		c.must(t, r)
@@ -195,6 +201,18 @@ func TestServersParameters(t *testing.T) {
 				t.Error("the request was changed")
 			}
 		})
+	}
+}
+
+func TestInlineImages(t *testing.T) {
+	t.Parallel()
+	const remote, inline = "https://example.com/a.png", "data:image/png;base64,AA=="
+	for model, want := range map[string]int{"moonshot/kimi-k2.6": 1, "openai/gpt-4o": 2} {
+		c := serveAs(t, model, delta(`"content":"a"`), finished)
+		c.must(t, llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.List[event.Content]{event.Text("look"), event.Image(remote, inline)}}}})
+		if got := strings.Count(c.body, `"type":"image_url"`); got != want || want == 1 && strings.Contains(c.body, remote) {
+			t.Errorf("%s was sent %s", model, c.body)
+		}
 	}
 }
 
