@@ -4,17 +4,20 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
 
-// maxCalibrated bounds the conversations that a broker keeps figures of.
-const maxCalibrated = 1_024
+// maxCalibrated bounds the histories that a broker keeps figures of. One of
+// 5,000 messages takes 80 KB.
+const maxCalibrated = 256
 
-// calibration corrects estimates of prompts by what the provider last counted
-// for the same history. It is safe for concurrent use.
+// calibration estimates prompts. It looks at what is new in a history only, and
+// corrects the estimate by what the provider last counted for the same history.
+// It is safe for concurrent use.
 type calibration struct {
 	mu    sync.Mutex
-	by    map[history]counted
+	by    map[history]*counted
 	order []history // oldest first
 }
 
@@ -26,8 +29,17 @@ type history struct {
 	tools   int
 }
 
-// counted is one prompt: as estimated and as billed, in tokens.
-type counted struct{ estimate, actual int }
+// counted is what is known of one history.
+type counted struct {
+	messages []sized
+	// The last prompt, as estimated and as billed, in tokens. actual is 0
+	// before the first answer.
+	estimate, actual int
+}
+
+// sized is a message by its size: what it looks like, and what all messages up
+// to it are estimated at.
+type sized struct{ look, sum int }
 
 var seed = maphash.MakeSeed()
 
@@ -49,14 +61,17 @@ func historyOf(r *llm.Request) (history, bool) {
 // estimate. A history that became shorter is another one. plain is the
 // uncorrected estimate, for learn.
 func (c *calibration) expect(r *llm.Request) (tokens, plain int) {
-	plain = llm.EstimateTokens(r.Messages, r.Tools)
-	if key, ok := historyOf(r); ok {
-		c.mu.Lock()
-		last, known := c.by[key]
-		c.mu.Unlock()
-		if since := plain - last.estimate; known && since >= 0 {
-			return last.actual + since + since/5, plain
-		}
+	key, ok := historyOf(r)
+	if !ok {
+		plain = llm.EstimateTokens(r.Messages, r.Tools)
+		return plain + plain/5, plain
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.known(key)
+	plain = last.sum(r.Messages) + llm.EstimateTokens(nil, r.Tools)
+	if since := plain - last.estimate; last.actual > 0 && since >= 0 {
+		return last.actual + since + since/5, plain
 	}
 	return plain + plain/5, plain
 }
@@ -69,15 +84,59 @@ func (c *calibration) learn(r *llm.Request, estimate, actual int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	last := c.known(key)
+	last.estimate, last.actual = estimate, actual
+}
+
+// known returns what is known of a history. It is called with the lock held.
+func (c *calibration) known(key history) *counted {
+	if last := c.by[key]; last != nil {
+		return last
+	}
 	if c.by == nil {
-		c.by = map[history]counted{}
+		c.by = map[history]*counted{}
 	}
-	if _, known := c.by[key]; !known {
-		if len(c.order) >= maxCalibrated {
-			delete(c.by, c.order[0])
-			c.order = append(c.order[:0], c.order[1:]...)
+	if len(c.order) >= maxCalibrated {
+		delete(c.by, c.order[0])
+		c.order = append(c.order[:0], c.order[1:]...)
+	}
+	c.order = append(c.order, key)
+	last := &counted{}
+	c.by[key] = last
+	return last
+}
+
+// sum estimates messages, of which those that look as they did last time are
+// not read again.
+func (k *counted) sum(msgs []event.Message) int {
+	k.messages = k.messages[:min(len(k.messages), len(msgs))]
+	total := 0
+	for i := range msgs {
+		look := lookOf(&msgs[i])
+		if i < len(k.messages) && k.messages[i].look == look {
+			total = k.messages[i].sum
+			continue
 		}
-		c.order = append(c.order, key)
+		k.messages = k.messages[:i]
+		total += llm.EstimateMessage(&msgs[i])
+		k.messages = append(k.messages, sized{look, total})
 	}
-	c.by[key] = counted{estimate, actual}
+	return total
+}
+
+// lookOf tells messages apart by the lengths of their parts. Two of the same
+// lengths in the same place of one conversation have nearly as many tokens.
+func lookOf(m *event.Message) int {
+	const prime = 1_000_003
+	look := len(m.ReasoningContent)
+	for i := range m.Content {
+		look = look*prime + len(m.Content[i].Text) + 7*len(m.Content[i].ImageURLs)
+	}
+	for i := range m.ToolCalls {
+		look = look*prime + len(m.ToolCalls[i].Name) + 7*len(m.ToolCalls[i].Arguments)
+	}
+	for i := range m.ThinkingBlocks {
+		look = look*prime + len(m.ThinkingBlocks[i].Thinking) + 7*len(m.ThinkingBlocks[i].Data)
+	}
+	return look
 }

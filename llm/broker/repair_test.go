@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
@@ -152,6 +153,27 @@ func TestExpectLearns(t *testing.T) {
 			t.Errorf("%s: %d, estimate %d", name, got, est)
 		}
 	}
+}
+
+// TestExpectReadsWhatIsNew holds the estimate of a history that grows, shrinks
+// and changes against one that is made anew.
+func TestExpectReadsWhatIsNew(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b := broker.New(priced(nil), broker.Options{})
+		r := llm.Request{Session: "c", Messages: ask("system").Messages}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			if n := len(r.Messages); n > 1 && rapid.IntRange(0, 3).Draw(t, "cut") == 0 {
+				r.Messages = r.Messages[: rapid.IntRange(1, n-1).Draw(t, "left") : n-1]
+			}
+			text := strings.Repeat("x", rapid.IntRange(0, 200).Draw(t, "length"))
+			r.Messages = append(r.Messages[:len(r.Messages):len(r.Messages)], ask(text).Messages...)
+			plain := llm.EstimateTokens(r.Messages, nil)
+			if got := b.Expect(r); got != plain+plain/5 {
+				t.Fatalf("expected %d, estimate %d", got, plain)
+			}
+		}
+	})
 }
 
 // TestLongPromptsCostMore reserves and settles at the price of long prompts.
