@@ -71,7 +71,7 @@ func TestWire(t *testing.T) {
 		user("go"),
 		{
 			Role: event.RoleAssistant, Content: event.Texts("ok"),
-			ThinkingBlocks: event.List[event.ThinkingBlock]{{Type: "thinking", Thinking: "hm", Signature: "s"}, {Type: "redacted_thinking", Data: "ZA=="}, {Thinking: "unsigned"}, {Signature: "gemini:x"}},
+			ThinkingBlocks: event.List[event.ThinkingBlock]{{Type: "thinking", Thinking: "hm", Signature: "s"}, {Type: "redacted_thinking", Data: "ZA=="}, {Thinking: "unsigned"}, {Signature: "gemini:x"}, {Type: "redacted_thinking", Data: `{"type":"x"}`}},
 			ToolCalls:      []event.ToolCall{{ID: "a.1", Name: "x"}, {ID: long, Name: "x", Arguments: "{"}},
 		},
 		{Role: event.RoleTool, ToolCallID: long, Content: event.List[event.Content]{event.Image(pixel, "https://example.com/a.png"), marked("two")}},

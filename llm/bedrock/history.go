@@ -151,21 +151,26 @@ func (w *writing) assistant(msg *event.Message) []block {
 }
 
 // thoughts returns the thoughts that can be sent back: those that the model
-// itself signed. A colon stands in none of its signatures; adapters of other
-// providers put one into theirs.
+// itself signed. Its signatures are base64; what other providers left there
+// often is not.
 func thoughts(msg *event.Message) []block {
 	var out []block
 	for _, b := range msg.ThinkingBlocks {
 		switch {
 		case b.Type == event.TypeRedacted:
-			if b.Data != "" {
+			if isBase64(b.Data) {
 				out = append(out, block{Reasoning: &reasoning{Redacted: b.Data}})
 			}
-		case b.Signature != "" && !strings.Contains(b.Signature, ":"):
+		case isBase64(b.Signature):
 			out = append(out, block{Reasoning: &reasoning{Text: &reasoningText{b.Thinking, b.Signature}}})
 		}
 	}
 	return out
+}
+
+func isBase64(s string) bool {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_"
+	return s != "" && strings.Trim(s, alphabet) == ""
 }
 
 // result writes the answer to a call. A cache point stands behind it, not

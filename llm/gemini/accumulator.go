@@ -196,7 +196,7 @@ func (a *accumulator) response() *llm.Response {
 		msg.Content = event.Texts(a.text.String())
 	}
 	if a.signature != "" {
-		msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeThinking, Signature: SignaturePrefix + a.signature})
+		msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeThinking, Thinking: SignaturePrefix + a.signature})
 	}
 	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: a.usage}
 }

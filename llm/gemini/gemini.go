@@ -14,10 +14,11 @@
 // Gemini signs its thoughts and wants the signatures back
 // (https://ai.google.dev/gemini-api/docs/thought-signatures). The signature of
 // a function call is kept in event.ToolCall.ResponsesItemID, that of an answer's
-// text in a thinking block without text. Both begin with SignaturePrefix, so
-// that adapters of other providers can tell them from their own, and so that
-// this one sends back none but Gemini's. The ids of calls stay short, since
-// other providers bound them.
+// text in a thinking block of its own, as the block's text. Both begin with
+// SignaturePrefix, so that none but Gemini's are sent back. A conversation may
+// change its model: other providers never see either, since items are theirs
+// only with their own prefix, and blocks only when signed. The ids of calls
+// stay short, because other providers bound them.
 //
 // # Concurrency
 //

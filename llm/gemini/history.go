@@ -146,7 +146,7 @@ func (m *Model) assistant(msg *event.Message) []part {
 func textSignature(msg *event.Message) string {
 	sig := ""
 	for _, b := range msg.ThinkingBlocks {
-		if s, ok := strings.CutPrefix(b.Signature, SignaturePrefix); ok {
+		if s, ok := strings.CutPrefix(b.Thinking, SignaturePrefix); ok && b.Type != event.TypeRedacted && b.Signature == "" {
 			sig = s
 		}
 	}

@@ -98,6 +98,10 @@ func TestSignatures(t *testing.T) {
 	if err := json.Unmarshal(stored, &back); err != nil {
 		t.Fatal(err)
 	}
+	// Adapters of other providers send signed blocks back, so this is not one.
+	if b := back.ThinkingBlocks; len(b) != 1 || b[0].Signature != "" || b[0].Data != "" {
+		t.Errorf("thinking blocks %+v", b)
+	}
 	calls := back.ToolCalls
 	if len(calls) != 2 || calls[0].ID == "" || len(calls[0].ID) > 40 || calls[1].ID != "given" || calls[1].Arguments != "{}" {
 		t.Fatalf("calls %+v", calls)
