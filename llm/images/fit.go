@@ -22,6 +22,9 @@ const maxPixels = 40_000_000
 // quality is that of JPEG images that are encoded again.
 const quality = 85
 
+// smallest is the side in pixels below which nothing can be seen.
+const smallest = 8
+
 func refuse(format string, args ...any) error {
 	return fault.New(fault.Invalid, fmt.Sprintf(format, args...))
 }
@@ -81,8 +84,10 @@ func shrink(src image.Image, format string, side, maxBytes int) (string, error) 
 		side = longest
 	}
 	lossy := format == "jpeg"
-	for side > 0 {
-		small := scale(src, side)
+	small := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+	draw.Draw(small, small.Bounds(), src, b.Min, draw.Src)
+	for side >= smallest || side == longest {
+		small = scale(small, side)
 		encoded, err := encode(small, lossy)
 		if err != nil {
 			return "", refuse("it cannot be encoded: %v", err)
@@ -95,7 +100,7 @@ func shrink(src image.Image, format string, side, maxBytes int) (string, error) 
 			return "data:image/" + name + ";base64," + base64.StdEncoding.EncodeToString(encoded), nil
 		}
 		if lossy { // a PNG may do as JPEG of the same size
-			side = side * 3 / 4
+			longest, side = 0, side*3/4
 		}
 		lossy = true
 	}
@@ -118,10 +123,8 @@ func encode(m image.Image, lossy bool) ([]byte, error) {
 
 // scale returns the image with its longer side of the length. Each pixel is
 // the mean of those it stands for.
-func scale(src image.Image, side int) *image.RGBA {
-	b := src.Bounds()
-	full := image.NewRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
-	draw.Draw(full, full.Bounds(), src, b.Min, draw.Src)
+func scale(full *image.RGBA, side int) *image.RGBA {
+	b := full.Bounds()
 	longest := max(b.Dx(), b.Dy())
 	if side >= longest {
 		return full
