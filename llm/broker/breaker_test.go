@@ -209,3 +209,20 @@ func TestRetriesWaitForTheBreaker(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestOpenBreakerHoldsNoMoney(t *testing.T) {
+	t.Parallel()
+	g := guard()
+	for range 3 {
+		_ = g.call(failure(fault.Unavailable))
+	}
+	m := priced(func() float64 { return 0 })
+	budget := broker.NewBudget(1)
+	b := broker.New(m, broker.Options{Attempts: 1, Budget: budget, Breaker: g.breakers.For("http://x")})
+	if _, err := b.Generate(t.Context(), ask("x"), ignore); err == nil || m.calls.Load() != 0 {
+		t.Errorf("%v after %d calls", err, m.calls.Load())
+	}
+	if _, spent, reserved := budget.State(); spent != 0 || reserved != 0 {
+		t.Errorf("spent %v, reserved %v", spent, reserved)
+	}
+}

@@ -56,6 +56,42 @@ func TestLastCentIsNotSpentTwice(t *testing.T) {
 	}
 }
 
+// TestLastCentOfGrowingConversations is the same with conversations whose
+// prompts grow, and whose estimates, each too high by a share of its own, are
+// corrected by what was billed.
+func TestLastCentOfGrowingConversations(t *testing.T) {
+	t.Parallel()
+	const limit = 0.05
+	budget := broker.NewBudget(limit)
+	m := priced(nil)
+	m.gen = func(_ int, r llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+		est := llm.EstimateTokens(r.Messages, nil)
+		share := 20 + int(r.Session[0]-'a')
+		u := llm.Usage{Prompt: est * share / 40, Output: rand.IntN(r.MaxOutputTokens + 1)}
+		if rand.IntN(4) == 0 {
+			return nil, failure(fault.Content)
+		}
+		cost, known := m.info.Price.Cost(u)
+		return &llm.Response{Usage: u, Cost: cost, CostKnown: known}, nil
+	}
+	b := broker.New(m, broker.Options{Budget: budget})
+	var wg sync.WaitGroup
+	for i := range 1_000 {
+		wg.Go(func() {
+			r := ask("the system prompt")
+			r.Session, r.MaxOutputTokens = string(rune('a'+i%20)), 100
+			r.Messages = append(r.Messages, ask(strings.Repeat("x", i)).Messages...)
+			if _, err := b.Generate(t.Context(), r, ignore); err != nil && !fault.Is(err, fault.Limit) && !fault.Is(err, fault.Content) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, spent, reserved := budget.State(); spent > limit || reserved != 0 || spent < limit/2 {
+		t.Errorf("spent %v of %v, reserved %v after %d calls", spent, limit, reserved, m.calls.Load())
+	}
+}
+
 func TestRefusedBeforeTheCall(t *testing.T) {
 	t.Parallel()
 	m := priced(func() float64 { return 0.01 })
