@@ -203,6 +203,9 @@ func (f fields) price() *Price {
 			Above: thousands * 1000, Input: f.perMillion(name),
 			Output: cmp.Or(f.perMillion("output_cost_per_token"+suffix), p.Output),
 		}
+		if t.Input == 0 { // null: some lists name every field
+			continue
+		}
 		t.CacheRead = cmp.Or(f.perMillion("cache_read_input_token_cost"+suffix), t.Input)
 		t.CacheWrite = cmp.Or(f.perMillion("cache_creation_input_token_cost"+suffix), t.Input)
 		p.Tiers = append(p.Tiers, t)

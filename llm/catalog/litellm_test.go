@@ -16,7 +16,7 @@ import (
 const list = `{
   "sample_spec": {"mode": "one of: chat, embedding", "max_tokens": "LEGACY parameter"},
   "gpt-4o": {"litellm_provider": "openai", "mode": "chat", "max_input_tokens": 128000, "max_output_tokens": 16384, "input_cost_per_token": 3e-06, "output_cost_per_token": 1e-05, "cache_read_input_token_cost": 1.5e-06, "supports_vision": true, "supports_function_calling": true},
-  "gpt-9": {"litellm_provider": "openai", "mode": "responses", "max_input_tokens": 900000, "max_output_tokens": 128000, "input_cost_per_token": 2e-06, "output_cost_per_token": 1.6e-05, "supports_reasoning": true},
+  "gpt-9": {"litellm_provider": "openai", "mode": "responses", "max_input_tokens": 900000, "max_output_tokens": 128000, "input_cost_per_token": 2e-06, "output_cost_per_token": 1.6e-05, "supports_reasoning": true, "input_cost_per_token_above_200k_tokens": null, "cache_read_input_token_cost": null},
   "gemini/gemini-9-pro": {"litellm_provider": "gemini", "mode": "chat", "max_input_tokens": 1048576, "max_output_tokens": 65535, "input_cost_per_token": 1.25e-06, "input_cost_per_token_above_200k_tokens": 2.5e-06, "output_cost_per_token": 1e-05, "output_cost_per_token_above_200k_tokens": 1.5e-05, "cache_read_input_token_cost": 1.25e-07},
   "gemini-9-pro": {"litellm_provider": "vertex_ai-language-models", "mode": "chat", "input_cost_per_token": 9e-06, "output_cost_per_token": 9e-06},
   "azure/gpt-4o": {"litellm_provider": "azure", "mode": "chat", "max_tokens": 16384, "input_cost_per_token": 5e-06, "output_cost_per_token": 2e-05},
@@ -97,6 +97,10 @@ func TestTiers(t *testing.T) {
 	}
 	if _, ok := p.Correct(llm.Usage{Prompt: 10}, info.Price.Input/1e5); ok {
 		t.Error("a short prompt was corrected")
+	}
+	flat, _ := c.Describe(llm.Config{Model: "openai/gpt-9"}, "openai")
+	if p := c.Prices(flat); !flat.Price.Known || p.At(400_000) != flat.Price {
+		t.Errorf("a tier without a price: %+v", p.At(400_000))
 	}
 	own := info
 	own.Price.Input = 7
