@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 
@@ -21,7 +22,7 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 		if err != nil {
 			// Once the finish reason is there, a connection that breaks before
 			// the end mark takes nothing away but the usage.
-			if err != io.EOF && a.finish == "" {
+			if !errors.Is(err, io.EOF) && a.finish == "" {
 				return err
 			}
 			break

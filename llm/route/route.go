@@ -22,6 +22,7 @@ package route
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -173,11 +174,7 @@ func withDefaults(given, defaults map[string]string) map[string]string {
 		return given
 	}
 	out := map[string]string{}
-	for k, v := range defaults {
-		out[k] = v
-	}
-	for k, v := range given {
-		out[k] = v
-	}
+	maps.Copy(out, defaults)
+	maps.Copy(out, given)
 	return out
 }

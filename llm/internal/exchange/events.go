@@ -49,7 +49,7 @@ func (e *Events) Next() ([]byte, error) {
 			}
 		}
 	}
-	if e.any && e.end == io.EOF {
+	if e.any && errors.Is(e.end, io.EOF) {
 		return e.data, nil
 	}
 	return nil, e.end

@@ -17,7 +17,7 @@ func readEvents(r io.Reader) ([]string, error) {
 	var out []string
 	for {
 		data, err := e.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"runtime"
 )
@@ -27,9 +28,7 @@ func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body []
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", scrub(err))
 	}
-	for name, values := range h {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, h)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	if req.Header.Get("User-Agent") == "" {
