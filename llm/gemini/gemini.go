@@ -45,6 +45,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // DefaultURL is the Gemini API's own endpoint.
@@ -68,6 +69,7 @@ type Model struct {
 	family family
 	noIDs  bool // Vertex matches results to calls by name and order
 	schema schemaCache
+	sent   *wirelog.Cache[written]
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -106,7 +108,7 @@ func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{end: end, header: http.Header{}}
+	m := &Model{end: end, header: http.Header{}, sent: wirelog.New[written](wirelog.DefaultLimit)}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
 	if cfg.Info.Provider == "" {

@@ -3,18 +3,11 @@ package gemini
 import (
 	"encoding/json"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
-
-// content is a turn of a request.
-type content struct {
-	Role  string `json:"role,omitempty"`
-	Parts []part `json:"parts"`
-}
 
 // part is a part of any kind that requests hold.
 type part struct {
@@ -24,14 +17,6 @@ type part struct {
 	FunctionCall     *functionCall     `json:"functionCall,omitempty"`
 	FunctionResponse *functionResponse `json:"functionResponse,omitempty"`
 	ThoughtSignature string            `json:"thoughtSignature,omitempty"`
-}
-
-// rank is 0 for a result and 1 for all else.
-func (p *part) rank() int {
-	if p.FunctionResponse != nil {
-		return 0
-	}
-	return 1
 }
 
 type inlineData struct {
@@ -69,51 +54,6 @@ const (
 	imageBroken  = "(An image was left out: its URL is neither https nor base64 data.)"
 	goOn         = "Continue."
 )
-
-// history writes a normalised history: the leading system messages apart, the
-// others in turns that alternate.
-func (m *Model) history(msgs []event.Message) (system *content, out []content) {
-	var rules []part
-	for len(msgs) > 0 && msgs[0].Role == event.RoleSystem {
-		for _, p := range m.parts(msgs[0].Content) {
-			if p.Text != nil {
-				rules = append(rules, p)
-			}
-		}
-		msgs = msgs[1:]
-	}
-	if len(rules) > 0 {
-		system = &content{Parts: rules}
-	}
-	for i := range msgs {
-		msg := &msgs[i]
-		role, parts := "user", []part(nil)
-		switch msg.Role {
-		case event.RoleAssistant:
-			role, parts = "model", m.assistant(msg)
-		case event.RoleTool:
-			parts = m.toolResult(msg)
-		default: // a later system message has no other place
-			parts = m.parts(msg.Content)
-		}
-		if len(parts) == 0 {
-			continue
-		}
-		if n := len(out); n > 0 && out[n-1].Role == role {
-			out[n-1].Parts = append(out[n-1].Parts, parts...)
-			continue
-		}
-		out = append(out, content{role, parts})
-	}
-	for i := range out {
-		// Results stand together, before the images that belong to them.
-		slices.SortStableFunc(out[i].Parts, func(a, b part) int { return a.rank() - b.rank() })
-	}
-	if n := len(out); n > 0 && out[n-1].Role == "model" {
-		out = append(out, content{"user", []part{text(goOn)}})
-	}
-	return system, out
-}
 
 // assistant writes a turn of the model. Thoughts themselves are not sent back,
 // only their signatures: the API has no use for its own summaries.
@@ -153,20 +93,18 @@ func textSignature(msg *event.Message) string {
 	return sig
 }
 
-// toolResult writes the answer to a call; images stand behind it in the same
-// turn.
-func (m *Model) toolResult(msg *event.Message) []part {
+// toolResult writes the answer to a call, and the images that belong to it.
+func (m *Model) toolResult(msg *event.Message) (result part, images []part) {
 	var texts []string
-	var rest []part
 	for _, p := range m.parts(msg.Content) {
 		if p.Text != nil {
 			texts = append(texts, *p.Text)
 		} else {
-			rest = append(rest, p)
+			images = append(images, p)
 		}
 	}
 	r := &functionResponse{ID: m.id(msg.ToolCallID), Name: functionName(msg.Name), Response: output{strings.Join(texts, "\n")}}
-	return append([]part{{FunctionResponse: r}}, rest...)
+	return part{FunctionResponse: r}, images
 }
 
 func (m *Model) id(id string) string {

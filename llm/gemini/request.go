@@ -1,22 +1,20 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
-// wireRequest is the body of a request, after
-// https://ai.google.dev/api/generate-content.
+// wireRequest is the body of a request without instruction and contents, which
+// written writes; after https://ai.google.dev/api/generate-content.
 type wireRequest struct {
-	SystemInstruction *content    `json:"systemInstruction,omitempty"`
-	Contents          []content   `json:"contents"`
-	Tools             []toolSet   `json:"tools,omitempty"`
-	ToolConfig        *toolConfig `json:"toolConfig,omitempty"`
-	GenerationConfig  *generation `json:"generationConfig,omitempty"`
+	Tools            []toolSet   `json:"tools,omitempty"`
+	ToolConfig       *toolConfig `json:"toolConfig,omitempty"`
+	GenerationConfig *generation `json:"generationConfig,omitempty"`
 }
 
 type toolSet struct {
@@ -54,23 +52,35 @@ const maxStops = 5
 // encode writes the body of r.
 func (m *Model) encode(r *llm.Request) ([]byte, error) {
 	var w wireRequest
-	w.SystemInstruction, w.Contents = m.history(llm.Normalize(r.Messages))
-	if len(w.Contents) == 0 {
-		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
-	}
 	if err := m.offer(&w, r); err != nil {
 		return nil, err
 	}
 	if err := m.generation(&w, r); err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&w); err != nil {
-		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
+	body, err := wirelog.AppendJSON(nil, &w)
+	if err != nil {
+		return nil, m.unwritten(err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	body = body[:len(body)-1] // the history goes on inside the object
+	if len(body) > 1 {
+		body = append(body, ',')
+	}
+	body, end, err := m.sent.Append(body, r.Session, "", llm.Normalize(r.Messages), m.write)
+	if err != nil {
+		return nil, m.unwritten(err)
+	}
+	if !end.contents {
+		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	if body, err = end.finish(body); err != nil {
+		return nil, m.unwritten(err)
+	}
+	return append(body, '}'), nil
+}
+
+func (m *Model) unwritten(err error) error {
+	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 }
 
 // offer adds the tools.

@@ -130,8 +130,8 @@ func TestSignatures(t *testing.T) {
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	warm := 1.5
-	const head = `{"systemInstruction":{"parts":[{"text":"rules"}]},"contents":[{"role":"user","parts":[{"text":"go"},{"fileData":{"mimeType":"image/png","fileUri":"https://e.com/a.png?x=1"}},{"text":"(An image was left out: its URL is neither https nor base64 data.)"}]}],`
-	const tools = `"tools":[{"functionDeclarations":[{"name":"x","description":"d","parameters":{"properties":{"a":{"type":"string"}},"type":"object"}},{"name":"y"}]}],`
+	const tail = `"systemInstruction":{"parts":[{"text":"rules"}]},"contents":[{"role":"user","parts":[{"text":"go"},{"fileData":{"mimeType":"image/png","fileUri":"https://e.com/a.png?x=1"}},{"text":"(An image was left out: its URL is neither https nor base64 data.)"}]}]}`
+	const tools = `{"tools":[{"functionDeclarations":[{"name":"x","description":"d","parameters":{"properties":{"a":{"type":"string"}},"type":"object"}},{"name":"y"}]}],`
 	const common = `"generationConfig":{"maxOutputTokens":100,"temperature":1.5,"stopSequences":["S"]`
 	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":["integer","null"]}},"additionalProperties":false}`)
 	const clean = `,"responseMimeType":"application/json","responseSchema":{"properties":{"n":{"nullable":true,"type":"integer"}},"type":"object"}`
@@ -165,7 +165,7 @@ func TestParameters(t *testing.T) {
 			if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(head+tt.want, string(body)); diff != "" {
+			if diff := cmp.Diff(strings.TrimSuffix(tt.want, "}")+","+tail, string(body)); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
 		})
