@@ -28,6 +28,7 @@ type accumulator struct {
 	text, thought     strings.Builder
 	refusal           strings.Builder
 	signed            signedThought
+	inline            inlineThought
 	calls             []*call
 	byIndex           map[int]*call
 	ids               map[string]bool
@@ -85,18 +86,16 @@ func (a *accumulator) add(c *chunk) error {
 func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	held := a.signed.add(d)
 	thought := cmp.Or(d.ReasoningContent, d.Reasoning.text, held) + d.Content.thought
+	inside, text := a.inline.feed(d.Content.text)
+	thought += inside
 	a.size += a.signed.grown() + len(thought) + len(d.Content.text) + len(d.Refusal)
-	if thought != "" {
-		a.thought.WriteString(thought)
-		a.emit(llm.Delta{Reasoning: thought})
-	}
-	if d.Content.text != "" {
-		a.text.WriteString(d.Content.text)
-		a.emit(llm.Delta{Text: d.Content.text})
-	}
+	a.say(thought, text)
 	if d.Refusal != "" {
 		a.refusal.WriteString(d.Refusal)
 		a.emit(llm.Delta{Text: d.Refusal})
+	}
+	if len(d.ToolCalls) > 0 {
+		a.say(a.inline.flush())
 	}
 	for i := range d.ToolCalls {
 		a.addCall(&d.ToolCalls[i], whole)
@@ -105,6 +104,18 @@ func (a *accumulator) addAnswer(d *answer, whole bool) error {
 		return errTooLarge
 	}
 	return nil
+}
+
+// say hands out thoughts and text.
+func (a *accumulator) say(thought, text string) {
+	if thought != "" {
+		a.thought.WriteString(thought)
+		a.emit(llm.Delta{Reasoning: thought})
+	}
+	if text != "" {
+		a.text.WriteString(text)
+		a.emit(llm.Delta{Text: text})
+	}
 }
 
 // addCall adds a piece of a call. The index says which; servers that leave it

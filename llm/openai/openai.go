@@ -91,6 +91,9 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	}
 	defer res.Body.Close()
 	a := newAccumulator(onDelta)
+	if p := m.end.Provider; p == "openai" || p == exchange.Azure {
+		a.inline.state = inlineText // these never leave thoughts in the text
+	}
 	if exchange.IsJSON(res.Header) {
 		err = m.readWhole(res.Body, a)
 	} else {

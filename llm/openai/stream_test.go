@@ -67,6 +67,10 @@ func TestServersOwnWays(t *testing.T) {
 		"reasoning under both names": {
 			chunks: []string{delta(`"reasoning":"hm","reasoning_content":"hm"`), delta(`"content":"a"`), finished}, text: "a", reasoning: "hm",
 		},
+		"reasoning in tags": {
+			chunks: []string{delta(`"content":"<thi"`), delta(`"content":"nk>h"`), delta(`"content":"m</think>\n"`), delta(`"content":"\na"`), finished}, text: "a", reasoning: "hm",
+		},
+		"reasoning in tags alone": {chunks: []string{delta(`"content":"<think>hm"`), finished}, reasoning: "hm"},
 		"content in parts": {
 			chunks: []string{delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]`), delta(`"content":[{"type":"text","text":"a"}]`), finished},
 			text:   "a", reasoning: "hm",

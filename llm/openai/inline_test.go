@@ -1,0 +1,67 @@
+package openai
+
+import (
+	"strings"
+	"testing"
+)
+
+func split(pieces ...string) (thought, text string) {
+	var s inlineThought
+	for _, p := range pieces {
+		a, b := s.feed(p)
+		thought, text = thought+a, text+b
+	}
+	a, b := s.flush()
+	return thought + a, text + b
+}
+
+func TestInlineThought(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string][2]string{
+		"":                                    {"", ""},
+		"plain":                               {"", "plain"},
+		"<think>a</think>b":                   {"a", "b"},
+		"\n <think>\na\n</think>\n\nb\nc":     {"\na\n", "b\nc"},
+		"<think>a</thin</think>b":             {"a</thin", "b"},
+		"<think>cut off":                      {"cut off", ""},
+		"<think>cut off</thi":                 {"cut off</thi", ""},
+		"<thi":                                {"", "<thi"},
+		"<thinking>x":                         {"", "<thinking>x"},
+		"say <think>a</think>":                {"", "say <think>a</think>"},
+		"<think></think>x":                    {"", "x"},
+		"<think>a</think>b<think>c</think>":   {"a", "b<think>c</think>"},
+		" \n":                                 {"", " \n"},
+		strings.Repeat(" ", 100) + "<think>a": {"a", ""},
+	} {
+		if thought, text := split(in); thought != want[0] || text != want[1] {
+			t.Errorf("%q at once: %q and %q, want %q", in, thought, text, want)
+		}
+		if len(in) > 64 {
+			continue // so much space in pieces is text
+		}
+		if thought, text := split(strings.Split(in, "")...); thought != want[0] || text != want[1] {
+			t.Errorf("%q by bytes: %q and %q, want %q", in, thought, text, want)
+		}
+	}
+}
+
+// FuzzInlineThought cuts a text in two: where does not matter, and nothing is
+// lost but the tags and line ends.
+func FuzzInlineThought(f *testing.F) {
+	f.Add("<think>a</think>\nb", 9)
+	f.Add(" <think>a</thi", 3)
+	f.Fuzz(func(t *testing.T, in string, at int) {
+		if len(in) > 60 {
+			in = in[:60]
+		}
+		at = max(0, min(at, len(in)))
+		wholeThought, wholeText := split(in)
+		thought, text := split(in[:at], in[at:])
+		if thought != wholeThought || text != wholeText {
+			t.Errorf("%q cut at %d: %q and %q, at once %q and %q", in, at, thought, text, wholeThought, wholeText)
+		}
+		if len(thought)+len(text) > len(in) || !strings.Contains(in, thought) || !strings.HasSuffix(in, text) {
+			t.Errorf("%q became %q and %q", in, thought, text)
+		}
+	})
+}
