@@ -34,6 +34,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // maxErrorBody bounds what is read of an error answer: 64 KiB.
@@ -51,6 +52,7 @@ type Model struct {
 	quirks llm.Quirks
 	vendor string // "anthropic", "amazon", …; "" if the name does not say
 	now    func() time.Time
+	sent   *wirelog.Cache[written]
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -72,7 +74,7 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Provider == "" {
 		cfg.Provider = "bedrock"
 	}
-	m := &Model{header: http.Header{}, now: time.Now, bearer: cfg.APIKey.Reveal()}
+	m := &Model{header: http.Header{}, now: time.Now, sent: wirelog.New[written](wirelog.DefaultLimit), bearer: cfg.APIKey.Reveal()}
 	if m.bearer == "" {
 		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")
 		cfg.APIKey = llm.Secret(m.bearer) // so that errors do not show it

@@ -10,12 +10,6 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// wireTurn is a message of a request.
-type wireTurn struct {
-	Role    string  `json:"role"`
-	Content []block `json:"content"`
-}
-
 // block is a content block of any kind that requests hold; one field is set.
 type block struct {
 	Text       string      `json:"text,omitempty"`
@@ -62,7 +56,6 @@ type cachePoint struct {
 }
 
 const (
-	maxMarks     = 4  // cache points per request
 	maxID        = 64 // bytes of the id of a call
 	imageOmitted = "(An image was left out: this model does not see images.)"
 	imageBroken  = "(An image was left out: only PNG, JPEG, GIF and WebP as base64 data can be sent.)"
@@ -70,73 +63,10 @@ const (
 	noOutput     = "(no output)"
 )
 
-// history writes a normalised history: the leading system messages apart, the
-// others in turns that alternate, tool results first in theirs.
-func (m *Model) history(msgs []event.Message) (system []block, out []wireTurn) {
-	w := writing{m: m}
-	for i := range msgs {
-		for _, c := range msgs[i].Content {
-			if c.CachePrompt {
-				w.marks++
-			}
-		}
-	}
-	for len(msgs) > 0 && msgs[0].Role == event.RoleSystem {
-		for _, b := range w.blocks(msgs[0].Content) {
-			if b.Image == nil {
-				system = append(system, b)
-			}
-		}
-		msgs = msgs[1:]
-	}
-	for i := range msgs {
-		role, blocks := w.turn(&msgs[i])
-		if len(blocks) == 0 {
-			continue
-		}
-		if n := len(out); n > 0 && out[n-1].Role == role {
-			out[n-1].Content = append(out[n-1].Content, blocks...)
-			continue
-		}
-		out = append(out, wireTurn{role, blocks})
-	}
-	if n := len(out); n > 0 && out[n-1].Role == "assistant" {
-		out = append(out, wireTurn{"user", []block{{Text: goOn}}})
-	}
-	return system, out
-}
-
-// writing is the state of one history.
-type writing struct {
-	m     *Model
-	marks int // cache marks of the history
-	seen  int // of which were met
-}
-
-// point returns a cache point for the next mark, or nothing. The first mark,
-// which holds the system prompt and the tools, and the last three stay.
-func (w *writing) point() []block {
-	w.seen++
-	if !w.m.info.PromptCache || w.seen > 1 && w.seen <= w.marks-(maxMarks-1) {
-		return nil
-	}
-	return []block{{CachePoint: &cachePoint{"default"}}}
-}
-
-func (w *writing) turn(msg *event.Message) (role string, blocks []block) {
-	switch msg.Role {
-	case event.RoleAssistant:
-		return "assistant", w.assistant(msg)
-	case event.RoleTool:
-		return "user", w.result(msg)
-	}
-	return "user", w.blocks(msg.Content)
-}
-
-func (w *writing) assistant(msg *event.Message) []block {
+func (m *Model) assistant(msg *event.Message) []block {
 	blocks := thoughts(msg)
 	said := len(blocks)
-	for _, b := range w.blocks(msg.Content) {
+	for _, b := range m.blocks(msg.Content) {
 		if b.Image == nil { // the API takes no images from the assistant
 			blocks = append(blocks, b)
 		}
@@ -175,10 +105,10 @@ func isBase64(s string) bool {
 
 // result writes the answer to a call. A cache point stands behind it, not
 // inside.
-func (w *writing) result(msg *event.Message) []block {
+func (m *Model) result(msg *event.Message) []block {
 	r := &toolResult{ToolUseID: callID(msg.ToolCallID)}
 	var point []block
-	for _, b := range w.blocks(msg.Content) {
+	for _, b := range m.blocks(msg.Content) {
 		if b.CachePoint != nil {
 			point = []block{b}
 		} else {
@@ -192,25 +122,22 @@ func (w *writing) result(msg *event.Message) []block {
 }
 
 // blocks writes content. Blank texts are left out: the API refuses them.
-func (w *writing) blocks(content []event.Content) []block {
+func (m *Model) blocks(content []event.Content) []block {
 	var out []block
 	for _, c := range content {
 		before := len(out)
 		switch c.Type {
 		case event.TypeImage:
 			for _, u := range c.ImageURLs {
-				out = append(out, w.m.image(u))
+				out = append(out, m.image(u))
 			}
 		default:
 			if strings.TrimSpace(c.Text) != "" {
 				out = append(out, block{Text: c.Text})
 			}
 		}
-		if c.CachePrompt {
-			point := w.point()
-			if len(out) > before {
-				out = append(out, point...)
-			}
+		if c.CachePrompt && m.info.PromptCache && len(out) > before {
+			out = append(out, block{CachePoint: &cachePoint{"default"}})
 		}
 	}
 	return out

@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // The answer and the prompt share the context window: what is asked for is cut
@@ -23,11 +23,10 @@ const (
 // be; other models take their own maximum.
 const defaultMaxTokens = 16_384
 
-// wireRequest is the body of a request, after
+// wireRequest is the body of a request without system and messages, which
+// written writes; after
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 type wireRequest struct {
-	System          []block      `json:"system,omitempty"`
-	Messages        []wireTurn   `json:"messages"`
 	InferenceConfig *inference   `json:"inferenceConfig,omitempty"`
 	ToolConfig      *toolConfig  `json:"toolConfig,omitempty"`
 	Additional      *modelFields `json:"additionalModelRequestFields,omitempty"`
@@ -73,12 +72,8 @@ var anyObject = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // encode writes the body of r.
 func (m *Model) encode(r *llm.Request) ([]byte, error) {
-	msgs := llm.Normalize(r.Messages)
+	msgs := limitMarks(llm.Normalize(r.Messages))
 	var w wireRequest
-	w.System, w.Messages = m.history(msgs)
-	if len(w.Messages) == 0 {
-		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
-	}
 	w.ToolConfig = offer(r, msgs)
 	config := inference{MaxTokens: m.maxTokens(r)}
 	w.Additional = m.extras(r, msgs, config.MaxTokens, w.ToolConfig)
@@ -93,13 +88,29 @@ func (m *Model) encode(r *llm.Request) ([]byte, error) {
 	if config.MaxTokens > 0 || config.Temperature != nil || config.TopP != nil || config.StopSequences != nil {
 		w.InferenceConfig = &config
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&w); err != nil {
-		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
+	body, err := wirelog.AppendJSON(nil, &w)
+	if err != nil {
+		return nil, m.unwritten(err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	body = body[:len(body)-1] // the history goes on inside the object
+	if len(body) > 1 {
+		body = append(body, ',')
+	}
+	body, end, err := m.sent.Append(body, r.Session, "", msgs, m.write)
+	if err != nil {
+		return nil, m.unwritten(err)
+	}
+	if !end.messages {
+		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	if body, err = end.finish(body); err != nil {
+		return nil, m.unwritten(err)
+	}
+	return append(body, '}'), nil
+}
+
+func (m *Model) unwritten(err error) error {
+	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 }
 
 // maxTokens is how long the answer may be, 0 for the model's own way.
@@ -114,8 +125,36 @@ func (m *Model) maxTokens(r *llm.Request) int {
 	if want == 0 || m.info.ContextWindow == 0 {
 		return want
 	}
+	// A look at the lengths alone mostly settles it.
+	if want+joinMargin+atMost(r) <= m.info.ContextWindow {
+		return want
+	}
 	room := m.info.ContextWindow - joinMargin - llm.EstimateTokens(r.Messages, r.Tools)
 	return min(want, max(room, leastJoint))
+}
+
+// atMost is no less than llm.EstimateTokens makes of a request: no kind of valid
+// text takes more than half a token to the byte there.
+func atMost(r *llm.Request) int {
+	const perItem, perImage = 16, 2_000
+	n := 0
+	for i := range r.Messages {
+		msg := &r.Messages[i]
+		n += perItem + len(msg.ReasoningContent)/2
+		for k := range msg.Content {
+			n += perItem + len(msg.Content[k].Text)/2 + perImage*len(msg.Content[k].ImageURLs)
+		}
+		for k := range msg.ToolCalls {
+			n += perItem + (len(msg.ToolCalls[k].Name)+len(msg.ToolCalls[k].Arguments))/2
+		}
+		for k := range msg.ThinkingBlocks {
+			n += perItem + (len(msg.ThinkingBlocks[k].Thinking)+len(msg.ThinkingBlocks[k].Data))/2
+		}
+	}
+	for i := range r.Tools {
+		n += perItem + (len(r.Tools[i].Name)+len(r.Tools[i].Description)+len(r.Tools[i].Parameters))/2
+	}
+	return n
 }
 
 // offer writes the tools. A history with calls needs a list of tools even
