@@ -137,7 +137,10 @@ func (c *credentials) assertion(now time.Time) (string, error) {
 type tokens struct {
 	cloud *cloud
 	end   *exchange.Endpoint
-	now   func() time.Time
+	// http is the adapters' own client and not that of the configuration: what
+	// is exchanged for a token must not reach a log of the exchanges with models.
+	http *http.Client
+	now  func() time.Time
 
 	turn    chan struct{} // holds one item while nobody asks
 	current string        // owned by who holds the turn
@@ -145,7 +148,8 @@ type tokens struct {
 }
 
 func newTokens(end *exchange.Endpoint, c *cloud) *tokens {
-	t := &tokens{cloud: c, end: end, now: time.Now, turn: make(chan struct{}, 1)}
+	own := exchange.New(end.Provider, llm.Config{}, "").HTTP
+	t := &tokens{cloud: c, end: end, http: own, now: time.Now, turn: make(chan struct{}, 1)}
 	t.turn <- struct{}{}
 	return t
 }
@@ -185,14 +189,14 @@ func (t *tokens) ask(ctx context.Context) (string, time.Duration, error) {
 		return "", 0, t.end.Fail(fault.Auth, "the credentials name no usable token_uri")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := t.end.HTTP.Do(req)
+	res, err := t.http.Do(req)
 	if err != nil {
-		return "", 0, err
+		return "", 0, t.unreached(ctx, req.URL.Host, err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	if err != nil {
-		return "", 0, err
+		return "", 0, t.unreached(ctx, req.URL.Host, err)
 	}
 	var answer struct {
 		AccessToken string  `json:"access_token"`
@@ -205,6 +209,17 @@ func (t *tokens) ask(ctx context.Context) (string, time.Duration, error) {
 	}
 	life := time.Duration(min(max(answer.ExpiresIn, 0), 86_400)) * time.Second
 	return answer.AccessToken, life, nil
+}
+
+// unreached is the error of a token server that does not answer. What ended
+// with the call's context is explained by the caller.
+func (t *tokens) unreached(ctx context.Context, host string, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	e := llm.NewError(fault.Unavailable, t.end.Provider, t.end.Model, "no access token: cannot reach "+host, err)
+	e.Retryable = true
+	return e
 }
 
 // refused is the error of a token that was not given. Servers in trouble may

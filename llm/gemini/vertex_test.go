@@ -192,7 +192,13 @@ func TestExpiry(t *testing.T) {
 	g := startGoogle(t)
 	g.life = 0
 	path := g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "client_secret": "cs", "refresh_token": "rt", "token_uri": g.URL + "/token", "quota_project_id": "q"})
-	m, err := gemini.NewVertex(llm.Config{Model: "vertex_ai/gemini-2.5-pro", BaseURL: g.URL}, environ(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": path}))
+	// A client that logs sees no exchange of tokens.
+	watched := &http.Client{Transport: seeing(func(r *http.Request) {
+		if r.URL.Path == "/token" {
+			t.Error("a token was asked for with the client of the configuration")
+		}
+	})}
+	m, err := gemini.NewVertex(llm.Config{Model: "vertex_ai/gemini-2.5-pro", BaseURL: g.URL, HTTPClient: watched}, environ(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": path}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,6 +210,14 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("call %d: %s, want %s", i, got, want)
 		}
 	}
+}
+
+// seeing is a transport that shows each request.
+type seeing func(*http.Request)
+
+func (s seeing) RoundTrip(r *http.Request) (*http.Response, error) {
+	s(r)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 func TestNoToken(t *testing.T) {
@@ -225,6 +239,7 @@ func TestNoToken(t *testing.T) {
 		"another form":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "external_account"})}, 0, fault.Unsupported, false, "external_account"},
 		"half a grant":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user"})}, 0, fault.Auth, false, "is not one"},
 		"elliptic key":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"})}, 0, fault.Auth, false, "is not one"},
+		"host is gone":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "refresh_token": "rt", "token_uri": "http://no-such-host.invalid/token"})}, 0, fault.Unavailable, true, "cannot reach no-such-host.invalid"},
 		"no token host": {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "refresh_token": "rt", "token_uri": "::"})}, 0, fault.Auth, false, "token_uri"},
 	} {
 		t.Run(name, func(t *testing.T) {
