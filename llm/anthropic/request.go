@@ -29,12 +29,11 @@ const (
 // themselves.
 const interleaved = "interleaved-thinking-2025-05-14"
 
-// wireRequest is the body of a request without system and messages, which
-// written writes; after https://docs.anthropic.com/en/api/messages.
+// wireRequest is the body of a request without tools, system and messages,
+// which wirelog.Tools and written write; after https://docs.anthropic.com/en/api/messages.
 type wireRequest struct {
 	Model         string        `json:"model"`
 	MaxTokens     int           `json:"max_tokens"`
-	Tools         []wireTool    `json:"tools,omitempty"`
 	ToolChoice    *toolChoice   `json:"tool_choice,omitempty"`
 	Stream        bool          `json:"stream,omitempty"`
 	Temperature   *float64      `json:"temperature,omitempty"`
@@ -75,21 +74,14 @@ type outputFormat struct {
 func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
 	msgs := limitMarks(llm.Normalize(r.Messages))
 	w := wireRequest{Model: m.end.WireModel(), MaxTokens: m.maxTokens(r), Stream: !r.NoStream}
-	for _, t := range r.Tools {
-		schema := t.Parameters
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		w.Tools = append(w.Tools, wireTool{t.Name, t.Description, schema})
-	}
-	if len(w.Tools) > 0 {
+	if len(r.Tools) > 0 {
 		w.ToolChoice = choice(r.ToolChoice)
 	}
 	if r.Schema != nil {
 		w.OutputConfig = &outputConfig{Format: &outputFormat{"json_schema", r.Schema}}
 	}
 	m.think(&w, r, msgs)
-	if w.Thinking != nil && w.Thinking.Type == "enabled" && len(w.Tools) > 0 {
+	if w.Thinking != nil && w.Thinking.Type == "enabled" && len(r.Tools) > 0 {
 		beta = interleaved
 	}
 	if w.Thinking == nil && !m.quirks.NoSampling {
@@ -100,7 +92,14 @@ func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
 	if err != nil {
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
-	body[len(body)-1] = ',' // the history goes on inside the object
+	body[len(body)-1] = ',' // tools and history go on inside the object
+	if len(r.Tools) > 0 {
+		body, err = m.tools.Append(append(body, `"tools":`...), r.Tools, writeTool)
+		if err != nil {
+			return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)
+		}
+		body = append(body, ',')
+	}
 	body, end, err := m.sent.Append(body, r.Session, "", msgs, m.write)
 	if err != nil {
 		return nil, "", err
@@ -109,6 +108,14 @@ func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
 		return nil, "", m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	return append(end.finish(body), '}'), beta, nil
+}
+
+func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
+	schema := t.Parameters
+	if len(schema) == 0 {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return wirelog.AppendJSON(dst, wireTool{t.Name, t.Description, schema})
 }
 
 func (m *Model) maxTokens(r *llm.Request) int {

@@ -142,7 +142,7 @@ func TestWire(t *testing.T) {
 				t.Fatal(err)
 			}
 			wire := strings.TrimPrefix(tt.model, "anthropic/")
-			want := fmt.Sprintf(`{"model":%q,"max_tokens":%d,`, wire, m.Info().MaxOutput) + tools + strings.TrimSuffix(tt.want, "}") + "," + messages
+			want := fmt.Sprintf(`{"model":%q,"max_tokens":%d,`, wire, m.Info().MaxOutput) + strings.TrimSuffix(tt.want, "}") + "," + tools + messages
 			if diff := cmp.Diff(want, string(body)); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}

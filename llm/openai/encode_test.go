@@ -121,3 +121,26 @@ func BenchmarkEncode5000(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkEncodeTools writes a short request with as many tools as agents
+// have.
+func BenchmarkEncodeTools(b *testing.B) {
+	m := modelNamed(b, "openai/gpt-4o")
+	r := llm.Request{Messages: asAgent(conversation(20), 22), Session: "s"}
+	for i := range 15 {
+		schema, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{
+			"command": map[string]any{"type": "string", "description": strings.Repeat("What to do, in words. ", 20)},
+			"path":    map[string]any{"type": "string", "description": strings.Repeat("Where it is to be done. ", 20)},
+		}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Tools = append(r.Tools, llm.Tool{Name: fmt.Sprintf("tool_%d", i), Description: strings.Repeat("Does what it says. ", 50), Parameters: schema})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.encode(&r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

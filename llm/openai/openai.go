@@ -45,6 +45,7 @@ type Model struct {
 	info   llm.Info
 	quirks llm.Quirks
 	sent   *wirelog.Cache[written]
+	tools  wirelog.Tools
 }
 
 var _ llm.Model = (*Model)(nil)

@@ -11,12 +11,11 @@ import (
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
-// wireRequest is the body of a request without the messages, which written
-// writes; after
+// wireRequest is the body of a request without messages and tools, which
+// written and wirelog.Tools write; after
 // https://platform.openai.com/docs/api-reference/chat/create.
 type wireRequest struct {
 	Model               string          `json:"model"`
-	Tools               []wireTool      `json:"tools,omitempty"`
 	ToolChoice          any             `json:"tool_choice,omitempty"`
 	Stream              bool            `json:"stream,omitempty"`
 	StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
@@ -79,10 +78,7 @@ func (m *Model) encode(r *llm.Request) ([]byte, error) {
 		w.ResponseFormat, msgs = m.answerAs(r.Schema, msgs)
 	}
 	m.sampling(&w, r)
-	for _, t := range r.Tools {
-		w.Tools = append(w.Tools, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
-	}
-	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(w.Tools) > 0 && choice != "" {
+	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(r.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
 	}
 	m.thinkByProxy(&w, r, msgs)
@@ -90,7 +86,14 @@ func (m *Model) encode(r *llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
-	body[len(body)-1] = ',' // the history goes on inside the object
+	body[len(body)-1] = ',' // tools and history go on inside the object
+	if len(r.Tools) > 0 {
+		body, err = m.tools.Append(append(body, `"tools":`...), r.Tools, writeTool)
+		if err != nil {
+			return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)
+		}
+		body = append(body, ',')
+	}
 	body, end, err := m.sent.Append(body, r.Session, "", msgs, m.write)
 	if err != nil {
 		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the history cannot be written as JSON", err)
@@ -99,6 +102,10 @@ func (m *Model) encode(r *llm.Request) ([]byte, error) {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	return append(end.finish(body), '}'), nil
+}
+
+func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
+	return wirelog.AppendJSON(dst, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
 }
 
 func (m *Model) sampling(w *wireRequest, r *llm.Request) {

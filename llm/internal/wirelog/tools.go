@@ -1,0 +1,69 @@
+package wirelog
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// toolLists is how many lists of tools are kept: agents of one model have few.
+const toolLists = 4
+
+// Tools keeps the encoded form of the lists of tools that were sent last, since
+// the schemas of an agent's tools cost more than the rest of a call. The zero
+// value is ready, and safe for concurrent use.
+type Tools struct {
+	mu    sync.Mutex
+	lists []toolList // the latest used in front
+}
+
+type toolList struct {
+	tools   []llm.Tool
+	encoded []byte
+}
+
+// Append appends the tools as a JSON array; write appends one of them. An error
+// of write is returned as it is.
+func (t *Tools) Append(dst []byte, tools []llm.Tool, write func(dst []byte, tool *llm.Tool) ([]byte, error)) ([]byte, error) {
+	if encoded := t.find(tools); encoded != nil {
+		return append(dst, encoded...), nil
+	}
+	encoded := []byte{'['}
+	kept := slices.Clone(tools)
+	for i := range tools {
+		if i > 0 {
+			encoded = append(encoded, ',')
+		}
+		var err error
+		if encoded, err = write(encoded, &tools[i]); err != nil {
+			return dst, err
+		}
+		kept[i].Parameters = slices.Clone(tools[i].Parameters)
+	}
+	encoded = append(encoded, ']')
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lists = slices.Insert(t.lists, 0, toolList{kept, encoded})
+	t.lists = t.lists[:min(len(t.lists), toolLists)]
+	return append(dst, encoded...), nil
+}
+
+// find returns the encoded form, which nobody changes.
+func (t *Tools) find(tools []llm.Tool) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, l := range t.lists {
+		if slices.EqualFunc(l.tools, tools, sameTool) {
+			copy(t.lists[1:i+1], t.lists[:i])
+			t.lists[0] = l
+			return l.encoded
+		}
+	}
+	return nil
+}
+
+func sameTool(a, b llm.Tool) bool {
+	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
+}

@@ -1,0 +1,63 @@
+package wirelog_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
+)
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	var kept wirelog.Tools
+	written := 0
+	write := func(dst []byte, tool *llm.Tool) ([]byte, error) {
+		written++
+		return append(wirelog.AppendString(dst, tool.Name), tool.Parameters...), nil
+	}
+	list := func(n int) []llm.Tool {
+		return []llm.Tool{{Name: fmt.Sprint(n), Parameters: []byte("{}")}, {Name: "x", Parameters: []byte("[]")}}
+	}
+	for _, tt := range []struct{ list, written int }{{1, 2}, {1, 0}, {2, 2}, {3, 2}, {4, 2}, {1, 0}, {5, 2}, {1, 0}, {2, 2}} {
+		written = 0
+		got, err := kept.Append([]byte(">"), list(tt.list), write)
+		if want := fmt.Sprintf(`>["%d"{},"x"[]]`, tt.list); err != nil || string(got) != want || written != tt.written {
+			t.Errorf("list %d: %s, %d written, want %s, %d; %v", tt.list, got, written, want, tt.written, err)
+		}
+	}
+	// A schema that the caller changes in place is another one.
+	tools := list(9)
+	for _, want := range []string{`["9"{},"x"[]]`, `["9"[],"x"[]]`} {
+		if got, _ := kept.Append(nil, tools, write); string(got) != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		copy(tools[0].Parameters, "[]")
+	}
+	broken := errors.New("broken")
+	if _, err := kept.Append(nil, list(7), func(dst []byte, _ *llm.Tool) ([]byte, error) { return dst, broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestToolsConcurrently(t *testing.T) {
+	t.Parallel()
+	var kept wirelog.Tools
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			for i := range 200 {
+				name := fmt.Sprint((worker + i) % 6)
+				got, err := kept.Append(nil, []llm.Tool{{Name: name}}, func(dst []byte, tool *llm.Tool) ([]byte, error) {
+					return append(dst, tool.Name...), nil
+				})
+				if err != nil || string(got) != "["+name+"]" {
+					t.Errorf("got %s, %v", got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
