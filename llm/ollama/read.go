@@ -74,7 +74,7 @@ func (a *accumulator) emit(d llm.Delta) {
 // readStream reads JSON objects, one to a line, until the one that says done.
 func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator) error {
 	lines := bufio.NewScanner(body)
-	lines.Buffer(make([]byte, 0, 16<<10), maxLine)
+	lines.Buffer(make([]byte, 0, 4<<10), maxLine)
 	for !a.done && lines.Scan() {
 		watch.Progress()
 		line := bytes.TrimSpace(lines.Bytes())

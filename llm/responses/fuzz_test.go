@@ -125,7 +125,7 @@ func BenchmarkEncode5000(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				n := len(msgs) - 2*(i%2)
-				if _, err := m.encode(&llm.Request{Messages: msgs[:n], Session: session}, omit{}); err != nil {
+				if _, err := m.encode(&llm.Request{Messages: msgs[:n], Session: session}, &refusals{}); err != nil {
 					b.Fatal(err)
 				}
 			}

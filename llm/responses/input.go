@@ -63,19 +63,16 @@ func split(msgs []event.Message) (instructions string, rest []event.Message) {
 // written says whether the input has an item already.
 type written bool
 
+// writer writes messages for a model that refused some reasoning.
+type writer struct {
+	m     *Model
+	known *refusals
+}
+
 // write appends one message of a normalised history, as wirelog.Writer.
-func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
-	return m.append(dst, w, msg, true)
-}
-
-// writeUnthought is write without reasoning.
-func (m *Model) writeUnthought(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
-	return m.append(dst, w, msg, false)
-}
-
-func (m *Model) append(dst []byte, w written, msg *event.Message, thoughts bool) ([]byte, written, error) {
-	var items [4]any
-	for _, item := range m.items(items[:0], msg, thoughts) {
+func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
+	var room [4]any
+	for _, item := range o.items(room[:0], msg) {
 		if w {
 			dst = append(dst, ',')
 		}
@@ -88,25 +85,25 @@ func (m *Model) append(dst []byte, w written, msg *event.Message, thoughts bool)
 	return dst, w, nil
 }
 
-func (m *Model) items(items []any, msg *event.Message, thoughts bool) []any {
+func (o writer) items(items []any, msg *event.Message) []any {
 	switch msg.Role {
 	case event.RoleSystem:
-		return append(items, messageItem{"message", "developer", m.content(msg.Content)})
+		return append(items, messageItem{"message", "developer", o.m.content(msg.Content)})
 	case event.RoleAssistant:
-		return m.assistant(items, msg, thoughts)
+		return o.assistant(items, msg)
 	case event.RoleTool:
-		return append(items, outputItem{"function_call_output", msg.ToolCallID, m.content(msg.Content)})
+		return append(items, outputItem{"function_call_output", msg.ToolCallID, o.m.content(msg.Content)})
 	}
-	return append(items, messageItem{"message", "user", m.content(msg.Content)})
+	return append(items, messageItem{"message", "user", o.m.content(msg.Content)})
 }
 
 // assistant writes what the model said. Ids of items are sent only where the
 // reasoning that they belong to is sent too: the API refuses an id whose
 // reasoning is missing.
-func (m *Model) assistant(items []any, msg *event.Message, thoughts bool) []any {
+func (o writer) assistant(items []any, msg *event.Message) []any {
 	text := event.JoinText(msg.Content)
 	thought := msg.ResponsesReasoningItem
-	echoed := thought != nil && thought.EncryptedContent != "" && m.info.Reasoning && thoughts &&
+	echoed := thought != nil && thought.EncryptedContent != "" && o.m.info.Reasoning && !o.known.ids[thought.ID] &&
 		(text != "" || len(msg.ToolCalls) > 0)
 	if echoed {
 		items = append(items, reasoning(thought))

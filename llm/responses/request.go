@@ -2,10 +2,7 @@ package responses
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
-	"net/http"
-	"strings"
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
@@ -61,36 +58,14 @@ type wireFormat struct {
 // leastOutput is the least max_output_tokens that the API takes.
 const leastOutput = 16
 
-// omit says what a request leaves out.
-type omit struct {
-	summary   bool // reasoning summaries
-	reasoning bool // encrypted reasoning of earlier turns
-}
-
-// after returns what to leave out after an error: o itself if that would not
-// help.
-func (o omit) after(err error) omit {
-	e, ok := errors.AsType[*llm.Error](err)
-	if !ok || e.Status != http.StatusBadRequest {
-		return o
-	}
-	switch {
-	case e.Code == "invalid_encrypted_content":
-		o.reasoning = true
-	case e.Code == "unsupported_value" && strings.Contains(strings.ToLower(e.Error()), "reasoning summar"):
-		o.summary = true
-	}
-	return o
-}
-
 // encode writes the body of r.
-func (m *Model) encode(r *llm.Request, without omit) ([]byte, error) {
+func (m *Model) encode(r *llm.Request, known *refusals) ([]byte, error) {
 	instructions, msgs := split(llm.Normalize(r.Messages))
 	if len(msgs) == 0 {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	w := wireRequest{Model: m.end.WireModel(), Instructions: instructions, Stream: !r.NoStream}
-	m.reasoning(&w, r, without)
+	m.reasoning(&w, r, known)
 	m.limits(&w, r)
 	if m.quirks.PromptCacheKey {
 		w.PromptCacheKey = r.Session
@@ -116,24 +91,20 @@ func (m *Model) encode(r *llm.Request, without omit) ([]byte, error) {
 		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
 	body = append(body[:len(body)-1], `,"input":[`...) // inside the object
-	write, variant := m.write, ""
-	if without.reasoning {
-		write, variant = m.writeUnthought, "without reasoning"
-	}
-	if body, _, err = m.sent.Append(body, r.Session, variant, msgs, write); err != nil {
+	if body, _, err = m.sent.Append(body, r.Session, known.variant(), msgs, writer{m, known}.write); err != nil {
 		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the history cannot be written as JSON", err)
 	}
 	return append(body, "]}"...), nil
 }
 
 // reasoning asks for what only reasoning models give; others refuse it.
-func (m *Model) reasoning(w *wireRequest, r *llm.Request, without omit) {
+func (m *Model) reasoning(w *wireRequest, r *llm.Request, known *refusals) {
 	if !m.info.Reasoning {
 		return
 	}
 	w.Include = []string{"reasoning.encrypted_content"}
 	w.Reasoning = &wireReasoning{Effort: m.quirks.EffortFor(r.ReasoningEffort)}
-	if !without.summary && w.Reasoning.Effort != "none" {
+	if !known.summary && w.Reasoning.Effort != "none" {
 		w.Reasoning.Summary = "auto"
 	}
 	if *w.Reasoning == (wireReasoning{}) {

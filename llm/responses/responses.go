@@ -62,8 +62,8 @@ type Model struct {
 	info   llm.Info
 	quirks llm.Quirks
 
-	sent      *wirelog.Cache[written]
-	noSummary atomic.Bool // the account gets no reasoning summaries
+	sent    *wirelog.Cache[written]
+	refused atomic.Pointer[refusals]
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -86,6 +86,7 @@ func New(cfg llm.Config) (*Model, error) {
 	m.info.MustEcho.ReasoningItems = m.info.Reasoning
 	m.path = m.end.Path(cfg, "responses")
 	m.header = m.end.Header(cfg)
+	m.refused.Store(&refusals{})
 	return m, nil
 }
 
@@ -139,10 +140,9 @@ func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error)
 		h = m.header.Clone()
 		h.Set(exchange.SessionHeader, r.Session)
 	}
-	var without omit
 	for {
-		without.summary = m.noSummary.Load()
-		body, err := m.encode(r, without)
+		known := m.refused.Load()
+		body, err := m.encode(r, known)
 		if err != nil {
 			return nil, err
 		}
@@ -150,13 +150,10 @@ func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error)
 		if err == nil {
 			return res, nil
 		}
-		next := without.after(err)
-		if next == without {
+		more := known.after(err, r)
+		if more == known {
 			return nil, err
 		}
-		if next.summary {
-			m.noSummary.Store(true)
-		}
-		without = next
+		m.refused.Store(more)
 	}
 }

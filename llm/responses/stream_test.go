@@ -230,14 +230,14 @@ func TestRefusedReasoning(t *testing.T) {
 	r := hi()
 	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, Content: event.Texts("x"),
 		ResponsesReasoningItem: &event.ReasoningItem{ID: "rs_1", EncryptedContent: "encrypted by another"}}, r.Messages[1])
-	for range 2 {
-		if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := llm.Complete(t.Context(), m, r, nil); err != nil || len(bodies) != 3 {
+		t.Fatalf("%d requests, %v", len(bodies), err)
 	}
-	// The account's lack of summaries is remembered, the history's flaw is not.
-	if len(bodies) != 5 {
-		t.Errorf("%d requests: %q", len(bodies), bodies)
+	// What was refused once is not sent again; later reasoning is.
+	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, Content: event.Texts("y"),
+		ResponsesReasoningItem: &event.ReasoningItem{ID: "rs_2", EncryptedContent: "readable"}}, r.Messages[1])
+	if _, err := llm.Complete(t.Context(), m, r, nil); err != nil || len(bodies) != 4 || !strings.Contains(bodies[3], "readable") {
+		t.Errorf("%d requests, %v: %q", len(bodies), err, bodies)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestRefusedForGood(t *testing.T) {
 		w.WriteHeader(400)
 		fmt.Fprint(w, `{"error":{"message":"The encrypted content could not be verified.","code":"invalid_encrypted_content"}}`)
 	})
-	if _, err := llm.Complete(t.Context(), m, hi(), nil); fault.KindOf(err) != fault.Invalid || n.Load() != 2 {
+	if _, err := llm.Complete(t.Context(), m, hi(), nil); fault.KindOf(err) != fault.Invalid || n.Load() != 1 {
 		t.Errorf("%d requests, %v", n.Load(), err)
 	}
 }

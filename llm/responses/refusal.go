@@ -1,0 +1,62 @@
+package responses
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// refusals is what the endpoint was found not to take. It never changes.
+type refusals struct {
+	summary bool            // asking for reasoning summaries
+	ids     map[string]bool // reasoning items that it cannot decrypt
+	version int
+}
+
+// maxRefused bounds how many reasoning items are remembered.
+const maxRefused = 10_000
+
+// variant names the form of a history, for wirelog.
+func (k *refusals) variant() string { return strconv.Itoa(k.version) }
+
+// after returns what is known after an error in answer to r: k itself if the
+// same request would be sent again.
+func (k *refusals) after(err error, r *llm.Request) *refusals {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || e.Status != http.StatusBadRequest {
+		return k
+	}
+	switch {
+	case e.Code == "invalid_encrypted_content":
+		return k.without(r)
+	case e.Code == "unsupported_value" && !k.summary && strings.Contains(strings.ToLower(e.Error()), "reasoning summar"):
+		more := *k
+		more.summary = true
+		return &more
+	}
+	return k
+}
+
+// without adds the reasoning items of r. Which of them is at fault is not said
+// in a form to rely on; those of later turns are not among them.
+func (k *refusals) without(r *llm.Request) *refusals {
+	more := &refusals{summary: k.summary, version: k.version + 1, ids: map[string]bool{}}
+	if len(k.ids) < maxRefused {
+		maps.Copy(more.ids, k.ids)
+	}
+	found := false
+	for i := range r.Messages {
+		item := r.Messages[i].ResponsesReasoningItem
+		if item != nil && item.EncryptedContent != "" && !k.ids[item.ID] {
+			more.ids[item.ID], found = true, true
+		}
+	}
+	if !found {
+		return k
+	}
+	return more
+}
