@@ -24,6 +24,12 @@ func TestEmbeddedDataLoads(t *testing.T) {
 		}
 		if p := e.Price; p != nil && (p.Input <= 0 || p.Output < p.Input || p.CacheRead > p.Input || p.CacheWrite < p.CacheRead) {
 			t.Errorf("model %s: odd price %+v", n, *p)
+		} else if p != nil {
+			for _, tier := range p.Tiers {
+				if tier.Above >= e.Context || tier.Input < p.Input || tier.Output < p.Output || tier.CacheRead > tier.Input {
+					t.Errorf("model %s: odd price of long prompts %+v", n, tier)
+				}
+			}
 		}
 	}
 }
