@@ -9,7 +9,6 @@ import (
 	"net/url"
 
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
@@ -19,23 +18,27 @@ const vertexVersion = "vertex-2023-10-16"
 // maxRequest bounds a request that is written anew: 256 MiB.
 const maxRequest = 256 << 20
 
-// NewVertexClaude makes a Claude model of Vertex AI: Anthropic's adapter, whose
-// requests are sent to Vertex in its form
-// (https://docs.anthropic.com/en/api/claude-on-vertex-ai). For the rest see
-// [NewVertex].
-func NewVertexClaude(cfg llm.Config, env func(string) string) (llm.Model, error) {
+// VertexClaude returns the configuration with which Anthropic's adapter speaks
+// to a Claude model of Vertex AI: its client writes requests anew in Vertex's
+// form (https://docs.anthropic.com/en/api/claude-on-vertex-ai).
+//
+//	cfg, err := gemini.VertexClaude(cfg, os.Getenv)
+//	m, err := anthropic.New(cfg)
+//
+// For the rest see [NewVertex].
+func VertexClaude(cfg llm.Config, env func(string) string) (llm.Config, error) {
 	c, err := findCloud(&cfg, env)
 	if err != nil {
-		return nil, err
+		return cfg, err
 	}
 	end, err := checkURL(cfg, c.url())
 	if err != nil {
-		return nil, err
+		return cfg, err
 	}
 	cfg.BaseURL, cfg.WireModel = end.BaseURL, end.WireModel()
 	at, err := url.Parse(end.BaseURL + "/" + c.path("anthropic", cfg.WireModel))
 	if err != nil {
-		return nil, fmt.Errorf("make URL: %w", err)
+		return cfg, fmt.Errorf("make URL: %w", err)
 	}
 	if !cfg.Info.Price.Known && c.location == "global" { // elsewhere it costs more
 		info, _ := catalog.Default().Describe(llm.Config{Model: cfg.Model, WireModel: cfg.WireModel}, "anthropic")
@@ -48,11 +51,7 @@ func NewVertexClaude(cfg llm.Config, env func(string) string) (llm.Model, error)
 	client := *end.HTTP
 	client.Transport = &rewriting{inner: inner, url: at, tokens: newTokens(end, c)}
 	cfg.HTTPClient = &client
-	m, err := anthropic.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return cfg, nil
 }
 
 // rewriting sends requests of Anthropic's API as those of Vertex: the model

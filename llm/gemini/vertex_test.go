@@ -25,6 +25,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/gemini"
 )
 
@@ -275,12 +276,20 @@ func TestVertexNeeds(t *testing.T) {
 	}
 }
 
+func newClaude(cfg llm.Config, env func(string) string) (llm.Model, error) {
+	cfg, err := gemini.VertexClaude(cfg, env)
+	if err != nil {
+		return nil, err
+	}
+	return anthropic.New(cfg)
+}
+
 // TestVertexClaude shows a whole request.
 func TestVertexClaude(t *testing.T) {
 	t.Parallel()
 	g := startGoogle(t)
 	env := environ(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": g.account(t)})
-	m, err := gemini.NewVertexClaude(llm.Config{Model: "vertex_ai/claude-sonnet-4-5@20250929", BaseURL: g.URL, Headers: map[string]string{"X-Extra": "1"}}, env)
+	m, err := newClaude(llm.Config{Model: "vertex_ai/claude-sonnet-4-5@20250929", BaseURL: g.URL, Headers: map[string]string{"X-Extra": "1"}}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +314,7 @@ func TestVertexClaude(t *testing.T) {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 	g.status = 400
-	other, err := gemini.NewVertexClaude(llm.Config{Model: "vertex_ai/claude-sonnet-4-5", BaseURL: g.URL}, env)
+	other, err := newClaude(llm.Config{Model: "vertex_ai/claude-sonnet-4-5", BaseURL: g.URL}, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/bedrock"
 	"github.com/deft-dev/deft/llm/gemini"
 )
@@ -12,34 +13,22 @@ import (
 // googleAI is the Gemini API.
 var googleAI = provider{name: "gemini", url: gemini.DefaultURL, keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, make: newGemini}
 
-func newGemini(cfg llm.Config) (llm.Model, error) {
-	m, err := gemini.New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
+func newGemini(cfg llm.Config) (llm.Model, error) { return made(gemini.New(cfg)) }
 
 // newVertex and newBedrock find their credentials in the environment, as the
 // clouds' own tools do.
 func newVertex(cfg llm.Config) (llm.Model, error) {
 	if strings.HasPrefix(cfg.WireModel, "claude") {
-		return gemini.NewVertexClaude(cfg, os.Getenv)
+		cfg, err := gemini.VertexClaude(cfg, os.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		return made(anthropic.New(cfg))
 	}
-	m, err := gemini.NewVertex(cfg, os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return made(gemini.NewVertex(cfg, os.Getenv))
 }
 
-func newBedrock(cfg llm.Config) (llm.Model, error) {
-	m, err := bedrock.New(cfg, os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
+func newBedrock(cfg llm.Config) (llm.Model, error) { return made(bedrock.New(cfg, os.Getenv)) }
 
 // speaksFor reports whether the user's catalogue is to be heard. Adapters of
 // clouds look models up under plainer names than those on the wire; there it
