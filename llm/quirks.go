@@ -33,8 +33,7 @@ type Quirks struct {
 	// SchemaPrompt by the prompt alone.
 	Schema string `json:"schema,omitempty"`
 	// ReasoningField is where Chat Completions carry reasoning that has to be
-	// sent back: "" for reasoning_content, ReasoningPlain, ReasoningDetails or
-	// ReasoningBlocks.
+	// sent back: "" for reasoning_content, or one of the values below.
 	ReasoningField string `json:"reasoning_field,omitempty"`
 	// InlineImages says that images have to be data, not addresses.
 	InlineImages bool `json:"inline_images,omitempty"`
@@ -53,7 +52,8 @@ const (
 
 // Values of [Quirks].ReasoningField.
 const (
-	ReasoningPlain   = "reasoning"         // vLLM, Groq
+	ReasoningPlain   = "reasoning"         // Groq
+	ReasoningBoth    = "both"              // vLLM: reasoning, and reasoning_content for older ones
 	ReasoningDetails = "reasoning_details" // OpenRouter, MiniMax
 	ReasoningBlocks  = "thinking_blocks"   // LiteLLM, Anthropic's signed blocks
 )

@@ -28,7 +28,7 @@ var servers = map[string]llm.Quirks{
 	"fireworks_ai": {},
 	// LM Studio takes tool_choice as a word only.
 	"lm_studio": {ToolChoices: []string{"auto", "none", "required"}},
-	"vllm":      {ReasoningField: llm.ReasoningPlain},
+	"vllm":      {ReasoningField: llm.ReasoningBoth},
 	"llama_cpp": {ToolChoices: []string{"auto", "none", "required"}},
 }
 

@@ -198,9 +198,13 @@ func (m *Model) thought(msg *event.Message) string {
 		} else if len(out) == 0 && must.ReasoningContent && msg.ReasoningContent != "" {
 			out = wirelog.AppendString([]byte(`,"reasoning":`), msg.ReasoningContent)
 		}
-	case llm.ReasoningPlain:
-		if must.ReasoningContent && msg.ReasoningContent != "" {
-			out = wirelog.AppendString([]byte(`,"reasoning":`), msg.ReasoningContent)
+	case llm.ReasoningPlain, llm.ReasoningBoth:
+		if !must.ReasoningContent || msg.ReasoningContent == "" {
+			break
+		}
+		out = wirelog.AppendString([]byte(`,"reasoning":`), msg.ReasoningContent)
+		if m.quirks.ReasoningField == llm.ReasoningBoth {
+			out = wirelog.AppendString(append(out, `,"reasoning_content":`...), msg.ReasoningContent)
 		}
 	default:
 		if m.quirks.ReasoningField == llm.ReasoningBlocks && must.ThinkingBlocks {

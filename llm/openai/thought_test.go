@@ -84,6 +84,7 @@ func TestThoughtRoundTrip(t *testing.T) {
 		"DeepSeek":                 {"deepseek/deepseek-reasoner", []string{`"reasoning_content":"hm"`}, "hm", "reasoning_content", `"hm"`},
 		"Moonshot":                 {"moonshot/kimi-k2-thinking", []string{`"reasoning_content":"hm"`}, "hm", "reasoning_content", `"hm"`},
 		"vLLM":                     {"vllm/moonshotai/kimi-k2-thinking", []string{`"reasoning":"hm"`}, "hm", "reasoning", `"hm"`},
+		"an older vLLM":            {"vllm/moonshotai/kimi-k2-thinking", []string{`"reasoning_content":"hm"`}, "hm", "reasoning_content", `"hm"`},
 		"a model that forgets":     {"zai/glm-4.6", []string{`"reasoning_content":"hm"`}, "hm", "reasoning_content", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

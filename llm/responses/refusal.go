@@ -30,10 +30,12 @@ func (k *refusals) after(err error, r *llm.Request) *refusals {
 	if !ok || e.Status != http.StatusBadRequest {
 		return k
 	}
+	text := strings.ToLower(e.Error())
 	switch {
-	case e.Code == "invalid_encrypted_content":
+	// Azure gives the sentence without the code.
+	case e.Code == "invalid_encrypted_content", strings.Contains(text, "encrypted content") && strings.Contains(text, "could not be verified"):
 		return k.without(r)
-	case e.Code == "unsupported_value" && !k.summary && strings.Contains(strings.ToLower(e.Error()), "reasoning summar"):
+	case e.Code == "unsupported_value" && !k.summary && strings.Contains(text, "reasoning summar"):
 		more := *k
 		more.summary = true
 		return &more

@@ -241,6 +241,25 @@ func TestRefusedReasoning(t *testing.T) {
 	}
 }
 
+// TestRefusedByAzure is TestRefusedReasoning where the error has no code.
+func TestRefusedByAzure(t *testing.T) {
+	t.Parallel()
+	m := serve(t, "azure/gpt-5.2", func(w http.ResponseWriter, r *http.Request) {
+		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), "encrypted_content\":\"other") {
+			w.WriteHeader(400)
+			fmt.Fprint(w, `{"error":{"message":"The encrypted content othe...rwXBV could not be verified.","type":"invalid_request_error","param":null,"code":null}}`)
+			return
+		}
+		stream(textDelta, completed())(w, r)
+	})
+	r := hi()
+	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, Content: event.Texts("x"),
+		ResponsesReasoningItem: &event.ReasoningItem{ID: "rs_1", EncryptedContent: "other"}}, r.Messages[1])
+	if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRefusedForGood(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int32
