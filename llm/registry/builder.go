@@ -88,19 +88,11 @@ func (b *Builder) named(name string) (llm.Model, error) {
 
 // single makes the model of a profile alone.
 func (b *Builder) single(name string, p Profile) (llm.Model, error) {
-	var usual []string
-	if b.KeyVariables != nil {
-		usual = b.KeyVariables(p.Model)
-	}
-	cfg := p.config()
-	var err error
-	if cfg.APIKey, err = p.key(b.Env, usual, b.Cipher); err != nil {
+	key, err := b.key(p)
+	if err != nil {
 		return nil, fmt.Errorf("profile %s: %w", name, err)
 	}
-	if b.HTTPClient != nil {
-		cfg.HTTPClient = b.HTTPClient(p, cfg.APIKey)
-	}
-	m, err := b.Open(cfg)
+	m, err := b.adapter(p, key)
 	if err != nil {
 		return nil, fmt.Errorf("profile %s: %w", name, err)
 	}
@@ -112,7 +104,42 @@ func (b *Builder) single(name string, p Profile) (llm.Model, error) {
 	if b.Breakers != nil {
 		o.Breaker = b.Breakers.For(cmp.Or(p.BaseURL, m.Info().Provider))
 	}
+	if o.Refresh == nil && p.APIKeyFile != "" {
+		o.Refresh = b.reread(p, key)
+	}
 	return &preset{Model: broker.New(m, o), profile: p}, nil
+}
+
+func (b *Builder) key(p Profile) (llm.Secret, error) {
+	var usual []string
+	if b.KeyVariables != nil {
+		usual = b.KeyVariables(p.Model)
+	}
+	return p.key(b.Env, usual, b.Cipher)
+}
+
+func (b *Builder) adapter(p Profile, key llm.Secret) (llm.Model, error) {
+	cfg := p.config()
+	cfg.APIKey = key
+	if b.HTTPClient != nil {
+		cfg.HTTPClient = b.HTTPClient(p, key)
+	}
+	return b.Open(cfg)
+}
+
+// reread makes the model anew when its key was refused and the file has
+// another one now: tokens in files are replaced by those who issue them.
+func (b *Builder) reread(p Profile, first llm.Secret) func(context.Context) (llm.Model, error) {
+	return func(context.Context) (llm.Model, error) {
+		key, err := b.key(p)
+		if err != nil {
+			return nil, err
+		}
+		if key == first {
+			return nil, fault.New(fault.Auth, "the key file still holds the key that was refused")
+		}
+		return b.adapter(p, key)
+	}
 }
 
 // preset is a model with the defaults of a profile.

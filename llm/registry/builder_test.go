@@ -99,6 +99,39 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestKeyFileThatChanges replaces the key while the model is in use.
+func TestKeyFileThatChanges(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	write := func(key string) {
+		if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("sk-first-0123456789")
+	srv := llmtest.StartWith(t, &llmtest.Script{APIKey: "sk-second-0123456789", Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "ok"}}}},
+		llmtest.Options{AllowErrors: true})
+	b, _ := opened(t, map[string]registry.Profile{"p": {Model: "vllm/x", BaseURL: srv.URL + "/v1", APIKeyFile: file}})
+	b.Open = func(c llm.Config) (llm.Model, error) { return openai.New(c) }
+	m, err := b.Build("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("?")}}}
+	if _, err := llm.Complete(t.Context(), m, r, nil); fault.KindOf(err) != fault.Auth || srv.Count() != 1 {
+		t.Errorf("the same key: %v after %d calls", err, srv.Count())
+	}
+	write("sk-second-0123456789")
+	for range 2 {
+		if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
+			t.Errorf("a new key: %v", err)
+		}
+	}
+	if srv.Count() != 4 {
+		t.Errorf("%d calls, want 4", srv.Count())
+	}
+}
+
 func TestConfigOfAProfile(t *testing.T) {
 	t.Parallel()
 	in, out := 1.0, 2.0
