@@ -24,6 +24,9 @@ const (
 	detailEncrypted = "reasoning.encrypted"
 )
 
+// notRecorded stands for the thoughts of a turn that another model made.
+const notRecorded = "(The reasoning of this turn was not recorded.)"
+
 // signedThought puts pieces of such reasoning together.
 type signedThought struct {
 	thinking []*thinkingBlock
@@ -210,8 +213,12 @@ func (m *Model) thought(msg *event.Message) string {
 		if m.quirks.ReasoningField == llm.ReasoningBlocks && must.ThinkingBlocks {
 			out = thinkingBlocks(msg)
 		}
-		if must.ReasoningContent && msg.ReasoningContent != "" {
-			out = wirelog.AppendString(append(out, `,"reasoning_content":`...), msg.ReasoningContent)
+		text := msg.ReasoningContent
+		if text == "" && len(msg.ToolCalls) > 0 {
+			text = notRecorded // thinking models refuse a turn of tools without
+		}
+		if must.ReasoningContent && text != "" {
+			out = wirelog.AppendString(append(out, `,"reasoning_content":`...), text)
 		}
 	}
 	return string(out)

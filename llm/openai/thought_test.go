@@ -205,6 +205,21 @@ func TestServersParameters(t *testing.T) {
 	}
 }
 
+// TestThoughtOfOthers continues with a model that wants reasoning for every
+// turn of tools, begun by one that gave none.
+func TestThoughtOfOthers(t *testing.T) {
+	t.Parallel()
+	r := hi()
+	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, ToolCalls: []event.ToolCall{{ID: "c1", Name: "x"}}})
+	for model, want := range map[string]bool{"moonshot/kimi-k2.6": true, "deepseek/deepseek-v4-pro": true, "deepseek/deepseek-chat": false, "openai/gpt-4o": false} {
+		c := serveAs(t, model, delta(`"content":"a"`), finished)
+		c.must(t, r)
+		if got := gjson.Get(c.body, "messages.1.reasoning_content").Str != ""; got != want {
+			t.Errorf("%s was sent %s", model, c.body)
+		}
+	}
+}
+
 func TestInlineImages(t *testing.T) {
 	t.Parallel()
 	const remote, inline = "https://example.com/a.png", "data:image/png;base64,AA=="

@@ -106,14 +106,18 @@ func (o writer) assistant(items []any, msg *event.Message) []any {
 	echoed := thought != nil && thought.EncryptedContent != "" && o.m.info.Reasoning && !o.known.ids[thought.ID] &&
 		(text != "" || len(msg.ToolCalls) > 0)
 	if echoed {
-		items = append(items, reasoning(thought))
+		item := reasoning(thought)
+		if o.known.noIDs {
+			item.ID = ""
+		}
+		items = append(items, item)
 	}
 	if text != "" {
 		items = append(items, messageItem{"message", "assistant", []part{{Type: "output_text", Text: text}}})
 	}
 	for _, c := range msg.ToolCalls {
 		item := callItem{Type: "function_call", CallID: c.ID, Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments))}
-		if echoed && strings.HasPrefix(c.ResponsesItemID, "fc") {
+		if echoed && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
 			item.ID = c.ResponsesItemID
 		}
 		items = append(items, item)

@@ -13,6 +13,7 @@ import (
 // refusals is what the endpoint was found not to take. It never changes.
 type refusals struct {
 	summary bool            // asking for reasoning summaries
+	noIDs   bool            // ids of items that it did not store
 	ids     map[string]bool // reasoning items that it cannot decrypt
 	version int
 }
@@ -27,13 +28,20 @@ func (k *refusals) variant() string { return strconv.Itoa(k.version) }
 // same request would be sent again.
 func (k *refusals) after(err error, r *llm.Request) *refusals {
 	e, ok := errors.AsType[*llm.Error](err)
-	if !ok || e.Status != http.StatusBadRequest {
+	if !ok || e.Status != http.StatusBadRequest && e.Status != http.StatusNotFound {
 		return k
 	}
 	text := strings.ToLower(e.Error())
 	switch {
 	// Azure gives the sentence without the code.
 	case e.Code == "invalid_encrypted_content", strings.Contains(text, "encrypted content") && strings.Contains(text, "could not be verified"):
+		return k.without(r)
+	// Azure looks ids up even where nothing is stored.
+	case strings.Contains(text, "items are not persisted when") && !k.noIDs:
+		more := *k
+		more.noIDs, more.version = true, k.version+1
+		return &more
+	case strings.Contains(text, "items are not persisted when"):
 		return k.without(r)
 	case e.Code == "unsupported_value" && !k.summary && strings.Contains(text, "reasoning summar"):
 		more := *k
@@ -46,7 +54,7 @@ func (k *refusals) after(err error, r *llm.Request) *refusals {
 // without adds the reasoning items of r. Which of them is at fault is not said
 // in a form to rely on; those of later turns are not among them.
 func (k *refusals) without(r *llm.Request) *refusals {
-	more := &refusals{summary: k.summary, version: k.version + 1, ids: map[string]bool{}}
+	more := &refusals{summary: k.summary, noIDs: k.noIDs, version: k.version + 1, ids: map[string]bool{}}
 	if len(k.ids) < maxRefused {
 		maps.Copy(more.ids, k.ids)
 	}

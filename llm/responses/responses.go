@@ -18,7 +18,8 @@
 // All errors are *llm.Error. A request that is refused only because of
 // reasoning which another account or model encrypted is sent once more without
 // that reasoning; the same holds for reasoning summaries, which OpenAI gives to
-// verified organisations only. Nothing else is tried again here.
+// verified organisations only, and for ids of items, which some endpoints look
+// up in vain. Nothing else is tried again here.
 package responses
 
 import (

@@ -241,6 +241,33 @@ func TestRefusedReasoning(t *testing.T) {
 	}
 }
 
+// TestRefusedIDs meets an endpoint that looks for what it did not store.
+func TestRefusedIDs(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	m := serve(t, "azure/gpt-5.2", func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(b))
+		if strings.Contains(string(b), `"id":`) {
+			w.WriteHeader(404)
+			fmt.Fprint(w, `{"error":{"message":"Item with id 'rs_1' not found. Items are not persisted when `+"`store`"+` is set to false. Try again with `+"`store`"+` set to true, or remove this item from your input.","type":"invalid_request_error","param":"input","code":null}}`)
+			return
+		}
+		stream(textDelta, completed())(w, r)
+	})
+	r := hi()
+	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, ResponsesReasoningItem: &event.ReasoningItem{ID: "rs_1", EncryptedContent: "enc"},
+		ToolCalls: []event.ToolCall{{ID: "c1", ResponsesItemID: "fc_1", Name: "x", Arguments: "{}"}}})
+	for range 2 {
+		if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(bodies) != 3 || !strings.Contains(bodies[2], `"encrypted_content":"enc"`) {
+		t.Errorf("%d requests: %q", len(bodies), bodies)
+	}
+}
+
 // TestRefusedByAzure is TestRefusedReasoning where the error has no code.
 func TestRefusedByAzure(t *testing.T) {
 	t.Parallel()
