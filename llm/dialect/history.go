@@ -73,13 +73,17 @@ func spoken(m event.Message) event.Message {
 		return m
 	}
 	var b strings.Builder
+	for _, c := range m.ToolCalls {
+		b.Grow(len(c.Arguments) + 2*len(c.Name) + 128)
+	}
 	for i, c := range m.ToolCalls {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		writeCall(&b, c.Name, c.Arguments)
 	}
-	m.Content = append(slices.Clip(m.Content), event.Text(b.String()))
+	content := make(event.List[event.Content], 0, len(m.Content)+1)
+	m.Content = append(append(content, m.Content...), event.Text(b.String()))
 	m.ToolCalls = nil
 	return m
 }
@@ -87,7 +91,10 @@ func spoken(m event.Message) event.Message {
 // writeCall writes a call as the model is told to write it.
 func writeCall(b *strings.Builder, name, arguments string) {
 	b.WriteString("<function=" + name + ">\n")
-	gjson.ParseBytes(llm.ArgumentsObject(arguments)).ForEach(func(key, value gjson.Result) bool {
+	if !gjson.Valid(arguments) || !strings.HasPrefix(arguments, "{") {
+		arguments = string(llm.ArgumentsObject(arguments))
+	}
+	gjson.Parse(arguments).ForEach(func(key, value gjson.Result) bool {
 		text := value.Raw
 		if value.Type == gjson.String {
 			text = value.Str
@@ -105,7 +112,8 @@ func writeCall(b *strings.Builder, name, arguments string) {
 // shown writes a tool's result as a message of the user.
 func shown(m event.Message) event.Message {
 	head := event.Text(resultOf + m.Name + "]:")
-	content := append(event.List[event.Content]{head}, m.Content...)
+	content := make(event.List[event.Content], 0, len(m.Content)+1)
+	content = append(append(content, head), m.Content...)
 	if len(m.Content) == 0 {
 		content = append(content, event.Text("(no output)"))
 	}

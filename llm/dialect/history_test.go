@@ -83,3 +83,16 @@ func TestSuffix(t *testing.T) {
 		t.Error("a suffix without tools")
 	}
 }
+
+func BenchmarkConvert5000(b *testing.B) {
+	msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("go")}}
+	for range 2_500 {
+		msgs = append(msgs,
+			event.Message{Role: event.RoleAssistant, Content: event.Texts("Next."), ToolCalls: []event.ToolCall{{ID: "a", Name: "terminal", Arguments: `{"command":"go test ./..."}`}}},
+			event.Message{Role: event.RoleTool, Name: "terminal", ToolCallID: "a", Content: event.Texts(strings.Repeat("ok  \tpackage\t0.1s\n", 10))})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		convert(msgs, "TOOLS")
+	}
+}

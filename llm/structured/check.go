@@ -39,7 +39,7 @@ func (c *checker) resolve(s gjson.Result) gjson.Result {
 		if ref == "" {
 			continue
 		}
-		for _, part := range strings.Split(ref, "/") {
+		for part := range strings.SplitSeq(ref, "/") {
 			part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 			s = s.Get(gjson.Escape(part))
 		}

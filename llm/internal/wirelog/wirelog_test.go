@@ -159,3 +159,24 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkSessions1000 lets a thousand conversations take turns and reports
+// what the cache holds then.
+func BenchmarkSessions1000(b *testing.B) {
+	cache := wirelog.New[int](wirelog.DefaultLimit)
+	msgs := history(60)
+	sessions := make([]string, 1_000)
+	for i := range sessions {
+		sessions[i] = fmt.Sprint("session ", i)
+	}
+	var dst []byte
+	n := 0
+	for b.Loop() {
+		var err error
+		if dst, _, err = cache.Append(dst[:0], sessions[n%1_000], "", msgs[:20+n/1_000%40], write); err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+	b.ReportMetric(float64(cache.Size())/(1<<20), "MB")
+}
