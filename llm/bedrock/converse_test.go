@@ -102,7 +102,8 @@ func TestWire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var body []byte
-			m := serve(t, tt.model, &body, piece, finish)
+			later := frame("some-future-event", nil)
+			m := serve(t, tt.model, &body, later, piece, finish)
 			r := llm.Request{Messages: history, Tools: []llm.Tool{{Name: "x"}}, ToolChoice: tt.choice, Temperature: &warm, ReasoningEffort: "medium", MaxOutputTokens: 40_000}
 			resp, err := llm.Complete(t.Context(), m, r, nil)
 			if err != nil {

@@ -43,6 +43,11 @@ func (m *Model) take(msg *message, a *accumulator) error {
 	case "error":
 		return m.exception(msg.exception, msg.words, 0, nil)
 	}
+	switch msg.event {
+	case "contentBlockStart", "contentBlockDelta", "messageStop", "metadata":
+	default:
+		return nil
+	}
 	var e streamEvent
 	if err := json.Unmarshal(msg.payload, &e); err != nil {
 		return m.end.Malformed(err, a.handedOut)

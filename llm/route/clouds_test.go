@@ -14,6 +14,7 @@ import (
 
 func TestGoogle(t *testing.T) {
 	t.Setenv("VERTEXAI_PROJECT", "p")
+	t.Setenv("VERTEXAI_LOCATION", "global")
 	for model, path := range map[string]string{
 		"gemini/gemini-2.5-pro":        "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
 		"google/gemini-2.5-flash":      "/v1beta/models/gemini-2.5-flash:streamGenerateContent",
@@ -44,7 +45,7 @@ func TestGoogle(t *testing.T) {
 }
 
 func TestBedrock(t *testing.T) {
-	for _, name := range []string{"AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_REGION_NAME"} {
+	for _, name := range []string{"AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HOME", t.TempDir())
