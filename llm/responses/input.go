@@ -21,13 +21,7 @@ type (
 		Summary          []part `json:"summary"`
 		EncryptedContent string `json:"encrypted_content"`
 	}
-	callItem struct {
-		Type      string `json:"type"`
-		ID        string `json:"id,omitempty"`
-		CallID    string `json:"call_id"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	}
+	callItem   struct{ ID, CallID, Name, Arguments string }
 	outputItem struct {
 		Type   string `json:"type"`
 		CallID string `json:"call_id"`
@@ -78,11 +72,36 @@ func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 		}
 		w = true
 		var err error
-		if dst, err = wirelog.AppendJSON(dst, item); err != nil {
+		if dst, err = appendItem(dst, item); err != nil {
 			return dst, w, err
 		}
 	}
 	return dst, w, nil
+}
+
+// appendItem appends an item's JSON. The two kinds that long histories are made
+// of go by hand, because a restarted server writes whole histories at once.
+func appendItem(dst []byte, item any) ([]byte, error) {
+	switch i := item.(type) {
+	case callItem:
+		dst = append(dst, `{"type":"function_call"`...)
+		if i.ID != "" {
+			dst = wirelog.AppendString(append(dst, `,"id":`...), i.ID)
+		}
+		dst = wirelog.AppendString(append(dst, `,"call_id":`...), i.CallID)
+		dst = wirelog.AppendString(append(dst, `,"name":`...), i.Name)
+		dst = wirelog.AppendString(append(dst, `,"arguments":`...), i.Arguments)
+		return append(dst, '}'), nil
+	case outputItem:
+		text, ok := i.Output.(string)
+		if !ok {
+			break
+		}
+		dst = wirelog.AppendString(append(dst, `{"type":"function_call_output","call_id":`...), i.CallID)
+		dst = wirelog.AppendString(append(dst, `,"output":`...), text)
+		return append(dst, '}'), nil
+	}
+	return wirelog.AppendJSON(dst, item)
 }
 
 func (o writer) items(items []any, msg *event.Message) []any {
@@ -116,7 +135,7 @@ func (o writer) assistant(items []any, msg *event.Message) []any {
 		items = append(items, messageItem{"message", "assistant", []part{{Type: "output_text", Text: text}}})
 	}
 	for _, c := range msg.ToolCalls {
-		item := callItem{Type: "function_call", CallID: c.ID, Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments))}
+		item := callItem{CallID: c.ID, Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments))}
 		if echoed && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
 			item.ID = c.ResponsesItemID
 		}
