@@ -110,10 +110,6 @@ func (j *job) drive(ctx context.Context) error {
 			return err
 		}
 	}
-	// A sandbox that cannot start must not cost a call to the model.
-	if err := s.ready(ctx); err != nil {
-		return err
-	}
 	if s.replay != nil {
 		if err := s.replay.Run(ctx, s.Controller); err != nil || j.task == "" {
 			return err
@@ -129,7 +125,27 @@ func (j *job) drive(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.Run(ctx)
+	return j.runUnlessBroken(ctx)
+}
+
+// runUnlessBroken runs the conversation while its sandbox starts: the first
+// call to the model does not wait for it. If the sandbox cannot start the call
+// is given up, and the error says why.
+func (j *job) runUnlessBroken(ctx context.Context) error {
+	started := make(chan error, 1)
+	go func() {
+		err := j.session.ready(ctx)
+		if err != nil {
+			j.stopping.Store(true)
+			j.session.Pause()
+		}
+		started <- err
+	}()
+	err := j.session.Run(ctx)
+	if broken := <-started; broken != nil && ctx.Err() == nil {
+		return broken
+	}
+	return err
 }
 
 func (j *job) send(ctx context.Context) error {

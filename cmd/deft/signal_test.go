@@ -238,9 +238,10 @@ func TestGrace(t *testing.T) {
 	for _, grace := range []string{"0", "1s"} {
 		t.Run(grace, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, hangThenFinish)
+			b := newBench(t, "\n  - {reply: {tool_calls: [{name: terminal, arguments: {command: \"true\"}}]}}"+hangThenFinish)
 			p := b.start(t, "run", "--grace", grace, "wait for me")
-			if _, err := b.llm.Wait(t.Context(), 1); err != nil {
+			// After the first command the sandbox is there for sure.
+			if _, err := b.llm.Wait(t.Context(), 2); err != nil {
 				t.Fatal(err)
 			}
 			servers := processes(b.ws)
