@@ -107,10 +107,11 @@ func (m *Model) offer(w *wireRequest, r *llm.Request) error {
 
 // generation adds the parameters of the answer.
 func (m *Model) generation(w *wireRequest, r *llm.Request) error {
-	g := &generation{MaxOutputTokens: r.MaxOutputTokens, ThinkingConfig: m.family.thinking(r.ReasoningEffort)}
+	g := &generation{MaxOutputTokens: r.MaxOutputTokens}
 	if m.info.MaxOutput > 0 {
 		g.MaxOutputTokens = min(g.MaxOutputTokens, m.info.MaxOutput)
 	}
+	g.ThinkingConfig = m.family.thinking(r.ReasoningEffort, g.MaxOutputTokens)
 	if !m.quirks.NoSampling {
 		g.Temperature, g.TopP = r.Temperature, r.TopP
 	}

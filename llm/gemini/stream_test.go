@@ -132,7 +132,7 @@ func TestParameters(t *testing.T) {
 	warm := 1.5
 	const tail = `"systemInstruction":{"parts":[{"text":"rules"}]},"contents":[{"role":"user","parts":[{"text":"go"},{"fileData":{"mimeType":"image/png","fileUri":"https://e.com/a.png?x=1"}},{"text":"(An image was left out: its URL is neither https nor base64 data.)"}]}]}`
 	const tools = `{"tools":[{"functionDeclarations":[{"name":"x","description":"d","parameters":{"properties":{"a":{"type":"string"}},"type":"object"}},{"name":"y"}]}],`
-	const common = `"generationConfig":{"maxOutputTokens":100,"temperature":1.5,"stopSequences":["S"]`
+	const common = `"generationConfig":{"maxOutputTokens":60000,"temperature":1.5,"stopSequences":["S"]`
 	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":["integer","null"]}},"additionalProperties":false}`)
 	const clean = `,"responseMimeType":"application/json","responseSchema":{"properties":{"n":{"nullable":true,"type":"integer"}},"type":"object"}`
 	for name, tt := range map[string]struct{ model, choice, effort, want string }{
@@ -160,7 +160,7 @@ func TestParameters(t *testing.T) {
 					{Name: "x", Description: "d", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"$schema":"s"}`)},
 					{Name: "y", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)},
 				},
-				ToolChoice: tt.choice, ReasoningEffort: tt.effort, Schema: schema, MaxOutputTokens: 100, Temperature: &warm, Stop: []string{"S", " "},
+				ToolChoice: tt.choice, ReasoningEffort: tt.effort, Schema: schema, MaxOutputTokens: 60_000, Temperature: &warm, Stop: []string{"S", " "},
 			}
 			if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
 				t.Fatal(err)

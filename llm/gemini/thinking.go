@@ -65,8 +65,9 @@ const (
 	mediumBudget  = 12_288
 )
 
-// thinking maps an effort; nil leaves the model its own way.
-func (f family) thinking(effort string) *thinkingConfig {
+// thinking maps an effort; nil leaves the model its own way. Thoughts count as
+// output: a quarter of maxTokens, if that is not 0, is left for the answer.
+func (f family) thinking(effort string, maxTokens int) *thinkingConfig {
 	switch {
 	case effort == "":
 		return nil
@@ -74,6 +75,9 @@ func (f family) thinking(effort string) *thinkingConfig {
 		return &thinkingConfig{IncludeThoughts: effort != "none", ThinkingLevel: f.level(effort)}
 	case f.version >= 2.5 && budgets[f.kind].most > 0:
 		n := f.budget(effort)
+		if room := maxTokens - maxTokens/4; maxTokens > 0 && n > room {
+			n = max(room, budgets[f.kind].least)
+		}
 		return &thinkingConfig{IncludeThoughts: n > 0, ThinkingBudget: &n}
 	}
 	return nil
