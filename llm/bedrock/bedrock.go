@@ -74,7 +74,7 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Provider == "" {
 		cfg.Provider = "bedrock"
 	}
-	m := &Model{header: http.Header{}, now: time.Now, sent: wirelog.New[written](wirelog.DefaultLimit), bearer: cfg.APIKey.Reveal()}
+	m := &Model{header: http.Header{}, now: time.Now, sent: wirelog.New[written](wirelog.Shared), bearer: cfg.APIKey.Reveal()}
 	if m.bearer == "" {
 		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")
 		cfg.APIKey = llm.Secret(m.bearer) // so that errors do not show it

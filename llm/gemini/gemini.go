@@ -108,7 +108,7 @@ func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{end: end, header: http.Header{}, sent: wirelog.New[written](wirelog.DefaultLimit)}
+	m := &Model{end: end, header: http.Header{}, sent: wirelog.New[written](wirelog.Shared)}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
 	if cfg.Info.Provider == "" {

@@ -59,7 +59,7 @@ func New(cfg llm.Config) (*Model, error) {
 	if provider == "" {
 		provider = "openai"
 	}
-	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.DefaultLimit)}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared)}
 	if err := m.end.Check(); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@
 //
 // # Usage
 //
-//	cache := wirelog.New[state](wirelog.DefaultLimit)
+//	cache := wirelog.New[state](wirelog.Shared)
 //	body, end, err := cache.Append(body, r.Session, "", msgs, m.write)
 //
 // The adapter's writer appends one message; what it has to remember from one
@@ -15,22 +15,16 @@
 // # Concurrency and failure
 //
 // A Cache is safe for concurrent use; of two calls of one session at the same
-// time, one works without the cache. Its memory is bounded: the sessions used
-// longest ago are forgotten. An error of the writer is returned as it is, and
+// time, one works without the cache. Memory is bounded for the whole process: the
+// sessions used longest ago are forgotten, whichever model they belong to. An error of the writer is returned as it is, and
 // nothing of that call is kept.
 package wirelog
 
 import (
-	"container/list"
 	"slices"
-	"sync"
 
 	"github.com/deft-dev/deft/event"
 )
-
-// DefaultLimit is what one model's cache may hold, in bytes: some ten
-// conversations of 5,000 events, or 1,000 of fifty.
-const DefaultLimit = 32 << 20
 
 // perMessage is about what a message costs besides its encoded bytes.
 const perMessage = 320
@@ -41,17 +35,13 @@ type Writer[S any] func(dst []byte, s S, m *event.Message) ([]byte, S, error)
 
 // Cache holds the encoded histories of one model's sessions.
 type Cache[S any] struct {
-	limit int
-
-	mu    sync.Mutex
-	size  int
-	logs  map[string]*list.Element // of *history[S], by session
-	order *list.List               // the latest used in front
+	pool *Pool
+	logs map[string]*history[S] // by session; under the pool's lock
 }
 
-// New makes a cache that holds at most limit bytes.
-func New[S any](limit int) *Cache[S] {
-	return &Cache[S]{limit: limit, logs: map[string]*list.Element{}, order: list.New()}
+// New makes a cache in a pool, [Shared] outside of tests.
+func New[S any](p *Pool) *Cache[S] {
+	return &Cache[S]{pool: p, logs: map[string]*history[S]{}}
 }
 
 // history is one session's messages as they were sent last.
@@ -142,38 +132,22 @@ func (h *history[S]) cost() int { return cap(h.buf) + perMessage*cap(h.steps) }
 
 // take removes the session's history, so that it is the caller's alone.
 func (c *Cache[S]) take(session string) *history[S] {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.remove(c.logs[session])
-}
-
-func (c *Cache[S]) remove(e *list.Element) *history[S] {
-	if e == nil {
-		return nil
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	h := c.logs[session]
+	if h != nil {
+		c.pool.remove(h)
+		delete(c.logs, session)
 	}
-	h := c.order.Remove(e).(*history[S])
-	delete(c.logs, h.session)
-	c.size -= h.cost()
 	return h
 }
 
 func (c *Cache[S]) put(h *history[S]) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.remove(c.logs[h.session])
-	if h.cost() > c.limit {
-		return
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	if other := c.logs[h.session]; other != nil { // of a call at the same time
+		c.pool.remove(other)
 	}
-	c.logs[h.session] = c.order.PushFront(h)
-	c.size += h.cost()
-	for c.size > c.limit {
-		c.remove(c.order.Back())
-	}
-}
-
-// Size returns how many bytes the cache holds.
-func (c *Cache[S]) Size() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.size
+	c.logs[h.session] = h
+	c.pool.add(h, h.cost(), func() { delete(c.logs, h.session) })
 }

@@ -30,7 +30,7 @@ func TestSameAsWithout(t *testing.T) {
 	t.Parallel()
 	word := rapid.SampledFrom([]string{"", "a", "b", "é\xff"})
 	rapid.Check(t, func(t *rapid.T) {
-		cache := wirelog.New[int](1 << 20)
+		cache := wirelog.New[int](wirelog.NewPool(1 << 20))
 		var msgs []event.Message
 		for range rapid.IntRange(1, 12).Draw(t, "calls") {
 			at := 0
@@ -88,7 +88,7 @@ func history(n int) []event.Message {
 
 func TestOnlyNewIsWritten(t *testing.T) {
 	t.Parallel()
-	cache := wirelog.New[int](wirelog.DefaultLimit)
+	cache := wirelog.New[int](wirelog.NewPool(1 << 25))
 	msgs := history(100)
 	written := 0
 	count := func(dst []byte, n int, m *event.Message) ([]byte, int, error) {
@@ -106,14 +106,15 @@ func TestOnlyNewIsWritten(t *testing.T) {
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	const limit = 200_000
-	cache := wirelog.New[int](limit)
+	pool := wirelog.NewPool(limit)
+	caches := []*wirelog.Cache[int]{wirelog.New[int](pool), wirelog.New[int](pool)}
 	msgs := history(20)
 	var wg sync.WaitGroup
 	for worker := range 4 {
 		wg.Go(func() {
 			for i := range 100 {
 				session := fmt.Sprintf("%d-%d", worker, i%25)
-				got, n, err := cache.Append(nil, session, "", msgs, write)
+				got, n, err := caches[i%2].Append(nil, session, "", msgs, write)
 				if err != nil || n != 20 || len(got) < 20_000 {
 					t.Errorf("%s: %d bytes, %d, %v", session, len(got), n, err)
 				}
@@ -121,17 +122,17 @@ func TestBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if size := cache.Size(); size == 0 || size > limit {
+	if size := pool.Size(); size == 0 || size > limit {
 		t.Errorf("the cache holds %d bytes, limit %d", size, limit)
 	}
-	if _, n, err := cache.Append(nil, "large", "", history(500), write); n != 500 || err != nil || cache.Size() > limit {
-		t.Errorf("a history beyond the limit: %d, %v, cache of %d bytes", n, err, cache.Size())
+	if _, n, err := caches[0].Append(nil, "large", "", history(500), write); n != 500 || err != nil || pool.Size() > limit {
+		t.Errorf("a history beyond the limit: %d, %v, cache of %d bytes", n, err, pool.Size())
 	}
 }
 
 func TestErrorKeepsNothing(t *testing.T) {
 	t.Parallel()
-	cache := wirelog.New[int](wirelog.DefaultLimit)
+	cache := wirelog.New[int](wirelog.NewPool(1 << 25))
 	broken := errors.New("broken")
 	fail := func(dst []byte, n int, m *event.Message) ([]byte, int, error) {
 		if n == 2 {
@@ -163,7 +164,8 @@ func FuzzAppendString(f *testing.F) {
 // BenchmarkSessions1000 lets a thousand conversations take turns and reports
 // what the cache holds then.
 func BenchmarkSessions1000(b *testing.B) {
-	cache := wirelog.New[int](wirelog.DefaultLimit)
+	pool := wirelog.NewPool(64 << 20)
+	cache := wirelog.New[int](pool)
 	msgs := history(60)
 	sessions := make([]string, 1_000)
 	for i := range sessions {
@@ -178,5 +180,5 @@ func BenchmarkSessions1000(b *testing.B) {
 		}
 		n++
 	}
-	b.ReportMetric(float64(cache.Size())/(1<<20), "MB")
+	b.ReportMetric(float64(pool.Size())/(1<<20), "MB")
 }
