@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
@@ -16,6 +18,10 @@ import (
 // the provider are written to it.
 func connect(std *streams, cfg llm.Config, key func() (llm.Secret, error), o broker.Options) (llm.Model, error) {
 	known, err := catalog.Load(catalog.UserFile(std.env))
+	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
+		fmt.Fprintln(std.err, "deft: note:", oneLine(err.Error())+"; going on without it")
+		known, err = catalog.Default(), nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -70,15 +70,8 @@ func (f *modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
 	if u, err := url.Parse(f.BaseURL); err == nil && u.User != nil { // it would be stored and shown
 		return nil, fault.New(fault.Invalid, "--base-url must not hold a user or a password").Hint("put the key into LLM_API_KEY")
 	}
-	// The name and the address are checked before the key is asked for.
 	cfg := llm.Config{Model: f.Model, BaseURL: f.BaseURL, Info: llm.Info{Price: price}}
-	if _, err := route.New(cfg); err != nil {
-		return nil, err
-	}
-	if cfg.APIKey, err = f.key(std); err != nil {
-		return nil, err
-	}
-	m, err := route.New(cfg)
+	m, err := connect(std, cfg, func() (llm.Secret, error) { return f.key(std) }, o)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +79,7 @@ func (f *modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
 		return nil, fault.New(fault.Invalid, "--max-cost cannot be kept: the price of "+f.Model+" is not known").
 			Hint("give --input-price and --output-price, or leave --max-cost out")
 	}
-	return broker.New(m, o), nil
+	return m, nil
 }
 
 // price is what the flags say, or nothing.
