@@ -3,6 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 
@@ -16,7 +17,7 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 	events := exchange.NewEvents(res.Body)
 	for {
 		data, err := events.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return m.end.Truncated(a.handedOut)
 		}
 		if err != nil {
