@@ -70,7 +70,11 @@ func (f *modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
 	if u, err := url.Parse(f.BaseURL); err == nil && u.User != nil { // it would be stored and shown
 		return nil, fault.New(fault.Invalid, "--base-url must not hold a user or a password").Hint("put the key into LLM_API_KEY")
 	}
-	cfg := llm.Config{Model: f.Model, BaseURL: f.BaseURL, Info: llm.Info{Price: price}}
+	cfg := llm.Config{
+		Model: f.Model, Info: llm.Info{Price: price},
+		BaseURL:    first(f.BaseURL, firstSet(std, route.BaseVariables(f.Model))),
+		APIVersion: firstSet(std, route.VersionVariables(f.Model)),
+	}
 	m, err := connect(std, cfg, func() (llm.Secret, error) { return f.key(std) }, o)
 	if err != nil {
 		return nil, err
@@ -80,6 +84,16 @@ func (f *modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
 			Hint("give --input-price and --output-price, or leave --max-cost out")
 	}
 	return m, nil
+}
+
+// firstSet returns the value of the first variable that has one.
+func firstSet(std *streams, names []string) string {
+	for _, name := range names {
+		if v := std.env(name); v != "" {
+			return v
+		}
+	}
+	return ""
 }
 
 // price is what the flags say, or nothing.
