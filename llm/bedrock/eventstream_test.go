@@ -25,7 +25,7 @@ func TestDecoder(t *testing.T) {
 	if err != nil || string(m.payload) != "{'foo':'bar'}" {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if _, err := d.next(); err != io.EOF {
+	if _, err := d.next(); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
 	}
 	two := slices.Concat(frame("a", []byte("1")), frame("b", bytes.Repeat([]byte("x"), 200_000)))

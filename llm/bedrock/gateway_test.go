@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -149,9 +150,7 @@ func toMessages(body []byte, model string, stream bool) ([]byte, error) {
 		}
 		out["tools"] = tools
 	}
-	for k, v := range c.Additional {
-		out[k] = v
-	}
+	maps.Copy(out, c.Additional)
 	return json.Marshal(out)
 }
 

@@ -18,7 +18,7 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 	for {
 		msg, err := d.next()
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return m.complete(a)
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return m.end.Truncated(a.handedOut)

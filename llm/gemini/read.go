@@ -19,7 +19,7 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 	events := exchange.NewEvents(body)
 	for {
 		data, err := events.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return m.complete(a)
 		}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -250,7 +251,7 @@ func TestNoToken(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = llm.Complete(t.Context(), m, hi, nil)
-			e, ok := err.(*llm.Error)
+			e, ok := errors.AsType[*llm.Error](err)
 			if !ok || fault.KindOf(err) != tt.kind || e.Retryable != tt.retry || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("kind %s, %v", fault.KindOf(err), err)
 			}

@@ -30,6 +30,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/dialect"
+	"github.com/deft-dev/deft/llm/images"
 )
 
 // Router makes models. The zero value uses the embedded catalogue.
@@ -41,8 +43,21 @@ type Router struct {
 // New makes the model that cfg names, with the embedded catalogue.
 func New(cfg llm.Config) (llm.Model, error) { return Router{}.New(cfg) }
 
-// New makes the model that cfg names.
+// New makes the model that cfg names. Images are shrunk to what its provider
+// takes, and a model that is known not to call tools is shown them in text.
 func (r Router) New(cfg llm.Config) (llm.Model, error) {
+	m, err := r.adapter(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if !m.Info().Tools {
+		m = dialect.New(m)
+	}
+	return images.New(m), nil
+}
+
+// adapter makes the model with the adapter of its provider.
+func (r Router) adapter(cfg llm.Config) (llm.Model, error) {
 	p, wire, err := r.find(cfg)
 	if err != nil {
 		return nil, err
