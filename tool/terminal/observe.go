@@ -58,6 +58,9 @@ func (s *session) snapshot() snapshot {
 	n.screen, n.full = s.text.screen()
 	s.text.flush()
 	n.clipped = s.out.finish()
+	if s.late {
+		n.text = strings.TrimPrefix(n.text, "\n")
+	}
 	s.newCapture()
 	n.prompt, n.command = s.last, s.command
 	if s.await == "" {

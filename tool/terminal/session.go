@@ -26,6 +26,7 @@ type session struct {
 	text       *filter
 	live       progress
 	held       []byte // output that may be the beginning of a marker
+	late       bool   // a SIGINT may be answered by an empty line; see setLate
 	await      string // nonce of the marker that ends what runs; empty: idle
 	command    string // what runs, or ran last
 	ended      *ending

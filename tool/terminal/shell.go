@@ -162,7 +162,12 @@ const restoreState = `{ __deft_s=$?; \builtin set +euxv; \builtin trap - DEBUG R
 func script(command, nonce string, status int) string {
 	return `{ __deft_status ` + strconv.Itoa(status) + `; \builtin eval ` + quote(command) + `
 ` + restoreState + `; __deft_status "$__deft_s"; } 0<&230 230<&232 231<&232
+` + reportLines(nonce)
+}
 
+// reportLines is the end of a script: what the shell knows, then the marker.
+func reportLines(nonce string) string {
+	return `
 ` + restoreState + `; \builtin printf '%s\0%s\0%s\0%s\0%s\0' ` + nonce +
 		` "$__deft_s" "$!" "$PWD" "${PATH:0:8192}" >&231; \builtin printf '\e_DEFT%s\e\\' ` + nonce + " >&230\n"
 }

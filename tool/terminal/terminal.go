@@ -168,7 +168,9 @@ func (e *executor) finish(ctx context.Context, a *event.TerminalAction, note str
 	if why == interrupted {
 		e.session.interrupt()
 	}
-	return e.observe(a, why, note), nil
+	obs := e.observe(a, why, note)
+	e.session.setLate(why == interrupted)
+	return obs, nil
 }
 
 func (e *executor) limits(a *event.TerminalAction) limits {

@@ -124,6 +124,7 @@ func (s *session) interrupt() {
 		if s.waitIdle(t.wait) {
 			return
 		}
+		s.askAgain()
 	}
 	s.mu.Lock()
 	sh := s.shell
@@ -134,6 +135,29 @@ func (s *session) interrupt() {
 		_ = sh.cmd.Process.Kill()
 		s.waitIdle(2 * step)
 	}
+}
+
+// setLate notes that a SIGINT may have come too late: the shell then answers it
+// with an empty line in front of the next command's output.
+func (s *session) setLate(late bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = late
+}
+
+// askAgain has the shell tell of the command's end once more. A SIGINT that
+// comes just then takes the lines that do so with the command, and the shell
+// is left waiting for the next one. A shell that is still busy reads the lines
+// when it is not; a marker that comes twice is passed over.
+func (s *session) askAgain() {
+	s.mu.Lock()
+	sh, nonce := s.shell, s.await
+	s.mu.Unlock()
+	if sh == nil || nonce == "" || s.pty.foreground() != sh.cmd.Process.Pid {
+		return
+	}
+	// A shell that takes nothing any more is killed in the end.
+	_ = sh.send(reportLines(nonce))
 }
 
 // signalForeground signals the process group that owns the terminal. When
