@@ -6,11 +6,17 @@ package main
 import (
 	"context"
 	"os"
+	"runtime/debug"
 
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
 func main() {
 	process.MaybeInit() // the binary is also the sandbox's first stage
+	if os.Getenv("GOGC") == "" {
+		// The heap is a few megabytes: collecting it half as often costs less
+		// memory than it saves time in every step.
+		debug.SetGCPercent(200)
+	}
 	os.Exit(run(context.Background(), os.Args[1:], standard()))
 }
