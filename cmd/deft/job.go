@@ -167,7 +167,11 @@ func (j *job) show(ctx context.Context, from eventstream.Seq) (stop func() error
 	upTo := make(chan eventstream.Seq, 1)
 	wg.Go(func() {
 		next := from
-		for rec, err := range j.store.Follow(ctx, j.id, from) {
+		live := j.store.Follow(ctx, j.id, from)
+		if !j.view.live() { // what the end needs is read at the end
+			live = func(func(eventstream.Record, error) bool) {}
+		}
+		for rec, err := range live {
 			if err != nil {
 				if ctx.Err() == nil {
 					failed = err

@@ -87,6 +87,9 @@ func (v *view) recall(s *state.State) {
 	}
 }
 
+// live reports whether anything is shown as it happens.
+func (v *view) live() bool { return v.printer != nil || v.json != nil }
+
 func (v *view) record(rec eventstream.Record) {
 	if v.json != nil {
 		fmt.Fprintf(v.json, "%s\n", rec.JSON)
