@@ -12,7 +12,7 @@ import (
 var sections embed.FS
 
 // Prompt says what the system prompt is made of, besides its fixed sections
-// (shared/spec/tools.md section 5).
+// (tools.md section 5).
 type Prompt struct {
 	// Persona replaces the sections that say who the agent is and how it
 	// works; policy, risk and tool guidance stay.
