@@ -171,6 +171,9 @@ func TestDescriptorsDoNotLeak(t *testing.T) {
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
 	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("the kernel does not list children: ", err)
+		}
 		t.Skip("the kernel does not list children: ", err)
 	}
 	for f := range strings.FieldsSeq(string(children)) {
