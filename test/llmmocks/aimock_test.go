@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
+	"github.com/deft-dev/deft/llm/bedrock"
 	"github.com/deft-dev/deft/llm/gemini"
 	"github.com/deft-dev/deft/llm/openai"
 	"github.com/deft-dev/deft/llm/responses"
@@ -82,6 +83,13 @@ func TestAimock(t *testing.T) {
 		"responses": {"/v1", "openai/gpt-5.2", func(c llm.Config) (llm.Model, error) { return responses.New(c) }},
 		"anthropic": {"", "anthropic/claude-sonnet-4-5", func(c llm.Config) (llm.Model, error) { return anthropic.New(c) }},
 		"gemini":    {"/v1beta", "gemini/gemini-2.5-pro", func(c llm.Config) (llm.Model, error) { return gemini.New(c) }},
+		"vertex": {"", "vertex_ai/gemini-2.5-pro", func(c llm.Config) (llm.Model, error) {
+			return gemini.NewVertex(c, environ(map[string]string{"VERTEXAI_PROJECT": "p"}))
+		}},
+		"bedrock": {"", "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", func(c llm.Config) (llm.Model, error) {
+			c.APIKey = "" // so that requests are signed
+			return bedrock.New(c, environ(map[string]string{"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example"}))
+		}},
 	} {
 		m, err := adapter.make(llm.Config{Model: adapter.model, BaseURL: url + adapter.path, APIKey: "sk-mock"})
 		if err != nil {
@@ -91,6 +99,11 @@ func TestAimock(t *testing.T) {
 			t.Run(name+"/"+mode, func(t *testing.T) { testAimock(t, m, stream) })
 		}
 	}
+}
+
+// environ is an environment of a cloud's.
+func environ(pairs map[string]string) func(string) string {
+	return func(name string) string { return pairs[name] }
 }
 
 func testAimock(t *testing.T, m llm.Model, stream bool) {
