@@ -7,7 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/llm/broker/wirelog"
+	"github.com/deft-dev/deft/llm/broker/debuglog"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/route"
 )
@@ -32,8 +32,8 @@ func connect(std *streams, cfg llm.Config, key func() (llm.Secret, error), o bro
 	if cfg.APIKey, err = key(); err != nil {
 		return nil, err
 	}
-	if dir := std.env(wirelog.Variable); dir != "" {
-		log, err := wirelog.Open(dir, wirelog.Options{OnError: func(err error) { fmt.Fprintln(std.err, "deft:", oneLine(err.Error())) }})
+	if dir := std.env(debuglog.Variable); dir != "" {
+		log, err := debuglog.Open(dir, debuglog.Options{OnError: func(err error) { fmt.Fprintln(std.err, "deft:", oneLine(err.Error())) }})
 		if err != nil {
 			return nil, err
 		}

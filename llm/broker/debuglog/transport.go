@@ -1,4 +1,4 @@
-package wirelog
+package debuglog
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package wirelog_test
+package debuglog_test
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/internal/llmtest"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
-	"github.com/deft-dev/deft/llm/broker/wirelog"
+	"github.com/deft-dev/deft/llm/broker/debuglog"
 	"github.com/deft-dev/deft/llm/openai"
 )
 
@@ -27,11 +27,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const key = llm.Secret(`sk-"odd"/key+0123456789`)
 
-func open(t *testing.T, o wirelog.Options) (*wirelog.Log, string) {
+func open(t *testing.T, o debuglog.Options) (*debuglog.Log, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "log")
 	o.OnError = func(err error) { t.Error(err) }
-	l, err := wirelog.Open(dir, o)
+	l, err := debuglog.Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func open(t *testing.T, o wirelog.Options) (*wirelog.Log, string) {
 }
 
 // read returns the exchanges of a directory, and their text.
-func read(t *testing.T, dir string) (all []wirelog.Exchange, text string) {
+func read(t *testing.T, dir string) (all []debuglog.Exchange, text string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -53,7 +53,7 @@ func read(t *testing.T, dir string) (all []wirelog.Exchange, text string) {
 		if st, err := os.Stat(f); err != nil || st.Mode().Perm() != 0o600 {
 			t.Errorf("mode of %s: %v, %v", f, st.Mode(), err)
 		}
-		var x wirelog.Exchange
+		var x debuglog.Exchange
 		if err := json.Unmarshal(b, &x); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func read(t *testing.T, dir string) (all []wirelog.Exchange, text string) {
 func TestAdapters(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "You said {{.LastUser}}."}}}})
-	l, dir := open(t, wirelog.Options{})
+	l, dir := open(t, debuglog.Options{})
 	client := l.Client(0, key)
 	defer client.CloseIdleConnections()
 	chat, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1", APIKey: key, HTTPClient: client})
@@ -111,7 +111,7 @@ func TestCredentialsAreRemoved(t *testing.T) {
 		fmt.Fprint(w, "echo: ", r.Header.Get("X-Goog-Api-Key"), " ", r.Header.Get("Authorization"), " ", r.URL.Query().Get("key"), " and text")
 	}))
 	defer srv.Close()
-	l, dir := open(t, wirelog.Options{})
+	l, dir := open(t, debuglog.Options{})
 	client := &http.Client{Transport: l.Transport(srv.Client().Transport)}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/v1?key=hidden-query&alt=sse", nil)
 	if err != nil {
@@ -152,7 +152,7 @@ func TestLongBodiesAreCut(t *testing.T) {
 	for _, pad := range []int{0, 1, 7, 20, 35} {
 		body := strings.Repeat("-", pad) + strings.Repeat(secret.Reveal()+" ", 100)
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }))
-		l, dir := open(t, wirelog.Options{MaxBody: 1_000})
+		l, dir := open(t, debuglog.Options{MaxBody: 1_000})
 		client := &http.Client{Transport: l.Transport(srv.Client().Transport, secret)}
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, strings.NewReader(body))
 		if err != nil {
@@ -181,7 +181,7 @@ func TestConnectionThatFails(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
-	l, dir := open(t, wirelog.Options{})
+	l, dir := open(t, debuglog.Options{})
 	client := l.Client(time.Second)
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
@@ -204,7 +204,7 @@ func TestOldFilesGo(t *testing.T) {
 	defer srv.Close()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var mu sync.Mutex
-	o := wirelog.Options{MaxFiles: 5, Now: func() time.Time {
+	o := debuglog.Options{MaxFiles: 5, Now: func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		now = now.Add(time.Second)
@@ -238,7 +238,7 @@ func TestOldFilesGo(t *testing.T) {
 			t.Errorf("round %d: %d files", round, len(all))
 		}
 		var err error
-		if l, err = wirelog.Open(dir, o); err != nil {
+		if l, err = debuglog.Open(dir, o); err != nil {
 			t.Fatal(err)
 		}
 	}

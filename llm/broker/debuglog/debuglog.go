@@ -1,9 +1,9 @@
-// Package wirelog writes what goes to and comes from a provider to files, for
+// Package debuglog writes what goes to and comes from a provider to files, for
 // finding out why a call went wrong. It is off unless a user asks for it.
 //
 // # Usage
 //
-//	log, err := wirelog.Open(dir, wirelog.Options{})
+//	log, err := debuglog.Open(dir, debuglog.Options{})
 //	m, err := route.New(llm.Config{…, APIKey: key, HTTPClient: log.Client(0, key)})
 //
 // Each HTTP exchange becomes one JSON file of mode 0600, named by its time:
@@ -22,7 +22,7 @@
 // A file that cannot be written does not fail the call; Options.OnError is
 // told. Bodies are cut at a size, and the oldest files are removed, so that a
 // log that was forgotten does not fill the disk.
-package wirelog
+package debuglog
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package wirelog_test
+package debuglog_test
 
 import (
 	"io"
@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker/wirelog"
+	"github.com/deft-dev/deft/llm/broker/debuglog"
 )
 
 // canned answers each request with the same body.
@@ -36,7 +36,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 			rapid.Custom(func(t *rapid.T) string { return key[rapid.IntRange(0, len(key)).Draw(t, "from"):] }),
 		)
 		body := strings.Join(rapid.SliceOfN(piece, 0, 30).Draw(t, "pieces"), "")
-		log, err := wirelog.Open(dir, wirelog.Options{MaxBody: rapid.IntRange(1, 300).Draw(t, "limit"), MaxFiles: 1, OnError: func(err error) { t.Error(err) }})
+		log, err := debuglog.Open(dir, debuglog.Options{MaxBody: rapid.IntRange(1, 300).Draw(t, "limit"), MaxFiles: 1, OnError: func(err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)
 		}
