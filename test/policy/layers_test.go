@@ -15,10 +15,10 @@ import (
 // ARCHITECTURE.md.
 var floors = map[string]int{
 	"internal/fault": 0,
-	"event":          1,
-	"eventstream":    2, "llm": 2, "tool": 2,
+	"event":          1, "internal/keyring": 1,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2,
 	"state":    3, // what a conversation cost is in llm's metrics
-	"executor": 4, "memory": 4, "runtime": 4, "sandbox": 4,
+	"executor": 4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
 	"agent":      5,
 	"controller": 6,
 }
@@ -73,8 +73,9 @@ func classify(p string) (k kind, floor int, of string) {
 		}
 		return adapter, floor, of
 	}
-	if top == "internal" {
-		return server, servers, p
+	if top == "internal" { // the rooms of a server are below its folder
+		name, _, _ := strings.Cut(strings.TrimPrefix(p, "internal/"), "/")
+		return server, servers, "internal/" + name
 	}
 	return unknown, 0, ""
 }
@@ -174,6 +175,8 @@ func TestImportRules(t *testing.T) {
 		{"internal/actionserver", "runtime/protocol", true},
 		{"internal/actionserver", "runtime/remote", false},
 		{"internal/actionserver", "internal/workplace", false},
+		{"internal/agentserver/bash", "internal/agentserver/rest", true},
+		{"internal/agentserver", "internal/workplace", false},
 		{"runtime/local", "executor", true},
 		{"tool/editor", "executor", false},
 		{"tool/glob", "tool/grep", false},

@@ -1,0 +1,107 @@
+package rest
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// Headers and the cookie that carry a key (sdk-wire.md sections 2 and 4.2).
+const (
+	KeyHeader       = "X-Session-API-Key"
+	WorkspaceCookie = "oh_workspace_session_key"
+)
+
+// admit checks what a client shows. While the server is not initialised that
+// is answered first, whatever the key (sdk-wire-1.58.md section B.4).
+func (s *Server) admit(route Route, r *http.Request) error {
+	if !route.Dormant && route.Access != Open && s.o.Ready != nil && !s.o.Ready() {
+		return &Error{Status: http.StatusServiceUnavailable, Detail: "Server is not initialized"}
+	}
+	if route.Access == Open || route.Access == Own {
+		return nil
+	}
+	keys := s.o.Keys()
+	if len(keys) == 0 || Allowed(keys, r.Header.Get(KeyHeader)) {
+		return nil
+	}
+	if route.Access == Bearer {
+		if key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && Allowed(keys, key) {
+			return nil
+		}
+	}
+	if route.Access == Cookie {
+		if c, err := r.Cookie(WorkspaceCookie); err == nil && Allowed(keys, c.Value) {
+			return nil
+		}
+	}
+	return Fail(http.StatusUnauthorized, "Unauthorized")
+}
+
+// Allowed reports whether key is one of keys. It takes as long for a wrong one
+// as for a right one.
+func Allowed(keys []string, key string) bool {
+	got, found := sha256.Sum256([]byte(key)), 0
+	for _, k := range keys {
+		want := sha256.Sum256([]byte(k))
+		found |= subtle.ConstantTimeCompare(got[:], want[:])
+	}
+	return found == 1 && key != ""
+}
+
+// cors lets pages of allowed origins read the answer.
+func (s *Server) cors(w http.ResponseWriter, r *http.Request, any bool) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	if !any && !LocalOrigin(origin) && (s.o.Origin == nil || !s.o.Origin(origin)) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Credentials", "true")
+	h.Set("Access-Control-Expose-Headers", "*")
+	return true
+}
+
+// preflight answers the question of a browser whether it may ask.
+func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	cookie := strings.HasPrefix(r.URL.Path, "/api/auth/workspace-session") ||
+		strings.HasPrefix(r.URL.Path, "/api/conversations/") && strings.Contains(r.URL.Path, "/workspace")
+	if !s.cors(w, r, cookie) {
+		http.Error(w, "Disallowed CORS origin", http.StatusBadRequest)
+		return true
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
+	h.Set("Access-Control-Max-Age", "600")
+	if want := r.Header.Get("Access-Control-Request-Headers"); want != "" {
+		h.Set("Access-Control-Allow-Headers", want)
+	}
+	w.WriteHeader(http.StatusOK)
+	return true
+}
+
+// LocalOrigin reports whether an origin is a page of this machine, or of the
+// Docker host that DOCKER_HOST_ADDR names.
+func LocalOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	host := u.Hostname()
+	if docker := os.Getenv("DOCKER_HOST_ADDR"); docker != "" && host == docker {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,50 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// Success is the answer of routes that have nothing to tell.
+type Success struct {
+	Success bool `json:"success"`
+}
+
+// OK answers {"success": true}.
+func OK(w http.ResponseWriter) error { return JSON(w, http.StatusOK, Success{true}) }
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// JSON answers with a value. It is encoded before anything is sent, so that
+// what does not encode is an error of its own.
+func JSON(w http.ResponseWriter, status int, v any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if b.Cap() <= 1<<20 {
+			b.Reset()
+			buffers.Put(b)
+		}
+	}()
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	return Bytes(w, status, b.Bytes()[:b.Len()-1])
+}
+
+// Bytes answers with JSON that is encoded already.
+func Bytes(w http.ResponseWriter, status int, body []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		return ErrBroken
+	}
+	return nil
+}

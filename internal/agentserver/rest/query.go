@@ -1,0 +1,135 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Query reads the query of a request and collects what is wrong with it.
+type Query struct {
+	values url.Values
+	wrong  Violations
+}
+
+// QueryOf returns the query of a request.
+func QueryOf(r *http.Request) *Query { return &Query{values: r.URL.Query()} }
+
+// Err returns what was wrong so far, or nil.
+func (q *Query) Err() error {
+	if len(q.wrong) == 0 {
+		return nil
+	}
+	return q.wrong
+}
+
+// Has reports whether the parameter was sent.
+func (q *Query) Has(name string) bool { return q.values.Has(name) }
+
+// String returns a parameter, or def when it was not sent.
+func (q *Query) String(name, def string) string {
+	if !q.values.Has(name) {
+		return def
+	}
+	return q.values.Get(name)
+}
+
+// Required returns a parameter that must be sent.
+func (q *Query) Required(name string) string {
+	if !q.values.Has(name) {
+		q.wrong = append(q.wrong, Missing("query", name)...)
+	}
+	return q.values.Get(name)
+}
+
+// All returns all values of a parameter that may be repeated.
+func (q *Query) All(name string) []string { return q.values[name] }
+
+// Int returns a number between lo and hi, both included.
+func (q *Query) Int(name string, def, lo, hi int) int {
+	if !q.values.Has(name) {
+		return def
+	}
+	s := strings.TrimSpace(q.values.Get(name))
+	n, err := strconv.Atoi(s)
+	switch {
+	case err != nil:
+		q.add("int_parsing", name, "Input should be a valid integer, unable to parse string as an integer", nil)
+	case n > hi:
+		q.add("less_than_equal", name, fmt.Sprintf("Input should be less than or equal to %d", hi), map[string]any{"le": hi})
+	case n < lo:
+		q.add("greater_than_equal", name, fmt.Sprintf("Input should be greater than or equal to %d", lo), map[string]any{"ge": lo})
+	default:
+		return n
+	}
+	return def
+}
+
+// Bool returns a truth value in any of the spellings of the reference.
+func (q *Query) Bool(name string, def bool) bool {
+	if !q.values.Has(name) {
+		return def
+	}
+	switch strings.ToLower(q.values.Get(name)) {
+	case "1", "true", "t", "yes", "y", "on":
+		return true
+	case "0", "false", "f", "no", "n", "off":
+		return false
+	}
+	q.add("bool_parsing", name, "Input should be a valid boolean, unable to interpret input", nil)
+	return def
+}
+
+// Enum returns one of the allowed values.
+func (q *Query) Enum(name, def string, allowed ...string) string {
+	if !q.values.Has(name) {
+		return def
+	}
+	v := q.values.Get(name)
+	if slices.Contains(allowed, v) {
+		return v
+	}
+	want := "'" + strings.Join(allowed, "', '") + "'"
+	if i := strings.LastIndex(want, ", "); i >= 0 {
+		want = want[:i] + " or " + want[i+2:]
+	}
+	q.add("enum", name, "Input should be "+want, map[string]any{"expected": want})
+	return def
+}
+
+// layouts are the forms of a time that the reference takes; those without a
+// zone come last.
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02",
+}
+
+// Time returns a time, and whether it was sent. One without a zone is read in
+// zone.
+func (q *Query) Time(name string, zone *time.Location) (t time.Time, ok bool) {
+	if !q.values.Has(name) {
+		return t, false
+	}
+	// A plus of an offset that was not escaped arrives as a space.
+	v := q.values.Get(name)
+	if i := strings.LastIndexByte(v, ' '); i > len("2006-01-02") {
+		v = v[:i] + "+" + v[i+1:]
+	}
+	for _, layout := range layouts {
+		if t, err := time.ParseInLocation(layout, v, zone); err == nil {
+			return t, true
+		}
+	}
+	q.add("datetime_from_date_parsing", name, "Input should be a valid datetime or date", nil)
+	return t, false
+}
+
+func (q *Query) add(typ, name, msg string, ctx map[string]any) {
+	q.wrong = append(q.wrong, Violation{
+		Type: typ, Loc: []any{"query", name}, Msg: msg, Input: q.values.Get(name), Ctx: ctx,
+	})
+}

@@ -1,0 +1,58 @@
+package rest
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Handler answers one request, or returns why it cannot. After it has begun
+// to write the body it must return nil or [ErrBroken].
+type Handler func(w http.ResponseWriter, r *http.Request) error
+
+// Access says what a client must show to use a route.
+type Access int
+
+// The kinds of access (sdk-wire.md section 2).
+const (
+	// Key wants the header X-Session-API-Key if keys are configured.
+	Key Access = iota
+	// Bearer takes the same key as "Authorization: Bearer" too.
+	Bearer
+	// Cookie takes the key from the workspace cookie too, from any origin.
+	Cookie
+	// Open is for everybody.
+	Open
+	// Own routes look themselves (sockets, /api/init).
+	Own
+)
+
+// Route is one operation of the server.
+type Route struct {
+	Method string
+	// Path is a pattern of net/http, "/api/things/{name}"; a last
+	// "{rest...}" takes the rest of the path.
+	Path   string
+	Tag    string // the group in the API's document
+	Access Access
+	// Dormant routes answer while the server waits for its deferred
+	// initialisation too.
+	Dormant bool
+	// Hidden routes are not in the API's document.
+	Hidden bool
+	// Limit bounds the body in bytes; 0 takes DefaultBody, a negative value
+	// takes any length.
+	Limit  int64
+	Handle Handler
+}
+
+// DefaultBody bounds bodies that a route does not bound itself: messages with
+// images are some megabytes.
+const DefaultBody = 32 << 20
+
+// Pattern returns the route as net/http wants it.
+func (r Route) Pattern() string { return r.Method + " " + r.Path }
+
+// OpenAPIPath returns the path as an OpenAPI document writes it.
+func (r Route) OpenAPIPath() string {
+	return strings.ReplaceAll(strings.TrimSuffix(r.Path, "{$}"), "...}", "}")
+}
