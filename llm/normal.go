@@ -8,44 +8,86 @@ import (
 )
 
 // normal reports whether Normalize would change nothing. It is one pass
-// without copies, since it runs before every call over all of the history; in
-// doubt it says no.
+// without copies, since it may run before every call over all of the history;
+// in doubt it says no.
 func normal(msgs []event.Message) bool {
-	seen := seenPool.Get().(*seenIDs)
-	defer seenPool.Put(seen)
-	seen.reset(len(msgs))
-	begun := false
-	for i := 0; i < len(msgs); {
-		m := &msgs[i]
-		i++
-		if m.Role != event.RoleSystem && !begun {
-			begun = true
-			if m.Role != event.RoleUser {
-				return false
-			}
+	c := checks.Get().(*normalCheck)
+	defer checks.Put(c)
+	c.reset(len(msgs))
+	return c.look(msgs, 0)
+}
+
+var checks = sync.Pool{New: func() any { return &normalCheck{} }}
+
+// normalCheck looks whether a history is normal, and remembers where it may go
+// on when the history has grown. The zero value is ready.
+type normalCheck struct {
+	at    int // messages before it are normal
+	begun bool
+	seen  seenIDs
+}
+
+func (c *normalCheck) reset(messages int) {
+	c.at, c.begun = 0, false
+	c.seen.reset(messages)
+}
+
+// look goes on to the end of msgs, and keeps what it found of the first fixed.
+func (c *normalCheck) look(msgs []event.Message, fixed int) bool {
+	if c.seen.slots == nil {
+		c.reset(len(msgs))
+	}
+	i, begun := c.at, c.begun
+	for {
+		if i <= fixed {
+			c.at, c.begun = i, begun
+			c.seen.mark()
 		}
-		switch m.Role {
-		case event.RoleSystem, event.RoleUser:
-			if m.ToolCalls != nil || m.ToolCallID != "" || !hasContent(m.Content) {
-				return false
-			}
-			continue
-		case event.RoleAssistant:
-		default:
-			return false
+		if i >= len(msgs) {
+			break
 		}
-		if m.ToolCallID != "" || len(m.ToolCalls) == 0 && !hasContent(m.Content) {
-			return false
+		n := c.turn(msgs[i:], &begun)
+		if n == 0 {
+			break
 		}
-		for k := range m.ToolCalls {
-			c := &m.ToolCalls[k]
-			if i == len(msgs) || !isCleanName(c.Name) || !answers(&msgs[i], c) || !seen.add(c.ID) {
-				return false
-			}
-			i++
+		i += n
+	}
+	c.seen.undo()
+	return i == len(msgs)
+}
+
+// turn returns how many messages the first one and the results of its calls
+// are, 0 if they are not normal.
+func (c *normalCheck) turn(msgs []event.Message, begun *bool) int {
+	m := &msgs[0]
+	if m.Role != event.RoleSystem && !*begun {
+		*begun = true
+		if m.Role != event.RoleUser {
+			return 0
 		}
 	}
-	return true
+	switch m.Role {
+	case event.RoleSystem, event.RoleUser:
+		if m.ToolCalls != nil || m.ToolCallID != "" || !hasContent(m.Content) {
+			return 0
+		}
+		return 1
+	case event.RoleAssistant:
+	default:
+		return 0
+	}
+	if m.ToolCallID != "" || len(m.ToolCalls) == 0 && !hasContent(m.Content) {
+		return 0
+	}
+	n := 1
+	for k := range m.ToolCalls {
+		call := &m.ToolCalls[k]
+		if n == len(msgs) || !isCleanName(call.Name) || !answers(&msgs[n], call) || !c.seen.add(call.ID) {
+			return 0
+		}
+		n++
+	}
+	return n
 }
 
 // answers reports whether m is the result of c as Normalize writes it.
@@ -55,13 +97,15 @@ func answers(m *event.Message, c *event.ToolCall) bool {
 
 // seenIDs is a set of the hashes of ids. It tells ids whose hashes are equal
 // from a used id no more than it has to: normal then says no, and the slow path
-// looks at the ids themselves.
+// looks at the ids themselves. What was added since the mark can be taken out
+// again.
 type seenIDs struct {
-	seed  maphash.Seed
 	slots []uint64 // 0 is free; a power of two, at most half full
+	size  int
+	since []int // the slots filled since the mark
 }
 
-var seenPool = sync.Pool{New: func() any { return &seenIDs{seed: maphash.MakeSeed()} }}
+var hashSeed = maphash.MakeSeed()
 
 func (s *seenIDs) reset(messages int) {
 	// Each call takes two messages, so n/2 calls at most.
@@ -69,6 +113,7 @@ func (s *seenIDs) reset(messages int) {
 	for size < messages {
 		size *= 2
 	}
+	s.size, s.since = 0, s.since[:0]
 	if size > len(s.slots) {
 		s.slots = make([]uint64, size)
 		return
@@ -77,20 +122,65 @@ func (s *seenIDs) reset(messages int) {
 	clear(s.slots)
 }
 
+// mark begins what undo takes out.
+func (s *seenIDs) mark() { s.since = s.since[:0] }
+
+// undo takes out what was added since the mark. The latest goes first, so that
+// nobody looks for others behind it.
+func (s *seenIDs) undo() {
+	for i := len(s.since) - 1; i >= 0; i-- {
+		s.slots[s.since[i]] = 0
+		s.size--
+	}
+	s.mark()
+}
+
 // add reports whether id is one that may stand in a history and is new.
 func (s *seenIDs) add(id string) bool {
 	if id == "" || id == "call" {
 		return false
 	}
-	h := maphash.String(s.seed, id) | 1
+	if s.size*2 >= len(s.slots) {
+		s.grow()
+	}
+	at, found := s.place(maphash.String(hashSeed, id) | 1)
+	if found {
+		return false
+	}
+	s.slots[at] = maphash.String(hashSeed, id) | 1
+	s.size++
+	s.since = append(s.since, at)
+	return true
+}
+
+// place returns where a hash stands, or is to stand.
+func (s *seenIDs) place(h uint64) (at int, found bool) {
 	mask := uint64(len(s.slots) - 1)
 	for at := h >> 1 & mask; ; at = (at + 1) & mask {
 		switch s.slots[at] {
 		case 0:
-			s.slots[at] = h
-			return true
+			return int(at), false
 		case h:
-			return false
+			return int(at), true
 		}
+	}
+}
+
+// grow doubles the room. The hashes since the mark go in last, as they came.
+func (s *seenIDs) grow() {
+	old, latest := s.slots, make([]uint64, len(s.since))
+	for i, at := range s.since {
+		latest[i], old[at] = old[at], 0
+	}
+	s.slots = make([]uint64, 2*len(old))
+	for _, h := range old {
+		if h != 0 {
+			at, _ := s.place(h)
+			s.slots[at] = h
+		}
+	}
+	for i, h := range latest {
+		s.since[i], _ = s.place(h)
+		s.slots[s.since[i]] = h
 	}
 }

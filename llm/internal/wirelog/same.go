@@ -8,7 +8,7 @@ import (
 
 // snapshot copies what a caller could change in place. Strings are shared:
 // they never change, and comparing a string with itself costs nothing.
-func snapshot(m *event.Message) event.Message {
+func snapshot(m *event.Message) *event.Message {
 	c := *m
 	c.Content = slices.Clone(m.Content)
 	for i := range c.Content {
@@ -21,7 +21,7 @@ func snapshot(m *event.Message) event.Message {
 		item.Summary, item.Content = slices.Clone(r.Summary), slices.Clone(r.Content)
 		c.ResponsesReasoningItem = &item
 	}
-	return c
+	return &c
 }
 
 // same reports whether adapters write a and b alike.
