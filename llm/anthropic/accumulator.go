@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // maxAnswer bounds what one answer may hold: 64 MiB.
@@ -80,9 +80,7 @@ type growing struct {
 // accumulator puts an answer together, in time linear in its size, and hands
 // out its pieces.
 type accumulator struct {
-	onDelta   func(llm.Delta)
-	handedOut bool
-	firstAt   time.Time
+	exchange.Deltas
 
 	id, model, stop string
 	blocks          []*growing
@@ -95,14 +93,7 @@ type accumulator struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{onDelta: onDelta, byIndex: map[int]*growing{}, ids: map[string]bool{}}
-}
-
-func (a *accumulator) emit(d llm.Delta) {
-	if !a.handedOut {
-		a.handedOut, a.firstAt = true, time.Now()
-	}
-	a.onDelta(d)
+	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*growing{}, ids: map[string]bool{}}
 }
 
 // begin takes the frame of an answer: message_start, or the whole document.
@@ -126,7 +117,7 @@ func (a *accumulator) open(index int, b *answerBlock) {
 		g.call = a.calls
 		a.calls++
 		g.ID = a.unique(b.ID)
-		a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.ID, Name: b.Name}})
+		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.ID, Name: b.Name}})
 		if len(b.Input) > 0 && string(b.Input) != "{}" && string(b.Input) != "null" {
 			a.argue(g, string(b.Input))
 		}
@@ -136,21 +127,21 @@ func (a *accumulator) open(index int, b *answerBlock) {
 func (a *accumulator) say(g *growing, s string) {
 	if s != "" {
 		g.text.WriteString(s)
-		a.emit(llm.Delta{Text: s})
+		a.Emit(llm.Delta{Text: s})
 	}
 }
 
 func (a *accumulator) ponder(g *growing, s string) {
 	if s != "" {
 		g.text.WriteString(s)
-		a.emit(llm.Delta{Reasoning: s})
+		a.Emit(llm.Delta{Reasoning: s})
 	}
 }
 
 func (a *accumulator) argue(g *growing, s string) {
 	if s != "" {
 		g.text.WriteString(s)
-		a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
+		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
 	}
 }
 

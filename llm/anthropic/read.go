@@ -18,7 +18,7 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 	for {
 		data, err := events.Next()
 		if errors.Is(err, io.EOF) {
-			return m.end.Truncated(a.handedOut)
+			return m.end.Truncated(a.HandedOut)
 		}
 		if err != nil {
 			return err
@@ -29,7 +29,7 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 		}
 		var e streamEvent
 		if err := json.Unmarshal(data, &e); err != nil {
-			return m.end.Malformed(err, a.handedOut)
+			return m.end.Malformed(err, a.HandedOut)
 		}
 		ended, err := m.take(&e, data, res.Header, a)
 		if err != nil {
@@ -55,7 +55,7 @@ func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator)
 		}
 	case "content_block_delta":
 		if err := a.grow(e); err != nil {
-			return false, m.end.Malformed(err, a.handedOut)
+			return false, m.end.Malformed(err, a.HandedOut)
 		}
 	case "message_delta":
 		a.count(e.Usage)
@@ -74,7 +74,7 @@ func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator)
 func (m *Model) complete(a *accumulator) error {
 	switch {
 	case a.stop == "":
-		return m.end.Truncated(a.handedOut)
+		return m.end.Truncated(a.HandedOut)
 	case a.empty() && a.stop == "refusal":
 		return m.end.Fail(fault.Content, "the model refused to answer")
 	case a.empty() && a.stop == "model_context_window_exceeded":

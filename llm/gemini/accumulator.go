@@ -6,10 +6,10 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // maxAnswer bounds what one answer may hold: 64 MiB.
@@ -61,9 +61,7 @@ type wireUsage struct {
 // accumulator puts an answer together, in time linear in its size, and hands
 // out its pieces.
 type accumulator struct {
-	onDelta   func(llm.Delta)
-	handedOut bool
-	firstAt   time.Time
+	exchange.Deltas
 
 	id, model           string
 	finish, finishWords string
@@ -78,14 +76,7 @@ type accumulator struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{onDelta: onDelta, ids: map[string]bool{}}
-}
-
-func (a *accumulator) emit(d llm.Delta) {
-	if !a.handedOut {
-		a.handedOut, a.firstAt = true, time.Now()
-	}
-	a.onDelta(d)
+	return &accumulator{Deltas: exchange.To(onDelta), ids: map[string]bool{}}
 }
 
 // add takes a piece of an answer, or the whole of it.
@@ -131,10 +122,10 @@ func (a *accumulator) part(p *answerPart) error {
 		return nil
 	case p.Thought && p.Text != "":
 		a.thought.WriteString(p.Text)
-		a.emit(llm.Delta{Reasoning: p.Text})
+		a.Emit(llm.Delta{Reasoning: p.Text})
 	case p.Text != "":
 		a.text.WriteString(p.Text)
-		a.emit(llm.Delta{Text: p.Text})
+		a.Emit(llm.Delta{Text: p.Text})
 	}
 	if p.ThoughtSignature != "" {
 		a.signature = p.ThoughtSignature
@@ -153,7 +144,7 @@ func (a *accumulator) call(p *answerPart) {
 	if p.ThoughtSignature != "" {
 		c.ResponsesItemID = SignaturePrefix + p.ThoughtSignature
 	}
-	a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
+	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
 	a.calls = append(a.calls, c)
 }
 

@@ -40,15 +40,15 @@ func (m *Model) take(data []byte, a *accumulator) error {
 	var w wireAnswer
 	if err := json.Unmarshal(data, &w); err != nil {
 		if cutOff(err, len(data)) {
-			return m.end.Truncated(a.handedOut)
+			return m.end.Truncated(a.HandedOut)
 		}
-		return m.end.Malformed(err, a.handedOut)
+		return m.end.Malformed(err, a.HandedOut)
 	}
 	if len(w.Error) > 0 && string(w.Error) != "null" {
 		return m.statusError(0, nil, data)
 	}
 	if err := a.add(&w); err != nil {
-		return m.end.Malformed(err, a.handedOut)
+		return m.end.Malformed(err, a.HandedOut)
 	}
 	return nil
 }
@@ -78,8 +78,8 @@ func (m *Model) complete(a *accumulator) error {
 		f := m.end.Fail(fault.Content, "the model refused to answer"+because(a.finishWords))
 		f.Code = a.finish
 		return f
-	case a.finish == "" && (a.handedOut || !a.usageSeen):
-		return m.end.Truncated(a.handedOut)
+	case a.finish == "" && (a.HandedOut || !a.usageSeen):
+		return m.end.Truncated(a.HandedOut)
 	case a.empty() && a.finish != "MAX_TOKENS":
 		return m.end.Empty()
 	}
@@ -90,7 +90,7 @@ func (m *Model) complete(a *accumulator) error {
 // wrote is lost; it may do better the next time.
 func (m *Model) misspoke(a *accumulator) *llm.Error {
 	f := m.end.Fail(fault.Unavailable, "the model wrote a tool call that cannot be read"+because(a.finishWords))
-	f.Code, f.Retryable, f.Partial = a.finish, true, a.handedOut
+	f.Code, f.Retryable, f.Partial = a.finish, true, a.HandedOut
 	return f
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 func newModel(t testing.TB, c *http.Client) *Model {
@@ -35,13 +36,13 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data string) {
 		var text, thought strings.Builder
 		var calls []llm.ToolCallDelta
-		a := &accumulator{onDelta: func(d llm.Delta) {
+		a := &accumulator{Deltas: exchange.To(func(d llm.Delta) {
 			text.WriteString(d.Text)
 			thought.WriteString(d.Reasoning)
 			if d.ToolCall != nil {
 				calls = append(calls, *d.ToolCall)
 			}
-		}}
+		})}
 		w := m.end.Watch(t.Context())
 		defer w.Stop()
 		if err := m.readStream(strings.NewReader(data), w, a); err != nil {
@@ -85,7 +86,7 @@ func BenchmarkChunks(b *testing.B) {
 		`{"model":"llama3.2","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1}` + "\n"
 	b.ReportAllocs()
 	for b.Loop() {
-		a := &accumulator{onDelta: func(llm.Delta) {}}
+		a := &accumulator{Deltas: exchange.To(func(llm.Delta) {})}
 		w := m.end.Watch(b.Context())
 		if err := m.readStream(strings.NewReader(data), w, a); err != nil {
 			b.Fatal(err)

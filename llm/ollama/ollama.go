@@ -103,53 +103,39 @@ func (m *Model) Info() llm.Info { return *m.info.Load() }
 
 // Generate implements llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	started := time.Now()
-	watch := m.watch(ctx, r.NoStream)
-	defer watch.Stop()
-	a := &accumulator{onDelta: onDelta}
-	err := m.exchange(watch, &r, a)
-	if err != nil {
-		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
-	}
-	out := a.response(m.end.WireModel())
-	out.Latency = time.Since(started)
-	if !a.firstAt.IsZero() {
-		out.FirstByte = a.firstAt.Sub(started)
-	}
-	if a.counted {
-		out.Cost, out.CostKnown = m.Info().Price.Cost(out.Usage)
-	}
-	return out, nil
+	a := &accumulator{Deltas: exchange.To(onDelta)}
+	return m.end.Do(ctx, exchange.Call{
+		NoStream: r.NoStream, Deltas: &a.Deltas,
+		Ask:    func(ctx context.Context) (*http.Response, error) { return m.ask(ctx, &r) },
+		Whole:  func(res *http.Response) error { return m.readWhole(res.Body, a) },
+		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res.Body, w, a) },
+		Finish: func(http.Header) *llm.Response {
+			out := a.response(m.end.WireModel())
+			if a.counted {
+				out.Cost, out.CostKnown = m.Info().Price.Cost(out.Usage)
+			}
+			return out
+		},
+	})
 }
 
-func (m *Model) watch(ctx context.Context, whole bool) *exchange.Watch {
-	if whole {
-		return m.end.WatchWhole(ctx)
-	}
-	return m.end.Watch(ctx)
-}
-
-func (m *Model) exchange(watch *exchange.Watch, r *llm.Request, a *accumulator) error {
-	c, err := m.learn(watch.Context())
+func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error) {
+	c, err := m.learn(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body, err := m.encode(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h := m.header
 	if r.Session != "" {
 		h = m.header.Clone()
 		h.Set(exchange.SessionHeader, r.Session)
 	}
-	res, err := m.end.Post(watch.Context(), "api/chat", h, body)
+	res, err := m.end.Post(ctx, "api/chat", h, body)
 	if err != nil {
-		return m.explain(err)
+		return nil, m.explain(err)
 	}
-	defer res.Body.Close()
-	if r.NoStream {
-		return m.readWhole(res.Body, a)
-	}
-	return m.readStream(res.Body, watch, a)
+	return res, nil
 }

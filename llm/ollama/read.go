@@ -10,7 +10,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
@@ -51,9 +50,7 @@ type callPiece struct {
 
 // accumulator puts an answer together and hands out its pieces.
 type accumulator struct {
-	onDelta   func(llm.Delta)
-	handedOut bool
-	firstAt   time.Time
+	exchange.Deltas
 
 	model, reason string
 	done, counted bool
@@ -62,13 +59,6 @@ type accumulator struct {
 	ids           map[string]bool
 	usage         llm.Usage
 	size          int
-}
-
-func (a *accumulator) emit(d llm.Delta) {
-	if !a.handedOut {
-		a.handedOut, a.firstAt = true, time.Now()
-	}
-	a.onDelta(d)
 }
 
 // readStream reads JSON objects, one to a line, until the one that says done.
@@ -90,7 +80,7 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 	}
 	if err := lines.Err(); err != nil && !a.done {
 		if errors.Is(err, bufio.ErrTooLong) {
-			return m.end.Malformed(err, a.handedOut)
+			return m.end.Malformed(err, a.HandedOut)
 		}
 		return err
 	}
@@ -113,13 +103,13 @@ func (m *Model) readWhole(body io.Reader, a *accumulator) error {
 func (m *Model) take(a *accumulator, data []byte) error {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return m.end.Malformed(err, a.handedOut)
+		return m.end.Malformed(err, a.HandedOut)
 	}
 	if len(c.Error) > 0 && !bytes.Equal(c.Error, []byte("null")) {
 		return m.explain(m.end.StatusError(0, nil, data))
 	}
 	if a.add(&c); a.size > maxAnswer {
-		return m.end.Malformed(errTooLarge, a.handedOut)
+		return m.end.Malformed(errTooLarge, a.HandedOut)
 	}
 	return nil
 }
@@ -129,11 +119,11 @@ func (a *accumulator) add(c *chunk) {
 	a.size += len(c.Message.Thinking) + len(c.Message.Content)
 	if t := c.Message.Thinking; t != "" {
 		a.thought.WriteString(t)
-		a.emit(llm.Delta{Reasoning: t})
+		a.Emit(llm.Delta{Reasoning: t})
 	}
 	if t := c.Message.Content; t != "" {
 		a.text.WriteString(t)
-		a.emit(llm.Delta{Text: t})
+		a.Emit(llm.Delta{Text: t})
 	}
 	for i := range c.Message.ToolCalls {
 		a.call(&c.Message.ToolCalls[i])
@@ -173,7 +163,7 @@ func (a *accumulator) call(p *callPiece) {
 	}
 	c := event.ToolCall{ID: a.unique(p.ID), Name: p.Function.Name, Arguments: args, Origin: event.OriginCompletion}
 	a.size += len(c.ID) + len(c.Name) + len(args) + 64
-	a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
+	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
 	a.calls = append(a.calls, c)
 }
 
@@ -199,7 +189,7 @@ func random() string { return strings.ToLower(rand.Text()[:20]) }
 func (m *Model) complete(a *accumulator) error {
 	switch {
 	case !a.done:
-		return m.end.Truncated(a.handedOut)
+		return m.end.Truncated(a.HandedOut)
 	case len(a.calls) == 0 && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == "" && a.reason != "length":
 		return m.end.Empty()
 	}

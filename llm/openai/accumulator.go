@@ -6,10 +6,10 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // maxAnswer bounds what one answer may hold: 64 MiB.
@@ -20,9 +20,7 @@ var errTooLarge = errors.New("the answer is larger than 64 MiB")
 // accumulator puts an answer together, in time linear in its size, and hands
 // out its pieces.
 type accumulator struct {
-	onDelta   func(llm.Delta)
-	handedOut bool
-	firstAt   time.Time
+	exchange.Deltas
 
 	id, model, finish string
 	text, thought     strings.Builder
@@ -45,14 +43,7 @@ type call struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{onDelta: onDelta}
-}
-
-func (a *accumulator) emit(d llm.Delta) {
-	if !a.handedOut {
-		a.handedOut, a.firstAt = true, time.Now()
-	}
-	a.onDelta(d)
+	return &accumulator{Deltas: exchange.To(onDelta)}
 }
 
 // add takes one chunk.
@@ -92,7 +83,7 @@ func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	a.say(thought, text)
 	if d.Refusal != "" {
 		a.refusal.WriteString(d.Refusal)
-		a.emit(llm.Delta{Text: d.Refusal})
+		a.Emit(llm.Delta{Text: d.Refusal})
 	}
 	if len(d.ToolCalls) > 0 {
 		a.say(a.inline.flush())
@@ -110,11 +101,11 @@ func (a *accumulator) addAnswer(d *answer, whole bool) error {
 func (a *accumulator) say(thought, text string) {
 	if thought != "" {
 		a.thought.WriteString(thought)
-		a.emit(llm.Delta{Reasoning: thought})
+		a.Emit(llm.Delta{Reasoning: thought})
 	}
 	if text != "" {
 		a.text.WriteString(text)
-		a.emit(llm.Delta{Text: text})
+		a.Emit(llm.Delta{Text: text})
 	}
 }
 
@@ -137,7 +128,7 @@ func (a *accumulator) addCall(p *callPiece, whole bool) {
 	c.args.WriteString(d.Arguments)
 	d.Index = c.position
 	if d.ID != "" || d.Name != "" || d.Arguments != "" {
-		a.emit(llm.Delta{ToolCall: &d})
+		a.Emit(llm.Delta{ToolCall: &d})
 	}
 }
 

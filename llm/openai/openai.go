@@ -25,7 +25,6 @@ package openai
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
@@ -79,37 +78,21 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
-	watch := m.end.Watch(ctx)
-	if r.NoStream {
-		watch.Stop()
-		watch = m.end.WatchWhole(ctx)
-	}
-	defer watch.Stop()
-	res, err := m.post(watch.Context(), r.Session, body)
-	if err != nil {
-		return nil, m.end.Failure(ctx, watch, err, false)
-	}
-	defer res.Body.Close()
 	a := newAccumulator(onDelta)
 	if p := m.end.Provider; p == "openai" || p == exchange.Azure {
 		a.inline.state = inlineText // these never leave thoughts in the text
 	}
-	if exchange.IsJSON(res.Header) {
-		err = m.readWhole(res.Body, a)
-	} else {
-		err = m.readStream(res, watch, a)
-	}
-	if err != nil {
-		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
-	}
-	out := a.response()
-	out.Latency = time.Since(started)
-	if !a.firstAt.IsZero() {
-		out.FirstByte = a.firstAt.Sub(started)
-	}
-	m.price(out, a, res.Header)
-	return out, nil
+	return m.end.Do(ctx, exchange.Call{
+		NoStream: r.NoStream, Deltas: &a.Deltas,
+		Ask:    func(ctx context.Context) (*http.Response, error) { return m.post(ctx, r.Session, body) },
+		Whole:  func(res *http.Response) error { return m.readWhole(res.Body, a) },
+		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res, w, a) },
+		Finish: func(h http.Header) *llm.Response {
+			out := a.response()
+			m.price(out, a, h)
+			return out
+		},
+	})
 }
 
 func (m *Model) post(ctx context.Context, session string, body []byte) (*http.Response, error) {

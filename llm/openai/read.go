@@ -37,13 +37,13 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 		}
 		c = chunk{}
 		if err := json.Unmarshal(data, &c); err != nil {
-			return m.end.Malformed(err, a.handedOut)
+			return m.end.Malformed(err, a.HandedOut)
 		}
 		if isSet(c.Error) {
 			return m.end.StatusError(0, res.Header, data)
 		}
 		if err := a.add(&c); err != nil {
-			return m.end.Malformed(err, a.handedOut)
+			return m.end.Malformed(err, a.HandedOut)
 		}
 	}
 	return m.complete(a)
@@ -54,9 +54,9 @@ func (m *Model) complete(a *accumulator) error {
 	a.say(a.inline.flush())
 	switch {
 	case a.finish == "error": // OpenRouter's, for a provider that broke off
-		return m.end.Truncated(a.handedOut)
+		return m.end.Truncated(a.HandedOut)
 	case a.finish == "" && (a.choices || a.usage == nil):
-		return m.end.Truncated(a.handedOut)
+		return m.end.Truncated(a.HandedOut)
 	case a.empty() && a.finish != "length" && a.finish != "content_filter":
 		return m.end.Empty()
 	}
@@ -80,7 +80,7 @@ func (m *Model) readWhole(body io.Reader, a *accumulator) error {
 		return m.end.StatusError(0, nil, data)
 	}
 	if err := a.add(&c); err != nil {
-		return m.end.Malformed(err, a.handedOut)
+		return m.end.Malformed(err, a.HandedOut)
 	}
 	// Some servers give no finish reason outside streams: the document was
 	// complete, or it would not have parsed.

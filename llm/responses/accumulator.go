@@ -6,10 +6,10 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // maxAnswer bounds what one answer may hold: 64 MiB.
@@ -28,9 +28,7 @@ const (
 // accumulator puts an answer together, in time linear in its size, and hands
 // out its pieces.
 type accumulator struct {
-	onDelta   func(llm.Delta)
-	handedOut bool
-	firstAt   time.Time
+	exchange.Deltas
 
 	id, model, status, reason string
 	ended, anyDone            bool
@@ -61,14 +59,7 @@ type item struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{onDelta: onDelta, byID: map[string]*item{}, byIndex: map[int]*item{}, ids: map[string]bool{}}
-}
-
-func (a *accumulator) emit(d llm.Delta) {
-	if !a.handedOut {
-		a.handedOut, a.firstAt = true, time.Now()
-	}
-	a.onDelta(d)
+	return &accumulator{Deltas: exchange.To(onDelta), byID: map[string]*item{}, byIndex: map[int]*item{}, ids: map[string]bool{}}
 }
 
 // open returns the item that an event is about, made if this is its first.
@@ -125,7 +116,7 @@ func (a *accumulator) say(it *item, text string) {
 	it.said += len(text)
 	a.size += len(text)
 	a.text.WriteString(text)
-	a.emit(llm.Delta{Text: text})
+	a.Emit(llm.Delta{Text: text})
 }
 
 func (a *accumulator) think(it *item, text string) {
@@ -135,7 +126,7 @@ func (a *accumulator) think(it *item, text string) {
 	it.said += len(text)
 	a.size += len(text)
 	a.thought.WriteString(text)
-	a.emit(llm.Delta{Reasoning: text})
+	a.Emit(llm.Delta{Reasoning: text})
 }
 
 // name opens a call with its id and name.
@@ -154,7 +145,7 @@ func (a *accumulator) name(it *item, w *wireItem) {
 	a.ids[it.id] = true
 	it.wireID = cmp.Or(w.ID, it.wireID)
 	a.size += len(it.id) + len(it.name)
-	a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, ID: it.id, Name: it.name}})
+	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, ID: it.id, Name: it.name}})
 }
 
 func (a *accumulator) argue(it *item, args string) {
@@ -164,7 +155,7 @@ func (a *accumulator) argue(it *item, args string) {
 	it.said += len(args)
 	a.size += len(args)
 	it.args.WriteString(args)
-	a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, Arguments: args}})
+	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, Arguments: args}})
 }
 
 // finish takes an item in its final form: whatever of it was not streamed is

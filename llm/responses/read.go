@@ -30,13 +30,13 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 		}
 		var e streamEvent
 		if err := json.Unmarshal(data, &e); err != nil {
-			return m.end.Malformed(err, a.handedOut)
+			return m.end.Malformed(err, a.HandedOut)
 		}
 		if err := m.take(a, &e, data, res.Header); err != nil {
 			return err
 		}
 		if a.size > maxAnswer {
-			return m.end.Malformed(errTooLarge, a.handedOut)
+			return m.end.Malformed(errTooLarge, a.HandedOut)
 		}
 	}
 	return m.complete(a)
@@ -152,14 +152,14 @@ func (m *Model) readWhole(res *http.Response, a *accumulator) error {
 func (m *Model) complete(a *accumulator) error {
 	switch {
 	case !a.ended:
-		return m.end.Truncated(a.handedOut)
+		return m.end.Truncated(a.HandedOut)
 	case a.empty() && a.status != "incomplete":
 		return m.end.Empty()
 	}
 	// A call that was begun and never named cannot be answered.
 	for _, it := range a.items {
 		if it.kind == kindCall && it.id == "" {
-			return m.end.Truncated(a.handedOut)
+			return m.end.Truncated(a.HandedOut)
 		}
 	}
 	return nil

@@ -27,7 +27,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
@@ -96,41 +95,22 @@ func (m *Model) Info() llm.Info { return m.info }
 
 // Generate implements llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	started := time.Now()
-	watch := m.watch(ctx, r.NoStream)
-	defer watch.Stop()
-	res, err := m.ask(watch.Context(), &r)
-	if err != nil {
-		return nil, m.end.Failure(ctx, watch, err, false)
-	}
-	defer res.Body.Close()
 	a := newAccumulator(onDelta)
-	if exchange.IsJSON(res.Header) {
-		err = m.readWhole(res, a)
-	} else {
-		err = m.readStream(res, watch, a)
-	}
-	if err != nil {
-		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
-	}
-	out := a.response()
-	out.Latency = time.Since(started)
-	if !a.firstAt.IsZero() {
-		out.FirstByte = a.firstAt.Sub(started)
-	}
-	if cost, ok := exchange.BilledCost(res.Header); ok {
-		out.Cost, out.CostKnown = cost, true
-	} else if a.usage != nil {
-		out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
-	}
-	return out, nil
-}
-
-func (m *Model) watch(ctx context.Context, whole bool) *exchange.Watch {
-	if whole {
-		return m.end.WatchWhole(ctx)
-	}
-	return m.end.Watch(ctx)
+	return m.end.Do(ctx, exchange.Call{
+		NoStream: r.NoStream, Deltas: &a.Deltas,
+		Ask:    func(ctx context.Context) (*http.Response, error) { return m.ask(ctx, &r) },
+		Whole:  func(res *http.Response) error { return m.readWhole(res, a) },
+		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res, w, a) },
+		Finish: func(h http.Header) *llm.Response {
+			out := a.response()
+			if cost, ok := exchange.BilledCost(h); ok {
+				out.Cost, out.CostKnown = cost, true
+			} else if a.usage != nil {
+				out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
+			}
+			return out
+		},
+	})
 }
 
 // ask sends the request, and sends it again without what was refused as

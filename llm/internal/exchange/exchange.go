@@ -4,10 +4,8 @@
 // # Usage
 //
 //	e := exchange.New("openai", cfg, "https://api.openai.com/v1")
-//	w := e.Watch(ctx)
-//	defer w.Stop()
-//	… make the request with w.Context(); after each chunk call w.Progress() …
-//	return nil, e.Failure(ctx, w, err, partial)
+//	a := &accumulator{Deltas: exchange.To(onDelta)}
+//	return e.Do(ctx, exchange.Call{Deltas: &a.Deltas, Ask: …, Whole: …, Stream: …, Finish: …})
 //
 // # Concurrency
 //

@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -19,12 +18,12 @@ const (
 	userAgent     = "deft"
 )
 
-// Post sends a JSON body to the path below the base URL and returns an answer
+// Post sends a JSON body, in parts, to the path below the base URL and returns an answer
 // of status 2xx. Any other answer is an *llm.Error; other errors are those of
 // the connection, for Failure to explain. Redirects are not followed with the
 // body and the key: net/http drops both where it must.
-func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.BaseURL+"/"+path, bytes.NewReader(body))
+func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body ...[]byte) (*http.Response, error) {
+	req, err := NewRequest(ctx, e.BaseURL+"/"+path, body...)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", scrub(err))
 	}

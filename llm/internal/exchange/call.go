@@ -1,0 +1,58 @@
+package exchange
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// Call is what an adapter does in one exchange; [Endpoint.Do] does the rest.
+type Call struct {
+	NoStream bool    // the answer comes in one piece: only the total time counts
+	Deltas   *Deltas // to which the answer is handed out
+	// Ask sends the request. It returns an answer of status 2xx.
+	Ask func(context.Context) (*http.Response, error)
+	// Whole reads an answer that is one JSON document, Stream any other, and
+	// tells the watch of each chunk.
+	Whole  func(*http.Response) error
+	Stream func(*http.Response, *Watch) error
+	// Finish returns the answer that was read, with its cost where that is
+	// known.
+	Finish func(http.Header) *llm.Response
+}
+
+// Do makes a call within the endpoint's time limits. All errors are
+// *llm.Error.
+func (e *Endpoint) Do(ctx context.Context, c Call) (*llm.Response, error) {
+	started := time.Now()
+	watch := e.watch(ctx, c.NoStream)
+	defer watch.Stop()
+	res, err := c.Ask(watch.Context())
+	if err != nil {
+		return nil, e.Failure(ctx, watch, err, false)
+	}
+	defer res.Body.Close()
+	if IsJSON(res.Header) {
+		err = c.Whole(res)
+	} else {
+		err = c.Stream(res, watch)
+	}
+	if err != nil {
+		return nil, e.Failure(ctx, watch, err, c.Deltas.HandedOut)
+	}
+	out := c.Finish(res.Header)
+	out.Latency = time.Since(started)
+	if c.Deltas.HandedOut {
+		out.FirstByte = c.Deltas.first.Sub(started)
+	}
+	return out, nil
+}
+
+func (e *Endpoint) watch(ctx context.Context, whole bool) *Watch {
+	if whole {
+		return e.WatchWhole(ctx)
+	}
+	return e.Watch(ctx)
+}
