@@ -33,6 +33,7 @@ import (
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
@@ -46,7 +47,7 @@ type Model struct {
 	path   string // of the model, below the base URL
 	header http.Header
 	bearer string
-	creds  func() (credentials, error) // nil with a bearer token
+	creds  *awscred.Chain // nil with a bearer token
 	region string
 	info   llm.Info
 	quirks llm.Quirks
@@ -61,12 +62,10 @@ var _ llm.Model = (*Model)(nil)
 // It makes no request.
 //
 // A bearer token is taken from the API key of cfg or AWS_BEARER_TOKEN_BEDROCK.
-// Without one, requests are signed with the keys of AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else with those of the profile
-// AWS_PROFILE in the shared files, which are read again with each call. The
-// region is that of the model's ARN, else AWS_REGION, AWS_DEFAULT_REGION,
-// AWS_REGION_NAME or the profile's. Errors are of kind Invalid. That there are
-// no keys is said by the first call.
+// Without one, requests are signed with keys that are looked for where the AWS
+// CLI does, as package awscred says. The region is that of the model's ARN,
+// else AWS_REGION, AWS_DEFAULT_REGION, AWS_REGION_NAME or the profile's. Errors
+// are of kind Invalid. That there are no keys is said by the first call.
 func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Model == "" {
 		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
@@ -91,9 +90,9 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 		return nil, err
 	}
 	if m.bearer == "" {
-		m.creds = func() (credentials, error) { return findCredentials(env) }
+		m.creds = awscred.New(env)
 	}
-	m.path = "model/" + escape(wire)
+	m.path = "model/" + awscred.Escape(wire)
 	m.describe(cfg, wire)
 	for name, value := range cfg.Headers {
 		m.header.Set(name, value)
@@ -198,7 +197,7 @@ func (m *Model) post(ctx context.Context, r *llm.Request, body []byte) (*http.Re
 	if r.Session != "" {
 		req.Header.Set(exchange.SessionHeader, r.Session)
 	}
-	if err := m.authorize(req, body); err != nil {
+	if err := m.authorize(ctx, req, body); err != nil {
 		return nil, err
 	}
 	res, err := m.end.HTTP.Do(req)
@@ -213,31 +212,37 @@ func (m *Model) post(ctx context.Context, r *llm.Request, body []byte) (*http.Re
 	return nil, m.statusError(res.StatusCode, res.Header, answer)
 }
 
-func (m *Model) authorize(req *http.Request, body []byte) error {
+// authorize signs a request. What ends with the context keeps its error.
+func (m *Model) authorize(ctx context.Context, req *http.Request, body []byte) error {
 	if m.bearer != "" {
 		req.Header.Set("Authorization", "Bearer "+m.bearer)
 		return nil
 	}
-	c, err := m.creds()
+	c, err := m.creds.Get(ctx)
 	if err != nil {
-		return llm.NewError(fault.KindOf(err), m.info.Provider, m.info.Name, "the request cannot be signed", err).Hint(fault.HintOf(err))
+		if ctx.Err() != nil {
+			return err
+		}
+		fail := llm.NewError(fault.KindOf(err), m.info.Provider, m.info.Name, "the request cannot be signed", err).Hint(fault.HintOf(err))
+		fail.Retryable = fault.KindOf(err) == fault.Unavailable
+		return fail
 	}
-	sign(req, body, c, m.region, "bedrock", m.now())
+	awscred.Sign(req, body, c, m.region, "bedrock", m.now())
 	return nil
 }
 
 // findRegion returns the region to call, or "".
 func findRegion(model, base string, env func(string) string) string {
 	if parts := strings.Split(model, ":"); len(parts) > 4 && parts[0] == "arn" && parts[3] != "" {
-		return clean(parts[3])
+		return awscred.CleanRegion(parts[3])
 	}
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_REGION_NAME"} {
 		if v := env(name); v != "" {
-			return clean(v)
+			return awscred.CleanRegion(v)
 		}
 	}
-	if v := profileRegion(env); v != "" {
-		return clean(v)
+	if v := awscred.ProfileRegion(env); v != "" {
+		return v
 	}
 	if base == "" {
 		return ""
@@ -246,25 +251,12 @@ func findRegion(model, base string, env func(string) string) string {
 	// only.
 	if u, err := url.Parse(base); err == nil {
 		if parts := strings.Split(u.Hostname(), "."); len(parts) > 2 && strings.HasPrefix(parts[0], "bedrock-runtime") {
-			return clean(parts[1])
+			return awscred.CleanRegion(parts[1])
 		}
 	}
 	return "us-east-1"
 }
 
-// clean returns a region that can be part of a host name, or "".
-func clean(region string) string {
-	region = strings.TrimSpace(region)
-	if strings.Trim(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-		return ""
-	}
-	return region
-}
-
 func regionURL(region string) string {
-	domain := ".amazonaws.com"
-	if strings.HasPrefix(region, "cn-") {
-		domain = ".amazonaws.com.cn"
-	}
-	return "https://bedrock-runtime." + region + domain
+	return "https://bedrock-runtime." + region + "." + awscred.Domain(region)
 }

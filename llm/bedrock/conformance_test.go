@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/llmtest"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/modeltest"
 )
 
@@ -39,7 +40,7 @@ func TestConformance(t *testing.T) {
 					}
 					if tt.signed && (c.APIKey == "" || c.APIKey == testKey) {
 						c.APIKey = ""
-						g.creds = credentials{keys["AWS_ACCESS_KEY_ID"], keys["AWS_SECRET_ACCESS_KEY"], keys["AWS_SESSION_TOKEN"]}
+						g.creds = awscred.Credentials{ID: keys["AWS_ACCESS_KEY_ID"], Secret: keys["AWS_SECRET_ACCESS_KEY"], Session: keys["AWS_SESSION_TOKEN"]}
 					}
 					c.HTTPClient = &http.Client{Transport: g}
 					return New(c, environ(keys))

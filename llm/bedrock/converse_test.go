@@ -17,13 +17,14 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/awscred"
 )
 
 // serve answers with messages of an event stream, checks the signature and
 // keeps the request.
 func serve(t *testing.T, model string, body *[]byte, frames ...[]byte) *Model {
 	t.Helper()
-	c := credentials{keys["AWS_ACCESS_KEY_ID"], keys["AWS_SECRET_ACCESS_KEY"], keys["AWS_SESSION_TOKEN"]}
+	c := awscred.Credentials{ID: keys["AWS_ACCESS_KEY_ID"], Secret: keys["AWS_SECRET_ACCESS_KEY"], Session: keys["AWS_SESSION_TOKEN"]}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -35,7 +36,7 @@ func serve(t *testing.T, model string, body *[]byte, frames ...[]byte) *Model {
 		if why := verify(r, b, c, "eu-west-1"); why != "" {
 			t.Error(why)
 		}
-		if want := "/model/" + escape(strings.TrimPrefix(model, "bedrock/")) + "/converse-stream"; r.URL.EscapedPath() != want {
+		if want := "/model/" + awscred.Escape(strings.TrimPrefix(model, "bedrock/")) + "/converse-stream"; r.URL.EscapedPath() != want {
 			t.Errorf("path %s, want %s", r.URL.EscapedPath(), want)
 		}
 		w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
@@ -232,51 +233,54 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestCredentials writes shared files and looks for keys in them.
-func TestCredentials(t *testing.T) {
+// TestRegion tells where a call goes, and what is no part of a host's name.
+func TestRegion(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(home, ".aws"), 0o700); err != nil {
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, []byte("[default]\nregion = us-west-2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"config":      "[default]\nregion = us-west-2\n[profile work]\nregion=eu-central-1 # ours\ns3 =\n  aws_access_key_id = nested\n[profile sso]\nsso_session = x\n",
-		"credentials": "# keys\n[default]\naws_access_key_id = ID\naws_secret_access_key = SECRET\n\n[work]\naws_access_key_id=W\naws_secret_access_key=WS\naws_session_token=WT\n",
+	for name, tt := range map[string]struct {
+		model, base string
+		env         map[string]string
+		want        string
+	}{
+		"ARN":      {"arn:aws:bedrock:eu-north-1:1:inference-profile/x", "", map[string]string{"AWS_REGION": "x-1"}, "eu-north-1"},
+		"first":    {"m", "", map[string]string{"AWS_REGION": "x-1", "AWS_DEFAULT_REGION": "y-1"}, "x-1"},
+		"profile":  {"m", "", map[string]string{"AWS_CONFIG_FILE": config}, "us-west-2"},
+		"base URL": {"m", "https://bedrock-runtime.eu-west-3.amazonaws.com", nil, "eu-west-3"},
+		"own":      {"m", "http://localhost:1", nil, "us-east-1"},
+		"hostile":  {"m", "", map[string]string{"AWS_REGION": "x.example.com/"}, ""},
+		"none":     {"m", "", nil, ""},
 	} {
-		if err := os.WriteFile(filepath.Join(home, ".aws", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		if got := findRegion(tt.model, tt.base, environ(tt.env)); got != tt.want {
+			t.Errorf("%s: region %q, want %q", name, got, tt.want)
 		}
 	}
+}
+
+// TestNoKeys shows the errors of a call that cannot be signed.
+func TestNoKeys(t *testing.T) {
+	t.Parallel()
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	t.Cleanup(busy.Close)
 	for name, tt := range map[string]struct {
-		env    map[string]string
-		want   credentials
-		region string
-		kind   fault.Kind
+		env   map[string]string
+		kind  fault.Kind
+		retry bool
 	}{
-		"default":     {nil, credentials{"ID", "SECRET", ""}, "us-west-2", ""},
-		"profile":     {map[string]string{"AWS_PROFILE": "work"}, credentials{"W", "WS", "WT"}, "eu-central-1", ""},
-		"environment": {map[string]string{"AWS_PROFILE": "work", "AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "ES", "AWS_REGION": "ap-south-1"}, credentials{"E", "ES", ""}, "ap-south-1", ""},
-		"sso":         {map[string]string{"AWS_PROFILE": "sso", "AWS_DEFAULT_REGION": "x-1"}, credentials{}, "x-1", fault.Unsupported},
-		"missing":     {map[string]string{"AWS_PROFILE": "nobody"}, credentials{}, "", fault.Auth},
-		"hostile":     {map[string]string{"AWS_REGION": "x.example.com/"}, credentials{"ID", "SECRET", ""}, "", ""},
+		"none": {map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}, fault.Auth, false},
+		"busy": {map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": busy.URL}, fault.Unavailable, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			env := environ(tt.env)
-			at := func(name string) string {
-				if name == "HOME" {
-					return home
-				}
-				return env(name)
-			}
-			got, err := findCredentials(at)
-			if got != tt.want || (err != nil || tt.kind != "") && fault.KindOf(err) != tt.kind {
-				t.Errorf("%+v, %v", got, err)
-			}
-			if got := findRegion("anthropic.x", "", at); got != tt.region {
-				t.Errorf("region %q, want %q", got, tt.region)
-			}
-		})
+		tt.env["HOME"], tt.env["AWS_REGION"] = t.TempDir(), "us-east-1"
+		m, err := New(llm.Config{Model: sonnet, BaseURL: busy.URL}, environ(tt.env))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = llm.Complete(t.Context(), m, llm.Request{Messages: []event.Message{user("hi")}}, nil)
+		if e, ok := errors.AsType[*llm.Error](err); !ok || fault.KindOf(err) != tt.kind || e.Retryable != tt.retry {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

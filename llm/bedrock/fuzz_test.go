@@ -93,18 +93,6 @@ type oneByte struct{ r io.Reader }
 
 func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
-// FuzzProfile feeds a shared file of AWS.
-func FuzzProfile(f *testing.F) {
-	f.Add([]byte("[default]\naws_access_key_id = a\n# x\n[profile b]\ns3 =\n  nested = 1\nregion=eu # here\n"), "default")
-	f.Add([]byte("[\n=\n]"), "")
-	f.Fuzz(func(t *testing.T, data []byte, section string) {
-		out := map[string]string{}
-		if found := readSection(data, section, out); !found && len(out) > 0 {
-			t.Errorf("settings %v of no section", out)
-		}
-	})
-}
-
 func benchmarkChunks(b *testing.B, n int) {
 	m := newModel(b, nil)
 	data := slices.Concat(bytes.Repeat(piece, n), finish)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
@@ -25,7 +26,7 @@ import (
 type gateway struct {
 	t     *testing.T
 	inner http.RoundTripper
-	creds credentials // zero for bearer tokens
+	creds awscred.Credentials // zero for bearer tokens
 }
 
 // testKey is the key that the suite's server takes where none is said.
@@ -42,7 +43,7 @@ func (g gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	operation := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 	id := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/model/"), "/"+operation)
 	key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if g.creds != (credentials{}) {
+	if g.creds != (awscred.Credentials{}) {
 		if why := verify(r, body, g.creds, "eu-west-1"); why != "" {
 			g.t.Error(why)
 			return answer(403, "UnrecognizedClientException", `{"message":"`+why+`"}`), nil
@@ -81,9 +82,9 @@ func answer(status int, kind, body string) *http.Response {
 }
 
 // verify checks a signature: what it covers is taken from the request alone.
-func verify(r *http.Request, body []byte, c credentials, region string) string {
+func verify(r *http.Request, body []byte, c awscred.Credentials, region string) string {
 	given := r.Header.Get("Authorization")
-	at, err := time.Parse(stampForm, r.Header.Get("X-Amz-Date"))
+	at, err := time.Parse(awscred.StampForm, r.Header.Get("X-Amz-Date"))
 	if err != nil {
 		return "no X-Amz-Date"
 	}
@@ -96,7 +97,7 @@ func verify(r *http.Request, body []byte, c credentials, region string) string {
 		}
 	}
 	again.Header.Del("X-Amz-Security-Token")
-	sign(again, body, c, region, "bedrock", at)
+	awscred.Sign(again, body, c, region, "bedrock", at)
 	if again.Header.Get("Authorization") != given {
 		return "the signature does not fit: " + given
 	}

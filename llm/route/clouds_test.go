@@ -50,6 +50,7 @@ func TestBedrock(t *testing.T) {
 	}
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("AWS_REGION", "us-east-1")
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true") // tests ask no service of their machine
 	const model = "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 	if _, err := route.New(llm.Config{Model: "bedrock/"}); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("without a name: %v", err)

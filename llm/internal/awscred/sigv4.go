@@ -1,4 +1,4 @@
-package bedrock
+package awscred
 
 import (
 	"crypto/hmac"
@@ -13,19 +13,19 @@ import (
 
 // Forms of a time in a signature.
 const (
-	stampForm = "20060102T150405Z"
+	StampForm = "20060102T150405Z"
 	dayForm   = "20060102"
 )
 
-// sign signs a request with Signature Version 4, after
+// Sign signs a request with Signature Version 4, after
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html. The
 // host, the content type and all headers that begin with x-amz- are covered;
 // others may be changed by proxies.
-func sign(req *http.Request, body []byte, c credentials, region, service string, now time.Time) {
-	stamp := now.UTC().Format(stampForm)
+func Sign(req *http.Request, body []byte, c Credentials, region, service string, now time.Time) {
+	stamp := now.UTC().Format(StampForm)
 	req.Header.Set("X-Amz-Date", stamp)
-	if c.session != "" {
-		req.Header.Set("X-Amz-Security-Token", c.session)
+	if c.Session != "" {
+		req.Header.Set("X-Amz-Security-Token", c.Session)
 	}
 	scope := stamp[:len(dayForm)] + "/" + region + "/" + service + "/aws4_request"
 	headers, names := canonicalHeaders(req)
@@ -33,8 +33,8 @@ func sign(req *http.Request, body []byte, c credentials, region, service string,
 		req.Method, canonicalPath(req.URL), canonicalQuery(req.URL), headers, names, hexSum(body),
 	}, "\n")
 	text := "AWS4-HMAC-SHA256\n" + stamp + "\n" + scope + "\n" + hexSum([]byte(canonical))
-	signature := hex.EncodeToString(mac(signingKey(c.secret, stamp[:len(dayForm)], region, service), text))
-	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+c.id+"/"+scope+", SignedHeaders="+names+", Signature="+signature)
+	signature := hex.EncodeToString(mac(signingKey(c.Secret, stamp[:len(dayForm)], region, service), text))
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+c.ID+"/"+scope+", SignedHeaders="+names+", Signature="+signature)
 }
 
 func signingKey(secret, day, region, service string) []byte {
@@ -90,7 +90,7 @@ func canonicalPath(u *url.URL) string {
 	}
 	parts := strings.Split(path, "/")
 	for i := range parts {
-		parts[i] = escape(parts[i])
+		parts[i] = Escape(parts[i])
 	}
 	return strings.Join(parts, "/")
 }
@@ -99,15 +99,15 @@ func canonicalQuery(u *url.URL) string {
 	var pairs []string
 	for k, vs := range u.Query() {
 		for _, v := range vs {
-			pairs = append(pairs, escape(k)+"="+escape(v))
+			pairs = append(pairs, Escape(k)+"="+Escape(v))
 		}
 	}
 	slices.Sort(pairs)
 	return strings.Join(pairs, "&")
 }
 
-// escape encodes all bytes but the unreserved ones of RFC 3986.
-func escape(s string) string {
+// Escape encodes all bytes but the unreserved ones of RFC 3986.
+func Escape(s string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := range len(s) {

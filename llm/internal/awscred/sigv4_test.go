@@ -1,4 +1,4 @@
-package bedrock
+package awscred
 
 import (
 	"encoding/hex"
@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-var example = credentials{id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
+var example = Credentials{ID: "AKIDEXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 
 // TestSigningKey holds the example of AWS's documentation ("Examples of how to
 // derive a signing key").
 func TestSigningKey(t *testing.T) {
 	t.Parallel()
 	const want = "c4afb1cc5771d871763a393e44b703571b55cc28424d1a5e86da6ed3c154a4b9"
-	if got := hex.EncodeToString(signingKey(example.secret, "20150830", "us-east-1", "iam")); got != want {
+	if got := hex.EncodeToString(signingKey(example.Secret, "20150830", "us-east-1", "iam")); got != want {
 		t.Errorf("key %s, want %s", got, want)
 	}
 }
@@ -53,7 +53,7 @@ func TestSign(t *testing.T) {
 			if tt.contentType != "" {
 				req.Header.Set("Content-Type", tt.contentType)
 			}
-			sign(req, nil, example, "us-east-1", tt.service, time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC))
+			Sign(req, nil, example, "us-east-1", tt.service, time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC))
 			if got := req.Header.Get("Authorization"); !strings.HasSuffix(got, "Signature="+tt.signature) ||
 				!strings.HasPrefix(got, "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/"+tt.service+"/aws4_request, SignedHeaders=") {
 				t.Errorf("authorization %s, want signature %s", got, tt.signature)
@@ -69,7 +69,7 @@ func TestCanonicalPath(t *testing.T) {
 		"anthropic.claude-v1:0":                           "/model/anthropic.claude-v1%253A0/converse",
 		"arn:aws:bedrock:us-east-1:1:inference-profile/x": "/model/arn%253Aaws%253Abedrock%253Aus-east-1%253A1%253Ainference-profile%252Fx/converse",
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", "https://h/model/"+escape(model)+"/converse", nil)
+		req, err := http.NewRequestWithContext(t.Context(), "POST", "https://h/model/"+Escape(model)+"/converse", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

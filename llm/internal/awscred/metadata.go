@@ -1,0 +1,153 @@
+package awscred
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Addresses of the services of the machine itself.
+const (
+	ecsHost      = "http://169.254.170.2"
+	instanceV4   = "http://169.254.169.254"
+	instanceV6   = "http://[fd00:ec2::254]"
+	instanceTime = time.Second // of a service that is there
+	instanceKeep = "21600"     // seconds that a session token lives
+)
+
+// containerHosts are those that may be asked without TLS, beside the loopback
+// interface.
+var containerHosts = []string{"169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
+
+// container asks the credentials service of ECS tasks and EKS pods
+// (https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html).
+func (s *search) container(ctx context.Context) (Credentials, bool, error) {
+	const service = "the container's credentials service"
+	at, err := s.containerURL()
+	if at == nil || err != nil {
+		return Credentials{}, false, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return Credentials{}, false, fault.New(fault.Invalid, "AWS_CONTAINER_CREDENTIALS_FULL_URI is not a URL")
+	}
+	token := s.env("AWS_CONTAINER_AUTHORIZATION_TOKEN")
+	if path := s.env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); path != "" {
+		if token, err = readToken(path); err != nil {
+			return Credentials{}, false, fault.Wrap(err, fault.Auth, "read AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
+		}
+	}
+	if strings.ContainsAny(token, "\r\n") {
+		return Credentials{}, false, fault.New(fault.Invalid, "the token for "+service+" has more than one line")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", token)
+	}
+	req.Header.Set("Accept", "application/json")
+	a, err := fetch(ctx, s.direct, req, service)
+	if err != nil {
+		return Credentials{}, false, err
+	}
+	cr, err := a.given(service)
+	return cr, err == nil, err
+}
+
+// containerURL is where the container's keys are, or nil.
+func (s *search) containerURL() (*url.URL, error) {
+	text := s.env("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+	if path := s.env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); path != "" {
+		text = ecsHost + "/" + strings.TrimPrefix(path, "/")
+	}
+	if text == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return nil, fault.New(fault.Invalid, "AWS_CONTAINER_CREDENTIALS_FULL_URI is not a URL")
+	}
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	open := host == "localhost" || ip != nil && ip.IsLoopback()
+	for _, h := range containerHosts {
+		open = open || ip != nil && ip.Equal(net.ParseIP(h))
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || !open) {
+		return nil, fault.New(fault.Invalid, "AWS_CONTAINER_CREDENTIALS_FULL_URI names "+host+" without TLS, which is not allowed")
+	}
+	return u, nil
+}
+
+// given reads keys from an answer of a service.
+func (a answer) given(service string) (Credentials, error) {
+	var g given
+	err := json.Unmarshal(a.body, &g)
+	if a.status != http.StatusOK || g.Code != "" && g.Code != "Success" {
+		return Credentials{}, a.refused(service, g.Code, g.Message)
+	}
+	cr, ok := g.credentials(cmp.Or(g.Token, g.SessionToken))
+	if err != nil || !ok {
+		return Credentials{}, malformed(service)
+	}
+	return cr, nil
+}
+
+// instance asks the metadata service of EC2, in its version 2: version 1 gives
+// keys to whoever can make a server send a plain GET
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html).
+func (s *search) instance(ctx context.Context) (Credentials, bool, error) {
+	const service = "the metadata service of EC2"
+	if strings.EqualFold(s.env("AWS_EC2_METADATA_DISABLED"), "true") {
+		s.note(service + " is switched off")
+		return Credentials{}, false, nil
+	}
+	base := cmp.Or(s.env("AWS_EC2_METADATA_SERVICE_ENDPOINT"), instanceV4)
+	if strings.EqualFold(s.env("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"), "IPv6") && base == instanceV4 {
+		base = instanceV6
+	}
+	base = strings.TrimRight(base, "/") + "/latest/"
+	a, err := s.metadata(ctx, http.MethodPut, base+"api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", instanceKeep)
+	if ctx.Err() != nil {
+		return Credentials{}, false, ctx.Err()
+	}
+	if err != nil || a.status != http.StatusOK {
+		s.note(service + " does not answer")
+		return Credentials{}, false, nil
+	}
+	token := strings.TrimSpace(string(a.body))
+	const header, roles = "X-Aws-Ec2-Metadata-Token", "meta-data/iam/security-credentials/"
+	if a, err = s.metadata(ctx, http.MethodGet, base+roles, header, token); err != nil {
+		return Credentials{}, false, err
+	}
+	role, _, _ := strings.Cut(strings.TrimSpace(string(a.body)), "\n")
+	if a.status == http.StatusNotFound || a.status == http.StatusOK && role == "" {
+		s.note("the EC2 instance has no role")
+		return Credentials{}, false, nil
+	}
+	if a.status != http.StatusOK {
+		return Credentials{}, false, a.refused(service, "", "")
+	}
+	if a, err = s.metadata(ctx, http.MethodGet, base+roles+url.PathEscape(strings.TrimSpace(role)), header, token); err != nil {
+		return Credentials{}, false, err
+	}
+	cr, err := a.given(service)
+	return cr, err == nil, err
+}
+
+// metadata makes one request to the service, which is near or not there.
+func (s *search) metadata(ctx context.Context, method, at, header, value string) (answer, error) {
+	limited, cancel := context.WithTimeout(ctx, instanceTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(limited, method, at, nil)
+	if err != nil {
+		return answer{}, fault.New(fault.Invalid, "AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL")
+	}
+	req.Header.Set(header, value)
+	return fetch(ctx, s.direct, req, "the metadata service of EC2")
+}
