@@ -130,6 +130,17 @@ type Response struct {
 	CostKnown bool
 	Latency   time.Duration
 	FirstByte time.Duration // to the first delta
+	// Served describes the model that answered where a layer chose between
+	// several; nil says that it is the one that was asked.
+	Served *Info
+}
+
+// By returns the description of the model that answered a call of asked.
+func (r *Response) By(asked Info) Info {
+	if r.Served != nil {
+		return *r.Served
+	}
+	return asked
 }
 
 // Finish says why the answer ended.

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -40,16 +41,26 @@ type CostEntry struct {
 	Timestamp float64 `json:"timestamp"`
 }
 
-// LatencyEntry is the duration of one call in seconds.
+// LatencyEntry is the duration of one call in seconds. The last two fields are
+// Deft's own: OpenHands' clients pass over fields of metrics that they do not
+// know.
 type LatencyEntry struct {
 	Model      string  `json:"model"`
 	Latency    float64 `json:"latency"`
 	ResponseID string  `json:"response_id"`
+	// FirstToken is the time to the first piece of the answer; 0 where it was
+	// not streamed.
+	FirstToken float64 `json:"first_token,omitempty"`
+	// AnsweredBy is the model that the provider says has answered, where that
+	// is another name than Model: a dated version, or a router's choice.
+	AnsweredBy string `json:"answered_by,omitempty"`
 }
 
-// Add accounts for one answer of the model described by info. A cost that is
-// not known adds nothing, and no entry to Costs.
+// Add accounts for one answer to a call of the model described by info. A cost
+// that is not known adds nothing, and no entry to Costs. What it adds belongs to
+// the model that answered, where that is another one.
 func (m *Metrics) Add(info Info, r *Response, at time.Time) {
+	info = r.By(info)
 	m.ModelName = info.Name
 	u := TokenUsage{
 		Model: info.Name, PromptTokens: r.Usage.Prompt, CompletionTokens: r.Usage.Output,
@@ -62,11 +73,23 @@ func (m *Metrics) Add(info Info, r *Response, at time.Time) {
 		m.AccumulatedTokenUsage = &TokenUsage{}
 	}
 	m.AccumulatedTokenUsage.add(u)
-	m.ResponseLatencies = append(m.ResponseLatencies, LatencyEntry{Model: info.Name, Latency: r.Latency.Seconds(), ResponseID: r.ID})
+	m.ResponseLatencies = append(m.ResponseLatencies, LatencyEntry{
+		Model: info.Name, Latency: r.Latency.Seconds(), ResponseID: r.ID,
+		FirstToken: r.FirstByte.Seconds(), AnsweredBy: answeredBy(info.Name, r.Model),
+	})
 	if r.CostKnown {
 		m.AccumulatedCost += r.Cost
 		m.Costs = append(m.Costs, CostEntry{Model: info.Name, Cost: r.Cost, Timestamp: float64(at.UnixMicro()) / 1e6})
 	}
+}
+
+// answeredBy returns what a provider calls the model that answered, unless the
+// name that was asked for says the same.
+func answeredBy(asked, answered string) string {
+	if asked == answered || strings.HasSuffix(asked, "/"+answered) {
+		return ""
+	}
+	return answered
 }
 
 // add sums the counters; what describes a call (window, turn, id) is the

@@ -23,8 +23,10 @@ type job struct {
 	store     eventstream.Stream
 	view      *view
 	id        event.ConversationID
-	fresh     bool   // made by this run
-	task      string // to be sent; empty to go on
+	fresh     bool             // made by this run
+	meta      eventstream.Meta // of one that is resumed
+	model     string           // of the agent; "" for a replay
+	task      string           // to be sent; empty to go on
 	title     string
 	workspace string
 	session   *session

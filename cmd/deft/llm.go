@@ -2,7 +2,8 @@ package main
 
 // llmCmd works with language models.
 type llmCmd struct {
-	Test   llmTestCmd   `cmd:"" help:"Try what works with a model: key, streaming, tools, images, length."`
-	Models llmModelsCmd `cmd:"" help:"List the models that Deft knows, with their limits and prices."`
-	Cost   llmCostCmd   `cmd:"" help:"Show what stored conversations used and cost, by service and model."`
+	Test    llmTestCmd    `cmd:"" help:"Try what works with a model: key, streaming, tools, images, length."`
+	Models  llmModelsCmd  `cmd:"" help:"List the models that Deft knows, with their limits and prices."`
+	Profile llmProfileCmd `cmd:"" aliases:"profiles" help:"Store models with their settings as profiles, and choose which service uses which."`
+	Cost    llmCostCmd    `cmd:"" help:"Show what stored conversations used and cost, by service and model."`
 }

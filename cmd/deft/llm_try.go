@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/registry"
 )
 
 // llmTestCmd tries a model.
@@ -50,12 +51,7 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 		return fault.New(fault.Invalid, "--timeout must be above 0, and --up-to at least 1024").Hint("leave them out for 60s and 200000")
 	}
 	c.Model = first(c.Name, c.Model)
-	price, err := c.price()
-	if err != nil {
-		return err
-	}
-	cfg := llm.Config{Model: c.Model, BaseURL: c.BaseURL, Info: llm.Info{Price: price}}
-	model, err := connect(std, cfg, func() (llm.Secret, error) { return c.key(std) }, broker.Options{Attempts: 1})
+	model, err := c.model(std)
 	if err != nil {
 		return err
 	}
@@ -91,6 +87,26 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 		}
 	}
 	return c.finish(std, p, out, nil)
+}
+
+// model opens what is to be tried, each question to be asked once.
+func (c *llmTestCmd) model(std *streams) (llm.Model, error) {
+	if err := c.checkProfile(std); err != nil {
+		return nil, err
+	}
+	by, err := newOpener(std)
+	if err != nil {
+		return nil, err
+	}
+	once := broker.Options{Attempts: 1}
+	if c.Profile == "" {
+		return c.open(by, once, nil)
+	}
+	profiles, err := registry.OpenProfiles(registry.Dir(std.env))
+	if err != nil {
+		return nil, err
+	}
+	return by.builder(profiles, once, nil, nil).Single(c.Profile)
 }
 
 func (c *llmTestCmd) within(ctx context.Context, probe func(context.Context) check) check {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/deft-dev/deft/internal/fault"
@@ -25,6 +27,12 @@ type modelFlags struct {
 	InputPrice  *float64 `help:"Price of a million tokens read, in US dollars, where it is not known." placeholder:"DOLLARS"`
 	OutputPrice *float64 `help:"Price of a million tokens written." placeholder:"DOLLARS"`
 	Effort      string   `name:"reasoning-effort" help:"How long the model thinks: none, low, medium, high or xhigh." enum:",none,low,medium,high,xhigh" default:"" placeholder:"LEVEL"`
+
+	Profile        string        `help:"Use the model of a stored profile; see deft llm profile." placeholder:"NAME"`
+	API            string        `name:"api" help:"Protocol of OpenAI and compatible servers: auto, chat or responses." enum:",auto,chat,responses" default:"" placeholder:"NAME"`
+	ContextLimit   int           `name:"context-limit" help:"Most tokens of context that Ollama is asked to set up." placeholder:"TOKENS"`
+	KeepAlive      time.Duration `name:"keep-alive" help:"How long Ollama keeps the model loaded after a call; below 0 leaves it to the server." placeholder:"TIME"`
+	CacheRetention string        `name:"cache-retention" help:"How long OpenAI keeps prompts in its cache: 24h or short (default: 24h where it is known to be taken)." enum:",24h,short" default:"" placeholder:"TIME"`
 }
 
 // modelSetup is what a conversation keeps of the flags: names, never a key.
@@ -35,19 +43,59 @@ type modelSetup struct {
 	APIKeyFile  string   `json:"api_key_file,omitempty"`
 	InputPrice  *float64 `json:"input_price,omitempty"`
 	OutputPrice *float64 `json:"output_price,omitempty"`
+	Effort      string   `json:"reasoning_effort,omitempty"`
+
+	Profile        string        `json:"profile,omitempty"` // instead of all the others
+	API            string        `json:"api,omitempty"`
+	ContextLimit   int           `json:"context_limit,omitempty"`
+	KeepAlive      time.Duration `json:"keep_alive,omitempty"`
+	CacheRetention string        `json:"cache_retention,omitempty"`
 }
 
 func (f *modelFlags) setup() modelSetup {
-	return modelSetup{f.Model, f.BaseURL, f.APIKeyEnv, f.APIKeyFile, f.InputPrice, f.OutputPrice}
+	return modelSetup{
+		f.Model, f.BaseURL, f.APIKeyEnv, f.APIKeyFile, f.InputPrice, f.OutputPrice, f.Effort,
+		f.Profile, f.API, f.ContextLimit, f.KeepAlive, f.CacheRetention,
+	}
+}
+
+// chosen reports whether a flag, not the environment, names the model.
+func (f *modelFlags) chosen(std *streams) bool {
+	return f.Model != "" && f.Model != std.env("LLM_MODEL")
+}
+
+// checkProfile refuses flags that a profile answers, and forgets what the
+// environment says in their place.
+func (f *modelFlags) checkProfile(std *streams) error {
+	if f.Profile == "" {
+		return nil
+	}
+	odd := f.chosen(std) || f.BaseURL != "" && f.BaseURL != std.env("LLM_BASE_URL") || f.APIKeyEnv != "" || f.APIKeyFile != "" ||
+		f.InputPrice != nil || f.OutputPrice != nil || f.API != "" || f.ContextLimit != 0 || f.KeepAlive != 0 || f.CacheRetention != ""
+	if odd {
+		return fault.New(fault.Invalid, "the profile "+f.Profile+" says which model is used, and how").
+			Hint("change it with `deft llm profile set " + f.Profile + "`; only --reasoning-effort goes with it")
+	}
+	f.Model, f.BaseURL = "", ""
+	return nil
 }
 
 // keep fills flags that are not given with what the conversation had. Another
-// model takes nothing over: a key or an address belongs to its own.
-func (f *modelFlags) keep(r runSetup) {
+// model takes nothing over: a key or an address belongs to its own. A profile
+// is kept whatever the environment says.
+func (f *modelFlags) keep(r runSetup, std *streams) {
 	old := r.modelSetup
-	if f.Model != "" && f.Model != old.Model {
+	switch {
+	case f.Profile != "":
+		return
+	case old.Profile != "" && !f.chosen(std):
+		f.Profile, f.Effort = old.Profile, first(f.Effort, old.Effort)
+		return
+	case old.Profile != "" || f.Model != "" && f.Model != old.Model:
 		return
 	}
+	f.Effort, f.API, f.CacheRetention = first(f.Effort, old.Effort), first(f.API, old.API), first(f.CacheRetention, old.CacheRetention)
+	f.ContextLimit, f.KeepAlive = cmp.Or(f.ContextLimit, old.ContextLimit), cmp.Or(f.KeepAlive, old.KeepAlive)
 	f.Model, f.BaseURL = old.Model, first(f.BaseURL, old.BaseURL)
 	if f.APIKeyEnv == "" && f.APIKeyFile == "" {
 		f.APIKeyEnv, f.APIKeyFile = old.APIKeyEnv, old.APIKeyFile
@@ -57,25 +105,26 @@ func (f *modelFlags) keep(r runSetup) {
 	}
 }
 
-// open returns the model, behind the layer that retries and keeps the budget.
-func (f *modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
+// open returns the model of the flags, behind the layer that retries and keeps
+// the budget.
+func (f *modelFlags) open(by *opener, o broker.Options, breakers *broker.Breakers) (llm.Model, error) {
+	std := by.std
 	if f.Model == "" {
 		return nil, fault.New(fault.Invalid, "no model is chosen").
 			Hint("set LLM_MODEL (and LLM_API_KEY) or give --model; `deft demo` works without")
 	}
-	price, err := f.price()
-	if err != nil {
-		return nil, err
-	}
 	if u, err := url.Parse(f.BaseURL); err == nil && u.User != nil { // it would be stored and shown
 		return nil, fault.New(fault.Invalid, "--base-url must not hold a user or a password").Hint("put the key into LLM_API_KEY")
 	}
-	cfg := llm.Config{
-		Model: f.Model, Info: llm.Info{Price: price},
-		BaseURL:    first(f.BaseURL, firstSet(std, route.BaseVariables(f.Model))),
-		APIVersion: firstSet(std, route.VersionVariables(f.Model)),
+	cfg, err := f.config(by)
+	if err != nil {
+		return nil, err
 	}
-	m, err := connect(std, cfg, func() (llm.Secret, error) { return f.key(std) }, o)
+	if breakers != nil {
+		provider, _, _ := strings.Cut(f.Model, "/")
+		o.Breaker = breakers.For(first(cfg.BaseURL, provider))
+	}
+	m, err := by.connect(cfg, func() (llm.Secret, error) { return f.key(std) }, o)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +133,23 @@ func (f *modelFlags) open(std *streams, o broker.Options) (llm.Model, error) {
 			Hint("give --input-price and --output-price, or leave --max-cost out")
 	}
 	return m, nil
+}
+
+// config is what the flags say, without the key.
+func (f *modelFlags) config(by *opener) (llm.Config, error) {
+	price, err := f.price()
+	if err != nil {
+		return llm.Config{}, err
+	}
+	if f.ContextLimit < 0 {
+		return llm.Config{}, fault.New(fault.Invalid, "--context-limit must not be negative").Hint("leave it out for what the model takes")
+	}
+	cfg := llm.Config{
+		Model: f.Model, BaseURL: f.BaseURL, Info: llm.Info{Price: price},
+		API: f.API, ContextLimit: f.ContextLimit, KeepAlive: f.KeepAlive,
+	}
+	by.complete(&cfg, f.CacheRetention)
+	return cfg, nil
 }
 
 // firstSet returns the value of the first variable that has one.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -27,18 +29,21 @@ type runCmd struct {
 
 	File string `short:"f" help:"Read the task from a file." placeholder:"FILE" type:"path"`
 	modelFlags
-	Workspace     string        `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
-	MaxIterations int           `help:"Stop after this many steps." default:"500" placeholder:"N" env:"MAX_ITERATIONS"`
-	MaxCost       float64       `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
-	JSON          bool          `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
-	Replay        string        `help:"Run a recorded trajectory again, without an LLM. A task, if there is one, comes after it." placeholder:"FILE" type:"path"`
-	Resume        string        `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID"`
-	Export        string        `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
-	Sandbox       string        `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
-	Net           bool          `help:"Let the agent's commands use the network."`
-	Grace         time.Duration `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
-	Quiet         bool          `short:"q" help:"Print only the final answer."`
-	Thoughts      bool          `help:"Show the model's reasoning as well."`
+	Service       map[string]string `help:"Profile of another service than the agent, for example condenser=cheap. May be repeated." placeholder:"SERVICE=PROFILE"`
+	Workspace     string            `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
+	MaxIterations int               `help:"Stop after this many steps." default:"500" placeholder:"N" env:"MAX_ITERATIONS"`
+	MaxCost       float64           `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
+	JSON          bool              `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
+	Replay        string            `help:"Run a recorded trajectory again, without an LLM. A task, if there is one, comes after it." placeholder:"FILE" type:"path"`
+	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID"`
+	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
+	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
+	Net           bool              `help:"Let the agent's commands use the network."`
+	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
+	Quiet         bool              `short:"q" help:"Print only the final answer."`
+	Thoughts      bool              `help:"Show the model's reasoning as well."`
+
+	services map[string]string // profiles of services other than the agent
 }
 
 // Help is shown by `deft run --help`.
@@ -56,6 +61,7 @@ Examples:
   deft run -q < task.md > answer.md
   deft run --resume last
   deft run --resume last "now document it"
+  deft run --resume last --profile strong "find out why it is slow"
   deft run --model openai/local --base-url http://localhost:8080/v1 "explain main.go"
 
 Exit codes: 0 finished, 1 error, 2 wrong usage, 3 stuck, 4 a limit was reached,
@@ -133,13 +139,18 @@ func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (
 		paths: j.paths, stream: j.store, id: j.id, workspace: j.workspace, sandbox: setup.Sandbox, network: setup.Network,
 		grace: c.Grace, effort: c.Effort, limits: controller.Config{MaxIterations: c.MaxIterations}, replay: replay,
 		onDelta: j.view.delta, onOutput: j.view.output, onSandbox: j.view.sandbox, onCall: j.view.thinking, onStep: j.beforeStep,
+		hidden: existing(filepath.Dir(registry.Dir(j.std.env))),
 	}
 	if c.MaxCost > 0 {
 		opts.budget = broker.NewBudget(c.MaxCost)
 	}
 	if replay == nil || j.task != "" {
-		if opts.model, err = c.modelFlags.open(j.std, broker.Options{OnRetry: j.view.retry, Budget: opts.budget}); err != nil {
+		if opts.models, err = c.open(j.std, opts.budget, hooks{j.retried, j.switched}); err != nil {
 			return err
+		}
+		j.model = c.Model
+		if c.Profile != "" {
+			j.model = opts.models.Model(registry.Agent).Info().Name
 		}
 	}
 	if j.unlock, err = lockConversation(j.paths, j.id); err != nil {
@@ -153,7 +164,18 @@ func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (
 		return errors.Join(fault.New(fault.Invalid, "conversation "+string(j.id)+" has no task yet").
 			Hint("give one: "+j.view.again(j.id)+` "…"`), j.session.end(ctx, true))
 	}
+	if err := j.rename(ctx, setup); err != nil {
+		return errors.Join(err, j.session.end(ctx, true))
+	}
 	return nil
+}
+
+// existing is a directory as a list, or nothing if it is not there.
+func existing(dir string) []string {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !filepath.IsAbs(dir) {
+		return nil
+	}
+	return []string{dir}
 }
 
 // hasTask reports whether a user has said anything.
@@ -182,16 +204,20 @@ func (j *job) locate(ctx context.Context) (runSetup, error) {
 		}
 		var old runSetup // an imported conversation has none
 		if len(info.Meta.Extra) > 0 && json.Unmarshal(info.Meta.Extra, &old) == nil {
-			c.modelFlags.keep(old)
+			c.modelFlags.keep(old, j.std)
+			c.Service = merged(old.Services, c.Service)
 			if c.Sandbox == "auto" && old.Sandbox != "" {
 				setup.Sandbox = old.Sandbox
 			}
 			setup.Network = setup.Network || old.Network
 		}
-		j.id = id
+		j.id, j.meta = id, info.Meta
 		dir = first(dir, info.Meta.WorkingDir)
 	}
-	setup.modelSetup = c.modelFlags.setup()
+	if err := c.choose(j.std); err != nil {
+		return setup, err
+	}
+	setup.modelSetup, setup.Services = c.modelFlags.setup(), c.Service
 	ws, err := workspace(first(dir, "."), j.paths, j.std.env("HOME"))
 	j.workspace = ws
 	return setup, err
@@ -209,7 +235,7 @@ func (j *job) create(ctx context.Context, setup runSetup) error {
 	if err := j.store.Create(ctx, j.id, eventstream.Meta{Title: j.title, WorkingDir: j.workspace, Extra: extra}); err != nil {
 		return fmt.Errorf("create the conversation: %w", err)
 	}
-	evs, err := describeSetup(j.workspace, setup.Model, j.cmd.MaxIterations)
+	evs, err := describeSetup(j.workspace, first(j.model, setup.Model), j.cmd.MaxIterations)
 	if err != nil {
 		return err
 	}

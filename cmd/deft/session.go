@@ -20,6 +20,7 @@ import (
 	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
@@ -36,9 +37,10 @@ type sessionOptions struct {
 	workspace string
 	sandbox   string // level of isolation
 	network   bool
-	grace     time.Duration  // how long the sandbox outlives the session
-	model     llm.Model      // nil for a replay
-	budget    *broker.Budget // of the model; nil for no limit
+	grace     time.Duration      // how long the sandbox outlives the session
+	models    *registry.Registry // by service; nil for a replay
+	budget    *broker.Budget     // of all models; nil for no limit
+	hidden    []string           // from commands, beside the data directory
 	effort    string
 	replay    []event.Event // run this instead of asking a model
 	limits    controller.Config
@@ -80,7 +82,11 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 }
 
 func (s *session) open(ctx context.Context, o sessionOptions) error {
-	set, err := tool.NewSet(definitions(o.model)...)
+	var agentModel llm.Model
+	if o.models != nil {
+		agentModel = o.models.Model(registry.Agent)
+	}
+	set, err := tool.NewSet(definitions(agentModel)...)
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}
@@ -102,7 +108,7 @@ func (s *session) open(ctx context.Context, o sessionOptions) error {
 	s.local = local.New(executor.New(localTools(s.tasks), executor.Volatile()))
 	cfg := o.limits
 	cfg.ID, cfg.Stream, cfg.Agent, cfg.Runtime, cfg.Local = o.id, o.stream, a, s.place, s.local
-	cfg.LLM = func(string) llm.Model { return announced{o.model, o.onCall} }
+	cfg.LLM = func(usage string) llm.Model { return announced{o.models.Model(usage), o.onCall} }
 	cfg.OnDelta, cfg.OnOutput, cfg.Log = o.onDelta, o.onOutput, o.log
 	if s.Controller, err = controller.Open(ctx, cfg); err != nil {
 		return err
@@ -166,7 +172,7 @@ func (s *session) startPlace(ctx context.Context, o sessionOptions) error {
 	if err != nil {
 		return fmt.Errorf("find the deft binary: %w", err)
 	}
-	s.boxes, err = process.New(process.Options{Dir: o.paths.sandboxes(), Level: o.sandbox, Hidden: []string{o.paths.data}})
+	s.boxes, err = process.New(process.Options{Dir: o.paths.sandboxes(), Level: o.sandbox, Hidden: append([]string{o.paths.data}, o.hidden...)})
 	if err != nil {
 		return err
 	}
@@ -230,8 +236,11 @@ func describeSetup(workspace, model string, maxIterations int) ([]event.Event, e
 // runSetup is what `deft run` keeps about a conversation for resuming it.
 type runSetup struct {
 	modelSetup
-	Sandbox string `json:"sandbox"`
-	Network bool   `json:"network"`
+	// Services are the profiles of services other than the agent, where flags
+	// named them.
+	Services map[string]string `json:"services,omitempty"`
+	Sandbox  string            `json:"sandbox"`
+	Network  bool              `json:"network"`
 }
 
 func (r runSetup) encode() (json.RawMessage, error) { return json.Marshal(r) }

@@ -155,6 +155,13 @@ func (v *view) retry(r broker.Retry) {
 	}
 }
 
+func (v *view) switched(s broker.Switched) {
+	if v.printer != nil {
+		v.thinking(true)
+		v.printer.Retry(fmt.Sprintf("%s did not answer (%v); asking %s", s.From.Name, s.Err, s.To.Name))
+	}
+}
+
 // sandbox says which isolation is in force, if it is less than it should be.
 func (v *view) sandbox(box sandbox.Sandbox) {
 	level := box.Report().Level

@@ -87,8 +87,11 @@ type Breaker struct {
 	era      int       // counts changes of state: calls of an earlier one say nothing
 }
 
-// State returns the state.
+// State returns the state. A nil breaker is closed.
 func (b *Breaker) State() BreakerState {
+	if b == nil {
+		return Closed
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == Open && !b.opts.Now().Before(b.until) {

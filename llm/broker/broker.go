@@ -55,6 +55,9 @@ type Options struct {
 	Budget *Budget
 	// Breaker keeps calls from an endpoint that keeps failing; nil for none.
 	Breaker *Breaker
+	// SkipOpen ends a call at once when the breaker is open, instead of waiting
+	// until it lets calls pass. It is for models that another stands in for.
+	SkipOpen bool
 	// Catalog has the prices of long prompts. Default the embedded one.
 	Catalog *catalog.Catalog
 	// Refresh returns the model with a fresh key. It is called once in a call
@@ -72,6 +75,8 @@ type Options struct {
 
 // Retry describes an attempt that failed and the wait before the next.
 type Retry struct {
+	Service string // that called, as [WithService] says; "" if not said
+	Info    llm.Info
 	Attempt int // that failed, from 1
 	Of      int // attempts in all
 	Err     error
@@ -142,7 +147,7 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 		}
 		e, retry := b.worthRetrying(ctx, err, attempt)
 		if e != nil && b.repair(ctx, &fix, e, &r) {
-			b.tell(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
+			b.tell(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
 			attempt--
 			continue
 		}
@@ -150,7 +155,7 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 			return nil, err
 		}
 		wait := b.wait(attempt, e.RetryAfter)
-		b.tell(Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
+		b.tell(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
 		if serr := b.opts.Sleep(ctx, wait); serr != nil {
 			return nil, canceled(e, serr)
 		}
@@ -158,8 +163,9 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 	}
 }
 
-func (b *Broker) tell(r Retry) {
+func (b *Broker) tell(ctx context.Context, r Retry) {
 	if b.opts.OnRetry != nil {
+		r.Service, r.Info = serviceOf(ctx), b.Info()
 		b.opts.OnRetry(r)
 	}
 }
@@ -261,6 +267,8 @@ func (b *Broker) worthRetrying(ctx context.Context, err error, attempt int) (*ll
 	case e.Unreached && !b.reached.Load():
 		return e, false
 	case e.RetryAfter > b.opts.LongestRetryAfter:
+		return e, false
+	case b.opts.SkipOpen && (e.Code == CodeCircuitOpen || b.opts.Breaker.State() == Open):
 		return e, false
 	}
 	switch fault.KindOf(err) {

@@ -106,13 +106,12 @@ func (r *Reservation) Settle(dollars float64) {
 func (r *Reservation) amount() float64 { return float64(r.held) / nano }
 
 // reserve holds the worst case of a request with a prompt of so many tokens.
-// Where the model's longest answer
-// does not fit what is left, a shorter one is reserved, and asked for, as long
-// as it is worth asking.
+// Where the model's longest answer does not fit what is left, a shorter one is
+// reserved, and asked for, as long as it is worth asking.
 func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *llm.Request) (*Reservation, error) {
 	if !info.Price.Known {
 		return nil, fault.New(fault.Limit, fmt.Sprintf("a spending limit is set, but the price of %s is not known", info.Name)).
-			Hint("give its prices in the model catalogue of yours, or lift the limit")
+			Hint("give its price with --input-price and --output-price (US dollars for a million tokens), or leave --max-cost out")
 	}
 	price := prices.At(prompt)
 	output := r.MaxOutputTokens

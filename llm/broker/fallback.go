@@ -24,6 +24,7 @@ type Fallback struct {
 
 // Switched describes a call that moves on to the next model.
 type Switched struct {
+	Service  string // that called, as [WithService] says; "" if not said
 	From, To llm.Info
 	Err      error
 	// Void says that deltas of the failed call were handed out; they are not
@@ -54,17 +55,31 @@ func (f *Fallback) Generate(ctx context.Context, r llm.Request, onDelta func(llm
 	at := 0
 	for {
 		resp, err := f.chain[at].Generate(ctx, r, onDelta)
-		if err == nil || ctx.Err() != nil {
-			return resp, err
+		if err == nil {
+			return servedBy(resp, f.chain[at]), nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
 		}
 		next := f.next(at, err, &r)
 		if next < 0 {
 			return nil, err
 		}
 		e, _ := errors.AsType[*llm.Error](err)
-		f.onSwitch(Switched{From: f.chain[at].Info(), To: f.chain[next].Info(), Err: err, Void: e != nil && e.Partial})
+		f.onSwitch(Switched{Service: serviceOf(ctx), From: f.chain[at].Info(), To: f.chain[next].Info(), Err: err, Void: e != nil && e.Partial})
 		at = next
 	}
+}
+
+// servedBy notes in an answer which of several models gave it, unless a layer
+// below chose and has noted its choice.
+func servedBy(r *llm.Response, m llm.Model) *llm.Response {
+	if r.Served != nil {
+		return r
+	}
+	info, c := m.Info(), *r
+	c.Served = &info
+	return &c
 }
 
 // next returns which model stands in for a failed one, or -1.

@@ -41,7 +41,12 @@ func (m *ImageRouter) Info() llm.Info { return m.vision.Info() }
 
 // Generate implements llm.Model.
 func (m *ImageRouter) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	return m.choose(&r).Generate(ctx, r, onDelta)
+	chosen := m.choose(&r)
+	resp, err := chosen.Generate(ctx, r, onDelta)
+	if err != nil {
+		return nil, err
+	}
+	return servedBy(resp, chosen), nil
 }
 
 func (m *ImageRouter) choose(r *llm.Request) llm.Model {

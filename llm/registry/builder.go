@@ -21,6 +21,9 @@ type Builder struct {
 	Open func(llm.Config) (llm.Model, error)
 	// Env reads environment variables.
 	Env func(string) string
+	// Complete fills in what a profile leaves to the environment or to the
+	// catalogue, such as addresses and quirks; nil for nobody.
+	Complete func(*llm.Config, Profile)
 	// KeyVariables names the variables that may hold the key of a model, as
 	// route.KeyVariables does; nil for none.
 	KeyVariables func(model string) []string
@@ -38,18 +41,19 @@ type Builder struct {
 }
 
 // Build makes the model of a profile. It makes no request. Fallbacks and the
-// vision model of other profiles than the named one are not followed.
+// vision model of other profiles than the named one are not followed. Under a
+// spending limit, a model of unknown price is an error of kind Invalid.
 func (b *Builder) Build(name string) (llm.Model, error) {
 	p, err := b.Profiles.Get(name)
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.single(name, p)
+	m, err := b.single(name, p, len(p.Fallback) > 0)
 	if err != nil {
 		return nil, err
 	}
 	if p.Vision != "" {
-		if m, err = b.withVision(p, m); err != nil {
+		if m, err = b.withVision(p, m, len(p.Fallback) > 0); err != nil {
 			return nil, fmt.Errorf("profile %s: %w", name, err)
 		}
 	}
@@ -61,7 +65,7 @@ func (b *Builder) Build(name string) (llm.Model, error) {
 		if other == name || slices.Contains(p.Fallback[:i], other) {
 			return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: %s is in its chain of fallbacks twice", name, other))
 		}
-		next, err := b.named(other)
+		next, err := b.named(other, i+1 < len(p.Fallback))
 		if err != nil {
 			return nil, fmt.Errorf("profile %s: fallback: %w", name, err)
 		}
@@ -70,24 +74,37 @@ func (b *Builder) Build(name string) (llm.Model, error) {
 	return broker.NewFallback(b.OnSwitch, chain...)
 }
 
-func (b *Builder) withVision(p Profile, text llm.Model) (llm.Model, error) {
-	sees, err := b.named(p.Vision)
+// Single makes the model of a profile without its fallbacks and its model for
+// images, and asks it as often as Broker.Attempts says: for finding out what
+// works with it.
+func (b *Builder) Single(name string) (llm.Model, error) {
+	p, err := b.Profiles.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	p.NumRetries = b.Broker.Attempts
+	return b.single(name, p, false)
+}
+
+func (b *Builder) withVision(p Profile, text llm.Model, hasNext bool) (llm.Model, error) {
+	sees, err := b.named(p.Vision, hasNext)
 	if err != nil {
 		return nil, err
 	}
 	return broker.NewImageRouter(sees, text, p.TextLimit)
 }
 
-func (b *Builder) named(name string) (llm.Model, error) {
+func (b *Builder) named(name string, hasNext bool) (llm.Model, error) {
 	p, err := b.Profiles.Get(name)
 	if err != nil {
 		return nil, err
 	}
-	return b.single(name, p)
+	return b.single(name, p, hasNext)
 }
 
-// single makes the model of a profile alone.
-func (b *Builder) single(name string, p Profile) (llm.Model, error) {
+// single makes the model of a profile alone. hasNext says that another model
+// stands in for it.
+func (b *Builder) single(name string, p Profile, hasNext bool) (llm.Model, error) {
 	key, err := b.key(p)
 	if err != nil {
 		return nil, fmt.Errorf("profile %s: %w", name, err)
@@ -97,6 +114,11 @@ func (b *Builder) single(name string, p Profile) (llm.Model, error) {
 		return nil, fmt.Errorf("profile %s: %w", name, err)
 	}
 	o := b.Broker
+	if o.Budget != nil && !m.Info().Price.Known {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: a spending limit cannot be kept: the price of %s is not known", name, p.Model)).
+			Hint("give the profile its prices (--input-price, --output-price), or leave --max-cost out")
+	}
+	o.SkipOpen = hasNext
 	o.Attempts = cmp.Or(p.NumRetries, o.Attempts)
 	o.Multiplier = cmp.Or(p.RetryMultiplier, o.Multiplier)
 	o.MinWait = cmp.Or(seconds(p.RetryMinWait), o.MinWait)
@@ -121,6 +143,9 @@ func (b *Builder) key(p Profile) (llm.Secret, error) {
 func (b *Builder) adapter(p Profile, key llm.Secret) (llm.Model, error) {
 	cfg := p.config()
 	cfg.APIKey = key
+	if b.Complete != nil {
+		b.Complete(&cfg, p)
+	}
 	if b.HTTPClient != nil {
 		cfg.HTTPClient = b.HTTPClient(p, key)
 	}

@@ -24,6 +24,16 @@ type Profile struct {
 	SchemaVersion int    `json:"schema_version"` // 1
 	Model         string `json:"model"`          // with its prefix
 	BaseURL       string `json:"base_url,omitempty"`
+	// API is llm.APIChat, llm.APIResponses, or llm.APIAuto, also when empty.
+	API        string `json:"api,omitempty"`
+	APIVersion string `json:"api_version,omitempty"` // of Azure OpenAI
+	// ContextLimit and KeepAlive (in seconds, less than 0 leaves it to the
+	// server) are for Ollama, as in llm.Config.
+	ContextLimit int     `json:"context_limit,omitempty"`
+	KeepAlive    float64 `json:"keep_alive,omitempty"`
+	// CacheRetention is RetentionDay or RetentionShort, or empty for what the
+	// catalogue says.
+	CacheRetention string `json:"cache_retention,omitempty"`
 
 	// At most one of these says where the key is. Without any, the provider's
 	// own environment variables are tried.
@@ -67,6 +77,13 @@ var (
 	names     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 	variables = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	efforts   = []string{"", "none", "low", "medium", "high", "xhigh"}
+)
+
+// How long a provider is asked to keep prompts in its cache: a day, or as long
+// as it does by itself.
+const (
+	RetentionDay   = "24h"
+	RetentionShort = "short"
 )
 
 // longest bounds times, in seconds: a day.
@@ -115,8 +132,14 @@ func (p *Profile) Check() error {
 		return bad("api_key_env takes the name of a variable, not a key")
 	case (p.InputPrice == nil) != (p.OutputPrice == nil):
 		return bad("input_price and output_price must both be given")
-	case p.MaxOutputTokens < 0 || p.NumRetries < 0 || p.ContextWindow < 0 || p.TextLimit < 0:
-		return bad("max_output_tokens, num_retries, context_window and text_limit must not be negative")
+	case !slices.Contains([]string{"", llm.APIAuto, llm.APIChat, llm.APIResponses}, p.API):
+		return bad("api must be auto, chat or responses")
+	case !slices.Contains([]string{"", RetentionDay, RetentionShort}, p.CacheRetention):
+		return bad("cache_retention must be 24h or short")
+	case p.MaxOutputTokens < 0 || p.NumRetries < 0 || p.ContextWindow < 0 || p.TextLimit < 0 || p.ContextLimit < 0:
+		return bad("max_output_tokens, num_retries, context_window, context_limit and text_limit must not be negative")
+	case !(p.KeepAlive >= -longest && p.KeepAlive <= 365*longest):
+		return bad("keep_alive must be at most a year, in seconds")
 	}
 	keys := 0
 	for _, k := range []string{p.APIKeyEnv, p.APIKeyFile, p.SealedAPIKey} {
@@ -163,7 +186,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // config is the profile as adapters take it, without the key.
 func (p *Profile) config() llm.Config {
 	c := llm.Config{
-		Model: p.Model, BaseURL: p.BaseURL, Info: llm.Info{ContextWindow: p.ContextWindow},
+		Model: p.Model, BaseURL: p.BaseURL, API: p.API, APIVersion: p.APIVersion,
+		ContextLimit: p.ContextLimit, KeepAlive: seconds(p.KeepAlive), Info: llm.Info{ContextWindow: p.ContextWindow},
 		Timeout: seconds(p.Timeout), FirstTimeout: seconds(p.FirstTokenTimeout),
 		IdleTimeout: seconds(p.StreamIdleTimeout), ConnectTimeout: seconds(p.ConnectTimeout),
 	}

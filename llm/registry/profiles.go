@@ -129,26 +129,34 @@ func (s *Profiles) Put(ctx context.Context, name string, p Profile) error {
 	if len(all) >= maxProfiles && !slices.Contains(all, name) {
 		return fault.New(fault.Limit, fmt.Sprintf("there are %d profiles, which is the most", len(all))).Hint("delete one first")
 	}
-	return s.write(name, append(data, '\n'))
+	if err := write(s.path(name), append(data, '\n')); err != nil {
+		return err
+	}
+	if p.APIKeyFile == s.keyPath(name) {
+		return nil
+	}
+	return s.deleteKey(name)
 }
 
-func (s *Profiles) write(name string, data []byte) error {
-	f, err := os.CreateTemp(s.dir, ".new-*") // mode 0600
+// write replaces a file, whole or not at all. Its mode is 0600.
+func write(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
-		return fault.Wrap(err, fault.Denied, "write the profile "+name)
+		return fault.Wrap(err, fault.Denied, "write "+path)
 	}
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), s.path(name))
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		return fault.Wrap(errors.Join(err, os.Remove(f.Name())), fault.Denied, "write the profile "+name)
+		return fault.Wrap(errors.Join(err, os.Remove(f.Name())), fault.Denied, "write "+path)
 	}
 	return nil
 }
 
-// Delete removes a profile. NotFound if there is none.
+// Delete removes a profile, and the key that [Profiles.PutKey] stored for it.
+// NotFound if there is none, Conflict while a service is assigned to it.
 func (s *Profiles) Delete(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -158,11 +166,23 @@ func (s *Profiles) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
+	assigned, err := s.Services()
+	if err != nil {
+		return err
+	}
+	for service, profile := range assigned {
+		if profile == name {
+			return fault.New(fault.Conflict, "the profile "+name+" is that of the service "+service).Hint("give the service another one first")
+		}
+	}
 	err = os.Remove(s.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.NotFound, "there is no profile "+name)
 	}
-	return fault.Wrap(err, fault.Denied, "delete the profile "+name)
+	if err != nil {
+		return fault.Wrap(err, fault.Denied, "delete the profile "+name)
+	}
+	return s.deleteKey(name)
 }
 
 // lock keeps other writers out, in this process and others. The kernel gives

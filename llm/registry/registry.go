@@ -224,10 +224,10 @@ type counted struct {
 
 // Generate implements llm.Model.
 func (m *counted) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	resp, err := m.Model.Generate(ctx, r, onDelta)
+	resp, err := m.Model.Generate(broker.WithService(ctx, m.service), r, onDelta)
 	c := broker.Call{Info: m.Info(), Session: r.Session, Response: resp, Err: err}
 	if err == nil {
-		c.Figures = broker.FiguresOf(resp)
+		c.Info, c.Figures = resp.By(c.Info), broker.FiguresOf(resp)
 	} else {
 		c.Response = nil
 	}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/registry"
+	"github.com/deft-dev/deft/llm/route"
+)
+
+// hooks are told what happens to calls of models.
+type hooks struct {
+	retry    func(broker.Retry)
+	switched func(broker.Switched)
+}
+
+// assigned are the profiles that the user has given to services, by service.
+func assigned(std *streams) (map[string]string, error) {
+	all, err := registry.Assigned(registry.Dir(std.env))
+	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
+		fmt.Fprintln(std.err, "deft: note:", oneLine(err.Error())+"; going on without them")
+		return nil, nil
+	}
+	return all, err
+}
+
+// choose decides which models a run has: the flags, what the conversation had,
+// and what the user has assigned, in this order.
+func (c *runCmd) choose(std *streams) error {
+	for service := range c.Service {
+		if err := registry.CheckService(service); err != nil {
+			return err
+		}
+		if service == registry.Agent {
+			return fault.New(fault.Invalid, "--service does not choose the agent's model").Hint("give --profile or --model")
+		}
+	}
+	usual, err := assigned(std)
+	if err != nil {
+		return err
+	}
+	if c.Profile == "" && c.Model == "" {
+		c.Profile = usual[registry.Agent]
+	}
+	c.services = map[string]string{}
+	maps.Copy(c.services, usual)
+	maps.Copy(c.services, c.Service)
+	delete(c.services, registry.Agent)
+	return c.checkProfile(std)
+}
+
+// open makes the models of a run. Profiles are looked at only where one is
+// used.
+func (c *runCmd) open(std *streams, budget *broker.Budget, h hooks) (*registry.Registry, error) {
+	by, err := newOpener(std)
+	if err != nil {
+		return nil, err
+	}
+	o := broker.Options{OnRetry: h.retry, Budget: budget}
+	breakers := broker.NewBreakers(broker.BreakerOptions{})
+	build := func(string) (llm.Model, error) { return nil, fault.New(fault.Internal, "no profile is used") }
+	if c.Profile != "" || len(c.services) > 0 {
+		profiles, err := registry.OpenProfiles(registry.Dir(std.env))
+		if err != nil {
+			return nil, err
+		}
+		build = by.builder(profiles, o, breakers, h.switched).Build
+	}
+	r := registry.New(build)
+	if c.Profile != "" {
+		err = r.Use(registry.Agent, c.Profile)
+	} else {
+		var m llm.Model
+		if m, err = c.modelFlags.open(by, o, breakers); err == nil {
+			err = r.Add(registry.Agent, m)
+		}
+	}
+	for _, service := range slices.Sorted(maps.Keys(c.services)) {
+		if err == nil {
+			if err = r.Use(service, c.services[service]); err != nil {
+				err = fmt.Errorf("the model of the service %s: %w", service, err)
+			}
+		}
+	}
+	return r, err
+}
+
+// builder makes the models of profiles. A key in LLM_API_KEY is not theirs: it
+// would be shown to a provider that it does not belong to.
+func (o *opener) builder(p *registry.Profiles, b broker.Options, breakers *broker.Breakers, onSwitch func(broker.Switched)) *registry.Builder {
+	b.Catalog = o.known
+	build := &registry.Builder{
+		Profiles: p, Open: o.router().New, Env: o.std.env, KeyVariables: route.KeyVariables, Broker: b, Breakers: breakers, OnSwitch: onSwitch,
+		Complete: func(cfg *llm.Config, p registry.Profile) { o.complete(cfg, p.CacheRetention) },
+	}
+	if o.log != nil {
+		build.HTTPClient = func(p registry.Profile, key llm.Secret) *http.Client {
+			return o.client(llm.Config{APIKey: key, ConnectTimeout: time.Duration(p.ConnectTimeout * float64(time.Second))})
+		}
+	}
+	return build
+}
