@@ -107,6 +107,15 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 		return refused(a, neverBegan)
 	}
 	defer r.end(a.ID)
+	got := c.ask(ctx, rt, def, a, again)
+	if c.cfg.Guard != nil && got.ev != nil {
+		got.ev = c.cfg.Guard.Mask(got.ev)
+	}
+	return got
+}
+
+// ask has the runtime do an action.
+func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Definition, a *event.ActionEvent, again bool) answer {
 	obs, err := rt.Execute(ctx, runtime.Request{
 		ID: a.ID, Action: a.Action, Again: again,
 		Progress: func(ch tool.Chunk) { c.cfg.OnOutput(a.ID, ch) },

@@ -126,9 +126,34 @@ func rejections(pending []*event.ActionEvent, reason string) []event.Event {
 	return evs
 }
 
-// Condense asks for a condensation at the next step.
+// Update records a state update: something that holds for the conversation
+// whatever its branch.
+func (c *Controller) Update(ctx context.Context, key string, value any) error {
+	ev, err := event.NewStateUpdate(key, value)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", key, err)
+	}
+	return c.append(ctx, ev)
+}
+
+// Record appends events of the environment: what happened to a conversation
+// from outside of its loop.
+func (c *Controller) Record(ctx context.Context, evs ...event.Event) error {
+	return c.append(ctx, evs...)
+}
+
+// Condense asks for a condensation: at the next step of a run, or now where
+// nothing runs. The error is of kind Context if nothing can be left out.
 func (c *Controller) Condense(ctx context.Context) error {
-	return c.append(ctx, &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)})
+	if err := c.append(ctx, &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}); err != nil {
+		return err
+	}
+	r, err := c.claim()
+	if err != nil {
+		return nil // who runs does it
+	}
+	defer c.release(r)
+	return c.step(ctx, r, c.State())
 }
 
 // Navigate moves HEAD to an event of any branch, or to nothing for an empty

@@ -73,16 +73,28 @@ type Config struct {
 	MaxIterations int
 	// Parallel bounds the actions of one answer that run side by side.
 	Parallel int
-	// Confirm decides whether a batch of actions waits for the user; nil
-	// never does.
-	Confirm func([]*event.ActionEvent) bool
-	Stuck   StuckThresholds
+	// Review judges a batch of actions before it is stored: it returns what
+	// to store behind it, and whether the batch waits for the user. Nil lets
+	// everything pass.
+	Review func(ctx context.Context, batch []*event.ActionEvent) (notes []event.Event, wait bool)
+	// Guard keeps secrets; nil where there are none.
+	Guard Guard
+	Stuck StuckThresholds
 	// OnDelta and OnOutput take what is shown but not stored: pieces of the
 	// model's answer and of a running action's output. They must not block
 	// for long. Nil for none.
 	OnDelta  func(item event.ID, d llm.Delta)
 	OnOutput func(action event.ID, c tool.Chunk)
 	Log      *slog.Logger
+}
+
+// Guard keeps a conversation's secrets out of what is stored and shown, and
+// hands them to the actions that name them. It is safe for concurrent use.
+type Guard interface {
+	// Mask returns the event without secrets; it may change the one given.
+	Mask(event.Event) event.Event
+	// Secrets returns what an action may know, by name.
+	Secrets(context.Context, event.Action) map[string]string
 }
 
 // Controller owns one conversation.

@@ -46,20 +46,11 @@ func (r *run) stopped() stop {
 // returns its error at once and leaves the conversation Running: what runs in
 // the sandbox goes on, and a later Run takes it up.
 func (c *Controller) Run(ctx context.Context) error {
-	r := &run{done: make(chan struct{}), active: map[event.ID]runtime.Runtime{}}
-	c.mu.Lock()
-	if c.run != nil {
-		c.mu.Unlock()
-		return fault.New(fault.Conflict, "the conversation is already running")
+	r, err := c.claim()
+	if err != nil {
+		return err
 	}
-	c.run = r
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		c.run = nil
-		c.mu.Unlock()
-		close(r.done)
-	}()
+	defer c.release(r)
 	before := c.State().Status
 	if before == state.Finished {
 		return nil
@@ -72,6 +63,24 @@ func (c *Controller) Run(ctx context.Context) error {
 	// What is pending may have been asked for in an earlier life, unless it
 	// waited for the user.
 	return c.loop(ctx, r, before != state.Confirming)
+}
+
+// claim makes the caller the one who runs.
+func (c *Controller) claim() (*run, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run != nil {
+		return nil, fault.New(fault.Conflict, "the conversation is already running")
+	}
+	c.run = &run{done: make(chan struct{}), active: map[event.ID]runtime.Runtime{}}
+	return c.run, nil
+}
+
+func (c *Controller) release(r *run) {
+	c.mu.Lock()
+	c.run = nil
+	c.mu.Unlock()
+	close(r.done)
 }
 
 func (c *Controller) loop(ctx context.Context, r *run, again bool) error {
@@ -138,17 +147,57 @@ func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
 		}
 		return errors.Join(err, c.appendWith(ctx, m.record))
 	}
+	batch, notes, wait := c.review(llmCtx, evs)
 	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
 		bill, err := m.record(now)
 		if err != nil {
 			return nil, err
 		}
-		out := slices.Concat(evs, bill)
-		if next := c.after(evs, s, now); next != state.Running {
-			out = append(out, status(next))
+		out := slices.Concat(c.masked(evs), notes, bill)
+		// A message that came while the model wrote is taken in first:
+		// nothing ends, and what would wait is superseded
+		// (sdk-wire-1.58.md section B.5).
+		news := now.LastUserMessage != s.LastUserMessage
+		switch {
+		case wait && news:
+			out = append(out, rejections(batch, superseded)...)
+		case wait:
+			out = append(out, status(state.Confirming))
+		case replied(evs) && !news:
+			out = append(out, status(state.Finished))
 		}
 		return out, nil
 	})
+}
+
+// review asks whether the actions of an answer wait for the user. A lone
+// finish or think never does.
+func (c *Controller) review(ctx context.Context, evs []event.Event) (batch []*event.ActionEvent, notes []event.Event, wait bool) {
+	if c.cfg.Review == nil {
+		return nil, nil, false
+	}
+	for _, ev := range evs {
+		if a, ok := ev.(*event.ActionEvent); ok && a.Action != nil {
+			batch = append(batch, a)
+		}
+	}
+	if len(batch) == 0 || harmless(batch) {
+		return nil, nil, false
+	}
+	notes, wait = c.cfg.Review(ctx, batch)
+	return batch, notes, wait
+}
+
+// masked returns the events without secrets.
+func (c *Controller) masked(evs []event.Event) []event.Event {
+	if c.cfg.Guard == nil {
+		return evs
+	}
+	out := make([]event.Event, len(evs))
+	for i, ev := range evs {
+		out[i] = c.cfg.Guard.Mask(ev)
+	}
+	return out
 }
 
 // prepare tells the Runtime, before the first actions for it become durable,
@@ -175,28 +224,15 @@ func (c *Controller) prepare(ctx context.Context, evs []event.Event) error {
 	return nil
 }
 
-// after returns the status that an answer leads to. now may hold a user
-// message that came while the model wrote.
-func (c *Controller) after(evs []event.Event, before, now *state.State) state.Status {
-	var batch []*event.ActionEvent
-	replied := false
+// replied reports whether an answer ends with a message to the user.
+func replied(evs []event.Event) bool {
+	said := false
 	for _, ev := range evs {
-		switch e := ev.(type) {
-		case *event.ActionEvent:
-			if e.Action != nil {
-				batch = append(batch, e)
-			}
-		case *event.MessageEvent:
-			replied = e.Source == event.SourceAgent
+		if m, ok := ev.(*event.MessageEvent); ok {
+			said = m.Source == event.SourceAgent
 		}
 	}
-	switch {
-	case len(batch) > 0 && c.cfg.Confirm != nil && !harmless(batch) && c.cfg.Confirm(batch):
-		return state.Confirming
-	case replied && now.LastUserMessage == before.LastUserMessage:
-		return state.Finished
-	}
-	return state.Running
+	return said
 }
 
 // harmless reports whether a batch is a lone finish or think, which never

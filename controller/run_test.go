@@ -192,7 +192,9 @@ func TestIterationLimit(t *testing.T) {
 
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
-	ask := func(c *controller.Config) { c.Confirm = func([]*event.ActionEvent) bool { return true } }
+	ask := func(c *controller.Config) {
+		c.Review = func(context.Context, []*event.ActionEvent) ([]event.Event, bool) { return nil, true }
+	}
 	answers := func() func(context.Context, int, llm.Request) (*llm.Response, error) {
 		return script(calls([2]string{"terminal", `{"command":"ls"}`}), done())
 	}

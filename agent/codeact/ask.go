@@ -1,0 +1,40 @@
+package codeact
+
+import (
+	"context"
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/state"
+)
+
+// Ask puts a question about the conversation to the model and returns its
+// answer. Nothing of it becomes part of the conversation, and it may be asked
+// while a step is under way: calls that have no answer yet are left out.
+func (a *Agent) Ask(ctx context.Context, m llm.Model, s *state.State, session event.ConversationID, question string) (string, error) {
+	var h history
+	messages := slices.Clone(h.build(answered(s), m.Info()))
+	messages = append(messages, event.Message{Role: "user", Content: []event.Content{event.Text(question)}})
+	resp, err := llm.Complete(ctx, m, llm.Request{Messages: messages, Session: string(session)}, func(llm.Delta) {})
+	if err != nil {
+		return "", err
+	}
+	return event.JoinText(resp.Message.Content), nil
+}
+
+// answered is the view up to the first call without an answer.
+func answered(s *state.State) []event.Event {
+	if len(s.Pending) == 0 {
+		return s.View
+	}
+	first := s.Pending[0]
+	i := slices.IndexFunc(s.View, func(ev event.Event) bool {
+		a, ok := ev.(*event.ActionEvent)
+		return ok && a.LLMResponseID == first.LLMResponseID
+	})
+	if i < 0 {
+		return s.View
+	}
+	return s.View[:i]
+}
