@@ -46,23 +46,37 @@ func (r *run) stopped() stop {
 // returns its error at once and leaves the conversation Running: what runs in
 // the sandbox goes on, and a later Run takes it up.
 func (c *Controller) Run(ctx context.Context) error {
-	r, err := c.claim()
+	work, err := c.Start(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.release(r)
-	before := c.State().Status
-	if before == state.Finished {
-		return nil
+	return work(ctx)
+}
+
+// Start is the beginning of [Controller.Run]: when it returns, the
+// conversation is Running for everybody to see (unless it is finished), and
+// the caller must call work, which does the rest.
+func (c *Controller) Start(ctx context.Context) (work func(context.Context) error, err error) {
+	r, err := c.claim()
+	if err != nil {
+		return nil, err
 	}
-	if before != state.Running {
+	before := c.State().Status
+	if before != state.Running && before != state.Finished {
 		if err := c.append(ctx, status(state.Running)); err != nil {
-			return err
+			c.release(r)
+			return nil, err
 		}
 	}
-	// What is pending may have been asked for in an earlier life, unless it
-	// waited for the user.
-	return c.loop(ctx, r, before != state.Confirming)
+	return func(ctx context.Context) error {
+		defer c.release(r)
+		if before == state.Finished {
+			return nil
+		}
+		// What is pending may have been asked for in an earlier life, unless
+		// it waited for the user.
+		return c.loop(ctx, r, before != state.Confirming)
+	}, nil
 }
 
 // claim makes the caller the one who runs.
