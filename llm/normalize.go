@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/deft-dev/deft/event"
 )
 
@@ -198,16 +200,30 @@ func isNameByte(c byte) bool {
 // that is not an object one that holds the text, so that the model sees what
 // it wrote.
 func ArgumentsObject(arguments string) json.RawMessage {
+	return json.RawMessage(ArgumentsText(arguments))
+}
+
+// ArgumentsText is ArgumentsObject as a text, mostly the very one it was given.
+func ArgumentsText(arguments string) string {
 	text := strings.ToValidUTF8(strings.TrimSpace(arguments), "\uFFFD")
 	if text == "" {
-		return json.RawMessage("{}")
+		return "{}"
 	}
-	if text[0] == '{' && json.Valid([]byte(text)) {
-		return json.RawMessage(text)
+	if text[0] == '{' && validJSON(text) {
+		return text
 	}
 	b, err := json.Marshal(map[string]string{"malformed_arguments": arguments})
 	if err != nil { // a map of strings always encodes
-		return json.RawMessage("{}")
+		return "{}"
 	}
-	return b
+	return string(b)
+}
+
+// validJSON is json.Valid without a copy. What is so long that it may be nested
+// deeply is left to the standard library, which bounds that.
+func validJSON(text string) bool {
+	if len(text) > 64<<10 {
+		return json.Valid([]byte(text))
+	}
+	return gjson.Valid(text)
 }

@@ -85,7 +85,7 @@ func (m *Model) Info() llm.Info { return m.info }
 
 // Generate implements llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	body, beta, err := m.encode(&r)
+	body, beta, err := m.encode(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (m *Model) priced(out *llm.Response, known bool) *llm.Response {
 	return out
 }
 
-func (m *Model) post(ctx context.Context, session, beta string, body []byte) (*http.Response, error) {
+func (m *Model) post(ctx context.Context, session, beta string, body [][]byte) (*http.Response, error) {
 	h := m.header.Clone()
 	if session != "" {
 		h.Set(exchange.SessionHeader, session)
@@ -115,5 +115,5 @@ func (m *Model) post(ctx context.Context, session, beta string, body []byte) (*h
 	if beta != "" {
 		h.Add("Anthropic-Beta", beta)
 	}
-	return m.end.Post(ctx, "v1/messages", h, body)
+	return m.end.Post(ctx, "v1/messages", h, body...)
 }

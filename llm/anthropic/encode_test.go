@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 // conversation is a history of n messages with results of half a kilobyte.
@@ -40,6 +42,16 @@ func asAgent(msgs []event.Message, n int) []event.Message {
 	return out
 }
 
+// whole encodes a request and puts its parts together.
+func whole(t testing.TB, m *Model, r *llm.Request) []byte {
+	t.Helper()
+	body, _, err := m.encode(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Join(body, nil)
+}
+
 func sonnet(t testing.TB) *Model {
 	t.Helper()
 	m, err := New(llm.Config{Model: "anthropic/claude-sonnet-4-5", APIKey: "k"})
@@ -58,15 +70,9 @@ func TestSessionsEncodeAlike(t *testing.T) {
 	msgs = append(msgs, event.Message{Role: event.RoleAssistant, Content: event.Texts("Done.")})
 	for _, n := range []int{2, 4, 6, 6, 22, 10, 23} {
 		r := llm.Request{Messages: asAgent(msgs, n), Session: "s"}
-		got, _, err := m.encode(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := whole(t, m, &r)
 		r.Session = ""
-		want, _, err := m.encode(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := whole(t, m, &r)
 		if !json.Valid(got) || !bytes.Equal(got, want) {
 			t.Fatalf("%d messages (-at once +in steps):\n%s", n, cmp.Diff(string(want), string(got)))
 		}
@@ -81,7 +87,7 @@ func TestBlocksAreJSON(t *testing.T) {
 		`{"type":"text","text":"a\"\n","cache_control":{"type":"ephemeral"}}`:                 {Type: "text", Text: "a\"\n", Mark: true},
 		`{"type":"image","source":{"type":"url","url":"https://x"}}`:                          {Type: "image", Source: source{URL: "https://x"}},
 		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}`:  {Type: "image", Source: source{MediaType: "image/png", Data: "AA=="}},
-		`{"type":"tool_use","id":"i","name":"n","input":{"a":1}}`:                             {Type: "tool_use", ID: "i", Name: "n", Input: json.RawMessage(`{"a":1}`)},
+		`{"type":"tool_use","id":"i","name":"n","input":{"a":1}}`:                             {Type: "tool_use", ID: "i", Name: "n", Input: `{"a":1}`},
 		`{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"a\"\n"}]}`: {Type: "tool_result", ID: "i", Content: text},
 		`{"type":"tool_result","tool_use_id":"i"}`:                                            {Type: "tool_result", ID: "i"},
 		`{"type":"thinking","thinking":"","signature":"s"}`:                                   {Type: "thinking", Signature: "s"},
@@ -115,18 +121,9 @@ func TestLimitMarks(t *testing.T) {
 }
 
 func BenchmarkEncode5000(b *testing.B) {
-	m, msgs := sonnet(b), conversation(5_000)
-	for name, session := range map[string]string{"new": "", "next": "s"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			n := len(msgs)
-			for b.Loop() {
-				r := llm.Request{Messages: asAgent(msgs, n), Session: session}
-				if _, _, err := m.encode(&r); err != nil {
-					b.Fatal(err)
-				}
-				n = len(msgs) - (len(msgs)-n+2)%4 // two messages more, or two less
-			}
-		})
-	}
+	m := sonnet(b)
+	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
+		_, _, err := m.encode(ctx, r)
+		return err
+	})
 }

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -16,7 +15,7 @@ type block struct {
 	Source    source
 	ID        string // of a call, also in its result
 	Name      string
-	Input     json.RawMessage
+	Input     string // JSON
 	Content   []block
 	Thinking  string
 	Signature string
@@ -35,15 +34,16 @@ const (
 	goOn         = "Continue."
 )
 
-func (m *Model) assistant(msg *event.Message) []block {
-	blocks := thinkingBlocks(msg)
-	for _, b := range m.blocks(msg.Content) {
-		if b.Type == "text" { // the API takes no images from the assistant
-			blocks = append(blocks, b)
+// assistant appends the blocks of a turn of the model.
+func (m *Model) assistant(blocks []block, msg *event.Message) []block {
+	blocks = thinkingBlocks(blocks, msg)
+	for i := range msg.Content {
+		if msg.Content[i].Type == event.TypeText { // the API takes no images from the assistant
+			blocks = m.blocks(blocks, msg.Content[i:i+1])
 		}
 	}
 	for _, c := range msg.ToolCalls {
-		blocks = append(blocks, block{Type: "tool_use", ID: cleanID(c.ID), Name: c.Name, Input: llm.ArgumentsObject(c.Arguments)})
+		blocks = append(blocks, block{Type: "tool_use", ID: cleanID(c.ID), Name: c.Name, Input: llm.ArgumentsText(c.Arguments)})
 	}
 	if last := len(blocks) - 1; last >= 0 && strings.HasSuffix(blocks[last].Type, "thinking") {
 		return nil // nothing but thoughts: the API refuses that
@@ -51,23 +51,40 @@ func (m *Model) assistant(msg *event.Message) []block {
 	return blocks
 }
 
-// thinkingBlocks returns the thoughts that can be sent back: those that the
+// thoughtful reports whether a turn begins with thinking.
+func thoughtful(blocks []block) bool {
+	return len(blocks) > 0 && strings.HasSuffix(blocks[0].Type, "thinking")
+}
+
+// thinkingBlocks appends the thoughts that can be sent back: those that the
 // API itself signed.
-func thinkingBlocks(msg *event.Message) []block {
-	var out []block
+func thinkingBlocks(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {
-		case b.Type == "thinking" && b.Signature != "":
+		case b.Type == "thinking" && ownSignature(b.Signature):
 			out = append(out, block{Type: b.Type, Thinking: b.Thinking, Signature: b.Signature})
-		case b.Type == "redacted_thinking" && b.Data != "":
+		case b.Type == "redacted_thinking" && ownSignature(b.Data):
 			out = append(out, block{Type: b.Type, Data: b.Data})
 		}
 	}
 	return out
 }
 
+// ownSignature reports whether a signature, or a thought that is not shown, may
+// be the API's own: base64. Those of other providers, which a conversation
+// that changed its model holds, often are not, and the API refuses the whole
+// history for one.
+func ownSignature(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isWordByte(c) && c != '+' && c != '/' && c != '=' {
+			return false
+		}
+	}
+	return s != ""
+}
+
 func (m *Model) toolResult(msg *event.Message) block {
-	b := block{Type: "tool_result", ID: cleanID(msg.ToolCallID), Content: m.blocks(msg.Content)}
+	b := block{Type: "tool_result", ID: cleanID(msg.ToolCallID), Content: m.blocks(nil, msg.Content)}
 	// The mark belongs on the outermost block.
 	for i := range b.Content {
 		b.Mark = b.Mark || b.Content[i].Mark
@@ -76,11 +93,10 @@ func (m *Model) toolResult(msg *event.Message) block {
 	return b
 }
 
-// blocks writes content. Blank texts are left out: the API refuses them.
-func (m *Model) blocks(content []event.Content) []block {
-	var out []block
-	for _, c := range content {
-		before := len(out)
+// blocks appends content. Blank texts are left out: the API refuses them.
+func (m *Model) blocks(out []block, content []event.Content) []block {
+	for i := range content {
+		c, before := &content[i], len(out)
 		switch c.Type {
 		case event.TypeText:
 			if strings.TrimSpace(c.Text) != "" {
@@ -121,10 +137,21 @@ func (m *Model) image(url string) block {
 // cleanID replaces what the API does not take in an id: other providers' ids
 // may hold dots, colons or anything else.
 func cleanID(id string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
-			return r
+	for i := range len(id) {
+		if !isWordByte(id[i]) {
+			return strings.Map(wordRune, id)
 		}
-		return '_'
-	}, id)
+	}
+	return id
+}
+
+func wordRune(r rune) rune {
+	if r < 0x80 && isWordByte(byte(r)) {
+		return r
+	}
+	return '_'
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }

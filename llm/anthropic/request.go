@@ -3,10 +3,10 @@ package anthropic
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"math"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
@@ -71,8 +71,14 @@ type outputFormat struct {
 }
 
 // encode writes the body of r, and the beta header it needs.
-func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
-	msgs := limitMarks(llm.Normalize(r.Messages))
+func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta string, err error) {
+	body, end, err := m.history(ctx, r)
+	if err != nil {
+		return nil, "", err
+	}
+	if !end.messages {
+		return nil, "", m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
 	w := wireRequest{Model: m.end.WireModel(), MaxTokens: m.maxTokens(r), Stream: !r.NoStream}
 	if len(r.Tools) > 0 {
 		w.ToolChoice = choice(r.ToolChoice)
@@ -80,7 +86,7 @@ func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
 	if r.Schema != nil {
 		w.OutputConfig = &outputConfig{Format: &outputFormat{"json_schema", r.Schema}}
 	}
-	m.think(&w, r, msgs)
+	m.think(&w, r, !end.thoughtless)
 	if w.Thinking != nil && w.Thinking.Type == "enabled" && len(r.Tools) > 0 {
 		beta = interleaved
 	}
@@ -88,26 +94,31 @@ func (m *Model) encode(r *llm.Request) (body []byte, beta string, err error) {
 		w.Temperature, w.TopP = unit(r.Temperature), unit(r.TopP)
 	}
 	w.StopSequences = visible(r.Stop)
-	body, err = wirelog.AppendJSON(nil, &w)
+	head, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
-	body[len(body)-1] = ',' // tools and history go on inside the object
+	head[len(head)-1] = ',' // tools and history go on inside the object
 	if len(r.Tools) > 0 {
-		body, err = m.tools.Append(append(body, `"tools":`...), r.Tools, writeTool)
+		head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, writeTool)
 		if err != nil {
 			return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)
 		}
-		body = append(body, ',')
+		head = append(head, ',')
 	}
-	body, end, err := m.sent.Append(body, r.Session, "", msgs, m.write)
-	if err != nil {
-		return nil, "", err
+	body[0] = head
+	return append(body, append(end.finish(nil), '}')), beta, nil
+}
+
+// history writes the messages of r, with no more cache marks than the API
+// takes.
+func (m *Model) history(ctx context.Context, r *llm.Request) ([][]byte, written, error) {
+	msgs := llm.NormalizeGrown(ctx, r.Messages)
+	body, end, err := m.sent.Encode(ctx, r.Session, "", msgs, m.write)
+	if err == nil && end.marks > maxMarks {
+		return m.sent.Encode(ctx, r.Session, "", limitMarks(msgs), m.write)
 	}
-	if !end.messages {
-		return nil, "", m.end.Fail(fault.Invalid, "there is no message to answer")
-	}
-	return append(end.finish(body), '}'), beta, nil
+	return body, end, err
 }
 
 func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
@@ -127,7 +138,10 @@ func (m *Model) maxTokens(r *llm.Request) int {
 }
 
 // think asks for thinking the way the model takes it.
-func (m *Model) think(w *wireRequest, r *llm.Request, msgs []event.Message) {
+// thoughtful says that every assistant turn with calls since the user's last
+// words begins with thinking. A loop begun by another model does not, and the
+// API then refuses a thinking budget.
+func (m *Model) think(w *wireRequest, r *llm.Request, thoughtful bool) {
 	if r.ReasoningEffort == "" || r.ReasoningEffort == "none" {
 		return
 	}
@@ -144,7 +158,7 @@ func (m *Model) think(w *wireRequest, r *llm.Request, msgs []event.Message) {
 		w.OutputConfig.Effort = adaptiveEffort(r.ReasoningEffort)
 	case llm.ThinkingBudget:
 		budget := min(budgetFor(r.ReasoningEffort), w.MaxTokens-max(leastBudget, w.MaxTokens/4))
-		if budget >= leastBudget && thoughtfulLoop(msgs) {
+		if budget >= leastBudget && thoughtful {
 			w.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
 		}
 	}
@@ -170,23 +184,6 @@ func adaptiveEffort(effort string) string {
 		return "low"
 	}
 	return "high"
-}
-
-// thoughtfulLoop reports whether every assistant turn with calls since the
-// user's last words begins with thinking. A loop begun by another model does
-// not, and the API then refuses a thinking budget.
-func thoughtfulLoop(msgs []event.Message) bool {
-	for i := len(msgs) - 1; i >= 0; i-- {
-		switch msg := &msgs[i]; msg.Role {
-		case event.RoleUser:
-			return true
-		case event.RoleAssistant:
-			if len(msg.ToolCalls) > 0 && len(thinkingBlocks(msg)) == 0 {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func choice(c string) *toolChoice {

@@ -16,36 +16,56 @@ type written struct {
 	system   bool   // the array of the system's blocks is begun
 	messages bool   // the array of messages is begun
 	role     string // of the message whose blocks come last
+	marks    int    // cache marks so far
+	// thoughtless says that a turn with calls since the user's last words
+	// begins without thinking.
+	thoughtless bool
 }
 
 // write appends one message of a normalised history, as wirelog.Writer. Tool
 // results come first in their turn, since Normalize puts them there.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
-	if msg.Role == event.RoleSystem && !w.messages {
-		for _, b := range m.blocks(msg.Content) {
-			if b.Type != "text" { // a system prompt may hold nothing else
-				continue
-			}
-			if w.system {
-				dst = append(dst, ',')
-			} else {
-				dst, w.system = append(dst, `"system":[`...), true
-			}
-			dst = b.appendTo(dst)
+	for i := range msg.Content {
+		if marked(&msg.Content[i]) {
+			w.marks++
 		}
+	}
+	var room [4]block
+	blocks := room[:0]
+	if msg.Role == event.RoleSystem && !w.messages {
+		dst, w = w.addSystem(dst, m.blocks(blocks, msg.Content))
 		return dst, w, nil
 	}
-	role, blocks := "user", []block(nil)
+	role := "user"
 	switch msg.Role {
 	case event.RoleAssistant:
-		role, blocks = "assistant", m.assistant(msg)
+		role, blocks = "assistant", m.assistant(blocks, msg)
+		w.thoughtless = w.thoughtless || len(msg.ToolCalls) > 0 && !thoughtful(blocks)
 	case event.RoleTool:
-		blocks = []block{m.toolResult(msg)}
+		blocks = append(blocks, m.toolResult(msg))
+	case event.RoleUser:
+		blocks, w.thoughtless = m.blocks(blocks, msg.Content), false
 	default: // a later system message has no other place
-		blocks = m.blocks(msg.Content)
+		blocks = m.blocks(blocks, msg.Content)
 	}
 	dst, w = w.add(dst, role, blocks)
 	return dst, w, nil
+}
+
+// addSystem appends blocks of the system prompt, which holds texts only.
+func (w written) addSystem(dst []byte, blocks []block) ([]byte, written) {
+	for i := range blocks {
+		if blocks[i].Type != "text" {
+			continue
+		}
+		if w.system {
+			dst = append(dst, ',')
+		} else {
+			dst, w.system = append(dst, `"system":[`...), true
+		}
+		dst = blocks[i].appendTo(dst)
+	}
+	return dst, w
 }
 
 // add appends the blocks of a message.
@@ -93,46 +113,42 @@ func appendBlocks(dst []byte, blocks []block) []byte {
 // appendTo appends the block's JSON. By hand, because a restarted server
 // writes whole histories at once.
 func (b *block) appendTo(dst []byte) []byte {
-	text := func(field, value string) {
-		dst = append(dst, `,"`+field+`":`...)
-		dst = wirelog.AppendString(dst, value)
-	}
-	dst = append(dst, `{"type":"`+b.Type+`"`...)
+	dst = append(append(append(dst, `{"type":"`...), b.Type...), '"')
 	switch b.Type {
 	case "text":
-		text("text", b.Text)
+		dst = member(dst, `,"text":`, b.Text)
 	case "image":
-		dst = append(dst, `,"source":{"type":`...)
 		if b.Source.URL != "" {
-			dst = append(dst, `"url"`...)
-			text("url", b.Source.URL)
+			dst = member(dst, `,"source":{"type":"url","url":`, b.Source.URL)
 		} else {
-			dst = append(dst, `"base64"`...)
-			text("media_type", b.Source.MediaType)
-			text("data", b.Source.Data)
+			dst = member(dst, `,"source":{"type":"base64","media_type":`, b.Source.MediaType)
+			dst = member(dst, `,"data":`, b.Source.Data)
 		}
 		dst = append(dst, '}')
 	case "tool_use":
-		text("id", b.ID)
-		text("name", b.Name)
-		dst = append(dst, `,"input":`...)
-		dst = append(dst, b.Input...)
+		dst = member(dst, `,"id":`, b.ID)
+		dst = member(dst, `,"name":`, b.Name)
+		dst = append(append(dst, `,"input":`...), b.Input...)
 	case "tool_result":
-		text("tool_use_id", b.ID)
+		dst = member(dst, `,"tool_use_id":`, b.ID)
 		if len(b.Content) > 0 {
 			dst = append(dst, `,"content":[`...)
 			dst = append(appendBlocks(dst, b.Content), ']')
 		}
 	case event.TypeThinking:
-		text("thinking", b.Thinking)
-		text("signature", b.Signature)
+		dst = member(dst, `,"thinking":`, b.Thinking)
+		dst = member(dst, `,"signature":`, b.Signature)
 	case event.TypeRedacted:
-		text("data", b.Data)
+		dst = member(dst, `,"data":`, b.Data)
 	}
 	if b.Mark {
 		dst = append(dst, `,"cache_control":{"type":"ephemeral"}`...)
 	}
 	return append(dst, '}')
+}
+
+func member(dst []byte, name, value string) []byte {
+	return wirelog.AppendString(append(dst, name...), value)
 }
 
 // limitMarks keeps the first cache mark, which holds the system prompt and the

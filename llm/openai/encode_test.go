@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 // conversation is a history of n messages with results of half a kilobyte, and
@@ -44,6 +46,16 @@ func asAgent(msgs []event.Message, n int) []event.Message {
 	return out
 }
 
+// whole encodes a request and puts its parts together.
+func whole(t testing.TB, m *Model, r *llm.Request) []byte {
+	t.Helper()
+	body, err := m.encode(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Join(body, nil)
+}
+
 func modelNamed(t testing.TB, name string) *Model {
 	t.Helper()
 	provider, _, _ := strings.Cut(name, "/")
@@ -63,15 +75,9 @@ func TestSessionsEncodeAlike(t *testing.T) {
 		m.quirks.PromptCacheKey = false // it names the session
 		for _, n := range []int{2, 4, 6, 10, 10, 22, 10, 12} {
 			r := llm.Request{Messages: asAgent(msgs, n), Session: "s"}
-			got, err := m.encode(&r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := whole(t, m, &r)
 			r.Session = ""
-			want, err := m.encode(&r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := whole(t, m, &r)
 			if !json.Valid(got) || !bytes.Equal(got, want) {
 				t.Fatalf("%s, %d messages (-at once +in steps):\n%s", name, n, cmp.Diff(string(want), string(got)))
 			}
@@ -87,13 +93,10 @@ func TestImagesFollowResults(t *testing.T) {
 	picture := func(id string) event.Message {
 		return event.Message{Role: event.RoleTool, ToolCallID: id, Content: event.List[event.Content]{event.Image("https://" + id)}}
 	}
-	body, err := m.encode(&llm.Request{NoStream: true, Messages: []event.Message{
+	body := whole(t, m, &llm.Request{NoStream: true, Messages: []event.Message{
 		{Role: event.RoleUser, Content: event.Texts("go")},
 		{Role: event.RoleAssistant, ToolCalls: two}, picture("a"), picture("b"),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	const from = `{"type":"text","text":"(The image of the tool result above.)"}`
 	want := `{"model":"gpt-4o","messages":[{"role":"user","content":"go"},` +
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"x","arguments":"{}"}}]},` +
@@ -106,20 +109,11 @@ func TestImagesFollowResults(t *testing.T) {
 }
 
 func BenchmarkEncode5000(b *testing.B) {
-	m, msgs := modelNamed(b, "openai/gpt-4o"), conversation(5_000)
-	for name, session := range map[string]string{"new": "", "next": "s"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			n := len(msgs)
-			for b.Loop() {
-				r := llm.Request{Messages: asAgent(msgs, n), Session: session}
-				if _, err := m.encode(&r); err != nil {
-					b.Fatal(err)
-				}
-				n = len(msgs) - (len(msgs)-n+2)%4 // two messages more, or two less
-			}
-		})
-	}
+	m := modelNamed(b, "openai/gpt-4o")
+	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
+		_, err := m.encode(ctx, r)
+		return err
+	})
 }
 
 // BenchmarkEncodeTools writes a short request with as many tools as agents
@@ -139,7 +133,7 @@ func BenchmarkEncodeTools(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := m.encode(&r); err != nil {
+		if _, err := m.encode(b.Context(), &r); err != nil {
 			b.Fatal(err)
 		}
 	}

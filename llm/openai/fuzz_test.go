@@ -66,7 +66,7 @@ func FuzzStream(f *testing.F) {
 		}
 		r := &llm.Request{Messages: append([]event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}, out.Message)}
 		for _, again := range proxies {
-			if body, err := again.encode(r); err != nil || !json.Valid(body) {
+			if body, err := again.encode(t.Context(), r); err != nil || !json.Valid(bytes.Join(body, nil)) {
 				t.Errorf("sent back: %v in %s", err, body)
 			}
 		}

@@ -51,7 +51,7 @@ func (m *Model) assistant(msg *event.Message) wireMessage {
 	}
 	for _, c := range msg.ToolCalls {
 		w.ToolCalls = append(w.ToolCalls, wireCall{
-			ID: m.callID(c.ID), Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments)),
+			ID: m.callID(c.ID), Name: c.Name, Arguments: llm.ArgumentsText(c.Arguments),
 		})
 	}
 	if w.Content == nil && len(w.ToolCalls) == 0 {

@@ -74,7 +74,7 @@ func (m *Model) Info() llm.Info { return m.info }
 
 // Generate implements llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	body, err := m.encode(&r)
+	body, err := m.encode(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +95,13 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	})
 }
 
-func (m *Model) post(ctx context.Context, session string, body []byte) (*http.Response, error) {
+func (m *Model) post(ctx context.Context, session string, body [][]byte) (*http.Response, error) {
 	h := m.header
 	if session != "" {
 		h = m.header.Clone()
 		h.Set(exchange.SessionHeader, session)
 	}
-	return m.end.Post(ctx, m.path, h, body)
+	return m.end.Post(ctx, m.path, h, body...)
 }
 
 // price sets the cost: what the server says it billed, else what the usage

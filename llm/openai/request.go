@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
@@ -57,14 +58,14 @@ type jsonSchema struct {
 }
 
 // encode writes the body of r.
-func (m *Model) encode(r *llm.Request) ([]byte, error) {
+func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	w := wireRequest{
 		Model:           m.end.WireModel(),
 		Stream:          !r.NoStream,
 		ReasoningEffort: m.quirks.EffortFor(r.ReasoningEffort),
 		ReasoningSplit:  m.quirks.SplitReasoning,
 	}
-	msgs := llm.Normalize(r.Messages)
+	msgs := llm.NormalizeGrown(ctx, r.Messages)
 	if w.Stream && !m.quirks.NoStreamOptions {
 		w.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
@@ -81,27 +82,31 @@ func (m *Model) encode(r *llm.Request) ([]byte, error) {
 	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(r.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
 	}
-	m.thinkByProxy(&w, r, msgs)
-	body, err := wirelog.AppendJSON(nil, &w)
+	body, end, err := m.sent.Encode(ctx, r.Session, "", msgs, m.write)
 	if err != nil {
-		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
-	}
-	body[len(body)-1] = ',' // tools and history go on inside the object
-	if len(r.Tools) > 0 {
-		body, err = m.tools.Append(append(body, `"tools":`...), r.Tools, writeTool)
-		if err != nil {
-			return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)
-		}
-		body = append(body, ',')
-	}
-	body, end, err := m.sent.Append(body, r.Session, "", msgs, m.write)
-	if err != nil {
-		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the history cannot be written as JSON", err)
+		return nil, m.unwritten("the history", err)
 	}
 	if !end.begun {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
-	return append(end.finish(body), '}'), nil
+	m.thinkByProxy(&w, r, !end.thoughtless)
+	head, err := wirelog.AppendJSON(nil, &w)
+	if err != nil {
+		return nil, m.unwritten("the request", err)
+	}
+	head[len(head)-1] = ',' // tools and history go on inside the object
+	if len(r.Tools) > 0 {
+		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, writeTool); err != nil {
+			return nil, m.unwritten("the tools", err)
+		}
+		head = append(head, ',')
+	}
+	body[0] = head
+	return append(body, append(end.finish(nil), '}')), nil
+}
+
+func (m *Model) unwritten(what string, err error) error {
+	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, what+" cannot be written as JSON", err)
 }
 
 func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
@@ -148,15 +153,11 @@ func (m *Model) answerAs(schema json.RawMessage, msgs []event.Message) (*respons
 
 // thinkByProxy asks a LiteLLM proxy for Claude's extended thinking, which it
 // takes as reasoning_effort. Claude wants all thinking of the turn under way
-// back, and no other temperature than its own.
-func (m *Model) thinkByProxy(w *wireRequest, r *llm.Request, msgs []event.Message) {
-	if m.quirks.ReasoningField != llm.ReasoningBlocks || m.quirks.Thinking == "" || r.ReasoningEffort == "" || r.ReasoningEffort == "none" {
+// back, and no other temperature than its own; thoughtful is false of a turn
+// begun without thinking, by another model perhaps.
+func (m *Model) thinkByProxy(w *wireRequest, r *llm.Request, thoughtful bool) {
+	if m.quirks.ReasoningField != llm.ReasoningBlocks || m.quirks.Thinking == "" || r.ReasoningEffort == "" || r.ReasoningEffort == "none" || !thoughtful {
 		return
-	}
-	for i := len(msgs) - 1; i >= 0 && msgs[i].Role != event.RoleUser; i-- {
-		if len(msgs[i].ToolCalls) > 0 && len(thinkingBlocks(&msgs[i])) == 0 {
-			return // begun without thinking, by another model perhaps
-		}
 	}
 	w.ReasoningEffort = llm.Quirks{Effort: true, Efforts: []string{"low", "medium", "high"}}.EffortFor(r.ReasoningEffort)
 	w.Temperature, w.TopP = nil, nil

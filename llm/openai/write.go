@@ -2,6 +2,7 @@ package openai
 
 import (
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
@@ -10,6 +11,9 @@ import (
 type written struct {
 	begun  bool
 	images string // the parts that wait, as JSON, joined by commas
+	// thoughtless says that a turn with calls since the user's last words has
+	// no thinking of Claude's.
+	thoughtless bool
 }
 
 // write appends one message of a normalised history, as wirelog.Writer.
@@ -32,7 +36,13 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	case event.RoleAssistant:
 		dst, w = w.flush(dst)
 		out = m.assistant(msg)
+		if m.quirks.ReasoningField == llm.ReasoningBlocks && len(msg.ToolCalls) > 0 && len(thinkingBlocks(msg)) == 0 {
+			w.thoughtless = true
+		}
 	default:
+		if msg.Role == event.RoleUser {
+			w.thoughtless = false
+		}
 		dst, w = w.flush(dst)
 		out = wireMessage{Role: string(msg.Role), Content: m.content(msg.Content)}
 	}
