@@ -32,10 +32,10 @@ package awscred
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/url"
 	"time"
+
+	"github.com/deft-dev/deft/llm/internal/lease"
 )
 
 // Credentials sign requests. Their text form does not show them.
@@ -53,13 +53,8 @@ func (c Credentials) GoString() string { return c.String() }
 
 func (c Credentials) complete() bool { return c.ID != "" && c.Secret != "" }
 
-// Times of keys that expire.
-const (
-	refreshEarly = 5 * time.Minute  // before they expire
-	refreshAgain = time.Minute      // after an attempt that failed while they are still good
-	unsaidLife   = 15 * time.Minute // of the keys of a process that does not say
-	margin       = 30 * time.Second // a request may travel this long
-)
+// margin is how long a request may travel.
+const margin = 30 * time.Second
 
 // Chain finds keys and keeps those that expire until shortly before they do.
 // Keys that do not expire are looked for again with each call, so that a
@@ -67,64 +62,21 @@ const (
 type Chain struct {
 	env func(string) string
 	now func() time.Time
-	// web reaches public services; direct does not use a proxy, because the
-	// services of the machine itself are not behind it.
+	// web reaches public services, direct those of the machine itself.
 	web, direct *http.Client
-
-	turn    chan struct{} // holds one item while nobody looks
-	current Credentials   // owned by who holds the turn, as is again
-	again   time.Time     // when to look for new ones
+	lease       *lease.Lease[Credentials]
 }
 
 // New makes a chain. env reads the environment, usually os.Getenv. It reads
 // nothing yet.
 func New(env func(string) string) *Chain {
-	c := &Chain{
-		env: env, now: time.Now, turn: make(chan struct{}, 1),
-		web: newClient(http.ProxyFromEnvironment), direct: newClient(nil),
-	}
-	c.turn <- struct{}{}
+	c := &Chain{env: env, now: time.Now, web: lease.NewClient(false), direct: lease.NewClient(true)}
+	c.lease = lease.New(func(ctx context.Context) (Credentials, time.Time, error) {
+		cr, err := c.resolve(ctx)
+		return cr, cr.Expires, err
+	}, func() time.Time { return c.now() })
 	return c
 }
 
-// newClient makes a client that follows no redirect, because its headers hold
-// tokens, and keeps no connection, because it is used a few times a day.
-func newClient(proxy func(*http.Request) (*url.URL, error)) *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy: proxy, DisableKeepAlives: true, TLSHandshakeTimeout: connectTime,
-			DialContext: (&net.Dialer{Timeout: connectTime}).DialContext,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Timeout:       answerTime,
-	}
-}
-
 // Get returns keys that are good for now.
-func (c *Chain) Get(ctx context.Context) (Credentials, error) {
-	select {
-	case <-c.turn:
-	case <-ctx.Done():
-		return Credentials{}, context.Cause(ctx)
-	}
-	defer func() { c.turn <- struct{}{} }()
-	if c.current.complete() && c.now().Before(c.again) {
-		return c.current, nil
-	}
-	fresh, err := c.resolve(ctx)
-	now := c.now()
-	if err != nil {
-		if c.current.complete() && now.Before(c.current.Expires.Add(-margin)) {
-			c.again = now.Add(refreshAgain)
-			return c.current, nil
-		}
-		return Credentials{}, err
-	}
-	if fresh.Expires.IsZero() {
-		c.current = Credentials{}
-		return fresh, nil
-	}
-	life := fresh.Expires.Sub(now)
-	c.current, c.again = fresh, fresh.Expires.Add(-min(refreshEarly, max(life/2, 0)))
-	return fresh, nil
-}
+func (c *Chain) Get(ctx context.Context) (Credentials, error) { return c.lease.Get(ctx) }

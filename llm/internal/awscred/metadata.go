@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/internal/lease"
 )
 
 // Addresses of the services of the machine itself.
@@ -51,11 +52,11 @@ func (s *search) container(ctx context.Context) (Credentials, bool, error) {
 		req.Header.Set("Authorization", token)
 	}
 	req.Header.Set("Accept", "application/json")
-	a, err := fetch(ctx, s.direct, req, service)
+	a, err := lease.Fetch(ctx, s.direct, req, service)
 	if err != nil {
 		return Credentials{}, false, err
 	}
-	cr, err := a.given(service)
+	cr, err := keysOf(a, service)
 	return cr, err == nil, err
 }
 
@@ -84,16 +85,16 @@ func (s *search) containerURL() (*url.URL, error) {
 	return u, nil
 }
 
-// given reads keys from an answer of a service.
-func (a answer) given(service string) (Credentials, error) {
+// keysOf reads keys from an answer of a service.
+func keysOf(a lease.Answer, service string) (Credentials, error) {
 	var g given
-	err := json.Unmarshal(a.body, &g)
-	if a.status != http.StatusOK || g.Code != "" && g.Code != "Success" {
-		return Credentials{}, a.refused(service, g.Code, g.Message)
+	err := json.Unmarshal(a.Body, &g)
+	if a.Status != http.StatusOK || g.Code != "" && g.Code != "Success" {
+		return Credentials{}, a.Refused(service, g.Code, g.Message)
 	}
 	cr, ok := g.credentials(cmp.Or(g.Token, g.SessionToken))
 	if err != nil || !ok {
-		return Credentials{}, malformed(service)
+		return Credentials{}, lease.Malformed(service)
 	}
 	return cr, nil
 }
@@ -116,38 +117,38 @@ func (s *search) instance(ctx context.Context) (Credentials, bool, error) {
 	if ctx.Err() != nil {
 		return Credentials{}, false, ctx.Err()
 	}
-	if err != nil || a.status != http.StatusOK {
+	if err != nil || a.Status != http.StatusOK {
 		s.note(service + " does not answer")
 		return Credentials{}, false, nil
 	}
-	token := strings.TrimSpace(string(a.body))
+	token := strings.TrimSpace(string(a.Body))
 	const header, roles = "X-Aws-Ec2-Metadata-Token", "meta-data/iam/security-credentials/"
 	if a, err = s.metadata(ctx, http.MethodGet, base+roles, header, token); err != nil {
 		return Credentials{}, false, err
 	}
-	role, _, _ := strings.Cut(strings.TrimSpace(string(a.body)), "\n")
-	if a.status == http.StatusNotFound || a.status == http.StatusOK && role == "" {
+	role, _, _ := strings.Cut(strings.TrimSpace(string(a.Body)), "\n")
+	if a.Status == http.StatusNotFound || a.Status == http.StatusOK && role == "" {
 		s.note("the EC2 instance has no role")
 		return Credentials{}, false, nil
 	}
-	if a.status != http.StatusOK {
-		return Credentials{}, false, a.refused(service, "", "")
+	if a.Status != http.StatusOK {
+		return Credentials{}, false, a.Refused(service, "", "")
 	}
 	if a, err = s.metadata(ctx, http.MethodGet, base+roles+url.PathEscape(strings.TrimSpace(role)), header, token); err != nil {
 		return Credentials{}, false, err
 	}
-	cr, err := a.given(service)
+	cr, err := keysOf(a, service)
 	return cr, err == nil, err
 }
 
 // metadata makes one request to the service, which is near or not there.
-func (s *search) metadata(ctx context.Context, method, at, header, value string) (answer, error) {
+func (s *search) metadata(ctx context.Context, method, at, header, value string) (lease.Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, instanceTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, method, at, nil)
 	if err != nil {
-		return answer{}, fault.New(fault.Invalid, "AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL")
+		return lease.Answer{}, fault.New(fault.Invalid, "AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL")
 	}
 	req.Header.Set(header, value)
-	return fetch(ctx, s.direct, req, "the metadata service of EC2")
+	return lease.Fetch(ctx, s.direct, req, "the metadata service of EC2")
 }

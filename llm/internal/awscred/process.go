@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/internal/lease"
 )
 
-// processTime is how long a credential_process may take: a person may have to
-// touch a key.
-const processTime = time.Minute
+// Times of a credential_process.
+const (
+	processTime = time.Minute      // it may take: a person may have to touch a key
+	unsaidLife  = 15 * time.Minute // of its keys, where it does not say
+)
 
 // given is the JSON of keys, as a credential_process and the services of
 // containers and instances write it
@@ -50,7 +53,7 @@ func (s *search) process(ctx context.Context, name, command string) (Credentials
 	}
 	limited, cancel := context.WithTimeout(ctx, processTime)
 	defer cancel()
-	out, said := bounded{most: maxToken}, bounded{most: 4 << 10}
+	out, said := bounded{most: 64 << 10}, bounded{most: 4 << 10}
 	cmd := exec.CommandContext(limited, args[0], args[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = processEnv(os.Environ()), &out, &said, time.Second
 	err = cmd.Run()
@@ -94,11 +97,7 @@ func processEnv(environ []string) []string {
 
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
-	line := strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
-	if len(line) > maxMessage {
-		line = line[:maxMessage] + "…"
-	}
-	return strings.ToValidUTF8(line, "")
+	return lease.Line(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
 // bounded keeps the first bytes that are written.

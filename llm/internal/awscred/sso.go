@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/internal/lease"
 )
 
 // login is what `aws sso login` left
@@ -71,7 +72,7 @@ func (s *search) roleOf(ctx context.Context, l *login, region string, p settings
 		return Credentials{}, fault.New(fault.Invalid, "the address of "+service+" is not a URL").Hint("check AWS_ENDPOINT_URL_SSO")
 	}
 	req.Header.Set("X-Amz-Sso_bearer_token", l.AccessToken)
-	a, err := fetch(ctx, s.web, req, service)
+	a, err := lease.Fetch(ctx, s.web, req, service)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -84,13 +85,13 @@ func (s *search) roleOf(ctx context.Context, l *login, region string, p settings
 			Until   int64  `json:"expiration"` // milliseconds since 1970
 		} `json:"roleCredentials"`
 	}
-	err = json.Unmarshal(a.body, &said)
-	if a.status != http.StatusOK {
-		return Credentials{}, a.refused(service, "", said.Message).Hint(hint + "; check sso_account_id and sso_role_name")
+	err = json.Unmarshal(a.Body, &said)
+	if a.Status != http.StatusOK {
+		return Credentials{}, a.Refused(service, "", said.Message).Hint(hint + "; check sso_account_id and sso_role_name")
 	}
 	cr := Credentials{ID: said.Keys.ID, Secret: said.Keys.Secret, Session: said.Keys.Session, Expires: time.UnixMilli(said.Keys.Until)}
 	if err != nil || !cr.complete() || said.Keys.Until <= 0 {
-		return Credentials{}, malformed(service)
+		return Credentials{}, lease.Malformed(service)
 	}
 	return cr, nil
 }
@@ -100,12 +101,7 @@ func (s *search) roleOf(ctx context.Context, l *login, region string, p settings
 func readLogin(dir, key string) (*login, error) {
 	sum := sha1.Sum([]byte(key)) // only names the file
 	l := &login{path: filepath.Join(dir, "sso", "cache", hex.EncodeToString(sum[:])+".json")}
-	f, err := os.Open(l.path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := readBounded(f, maxToken)
+	data, err := lease.ReadFile(l.path)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +130,7 @@ func (s *search) renew(ctx context.Context, l *login, region string, p settings)
 		return fault.New(fault.Invalid, "the address of "+service+" is not a URL").Hint("check AWS_ENDPOINT_URL_SSO_OIDC")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	a, err := fetch(ctx, s.web, req, service)
+	a, err := lease.Fetch(ctx, s.web, req, service)
 	if err != nil {
 		return err
 	}
@@ -145,12 +141,12 @@ func (s *search) renew(ctx context.Context, l *login, region string, p settings)
 		Error        string `json:"error"`
 		Description  string `json:"error_description"`
 	}
-	err = json.Unmarshal(a.body, &said)
-	if a.status != http.StatusOK {
-		return a.refused(service, said.Error, said.Description)
+	err = json.Unmarshal(a.Body, &said)
+	if a.Status != http.StatusOK {
+		return a.Refused(service, said.Error, said.Description)
 	}
 	if err != nil || said.AccessToken == "" {
-		return malformed(service)
+		return lease.Malformed(service)
 	}
 	l.AccessToken, l.RefreshToken = said.AccessToken, cmp.Or(said.RefreshToken, l.RefreshToken)
 	return l.store(s.now().Add(time.Duration(said.ExpiresIn) * time.Second))

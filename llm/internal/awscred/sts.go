@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/internal/lease"
 )
-
-// maxToken bounds a token file: 64 KiB.
-const maxToken = 64 << 10
 
 // identity names a token file of an OpenID provider and the role it stands for.
 type identity struct{ file, role, session string }
@@ -47,12 +44,7 @@ func (s *search) identity(ctx context.Context, p settings, id identity) (Credent
 }
 
 func readToken(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	b, err := readBounded(f, maxToken)
+	b, err := lease.ReadFile(path)
 	return strings.TrimSpace(string(b)), err
 }
 
@@ -90,21 +82,21 @@ func (s *search) sts(ctx context.Context, p settings, form url.Values, as *Crede
 	if as != nil {
 		Sign(req, []byte(body), *as, region, "sts", s.now())
 	}
-	a, err := fetch(ctx, s.web, req, "AWS STS")
+	a, err := lease.Fetch(ctx, s.web, req, "AWS STS")
 	if err != nil {
 		return Credentials{}, err
 	}
-	if a.status != http.StatusOK {
-		return Credentials{}, a.refused("AWS STS", element(a.body, "Code"), element(a.body, "Message")).
+	if a.Status != http.StatusOK {
+		return Credentials{}, a.Refused("AWS STS", element(a.Body, "Code"), element(a.Body, "Message")).
 			Hint("check that the role " + form.Get("RoleArn") + " exists and trusts who asks for it")
 	}
-	until, err := time.Parse(time.RFC3339, element(a.body, "Expiration"))
+	until, err := time.Parse(time.RFC3339, element(a.Body, "Expiration"))
 	cr := Credentials{
-		ID: element(a.body, "AccessKeyId"), Secret: element(a.body, "SecretAccessKey"),
-		Session: element(a.body, "SessionToken"), Expires: until,
+		ID: element(a.Body, "AccessKeyId"), Secret: element(a.Body, "SecretAccessKey"),
+		Session: element(a.Body, "SessionToken"), Expires: until,
 	}
 	if err != nil || !cr.complete() {
-		return Credentials{}, malformed("AWS STS")
+		return Credentials{}, lease.Malformed("AWS STS")
 	}
 	return cr, nil
 }
@@ -117,6 +109,17 @@ func (s *search) region(p settings) string {
 		}
 	}
 	return "us-east-1"
+}
+
+// endpoint is the base URL of a service, without a slash at its end: that of
+// the settings, else of its host
+// (https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html).
+func (s *search) endpoint(service, host string, p settings) string {
+	base := "https://" + host
+	if !strings.EqualFold(s.env("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), "true") {
+		base = cmp.Or(s.env("AWS_ENDPOINT_URL_"+service), s.env("AWS_ENDPOINT_URL"), p["endpoint_url"], base)
+	}
+	return strings.TrimRight(base, "/")
 }
 
 // unescape undoes what XML does to text.
