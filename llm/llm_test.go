@@ -93,8 +93,8 @@ func TestMetricsWire(t *testing.T) {
 	var m llm.Metrics
 	info := llm.Info{Name: "openai/x", ContextWindow: 1000}
 	at := time.Unix(1_700_000_000, 500_000_000)
-	m.Add(info, &llm.Response{ID: "r1", Usage: llm.Usage{Prompt: 10, Output: 5, CacheRead: 4, CacheWrite: 1, Reasoning: 2}, Cost: 0.5, CostKnown: true, Latency: 1500 * time.Millisecond}, at)
-	m.Add(info, &llm.Response{ID: "r2", Usage: llm.Usage{Prompt: 20, Output: 1}, Latency: time.Second}, at)
+	m.Add(info, &llm.Response{ID: "r1", Model: "x", Usage: llm.Usage{Prompt: 10, Output: 5, CacheRead: 4, CacheWrite: 1, Reasoning: 2}, Cost: 0.5, CostKnown: true, Latency: 1500 * time.Millisecond}, at)
+	m.Add(info, &llm.Response{ID: "r2", Model: "x-0123", Usage: llm.Usage{Prompt: 20, Output: 1}, Latency: time.Second, FirstByte: time.Second / 4}, at)
 	b, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestMetricsWire(t *testing.T) {
 	want := `{"model_name":"openai/x","accumulated_cost":0.5,"max_budget_per_task":null,` +
 		`"accumulated_token_usage":{"model":"openai/x","prompt_tokens":30,"completion_tokens":6,"cache_read_tokens":4,"cache_write_tokens":1,"reasoning_tokens":2,"context_window":1000,"per_turn_token":21,"response_id":""},` +
 		`"costs":[{"model":"openai/x","cost":0.5,"timestamp":1700000000.5}],` +
-		`"response_latencies":[{"model":"openai/x","latency":1.5,"response_id":"r1"},{"model":"openai/x","latency":1,"response_id":"r2"}],` +
+		`"response_latencies":[{"model":"openai/x","latency":1.5,"response_id":"r1"},{"model":"openai/x","latency":1,"response_id":"r2","first_token":0.25,"answered_by":"x-0123"}],` +
 		`"token_usages":[{"model":"openai/x","prompt_tokens":10,"completion_tokens":5,"cache_read_tokens":4,"cache_write_tokens":1,"reasoning_tokens":2,"context_window":1000,"per_turn_token":15,"response_id":"r1"},` +
 		`{"model":"openai/x","prompt_tokens":20,"completion_tokens":1,"cache_read_tokens":0,"cache_write_tokens":0,"reasoning_tokens":0,"context_window":1000,"per_turn_token":21,"response_id":"r2"}]}`
 	if diff := cmp.Diff(want, string(b)); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
@@ -145,6 +146,9 @@ func (c *showCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 			ev, err := rec.Event()
 			if err != nil {
 				return fmt.Errorf("event %d: %w", rec.Seq, err)
+			}
+			if up, ok := ev.(*event.ConversationStateUpdateEvent); ok && up.Key == controller.KeyRetry {
+				p.Retry(retryText(up.Value))
 			}
 			p.Event(ev)
 		}

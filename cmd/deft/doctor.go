@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
@@ -27,7 +28,8 @@ type doctorCmd struct {
 type diagnosis struct {
 	Data      string          `json:"data"`
 	Store     string          `json:"store"`                // "ok", or what is wrong
-	Model     string          `json:"model"`                // as LLM_MODEL has it
+	Model     string          `json:"model"`                // as LLM_MODEL has it, or the agent's profile
+	Profile   string          `json:"profile,omitempty"`    // the agent's, where LLM_MODEL is not set
 	OwnServer bool            `json:"own_server,omitempty"` // LLM_BASE_URL is set
 	ModelOK   bool            `json:"model_ok"`             // whether this build knows how to reach it
 	Problem   string          `json:"model_problem,omitempty"`
@@ -38,6 +40,8 @@ type diagnosis struct {
 	Checks    []process.Check `json:"checks,omitempty"`
 	Trouble   string          `json:"sandbox_problem,omitempty"`
 	TookMS    float64         `json:"sandbox_start_ms,omitempty"`
+
+	noKey bool // what is wrong with the model is its key
 }
 
 // program is an outside program that tools use.
@@ -82,6 +86,7 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 func (d *diagnosis) checkModel(std *streams) {
 	d.Model, d.OwnServer = std.env("LLM_MODEL"), std.env("LLM_BASE_URL") != ""
 	if d.Model == "" {
+		d.checkAssigned(std)
 		return
 	}
 	if _, err := route.New(llm.Config{Model: d.Model, BaseURL: std.env("LLM_BASE_URL")}); err != nil {
@@ -96,6 +101,23 @@ func (d *diagnosis) checkModel(std *streams) {
 			return
 		}
 	}
+}
+
+// checkAssigned looks at the agent's profile. No request is made.
+func (d *diagnosis) checkAssigned(std *streams) {
+	usual, err := assigned(std)
+	if d.Profile = usual[registry.Agent]; err == nil && d.Profile == "" {
+		return
+	}
+	var m llm.Model
+	if err == nil {
+		m, err = (&llmTestCmd{modelFlags: modelFlags{Profile: d.Profile}}).model(std)
+	}
+	if err != nil {
+		d.Model, d.Problem, d.noKey = "profile "+d.Profile, withHint(err), fault.Is(err, fault.Auth)
+		return
+	}
+	d.Model, d.ModelOK = m.Info().Name, true
 }
 
 func withHint(err error) string {
@@ -142,6 +164,8 @@ func (d *diagnosis) print(std *streams) {
 		say(true, "model", "LLM_MODEL is not set; deft demo works without")
 	case d.Problem != "":
 		say(false, "model", d.Problem)
+	case d.Profile != "":
+		say(true, "model", d.Model+" of the profile "+d.Profile)
 	default:
 		say(true, "model", d.Model)
 		d.printKey(say)
@@ -179,7 +203,9 @@ func (d *diagnosis) printKey(say func(ok bool, name, text string)) {
 }
 
 // keyOK reports whether a key is there where one is surely needed.
-func (d *diagnosis) keyOK() bool { return d.Key != "" || d.OwnServer || len(d.Keys) < 2 }
+func (d *diagnosis) keyOK() bool {
+	return d.Key != "" || d.Profile != "" || d.OwnServer || len(d.Keys) < 2
+}
 
 // verdict is an error if something that should hold does not; the worst
 // trouble decides the code.
@@ -193,6 +219,8 @@ func (d *diagnosis) verdict() error {
 		return exitStatus(fault.ExitStorage)
 	case broken:
 		return exitStatus(fault.ExitError)
+	case d.noKey:
+		return exitStatus(fault.ExitRefused)
 	case d.Problem != "":
 		return exitStatus(fault.ExitUsage)
 	case d.ModelOK && !d.keyOK():
@@ -203,8 +231,8 @@ func (d *diagnosis) verdict() error {
 
 // Help is shown by deft doctor --help.
 func (c *doctorCmd) Help() string {
-	return `Looks at the data directory, the model and the key that LLM_MODEL and its fellows choose (no
-request is made, no key is shown), the programs that tools use, and the sandbox: it starts one
+	return `Looks at the data directory, the model and the key that LLM_MODEL and its fellows, or the
+agent's profile, choose (no request is made, no key is shown), the programs that tools use, and the sandbox: it starts one
 and really tries in it what must be forbidden.
 
 Exit codes: 0 all is well, 1 the sandbox or bash does not work, 2 the model is not known,

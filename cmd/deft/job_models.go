@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,6 +34,18 @@ func (j *job) recordRetry(r controller.Retry, err error) {
 	if rerr := j.session.RecordRetry(context.Background(), r, err); rerr != nil {
 		j.view.warn("the retry could not be recorded: " + oneLine(rerr.Error()))
 	}
+}
+
+// retryText tells of a recorded retry in a line.
+func retryText(value json.RawMessage) string {
+	var r controller.Retry
+	if err := json.Unmarshal(value, &r); err != nil {
+		return "a call of the model was made again"
+	}
+	if r.Next != "" {
+		return fmt.Sprintf("%s did not answer (%s); asked %s", r.Model, r.Detail, r.Next)
+	}
+	return fmt.Sprintf("%s did not answer (%s); tried again after %.0f s", r.Model, r.Detail, r.Wait)
 }
 
 // rename stores which models a resumed conversation has from now on.

@@ -69,8 +69,14 @@ type billRow struct {
 	Unpriced int     `json:"unpriced_calls"`
 	// Seconds is how long all calls took.
 	Seconds float64 `json:"seconds"`
+	// FirstToken is the mean time to the first token of the calls that tell it,
+	// in seconds; 0 if none does.
+	FirstToken float64 `json:"first_token_seconds"`
 	// TokensPerSecond is the output of all calls by their whole time.
 	TokensPerSecond float64 `json:"tokens_per_second"`
+
+	first    float64 // sum of the times to the first token
+	streamed int     // calls that tell it
 }
 
 func (b *bill) all(ctx context.Context, s eventstream.Stream) error {
@@ -181,7 +187,12 @@ func (b *bill) add(service string, m *llm.Metrics) {
 		r.Unpriced = max(0, r.Unpriced-1)
 	}
 	for _, l := range m.ResponseLatencies {
-		b.row(service, l.Model).Seconds += l.Latency
+		r := b.row(service, l.Model)
+		r.Seconds += l.Latency
+		if l.FirstToken > 0 {
+			r.first += l.FirstToken
+			r.streamed++
+		}
 	}
 }
 
@@ -199,6 +210,8 @@ func (b *bill) rows() (rows []billRow, total billRow) {
 		total.Cost += r.Cost
 		total.Unpriced += r.Unpriced
 		total.Seconds += r.Seconds
+		total.first += r.first
+		total.streamed += r.streamed
 	}
 	slices.SortFunc(rows, func(a, b billRow) int {
 		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Model, b.Model))
@@ -208,6 +221,9 @@ func (b *bill) rows() (rows []billRow, total billRow) {
 
 func (r *billRow) finished() billRow {
 	f := *r
+	if f.streamed > 0 {
+		f.FirstToken = f.first / float64(f.streamed)
+	}
 	if f.Seconds > 0 {
 		f.TokensPerSecond = float64(f.Output) / f.Seconds
 	}
@@ -233,14 +249,14 @@ func (b *bill) print(std *streams) error {
 		return err
 	}
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVICE\tMODEL\tCALLS\tPROMPT\tCACHED\tOUTPUT\tS/CALL\tTOKENS/S\tCOST")
+	fmt.Fprintln(w, "SERVICE\tMODEL\tCALLS\tPROMPT\tCACHED\tOUTPUT\tFIRST\tS/CALL\tTOKENS/S\tCOST")
 	for _, r := range append(rows, total) {
 		mean := 0.0
 		if r.Calls > 0 {
 			mean = r.Seconds / float64(r.Calls)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.1f\t%.0f\t%s\n", console.Line(r.Service), console.Line(r.Model),
-			r.Calls, r.Prompt, r.CacheRead, r.Output, mean, r.TokensPerSecond, r.price())
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t%.0f\t%s\n", console.Line(r.Service), console.Line(r.Model),
+			r.Calls, r.Prompt, r.CacheRead, r.Output, r.FirstToken, mean, r.TokensPerSecond, r.price())
 	}
 	return w.Flush()
 }

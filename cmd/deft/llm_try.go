@@ -13,7 +13,7 @@ import (
 
 // llmTestCmd tries a model.
 type llmTestCmd struct {
-	Name string `arg:"" optional:"" help:"The model, as for --model (default: LLM_MODEL)."`
+	Name string `arg:"" optional:"" help:"The model, as for --model (default: LLM_MODEL, then the agent's profile)."`
 	modelFlags
 	Context bool          `help:"Search for the real context length with long prompts. This can cost."`
 	UpTo    int           `name:"up-to" help:"Longest prompt of that search, in tokens." default:"200000" placeholder:"TOKENS"`
@@ -91,6 +91,13 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 
 // model opens what is to be tried, each question to be asked once.
 func (c *llmTestCmd) model(std *streams) (llm.Model, error) {
+	if c.Profile == "" && c.Model == "" {
+		usual, err := assigned(std)
+		if err != nil {
+			return nil, err
+		}
+		c.Profile = usual[registry.Agent]
+	}
 	if err := c.checkProfile(std); err != nil {
 		return nil, err
 	}

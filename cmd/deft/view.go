@@ -201,11 +201,13 @@ type result struct {
 	Status       state.Status         `json:"status"`
 	Error        string               `json:"error,omitempty"`
 	Answer       string               `json:"answer"`
-	CostUSD      float64              `json:"cost_usd"`
-	InputTokens  int                  `json:"input_tokens"`
-	OutputTokens int                  `json:"output_tokens"`
-	Seconds      float64              `json:"seconds"`
-	Diffstat     string               `json:"diffstat,omitempty"`
+	// CostUSD is what the calls of known price cost; Unpriced counts the others.
+	CostUSD      float64 `json:"cost_usd"`
+	Unpriced     int     `json:"unpriced_calls,omitempty"`
+	InputTokens  int     `json:"input_tokens"`
+	OutputTokens int     `json:"output_tokens"`
+	Seconds      float64 `json:"seconds"`
+	Diffstat     string  `json:"diffstat,omitempty"`
 }
 
 // summary ends the run's output.
@@ -214,7 +216,7 @@ func (v *view) summary(j *job, s *state.State, took time.Duration, stat string) 
 	v.mu.Lock()
 	r := result{
 		Type: "result", Conversation: j.id, Status: s.Status, Error: v.code, Answer: v.last,
-		CostUSD: s.Stats.Cost(), InputTokens: tokens.PromptTokens, OutputTokens: tokens.CompletionTokens,
+		CostUSD: s.Stats.Cost(), Unpriced: unpriced(s.Stats), InputTokens: tokens.PromptTokens, OutputTokens: tokens.CompletionTokens,
 		Seconds: took.Seconds(), Diffstat: stat,
 	}
 	v.mu.Unlock()
@@ -270,11 +272,37 @@ func spent(stats state.Stats) string {
 		return "no LLM used"
 	}
 	text := fmt.Sprintf("%d tokens in (%d cached), %d out", t.PromptTokens, t.CacheReadTokens, t.CompletionTokens)
-	if c := stats.Cost(); c > 0 {
-		return fmt.Sprintf("$%.4f · %s", c, text)
+	c := stats.Cost()
+	unknown := unpricedModels(stats)
+	if c > 0 || len(unknown) == 0 {
+		text = fmt.Sprintf("$%.4f · %s", c, text)
 	}
-	for _, id := range slices.Sorted(maps.Keys(stats.UsageToMetrics)) {
-		return text + " (price of " + stats.UsageToMetrics[id].ModelName + " unknown)"
+	if len(unknown) > 0 {
+		text += " (price of " + strings.Join(unknown, ", ") + " unknown)"
 	}
 	return text
+}
+
+// unpriced counts the calls whose price is not known.
+func unpriced(stats state.Stats) int {
+	n := 0
+	for _, m := range stats.UsageToMetrics {
+		n += max(0, len(m.TokenUsages)-len(m.Costs))
+	}
+	return n
+}
+
+// unpricedModels are the models of those calls, sorted.
+func unpricedModels(stats state.Stats) []string {
+	calls := map[string]int{}
+	for _, m := range stats.UsageToMetrics {
+		for _, u := range m.TokenUsages {
+			calls[u.Model]++
+		}
+		for _, c := range m.Costs {
+			calls[c.Model]--
+		}
+	}
+	maps.DeleteFunc(calls, func(_ string, n int) bool { return n <= 0 })
+	return slices.Sorted(maps.Keys(calls))
 }

@@ -210,6 +210,34 @@ func TestRetriesWaitForTheBreaker(t *testing.T) {
 	}
 }
 
+// TestSkipOpenBreaker moves a call on to the next model of a chain, without any
+// wait, while the endpoint of the first is left alone, and back when it is well.
+func TestSkipOpenBreaker(t *testing.T) {
+	t.Parallel()
+	g, c := guard(), clock{}
+	g.answer = failure(fault.Unavailable)
+	first := broker.New(g.fake, broker.Options{SkipOpen: true, Breaker: g.breakers.For("http://x"), Random: none, Sleep: c.sleep})
+	second := member("second", 0, nil)
+	f, err := broker.NewFallback(nil, first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if resp, err := f.Generate(t.Context(), llm.Request{}, ignore); err != nil || resp.Model != "second" {
+			t.Fatal(resp, err)
+		}
+	}
+	// The third failure opened the breaker: its waits, two, were the last.
+	if diff := cmp.Diff([]time.Duration{8 * time.Second, 16 * time.Second}, c.waits); diff != "" || g.calls.Load() != 3 || second.calls.Load() != 3 {
+		t.Errorf("%d and %d calls, waits %s", g.calls.Load(), second.calls.Load(), diff)
+	}
+	g.answer = nil
+	g.clock.move(time.Minute)
+	if _, err := f.Generate(t.Context(), llm.Request{}, ignore); err != nil || second.calls.Load() != 3 || g.calls.Load() != 4 {
+		t.Errorf("when it is well again: %v, %d and %d calls", err, g.calls.Load(), second.calls.Load())
+	}
+}
+
 func TestOpenBreakerHoldsNoMoney(t *testing.T) {
 	t.Parallel()
 	g := guard()

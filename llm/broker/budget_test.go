@@ -116,6 +116,9 @@ func TestUnknownPriceIsRefused(t *testing.T) {
 	if fault.KindOf(err) != fault.Limit || m.calls.Load() != 0 || !strings.Contains(err.Error(), "price of p/m is not known") {
 		t.Errorf("error %v", err)
 	}
+	if hint := fault.HintOf(err); !strings.Contains(hint, "--input-price") || !strings.Contains(hint, "--output-price") {
+		t.Errorf("hint %q", hint)
+	}
 }
 
 func TestAnswerIsShortenedToWhatIsLeft(t *testing.T) {

@@ -56,7 +56,7 @@ func TestFallback(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp, err := f.Generate(t.Context(), llm.Request{}, ignore)
-		if (err == nil) != (tt.want != "") || err == nil && resp.Model != tt.want {
+		if (err == nil) != (tt.want != "") || err == nil && (resp.Model != tt.want || resp.By(f.Info()).Name != tt.want) {
 			t.Errorf("%s: %v, %v", name, resp, err)
 		}
 		if diff := cmp.Diff(tt.via, via); diff != "" {
@@ -111,7 +111,7 @@ func TestImageRouter(t *testing.T) {
 		"longer than text is": {ask(string(make([]byte, 20_000))).Messages, "vision"},
 	} {
 		resp, err := m.Generate(t.Context(), llm.Request{Messages: tt.msgs}, ignore)
-		if err != nil || resp.Model != tt.want {
+		if err != nil || resp.Model != tt.want || resp.By(m.Info()).Name != tt.want {
 			t.Errorf("%s: %+v, %v", name, resp, err)
 		}
 	}

@@ -137,14 +137,19 @@ func TestConfigOfAProfile(t *testing.T) {
 	in, out := 1.0, 2.0
 	b, got := opened(t, map[string]registry.Profile{"p": {
 		Model: "vllm/x", BaseURL: "http://h/v1", Timeout: 1.5, FirstTokenTimeout: 2, StreamIdleTimeout: 3, ConnectTimeout: 4,
-		ContextWindow: 5, InputPrice: &in, OutputPrice: &out,
+		ContextWindow: 5, InputPrice: &in, OutputPrice: &out, API: "responses", APIVersion: "v1", ContextLimit: 6, KeepAlive: -1,
+		CacheRetention: "24h",
 	}})
+	b.Complete = func(c *llm.Config, p registry.Profile) {
+		c.Quirks = &llm.Quirks{CacheRetention: p.CacheRetention == registry.RetentionDay}
+	}
 	if _, err := b.Build("p"); err != nil {
 		t.Fatal(err)
 	}
 	want := llm.Config{
 		Model: "vllm/x", BaseURL: "http://h/v1", Timeout: 1500 * time.Millisecond, FirstTimeout: 2 * time.Second,
 		IdleTimeout: 3 * time.Second, ConnectTimeout: 4 * time.Second,
+		API: "responses", APIVersion: "v1", ContextLimit: 6, KeepAlive: -time.Second, Quirks: &llm.Quirks{CacheRetention: true},
 		Info: llm.Info{ContextWindow: 5, Price: llm.Price{Known: true, Input: 1, CacheRead: 1, CacheWrite: 1, Output: 2}},
 	}
 	if diff := cmp.Diff(want, (*got)[0]); diff != "" {

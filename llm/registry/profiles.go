@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,7 +157,8 @@ func write(path string, data []byte) error {
 }
 
 // Delete removes a profile, and the key that [Profiles.PutKey] stored for it.
-// NotFound if there is none, Conflict while a service is assigned to it.
+// NotFound if there is none, Conflict while a service or another profile uses
+// it.
 func (s *Profiles) Delete(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -166,14 +168,8 @@ func (s *Profiles) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
-	assigned, err := s.Services()
-	if err != nil {
+	if err := s.free(name); err != nil {
 		return err
-	}
-	for service, profile := range assigned {
-		if profile == name {
-			return fault.New(fault.Conflict, "the profile "+name+" is that of the service "+service).Hint("give the service another one first")
-		}
 	}
 	err = os.Remove(s.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,6 +179,33 @@ func (s *Profiles) Delete(ctx context.Context, name string) error {
 		return fault.Wrap(err, fault.Denied, "delete the profile "+name)
 	}
 	return s.deleteKey(name)
+}
+
+// free fails with kind Conflict if a profile is in use.
+func (s *Profiles) free(name string) error {
+	assigned, err := s.Services()
+	if err != nil {
+		return err
+	}
+	for _, service := range slices.Sorted(maps.Keys(assigned)) {
+		if assigned[service] == name {
+			return fault.New(fault.Conflict, "the profile "+name+" is that of the service "+service).Hint("give the service another one first")
+		}
+	}
+	all, err := s.Names()
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		p, err := s.Get(other)
+		if err != nil || other == name { // a damaged one keeps none
+			continue
+		}
+		if p.Vision == name || slices.Contains(p.Fallback, name) {
+			return fault.New(fault.Conflict, "the profile "+other+" names "+name).Hint("change that one first")
+		}
+	}
+	return nil
 }
 
 // lock keeps other writers out, in this process and others. The kernel gives
