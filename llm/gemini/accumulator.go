@@ -43,6 +43,12 @@ type answerPart struct {
 	FunctionCall     *functionCall `json:"functionCall"`
 }
 
+type functionCall struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
 type feedback struct {
 	BlockReason        string `json:"blockReason"`
 	BlockReasonMessage string `json:"blockReasonMessage"`

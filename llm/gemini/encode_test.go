@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 // conversation is a history of n messages with results of half a kilobyte.
@@ -42,34 +44,29 @@ func TestSessionsEncodeAlike(t *testing.T) {
 	msgs = append(msgs, event.Message{Role: event.RoleAssistant, Content: event.Texts("Done.")})
 	for _, n := range []int{2, 4, 6, 6, 22, 10, 23} {
 		r := llm.Request{Messages: msgs[:n], Session: "s"}
-		got, err := m.encode(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := whole(t, m, &r)
 		r.Session = ""
-		want, err := m.encode(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := whole(t, m, &r)
 		if !json.Valid(got) || !bytes.Equal(got, want) {
 			t.Fatalf("%d messages (-at once +in steps):\n%s", n, cmp.Diff(string(want), string(got)))
 		}
 	}
 }
 
-func BenchmarkEncode5000(b *testing.B) {
-	m, msgs := newFuzzed(b, nil), conversation(5_000)
-	for name, session := range map[string]string{"new": "", "next": "s"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			n := len(msgs)
-			for b.Loop() {
-				r := llm.Request{Messages: msgs[:n], Session: session}
-				if _, err := m.encode(&r); err != nil {
-					b.Fatal(err)
-				}
-				n = len(msgs) - (len(msgs)-n+2)%4 // two messages more, or two less
-			}
-		})
+// whole encodes a request and puts its parts together.
+func whole(t testing.TB, m *Model, r *llm.Request) []byte {
+	t.Helper()
+	body, err := m.encode(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return bytes.Join(body, nil)
+}
+
+func BenchmarkEncode5000(b *testing.B) {
+	m := newFuzzed(b, nil)
+	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
+		_, err := m.encode(ctx, r)
+		return err
+	})
 }

@@ -32,7 +32,6 @@
 package gemini
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -69,6 +68,7 @@ type Model struct {
 	noIDs  bool // Vertex matches results to calls by name and order
 	schema schemaCache
 	sent   *wirelog.Cache[written]
+	tools  wirelog.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -130,7 +130,7 @@ func (m *Model) Info() llm.Info { return m.info }
 
 // Generate implements llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	body, err := m.encode(&r)
+	body, err := m.encode(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -154,12 +154,12 @@ func (m *Model) priced(out *llm.Response, known bool) *llm.Response {
 
 // post sends a request. Unlike the endpoint's own Post it reads the details of
 // an error, which say what kind of limit was met.
-func (m *Model) post(ctx context.Context, r *llm.Request, body []byte) (*http.Response, error) {
+func (m *Model) post(ctx context.Context, r *llm.Request, body [][]byte) (*http.Response, error) {
 	method := ":streamGenerateContent?alt=sse"
 	if r.NoStream {
 		method = ":generateContent"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.end.BaseURL+"/"+m.path+method, bytes.NewReader(body))
+	req, err := exchange.NewRequest(ctx, m.end.BaseURL+"/"+m.path+method, body...)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}

@@ -1,49 +1,35 @@
 package gemini
 
 import (
-	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
 
-// part is a part of any kind that requests hold.
+// part is a part of any kind that requests hold; appendTo knows which fields
+// each kind has.
 type part struct {
-	Text             *string           `json:"text,omitempty"`
-	InlineData       *inlineData       `json:"inlineData,omitempty"`
-	FileData         *fileData         `json:"fileData,omitempty"`
-	FunctionCall     *functionCall     `json:"functionCall,omitempty"`
-	FunctionResponse *functionResponse `json:"functionResponse,omitempty"`
-	ThoughtSignature string            `json:"thoughtSignature,omitempty"`
+	Kind      kind
+	Text      string // also the output of a function
+	MediaType string
+	Data      string // base64, or the address of a file
+	ID, Name  string // of a function
+	Args      string // JSON
+	Signature string
 }
 
-type inlineData struct {
-	MIMEType string `json:"mimeType"`
-	Data     string `json:"data"`
-}
+type kind int
 
-type fileData struct {
-	MIMEType string `json:"mimeType,omitempty"`
-	FileURI  string `json:"fileUri"`
-}
-
-type functionCall struct {
-	ID   string          `json:"id,omitempty"`
-	Name string          `json:"name"`
-	Args json.RawMessage `json:"args,omitempty"`
-}
-
-type functionResponse struct {
-	ID       string `json:"id,omitempty"`
-	Name     string `json:"name"`
-	Response output `json:"response"`
-}
-
-type output struct {
-	Output string `json:"output"`
-}
+const (
+	textPart kind = iota
+	inlinePart
+	filePart
+	callPart
+	resultPart
+)
 
 const (
 	// foreignThought stands in for the signature of a call that another model
@@ -55,27 +41,23 @@ const (
 	goOn         = "Continue."
 )
 
-// assistant writes a turn of the model. Thoughts themselves are not sent back,
+// assistant appends a turn of the model. Thoughts themselves are not sent back,
 // only their signatures: the API has no use for its own summaries.
-func (m *Model) assistant(msg *event.Message) []part {
-	var parts []part
-	for _, p := range m.parts(msg.Content) {
-		if p.Text != nil {
-			parts = append(parts, p)
-		}
-	}
+func (m *Model) assistant(parts []part, msg *event.Message) []part {
+	parts = slices.DeleteFunc(m.parts(parts, msg.Content), func(p part) bool { return p.Kind != textPart })
 	if sig := textSignature(msg); sig != "" {
 		if len(parts) == 0 {
-			parts = append(parts, text(""))
+			parts = append(parts, part{})
 		}
-		parts[len(parts)-1].ThoughtSignature = sig
+		parts[len(parts)-1].Signature = sig
 	}
-	for i, c := range msg.ToolCalls {
-		p := part{FunctionCall: &functionCall{ID: m.id(c.ID), Name: functionName(c.Name), Args: llm.ArgumentsObject(c.Arguments)}}
+	for i := range msg.ToolCalls {
+		c := &msg.ToolCalls[i]
+		p := part{Kind: callPart, ID: m.id(c.ID), Name: functionName(c.Name), Args: llm.ArgumentsText(c.Arguments)}
 		if sig, ok := strings.CutPrefix(c.ResponsesItemID, SignaturePrefix); ok {
-			p.ThoughtSignature = sig
+			p.Signature = sig
 		} else if i == 0 && m.family.signed() {
-			p.ThoughtSignature = foreignThought
+			p.Signature = foreignThought
 		}
 		parts = append(parts, p)
 	}
@@ -95,16 +77,20 @@ func textSignature(msg *event.Message) string {
 
 // toolResult writes the answer to a call, and the images that belong to it.
 func (m *Model) toolResult(msg *event.Message) (result part, images []part) {
-	var texts []string
-	for _, p := range m.parts(msg.Content) {
-		if p.Text != nil {
-			texts = append(texts, *p.Text)
-		} else {
+	var room [4]part
+	result = part{Kind: resultPart, ID: m.id(msg.ToolCallID), Name: functionName(msg.Name)}
+	texts := 0
+	for _, p := range m.parts(room[:0], msg.Content) {
+		switch {
+		case p.Kind != textPart:
 			images = append(images, p)
+		case texts == 0:
+			result.Text, texts = p.Text, 1
+		default:
+			result.Text += "\n" + p.Text
 		}
 	}
-	r := &functionResponse{ID: m.id(msg.ToolCallID), Name: functionName(msg.Name), Response: output{strings.Join(texts, "\n")}}
-	return part{FunctionResponse: r}, images
+	return result, images
 }
 
 func (m *Model) id(id string) string {
@@ -114,12 +100,12 @@ func (m *Model) id(id string) string {
 	return id
 }
 
-func text(s string) part { return part{Text: &s} }
+func text(s string) part { return part{Text: s} }
 
-// parts writes content. Blank texts are left out.
-func (m *Model) parts(blocks []event.Content) []part {
-	var out []part
-	for _, c := range blocks {
+// parts appends content. Blank texts are left out.
+func (m *Model) parts(out []part, blocks []event.Content) []part {
+	for i := range blocks {
+		c := &blocks[i]
 		switch c.Type {
 		case event.TypeImage:
 			for _, u := range c.ImageURLs {
@@ -139,7 +125,7 @@ func (m *Model) image(url string) part {
 		return text(imageOmitted)
 	}
 	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "gs://") {
-		return part{FileData: &fileData{mediaOf(url), url}}
+		return part{Kind: filePart, MediaType: mediaOf(url), Data: url}
 	}
 	head, data, ok := strings.Cut(url, ",")
 	media, isData := strings.CutPrefix(head, "data:")
@@ -151,7 +137,7 @@ func (m *Model) image(url string) part {
 	if media == "image/jpg" || media == "" {
 		media = "image/jpeg"
 	}
-	return part{InlineData: &inlineData{media, data}}
+	return part{Kind: inlinePart, MediaType: media, Data: data}
 }
 
 // mediaOf guesses the media type of an image by its name.

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -9,16 +10,12 @@ import (
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
-// wireRequest is the body of a request without instruction and contents, which
-// written writes; after https://ai.google.dev/api/generate-content.
+// wireRequest is the body of a request without tools, instruction and contents,
+// which wirelog.Tools and written write; after
+// https://ai.google.dev/api/generate-content.
 type wireRequest struct {
-	Tools            []toolSet   `json:"tools,omitempty"`
 	ToolConfig       *toolConfig `json:"toolConfig,omitempty"`
 	GenerationConfig *generation `json:"generationConfig,omitempty"`
-}
-
-type toolSet struct {
-	FunctionDeclarations []function `json:"functionDeclarations"`
 }
 
 type function struct {
@@ -50,59 +47,53 @@ type generation struct {
 const maxStops = 5
 
 // encode writes the body of r.
-func (m *Model) encode(r *llm.Request) ([]byte, error) {
+func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	var w wireRequest
-	if err := m.offer(&w, r); err != nil {
-		return nil, err
+	if c := choice(r.ToolChoice); len(r.Tools) > 0 && c != nil {
+		w.ToolConfig = &toolConfig{*c}
 	}
 	if err := m.generation(&w, r); err != nil {
 		return nil, err
 	}
-	body, err := wirelog.AppendJSON(nil, &w)
+	head := []byte{'{'}
+	var err error
+	if len(r.Tools) > 0 {
+		if head, err = m.tools.Append(append(head, `"tools":[{"functionDeclarations":`...), r.Tools, m.writeTool); err != nil {
+			return nil, err
+		}
+		head = append(head, "}],"...)
+	}
+	rest, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
-	body = body[:len(body)-1] // the history goes on inside the object
-	if len(body) > 1 {
-		body = append(body, ',')
+	if len(rest) > len("{}") {
+		head = append(append(head, rest[1:len(rest)-1]...), ',')
 	}
-	body, end, err := m.sent.Append(body, r.Session, "", llm.Normalize(r.Messages), m.write)
+	body, end, err := m.sent.Encode(ctx, r.Session, "", llm.NormalizeGrown(ctx, r.Messages), m.write)
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
 	if !end.contents {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
-	if body, err = end.finish(body); err != nil {
-		return nil, m.unwritten(err)
-	}
-	return append(body, '}'), nil
+	body[0] = head
+	return append(body, append(end.finish(nil), '}')), nil
 }
 
 func (m *Model) unwritten(err error) error {
 	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 }
 
-// offer adds the tools.
-func (m *Model) offer(w *wireRequest, r *llm.Request) error {
-	if len(r.Tools) == 0 {
-		return nil
+func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
+	schema, err := m.schema.clean(t.Parameters)
+	if err != nil {
+		return dst, m.end.Fail(fault.Invalid, "the parameters of tool "+t.Name+" are not a JSON schema")
 	}
-	var set toolSet
-	for _, t := range r.Tools {
-		f := function{Name: t.Name, Description: t.Description}
-		schema, err := m.schema.clean(t.Parameters)
-		if err != nil {
-			return m.end.Fail(fault.Invalid, "the parameters of tool "+t.Name+" are not a JSON schema")
-		}
-		f.Parameters = schema
-		set.FunctionDeclarations = append(set.FunctionDeclarations, f)
+	if dst, err = wirelog.AppendJSON(dst, function{t.Name, t.Description, schema}); err != nil {
+		return dst, m.unwritten(err)
 	}
-	w.Tools = []toolSet{set}
-	if c := choice(r.ToolChoice); c != nil {
-		w.ToolConfig = &toolConfig{*c}
-	}
-	return nil
+	return dst, nil
 }
 
 // generation adds the parameters of the answer.

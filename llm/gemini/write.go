@@ -20,31 +20,33 @@ type written struct {
 
 // write appends one message of a normalised history, as wirelog.Writer.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
+	var room [4]part
+	parts := room[:0]
 	switch {
 	case msg.Role == event.RoleSystem && !w.contents:
-		return m.writeSystem(dst, w, msg)
+		dst, w = w.addSystem(dst, m.parts(parts, msg.Content))
+		return dst, w, nil
 	case msg.Role == event.RoleTool:
 		result, images := m.toolResult(msg)
 		if len(images) > 0 {
 			w.images = slices.Concat(w.images, images)
 		}
-		return w.add(dst, "user", []part{result})
+		dst, w = w.add(dst, "user", append(parts, result))
+		return dst, w, nil
 	}
-	dst, w, err := w.flush(dst)
-	if err != nil {
-		return dst, w, err
-	}
+	dst, w = w.flush(dst)
 	if msg.Role == event.RoleAssistant {
-		return w.add(dst, "model", m.assistant(msg))
+		dst, w = w.add(dst, "model", m.assistant(parts, msg))
+	} else { // a later system message has no other place
+		dst, w = w.add(dst, "user", m.parts(parts, msg.Content))
 	}
-	// A later system message has no other place.
-	return w.add(dst, "user", m.parts(msg.Content))
+	return dst, w, nil
 }
 
-func (m *Model) writeSystem(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
-	var err error
-	for _, p := range m.parts(msg.Content) {
-		if p.Text == nil { // an instruction may hold nothing else
+// addSystem appends parts of the instruction, which may hold texts only.
+func (w written) addSystem(dst []byte, parts []part) ([]byte, written) {
+	for i := range parts {
+		if parts[i].Kind != textPart {
 			continue
 		}
 		if w.system {
@@ -52,17 +54,15 @@ func (m *Model) writeSystem(dst []byte, w written, msg *event.Message) ([]byte, 
 		} else {
 			dst, w.system = append(dst, `"systemInstruction":{"parts":[`...), true
 		}
-		if dst, err = wirelog.AppendJSON(dst, &p); err != nil {
-			return dst, w, err
-		}
+		dst = parts[i].appendTo(dst)
 	}
-	return dst, w, nil
+	return dst, w
 }
 
 // add appends the parts of a message.
-func (w written) add(dst []byte, role string, parts []part) ([]byte, written, error) {
+func (w written) add(dst []byte, role string, parts []part) ([]byte, written) {
 	if len(parts) == 0 {
-		return dst, w, nil
+		return dst, w
 	}
 	if !w.contents {
 		if w.system {
@@ -74,35 +74,70 @@ func (w written) add(dst []byte, role string, parts []part) ([]byte, written, er
 	case role:
 		dst = append(dst, ',')
 	case "":
-		dst = append(dst, `{"role":"`+role+`","parts":[`...)
+		dst = append(append(append(dst, `{"role":"`...), role...), `","parts":[`...)
 	default:
-		dst = append(dst, `]},{"role":"`+role+`","parts":[`...)
+		dst = append(append(append(dst, `]},{"role":"`...), role...), `","parts":[`...)
 	}
 	w.role = role
-	var err error
 	for i := range parts {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, err = wirelog.AppendJSON(dst, &parts[i]); err != nil {
-			return dst, w, err
-		}
+		dst = parts[i].appendTo(dst)
 	}
-	return dst, w, nil
+	return dst, w
 }
 
 // flush writes the images that waited.
-func (w written) flush(dst []byte) ([]byte, written, error) {
+func (w written) flush(dst []byte) ([]byte, written) {
 	images := w.images
 	w.images = nil
 	return w.add(dst, "user", images)
 }
 
 // finish closes what is open.
-func (w written) finish(dst []byte) ([]byte, error) {
-	dst, w, err := w.flush(dst)
-	if err == nil && w.role == "model" { // the API wants the last word to be the user's
-		dst, _, err = w.add(dst, "user", []part{text(goOn)})
+func (w written) finish(dst []byte) []byte {
+	dst, w = w.flush(dst)
+	if w.role == "model" { // the API wants the last word to be the user's
+		dst, _ = w.add(dst, "user", []part{text(goOn)})
 	}
-	return append(dst, "]}]"...), err
+	return append(dst, "]}]"...)
+}
+
+// appendTo appends the part's JSON. By hand, because a restarted server writes
+// whole histories at once.
+func (p *part) appendTo(dst []byte) []byte {
+	switch p.Kind {
+	case inlinePart:
+		dst = member(dst, `{"inlineData":{"mimeType":`, p.MediaType)
+		dst = append(member(dst, `,"data":`, p.Data), '}')
+	case filePart:
+		dst = member(dst, `{"fileData":{"mimeType":`, p.MediaType)
+		dst = append(member(dst, `,"fileUri":`, p.Data), '}')
+	case callPart:
+		dst = p.function(dst, `{"functionCall":{`)
+		dst = append(append(append(dst, `,"args":`...), p.Args...), '}')
+	case resultPart:
+		dst = p.function(dst, `{"functionResponse":{`)
+		dst = append(member(dst, `,"response":{"output":`, p.Text), "}}"...)
+	default:
+		dst = member(dst, `{"text":`, p.Text)
+	}
+	if p.Signature != "" {
+		dst = member(dst, `,"thoughtSignature":`, p.Signature)
+	}
+	return append(dst, '}')
+}
+
+// function appends what names a function.
+func (p *part) function(dst []byte, open string) []byte {
+	dst = append(dst, open...)
+	if p.ID != "" {
+		dst = append(member(dst, `"id":`, p.ID), ',')
+	}
+	return member(dst, `"name":`, p.Name)
+}
+
+func member(dst []byte, name, value string) []byte {
+	return wirelog.AppendString(append(dst, name...), value)
 }

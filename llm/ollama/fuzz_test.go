@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 func newModel(t testing.TB, c *http.Client) *Model {
@@ -118,4 +120,12 @@ func (instant) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	const text = `{"message":{"content":"a"},"done":true,"done_reason":"stop","capabilities":["tools"]}` + "\n"
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/x-ndjson"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+}
+
+func BenchmarkEncode5000(b *testing.B) {
+	m, c := newModel(b, nil), &card{window: 1_000_000, thinks: true}
+	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
+		_, err := m.encode(ctx, r, c)
+		return err
+	})
 }

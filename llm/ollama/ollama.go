@@ -57,6 +57,7 @@ type Model struct {
 	keepAlive string
 	quirks    llm.Quirks
 	sent      *wirelog.Cache[written]
+	tools     wirelog.Tools
 
 	asking chan struct{} // held by who asks about the model
 	known  atomic.Pointer[card]
@@ -124,7 +125,7 @@ func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	body, err := m.encode(r, c)
+	body, err := m.encode(ctx, r, c)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error)
 		h = m.header.Clone()
 		h.Set(exchange.SessionHeader, r.Session)
 	}
-	res, err := m.end.Post(ctx, "api/chat", h, body)
+	res, err := m.end.Post(ctx, "api/chat", h, body...)
 	if err != nil {
 		return nil, m.explain(err)
 	}

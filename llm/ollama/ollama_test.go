@@ -139,7 +139,7 @@ func TestWire(t *testing.T) {
 		{Role: event.RoleTool, ToolCallID: "c1", Content: event.List[event.Content]{event.Text("shot"), event.Image("data:image/png;base64,BB==")}},
 		{Role: event.RoleTool, ToolCallID: "c2"},
 	}, Tools: []llm.Tool{{Name: "run", Description: "d", Parameters: []byte(`{"type":"object"}`)}}}
-	want := `{"model":"some-model:7b","stream":true,"tools":[{"type":"function","function":{"name":"run","description":"d","parameters":{"type":"object"}}}],"think":true,"format":{"type":"object"},"keep_alive":"30m0s","truncate":false,"shift":false,"options":{"num_ctx":40960,"num_predict":100,"temperature":0,"stop":["X"]},"messages":[` +
+	want := `{"model":"some-model:7b","stream":true,"think":true,"format":{"type":"object"},"keep_alive":"30m0s","truncate":false,"shift":false,"options":{"num_ctx":40960,"num_predict":100,"temperature":0,"stop":["X"]},"tools":[{"type":"function","function":{"name":"run","description":"d","parameters":{"type":"object"}}}],"messages":[` +
 		`{"role":"system","content":"sys"},{"role":"user","content":"look\n(An image was left out: this server does not fetch images from addresses.)","images":["AA=="]},` +
 		`{"role":"assistant","content":"","thinking":"hm","tool_calls":[{"id":"c1","function":{"name":"run","arguments":{"a":1}}},{"id":"c2","function":{"name":"run","arguments":{"malformed_arguments":"{"}}}]},` +
 		`{"role":"tool","content":"shot\n(The image follows in the next message.)","tool_name":"run","tool_call_id":"c1"},{"role":"tool","content":"(no output)","tool_name":"run","tool_call_id":"c2"},` +

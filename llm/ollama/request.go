@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,12 +11,11 @@ import (
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
-// wireRequest is the body of a request without the messages, which write
-// writes; after https://docs.ollama.com/api#generate-a-chat-completion.
+// wireRequest is the body of a request without tools and messages, which
+// wirelog.Tools and write write; after https://docs.ollama.com/api#generate-a-chat-completion.
 type wireRequest struct {
 	Model     string          `json:"model"`
 	Stream    bool            `json:"stream"`
-	Tools     []wireTool      `json:"tools,omitempty"`
 	Think     any             `json:"think,omitempty"`
 	Format    json.RawMessage `json:"format,omitempty"`
 	KeepAlive string          `json:"keep_alive,omitempty"`
@@ -46,7 +46,7 @@ type wireFunction struct {
 }
 
 // encode writes the body of r for a model as described by c.
-func (m *Model) encode(r *llm.Request, c *card) ([]byte, error) {
+func (m *Model) encode(ctx context.Context, r *llm.Request, c *card) ([][]byte, error) {
 	w := wireRequest{
 		Model: m.end.WireModel(), Stream: !r.NoStream, Format: r.Schema, KeepAlive: m.keepAlive, Think: think(r.ReasoningEffort, c),
 		Options: options{NumCtx: c.window, Stop: r.Stop},
@@ -57,29 +57,37 @@ func (m *Model) encode(r *llm.Request, c *card) ([]byte, error) {
 	if r.MaxOutputTokens > 0 {
 		w.Options.NumPredict = min(r.MaxOutputTokens, c.window)
 	}
-	if r.ToolChoice != "none" {
-		for _, t := range r.Tools {
-			w.Tools = append(w.Tools, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
-		}
-	}
-	msgs := llm.Normalize(r.Messages)
+	msgs := llm.NormalizeGrown(ctx, r.Messages)
 	if len(msgs) == 0 {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
-	body, err := wirelog.AppendJSON(nil, &w)
+	head, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
-		return nil, llm.NewError(fault.Invalid, m.end.Provider, m.end.Model, "the request cannot be written as JSON", err)
+		return nil, m.unwritten("the request", err)
 	}
-	body = append(body[:len(body)-1], `,"messages":[`...) // inside the object
+	head[len(head)-1] = ',' // tools and history go on inside the object
+	if r.ToolChoice != "none" && len(r.Tools) > 0 {
+		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, writeTool); err != nil {
+			return nil, m.unwritten("the tools", err)
+		}
+		head = append(head, ',')
+	}
 	writer := writer{vision: c.vision, thinks: c.thinks}
-	body, end, err := m.sent.Append(body, r.Session, fmt.Sprintf("%+v", writer), msgs, writer.write)
+	body, end, err := m.sent.Encode(ctx, r.Session, fmt.Sprintf("%+v", writer), msgs, writer.write)
 	if err != nil {
-		return nil, llm.NewError(fault.Invalid, m.end.Provider, m.end.Model, "the history cannot be written as JSON", err)
+		return nil, m.unwritten("the history", err)
 	}
-	if body, _, err = end.flush(body); err != nil {
-		return nil, err
-	}
-	return append(body, "]}"...), nil
+	tail, _ := end.flush(nil)
+	body[0] = append(head, `"messages":[`...)
+	return append(body, append(tail, "]}"...)), nil
+}
+
+func (m *Model) unwritten(what string, err error) error {
+	return llm.NewError(fault.Invalid, m.end.Provider, m.end.Model, what+" cannot be written as JSON", err)
+}
+
+func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
+	return wirelog.AppendJSON(dst, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
 }
 
 // think is how much a model is asked to think, or nil for its own default.

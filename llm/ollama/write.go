@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -11,23 +10,10 @@ import (
 
 // wireMessage is a message of a request.
 type wireMessage struct {
-	Role       string     `json:"role"`
-	Content    string     `json:"content"`
-	Thinking   string     `json:"thinking,omitempty"`
-	Images     []string   `json:"images,omitempty"` // base64
-	ToolCalls  []wireCall `json:"tool_calls,omitempty"`
-	ToolName   string     `json:"tool_name,omitempty"`
-	ToolCallID string     `json:"tool_call_id,omitempty"`
-}
-
-type wireCall struct {
-	ID       string           `json:"id,omitempty"`
-	Function wireCallFunction `json:"function"`
-}
-
-type wireCallFunction struct {
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
+	Role, Content, Thinking string
+	Images                  []string // base64
+	ToolCalls               []event.ToolCall
+	ToolName, ToolCallID    string
 }
 
 // What stands where an image cannot.
@@ -63,48 +49,95 @@ func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 			}
 			w.images += i
 		}
-		return w.put(dst, &out)
+		dst, w = w.put(dst, &out)
+		return dst, w, nil
 	case event.RoleAssistant:
 		if o.thinks {
 			out.Thinking = msg.ReasoningContent
 		}
-		for _, c := range msg.ToolCalls {
-			out.ToolCalls = append(out.ToolCalls, wireCall{ID: c.ID, Function: wireCallFunction{c.Name, llm.ArgumentsObject(c.Arguments)}})
-		}
+		out.ToolCalls = msg.ToolCalls
 	default:
 		out.Images = images
 	}
-	dst, w, err := w.flush(dst)
-	if err != nil {
-		return dst, w, err
-	}
-	return w.put(dst, &out)
+	dst, w = w.flush(dst)
+	dst, w = w.put(dst, &out)
+	return dst, w, nil
 }
 
 // put appends a message.
-func (w written) put(dst []byte, m *wireMessage) ([]byte, written, error) {
+func (w written) put(dst []byte, m *wireMessage) ([]byte, written) {
 	if w.begun {
 		dst = append(dst, ',')
 	}
 	w.begun = true
-	dst, err := wirelog.AppendJSON(dst, m)
-	return dst, w, err
+	return m.appendTo(dst), w
 }
 
 // flush writes the images that wait.
-func (w written) flush(dst []byte) ([]byte, written, error) {
+func (w written) flush(dst []byte) ([]byte, written) {
 	if w.images == "" {
-		return dst, w, nil
+		return dst, w
 	}
 	m := wireMessage{Role: "user", Content: imageFrom, Images: strings.Split(w.images, ",")}
 	w.images = ""
 	return w.put(dst, &m)
 }
 
+// appendTo appends the message's JSON. By hand, because a restarted server
+// writes whole histories at once.
+func (m *wireMessage) appendTo(dst []byte) []byte {
+	dst = member(dst, `{"role":`, m.Role)
+	dst = member(dst, `,"content":`, m.Content)
+	dst = optional(dst, `,"thinking":`, m.Thinking)
+	for i, image := range m.Images {
+		if i == 0 {
+			dst = append(dst, `,"images":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = wirelog.AppendString(dst, image)
+	}
+	if len(m.Images) > 0 {
+		dst = append(dst, ']')
+	}
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		if i == 0 {
+			dst = append(dst, `,"tool_calls":[{`...)
+		} else {
+			dst = append(dst, `,{`...)
+		}
+		if c.ID != "" {
+			dst = append(member(dst, `"id":`, c.ID), ',')
+		}
+		dst = member(dst, `"function":{"name":`, c.Name)
+		dst = append(append(append(dst, `,"arguments":`...), llm.ArgumentsText(c.Arguments)...), "}}"...)
+	}
+	if len(m.ToolCalls) > 0 {
+		dst = append(dst, ']')
+	}
+	dst = optional(dst, `,"tool_name":`, m.ToolName)
+	return append(optional(dst, `,"tool_call_id":`, m.ToolCallID), '}')
+}
+
+func optional(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	return member(dst, name, value)
+}
+
+func member(dst []byte, name, value string) []byte {
+	return wirelog.AppendString(append(dst, name...), value)
+}
+
 // content returns the text of a message and its images.
 func (o writer) content(msg *event.Message) (string, []string) {
-	var texts, images []string
-	for _, c := range msg.Content {
+	var images []string
+	var room [4]string
+	texts := room[:0]
+	for i := range msg.Content {
+		c := &msg.Content[i]
 		switch {
 		case c.Type == event.TypeText && c.Text != "":
 			texts = append(texts, c.Text)

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 func newModel(t testing.TB) *Model {
@@ -109,28 +111,12 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkEncode5000 writes the prompt of a long conversation: once whole, and
-// then with two messages more each time.
 func BenchmarkEncode5000(b *testing.B) {
-	msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("go")}}
-	for range 2_500 {
-		msgs = append(msgs,
-			event.Message{Role: event.RoleAssistant, ToolCalls: []event.ToolCall{{Name: "terminal", Arguments: `{"command":"go test ./..."}`}}},
-			event.Message{Role: event.RoleTool, Content: event.Texts(strings.Repeat("ok  \tpackage\t0.1s\n", 10))})
-	}
-	msgs = llm.Normalize(msgs)
-	for name, session := range map[string]string{"whole": "", "new": "s"} {
-		b.Run(name, func(b *testing.B) {
-			m := newModel(b)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				n := len(msgs) - 2*(i%2)
-				if _, err := m.encode(&llm.Request{Messages: msgs[:n], Session: session}, &refusals{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+	m := newModel(b)
+	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
+		_, err := m.encode(ctx, r, &refusals{})
+		return err
+	})
 }
 
 // instant is a transport that answers with one text.

@@ -135,7 +135,7 @@ func (o writer) assistant(items []any, msg *event.Message) []any {
 		items = append(items, messageItem{"message", "assistant", []part{{Type: "output_text", Text: text}}})
 	}
 	for _, c := range msg.ToolCalls {
-		item := callItem{CallID: c.ID, Name: c.Name, Arguments: string(llm.ArgumentsObject(c.Arguments))}
+		item := callItem{CallID: c.ID, Name: c.Name, Arguments: llm.ArgumentsText(c.Arguments)}
 		if echoed && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
 			item.ID = c.ResponsesItemID
 		}

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 
@@ -9,13 +10,12 @@ import (
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
-// wireRequest is the body of a request without its input, which write writes;
-// after
+// wireRequest is the body of a request without tools and input, which
+// wirelog.Tools and write write; after
 // https://platform.openai.com/docs/api-reference/responses/create.
 type wireRequest struct {
 	Model                string         `json:"model"`
 	Instructions         string         `json:"instructions,omitempty"`
-	Tools                []wireTool     `json:"tools,omitempty"`
 	ToolChoice           any            `json:"tool_choice,omitempty"`
 	Stream               bool           `json:"stream,omitempty"`
 	Store                bool           `json:"store"`
@@ -59,8 +59,8 @@ type wireFormat struct {
 const leastOutput = 16
 
 // encode writes the body of r.
-func (m *Model) encode(r *llm.Request, known *refusals) ([]byte, error) {
-	instructions, msgs := split(llm.Normalize(r.Messages))
+func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([][]byte, error) {
+	instructions, msgs := split(llm.NormalizeGrown(ctx, r.Messages))
 	if len(msgs) == 0 {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
@@ -76,25 +76,38 @@ func (m *Model) encode(r *llm.Request, known *refusals) ([]byte, error) {
 	if r.Schema != nil {
 		w.Text = &wireText{wireFormat{Type: "json_schema", Name: "answer", Schema: r.Schema}}
 	}
-	for _, t := range r.Tools {
-		params := t.Parameters
-		if len(params) == 0 {
-			params = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		w.Tools = append(w.Tools, wireTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: params})
-	}
-	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(w.Tools) > 0 && choice != "" {
+	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(r.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
 	}
-	body, err := wirelog.AppendJSON(nil, &w)
+	head, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
-		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
+		return nil, m.unwritten("the request", err)
 	}
-	body = append(body[:len(body)-1], `,"input":[`...) // inside the object
-	if body, _, err = m.sent.Append(body, r.Session, known.variant(), msgs, writer{m, known}.write); err != nil {
-		return nil, llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the history cannot be written as JSON", err)
+	head[len(head)-1] = ',' // tools and input go on inside the object
+	if len(r.Tools) > 0 {
+		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, writeTool); err != nil {
+			return nil, m.unwritten("the tools", err)
+		}
+		head = append(head, ',')
 	}
-	return append(body, "]}"...), nil
+	body, _, err := m.sent.Encode(ctx, r.Session, known.variant(), msgs, writer{m, known}.write)
+	if err != nil {
+		return nil, m.unwritten("the history", err)
+	}
+	body[0] = append(head, `"input":[`...)
+	return append(body, []byte("]}")), nil
+}
+
+func (m *Model) unwritten(what string, err error) error {
+	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, what+" cannot be written as JSON", err)
+}
+
+func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
+	params := t.Parameters
+	if len(params) == 0 {
+		params = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return wirelog.AppendJSON(dst, wireTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: params})
 }
 
 // reasoning asks for what only reasoning models give; others refuse it.

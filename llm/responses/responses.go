@@ -63,6 +63,7 @@ type Model struct {
 	quirks llm.Quirks
 
 	sent    *wirelog.Cache[written]
+	tools   wirelog.Tools
 	refused atomic.Pointer[refusals]
 }
 
@@ -123,11 +124,11 @@ func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error)
 	}
 	for {
 		known := m.refused.Load()
-		body, err := m.encode(r, known)
+		body, err := m.encode(ctx, r, known)
 		if err != nil {
 			return nil, err
 		}
-		res, err := m.end.Post(ctx, m.path, h, body)
+		res, err := m.end.Post(ctx, m.path, h, body...)
 		if err == nil {
 			return res, nil
 		}

@@ -174,10 +174,10 @@ func TestWire(t *testing.T) {
 		event.Message{Role: event.RoleSystem, Content: event.Texts("later")},
 	)
 	const (
-		head  = `,"instructions":"sys","tools":[{"type":"function","name":"run","description":"d","parameters":{"type":"object"},"strict":false}],"tool_choice":{"type":"function","name":"run"},"stream":true,"store":false`
+		head  = `,"instructions":"sys","tool_choice":{"type":"function","name":"run"},"stream":true,"store":false`
 		think = `,"include":["reasoning.encrypted_content"],"reasoning":{"effort":"high","summary":"auto"}`
 		text  = `,"text":{"format":{"type":"json_schema","name":"answer","schema":{"type":"object"},"strict":false}},"max_output_tokens":16`
-		user  = `,"input":[{"type":"message","role":"user","content":"hi"},`
+		user  = `,"tools":[{"type":"function","name":"run","description":"d","parameters":{"type":"object"},"strict":false}],"input":[{"type":"message","role":"user","content":"hi"},`
 		tail  = `,{"type":"function_call_output","call_id":"call_1","output":[{"type":"input_text","text":"out"},{"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"auto"}]},{"type":"message","role":"developer","content":"later"}]}`
 		said  = `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ok"}]},{"type":"function_call",`
 		rs    = `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"s"}],"encrypted_content":"enc"},`
