@@ -5,10 +5,10 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // maxAnswer bounds what one answer may hold: 64 MiB.
@@ -83,9 +83,7 @@ type growing struct {
 // accumulator puts an answer together, in time linear in its size, and hands
 // out its pieces.
 type accumulator struct {
-	onDelta   func(llm.Delta)
-	handedOut bool
-	firstAt   time.Time
+	exchange.Deltas
 
 	id, model, stop string
 	blocks          []*growing
@@ -98,14 +96,7 @@ type accumulator struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{onDelta: onDelta, byIndex: map[int]*growing{}, ids: map[string]bool{}}
-}
-
-func (a *accumulator) emit(d llm.Delta) {
-	if !a.handedOut {
-		a.handedOut, a.firstAt = true, time.Now()
-	}
-	a.onDelta(d)
+	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*growing{}, ids: map[string]bool{}}
 }
 
 // block returns the block at an index, which begins with its first delta if it
@@ -127,7 +118,7 @@ func (a *accumulator) open(index int, u *toolUse) {
 	g := a.block(index, kindCall)
 	g.id, g.name, g.call = a.unique(u.ToolUseID), u.Name, a.calls
 	a.calls++
-	a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.id, Name: g.name}})
+	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.id, Name: g.name}})
 }
 
 // grow adds a delta to its block.
@@ -163,7 +154,7 @@ func (a *accumulator) say(index int, s string) {
 	}
 	a.size += len(s)
 	a.block(index, kindText).text.WriteString(s)
-	a.emit(llm.Delta{Text: s})
+	a.Emit(llm.Delta{Text: s})
 }
 
 func (a *accumulator) ponder(index int, s, signature string) {
@@ -172,7 +163,7 @@ func (a *accumulator) ponder(index int, s, signature string) {
 	g.signature += signature
 	if s != "" {
 		g.text.WriteString(s)
-		a.emit(llm.Delta{Reasoning: s})
+		a.Emit(llm.Delta{Reasoning: s})
 	}
 }
 
@@ -185,7 +176,7 @@ func (a *accumulator) argue(g *growing, s string) {
 	if s != "" {
 		a.size += len(s)
 		g.text.WriteString(s)
-		a.emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
+		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
 	}
 }
 

@@ -146,37 +146,25 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
-	watch := m.end.Watch(ctx)
-	if r.NoStream {
-		watch.Stop()
-		watch = m.end.WatchWhole(ctx)
-	}
-	defer watch.Stop()
-	res, err := m.post(watch.Context(), &r, body)
-	if err != nil {
-		return nil, m.end.Failure(ctx, watch, err, false)
-	}
-	defer res.Body.Close()
 	a := newAccumulator(onDelta)
-	a.id, a.model = res.Header.Get("X-Amzn-Requestid"), m.end.WireModel()
-	if exchange.IsJSON(res.Header) {
-		err = m.readWhole(res.Body, a)
-	} else {
-		err = m.readStream(res.Body, watch, a)
-	}
-	if err != nil {
-		return nil, m.end.Failure(ctx, watch, err, a.handedOut)
-	}
-	out := a.response()
-	out.Latency = time.Since(started)
-	if !a.firstAt.IsZero() {
-		out.FirstByte = a.firstAt.Sub(started)
-	}
-	if a.usageSeen {
+	return m.end.Do(ctx, exchange.Call{
+		NoStream: r.NoStream, Deltas: &a.Deltas,
+		Ask:    func(ctx context.Context) (*http.Response, error) { return m.post(ctx, &r, body) },
+		Whole:  func(res *http.Response) error { return m.readWhole(res.Body, a) },
+		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res.Body, w, a) },
+		Finish: func(h http.Header) *llm.Response {
+			a.id, a.model = h.Get("X-Amzn-Requestid"), m.end.WireModel()
+			return m.priced(a.response(), a.usageSeen)
+		},
+	})
+}
+
+// priced sets the cost of an answer whose usage is known.
+func (m *Model) priced(out *llm.Response, known bool) *llm.Response {
+	if known {
 		out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
 	}
-	return out, nil
+	return out
 }
 
 // post signs and sends a request.

@@ -21,9 +21,9 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 		case errors.Is(err, io.EOF):
 			return m.complete(a)
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return m.end.Truncated(a.handedOut)
+			return m.end.Truncated(a.HandedOut)
 		case errors.Is(err, errChecksum), errors.Is(err, errFraming):
-			return m.end.Malformed(err, a.handedOut)
+			return m.end.Malformed(err, a.HandedOut)
 		case err != nil:
 			return err
 		}
@@ -50,7 +50,7 @@ func (m *Model) take(msg *message, a *accumulator) error {
 	}
 	var e streamEvent
 	if err := json.Unmarshal(msg.payload, &e); err != nil {
-		return m.end.Malformed(err, a.handedOut)
+		return m.end.Malformed(err, a.HandedOut)
 	}
 	switch msg.event {
 	case "contentBlockStart":
@@ -59,7 +59,7 @@ func (m *Model) take(msg *message, a *accumulator) error {
 		}
 	case "contentBlockDelta":
 		if err := a.grow(&e); err != nil {
-			return m.end.Malformed(err, a.handedOut)
+			return m.end.Malformed(err, a.HandedOut)
 		}
 	case "messageStop":
 		a.stop = e.StopReason
@@ -73,10 +73,10 @@ func (m *Model) take(msg *message, a *accumulator) error {
 func (m *Model) complete(a *accumulator) error {
 	switch {
 	case a.stop == "":
-		return m.end.Truncated(a.handedOut)
+		return m.end.Truncated(a.HandedOut)
 	case a.stop == "malformed_model_output" || a.stop == "malformed_tool_use":
 		f := m.end.Fail(fault.Unavailable, "the model wrote an answer that cannot be read")
-		f.Code, f.Retryable, f.Partial = a.stop, true, a.handedOut
+		f.Code, f.Retryable, f.Partial = a.stop, true, a.HandedOut
 		return f
 	case a.empty() && (a.stop == "guardrail_intervened" || a.stop == "content_filtered"):
 		f := m.end.Fail(fault.Content, "the answer was refused")
