@@ -1,0 +1,217 @@
+package shape
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Mask stands for a secret in what clients see. Coming back from one, it says
+// that there is no value.
+const Mask = "**********"
+
+// sealedPrefix begins every sealed value (the first bytes of a Fernet token).
+const sealedPrefix = "gAAAAA"
+
+// ErrSealed says that a stored secret cannot be opened with the keys there
+// are. Nothing may be written over what holds it.
+var ErrSealed error = fault.New(fault.Corrupt, "a stored secret cannot be decrypted with any configured key").
+	Hint("restore the key it was saved under as OH_SECRET_KEY, or add it to OH_PREVIOUS_SECRET_KEYS")
+
+// ErrNoKey says that secrets were asked for sealed where no key is set.
+var ErrNoKey = errors.New("no key is configured to encrypt secrets with")
+
+// Keys seal and open secrets; internal/keyring has them.
+type Keys interface {
+	Seal(plain []byte) (string, error)
+	Open(token string) ([]byte, error)
+	// Stale reports whether only an old key opens the token.
+	Stale(token string) bool
+}
+
+// Reading says how a document is read.
+type Reading struct {
+	// Keys open sealed secrets; nil leaves them as they are.
+	Keys Keys
+	// Strict makes a secret that Keys do not open an error ([ErrSealed]).
+	Strict bool
+}
+
+// Mode says what becomes of secrets.
+type Mode int
+
+// The modes. Nulled hides even that there is one.
+const (
+	Masked Mode = iota
+	Plain
+	Sealed
+	Nulled
+)
+
+// Writing says how a document leaves the process.
+type Writing struct {
+	Mode Mode
+	Keys Keys // for Sealed
+}
+
+// Secret is a text that is masked and sealed. Blank texts and the mask are
+// null.
+type Secret struct{}
+
+func (Secret) check(r *reader, v any, loc []any) any {
+	s, ok := v.(string)
+	if !ok {
+		r.add("string_type", "Input should be a valid string", nil, loc)
+		return nil
+	}
+	return r.secret(s)
+}
+
+// secret returns a secret in the clear, or nil where there is none.
+func (r *reader) secret(s string) any {
+	if strings.TrimSpace(s) == "" || s == Mask {
+		return nil
+	}
+	if r.Keys == nil || !strings.HasPrefix(s, sealedPrefix) {
+		return s
+	}
+	plain, err := r.Keys.Open(s)
+	if err != nil {
+		r.sealed = true
+		return nil
+	}
+	return string(plain)
+}
+
+func (Secret) dump(w *writer, v any) any { return w.secret(v, w.Mode == Nulled) }
+
+func (w *writer) secret(v any, null bool) any {
+	s, ok := v.(string)
+	if !ok || null {
+		return nil
+	}
+	switch w.Mode {
+	case Plain:
+		return s
+	case Sealed:
+		if w.Keys == nil {
+			w.err = ErrNoKey
+			return nil
+		}
+		if strings.HasPrefix(s, sealedPrefix) {
+			if plain, err := w.Keys.Open(s); err == nil {
+				if !w.Keys.Stale(s) {
+					return s
+				}
+				s = string(plain)
+			}
+		}
+		token, err := w.Keys.Seal([]byte(s))
+		if err != nil {
+			w.err = err
+		}
+		return token
+	}
+	return Mask
+}
+
+// Secrets is an object of the user's own keys whose values are secrets, such
+// as environment variables. Those without a value are left out; what clients
+// see keeps the names.
+type Secrets struct{}
+
+func (Secrets) check(r *reader, v any, loc []any) any {
+	m, ok := v.(*Map)
+	if !ok {
+		r.add("dict_type", "Input should be a valid dictionary", v, loc)
+		return NewMap()
+	}
+	out := NewMap()
+	for _, k := range m.Keys() {
+		if s := (Secret{}).check(r, m.Get(k), at(loc, k)); s != nil {
+			out.Set(k, s)
+		}
+	}
+	return out
+}
+
+func (Secrets) dump(w *writer, v any) any {
+	m, ok := v.(*Map)
+	if !ok {
+		return v
+	}
+	out := NewMap()
+	for _, k := range m.Keys() {
+		out.Set(k, w.secret(m.Get(k), false))
+	}
+	return out
+}
+
+// Sources is an object whose values are secrets, or objects that say where a
+// secret is (sdk-wire.md section 5.4, SecretSource). A sealed text that no key
+// opens stays as it is.
+type Sources struct{ Source Type }
+
+func (t Sources) check(r *reader, v any, loc []any) any {
+	m, ok := v.(*Map)
+	if !ok {
+		r.add("dict_type", "Input should be a valid dictionary", v, loc)
+		return NewMap()
+	}
+	out := NewMap()
+	for _, k := range m.Keys() {
+		s, ok := m.Get(k).(string)
+		if !ok {
+			out.Set(k, t.Source.check(r, m.Get(k), at(loc, k)))
+			continue
+		}
+		if r.Keys != nil && strings.HasPrefix(s, sealedPrefix) {
+			if plain, err := r.Keys.Open(s); err == nil {
+				s = string(plain)
+			} else {
+				r.sealed = r.sealed || r.Strict
+			}
+		}
+		out.Set(k, s)
+	}
+	return out
+}
+
+func (t Sources) dump(w *writer, v any) any {
+	m, ok := v.(*Map)
+	if !ok {
+		return v
+	}
+	out := NewMap()
+	for _, k := range m.Keys() {
+		if s, ok := m.Get(k).(string); ok {
+			out.Set(k, w.secret(s, false))
+		} else {
+			out.Set(k, t.Source.dump(w, m.Get(k)))
+		}
+	}
+	return out
+}
+
+// Stale reports whether a stored document has a secret that only an old key
+// opens.
+func Stale(keys Keys, v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.HasPrefix(v, sealedPrefix) && keys.Stale(v)
+	case []any:
+		for _, e := range v {
+			if Stale(keys, e) {
+				return true
+			}
+		}
+	case *Map:
+		for _, k := range v.Keys() {
+			if Stale(keys, v.Get(k)) {
+				return true
+			}
+		}
+	}
+	return false
+}
