@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"strings"
 
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/llm/internal/googlecred"
 )
 
 // Environment variables of Vertex AI, in the order they are tried.
@@ -26,11 +26,11 @@ const defaultLocation = "global"
 // usually os.Getenv. It makes no request.
 //
 // The access token is the API key of cfg, else VERTEXAI_ACCESS_TOKEN, else
-// asked for with the credentials of GOOGLE_APPLICATION_CREDENTIALS, else with
-// those that gcloud keeps. The project is VERTEXAI_PROJECT, else that of the
-// credentials; the location is VERTEXAI_LOCATION, default global. Errors are of
-// kind Invalid. That there are no credentials is said by the first call, unless
-// the project was to come from them: an address can be checked without a key.
+// asked for with the default credentials of Google Cloud, as package googlecred
+// says. The project is VERTEXAI_PROJECT, else that of the credentials; the
+// location is VERTEXAI_LOCATION, default global. Errors are of kind Invalid.
+// That there are no credentials is said by the first call, unless the project
+// was to come from them: an address can be checked without a key.
 func NewVertex(cfg llm.Config, env func(string) string) (*Model, error) {
 	c, err := findCloud(&cfg, env)
 	if err != nil {
@@ -49,7 +49,7 @@ func NewVertex(cfg llm.Config, env func(string) string) (*Model, error) {
 // cloud is where in Google Cloud calls go, and as whom.
 type cloud struct {
 	project, location, token string
-	cred                     *credentials
+	cred                     *googlecred.Source
 	why                      error // there is neither token nor cred
 }
 
@@ -71,13 +71,16 @@ func findCloud(cfg *llm.Config, env func(string) string) (*cloud, error) {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("%q is no location of Vertex AI", c.location)).Hint("set VERTEXAI_LOCATION")
 	}
 	if c.token == "" {
-		if c.cred, c.why = findCredentials(env); c.why == nil {
-			c.project = cmp.Or(c.project, c.cred.ProjectID, c.cred.QuotaProject)
+		if c.cred, c.why = googlecred.Find(env); c.why == nil {
+			c.project = cmp.Or(c.project, c.cred.Project)
 		}
 	}
 	switch {
 	case c.project == "" && c.why != nil:
 		return nil, c.why
+	case c.project == "" && c.token == "" && c.cred.File == "":
+		return nil, fault.New(fault.Auth, "there are no credentials of Google Cloud").
+			Hint("set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run `gcloud auth application-default login`; on a machine of Google Cloud, set VERTEXAI_PROJECT")
 	case c.project == "":
 		return nil, fault.New(fault.Invalid, "no project of Google Cloud is named").Hint("set VERTEXAI_PROJECT")
 	}
@@ -94,23 +97,6 @@ func (c *cloud) url() string {
 func (c *cloud) path(publisher, model string) string {
 	return "v1/projects/" + url.PathEscape(c.project) + "/locations/" + c.location +
 		"/publishers/" + publisher + "/models/" + url.PathEscape(model)
-}
-
-func findCredentials(env func(string) string) (*credentials, error) {
-	if path := env("GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
-		return readCredentials(path)
-	}
-	missing := fault.New(fault.Auth, "there are no credentials of Google Cloud").
-		Hint("set GOOGLE_APPLICATION_CREDENTIALS to a service account's key file, or VERTEXAI_ACCESS_TOKEN")
-	home := env("HOME")
-	if home == "" {
-		return nil, missing
-	}
-	c, err := readCredentials(filepath.Join(home, ".config", "gcloud", "application_default_credentials.json"))
-	if err != nil {
-		return nil, missing.Because(err)
-	}
-	return c, nil
 }
 
 func first(env func(string) string, names []string) string {

@@ -19,8 +19,8 @@ const (
 
 // Sign signs a request with Signature Version 4, after
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html. The
-// host, the content type and all headers that begin with x-amz- are covered;
-// others may be changed by proxies.
+// host, the content type and all headers that begin with x-amz- or x-goog- (of
+// Google's trade of tokens) are covered; others may be changed by proxies.
 func Sign(req *http.Request, body []byte, c Credentials, region, service string, now time.Time) {
 	stamp := now.UTC().Format(StampForm)
 	req.Header.Set("X-Amz-Date", stamp)
@@ -63,7 +63,7 @@ func canonicalHeaders(req *http.Request) (lines, names string) {
 	list := []string{"host"}
 	for name, vs := range req.Header {
 		name = strings.ToLower(name)
-		if name != "content-type" && !strings.HasPrefix(name, "x-amz-") {
+		if name != "content-type" && !strings.HasPrefix(name, "x-amz-") && !strings.HasPrefix(name, "x-goog-") {
 			continue
 		}
 		var trimmed []string
