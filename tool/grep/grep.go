@@ -31,7 +31,6 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -44,9 +43,9 @@ var description string
 
 // The bounds of a search.
 const (
-	MaxResults     = 100
+	MaxResults     = search.MaxResults
 	MaxFileSize    = 10 << 20
-	DefaultTimeout = 30 * time.Second
+	DefaultTimeout = search.DefaultTimeout
 )
 
 // NoRipgrep as Config.Ripgrep says not to use ripgrep.
@@ -54,21 +53,11 @@ const NoRipgrep = "-"
 
 // Definition describes the tool (tools.md section 3).
 func Definition() *tool.Definition {
-	return &tool.Definition{
-		Name:        "grep",
-		Kind:        "GrepTool",
-		Description: strings.TrimSpace(description),
-		Parameters: tool.Schema{Properties: []tool.Property{
-			{Name: "pattern", Type: "string", Required: true, Description: "The regular expression."},
-			{Name: "path", Type: "string", Description: "Directory or file to search in; the working directory when absent."},
-			{Name: "include", Type: "string", Description: "Glob pattern that the files must match."},
-		}},
-		Annotations:     event.Annotations{ReadOnly: true, Idempotent: true},
-		ActionKind:      "GrepAction",
-		ObservationKind: "GrepObservation",
-		Locks:           func(event.Action) []string { return nil },
-		Decode:          tool.DecodeInto[event.GrepAction],
-	}
+	return search.Definition("grep", "Grep", description, tool.DecodeInto[event.GrepAction],
+		tool.Property{Name: "pattern", Type: "string", Required: true, Description: "The regular expression."},
+		tool.Property{Name: "path", Type: "string", Description: "Directory or file to search in; the working directory when absent."},
+		tool.Property{Name: "include", Type: "string", Description: "Glob pattern that the files must match."},
+	)
 }
 
 // Config configures the executor.
@@ -85,9 +74,6 @@ type Config struct {
 
 // New returns the tool's executor.
 func New(cfg Config) tool.Executor {
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = DefaultTimeout
-	}
 	switch cfg.Ripgrep {
 	case "":
 		if rg, err := exec.LookPath("rg"); err == nil {
@@ -96,56 +82,41 @@ func New(cfg Config) tool.Executor {
 	case NoRipgrep:
 		cfg.Ripgrep = ""
 	}
-	return executor{cfg}
+	scope := search.Scope{Workspace: cfg.Workspace, Timeout: cfg.Timeout}
+	return search.NewExecutor("grep", func(ctx context.Context, a *event.GrepAction) event.Observation {
+		obs := &event.GrepObservation{Pattern: a.Pattern, SearchPath: scope.At(a.Path), IncludePattern: a.Include}
+		if err := run(ctx, scope, cfg.Ripgrep, obs); err != nil {
+			obs.IsError = true
+			obs.Content = event.Texts(err.Error())
+		}
+		return obs
+	})
 }
 
-type executor struct{ cfg Config }
-
-// Close implements [tool.Executor].
-func (executor) Close() error { return nil }
-
-// Execute implements [tool.Executor].
-func (x executor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
-	a, ok := c.Action.(*event.GrepAction)
-	if !ok {
-		return nil, fmt.Errorf("grep cannot run a %T", c.Action)
-	}
-	obs := &event.GrepObservation{Pattern: a.Pattern, SearchPath: x.cfg.Workspace, IncludePattern: a.Include}
-	if a.Path != nil && *a.Path != "" {
-		obs.SearchPath = *a.Path
-	}
-	if err := x.run(ctx, a, obs); err != nil {
-		obs.IsError = true
-		obs.Content = event.Texts(err.Error())
-	}
-	return obs, nil
-}
-
-func (x executor) run(ctx context.Context, a *event.GrepAction, obs *event.GrepObservation) error {
-	include := func(string) bool { return true }
-	if a.Include != nil && *a.Include != "" {
-		p, err := search.ParsePattern(*a.Include)
+func run(ctx context.Context, scope search.Scope, ripgrep string, obs *event.GrepObservation) error {
+	include, suffix := func(string) bool { return true }, ""
+	if i := obs.IncludePattern; i != nil && *i != "" {
+		p, err := search.ParsePattern(*i)
 		if err != nil {
 			return err
 		}
-		include = p.Match
+		include, suffix = p.Match, " ("+*i+")"
 	}
-	m, err := newMatcher(a.Pattern, x.cfg.Ripgrep)
+	m, err := newMatcher(obs.Pattern, ripgrep)
 	if err != nil {
 		return err
 	}
-	root, info, err := search.Root(x.cfg.Workspace, obs.SearchPath, true)
+	root, info, err := search.Root(scope.Workspace, obs.SearchPath, true)
 	if err != nil {
 		return err
 	}
-	obs.SearchPath = root
-	ctx, cancel := context.WithTimeout(ctx, x.cfg.Timeout)
-	defer cancel()
-	found := search.NewNewest(MaxResults)
-	err = m.search(ctx, root, info, include, found.Add)
-	obs.Matches = found.Paths()
-	obs.Truncated = err != nil || found.Total() > MaxResults
-	obs.Content = event.Texts(report(obs, found.Total(), search.Why(ctx, err, x.cfg.Timeout)))
+	found := scope.Run(ctx, func(ctx context.Context, add func(string)) error {
+		return m.search(ctx, root, info, include, add)
+	})
+	obs.SearchPath, obs.Matches, obs.Truncated = root, found.Paths, found.Truncated
+	obs.Content = event.Texts(found.Report(
+		fmt.Sprintf("No file in %s%s has a line that matches %s.", root, suffix, obs.Pattern),
+		fmt.Sprintf("in %s%s have lines that match %s", root, suffix, obs.Pattern), "pattern, path or include"))
 	return nil
 }
 
@@ -173,24 +144,4 @@ func (m *matcher) search(ctx context.Context, root string, info fs.FileInfo, inc
 		return err
 	}
 	return m.match(ctx, batch, found)
-}
-
-func report(obs *event.GrepObservation, total int, why string) string {
-	var b strings.Builder
-	where := obs.SearchPath
-	if obs.IncludePattern != nil && *obs.IncludePattern != "" {
-		where += " (" + *obs.IncludePattern + ")"
-	}
-	if total == 0 {
-		fmt.Fprintf(&b, "No file in %s has a line that matches %s.", where, obs.Pattern)
-	} else {
-		fmt.Fprintf(&b, "%d files in %s have lines that match %s, newest first:\n%s", total, where, obs.Pattern, strings.Join(obs.Matches, "\n"))
-	}
-	if total > len(obs.Matches) {
-		fmt.Fprintf(&b, "\n[Only the newest %d are shown; use a narrower pattern, path or include.]", len(obs.Matches))
-	}
-	if why != "" {
-		b.WriteString("\n[" + why + "]")
-	}
-	return b.String()
 }

@@ -1,5 +1,5 @@
 // Package search walks directory trees for the glob and grep tools, so that
-// both look at the same files.
+// both look at the same files, and holds what the two tools do alike.
 //
 // # Which files are looked at
 //

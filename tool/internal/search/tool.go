@@ -1,0 +1,116 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/tool"
+)
+
+// The bounds of a search.
+const (
+	MaxResults     = 100
+	DefaultTimeout = 30 * time.Second
+)
+
+// Definition describes a tool that searches and changes nothing. kind is the
+// first part of the names of its kinds: "Glob" of GlobTool.
+func Definition(name, kind, description string, decode func(json.RawMessage) (event.Action, error), props ...tool.Property) *tool.Definition {
+	return &tool.Definition{
+		Name:            name,
+		Kind:            kind + "Tool",
+		Description:     strings.TrimSpace(description),
+		Parameters:      tool.Schema{Properties: props},
+		Annotations:     event.Annotations{ReadOnly: true, Idempotent: true},
+		ActionKind:      kind + "Action",
+		ObservationKind: kind + "Observation",
+		Locks:           func(event.Action) []string { return nil },
+		Decode:          decode,
+	}
+}
+
+// NewExecutor makes the executor of a tool whose actions are of type A, from
+// what answers them.
+func NewExecutor[A event.Action](name string, answer func(context.Context, A) event.Observation) tool.Executor {
+	return executor[A]{name, answer}
+}
+
+type executor[A event.Action] struct {
+	name   string
+	answer func(context.Context, A) event.Observation
+}
+
+// Close implements [tool.Executor].
+func (executor[A]) Close() error { return nil }
+
+// Execute implements [tool.Executor].
+func (x executor[A]) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
+	a, ok := c.Action.(A)
+	if !ok {
+		return nil, fmt.Errorf("%s cannot run a %T", x.name, c.Action)
+	}
+	return x.answer(ctx, a), nil
+}
+
+// Scope is where a tool searches, and for how long.
+type Scope struct {
+	// Workspace is the absolute directory that is searched by default.
+	Workspace string
+	// Timeout ends a search; what was found until then is returned. Defaults
+	// to DefaultTimeout.
+	Timeout time.Duration
+}
+
+// At is the path of an action, or the workspace.
+func (s Scope) At(path *string) string {
+	if path != nil && *path != "" {
+		return *path
+	}
+	return s.Workspace
+}
+
+// Result is what a search found.
+type Result struct {
+	Paths     []string // the newest, at most MaxResults
+	Total     int
+	Truncated bool // there is more, or the search ended early
+
+	why string // it ended early
+}
+
+// Run collects the files that find adds, until the time is up.
+func (s Scope) Run(ctx context.Context, find func(ctx context.Context, add func(path string)) error) Result {
+	limit := cmp.Or(max(s.Timeout, 0), DefaultTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	found := NewNewest(MaxResults)
+	err := find(ctx, found.Add)
+	return Result{
+		Paths: found.Paths(), Total: found.Total(), Truncated: err != nil || found.Total() > MaxResults,
+		why: Why(ctx, err, limit),
+	}
+}
+
+// Report tells the result in words: none where there is no file, else what the
+// files have in common ("in /w match *.go"), the files, and what would give
+// fewer ("pattern or path").
+func (r Result) Report(none, common, fewer string) string {
+	var b strings.Builder
+	if r.Total == 0 {
+		b.WriteString(none)
+	} else {
+		fmt.Fprintf(&b, "%d files %s, newest first:\n%s", r.Total, common, strings.Join(r.Paths, "\n"))
+	}
+	if r.Total > len(r.Paths) {
+		fmt.Fprintf(&b, "\n[Only the newest %d are shown; use a narrower %s.]", len(r.Paths), fewer)
+	}
+	if r.why != "" {
+		b.WriteString("\n[" + r.why + "]")
+	}
+	return b.String()
+}
