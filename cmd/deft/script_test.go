@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"llm": cmdLLM, "calls": cmdCalls, "exit": cmdExit, "jsonlines": cmdJSONLines, "tmpfs": cmdTmpfs,
+			"llm": cmdLLM, "server": cmdServer, "calls": cmdCalls, "exit": cmdExit, "jsonlines": cmdJSONLines, "tmpfs": cmdTmpfs,
 			"nobody": cmdNobody, "flip": cmdFlip, "html": cmdHTML, "large": cmdLarge,
 		},
 	})
@@ -72,7 +72,31 @@ func cmdLLM(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: llm turns.yaml [model]")
 	}
-	script, err := llmtest.Load(ts.MkAbs(args[0]))
+	s := serve(ts, args[0])
+	name := "openai/scripted"
+	if len(args) > 1 {
+		name = args[1]
+	}
+	ts.Setenv("LLM_MODEL", name)
+	ts.Setenv("LLM_BASE_URL", s.URL+"/v1")
+	ts.Setenv("LLM_API_KEY", key)
+	servers.Store(ts.Getenv("WORK"), s)
+}
+
+// cmdServer serves another script and sets a variable to its address:
+// server turns.yaml NAME. calls counts those at NAME with a second argument.
+func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: server turns.yaml NAME")
+	}
+	s := serve(ts, args[0])
+	ts.Setenv(args[1], s.URL)
+	servers.Store(ts.Getenv("WORK")+args[1], s)
+}
+
+// serve serves a script until the test ends.
+func serve(ts *testscript.TestScript, file string) *llmtest.Server {
+	script, err := llmtest.Load(ts.MkAbs(file))
 	ts.Check(err)
 	s, err := llmtest.New(script, llmtest.Options{})
 	ts.Check(err)
@@ -87,21 +111,19 @@ func cmdLLM(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Logf("llm: %v", err)
 		}
 	})
-	name := "openai/scripted"
-	if len(args) > 1 {
-		name = args[1]
-	}
-	ts.Setenv("LLM_MODEL", name)
-	ts.Setenv("LLM_BASE_URL", s.URL+"/v1")
-	ts.Setenv("LLM_API_KEY", key)
-	servers.Store(ts.Getenv("WORK"), s)
+	return s
 }
 
-// cmdCalls wants so many requests at the LLM so far: calls 3.
+// cmdCalls wants so many requests at the LLM so far: calls 3, or calls 3 NAME
+// for one of server.
 func cmdCalls(ts *testscript.TestScript, neg bool, args []string) {
-	s, ok := servers.Load(ts.Getenv("WORK"))
-	if neg || !ok || len(args) != 1 {
-		ts.Fatalf("usage: calls n, after llm")
+	name := ""
+	if len(args) == 2 {
+		name = args[1]
+	}
+	s, ok := servers.Load(ts.Getenv("WORK") + name)
+	if neg || !ok || len(args) == 0 || len(args) > 2 {
+		ts.Fatalf("usage: calls n [NAME], after llm or server")
 	}
 	if got := strconv.Itoa(s.(*llmtest.Server).Count()); got != args[0] {
 		ts.Fatalf("the model was called %s times, want %s", got, args[0])
