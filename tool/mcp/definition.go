@@ -1,0 +1,143 @@
+//go:build mcpsdk
+
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool"
+)
+
+// ours are names that no server's tool may have: the tools that are always
+// there, and what models call the shell and the editor.
+var ours = map[string]bool{
+	"bash": true, "execute_bash": true, "shell": true, "terminal": true,
+	"file_editor": true, "str_replace_editor": true, "str_replace_based_edit_tool": true,
+	"finish": true, "think": true, "task_tracker": true, "invoke_skill": true, "switch_llm": true,
+}
+
+// offered is one tool of a server, as a conversation has it.
+type offered struct {
+	name   string // what the model calls
+	remote string // what the server calls it
+	server *server
+	def    *tool.Definition
+	raw    json.RawMessage // the server's own description of it, for the events
+}
+
+// define makes a definition of what a server lists.
+func define(s *server, name string, t *sdk.Tool) (*offered, error) {
+	schema, err := json.Marshal(t.InputSchema)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if t.InputSchema == nil {
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	if len(schema) > maxSchema {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("its schema has %d bytes; %d are taken", len(schema), maxSchema))
+	}
+	parsed, err := tool.ParseSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	calm(&parsed, 0)
+	text := describe(t.Description, maxDescription)
+	if text == "" {
+		text = "No description provided"
+	}
+	o := &offered{name: name, remote: t.Name, server: s}
+	if o.raw, err = wireTool(t, name, text, schema); err != nil {
+		return nil, err
+	}
+	o.def = &tool.Definition{
+		Name: name, Kind: "MCPToolDefinition", Description: text, Parameters: parsed,
+		Annotations: annotations(t.Annotations),
+		ActionKind:  "MCPToolAction", ObservationKind: "MCPToolObservation",
+		Local: true,
+		Locks: func(event.Action) []string { return []string{"tool:" + name} },
+		Decode: func(args json.RawMessage) (event.Action, error) {
+			return &event.MCPToolAction{Data: args}, nil
+		},
+	}
+	return o, nil
+}
+
+// calm cleans the descriptions inside a schema.
+func calm(s *tool.Schema, depth int) {
+	for i := range s.Properties {
+		calmProperty(&s.Properties[i], depth)
+	}
+}
+
+func calmProperty(p *tool.Property, depth int) {
+	p.Description = describe(p.Description, maxDescription)
+	if depth > 32 {
+		return
+	}
+	if p.Object != nil {
+		calm(p.Object, depth+1)
+	}
+	if p.Items != nil {
+		calmProperty(p.Items, depth+1)
+	}
+}
+
+// annotations are shown as the server gives them, but for its claim to be
+// read-only: with it a call would need no rating and no confirmation.
+func annotations(a *sdk.ToolAnnotations) event.Annotations {
+	out := event.Annotations{Destructive: true, OpenWorld: true}
+	if a == nil {
+		return out
+	}
+	out.Title, out.Idempotent = describe(a.Title, 200), a.IdempotentHint
+	if a.DestructiveHint != nil {
+		out.Destructive = *a.DestructiveHint
+	}
+	if a.OpenWorldHint != nil {
+		out.OpenWorld = *a.OpenWorldHint
+	}
+	return out
+}
+
+// wireTool is mcp_tool of a MCPToolDefinition (sdk-wire-1.58.md section A row
+// 7): the tool under the name that the model knows.
+func wireTool(t *sdk.Tool, name, text string, schema json.RawMessage) (json.RawMessage, error) {
+	out := struct {
+		Name        string               `json:"name"`
+		Title       string               `json:"title,omitempty"`
+		Description string               `json:"description"`
+		InputSchema json.RawMessage      `json:"inputSchema"`
+		Annotations *sdk.ToolAnnotations `json:"annotations,omitempty"`
+	}{name, describe(t.Title, 200), text, schema, t.Annotations}
+	return json.Marshal(out)
+}
+
+// naming decides what a server's tool is called. With several servers the
+// server's name comes first, as in the reference.
+func naming(serverName, toolNameOfServer string, several bool) string {
+	if several {
+		return toolName(serverName + "_" + toolNameOfServer)
+	}
+	return toolName(toolNameOfServer)
+}
+
+// shadows reports whether a name belongs to a tool of ours.
+func (o *Options) shadows(name string) bool {
+	lower := strings.ToLower(name)
+	if ours[lower] {
+		return true
+	}
+	for _, r := range o.Reserved {
+		if strings.EqualFold(r, name) {
+			return true
+		}
+	}
+	return false
+}

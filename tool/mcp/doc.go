@@ -1,0 +1,37 @@
+// Package mcp offers the tools of MCP servers (Model Context Protocol) to the
+// agent: it starts or reaches the servers of a conversation's mcp_config, turns
+// what they list into definitions, and calls them.
+//
+// # Usage
+//
+//	servers, err := mcp.ParseServers(raw) // the wire's mcp_config
+//	set, warnings := mcp.Connect(ctx, servers, mcp.Options{Log: log})
+//	defer set.Close()
+//	defs := set.Definitions()        // beside the built-in tools
+//	tools["MCPToolAction"] = set.Executor()
+//
+// An MCPToolAction does not say which tool it is for; the event around it does.
+// Who runs one hands it to the executor as a [Named], or calls [Set.Call].
+//
+// # Trust
+//
+// A server's names, descriptions, schemas and results are text of a stranger.
+// Names are brought to what providers take, and one that shadows a tool of ours
+// is refused. Hidden characters and terminal escapes are taken out of
+// descriptions and results, and everything has a limit. What a server says
+// about its own tools' harmlessness is shown and not believed. A server over
+// stdio is a program that the user configured: it runs by argv, with a small
+// environment, in a process group of its own. Headers of a remote server go to
+// its own origin only.
+//
+// # Concurrency
+//
+// A [Set] is safe for concurrent use. Close ends its goroutines and processes
+// and waits for them.
+//
+// # Failure
+//
+// A server that cannot be used is a [Warning]; the others go on. A session that
+// died is opened again by the next call. A call whose connection broke is not
+// repeated, because its effect is unknown; its observation says so.
+package mcp

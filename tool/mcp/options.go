@@ -1,0 +1,106 @@
+//go:build mcpsdk
+
+package mcp
+
+import (
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// The limits that hold unless [Options] say otherwise.
+const (
+	DefaultConnectTimeout = 30 * time.Second  // to connect and list
+	DefaultCallTimeout    = 300 * time.Second // of one call
+)
+
+// Limits on what one server may bring.
+const (
+	maxTools       = 512
+	maxPages       = 64
+	maxSchema      = 64 << 10 // bytes of one tool's schema
+	maxSchemas     = 1 << 20  // of all of a server's
+	maxDescription = 8 << 10
+	maxMessage     = 16 << 20 // one JSON-RPC message
+	maxText        = 256 << 10
+	maxImages      = 16
+	maxImageBytes  = 8 << 20 // of one image, in base64
+	maxStderr      = 4 << 10
+)
+
+// Options say how servers are used. The zero value is useful.
+type Options struct {
+	// ConnectTimeout bounds connecting and listing of each server, CallTimeout
+	// one call; 0 for the defaults above.
+	ConnectTimeout, CallTimeout time.Duration
+	// Variables finds what ${NAME} in a server's configuration means, secrets
+	// first; nil leaves it as it is.
+	Variables Lookup
+	// Secrets finds what $NAME and ${NAME} in a call's arguments mean; nil
+	// leaves them. The events keep the reference, never the value.
+	Secrets Lookup
+	// Mask takes secrets out of results; nil for nothing.
+	Mask func(string) string
+	// Reserved are names that a server's tool must not have, beside those of
+	// the tools that are always there.
+	Reserved []string
+	// Filter is the agent's filter_tools_regex: only tools whose name it
+	// matches at the start are offered; empty for all.
+	Filter string
+	// Dir is where servers over stdio run when they name no directory of their
+	// own; empty for the directory of this process.
+	Dir string
+	// Changed is told, from a goroutine of the set, that the definitions are
+	// not what they were; nil for nobody.
+	Changed func(*Set)
+	// Warn takes what goes wrong after Connect; nil logs it.
+	Warn func(Warning)
+	Log  *slog.Logger // nil for none
+}
+
+// Warning says why a server or one of its tools is not used.
+type Warning struct {
+	Server string
+	Err    error
+}
+
+// Error implements error.
+func (w Warning) Error() string { return "MCP server " + w.Server + ": " + w.Err.Error() }
+
+// Unwrap returns the cause.
+func (w Warning) Unwrap() error { return w.Err }
+
+func (o *Options) fill() error {
+	if o.ConnectTimeout <= 0 {
+		o.ConnectTimeout = DefaultConnectTimeout
+	}
+	if o.CallTimeout <= 0 {
+		o.CallTimeout = DefaultCallTimeout
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Mask == nil {
+		o.Mask = func(s string) string { return s }
+	}
+	if o.Warn == nil {
+		log := o.Log
+		o.Warn = func(w Warning) { log.Warn("MCP server", "server", w.Server, "err", w.Err) }
+	}
+	if _, err := regexp.Compile(o.Filter); err != nil {
+		return fault.Wrap(err, fault.Invalid, "filter_tools_regex")
+	}
+	return nil
+}
+
+// filter returns whether a tool of this name is wanted, as re.match of the
+// reference: from the start of the name.
+func (o *Options) filter() func(string) bool {
+	if o.Filter == "" {
+		return func(string) bool { return true }
+	}
+	re := regexp.MustCompile(`^(?:` + o.Filter + `)`)
+	return re.MatchString
+}

@@ -1,0 +1,130 @@
+//go:build mcpsdk
+
+package mcp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// streamWait is how long a server may take to open the stream on which it
+// speaks by itself. Behind some gateways it never does, and connecting would
+// hang; without it a changed list of tools goes unnoticed, nothing else.
+const streamWait = 3 * time.Second
+
+// remote returns the transport to a server over HTTP.
+func remote(s Server) (sdk.Transport, *http.Client, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, nil, fault.New(fault.Invalid, "the URL cannot be read")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, nil, fault.New(fault.Invalid, "the URL must begin with http:// or https://")
+	}
+	header, err := s.header()
+	if err != nil {
+		return nil, nil, err
+	}
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.ResponseHeaderTimeout = 0 // a call may take its time; its context ends it
+	base.IdleConnTimeout = 30 * time.Second
+	g := &guard{base: base, origin: originOf(u), header: header}
+	client := &http.Client{Transport: g}
+	if s.transport() == SSE {
+		return &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxMessage}, client, nil
+	}
+	stream := base.Clone()
+	stream.ResponseHeaderTimeout = streamWait
+	g.stream = stream
+	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxMessage}, client, nil
+}
+
+// guard adds the configured headers to requests to the configured origin, and
+// to no other, and bounds answers.
+type guard struct {
+	base   *http.Transport
+	stream *http.Transport // for the stream of streamable HTTP; nil with SSE
+	origin string
+	header http.Header
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for name, values := range g.header {
+		if originOf(r.URL) == g.origin {
+			r.Header[name] = values
+		} else {
+			delete(r.Header, name)
+		}
+	}
+	resp, err := g.send(r)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = &bounded{ReadCloser: resp.Body, left: maxMessage}
+	}
+	return resp, nil
+}
+
+// send answers 405, the protocol's word for "no such stream", for a stream
+// that does not open in time.
+func (g *guard) send(r *http.Request) (*http.Response, error) {
+	if g.stream == nil || r.Method != http.MethodGet || r.Header.Get("Last-Event-ID") != "" {
+		return g.base.RoundTrip(r)
+	}
+	resp, err := g.stream.RoundTrip(r)
+	var slow net.Error
+	if errors.As(err, &slow) && slow.Timeout() && r.Context().Err() == nil {
+		return &http.Response{
+			StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{}, Body: http.NoBody, Request: r,
+		}, nil
+	}
+	return resp, err
+}
+
+// CloseIdleConnections is called by [http.Client.CloseIdleConnections].
+func (g *guard) CloseIdleConnections() {
+	g.base.CloseIdleConnections()
+	if g.stream != nil {
+		g.stream.CloseIdleConnections()
+	}
+}
+
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+var errTooLong = errors.New("the answer is too long")
+
+// bounded is a body that ends in an error where it gets too long.
+type bounded struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

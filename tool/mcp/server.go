@@ -1,0 +1,231 @@
+//go:build mcpsdk
+
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// spoken is the protocol version that is asked for first: it begins with a
+// handshake that every server knows. One that knows only newer ones answers
+// with an error and is asked for the newest.
+const spoken = "2025-11-25"
+
+// server is one server of a set and its session, which may die and come back.
+type server struct {
+	name   string
+	config Server
+	set    *Set
+	relist chan struct{} // holds one; its list of tools has changed
+
+	opening chan struct{} // holds one; taken while a session is opened
+
+	mu      sync.Mutex
+	session *session // nil before the first and after the last
+}
+
+// session is one connection. dead is closed when it has ended.
+type session struct {
+	*sdk.ClientSession
+	program *program     // of a server over stdio
+	http    *http.Client // of a remote one
+	dead    chan struct{}
+	cancel  context.CancelCauseFunc // of the context that the connection is bound to
+}
+
+func newServer(name string, config Server, set *Set) *server {
+	return &server{
+		name: name, config: config, set: set,
+		relist: make(chan struct{}, 1), opening: make(chan struct{}, 1),
+	}
+}
+
+// get returns the live session, opening one if there is none.
+func (s *server) get(ctx context.Context) (*session, error) {
+	select {
+	case s.opening <- struct{}{}:
+		defer func() { <-s.opening }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	old := s.session
+	s.mu.Unlock()
+	if old != nil && !old.over() {
+		return old, nil
+	}
+	if s.set.ctx.Err() != nil {
+		return nil, errClosed
+	}
+	if old != nil {
+		old.close()
+	}
+	fresh, err := s.open(ctx, spoken)
+	var answered *jsonrpc.Error
+	if errors.As(err, &answered) {
+		fresh, err = s.open(ctx, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.session = fresh
+	s.mu.Unlock()
+	return fresh, nil
+}
+
+func (s *session) over() bool {
+	select {
+	case <-s.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// open connects once. The connection lives on when ctx ends: some transports
+// are bound to the context of their beginning, so that is one of its own.
+func (s *server) open(ctx context.Context, version string) (*session, error) {
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	limit := time.AfterFunc(s.set.opts.ConnectTimeout, func() { end(errSlow) })
+	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	closing := context.AfterFunc(s.set.ctx, func() { end(errClosed) })
+	fresh := &session{dead: make(chan struct{}), cancel: end}
+	err := fresh.connect(life, s, version)
+	limit.Stop()
+	stop()
+	closing()
+	if err != nil {
+		err = slow(life, err)
+		fresh.end()
+		return nil, err
+	}
+	s.set.work.Go(func() {
+		_ = fresh.Wait() // why it ended is told to the call that ran
+		close(fresh.dead)
+	})
+	return fresh, nil
+}
+
+func (s *session) connect(ctx context.Context, sv *server, version string) error {
+	transport, err := s.transport(sv.config, sv.set.opts.Dir)
+	if err != nil {
+		return err
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "deft", Version: "1"}, &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			select {
+			case sv.relist <- struct{}{}:
+			default: // it is noted already
+			}
+		},
+	})
+	s.ClientSession, err = client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err == nil {
+		return nil
+	}
+	err = fault.Wrap(err, fault.Unavailable, "connect")
+	if s.program != nil {
+		err = s.program.explain(err)
+	}
+	return err
+}
+
+func (s *session) transport(c Server, dir string) (sdk.Transport, error) {
+	if c.transport() != Stdio {
+		t, client, err := remote(c)
+		s.http = client
+		return t, err
+	}
+	p, err := start(c, dir)
+	if err != nil {
+		return nil, err
+	}
+	s.program = p
+	return p, nil
+}
+
+// close ends a session and waits for its end.
+func (s *session) close() {
+	_ = s.Close() // a session that died already says so here
+	s.end()
+	<-s.dead
+}
+
+// end releases what the transport holds.
+func (s *session) end() {
+	if s.program != nil {
+		_ = s.program.Close() // never fails
+	}
+	s.cancel(errClosed)
+	if s.http != nil {
+		s.http.CloseIdleConnections()
+	}
+}
+
+// close ends the server's session, if there is one.
+func (s *server) close() {
+	s.opening <- struct{}{} // what opens one sees the set's end, and stops
+	defer func() { <-s.opening }()
+	s.mu.Lock()
+	live := s.session
+	s.session = nil
+	s.mu.Unlock()
+	if live != nil {
+		live.close()
+	}
+}
+
+// list asks the server for its tools.
+func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.set.opts.ConnectTimeout, errSlow)
+	defer cancel()
+	live, err := s.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var tools []*sdk.Tool
+	params := &sdk.ListToolsParams{}
+	for range maxPages {
+		page, err := live.ListTools(ctx, params)
+		if err != nil {
+			return nil, slow(ctx, fault.Wrap(err, fault.Unavailable, "list the tools"))
+		}
+		for _, t := range page.Tools {
+			if t == nil || t.Name == "" {
+				continue
+			}
+			if len(tools) == maxTools {
+				return tools, fault.New(fault.Limit, fmt.Sprintf("it has more than %d tools; the first ones are used", maxTools))
+			}
+			tools = append(tools, t)
+		}
+		if page.NextCursor == "" || page.NextCursor == params.Cursor {
+			return tools, nil
+		}
+		params.Cursor = page.NextCursor
+	}
+	return tools, fault.New(fault.Limit, fmt.Sprintf("its list has more than %d pages; the first ones are used", maxPages))
+}
+
+// errSlow is the cause of a time limit of ours.
+var errSlow = fault.New(fault.Timeout, "no answer in time")
+
+// slow gives an error that comes of our time limit its kind.
+func slow(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSlow) {
+		return fmt.Errorf("%w (%w)", errSlow, err)
+	}
+	return err
+}

@@ -1,0 +1,152 @@
+//go:build mcpsdk
+
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/mcp"
+)
+
+// serveEnv makes this test binary an MCP server over stdio.
+const serveEnv = "DEFT_TEST_MCP_SERVER"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(serveEnv) {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "say and die":
+		fmt.Fprintln(os.Stderr, "no license \x1b[31mfound\x1b[0m")
+		os.Exit(3)
+	case "silent":
+		select {}
+	default:
+		if err := newServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil && !errors.Is(err, context.Canceled) {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+}
+
+type textArgs struct {
+	Text string `json:"text" jsonschema:"the text"`
+}
+
+// newServer is a real server with a few tools.
+func newServer() *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	sdk.AddTool(s, &sdk.Tool{Name: "echo", Description: "Says it again.\u200b\U000E0041 \x1b[2JNow."},
+		func(_ context.Context, _ *sdk.CallToolRequest, a textArgs) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: a.Text}}}, nil, nil
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "fail", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+			return nil, nil, errors.New("it broke")
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "picture"},
+		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{
+				&sdk.ImageContent{Data: []byte("PNG"), MIMEType: "image/png"},
+				&sdk.ImageContent{Data: []byte("<svg/>"), MIMEType: "image/svg+xml"},
+			}}, nil, nil
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "die"},
+		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+			os.Exit(1)
+			return nil, nil, nil
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "env"},
+		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Join(os.Environ(), "\n")}}}, nil, nil
+		})
+	sdk.AddTool(s, &sdk.Tool{Name: "wait"},
+		func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		})
+	return s
+}
+
+// overStdio is this test binary as a server.
+func overStdio(mode string) mcp.Server {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return mcp.Server{Command: self, Env: map[string]string{serveEnv: mode}}
+}
+
+// overHTTP serves s and returns how to reach it; requests counts its requests.
+func overHTTP(t *testing.T, s *sdk.Server) (server mcp.Server, requests *atomic.Int64) {
+	t.Helper()
+	requests = new(atomic.Int64)
+	inner := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(h.Close)
+	return mcp.Server{URL: h.URL, Transport: mcp.HTTP}, requests
+}
+
+// connect connects, and fails the test on any warning.
+func connect(t *testing.T, servers map[string]mcp.Server, o mcp.Options) *mcp.Set {
+	t.Helper()
+	set, warnings := mcp.Connect(t.Context(), servers, o)
+	t.Cleanup(func() { set.Close() })
+	for _, w := range warnings {
+		t.Fatal(w)
+	}
+	return set
+}
+
+func names(set *mcp.Set) string {
+	var out []string
+	for _, d := range set.Definitions() {
+		out = append(out, d.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// ask calls a tool the way the agent does: parsed by a tool.Set, run by the
+// executor.
+func ask(t *testing.T, set *mcp.Set, name, args string) *event.MCPToolObservation {
+	t.Helper()
+	tools, err := tool.NewSet(set.Definitions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := tools.Parse(name, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	action := p.Action.(*event.MCPToolAction)
+	obs, err := set.Executor().Execute(t.Context(), tool.Call{
+		Action: &mcp.Named{MCPToolAction: *action, Tool: p.Definition.Name}, Progress: func(tool.Chunk) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return obs.(*event.MCPToolObservation)
+}
+
+func raw(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
