@@ -117,8 +117,8 @@ func (w *writer) secret(v any, null bool) any {
 }
 
 // Secrets is an object of the user's own keys whose values are secrets, such
-// as environment variables. Those without a value are left out; what clients
-// see keeps the names.
+// as environment variables. Those without a value are left out. Masked, it
+// keeps the names; Nulled, it is empty.
 type Secrets struct{}
 
 func (Secrets) check(r *reader, v any, loc []any) any {
@@ -142,8 +142,69 @@ func (Secrets) dump(w *writer, v any) any {
 		return v
 	}
 	out := NewMap()
+	if w.Mode == Nulled {
+		return out
+	}
 	for _, k := range m.Keys() {
 		out.Set(k, w.secret(m.Get(k), false))
+	}
+	return out
+}
+
+// Headers is an object of HTTP headers, of which those are secrets whose names
+// say so.
+type Headers struct{}
+
+var secretWords = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWORD", "SECRET", "SESSION", "TOKEN"}
+
+// SecretName reports whether the name of a header or variable says that its
+// value is a secret.
+func SecretName(name string) bool {
+	upper := strings.ToUpper(name)
+	for _, w := range secretWords {
+		if strings.Contains(upper, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (Headers) check(r *reader, v any, loc []any) any {
+	m, ok := v.(*Map)
+	if !ok {
+		r.add("dict_type", "Input should be a valid dictionary", v, loc)
+		return NewMap()
+	}
+	out := NewMap()
+	for _, k := range m.Keys() {
+		s, ok := m.Get(k).(string)
+		switch {
+		case !ok:
+			r.add("string_type", "Input should be a valid string", nil, at(loc, k))
+		case !SecretName(k):
+			out.Set(k, s)
+		default:
+			if s := r.secret(s); s != nil {
+				out.Set(k, s)
+			}
+		}
+	}
+	return out
+}
+
+func (Headers) dump(w *writer, v any) any {
+	m, ok := v.(*Map)
+	if !ok {
+		return v
+	}
+	out := NewMap()
+	for _, k := range m.Keys() {
+		switch {
+		case !SecretName(k):
+			out.Set(k, m.Get(k))
+		case w.Mode != Nulled:
+			out.Set(k, w.secret(m.Get(k), false))
+		}
 	}
 	return out
 }

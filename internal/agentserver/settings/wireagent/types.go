@@ -1,0 +1,149 @@
+package wireagent
+
+import (
+	"encoding/json"
+
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+)
+
+func n(s string) json.Number { return json.Number(s) }
+
+// Tool names a tool and the parameters of its making.
+type Tool struct {
+	Name   string     `json:"name"`
+	Params *shape.Map `json:"params"`
+}
+
+// Condenser shortens an agent's history. Kind is LLMSummarizingCondenser,
+// NoOpCondenser or PipelineCondenser; the other fields are those of the kind.
+type Condenser struct {
+	Kind                           string       `json:"kind"`
+	LLM                            *wirellm.LLM `json:"-"`
+	MaxSize                        int          `json:"max_size"`
+	MaxTokens                      *int         `json:"max_tokens"`
+	KeepFirst                      int          `json:"keep_first"`
+	MinimumProgress                float64      `json:"minimum_progress"`
+	HardContextResetMaxRetries     int          `json:"hard_context_reset_max_retries"`
+	HardContextResetContextScaling float64      `json:"hard_context_reset_context_scaling"`
+	Condensers                     []Condenser  `json:"-"`
+}
+
+// Agent is an agent of the wire. What it is made of is read from fields; what
+// goes out again is its document, so that nothing a client sent is lost.
+type Agent struct {
+	Kind                   string          `json:"kind"` // "Agent" or "ACPAgent"
+	LLM                    *wirellm.LLM    `json:"-"`
+	Tools                  []Tool          `json:"tools"`
+	FilterToolsRegex       *string         `json:"filter_tools_regex"`
+	IncludeDefaultTools    []string        `json:"include_default_tools"`
+	Context                *Context        `json:"agent_context"`
+	SystemPrompt           *string         `json:"system_prompt"`
+	SystemPromptFilename   string          `json:"system_prompt_filename"`
+	SecurityPolicyFilename string          `json:"security_policy_filename"`
+	SystemPromptKwargs     map[string]any  `json:"system_prompt_kwargs"`
+	Condenser              *Condenser      `json:"-"`
+	Critic                 json.RawMessage `json:"critic"`
+	ToolConcurrencyLimit   int             `json:"tool_concurrency_limit"`
+	Persona                *string         `json:"persona"`
+	// MCPOrder has the names of MCPServers in the order of the wire.
+	MCPOrder   []string             `json:"-"`
+	MCPServers map[string]MCPServer `json:"-"`
+
+	doc *shape.Map
+}
+
+// Decode reads an agent, with its secrets opened by how.Keys. loc says where
+// it stood in the request.
+func Decode(raw []byte, how shape.Reading, loc ...any) (*Agent, error) {
+	v, err := shape.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return Of(v, how, loc...)
+}
+
+// Of is [Decode] for a document that is parsed already.
+func Of(v any, how shape.Reading, loc ...any) (*Agent, error) {
+	out, err := shape.Check(Schema, v, how, loc...)
+	if err != nil {
+		return nil, err
+	}
+	doc, _ := out.(*shape.Map)
+	return From(doc)
+}
+
+// From returns the agent of a checked document.
+func From(doc *shape.Map) (*Agent, error) {
+	a := &Agent{doc: doc}
+	if err := shape.Into(doc, a); err != nil {
+		return nil, err
+	}
+	var err error
+	if a.LLM, err = wirellm.From(doc.Object("llm")); err != nil {
+		return nil, err
+	}
+	if c := doc.Object("condenser"); c != nil {
+		one, err := condenserOf(c)
+		if err != nil {
+			return nil, err
+		}
+		a.Condenser = &one
+	}
+	a.MCPOrder, a.MCPServers, err = ServersOf(doc.Object("mcp_config"))
+	return a, err
+}
+
+func condenserOf(doc *shape.Map) (c Condenser, err error) {
+	if err = shape.Into(doc, &c); err != nil {
+		return c, err
+	}
+	if l := doc.Object("llm"); l != nil {
+		if c.LLM, err = wirellm.From(l); err != nil {
+			return c, err
+		}
+	}
+	list, _ := doc.Get("condensers").([]any)
+	for _, e := range list {
+		inner, _ := e.(*shape.Map)
+		one, err := condenserOf(inner)
+		if err != nil {
+			return c, err
+		}
+		c.Condensers = append(c.Condensers, one)
+	}
+	return c, nil
+}
+
+// Doc returns the agent's document, with its secrets in the clear. Callers
+// must not change it.
+func (a *Agent) Doc() *shape.Map { return a.doc }
+
+// JSON returns the agent as it may leave the process.
+func (a *Agent) JSON(how shape.Writing) ([]byte, error) {
+	out, err := shape.Dump(Schema, a.doc, how)
+	if err != nil {
+		return nil, err
+	}
+	return shape.Encode(out)
+}
+
+// MarshalJSON implements json.Marshaler: secrets are masked.
+func (a *Agent) MarshalJSON() ([]byte, error) { return a.JSON(shape.Writing{}) }
+
+// With returns the agent with the value of one field replaced, such as "llm"
+// after a switch. The value must be checked already.
+func (a *Agent) With(field string, v any) (*Agent, error) {
+	doc := a.doc.Copy()
+	doc.Set(field, v)
+	return From(doc)
+}
+
+// WithLLM returns the agent with another LLM.
+func (a *Agent) WithLLM(l *wirellm.LLM) (*Agent, error) {
+	doc, err := l.Doc()
+	if err != nil {
+		return nil, err
+	}
+	return a.With("llm", doc)
+}
