@@ -58,6 +58,11 @@ func EstimateTool(t *Tool) int {
 func EstimateText(s string) int {
 	ascii, letters, wide := 0, 0, 0
 	for i := 0; i < len(s); {
+		if i+8 <= len(s) && (s[i]|s[i+1]|s[i+2]|s[i+3]|s[i+4]|s[i+5]|s[i+6]|s[i+7]) < utf8.RuneSelf {
+			ascii += 8
+			i += 8
+			continue
+		}
 		if s[i] < utf8.RuneSelf {
 			ascii++
 			i++

@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -36,6 +37,21 @@ type streamEvent struct {
 	} `json:"delta"`
 	StopReason string     `json:"stopReason"`
 	Usage      *wireUsage `json:"usage"`
+}
+
+type toolUse struct {
+	ToolUseID string          `json:"toolUseId"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+}
+
+// reasoning is a thought; redacted ones are bytes in base64.
+type reasoning struct {
+	Text *struct {
+		Text      string `json:"text"`
+		Signature string `json:"signature"`
+	} `json:"reasoningText"`
+	Redacted string `json:"redactedContent"`
 }
 
 // wireAnswer is a whole answer.

@@ -21,12 +21,12 @@
 package bedrock
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +54,7 @@ type Model struct {
 	vendor string // "anthropic", "amazon", …; "" if the name does not say
 	now    func() time.Time
 	sent   *wirelog.Cache[written]
+	tools  wirelog.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -142,7 +143,7 @@ func (m *Model) Info() llm.Info { return m.info }
 
 // Generate implements llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	body, err := m.encode(&r)
+	body, err := m.encode(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +169,12 @@ func (m *Model) priced(out *llm.Response, known bool) *llm.Response {
 }
 
 // post signs and sends a request.
-func (m *Model) post(ctx context.Context, r *llm.Request, body []byte) (*http.Response, error) {
+func (m *Model) post(ctx context.Context, r *llm.Request, body [][]byte) (*http.Response, error) {
 	operation := "/converse-stream"
 	if r.NoStream {
 		operation = "/converse"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.end.BaseURL+"/"+m.path+operation, bytes.NewReader(body))
+	req, err := exchange.NewRequest(ctx, m.end.BaseURL+"/"+m.path+operation, body...)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
@@ -201,7 +202,7 @@ func (m *Model) post(ctx context.Context, r *llm.Request, body []byte) (*http.Re
 }
 
 // authorize signs a request. What ends with the context keeps its error.
-func (m *Model) authorize(ctx context.Context, req *http.Request, body []byte) error {
+func (m *Model) authorize(ctx context.Context, req *http.Request, body [][]byte) error {
 	if m.bearer != "" {
 		req.Header.Set("Authorization", "Bearer "+m.bearer)
 		return nil
@@ -215,7 +216,7 @@ func (m *Model) authorize(ctx context.Context, req *http.Request, body []byte) e
 		fail.Retryable = fault.KindOf(err) == fault.Unavailable
 		return fail
 	}
-	awscred.Sign(req, body, c, m.region, "bedrock", m.now())
+	awscred.Sign(req, slices.Concat(body...), c, m.region, "bedrock", m.now())
 	return nil
 }
 

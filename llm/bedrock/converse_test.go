@@ -93,12 +93,12 @@ func TestWire(t *testing.T) {
 	claude := `"system":[{"text":"static"},` + point + `,{"text":"dynamic"}],` + fmt.Sprintf(messages, ","+point)
 	other := `"system":[{"text":"static"},{"text":"dynamic"}],` + fmt.Sprintf(messages, "")
 	for name, tt := range map[string]struct{ model, choice, want, history string }{
-		"budget":   {sonnet, "", `{"inferenceConfig":{"maxTokens":40000},` + tools + `},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":16384},"anthropic_beta":["interleaved-thinking-2025-05-14"]}}`, claude},
-		"adaptive": {"bedrock/anthropic.claude-opus-4-6-v1", "auto", `{"inferenceConfig":{"maxTokens":40000},` + tools + `,"toolChoice":{"auto":{}}},"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"medium"}}}`, claude},
-		"forced":   {sonnet, "x", `{"inferenceConfig":{"maxTokens":40000,"temperature":1},` + tools + `,"toolChoice":{"tool":{"name":"x"}}}}`, claude},
-		"required": {sonnet, "required", `{"inferenceConfig":{"maxTokens":40000,"temperature":1},` + tools + `,"toolChoice":{"any":{}}}}`, claude},
-		"none":     {"bedrock/amazon.nova-pro-v1:0", "none", `{"inferenceConfig":{"maxTokens":40000,"temperature":1},` + called, other},
-		"gpt-oss":  {"bedrock/openai.gpt-oss-120b-1:0", "none", `{"inferenceConfig":{"maxTokens":40000,"temperature":1},` + strings.TrimSuffix(called, "}") + `,"additionalModelRequestFields":{"reasoning_effort":"medium"}}`, other},
+		"budget":   {sonnet, "", `{` + tools + `},"inferenceConfig":{"maxTokens":40000},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":16384},"anthropic_beta":["interleaved-thinking-2025-05-14"]}}`, claude},
+		"adaptive": {"bedrock/anthropic.claude-opus-4-6-v1", "auto", `{` + tools + `,"toolChoice":{"auto":{}}},"inferenceConfig":{"maxTokens":40000},"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"medium"}}}`, claude},
+		"forced":   {sonnet, "x", `{` + tools + `,"toolChoice":{"tool":{"name":"x"}}},"inferenceConfig":{"maxTokens":40000,"temperature":1}}`, claude},
+		"required": {sonnet, "required", `{` + tools + `,"toolChoice":{"any":{}}},"inferenceConfig":{"maxTokens":40000,"temperature":1}}`, claude},
+		"none":     {"bedrock/amazon.nova-pro-v1:0", "none", `{` + strings.TrimSuffix(called, "}") + `,"inferenceConfig":{"maxTokens":40000,"temperature":1}}`, other},
+		"gpt-oss":  {"bedrock/openai.gpt-oss-120b-1:0", "none", `{` + strings.TrimSuffix(called, "}") + `,"inferenceConfig":{"maxTokens":40000,"temperature":1},"additionalModelRequestFields":{"reasoning_effort":"medium"}}`, other},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,7 +133,7 @@ func TestJointClamp(t *testing.T) {
 		"never under 1024": {30_000, 0, 1_024},
 	} {
 		r := llm.Request{Messages: []event.Message{user(strings.Repeat("世", tt.words))}, MaxOutputTokens: tt.asked}
-		if got := m.maxTokens(&r); got != tt.want {
+		if got := m.maxTokens(&r, llm.EstimateTokens(r.Messages, nil)); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 	}

@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 // conversation is a history of n messages with results of half a kilobyte.
@@ -51,51 +53,29 @@ func TestSessionsEncodeAlike(t *testing.T) {
 	msgs = append(msgs, event.Message{Role: event.RoleAssistant, Content: event.Texts("Done.")})
 	for _, n := range []int{2, 4, 6, 6, 22, 10, 23} {
 		r := llm.Request{Messages: asAgent(msgs, n), Session: "s"}
-		got, err := m.encode(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := whole(t, m, &r)
 		r.Session = ""
-		want, err := m.encode(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := whole(t, m, &r)
 		if !json.Valid(got) || !bytes.Equal(got, want) {
 			t.Fatalf("%d messages (-at once +in steps):\n%s", n, cmp.Diff(string(want), string(got)))
 		}
 	}
 }
 
-// TestAtMost holds the quick bound to the estimate.
-func TestAtMost(t *testing.T) {
-	t.Parallel()
-	for name, r := range map[string]llm.Request{
-		"ascii":  {Messages: conversation(50)},
-		"wide":   {Messages: []event.Message{user(strings.Repeat("世", 999)), user("👋"), user("é"), user("x")}},
-		"images": {Messages: []event.Message{{Role: event.RoleUser, Content: event.List[event.Content]{event.Image(pixel, pixel)}}}},
-		"tools":  {Tools: []llm.Tool{{Name: "a", Description: "b", Parameters: []byte(`{}`)}}},
-		"data":   {Messages: []event.Message{{Role: event.RoleAssistant, ThinkingBlocks: event.List[event.ThinkingBlock]{{Type: "redacted_thinking", Data: "abcdefgh"}}}}},
-	} {
-		if low, high := llm.EstimateTokens(r.Messages, r.Tools), atMost(&r); high < low {
-			t.Errorf("%s: %d is less than %d", name, high, low)
-		}
+// whole encodes a request and puts its parts together.
+func whole(t testing.TB, m *Model, r *llm.Request) []byte {
+	t.Helper()
+	body, err := m.encode(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return bytes.Join(body, nil)
 }
 
 func BenchmarkEncode5000(b *testing.B) {
-	m, msgs := newModel(b, nil), conversation(5_000)
-	m.info.ContextWindow = 1_000_000 // the whole history fits
-	for name, session := range map[string]string{"new": "", "next": "s"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			n := len(msgs)
-			for b.Loop() {
-				r := llm.Request{Messages: asAgent(msgs, n), Session: session}
-				if _, err := m.encode(&r); err != nil {
-					b.Fatal(err)
-				}
-				n = len(msgs) - (len(msgs)-n+2)%4 // two messages more, or two less
-			}
-		})
-	}
+	m := newModel(b, nil)
+	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
+		_, err := m.encode(ctx, r)
+		return err
+	})
 }

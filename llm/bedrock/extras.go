@@ -3,7 +3,6 @@ package bedrock
 import (
 	"encoding/json"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -44,19 +43,19 @@ type outputFormat struct {
 
 // extras asks for thinking, and for JSON, the way the model takes it; nil for
 // neither.
-func (m *Model) extras(r *llm.Request, msgs []event.Message, maxTokens int, tools *toolConfig) *modelFields {
+func (m *Model) extras(r *llm.Request, thoughtful bool, maxTokens int, tools bool, c *toolChoice) *modelFields {
 	var f modelFields
 	if r.Schema != nil && m.vendor == "anthropic" {
 		f.OutputConfig = &outputConfig{Format: &outputFormat{"json_schema", r.Schema}}
 	}
 	// A forced tool and thinking exclude each other.
-	forced := tools != nil && tools.ToolChoice != nil && tools.ToolChoice.Auto == nil
+	forced := c != nil && c.Auto == nil
 	switch effort := r.ReasoningEffort; {
 	case effort == "" || effort == "none":
 	case m.vendor == "openai":
 		f.ReasoningEffort = threeLevels(effort)
 	case m.vendor == "anthropic" && !forced:
-		m.think(&f, effort, msgs, maxTokens, tools != nil)
+		m.think(&f, effort, thoughtful, maxTokens, tools)
 	}
 	if f.Thinking == nil && f.OutputConfig == nil && f.ReasoningEffort == "" {
 		return nil
@@ -64,7 +63,9 @@ func (m *Model) extras(r *llm.Request, msgs []event.Message, maxTokens int, tool
 	return &f
 }
 
-func (m *Model) think(f *modelFields, effort string, msgs []event.Message, maxTokens int, tools bool) {
+// think asks for thinking. thoughtful says that every assistant turn with calls
+// since the user's last words begins with thinking, as a budget demands.
+func (m *Model) think(f *modelFields, effort string, thoughtful bool, maxTokens int, tools bool) {
 	switch m.quirks.Thinking {
 	case llm.ThinkingAdaptive:
 		f.Thinking = &thinking{Type: "adaptive", Display: "summarized"}
@@ -77,7 +78,7 @@ func (m *Model) think(f *modelFields, effort string, msgs []event.Message, maxTo
 		f.OutputConfig.Effort = effort
 	case llm.ThinkingBudget:
 		budget := min(budgetFor(effort), maxTokens-max(leastBudget, maxTokens/4))
-		if budget < leastBudget || !thoughtfulLoop(msgs) {
+		if budget < leastBudget || !thoughtful {
 			return
 		}
 		f.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
@@ -107,20 +108,4 @@ func budgetFor(effort string) int {
 		return mediumBudget
 	}
 	return highBudget
-}
-
-// thoughtfulLoop reports whether every assistant turn with calls since the
-// user's last words begins with thinking, as a thinking budget demands.
-func thoughtfulLoop(msgs []event.Message) bool {
-	for i := len(msgs) - 1; i >= 0; i-- {
-		switch msg := &msgs[i]; msg.Role {
-		case event.RoleUser:
-			return true
-		case event.RoleAssistant:
-			if len(msg.ToolCalls) > 0 && len(thoughts(msg)) == 0 {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -3,57 +3,37 @@ package bedrock
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
 
-// block is a content block of any kind that requests hold; one field is set.
+// block is a content block of any kind that requests hold; appendTo knows which
+// fields each kind has.
 type block struct {
-	Text       string      `json:"text,omitempty"`
-	Image      *image      `json:"image,omitempty"`
-	ToolUse    *toolUse    `json:"toolUse,omitempty"`
-	ToolResult *toolResult `json:"toolResult,omitempty"`
-	Reasoning  *reasoning  `json:"reasoningContent,omitempty"`
-	CachePoint *cachePoint `json:"cachePoint,omitempty"`
+	Kind    kind
+	Text    string // also of a thought
+	Format  string // of an image
+	Data    string // base64
+	ID      string // of a call, also in its result
+	Name    string
+	Input   string  // JSON
+	Content []block // of a result
 }
 
-type image struct {
-	Format string      `json:"format"`
-	Source imageSource `json:"source"`
-}
+type kind int
 
-type imageSource struct {
-	Bytes string `json:"bytes"` // base64
-}
-
-type toolUse struct {
-	ToolUseID string          `json:"toolUseId"`
-	Name      string          `json:"name"`
-	Input     json.RawMessage `json:"input,omitempty"`
-}
-
-type toolResult struct {
-	ToolUseID string  `json:"toolUseId"`
-	Content   []block `json:"content"`
-}
-
-// reasoning is a thought; redacted ones are bytes in base64.
-type reasoning struct {
-	Text     *reasoningText `json:"reasoningText,omitempty"`
-	Redacted string         `json:"redactedContent,omitempty"`
-}
-
-type reasoningText struct {
-	Text      string `json:"text"`
-	Signature string `json:"signature,omitempty"`
-}
-
-type cachePoint struct {
-	Type string `json:"type"`
-}
+const (
+	textBlock kind = iota
+	imageBlock
+	useBlock
+	resultBlock
+	thoughtBlock  // Data is its signature
+	redactedBlock // of bytes
+	cacheBlock
+)
 
 const (
 	maxID        = 64 // bytes of the id of a call
@@ -63,16 +43,16 @@ const (
 	noOutput     = "(no output)"
 )
 
-func (m *Model) assistant(msg *event.Message) []block {
-	blocks := thoughts(msg)
+func (m *Model) assistant(blocks []block, msg *event.Message) []block {
+	blocks = thoughts(blocks, msg)
 	said := len(blocks)
-	for _, b := range m.blocks(msg.Content) {
-		if b.Image == nil { // the API takes no images from the assistant
-			blocks = append(blocks, b)
-		}
+	blocks = m.blocks(blocks, msg.Content)
+	if said < len(blocks) { // the API takes no images from the assistant
+		blocks = append(blocks[:said], slices.DeleteFunc(blocks[said:], func(b block) bool { return b.Kind == imageBlock })...)
 	}
-	for _, c := range msg.ToolCalls {
-		blocks = append(blocks, block{ToolUse: &toolUse{callID(c.ID), c.Name, llm.ArgumentsObject(c.Arguments)}})
+	for i := range msg.ToolCalls {
+		c := &msg.ToolCalls[i]
+		blocks = append(blocks, block{Kind: useBlock, ID: callID(c.ID), Name: c.Name, Input: llm.ArgumentsText(c.Arguments)})
 	}
 	if len(blocks) == said {
 		return nil // nothing but thoughts: the API refuses that
@@ -80,52 +60,63 @@ func (m *Model) assistant(msg *event.Message) []block {
 	return blocks
 }
 
-// thoughts returns the thoughts that can be sent back: those that the model
+// thoughtful reports whether a turn begins with thinking.
+func thoughtful(blocks []block) bool {
+	return len(blocks) > 0 && (blocks[0].Kind == thoughtBlock || blocks[0].Kind == redactedBlock)
+}
+
+// thoughts appends the thoughts that can be sent back: those that the model
 // itself signed. Its signatures are base64; what other providers left there
 // often is not.
-func thoughts(msg *event.Message) []block {
-	var out []block
-	for _, b := range msg.ThinkingBlocks {
-		switch {
+func thoughts(out []block, msg *event.Message) []block {
+	for i := range msg.ThinkingBlocks {
+		switch b := &msg.ThinkingBlocks[i]; {
 		case b.Type == event.TypeRedacted:
 			if isBase64(b.Data) {
-				out = append(out, block{Reasoning: &reasoning{Redacted: b.Data}})
+				out = append(out, block{Kind: redactedBlock, Data: b.Data})
 			}
 		case isBase64(b.Signature):
-			out = append(out, block{Reasoning: &reasoning{Text: &reasoningText{b.Thinking, b.Signature}}})
+			out = append(out, block{Kind: thoughtBlock, Text: b.Thinking, Data: b.Signature})
 		}
 	}
 	return out
 }
 
 func isBase64(s string) bool {
-	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_"
-	return s != "" && strings.Trim(s, alphabet) == ""
-}
-
-// result writes the answer to a call. A cache point stands behind it, not
-// inside.
-func (m *Model) result(msg *event.Message) []block {
-	r := &toolResult{ToolUseID: callID(msg.ToolCallID)}
-	var point []block
-	for _, b := range m.blocks(msg.Content) {
-		if b.CachePoint != nil {
-			point = []block{b}
-		} else {
-			r.Content = append(r.Content, b)
+	for i := range len(s) {
+		if c := s[i]; !isWordByte(c) && c != '+' && c != '/' && c != '=' {
+			return false
 		}
 	}
-	if len(r.Content) == 0 {
-		r.Content = []block{{Text: noOutput}}
-	}
-	return append([]block{{ToolResult: r}}, point...)
+	return s != ""
 }
 
-// blocks writes content. Blank texts are left out: the API refuses them.
-func (m *Model) blocks(content []event.Content) []block {
-	var out []block
-	for _, c := range content {
-		before := len(out)
+func isWordByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// result appends the answer to a call. A cache point stands behind it, not
+// inside.
+func (m *Model) result(blocks []block, msg *event.Message) []block {
+	content, marked := m.blocks(make([]block, 0, len(msg.Content)+1), msg.Content), false
+	content = slices.DeleteFunc(content, func(b block) bool {
+		marked = marked || b.Kind == cacheBlock
+		return b.Kind == cacheBlock
+	})
+	if len(content) == 0 {
+		content = append(content, block{Text: noOutput})
+	}
+	blocks = append(blocks, block{Kind: resultBlock, ID: callID(msg.ToolCallID), Content: content})
+	if marked {
+		blocks = append(blocks, block{Kind: cacheBlock})
+	}
+	return blocks
+}
+
+// blocks appends content. Blank texts are left out: the API refuses them.
+func (m *Model) blocks(out []block, content []event.Content) []block {
+	for i := range content {
+		c, before := &content[i], len(out)
 		switch c.Type {
 		case event.TypeImage:
 			for _, u := range c.ImageURLs {
@@ -137,7 +128,7 @@ func (m *Model) blocks(content []event.Content) []block {
 			}
 		}
 		if c.CachePrompt && m.info.PromptCache && len(out) > before {
-			out = append(out, block{CachePoint: &cachePoint{"default"}})
+			out = append(out, block{Kind: cacheBlock})
 		}
 	}
 	return out
@@ -160,22 +151,29 @@ func (m *Model) image(url string) block {
 	if !ok || !isData || !isBase64 || data == "" || format == "" {
 		return block{Text: imageBroken}
 	}
-	return block{Image: &image{format, imageSource{data}}}
+	return block{Kind: imageBlock, Format: format, Data: data}
 }
 
 // callID makes an id one that the API takes: letters, digits, _ and -, at most
 // 64 of them. A longer one keeps its beginning and ends with a hash of it all.
 func callID(id string) string {
-	id = strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
-			return r
+	for i := range len(id) {
+		if !isWordByte(id[i]) {
+			id = strings.Map(wordRune, id)
+			break
 		}
-		return '_'
-	}, id)
+	}
 	if len(id) <= maxID {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
 	tail := "_" + hex.EncodeToString(sum[:10])
 	return id[:maxID-len(tail)] + tail
+}
+
+func wordRune(r rune) rune {
+	if r < 0x80 && isWordByte(byte(r)) {
+		return r
+	}
+	return '_'
 }

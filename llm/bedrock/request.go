@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"math"
 	"strings"
@@ -23,12 +24,11 @@ const (
 // be; other models take their own maximum.
 const defaultMaxTokens = 16_384
 
-// wireRequest is the body of a request without system and messages, which
-// written writes; after
+// wireRequest is the body of a request without tools, system and messages,
+// which wirelog.Tools and written write; after
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 type wireRequest struct {
 	InferenceConfig *inference   `json:"inferenceConfig,omitempty"`
-	ToolConfig      *toolConfig  `json:"toolConfig,omitempty"`
 	Additional      *modelFields `json:"additionalModelRequestFields,omitempty"`
 }
 
@@ -37,11 +37,6 @@ type inference struct {
 	Temperature   *float64 `json:"temperature,omitempty"`
 	TopP          *float64 `json:"topP,omitempty"`
 	StopSequences []string `json:"stopSequences,omitempty"`
-}
-
-type toolConfig struct {
-	Tools      []toolItem  `json:"tools"`
-	ToolChoice *toolChoice `json:"toolChoice,omitempty"`
 }
 
 type toolItem struct {
@@ -71,12 +66,26 @@ type toolName struct {
 var anyObject = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // encode writes the body of r.
-func (m *Model) encode(r *llm.Request) ([]byte, error) {
-	msgs := limitMarks(llm.Normalize(r.Messages))
+func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
+	msgs := llm.NormalizeGrown(ctx, r.Messages)
+	body, end, err := m.history(ctx, r.Session, msgs)
+	if err != nil {
+		return nil, m.unwritten(err)
+	}
+	if !end.messages {
+		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
+	}
+	tools := r.Tools
+	if r.ToolChoice == "none" || len(tools) == 0 && end.calls {
+		tools = called(msgs)
+	}
+	var c *toolChoice
+	if len(tools) > 0 && r.ToolChoice != "none" {
+		c = choice(r.ToolChoice)
+	}
 	var w wireRequest
-	w.ToolConfig = offer(r, msgs)
-	config := inference{MaxTokens: m.maxTokens(r)}
-	w.Additional = m.extras(r, msgs, config.MaxTokens, w.ToolConfig)
+	config := inference{MaxTokens: m.maxTokens(r, end.tokens)}
+	w.Additional = m.extras(r, !end.thoughtless, config.MaxTokens, len(tools) > 0, c)
 	if !m.quirks.NoSampling && (w.Additional == nil || w.Additional.Thinking == nil) {
 		config.Temperature, config.TopP = m.unit(r.Temperature), m.unit(r.TopP)
 	}
@@ -88,25 +97,53 @@ func (m *Model) encode(r *llm.Request) ([]byte, error) {
 	if config.MaxTokens > 0 || config.Temperature != nil || config.TopP != nil || config.StopSequences != nil {
 		w.InferenceConfig = &config
 	}
-	body, err := wirelog.AppendJSON(nil, &w)
+	head, err := m.addTools([]byte{'{'}, tools, c)
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
-	body = body[:len(body)-1] // the history goes on inside the object
-	if len(body) > 1 {
-		body = append(body, ',')
-	}
-	body, end, err := m.sent.Append(body, r.Session, "", msgs, m.write)
+	rest, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
-	if !end.messages {
-		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
+	if len(rest) > len("{}") {
+		head = append(append(head, rest[1:len(rest)-1]...), ',')
 	}
-	if body, err = end.finish(body); err != nil {
-		return nil, m.unwritten(err)
+	body[0] = head
+	return append(body, append(end.finish(nil), '}')), nil
+}
+
+// history writes messages, with no more cache marks than the API takes.
+func (m *Model) history(ctx context.Context, session string, msgs []event.Message) ([][]byte, written, error) {
+	body, end, err := m.sent.Encode(ctx, session, "", msgs, m.write)
+	if err == nil && end.marks > maxMarks {
+		return m.sent.Encode(ctx, session, "", limitMarks(msgs), m.write)
 	}
-	return append(body, '}'), nil
+	return body, end, err
+}
+
+// addTools appends the tools and how to choose among them.
+func (m *Model) addTools(dst []byte, tools []llm.Tool, c *toolChoice) ([]byte, error) {
+	if len(tools) == 0 {
+		return dst, nil
+	}
+	dst, err := m.tools.Append(append(dst, `"toolConfig":{"tools":`...), tools, writeTool)
+	if err != nil {
+		return dst, err
+	}
+	if c != nil {
+		if dst, err = wirelog.AppendJSON(append(dst, `,"toolChoice":`...), c); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, "},"...), nil
+}
+
+func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
+	params := t.Parameters
+	if len(params) == 0 {
+		params = anyObject
+	}
+	return wirelog.AppendJSON(dst, toolItem{toolSpec{t.Name, t.Description, schema{params}}})
 }
 
 func (m *Model) unwritten(err error) error {
@@ -114,7 +151,7 @@ func (m *Model) unwritten(err error) error {
 }
 
 // maxTokens is how long the answer may be, 0 for the model's own way.
-func (m *Model) maxTokens(r *llm.Request) int {
+func (m *Model) maxTokens(r *llm.Request, prompt int) int {
 	want := r.MaxOutputTokens
 	if want == 0 && m.vendor == "anthropic" {
 		want = cmp.Or(m.info.MaxOutput, defaultMaxTokens)
@@ -125,68 +162,24 @@ func (m *Model) maxTokens(r *llm.Request) int {
 	if want == 0 || m.info.ContextWindow == 0 {
 		return want
 	}
-	// A look at the lengths alone mostly settles it.
-	if want+joinMargin+atMost(r) <= m.info.ContextWindow {
-		return want
-	}
-	room := m.info.ContextWindow - joinMargin - llm.EstimateTokens(r.Messages, r.Tools)
+	room := m.info.ContextWindow - joinMargin - prompt - llm.EstimateTokens(nil, r.Tools)
 	return min(want, max(room, leastJoint))
 }
 
-// atMost is no less than llm.EstimateTokens makes of a request: no kind of valid
-// text takes more than half a token to the byte there.
-func atMost(r *llm.Request) int {
-	const perItem, perImage = 16, 2_000
-	n := 0
-	for i := range r.Messages {
-		msg := &r.Messages[i]
-		n += perItem + len(msg.ReasoningContent)/2
-		for k := range msg.Content {
-			n += perItem + len(msg.Content[k].Text)/2 + perImage*len(msg.Content[k].ImageURLs)
-		}
-		for k := range msg.ToolCalls {
-			n += perItem + (len(msg.ToolCalls[k].Name)+len(msg.ToolCalls[k].Arguments))/2
-		}
-		for k := range msg.ThinkingBlocks {
-			n += perItem + (len(msg.ThinkingBlocks[k].Thinking)+len(msg.ThinkingBlocks[k].Data))/2
-		}
-	}
-	for i := range r.Tools {
-		n += perItem + (len(r.Tools[i].Name)+len(r.Tools[i].Description)+len(r.Tools[i].Parameters))/2
-	}
-	return n
-}
-
-// offer writes the tools. A history with calls needs a list of tools even
-// where none is offered any more; it then names those that were called.
-func offer(r *llm.Request, msgs []event.Message) *toolConfig {
-	var c toolConfig
-	if r.ToolChoice != "none" {
-		for _, t := range r.Tools {
-			params := t.Parameters
-			if len(params) == 0 {
-				params = anyObject
-			}
-			c.Tools = append(c.Tools, toolItem{toolSpec{t.Name, t.Description, schema{params}}})
-		}
-	}
-	if len(c.Tools) > 0 {
-		c.ToolChoice = choice(r.ToolChoice)
-		return &c
-	}
+// called returns the tools that a history calls: where none is offered any
+// more, it still needs a list that names them.
+func called(msgs []event.Message) []llm.Tool {
+	var tools []llm.Tool
 	known := map[string]bool{}
 	for i := range msgs {
-		for _, call := range msgs[i].ToolCalls {
-			if !known[call.Name] {
-				known[call.Name] = true
-				c.Tools = append(c.Tools, toolItem{toolSpec{call.Name, "Not available now.", schema{anyObject}}})
+		for k := range msgs[i].ToolCalls {
+			if name := msgs[i].ToolCalls[k].Name; !known[name] {
+				known[name] = true
+				tools = append(tools, llm.Tool{Name: name, Description: "Not available now."})
 			}
 		}
 	}
-	if len(c.Tools) == 0 {
-		return nil
-	}
-	return &c
+	return tools
 }
 
 func choice(c string) *toolChoice {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
@@ -16,27 +17,47 @@ type written struct {
 	system   bool   // the array of the system's blocks is begun
 	messages bool   // the array of messages is begun
 	role     string // of the turn whose blocks come last
+	marks    int    // cache marks so far
+	tokens   int    // of all messages, estimated
+	calls    bool   // there is a call
+	// thoughtless says that a turn with calls since the user's last words
+	// begins without thinking.
+	thoughtless bool
 }
 
 // write appends one message of a normalised history, as wirelog.Writer. Tool
 // results come first in their turn, since Normalize puts them there.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
+	w.tokens += llm.EstimateMessage(msg)
+	w.calls = w.calls || len(msg.ToolCalls) > 0
+	for i := range msg.Content {
+		if msg.Content[i].CachePrompt {
+			w.marks++
+		}
+	}
+	var room [4]block
+	role, blocks := "user", room[:0]
 	switch {
 	case msg.Role == event.RoleSystem && !w.messages:
-		return m.writeSystem(dst, w, msg)
+		dst, w = w.addSystem(dst, m.blocks(blocks, msg.Content))
+		return dst, w, nil
 	case msg.Role == event.RoleAssistant:
-		return w.add(dst, "assistant", m.assistant(msg))
+		role, blocks = "assistant", m.assistant(blocks, msg)
+		w.thoughtless = w.thoughtless || len(msg.ToolCalls) > 0 && !thoughtful(blocks)
 	case msg.Role == event.RoleTool:
-		return w.add(dst, "user", m.result(msg))
+		blocks = m.result(blocks, msg)
+	default: // a later system message has no other place
+		w.thoughtless = w.thoughtless && msg.Role != event.RoleUser
+		blocks = m.blocks(blocks, msg.Content)
 	}
-	// A later system message has no other place.
-	return w.add(dst, "user", m.blocks(msg.Content))
+	dst, w = w.add(dst, role, blocks)
+	return dst, w, nil
 }
 
-func (m *Model) writeSystem(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
-	var err error
-	for _, b := range m.blocks(msg.Content) {
-		if b.Image != nil { // a system prompt may hold none
+// addSystem appends blocks of the system prompt, which may hold no images.
+func (w written) addSystem(dst []byte, blocks []block) ([]byte, written) {
+	for i := range blocks {
+		if blocks[i].Kind == imageBlock {
 			continue
 		}
 		if w.system {
@@ -44,17 +65,15 @@ func (m *Model) writeSystem(dst []byte, w written, msg *event.Message) ([]byte, 
 		} else {
 			dst, w.system = append(dst, `"system":[`...), true
 		}
-		if dst, err = wirelog.AppendJSON(dst, &b); err != nil {
-			return dst, w, err
-		}
+		dst = blocks[i].appendTo(dst)
 	}
-	return dst, w, nil
+	return dst, w
 }
 
 // add appends the blocks of a message.
-func (w written) add(dst []byte, role string, blocks []block) ([]byte, written, error) {
+func (w written) add(dst []byte, role string, blocks []block) ([]byte, written) {
 	if len(blocks) == 0 {
-		return dst, w, nil
+		return dst, w
 	}
 	if !w.messages {
 		if w.system {
@@ -66,30 +85,59 @@ func (w written) add(dst []byte, role string, blocks []block) ([]byte, written, 
 	case role:
 		dst = append(dst, ',')
 	case "":
-		dst = append(dst, `{"role":"`+role+`","content":[`...)
+		dst = append(append(append(dst, `{"role":"`...), role...), `","content":[`...)
 	default:
-		dst = append(dst, `]},{"role":"`+role+`","content":[`...)
+		dst = append(append(append(dst, `]},{"role":"`...), role...), `","content":[`...)
 	}
 	w.role = role
-	var err error
+	return appendBlocks(dst, blocks), w
+}
+
+// finish closes what is open.
+func (w written) finish(dst []byte) []byte {
+	if w.role == "assistant" { // newer models refuse to go on with their own words
+		dst, _ = w.add(dst, "user", []block{{Text: goOn}})
+	}
+	return append(dst, "]}]"...)
+}
+
+func appendBlocks(dst []byte, blocks []block) []byte {
 	for i := range blocks {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, err = wirelog.AppendJSON(dst, &blocks[i]); err != nil {
-			return dst, w, err
-		}
+		dst = blocks[i].appendTo(dst)
 	}
-	return dst, w, nil
+	return dst
 }
 
-// finish closes what is open.
-func (w written) finish(dst []byte) ([]byte, error) {
-	var err error
-	if w.role == "assistant" { // newer models refuse to go on with their own words
-		dst, _, err = w.add(dst, "user", []block{{Text: goOn}})
+// appendTo appends the block's JSON. By hand, because a restarted server writes
+// whole histories at once.
+func (b *block) appendTo(dst []byte) []byte {
+	switch b.Kind {
+	case imageBlock:
+		dst = member(dst, `{"image":{"format":`, b.Format)
+		return append(member(dst, `,"source":{"bytes":`, b.Data), "}}}"...)
+	case useBlock:
+		dst = member(dst, `{"toolUse":{"toolUseId":`, b.ID)
+		dst = member(dst, `,"name":`, b.Name)
+		return append(append(append(dst, `,"input":`...), b.Input...), "}}"...)
+	case resultBlock:
+		dst = append(member(dst, `{"toolResult":{"toolUseId":`, b.ID), `,"content":[`...)
+		return append(appendBlocks(dst, b.Content), "]}}"...)
+	case thoughtBlock:
+		dst = member(dst, `{"reasoningContent":{"reasoningText":{"text":`, b.Text)
+		return append(member(dst, `,"signature":`, b.Data), "}}}"...)
+	case redactedBlock:
+		return append(member(dst, `{"reasoningContent":{"redactedContent":`, b.Data), "}}"...)
+	case cacheBlock:
+		return append(dst, `{"cachePoint":{"type":"default"}}`...)
 	}
-	return append(dst, "]}]"...), err
+	return append(member(dst, `{"text":`, b.Text), '}')
+}
+
+func member(dst []byte, name, value string) []byte {
+	return wirelog.AppendString(append(dst, name...), value)
 }
 
 // limitMarks keeps the first cache mark, which holds the system prompt and the
