@@ -171,20 +171,3 @@ func (c *Cache[S]) put(h *history[S]) {
 	c.logs[h.session] = h
 	c.pool.add(h, h.cost(), func() { delete(c.logs, h.session) })
 }
-
-// Append is Encode without a promise, in one piece behind dst.
-func (c *Cache[S]) Append(dst []byte, session, variant string, msgs []event.Message, write Writer[S]) ([]byte, S, error) {
-	body, state, err := c.Encode(context.Background(), session, variant, msgs, write)
-	if err != nil {
-		return dst, state, err
-	}
-	n := 256 // for what closes it
-	for _, part := range body {
-		n += len(part)
-	}
-	dst = slices.Grow(dst, n)
-	for _, part := range body {
-		dst = append(dst, part...)
-	}
-	return dst, state, nil
-}

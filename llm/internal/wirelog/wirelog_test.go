@@ -2,6 +2,7 @@ package wirelog_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
@@ -22,6 +24,12 @@ func write(dst []byte, n int, m *event.Message) ([]byte, int, error) {
 	dst = append(dst, "#"+strconv.Itoa(n)...)
 	dst, err := wirelog.AppendJSON(dst, m)
 	return dst, n, err
+}
+
+// encode puts the parts of a body together behind dst.
+func encode[S any](c *wirelog.Cache[S], dst []byte, session, variant string, msgs []event.Message, write wirelog.Writer[S]) ([]byte, S, error) {
+	body, state, err := c.Encode(context.Background(), session, variant, msgs, write)
+	return append(dst, bytes.Join(body, nil)...), state, err
 }
 
 // TestSameAsWithout changes a history step by step, as agents do, and holds
@@ -67,8 +75,8 @@ func TestSameAsWithout(t *testing.T) {
 				msgs = msgs[:at]
 			}
 			variant := word.Draw(t, "variant")
-			want, n, _ := cache.Append([]byte(">"), "", variant, msgs, write)
-			got, k, err := cache.Append([]byte(">"), "s", variant, msgs, write)
+			want, n, _ := encode(cache, []byte(">"), "", variant, msgs, write)
+			got, k, err := encode(cache, []byte(">"), "s", variant, msgs, write)
 			if err != nil || k != n || !bytes.Equal(got, want) {
 				t.Fatalf("after %s: %d, %v\n got %s\nwant %s", change, k, err, got, want)
 			}
@@ -97,9 +105,62 @@ func TestOnlyNewIsWritten(t *testing.T) {
 	}
 	for _, tt := range []struct{ n, want int }{{98, 98}, {99, 1}, {100, 1}, {100, 0}, {50, 0}, {52, 2}} {
 		written = 0
-		if _, _, err := cache.Append(nil, "s", "", msgs[:tt.n], count); err != nil || written != tt.want {
+		if _, _, err := encode(cache, nil, "s", "", msgs[:tt.n], count); err != nil || written != tt.want {
 			t.Errorf("%d messages: %d written, want %d, %v", tt.n, written, tt.want, err)
 		}
+	}
+}
+
+// TestBodiesStay lets one conversation go on, be cut and go another way, while
+// the bodies before are still being sent.
+func TestBodiesStay(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		cache := wirelog.New[int](wirelog.NewPool(1 << 24))
+		var g llm.Growth
+		msgs := make([]event.Message, 0, 64)
+		var bodies [][][]byte
+		var want [][]byte
+		for call := range rapid.IntRange(1, 12).Draw(t, "calls") {
+			fixed := len(msgs)
+			for range rapid.IntRange(1, 3).Draw(t, "new") {
+				size := rapid.SampledFrom([]int{0, 10, 1_000, 20_000, 70_000}).Draw(t, "size")
+				msgs = append(msgs, event.Message{Role: event.RoleUser, Content: event.Texts(fmt.Sprint(call, strings.Repeat("x", size)))})
+			}
+			body, n, err := cache.Encode(g.Context(t.Context(), msgs, fixed), "s", "", msgs, write)
+			once, _, _ := encode(cache, nil, "", "", msgs, write)
+			if err != nil || n != len(msgs) || !bytes.Equal(bytes.Join(body, nil), once) {
+				t.Fatalf("call %d: %d messages of %d, %v, or another body", call, n, len(msgs), err)
+			}
+			bodies, want = append(bodies, body), append(want, once)
+			for i := range bodies {
+				if !bytes.Equal(bytes.Join(bodies[i], nil), want[i]) {
+					t.Fatalf("call %d changed the body of call %d", call, i)
+				}
+			}
+			if rapid.Bool().Draw(t, "again") { // all but what is fixed may change
+				msgs = msgs[:fixed]
+			}
+		}
+	})
+}
+
+// TestFixedIsNotCompared counts on what is promised.
+func TestFixedIsNotCompared(t *testing.T) {
+	t.Parallel()
+	cache := wirelog.New[int](wirelog.NewPool(1 << 25))
+	var g llm.Growth
+	msgs := history(10)
+	for _, fixed := range []int{8, 9} {
+		if _, _, err := cache.Encode(g.Context(t.Context(), msgs, fixed), "s", "", msgs, write); err != nil {
+			t.Fatal(err)
+		}
+		msgs[7].Content[0].Text = "broken promise" // shows that nobody looked
+		msgs[9].Content[0].Text = "changed"
+	}
+	body, _, err := cache.Encode(g.Context(t.Context(), msgs, 9), "s", "", msgs, write)
+	if got := string(bytes.Join(body, nil)); err != nil || strings.Contains(got, "broken") || !strings.Contains(got, "changed") {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 
@@ -114,7 +175,7 @@ func TestBounded(t *testing.T) {
 		wg.Go(func() {
 			for i := range 100 {
 				session := fmt.Sprintf("%d-%d", worker, i%25)
-				got, n, err := caches[i%2].Append(nil, session, "", msgs, write)
+				got, n, err := encode(caches[i%2], nil, session, "", msgs, write)
 				if err != nil || n != 20 || len(got) < 20_000 {
 					t.Errorf("%s: %d bytes, %d, %v", session, len(got), n, err)
 				}
@@ -125,7 +186,7 @@ func TestBounded(t *testing.T) {
 	if size := pool.Size(); size == 0 || size > limit {
 		t.Errorf("the cache holds %d bytes, limit %d", size, limit)
 	}
-	if _, n, err := caches[0].Append(nil, "large", "", history(500), write); n != 500 || err != nil || pool.Size() > limit {
+	if _, n, err := encode(caches[0], nil, "large", "", history(500), write); n != 500 || err != nil || pool.Size() > limit {
 		t.Errorf("a history beyond the limit: %d, %v, cache of %d bytes", n, err, pool.Size())
 	}
 }
@@ -140,10 +201,10 @@ func TestErrorKeepsNothing(t *testing.T) {
 		}
 		return write(dst, n, m)
 	}
-	if _, _, err := cache.Append(nil, "s", "", history(4), fail); !errors.Is(err, broken) {
+	if _, _, err := encode(cache, nil, "s", "", history(4), fail); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
-	if got, n, err := cache.Append(nil, "s", "", history(4), write); err != nil || n != 4 || !bytes.HasPrefix(got, []byte("#1")) {
+	if got, n, err := encode(cache, nil, "s", "", history(4), write); err != nil || n != 4 || !bytes.HasPrefix(got, []byte("#1")) {
 		t.Errorf("after an error: %d, %v", n, err)
 	}
 }
@@ -175,7 +236,7 @@ func BenchmarkSessions1000(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		var err error
-		if dst, _, err = cache.Append(dst[:0], sessions[n%1_000], "", msgs[:20+n/1_000%40], write); err != nil {
+		if dst, _, err = encode(cache, dst[:0], sessions[n%1_000], "", msgs[:20+n/1_000%40], write); err != nil {
 			b.Fatal(err)
 		}
 		n++
