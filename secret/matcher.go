@@ -1,0 +1,151 @@
+package secret
+
+import "slices"
+
+// matcher finds many patterns in one pass: the automaton of Aho and Corasick.
+// Its time does not depend on how many patterns there are, and its memory is
+// some 30 bytes for each byte of them. It does not change.
+type matcher struct {
+	root  [256]int32 // where the first byte of a pattern leads; 0 is nowhere
+	nodes []node
+	edges []edge
+}
+
+// node stands for a text that begins a pattern.
+type node struct {
+	fail  int32 // the longest other node that is an end of this one
+	hit   int32 // length of the longest pattern that ends here; 0 for none
+	hold  int32 // length of the longest end that may still become a pattern
+	first int32 // its edges
+	last  int32
+}
+
+type edge struct {
+	on byte
+	to int32
+}
+
+// span is a part of a text, [from, to).
+type span struct{ from, to int }
+
+// todo is a node whose edges are to be made: the patterns it begins.
+type todo struct{ node, lo, hi, depth int }
+
+// newMatcher makes the matcher of patterns; empty ones count for nothing.
+func newMatcher(patterns []string) *matcher {
+	p := slices.Clone(patterns)
+	slices.Sort(p)
+	p = slices.DeleteFunc(slices.Compact(p), func(s string) bool { return s == "" })
+	m := &matcher{nodes: make([]node, 1)}
+	// Level by level, so that a node's fail node has its edges before.
+	for queue := []todo{{0, 0, len(p), 0}}; len(queue) > 0; queue = queue[1:] {
+		t := queue[0]
+		if t.lo < t.hi && len(p[t.lo]) == t.depth {
+			t.lo++ // ends here
+		}
+		m.nodes[t.node].first = int32(len(m.edges))
+		for lo := t.lo; lo < t.hi; {
+			hi := lo + 1
+			for hi < t.hi && p[hi][t.depth] == p[lo][t.depth] {
+				hi++
+			}
+			queue = append(queue, m.grow(t, p[lo:hi], lo))
+			lo = hi
+		}
+		m.nodes[t.node].last = int32(len(m.edges))
+		if t.node == 0 {
+			for _, e := range m.edges {
+				m.root[e.on] = e.to
+			}
+		}
+	}
+	return m
+}
+
+// grow adds the node behind t that the patterns below share; lo is where they
+// are.
+func (m *matcher) grow(t todo, below []string, lo int) todo {
+	on, depth, id := below[0][t.depth], int32(t.depth+1), int32(len(m.nodes))
+	n := node{}
+	if t.node != 0 {
+		n.fail = m.step(m.nodes[t.node].fail, on)
+	}
+	n.hit, n.hold = m.nodes[n.fail].hit, m.nodes[n.fail].hold
+	if len(below[0]) == int(depth) {
+		n.hit = depth
+	}
+	if len(below[len(below)-1]) > int(depth) {
+		n.hold = depth
+	}
+	m.nodes = append(m.nodes, n)
+	m.edges = append(m.edges, edge{on, id})
+	return todo{int(id), lo, lo + len(below), int(depth)}
+}
+
+// step returns where a byte leads from a node.
+func (m *matcher) step(at int32, b byte) int32 {
+	for at != 0 {
+		n := &m.nodes[at]
+		for _, e := range m.edges[n.first:n.last] {
+			if e.on == b {
+				return e.to
+			}
+		}
+		at = n.fail
+	}
+	return m.root[b]
+}
+
+// find returns what of text is covered by patterns, in order and without
+// overlaps, and how many bytes at its end may still become a part of one.
+func (m *matcher) find(text string) (found []span, hold int) {
+	at := int32(0)
+	for i := 0; i < len(text); i++ {
+		if at == 0 {
+			for i < len(text) && m.root[text[i]] == 0 {
+				i++
+			}
+			if i == len(text) {
+				break
+			}
+		}
+		at = m.step(at, text[i])
+		hit := int(m.nodes[at].hit)
+		if hit == 0 {
+			continue
+		}
+		s := span{i + 1 - hit, i + 1}
+		for len(found) > 0 && found[len(found)-1].to > s.from {
+			s.from = min(s.from, found[len(found)-1].from)
+			found = found[:len(found)-1]
+		}
+		found = append(found, s)
+	}
+	return found, int(m.nodes[at].hold)
+}
+
+// has reports whether there is anything to replace in text.
+func (m *matcher) has(text []byte) bool {
+	at := int32(0)
+	for _, b := range text {
+		if at = m.step(at, b); m.nodes[at].hit > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mask replaces what of text is covered by patterns.
+func (m *matcher) mask(text string) string {
+	found, _ := m.find(text)
+	if len(found) == 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text)+len(found)*len(Hidden))
+	pos := 0
+	for _, s := range found {
+		out = append(append(out, text[pos:s.from]...), Hidden...)
+		pos = s.to
+	}
+	return string(append(out, text[pos:]...))
+}
