@@ -14,7 +14,7 @@ import (
 // while a step is under way: calls that have no answer yet are left out.
 func (a *Agent) Ask(ctx context.Context, m llm.Model, s *state.State, session event.ConversationID, question string) (string, error) {
 	var h history
-	messages := slices.Clone(h.build(answered(s), m.Info()))
+	_, messages := h.build(ctx, answered(s), m.Info())
 	messages = append(messages, event.Message{Role: "user", Content: []event.Content{event.Text(question)}})
 	resp, err := llm.Complete(ctx, m, llm.Request{Messages: messages, Session: string(session)}, func(llm.Delta) {})
 	if err != nil {

@@ -102,8 +102,9 @@ func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	}
 	item := event.NewID()
 	m := t.LLM(agent.UsageAgent)
+	ctx, msgs := a.messages.build(ctx, t.State.View, m.Info())
 	resp, err := llm.Complete(ctx, m, llm.Request{
-		Messages:        a.messages.build(t.State.View, m.Info()),
+		Messages:        msgs,
 		Tools:           a.offered,
 		ReasoningEffort: a.cfg.ReasoningEffort,
 		Session:         string(t.Session),

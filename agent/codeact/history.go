@@ -1,6 +1,7 @@
 package codeact
 
 import (
+	"context"
 	"slices"
 
 	"github.com/deft-dev/deft/event"
@@ -10,28 +11,48 @@ import (
 // history turns a view into messages and remembers the result: while the view
 // only grows, a step converts what is new.
 type history struct {
-	view []event.Event // the part that is converted
+	view   []event.Event // the part that is converted
+	growth llm.Growth
 	builder
+
+	marked int           // where the mark stands in done, -1 for nowhere
+	plain  event.Message // the message there without it
 }
 
 // lateMessage is shown after an answer that crossed with a user message.
 const lateMessage = "A message of the user arrived while you were answering; it stands before your answer. Take it into account and go on."
 
-// build returns the messages of a view. The slice belongs to the caller.
-func (h *history) build(view []event.Event, info llm.Info) []event.Message {
+// build returns the messages of a view, and a context that says which of them
+// will not change (llm.Growth). They are valid until it is called again.
+func (h *history) build(ctx context.Context, view []event.Event, info llm.Info) (context.Context, []event.Message) {
 	if h.builder.open == nil || !extends(view, h.view) || h.builder.vision != info.Vision {
-		*h = history{builder: builder{vision: info.Vision, open: map[string]bool{}}}
+		h.view, h.marked = nil, -1
+		h.builder = builder{vision: info.Vision, open: map[string]bool{}}
+	}
+	if h.marked >= 0 {
+		h.done[h.marked] = h.plain
+		h.marked = -1
 	}
 	for _, ev := range view[len(h.view):] {
 		h.builder.add(ev)
 	}
 	h.view = view
-	msgs := slices.Concat(h.builder.done, h.builder.waiting)
+	// What is not done stands behind it, in the same array.
+	msgs := append(h.done, h.waiting...)
 	if n := len(msgs); n > 0 && msgs[n-1].Role == event.RoleAssistant && len(msgs[n-1].ToolCalls) == 0 {
 		msgs = append(msgs, event.Message{Role: event.RoleUser, Content: event.Texts(lateMessage)})
 	}
-	markLast(msgs)
-	return msgs
+	h.done = msgs[:len(h.done)]
+	// The last one may get more calls.
+	fixed := len(h.done) - 1
+	if at := lastShown(msgs); at >= 0 {
+		if at < len(h.done) {
+			h.marked, h.plain = at, msgs[at]
+		}
+		mark(&msgs[at])
+		fixed = min(fixed, at)
+	}
+	return h.growth.Context(ctx, msgs, max(fixed, 0)), msgs
 }
 
 // extends reports whether view starts with all of old. A State's view grows at
@@ -45,17 +66,21 @@ func extends(view, old []event.Event) bool {
 	return &view[0] == &old[0] || slices.Equal(view[:n], old)
 }
 
-// markLast asks for the prompt to be cached up to the newest message, so that
-// the next call reads all of it from the cache (sdk-features.md section 1).
-func markLast(msgs []event.Message) {
+// lastShown finds the newest message that the model was shown, -1 for none.
+func lastShown(msgs []event.Message) int {
 	for i := len(msgs) - 1; i >= 0; i-- {
-		m := &msgs[i]
-		if (m.Role == event.RoleUser || m.Role == event.RoleTool) && len(m.Content) > 0 {
-			m.Content = slices.Clone(m.Content)
-			m.Content[len(m.Content)-1].CachePrompt = true
-			return
+		if m := &msgs[i]; (m.Role == event.RoleUser || m.Role == event.RoleTool) && len(m.Content) > 0 {
+			return i
 		}
 	}
+	return -1
+}
+
+// mark asks for the prompt to be cached up to a message: the newest, so that
+// the next call reads all of it from the cache (sdk-features.md section 1).
+func mark(m *event.Message) {
+	m.Content = slices.Clone(m.Content)
+	m.Content[len(m.Content)-1].CachePrompt = true
 }
 
 // builder converts events one after another. Providers want the results of a
