@@ -1,0 +1,142 @@
+package bash
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strings"
+	"sync/atomic"
+)
+
+// entry is an event as the index knows it: everything that its file's name
+// tells, and its order once that is known.
+type entry struct {
+	seq     uint64 // counts the events of this life of the service
+	at      stamp
+	id      ID
+	command ID // of the command that an output belongs to
+	output  bool
+	// order of an output; unread until its file was read once.
+	order atomic.Int32
+	// kept is the event itself if it could not be stored.
+	kept []byte
+}
+
+const unread = -1
+
+// name is the name of the event's file, as the reference gives it
+// (sdk-wire.md section 10).
+func (e *entry) name() string {
+	if e.output {
+		return e.at.name() + "_" + KindOutput + "_" + e.command.String() + "_" + e.id.String()
+	}
+	return e.at.name() + "_" + KindCommand + "_" + e.id.String()
+}
+
+// entryOf reads a file's name; nil if it is not an event's.
+func entryOf(name string) *entry {
+	parts := strings.Split(name, "_")
+	if len(parts) < 3 {
+		return nil
+	}
+	e := &entry{output: parts[1] == KindOutput}
+	var ok bool
+	if e.at, ok = stampOfName(parts[0]); !ok {
+		return nil
+	}
+	if e.id, ok = ParseID(parts[len(parts)-1]); !ok {
+		return nil
+	}
+	switch {
+	case e.output && len(parts) == 4:
+		e.order.Store(unread)
+		e.command, ok = ParseID(parts[2])
+	case parts[1] == KindCommand:
+		ok = len(parts) == 3
+	default:
+		ok = false
+	}
+	if !ok || e.name() != name {
+		return nil
+	}
+	return e
+}
+
+// compare orders entries as their names sort.
+func (e *entry) compare(o *entry) int {
+	if c := cmp.Compare(e.at, o.at); c != 0 || e == o {
+		return c
+	}
+	return strings.Compare(e.name(), o.name())
+}
+
+// index is the list of all events. Its slices only grow at the end or are
+// replaced, so a reader may keep using the one it was given.
+type index struct {
+	all       []*entry
+	byID      map[ID]*entry
+	byCommand map[ID][]*entry // the outputs
+	next      uint64
+}
+
+func newIndex(entries []*entry) *index {
+	x := &index{byID: map[ID]*entry{}, byCommand: map[ID][]*entry{}}
+	slices.SortFunc(entries, (*entry).compare)
+	for _, e := range entries {
+		x.add(e)
+	}
+	return x
+}
+
+func (x *index) add(e *entry) {
+	e.seq = x.next
+	x.next++
+	x.all = append(x.all, e)
+	x.byID[e.id] = e
+	if e.output {
+		x.byCommand[e.command] = append(x.byCommand[e.command], e)
+	}
+}
+
+// last returns the time of the newest event.
+func (x *index) last() stamp {
+	if len(x.all) == 0 {
+		return 0
+	}
+	return x.all[len(x.all)-1].at
+}
+
+// cut takes the first n events out and returns them.
+func (x *index) cut(n int) []*entry {
+	gone := x.all[:n]
+	x.all = slices.Clone(x.all[n:])
+	if len(x.all) == 0 {
+		x.byID, x.byCommand = map[ID]*entry{}, map[ID][]*entry{}
+		return gone
+	}
+	for _, e := range gone {
+		delete(x.byID, e.id)
+		if !e.output {
+			continue
+		}
+		if left := x.byCommand[e.command]; len(left) == 1 {
+			delete(x.byCommand, e.command)
+		} else { // the outputs of a command are in order too
+			x.byCommand[e.command] = left[1:]
+		}
+	}
+	return gone
+}
+
+// before returns how many events are older than at.
+func (x *index) before(at stamp) int { return countBefore(x.all, at) }
+
+func countBefore(list []*entry, at stamp) int {
+	return sort.Search(len(list), func(i int) bool { return list[i].at >= at })
+}
+
+// from returns the events from the seq on.
+func (x *index) from(seq uint64) []*entry {
+	i := sort.Search(len(x.all), func(i int) bool { return x.all[i].seq >= seq })
+	return x.all[i:]
+}

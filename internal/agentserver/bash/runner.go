@@ -1,0 +1,185 @@
+package bash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Job is one command to run.
+type Job struct {
+	Command string   // for `sh -c`
+	Dir     string   // empty for the working directory of the server
+	Env     []string // all of it
+	// Stdout and Stderr take what is printed as it comes. They do not fail
+	// and may be written to at the same time.
+	Stdout, Stderr io.Writer
+}
+
+// Runner runs commands somewhere.
+type Runner interface {
+	// Run runs a command as the leader of a session and returns when it has
+	// ended and everything that holds its output open as well. The code is
+	// the exit code, or the negative number of the signal that ended it.
+	//
+	// When ctx ends, Run ends the command's process group with SIGTERM, and
+	// with SIGKILL if something is left a second later; it then returns the
+	// code with the cause of ctx. Any other error says that the command could
+	// not be started.
+	Run(ctx context.Context, j Job) (code int, err error)
+}
+
+// Local runs commands on this machine.
+type Local struct{}
+
+var _ Runner = Local{}
+
+// grace is how long a command has to clean up after SIGTERM, and its output to
+// end after SIGKILL.
+const grace = time.Second
+
+// Run implements [Runner].
+func (Local) Run(ctx context.Context, j Job) (int, error) {
+	if strings.ContainsRune(j.Command, 0) || strings.ContainsRune(j.Dir, 0) {
+		return 0, errors.New("embedded null byte")
+	}
+	cmd := exec.Command("/bin/sh", "-c", j.Command)
+	cmd.Dir, cmd.Env = j.Dir, j.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var p process
+	if err := p.start(cmd, j); err != nil {
+		return 0, err
+	}
+	early := p.wait(ctx)
+	err := cmd.Wait()
+	state := cmd.ProcessState
+	if state == nil {
+		return 0, fmt.Errorf("wait: %w", err)
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return -int(ws.Signal()), early
+	}
+	return state.ExitCode(), early
+}
+
+// process is a shell with its two outputs.
+type process struct {
+	pid    int
+	pipes  []*os.File
+	copies sync.WaitGroup
+	// exited is closed when the shell is a zombie, drained when its output
+	// has ended. It is reaped only after that, so that its number cannot name
+	// another process group meanwhile.
+	exited, drained chan struct{}
+}
+
+func (p *process) start(cmd *exec.Cmd, j Job) (err error) {
+	var ends []*os.File
+	defer func() {
+		for _, f := range ends {
+			f.Close()
+		}
+		if err != nil {
+			p.closePipes()
+		}
+	}()
+	for range 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return fmt.Errorf("make a pipe: %w", err)
+		}
+		p.pipes, ends = append(p.pipes, r), append(ends, w)
+	}
+	cmd.Stdout, cmd.Stderr = ends[0], ends[1]
+	if err := cmd.Start(); err != nil {
+		return plain(err, j.Dir)
+	}
+	p.pid, p.exited, p.drained = cmd.Process.Pid, make(chan struct{}), make(chan struct{})
+	for i, w := range []io.Writer{j.Stdout, j.Stderr} {
+		p.copies.Go(func() {
+			// A pipe ends with an error only when it is closed below.
+			_, _ = io.CopyBuffer(w, struct{ io.Reader }{p.pipes[i]}, make([]byte, 32<<10))
+		})
+	}
+	go func() { p.copies.Wait(); close(p.drained) }()
+	go func() { waitZombie(p.pid); close(p.exited) }()
+	return nil
+}
+
+func (p *process) closePipes() {
+	for _, f := range p.pipes {
+		f.Close()
+	}
+}
+
+// wait waits for the end and returns why it came early, if it did.
+func (p *process) wait(ctx context.Context) (early error) {
+	defer p.closePipes()
+	select {
+	case <-p.exited:
+		select {
+		case <-p.drained:
+			return nil
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
+	}
+	p.signal(unix.SIGTERM)
+	if !p.over(grace) {
+		p.signal(unix.SIGKILL)
+		// A child that left the group may hold the output for ever.
+		p.over(grace)
+	}
+	p.closePipes()
+	<-p.exited
+	<-p.drained
+	return context.Cause(ctx)
+}
+
+// over reports whether the shell and its output end within d.
+func (p *process) over(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for _, c := range []chan struct{}{p.exited, p.drained} {
+		select {
+		case <-c:
+		case <-t.C:
+			return false
+		}
+	}
+	return true
+}
+
+func (p *process) signal(sig unix.Signal) {
+	// The group may be gone, which is what was wanted.
+	_ = unix.Kill(-p.pid, sig)
+}
+
+// waitZombie returns when a child has ended, and leaves it to be reaped.
+func waitZombie(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// plain words a failed start as the reference does, without our own terms.
+func plain(err error, dir string) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return err
+	}
+	text := errno.Error()
+	return fmt.Errorf("[Errno %d] %s: '%s'", int(errno), strings.ToUpper(text[:1])+text[1:], dir)
+}
