@@ -53,7 +53,7 @@ func (c *runCmd) choose(std *streams) error {
 	c.services = map[string]string{}
 	maps.Copy(c.services, usual)
 	maps.Copy(c.services, c.Service)
-	delete(c.services, registry.Agent)
+	maps.DeleteFunc(c.services, func(service, profile string) bool { return service == registry.Agent || profile == "" })
 	return c.checkProfile(std)
 }
 
