@@ -102,12 +102,18 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 }
 
 // describe looks the model up under its plain name. Amazon's prices are those
-// of the maker for models that are served everywhere; a region's may be higher.
+// of the maker for models that are served everywhere, and for its own in the
+// United States; a region's may be higher.
 func (m *Model) describe(cfg llm.Config, wire string) {
-	vendor, plain, global := plainName(wire)
+	vendor, plain, where := plainName(wire)
 	m.vendor, cfg.WireModel = vendor, plain
 	owner := cfg.Provider
-	if global {
+	switch {
+	case where == "global.":
+		owner = vendor
+	case vendor == "amazon" && where == "us.":
+		owner, cfg.WireModel = vendor, where+plain
+	case vendor == "amazon" && where == "" && strings.HasPrefix(m.region, "us-") && !strings.HasPrefix(m.region, "us-gov-"):
 		owner = vendor
 	}
 	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
@@ -119,23 +125,23 @@ func (m *Model) describe(cfg llm.Config, wire string) {
 	}
 }
 
-// plainName takes a model id apart: region and vendor before the model's own
-// name, which the catalogue knows.
-func plainName(wire string) (vendor, plain string, global bool) {
+// plainName takes a model id apart: where it is served and by whom it is, before
+// the model's own name, which the catalogue knows.
+func plainName(wire string) (vendor, plain, where string) {
 	plain = wire
 	if strings.HasPrefix(wire, "arn:") {
 		plain = wire[strings.LastIndexByte(wire, '/')+1:]
 	}
 	for _, p := range []string{"us-gov.", "global.", "us.", "eu.", "apac.", "jp.", "au.", "ca."} {
 		if rest, ok := strings.CutPrefix(plain, p); ok {
-			plain, global = rest, p == "global."
+			plain, where = rest, p
 			break
 		}
 	}
 	if v, rest, ok := strings.Cut(plain, "."); ok {
-		return v, rest, global
+		return v, rest, where
 	}
-	return "", plain, global
+	return "", plain, where
 }
 
 // Info implements llm.Model.

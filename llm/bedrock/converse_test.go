@@ -97,7 +97,7 @@ func TestWire(t *testing.T) {
 		"adaptive": {"bedrock/anthropic.claude-opus-4-6-v1", "auto", `{` + tools + `,"toolChoice":{"auto":{}}},"inferenceConfig":{"maxTokens":40000},"additionalModelRequestFields":{"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"medium"}}}`, claude},
 		"forced":   {sonnet, "x", `{` + tools + `,"toolChoice":{"tool":{"name":"x"}}},"inferenceConfig":{"maxTokens":40000,"temperature":1}}`, claude},
 		"required": {sonnet, "required", `{` + tools + `,"toolChoice":{"any":{}}},"inferenceConfig":{"maxTokens":40000,"temperature":1}}`, claude},
-		"none":     {"bedrock/amazon.nova-pro-v1:0", "none", `{` + strings.TrimSuffix(called, "}") + `,"inferenceConfig":{"maxTokens":40000,"temperature":1}}`, other},
+		"none":     {"bedrock/amazon.nova-pro-v1:0", "none", `{` + strings.TrimSuffix(called, "}") + `,"inferenceConfig":{"maxTokens":10000,"temperature":1}}`, other},
 		"gpt-oss":  {"bedrock/openai.gpt-oss-120b-1:0", "none", `{` + strings.TrimSuffix(called, "}") + `,"inferenceConfig":{"maxTokens":40000,"temperature":1},"additionalModelRequestFields":{"reasoning_effort":"medium"}}`, other},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +293,9 @@ func TestNames(t *testing.T) {
 	}{
 		"bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0":                                               {"anthropic", "https://bedrock-runtime.eu-west-1.amazonaws.com", "model/global.anthropic.claude-sonnet-4-5-20250929-v1%3A0", 200_000, true},
 		"bedrock/converse/us.anthropic.claude-haiku-4-5-20251001-v1:0":                                           {"anthropic", "https://bedrock-runtime.eu-west-1.amazonaws.com", "model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0", 200_000, false},
-		"bedrock/amazon.nova-pro-v1:0":                                                                           {"amazon", "https://bedrock-runtime.eu-west-1.amazonaws.com", "model/amazon.nova-pro-v1%3A0", 0, false},
+		"bedrock/amazon.nova-pro-v1:0":                                                                           {"amazon", "https://bedrock-runtime.eu-west-1.amazonaws.com", "model/amazon.nova-pro-v1%3A0", 300_000, false},
+		"bedrock/us.amazon.nova-pro-v1:0":                                                                        {"amazon", "https://bedrock-runtime.eu-west-1.amazonaws.com", "model/us.amazon.nova-pro-v1%3A0", 300_000, true},
+		"bedrock/eu.amazon.nova-2-lite-v1:0":                                                                     {"amazon", "https://bedrock-runtime.eu-west-1.amazonaws.com", "model/eu.amazon.nova-2-lite-v1%3A0", 1_000_000, false},
 		"bedrock/arn:aws-cn:bedrock:cn-north-1:1:inference-profile/apac.anthropic.claude-sonnet-4-20250514-v1:0": {"anthropic", "https://bedrock-runtime.cn-north-1.amazonaws.com.cn", "model/arn%3Aaws-cn%3Abedrock%3Acn-north-1%3A1%3Ainference-profile%2Fapac.anthropic.claude-sonnet-4-20250514-v1%3A0", 200_000, false},
 	} {
 		m, err := New(llm.Config{Model: model}, environ(keys))
