@@ -75,6 +75,8 @@ type Request struct {
 	// Progress takes output as it appears, from one goroutine at a time and
 	// never after Execute has returned. It must not block. Nil for none.
 	Progress func(tool.Chunk)
+	// Secrets are handed to the tool and are not in the journal.
+	Secrets tool.Secrets
 }
 
 // Executor dispatches actions to tools. Make one with [New].
@@ -170,7 +172,7 @@ func (x *Executor) launch(r Request, t tool.Executor) *run {
 	x.running[r.ID] = run
 	x.runs.Go(func() {
 		defer cancel(nil)
-		res := run.execute(ctx, t, tool.Call{ID: r.ID, Action: r.Action, Progress: run.progress})
+		res := run.execute(ctx, t, tool.Call{ID: r.ID, Action: r.Action, Progress: run.progress, Secrets: r.Secrets})
 		x.mu.Lock()
 		// A result that cannot be written stays in memory and is answered all
 		// the same: the controller stores it. Only if this process dies first

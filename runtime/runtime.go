@@ -35,6 +35,9 @@ type Request struct {
 	Again bool
 	// Progress takes output as it appears; nil for none.
 	Progress func(tool.Chunk)
+	// Secrets are handed to the tool for the command that it runs, and kept
+	// nowhere: when the action is joined, those of the first request hold.
+	Secrets tool.Secrets
 }
 
 // Runtime executes actions.

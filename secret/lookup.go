@@ -142,7 +142,7 @@ func (r *Registry) fetch(ctx context.Context, source Source) (string, error) {
 	case len(body) > maxValue:
 		return "", fault.New(fault.Invalid, fmt.Sprintf("%s answered with more than %d bytes", req.URL.Host, maxValue))
 	}
-	return string(body), nil
+	return strings.ToValidUTF8(string(body), "\uFFFD"), nil
 }
 
 // unreachable says what went wrong by its kind only: the texts of errors may

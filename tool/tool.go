@@ -75,6 +75,9 @@ type Call struct {
 	Action event.Action
 	// Progress takes output as it appears; never nil, never blocks for long.
 	Progress func(Chunk)
+	// Secrets are for the environment of the command that the action runs, if
+	// it runs one; mostly nil.
+	Secrets Secrets
 }
 
 // Executor runs the actions of one tool.

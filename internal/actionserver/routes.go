@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/runtime/protocol"
+	"github.com/deft-dev/deft/tool"
 )
 
 func (s *server) routes() http.Handler {
@@ -46,6 +47,7 @@ func (s *server) execute(w http.ResponseWriter, r *http.Request) {
 	s.acknowledge(q.Ack)
 	s.stream(w, r, executor.Request{
 		ID: event.ID(r.PathValue("id")), Action: action, Again: q.Again, Tail: q.Tail,
+		Secrets: tool.Secrets(q.Secrets),
 	})
 }
 

@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -48,7 +49,20 @@ type Execute struct {
 	Again  bool            `json:"again,omitempty"`
 	Tail   bool            `json:"tail,omitempty"` // when joining: begin with the end of the output so far
 	Ack    []event.ID      `json:"ack,omitempty"`  // results that are stored, see Ack
+	// Secrets are for the environment of the command, by name. They are not
+	// kept, so that a request which joins need not have them.
+	Secrets Secrets `json:"secrets,omitempty"`
 }
+
+// Secrets are values on their way to a command. Unlike [tool.Secrets] they
+// encode as they are; they print and log without values.
+type Secrets map[string]string
+
+// Format implements [fmt.Formatter] without the values.
+func (s Secrets) Format(f fmt.State, verb rune) { tool.Secrets(s).Format(f, verb) }
+
+// LogValue implements [slog.LogValuer] without the values.
+func (s Secrets) LogValue() slog.Value { return tool.Secrets(s).LogValue() }
 
 // Ack says which results are stored elsewhere.
 type Ack struct {

@@ -17,7 +17,7 @@ import (
 
 // Execute implements [runtime.Runtime].
 func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observation, error) {
-	body := protocol.Execute{Again: q.Again, Tail: q.Again}
+	body := protocol.Execute{Again: q.Again, Tail: q.Again, Secrets: protocol.Secrets(q.Secrets)}
 	if q.Action != nil {
 		raw, err := event.MarshalAction(q.Action)
 		if err != nil {

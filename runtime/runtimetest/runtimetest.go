@@ -36,6 +36,7 @@ func Run(t *testing.T, open Open) {
 		"side by side":  sideBySide,
 		"large":         large,
 		"acknowledging": acknowledging,
+		"secrets":       secrets,
 		"close":         closing,
 	} {
 		t.Run(name, func(t *testing.T) {
