@@ -45,6 +45,7 @@ const stopWord = "</function"
 // Model calls tools in text through the model inside.
 type Model struct {
 	inner llm.Model
+	sent  conversions
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -65,7 +66,9 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	if r.ToolChoice == "none" {
 		tools = nil
 	}
-	r.Messages = convert(llm.Normalize(r.Messages), suffix(tools, r.ToolChoice))
+	c := m.sent.take(r.Session)
+	defer m.sent.put(r.Session, c)
+	ctx, r.Messages = c.convert(ctx, llm.NormalizeGrown(ctx, r.Messages), c.suffixOf(tools, r.ToolChoice))
 	r.Tools, r.ToolChoice = nil, ""
 	if len(tools) == 0 {
 		return m.inner.Generate(ctx, r, onDelta)

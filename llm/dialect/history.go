@@ -19,14 +19,25 @@ const resultOf = "EXECUTION RESULT of ["
 // Messages of one role in a row become one, since the chat templates of small
 // models want roles to alternate.
 func convert(msgs []event.Message, suffix string) []event.Message {
-	out := make([]event.Message, 0, len(msgs)+1)
-	if suffix != "" {
-		out = append(out, withSuffix(msgs, suffix))
-		if len(msgs) > 0 && msgs[0].Role == event.RoleSystem {
-			msgs = msgs[1:]
-		}
+	c := conversion{out: make([]event.Message, 0, len(msgs)+1)}
+	c.add(c.begin(msgs, suffix))
+	return c.out
+}
+
+// begin writes the system prompt and returns the messages behind it.
+func (c *conversion) begin(msgs []event.Message, suffix string) []event.Message {
+	if suffix == "" {
+		return msgs
 	}
-	merged := false // the last message's content is out's own
+	c.out = append(c.out, withSuffix(msgs, suffix))
+	if len(msgs) > 0 && msgs[0].Role == event.RoleSystem {
+		return msgs[1:]
+	}
+	return msgs
+}
+
+// add goes on with further messages.
+func (c *conversion) add(msgs []event.Message) {
 	for i := range msgs {
 		m := msgs[i]
 		switch m.Role {
@@ -35,18 +46,17 @@ func convert(msgs []event.Message, suffix string) []event.Message {
 		case event.RoleTool:
 			m = shown(m)
 		}
-		last := len(out) - 1
-		if last < 0 || out[last].Role != m.Role || m.Role == event.RoleSystem {
-			out, merged = append(out, m), false
+		last := len(c.out) - 1
+		if last < 0 || c.out[last].Role != m.Role || m.Role == event.RoleSystem {
+			c.out, c.merged = append(c.out, m), false
 			continue
 		}
-		if !merged {
-			out[last].Content = slices.Clone(out[last].Content)
-			merged = true
+		if !c.merged {
+			c.out[last].Content = slices.Clone(c.out[last].Content)
+			c.merged = true
 		}
-		out[last].Content = append(out[last].Content, m.Content...)
+		c.out[last].Content = append(c.out[last].Content, m.Content...)
 	}
-	return out
 }
 
 // withSuffix returns the system message with the suffix in its first block,

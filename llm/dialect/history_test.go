@@ -1,12 +1,18 @@
 package dialect
 
 import (
+	"context"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/modeltest"
 )
 
 // lines shows a history as roles and texts.
@@ -84,15 +90,65 @@ func TestSuffix(t *testing.T) {
 	}
 }
 
+// TestGrownConvertsAlike lets histories grow, with their ends changed in place,
+// and holds what is made of them to what convert makes.
+func TestGrownConvertsAlike(t *testing.T) {
+	t.Parallel()
+	kinds := []event.Message{
+		{Role: event.RoleUser, Content: event.Texts("u")},
+		{Role: event.RoleAssistant, Content: event.Texts("a")},
+		{Role: event.RoleAssistant, Content: event.Texts("b"), ToolCalls: []event.ToolCall{{ID: "1", Name: "x", Arguments: `{"k":"v"}`}}},
+		{Role: event.RoleTool, Name: "x", ToolCallID: "1", Content: event.Texts("r")},
+		{Role: event.RoleSystem, Content: event.Texts("s")},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var kept conversions
+		var g llm.Growth
+		msgs := make([]event.Message, 0, 100)
+		for range rapid.IntRange(1, 15).Draw(t, "calls") {
+			fixed := len(msgs)
+			for range rapid.IntRange(0, 4).Draw(t, "new") {
+				m := rapid.SampledFrom(kinds).Draw(t, "message")
+				m.Content = event.Texts(m.Content[0].Text + strconv.Itoa(rapid.IntRange(0, 9).Draw(t, "text")))
+				msgs = append(msgs, m)
+			}
+			fixed = rapid.IntRange(fixed, len(msgs)).Draw(t, "fixed")
+			suffix := rapid.SampledFrom([]string{"TOOLS", "TOOLS", "TOOLS", "OTHERS", ""}).Draw(t, "suffix")
+			c := kept.take("s")
+			ctx, got := c.convert(g.Context(context.Background(), msgs, fixed), msgs, suffix)
+			if diff := cmp.Diff(convert(msgs, suffix), got, cmpopts.EquateEmpty(), cmp.AllowUnexported(event.Content{})); diff != "" {
+				t.Fatalf("%d messages, %d fixed (-want +got):\n%s", len(msgs), fixed, diff)
+			}
+			if _, n := llm.Fixed(ctx, got); fixed > 1 && n < 0 || n > len(got) {
+				t.Fatalf("%d of %d are fixed", n, len(got))
+			}
+			kept.put("s", c)
+			msgs = msgs[:rapid.IntRange(fixed, len(msgs)).Draw(t, "kept")]
+		}
+	})
+}
+
+func TestFewConversionsAreKept(t *testing.T) {
+	t.Parallel()
+	var kept conversions
+	for i := range 3 * mostKept {
+		kept.put(strconv.Itoa(i%(mostKept+1)), &conversion{array: 1})
+	}
+	kept.put("", &conversion{array: 1})
+	kept.put("none", &conversion{})
+	if len(kept.kept) != mostKept || len(kept.order) != mostKept {
+		t.Errorf("%d kept, %d in order", len(kept.kept), len(kept.order))
+	}
+}
+
+// BenchmarkConvert5000 measures the conversion alone, without what an adapter
+// does after it.
 func BenchmarkConvert5000(b *testing.B) {
-	msgs := []event.Message{{Role: event.RoleUser, Content: event.Texts("go")}}
-	for range 2_500 {
-		msgs = append(msgs,
-			event.Message{Role: event.RoleAssistant, Content: event.Texts("Next."), ToolCalls: []event.ToolCall{{ID: "a", Name: "terminal", Arguments: `{"command":"go test ./..."}`}}},
-			event.Message{Role: event.RoleTool, Name: "terminal", ToolCallID: "a", Content: event.Texts(strings.Repeat("ok  \tpackage\t0.1s\n", 10))})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		convert(msgs, "TOOLS")
-	}
+	var kept conversions
+	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
+		c := kept.take(r.Session)
+		defer kept.put(r.Session, c)
+		c.convert(ctx, llm.NormalizeGrown(ctx, r.Messages), c.suffixOf(someTools, ""))
+		return nil
+	})
 }
