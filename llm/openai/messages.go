@@ -5,20 +5,19 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/llm"
 )
 
-// wireMessage is a message of a request. Content is a string, []part, or nil
-// for null.
+// wireMessage is a message of a request. Its content is Parts if there are any,
+// else null or Text.
 type wireMessage struct {
 	Role       string
-	Content    any
-	ToolCalls  []wireCall
+	Parts      []part
+	Null       bool
+	Text       string
+	ToolCalls  []event.ToolCall
 	ToolCallID string
 	Thought    string // further members, each with a comma in front
 }
-
-type wireCall struct{ ID, Name, Arguments string }
 
 type part struct {
 	Type         string        `json:"type"`
@@ -45,19 +44,20 @@ const (
 )
 
 func (m *Model) assistant(msg *event.Message) wireMessage {
-	w := wireMessage{Role: "assistant", Thought: m.thought(msg)}
-	if text := event.JoinText(msg.Content); text != "" {
-		w.Content = text
+	w := wireMessage{Role: "assistant", Thought: m.thought(msg), ToolCalls: msg.ToolCalls, Text: joinText(msg.Content)}
+	if w.Text == "" && len(w.ToolCalls) == 0 {
+		w.Text = noOutput // an assistant message of images only: nobody takes those
 	}
-	for _, c := range msg.ToolCalls {
-		w.ToolCalls = append(w.ToolCalls, wireCall{
-			ID: m.callID(c.ID), Name: c.Name, Arguments: llm.ArgumentsText(c.Arguments),
-		})
-	}
-	if w.Content == nil && len(w.ToolCalls) == 0 {
-		w.Content = noOutput // an assistant message of images only: nobody takes those
-	}
+	w.Null = w.Text == ""
 	return w
+}
+
+// joinText is event.JoinText, without a copy of what is one text.
+func joinText(content []event.Content) string {
+	if len(content) == 1 && content[0].Type == event.TypeText {
+		return content[0].Text
+	}
+	return event.JoinText(content)
 }
 
 // callID returns the id of a call in a form that the server takes.
@@ -80,10 +80,12 @@ func notAlphanumeric(r rune) bool {
 }
 
 func (m *Model) toolMessage(msg *event.Message) (wireMessage, []part) {
-	var texts []string
+	var room [4]string
+	texts := room[:0]
 	var images []part
 	marked := false
-	for _, c := range msg.Content {
+	for i := range msg.Content {
+		c := &msg.Content[i]
 		marked = marked || c.CachePrompt
 		switch {
 		case c.Type == event.TypeText && c.Text != "":
@@ -97,20 +99,24 @@ func (m *Model) toolMessage(msg *event.Message) (wireMessage, []part) {
 		}
 	}
 	if len(texts) == 0 {
-		texts = []string{noOutput}
+		texts = append(texts, noOutput)
 	}
-	w := wireMessage{Role: "tool", ToolCallID: m.callID(msg.ToolCallID), Content: strings.Join(texts, "\n")}
+	w := wireMessage{Role: "tool", ToolCallID: m.callID(msg.ToolCallID), Text: strings.Join(texts, "\n")}
 	if marked && m.info.PromptCache {
-		w.Content = []part{{Type: "text", Text: strings.Join(texts, "\n"), CacheControl: &cacheControl{"ephemeral"}}}
+		w.Parts = []part{{Type: "text", Text: w.Text, CacheControl: &cacheControl{"ephemeral"}}}
 	}
 	return w, images
 }
 
-// content writes blocks as a string where one does, else as parts.
-func (m *Model) content(blocks []event.Content) any {
+// content writes blocks as a text where one does, else as parts.
+func (m *Model) content(blocks []event.Content) (string, []part) {
+	if len(blocks) == 1 && blocks[0].Type == event.TypeText && !(blocks[0].CachePrompt && m.info.PromptCache) {
+		return blocks[0].Text, nil
+	}
 	parts := make([]part, 0, len(blocks))
 	plain := true
-	for _, c := range blocks {
+	for i := range blocks {
+		c := &blocks[i]
 		switch {
 		case c.Type == event.TypeText && c.Text != "":
 			parts = append(parts, part{Type: "text", Text: c.Text})
@@ -128,16 +134,16 @@ func (m *Model) content(blocks []event.Content) any {
 		}
 	}
 	if !plain || len(parts) > 1 && !m.quirks.StringContent {
-		return parts
+		return "", parts
 	}
 	texts := make([]string, len(parts))
 	for i, p := range parts {
 		texts[i] = p.Text
 	}
-	return strings.Join(texts, "\n")
+	return strings.Join(texts, "\n"), nil
 }
 
-func (m *Model) imageParts(c event.Content) []part {
+func (m *Model) imageParts(c *event.Content) []part {
 	parts := make([]part, 0, len(c.ImageURLs))
 	for _, u := range c.ImageURLs {
 		if m.quirks.InlineImages && !strings.HasPrefix(u, "data:") {

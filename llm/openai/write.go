@@ -44,10 +44,11 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 			w.thoughtless = false
 		}
 		dst, w = w.flush(dst)
-		out = wireMessage{Role: string(msg.Role), Content: m.content(msg.Content)}
+		out = wireMessage{Role: string(msg.Role)}
+		out.Text, out.Parts = m.content(msg.Content)
 	}
 	dst, w = w.next(dst)
-	dst, err := out.appendTo(dst)
+	dst, err := m.appendMessage(dst, &out)
 	return dst, w, err
 }
 
@@ -78,39 +79,39 @@ func (w written) finish(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// appendTo appends the message's JSON. By hand, because a restarted server
+// appendMessage appends a message's JSON. By hand, because a restarted server
 // writes whole histories at once.
-func (m *wireMessage) appendTo(dst []byte) ([]byte, error) {
-	dst = append(dst, `{"role":"`+m.Role+`","content":`...)
-	switch c := m.Content.(type) {
-	case string:
-		dst = wirelog.AppendString(dst, c)
-	case nil:
-		dst = append(dst, "null"...)
-	default:
+func (m *Model) appendMessage(dst []byte, w *wireMessage) ([]byte, error) {
+	dst = append(append(append(dst, `{"role":"`...), w.Role...), `","content":`...)
+	switch {
+	case len(w.Parts) > 0:
 		var err error
-		if dst, err = wirelog.AppendJSON(dst, c); err != nil {
+		if dst, err = wirelog.AppendJSON(dst, w.Parts); err != nil {
 			return dst, err
 		}
+	case w.Null:
+		dst = append(dst, "null"...)
+	default:
+		dst = wirelog.AppendString(dst, w.Text)
 	}
-	for i := range m.ToolCalls {
-		c := &m.ToolCalls[i]
+	for i := range w.ToolCalls {
+		c := &w.ToolCalls[i]
 		if i == 0 {
 			dst = append(dst, `,"tool_calls":[`...)
 		} else {
 			dst = append(dst, ',')
 		}
-		dst = wirelog.AppendString(append(dst, `{"id":`...), c.ID)
+		dst = wirelog.AppendString(append(dst, `{"id":`...), m.callID(c.ID))
 		dst = wirelog.AppendString(append(dst, `,"type":"function","function":{"name":`...), c.Name)
-		dst = wirelog.AppendString(append(dst, `,"arguments":`...), c.Arguments)
+		dst = wirelog.AppendString(append(dst, `,"arguments":`...), llm.ArgumentsText(c.Arguments))
 		dst = append(dst, "}}"...)
 	}
-	if len(m.ToolCalls) > 0 {
+	if len(w.ToolCalls) > 0 {
 		dst = append(dst, ']')
 	}
-	if m.ToolCallID != "" {
-		dst = wirelog.AppendString(append(dst, `,"tool_call_id":`...), m.ToolCallID)
+	if w.ToolCallID != "" {
+		dst = wirelog.AppendString(append(dst, `,"tool_call_id":`...), w.ToolCallID)
 	}
-	dst = append(dst, m.Thought...)
+	dst = append(dst, w.Thought...)
 	return append(dst, '}'), nil
 }

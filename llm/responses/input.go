@@ -21,7 +21,6 @@ type (
 		Summary          []part `json:"summary"`
 		EncryptedContent string `json:"encrypted_content"`
 	}
-	callItem   struct{ ID, CallID, Name, Arguments string }
 	outputItem struct {
 		Type   string `json:"type"`
 		CallID string `json:"call_id"`
@@ -63,85 +62,94 @@ type writer struct {
 	known *refusals
 }
 
-// write appends one message of a normalised history, as wirelog.Writer.
+// write appends one message of a normalised history, as wirelog.Writer. What
+// long histories are made of goes by hand, because a restarted server writes
+// whole histories at once.
 func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
-	var room [4]any
-	for _, item := range o.items(room[:0], msg) {
-		if w {
-			dst = append(dst, ',')
+	text, plain := oneText(msg.Content)
+	switch {
+	case msg.Role == event.RoleAssistant:
+		return o.assistant(dst, w, msg)
+	case msg.Role == event.RoleTool && plain:
+		dst = member(w.next(dst), `{"type":"function_call_output","call_id":`, msg.ToolCallID)
+		return append(member(dst, `,"output":`, text), '}'), true, nil
+	}
+	dst, err := wirelog.AppendJSON(w.next(dst), o.item(msg))
+	return dst, true, err
+}
+
+// assistant appends what the model thought, said and called.
+func (o writer) assistant(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
+	text, plain := oneText(msg.Content)
+	if !plain {
+		text = event.JoinText(msg.Content)
+	}
+	echoed := o.echoed(msg, text)
+	if echoed {
+		item := reasoning(msg.ResponsesReasoningItem)
+		if o.known.noIDs {
+			item.ID = ""
 		}
-		w = true
 		var err error
-		if dst, err = appendItem(dst, item); err != nil {
+		if dst, err = wirelog.AppendJSON(w.next(dst), item); err != nil {
 			return dst, w, err
 		}
+		w = true
+	}
+	if text != "" {
+		dst = member(w.next(dst), `{"type":"message","role":"assistant","content":[{"type":"output_text","text":`, text)
+		dst, w = append(dst, "}]}"...), true
+	}
+	for i := range msg.ToolCalls {
+		c := &msg.ToolCalls[i]
+		dst, w = append(w.next(dst), `{"type":"function_call"`...), true
+		if echoed && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
+			dst = member(dst, `,"id":`, c.ResponsesItemID)
+		}
+		dst = member(dst, `,"call_id":`, c.ID)
+		dst = member(dst, `,"name":`, c.Name)
+		dst = append(member(dst, `,"arguments":`, llm.ArgumentsText(c.Arguments)), '}')
 	}
 	return dst, w, nil
 }
 
-// appendItem appends an item's JSON. The two kinds that long histories are made
-// of go by hand, because a restarted server writes whole histories at once.
-func appendItem(dst []byte, item any) ([]byte, error) {
-	switch i := item.(type) {
-	case callItem:
-		dst = append(dst, `{"type":"function_call"`...)
-		if i.ID != "" {
-			dst = wirelog.AppendString(append(dst, `,"id":`...), i.ID)
-		}
-		dst = wirelog.AppendString(append(dst, `,"call_id":`...), i.CallID)
-		dst = wirelog.AppendString(append(dst, `,"name":`...), i.Name)
-		dst = wirelog.AppendString(append(dst, `,"arguments":`...), i.Arguments)
-		return append(dst, '}'), nil
-	case outputItem:
-		text, ok := i.Output.(string)
-		if !ok {
-			break
-		}
-		dst = wirelog.AppendString(append(dst, `{"type":"function_call_output","call_id":`...), i.CallID)
-		dst = wirelog.AppendString(append(dst, `,"output":`...), text)
-		return append(dst, '}'), nil
-	}
-	return wirelog.AppendJSON(dst, item)
+func member(dst []byte, name, value string) []byte {
+	return wirelog.AppendString(append(dst, name...), value)
 }
 
-func (o writer) items(items []any, msg *event.Message) []any {
+// next begins an item.
+func (w written) next(dst []byte) []byte {
+	if w {
+		return append(dst, ',')
+	}
+	return dst
+}
+
+// oneText returns the text of content that is nothing else.
+func oneText(content []event.Content) (string, bool) {
+	if len(content) == 1 && content[0].Type == event.TypeText && content[0].Text != "" {
+		return content[0].Text, true
+	}
+	return "", false
+}
+
+// item is what a message that is not the model's becomes.
+func (o writer) item(msg *event.Message) any {
 	switch msg.Role {
 	case event.RoleSystem:
-		return append(items, messageItem{"message", "developer", o.m.content(msg.Content)})
-	case event.RoleAssistant:
-		return o.assistant(items, msg)
+		return messageItem{"message", "developer", o.m.content(msg.Content)}
 	case event.RoleTool:
-		return append(items, outputItem{"function_call_output", msg.ToolCallID, o.m.content(msg.Content)})
+		return outputItem{"function_call_output", msg.ToolCallID, o.m.content(msg.Content)}
 	}
-	return append(items, messageItem{"message", "user", o.m.content(msg.Content)})
+	return messageItem{"message", "user", o.m.content(msg.Content)}
 }
 
-// assistant writes what the model said. Ids of items are sent only where the
-// reasoning that they belong to is sent too: the API refuses an id whose
-// reasoning is missing.
-func (o writer) assistant(items []any, msg *event.Message) []any {
-	text := event.JoinText(msg.Content)
+// echoed reports whether the reasoning of a turn is sent back. Ids of items are
+// sent only where it is: the API refuses an id whose reasoning is missing.
+func (o writer) echoed(msg *event.Message, text string) bool {
 	thought := msg.ResponsesReasoningItem
-	echoed := thought != nil && thought.EncryptedContent != "" && o.m.info.Reasoning && !o.known.ids[thought.ID] &&
+	return thought != nil && thought.EncryptedContent != "" && o.m.info.Reasoning && !o.known.ids[thought.ID] &&
 		(text != "" || len(msg.ToolCalls) > 0)
-	if echoed {
-		item := reasoning(thought)
-		if o.known.noIDs {
-			item.ID = ""
-		}
-		items = append(items, item)
-	}
-	if text != "" {
-		items = append(items, messageItem{"message", "assistant", []part{{Type: "output_text", Text: text}}})
-	}
-	for _, c := range msg.ToolCalls {
-		item := callItem{CallID: c.ID, Name: c.Name, Arguments: llm.ArgumentsText(c.Arguments)}
-		if echoed && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
-			item.ID = c.ResponsesItemID
-		}
-		items = append(items, item)
-	}
-	return items
 }
 
 func reasoning(r *event.ReasoningItem) reasoningItem {
