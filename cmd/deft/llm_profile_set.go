@@ -100,8 +100,8 @@ func (c *profileSetCmd) Run(ctx context.Context, std *streams) error {
 	return s.Put(ctx, c.Name, p)
 }
 
-// apply changes what is given.
-func (c *profileSetCmd) apply(p *registry.Profile) error {
+// applyKey changes where the key is, if that is given.
+func (c *profileSetCmd) applyKey(p *registry.Profile) error {
 	keys := 0
 	for _, given := range []bool{c.KeyStdin, c.KeyEnv != nil && *c.KeyEnv != "", c.KeyFile != nil && *c.KeyFile != ""} {
 		if given {
@@ -121,6 +121,14 @@ func (c *profileSetCmd) apply(p *registry.Profile) error {
 			return fault.Wrap(err, fault.Invalid, "find the key file")
 		}
 		p.APIKeyFile = abs
+	}
+	return nil
+}
+
+// apply changes what is given.
+func (c *profileSetCmd) apply(p *registry.Profile) error {
+	if err := c.applyKey(p); err != nil {
+		return err
 	}
 	set(&p.Model, c.Model)
 	set(&p.BaseURL, c.BaseURL)

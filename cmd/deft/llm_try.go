@@ -109,7 +109,7 @@ func (c *llmTestCmd) model(std *streams) (llm.Model, error) {
 	if c.Profile == "" {
 		return c.open(by, once, nil)
 	}
-	profiles, err := registry.OpenProfiles(registry.Dir(std.env))
+	profiles, err := openProfiles(std)
 	if err != nil {
 		return nil, err
 	}

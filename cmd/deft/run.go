@@ -145,12 +145,8 @@ func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (
 		opts.budget = broker.NewBudget(c.MaxCost)
 	}
 	if replay == nil || j.task != "" {
-		if opts.models, err = c.open(j.std, opts.budget, hooks{j.retried, j.switched}); err != nil {
+		if opts.models, j.model, err = c.open(j.std, opts.budget, hooks{j.retried, j.switched}); err != nil {
 			return err
-		}
-		j.model = c.Model
-		if c.Profile != "" {
-			j.model = opts.models.Model(registry.Agent).Info().Name
 		}
 	}
 	if j.unlock, err = lockConversation(j.paths, j.id); err != nil {

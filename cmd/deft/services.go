@@ -57,40 +57,49 @@ func (c *runCmd) choose(std *streams) error {
 	return c.checkProfile(std)
 }
 
-// open makes the models of a run. Profiles are looked at only where one is
-// used.
-func (c *runCmd) open(std *streams, budget *broker.Budget, h hooks) (*registry.Registry, error) {
+// open makes the models of a run and returns what the agent's is called.
+// Profiles are looked at only where one is used.
+func (c *runCmd) open(std *streams, budget *broker.Budget, h hooks) (r *registry.Registry, model string, err error) {
 	by, err := newOpener(std)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	o := broker.Options{OnRetry: h.retry, Budget: budget}
 	breakers := broker.NewBreakers(broker.BreakerOptions{})
-	build := func(string) (llm.Model, error) { return nil, fault.New(fault.Internal, "no profile is used") }
-	if c.Profile != "" || len(c.services) > 0 {
-		profiles, err := registry.OpenProfiles(registry.Dir(std.env))
-		if err != nil {
-			return nil, err
-		}
-		build = by.builder(profiles, o, breakers, h.switched).Build
+	if c.Profile == "" && len(c.services) == 0 {
+		r = registry.New(nil)
+		return r, c.Model, c.addFlags(r, by, o, breakers)
 	}
-	r := registry.New(build)
-	if c.Profile != "" {
-		err = r.Use(registry.Agent, c.Profile)
-	} else {
-		var m llm.Model
-		if m, err = c.modelFlags.open(by, o, breakers); err == nil {
-			err = r.Add(registry.Agent, m)
-		}
+	profiles, err := openProfiles(std)
+	if err != nil {
+		return nil, "", err
+	}
+	r, model = registry.New(by.builder(profiles, o, breakers, h.switched).Build), c.Model
+	if c.Profile == "" {
+		err = c.addFlags(r, by, o, breakers)
+	} else if err = r.Use(registry.Agent, c.Profile); err == nil {
+		var p registry.Profile
+		p, err = profiles.Get(c.Profile)
+		model = p.Model
+	}
+	if err != nil {
+		return nil, "", err
 	}
 	for _, service := range slices.Sorted(maps.Keys(c.services)) {
-		if err == nil {
-			if err = r.Use(service, c.services[service]); err != nil {
-				err = fmt.Errorf("the model of the service %s: %w", service, err)
-			}
+		if err := r.Use(service, c.services[service]); err != nil {
+			return nil, "", fmt.Errorf("the model of the service %s: %w", service, err)
 		}
 	}
-	return r, err
+	return r, model, nil
+}
+
+// addFlags gives the agent the model of the flags.
+func (c *runCmd) addFlags(r *registry.Registry, by *opener, o broker.Options, breakers *broker.Breakers) error {
+	m, err := c.modelFlags.open(by, o, breakers)
+	if err != nil {
+		return err
+	}
+	return r.Add(registry.Agent, m)
 }
 
 // builder makes the models of profiles. A key in LLM_API_KEY is not theirs: it

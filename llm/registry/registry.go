@@ -12,7 +12,8 @@
 //	err = r.Switch(registry.Agent, "strong") // in the middle of a conversation
 //
 // A service without a model of its own uses the agent's; what it uses is
-// counted under its own name.
+// counted under its own name. [Profiles.Assign] stores which profile a service
+// uses, and [Assigned] reads it where there may be no profiles at all.
 //
 // # Concurrency
 //
@@ -74,8 +75,13 @@ type service struct {
 }
 
 // New returns an empty registry. build makes the model of a profile, as
-// [Builder.Build] does.
+// [Builder.Build] does; nil where there are no profiles, and none is used.
 func New(build func(profile string) (llm.Model, error)) *Registry {
+	if build == nil {
+		build = func(profile string) (llm.Model, error) {
+			return nil, fault.New(fault.NotFound, "there is no profile "+profile+": none are kept here")
+		}
+	}
 	return &Registry{
 		build: build, services: map[string]*service{}, tallies: map[string]*broker.Tally{}, watchers: map[int]func(Change){},
 	}

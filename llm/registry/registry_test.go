@@ -15,6 +15,13 @@ import (
 	"github.com/deft-dev/deft/llm/registry"
 )
 
+func TestNoProfiles(t *testing.T) {
+	t.Parallel()
+	if err := registry.New(nil).Use(registry.Agent, "p"); fault.KindOf(err) != fault.NotFound {
+		t.Error(err)
+	}
+}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is a model that answers from a function.
