@@ -165,12 +165,13 @@ func (s *session) run(command, text string) error {
 	return sh.send(text)
 }
 
-// start runs a command in the shell.
-func (s *session) start(command string) error {
+// start runs a command in the shell. exports is what the shell runs before it,
+// see exporting.
+func (s *session) start(command, exports string) error {
 	s.mu.Lock()
 	status := s.last.status
 	s.mu.Unlock()
-	return s.run(command, script(command, s.expect(), max(status, 0)))
+	return s.run(command, exports+script(command, s.expect(), max(status, 0)))
 }
 
 // input sends bytes to the program that runs.

@@ -96,12 +96,12 @@ func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	if err := e.ensure(ctx); err != nil {
 		return nil, err
 	}
-	return e.dispatch(ctx, a, note, c.Progress)
+	return e.dispatch(ctx, a, note, c)
 }
 
 // dispatch does what the action means in the state that the terminal is in.
-func (e *executor) dispatch(ctx context.Context, a *event.TerminalAction, note string, send func(tool.Chunk)) (event.Observation, error) {
-	s := e.session
+func (e *executor) dispatch(ctx context.Context, a *event.TerminalAction, note string, c tool.Call) (event.Observation, error) {
+	s, send := e.session, c.Progress
 	running, unreported := s.state()
 	key, isKey := keyBytes(a.Command)
 	switch {
@@ -131,10 +131,10 @@ func (e *executor) dispatch(ctx context.Context, a *event.TerminalAction, note s
 	if msg := refusal(a.Command); msg != "" {
 		return e.refuse(a, msg), nil
 	}
-	return e.run(ctx, a, note, send)
+	return e.run(ctx, a, note, c)
 }
 
-func (e *executor) run(ctx context.Context, a *event.TerminalAction, note string, send func(tool.Chunk)) (event.Observation, error) {
+func (e *executor) run(ctx context.Context, a *event.TerminalAction, note string, c tool.Call) (event.Observation, error) {
 	s := e.session
 	if ctx.Err() != nil {
 		return e.refuse(a, "The command was not run: the user has interrupted it before it started."), nil
@@ -142,10 +142,10 @@ func (e *executor) run(ctx context.Context, a *event.TerminalAction, note string
 	if before := s.takeEnding(); before != nil {
 		note += before.note()
 	}
-	if err := s.start(a.Command); err != nil {
+	if err := s.start(a.Command, exporting(c.Secrets)); err != nil {
 		return nil, fmt.Errorf("run command: %w", err)
 	}
-	return e.finish(ctx, a, note, send)
+	return e.finish(ctx, a, note, c.Progress)
 }
 
 // await sends input, if any, to what runs, and waits.
