@@ -91,7 +91,7 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 		return nil, err
 	}
 	if m.bearer == "" {
-		m.creds = awscred.New(env)
+		m.creds = awscred.Shared(env)
 	}
 	m.path = "model/" + awscred.Escape(wire)
 	m.describe(cfg, wire)

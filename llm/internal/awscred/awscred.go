@@ -3,7 +3,7 @@
 //
 // # Usage
 //
-//	chain := awscred.New(os.Getenv)
+//	chain := awscred.Shared(os.Getenv)
 //	c, err := chain.Get(ctx)
 //	awscred.Sign(req, body, c, region, "bedrock", time.Now())
 //
@@ -67,7 +67,28 @@ type Chain struct {
 	lease       *lease.Lease[Credentials]
 }
 
-// New makes a chain. env reads the environment, usually os.Getenv. It reads
+// Variables are those of the environment that a Chain reads.
+var Variables = []string{
+	"HOME", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
+	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
+	"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME",
+	"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+	"AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+	"AWS_EC2_METADATA_DISABLED", "AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE",
+	"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_ENDPOINT_URL",
+	"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL_SSO", "AWS_ENDPOINT_URL_SSO_OIDC",
+}
+
+var chains lease.Pool[*Chain]
+
+// Shared returns the chain of all callers whose environment is the same, as it
+// is now: keys are asked for once, however many models use them.
+func Shared(env func(string) string) *Chain {
+	frozen, key := lease.Snapshot(env, Variables)
+	return chains.Get(key, func() *Chain { return New(frozen) })
+}
+
+// New makes a chain of its own. env reads the environment, usually os.Getenv. It reads
 // nothing yet.
 func New(env func(string) string) *Chain {
 	c := &Chain{env: env, now: time.Now, web: lease.NewClient(false), direct: lease.NewClient(true)}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,7 +153,12 @@ func (a *amazon) chain(pairs map[string]string) *Chain {
 	for k, v := range pairs {
 		all[k] = v
 	}
-	c := New(func(name string) string { return all[name] })
+	c := New(func(name string) string {
+		if !slices.Contains(Variables, name) {
+			panic(name + " is read, but not one of Variables")
+		}
+		return all[name]
+	})
 	c.now = func() time.Time { return start }
 	return c
 }
@@ -441,4 +447,28 @@ func TestCancel(t *testing.T) {
 	})
 	cancel()
 	wg.Wait()
+}
+
+// TestShared asks once for all models of one environment.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	a := startAmazon(t)
+	a.set(0, 2*time.Since(start).Abs()+time.Hour) // the clock is the real one
+	a.files(t)
+	env := map[string]string{"HOME": a.home, "AWS_ENDPOINT_URL": a.URL, "AWS_EC2_METADATA_DISABLED": "true", "AWS_PROFILE": "self"}
+	read := func(name string) string { return env[name] }
+	one, two := Shared(read), Shared(read)
+	env["AWS_PROFILE"] = "plain"
+	other := Shared(read)
+	for _, c := range []*Chain{one, two} {
+		if got, err := c.Get(t.Context()); err != nil || got.ID != "ROLE-1" {
+			t.Errorf("%q, %v", got.ID, err)
+		}
+	}
+	if got, err := other.Get(t.Context()); err != nil || got.ID != "W" {
+		t.Errorf("another profile: %q, %v", got.ID, err)
+	}
+	if n := len(a.asked()); n != 1 {
+		t.Errorf("%d requests", n)
+	}
 }

@@ -41,7 +41,7 @@ func (f *finder) external(c *file, path string) (grant, error) {
 	var subject func(ctx context.Context) (string, error)
 	switch from := &c.ExternalFrom; {
 	case strings.HasPrefix(from.Environment, "aws"):
-		chain := awscred.New(f.env)
+		chain := awscred.Shared(f.env)
 		subject = func(ctx context.Context) (string, error) { return f.amazon(ctx, c, chain) }
 	case from.File != "":
 		subject = func(context.Context) (string, error) {

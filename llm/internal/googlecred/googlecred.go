@@ -43,6 +43,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/internal/lease"
 )
 
@@ -79,12 +80,21 @@ type finder struct {
 	now func() time.Time
 	// web reaches public services, direct those of the machine itself.
 	web, direct *http.Client
+	shared      bool // tokens
 }
 
+// variables are those of the environment that a grant reads.
+var variables = append([]string{"GCE_METADATA_HOST", "NO_GCE_CHECK"}, awscred.Variables...)
+
+var leases lease.Pool[*lease.Lease[string]]
+
 // Find reads the credentials file, if there is one, and makes no request. env
-// reads the environment, usually os.Getenv.
+// reads the environment, usually os.Getenv. Those who find the same credentials
+// share their tokens.
 func Find(env func(string) string) (*Source, error) {
-	return newFinder(env).find()
+	f := newFinder(env)
+	f.shared = true
+	return f.find()
 }
 
 func newFinder(env func(string) string) *finder {
@@ -97,11 +107,11 @@ func (f *finder) find() (*Source, error) {
 		path, given = f.wellKnown(), false
 	}
 	if path == "" {
-		return f.source(file{}, "", f.machine), nil
+		return f.source(file{}, "", nil, f.machine), nil
 	}
 	data, err := lease.ReadFile(path)
 	if !given && errors.Is(err, fs.ErrNotExist) {
-		return f.source(file{}, "", f.machine), nil
+		return f.source(file{}, "", nil, f.machine), nil
 	}
 	if err != nil {
 		return nil, fault.New(fault.Auth, "read the credentials of Google Cloud").Because(err).Hint(hint)
@@ -114,7 +124,7 @@ func (f *finder) find() (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.source(c, path, g), nil
+	return f.source(c, path, data, g), nil
 }
 
 // wellKnown is where gcloud keeps the file.
@@ -129,14 +139,23 @@ func (f *finder) wellKnown() string {
 	return ""
 }
 
-func (f *finder) source(c file, path string, g grant) *Source {
-	return &Source{
-		Project: cmp.Or(c.ProjectID, c.QuotaProject), File: path,
-		lease: lease.New(func(ctx context.Context) (string, time.Time, error) {
+// source makes what g gives tokens to. data is the file.
+func (f *finder) source(c file, path string, data []byte, g grant) *Source {
+	ask := func() *lease.Lease[string] {
+		return lease.New(func(ctx context.Context) (string, time.Time, error) {
 			t, err := g(ctx)
 			return t.value, t.until, err
-		}, f.now),
+		}, f.now)
 	}
+	s := &Source{Project: cmp.Or(c.ProjectID, c.QuotaProject), File: path}
+	if !f.shared {
+		s.lease = ask()
+		return s
+	}
+	frozen, key := lease.Snapshot(f.env, variables, string(data))
+	f.env = frozen
+	s.lease = leases.Get(key, ask)
+	return s
 }
 
 // Token returns an access token that is good for now.

@@ -334,6 +334,26 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestShared asks once for all models with the same file.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	c := startCloud(t, http.StatusOK)
+	path := c.write(t, "key.json", user)
+	env := func(name string) string { return map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": path}[name] }
+	for i, want := range []string{"token-1", "token-1", "token-2"} {
+		if i == 2 {
+			c.write(t, "key.json", strings.Replace(user, `"rt"`, `"rt2"`, 1))
+		}
+		s, err := Find(env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Token(t.Context()); err != nil || got != want {
+			t.Errorf("%d: %q, %v, want %s", i, got, err, want)
+		}
+	}
+}
+
 // TestCancel ends a call whose service does not answer.
 func TestCancel(t *testing.T) {
 	t.Parallel()
