@@ -16,6 +16,10 @@ import (
 	"github.com/deft-dev/deft/llm/route"
 )
 
+// failures in a row have an endpoint left alone: those of one call. Each step
+// would otherwise wait for them anew before a fallback is asked.
+const failures = 5
+
 // hooks are told what happens to calls of models.
 type hooks struct {
 	retry    func(broker.Retry)
@@ -65,7 +69,7 @@ func (c *runCmd) open(std *streams, budget *broker.Budget, h hooks) (r *registry
 		return nil, "", err
 	}
 	o := broker.Options{OnRetry: h.retry, Budget: budget}
-	breakers := broker.NewBreakers(broker.BreakerOptions{})
+	breakers := broker.NewBreakers(broker.BreakerOptions{Failures: failures})
 	if c.Profile == "" && len(c.services) == 0 {
 		r = registry.New(nil)
 		return r, c.Model, c.addFlags(r, by, o, breakers)
