@@ -1,0 +1,282 @@
+package skill
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// maxFrontMatter bounds the YAML at the head of a file, in bytes.
+const maxFrontMatter = 32 << 10
+
+var boundary = regexp.MustCompile(`(?m)^-{3,}[ \t]*\r?$`)
+
+// FrontMatter splits a text into the YAML between two lines of --- at its
+// beginning and the rest, without the white space around it. Without such lines
+// everything is the rest. YAML that is no mapping is ignored; malformed YAML,
+// anchors and too much of it are errors of kind fault.Invalid.
+func FrontMatter(text string) (fields map[string]any, rest string, err error) {
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))
+	first := boundary.FindStringIndex(text)
+	if first == nil || first[0] != 0 {
+		return nil, text, nil
+	}
+	second := boundary.FindStringIndex(text[first[1]:])
+	if second == nil {
+		return nil, text, nil
+	}
+	head := text[first[1] : first[1]+second[0]]
+	rest = strings.TrimSpace(text[first[1]+second[1]:])
+	if len(head) > maxFrontMatter {
+		return nil, rest, fault.New(fault.Invalid, fmt.Sprintf("the front matter has %d bytes; %d are read", len(head), maxFrontMatter))
+	}
+	fields, err = parseYAML([]byte(head))
+	return fields, rest, err
+}
+
+func parseYAML(head []byte) (fields map[string]any, err error) {
+	defer func() {
+		if p := recover(); p != nil { // hostile input finds corners of any parser
+			fields, err = nil, fault.New(fault.Invalid, "the front matter is not valid YAML")
+		}
+	}()
+	if bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head) {
+		return nil, fault.New(fault.Invalid, "the front matter is not text")
+	}
+	file, err := parser.ParseBytes(head, 0)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the front matter is not valid YAML: "+firstLine(err.Error()))
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil, nil
+	}
+	var plain noReferences
+	ast.Walk(&plain, file.Docs[0].Body)
+	if plain.found {
+		return nil, fault.New(fault.Invalid, "the front matter must not use anchors or aliases")
+	}
+	if _, ok := file.Docs[0].Body.(*ast.MappingNode); !ok {
+		return nil, nil
+	}
+	if err := yaml.NodeToValue(file.Docs[0].Body, &fields); err != nil {
+		return nil, fault.New(fault.Invalid, "the front matter is not valid YAML: "+firstLine(err.Error()))
+	}
+	return fields, nil
+}
+
+// noReferences finds what could make a short text a long value.
+type noReferences struct{ found bool }
+
+// Visit implements [ast.Visitor].
+func (v *noReferences) Visit(n ast.Node) ast.Visitor {
+	switch n.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
+		v.found = true
+	}
+	if v.found {
+		return nil
+	}
+	return v
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// thirdParty are files that other programs read; the name is that of the skill.
+var thirdParty = map[string]string{
+	".cursorrules": "cursorrules",
+	"agents.md":    "agents",
+	"agent.md":     "agents",
+	"claude.md":    "claude",
+	"gemini.md":    "gemini",
+}
+
+// Parse makes a skill of a file. source is its path, with slashes, and decides
+// the format: SKILL.md is AgentSkills (named like its directory, which strict
+// demands), AGENTS.md and its like are taken whole, anything else is a skill
+// with the name in the front matter, or name.
+func Parse(source, name, text string, strict bool) (Skill, error) {
+	if !utf8.ValidString(text) {
+		return Skill{}, fault.New(fault.Invalid, "the file is not UTF-8 text")
+	}
+	base := strings.ToLower(path.Base(source))
+	if known := thirdParty[base]; known != "" {
+		return Skill{Name: known, Content: text, Source: &source, Version: "1.0.0"}, nil
+	}
+	fields, content, err := FrontMatter(text)
+	if err != nil {
+		return Skill{}, err
+	}
+	s := Skill{Name: name, Content: content, Source: &source, Version: "1.0.0"}
+	directory := ""
+	if base == "skill.md" {
+		s.AgentSkills = true
+		directory = path.Base(path.Dir(source))
+		s.Name = directory
+	}
+	if given, ok := fields["name"]; ok {
+		s.Name = scalar(given)
+	}
+	if s.AgentSkills && strict {
+		if err := NameError(s.Name, directory); err != nil {
+			return Skill{}, err
+		}
+	}
+	return s, s.fill(fields)
+}
+
+// fill takes the fields of the front matter.
+func (s *Skill) fill(fields map[string]any) error {
+	var wrong []error
+	take := func(to **string, key string) {
+		if v, ok := fields[key]; ok && v != nil {
+			text := scalar(v)
+			*to = &text
+		}
+	}
+	take(&s.Description, "description")
+	take(&s.License, "license")
+	take(&s.Compatibility, "compatibility")
+	if v := either(fields, "metadata", "metadata"); v != nil {
+		m, ok := v.(map[string]any)
+		if !ok {
+			wrong = append(wrong, fault.New(fault.Invalid, "metadata must be a mapping"))
+		}
+		s.Metadata = map[string]string{}
+		for k, v := range m {
+			s.Metadata[k] = scalar(v)
+		}
+	}
+	if v := either(fields, "allowed-tools", "allowed_tools"); v != nil {
+		list, ok := texts(v, " ")
+		if !ok {
+			wrong = append(wrong, fault.New(fault.Invalid, "allowed-tools must be a text or a list"))
+		}
+		s.AllowedTools = list
+	}
+	if v := either(fields, "disable-model-invocation", "disable_model_invocation"); v != nil {
+		s.DisableModelInvocation = truth(v)
+	}
+	if v := fields["mcp_tools"]; v != nil && !s.AgentSkills {
+		raw, err := json.Marshal(v)
+		if _, ok := v.(map[string]any); !ok || err != nil {
+			wrong = append(wrong, fault.New(fault.Invalid, "mcp_tools must be a mapping"))
+		} else {
+			s.MCPTools = raw
+		}
+	}
+	wrong = append(wrong, s.trigger(fields))
+	s.settle()
+	return errors.Join(wrong...)
+}
+
+// trigger decides when the skill is used: paths before inputs before triggers.
+func (s *Skill) trigger(fields map[string]any) error {
+	words := []string{}
+	if v, ok := fields["triggers"]; ok && v != nil {
+		list, isList := v.([]any)
+		if !isList {
+			return fault.New(fault.Invalid, "triggers must be a list")
+		}
+		for _, w := range list {
+			words = append(words, scalar(w))
+		}
+	}
+	if v := fields["paths"]; v != nil {
+		globs, ok := texts(v, ",")
+		if !ok {
+			return fault.New(fault.Invalid, "paths must be a text or a list")
+		}
+		if len(globs) > 0 {
+			s.Trigger = &Trigger{Type: Path, Words: globs}
+			return nil
+		}
+	}
+	if v, ok := fields["inputs"]; ok {
+		list, isList := v.([]any)
+		if !isList && v != nil {
+			return fault.New(fault.Invalid, "inputs must be a list")
+		}
+		for _, one := range list {
+			m, ok := one.(map[string]any)
+			if !ok || m["name"] == nil || m["description"] == nil {
+				return fault.New(fault.Invalid, "each input needs a name and a description")
+			}
+			s.Inputs = append(s.Inputs, Input{Name: scalar(m["name"]), Description: scalar(m["description"])})
+		}
+		if own := "/" + s.Name; !slices.Contains(words, own) {
+			words = append(words, own)
+		}
+		s.Trigger = &Trigger{Type: Task, Words: words}
+		return nil
+	}
+	if len(words) > 0 {
+		s.Trigger = &Trigger{Type: Keyword, Words: words}
+	}
+	return nil
+}
+
+func either(fields map[string]any, a, b string) any {
+	if v, ok := fields[a]; ok {
+		return v
+	}
+	return fields[b]
+}
+
+// scalar is the text of a YAML value.
+func scalar(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case nil:
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// texts reads a list, or a text of several parts.
+func texts(v any, separator string) ([]string, bool) {
+	var parts []string
+	switch v := v.(type) {
+	case string:
+		if separator == " " {
+			return strings.Fields(v), true
+		}
+		parts = strings.Split(v, separator)
+	case []any:
+		for _, one := range v {
+			parts = append(parts, scalar(one))
+		}
+	default:
+		return nil, false
+	}
+	var out []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			out = append(out, p)
+		}
+	}
+	return out, true
+}
+
+func truth(v any) bool {
+	switch strings.ToLower(scalar(v)) {
+	case "true", "yes", "on", "1", "y", "t":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,352 @@
+package skill
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Bounds on what is read of one place.
+const (
+	maxFile      = 512 << 10 // bytes of one skill
+	maxSkills    = 1000
+	maxEntries   = 20000 // of directories walked
+	maxDepth     = 12
+	maxResources = 1000
+)
+
+// loader reads skills below one root. Links that lead out of the root are
+// errors of the file system when it is an [os.Root].
+type loader struct {
+	fsys     fs.FS
+	at       string // the root's path, for Source
+	strict   bool
+	entries  int // walked so far
+	skills   []Skill
+	seen     map[string]bool
+	warnings []Warning
+}
+
+func (l *loader) warn(name string, err error) {
+	if len(l.warnings) < maxSkills {
+		l.warnings = append(l.warnings, Warning{l.path(name), err})
+	}
+}
+
+func (l *loader) path(name string) string { return filepath.ToSlash(filepath.Join(l.at, name)) }
+
+// add takes a skill unless there is one of its name.
+func (l *loader) add(s Skill) {
+	if !l.seen[s.Name] && len(l.skills) < maxSkills {
+		l.seen[s.Name] = true
+		l.skills = append(l.skills, s)
+	}
+}
+
+// read returns the text of a regular file.
+func (l *loader) read(name string) (string, error) {
+	f, err := l.fsys.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fault.New(fault.Invalid, "not a regular file")
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(b) > maxFile {
+		return "", fault.New(fault.Limit, fmt.Sprintf("longer than %d bytes", maxFile))
+	}
+	return string(b), nil
+}
+
+// regular reports whether a name is a regular file, through links. Asking
+// first keeps a FIFO from being opened.
+func (l *loader) regular(name string) bool {
+	info, err := fs.Stat(l.fsys, name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// list returns the names in a directory, sorted; none when it is not there.
+func (l *loader) list(dir string) []fs.DirEntry {
+	entries, err := fs.ReadDir(l.fsys, dir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			l.warn(dir, err)
+		}
+		return nil
+	}
+	l.entries += len(entries)
+	if l.entries > maxEntries {
+		l.warn(dir, fault.New(fault.Limit, fmt.Sprintf("more than %d files; the rest is not read", maxEntries)))
+		return nil
+	}
+	return entries
+}
+
+// isDir reports whether an entry is a directory, through links.
+func (l *loader) isDir(dir string, e fs.DirEntry) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := fs.Stat(l.fsys, path.Join(dir, e.Name()))
+	return err == nil && info.IsDir()
+}
+
+// directory loads a directory of skills: name/SKILL.md, and any other *.md.
+// The order is that of the reference: always-on, triggered, AgentSkills.
+func (l *loader) directory(dir string, skip ...string) {
+	var agent, always, triggered []Skill
+	taken := slices.Clone(skip)
+	for _, e := range l.list(dir) {
+		sub := path.Join(dir, e.Name())
+		if !l.isDir(dir, e) || slices.Contains(skip, sub) {
+			continue
+		}
+		if file := l.skillFile(sub); file != "" {
+			taken = append(taken, sub)
+			if s, ok := l.load(file, ""); ok {
+				s.Resources, s.MCPTools = l.resources(sub), l.servers(sub)
+				agent = append(agent, s)
+			}
+		}
+	}
+	for _, file := range l.markdown(dir, taken, 0) {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, dir+"/"), path.Ext(file))
+		s, ok := l.load(file, name)
+		switch {
+		case !ok:
+		case s.Trigger == nil:
+			always = append(always, s)
+		default:
+			triggered = append(triggered, s)
+		}
+	}
+	for _, s := range slices.Concat(always, triggered, agent) {
+		l.add(s)
+	}
+}
+
+func (l *loader) load(file, name string) (Skill, bool) {
+	text, err := l.read(file)
+	if err == nil {
+		var s Skill
+		if s, err = Parse(l.path(file), name, text, l.strict); err == nil {
+			return s, true
+		}
+	}
+	l.warn(file, err)
+	return Skill{}, false
+}
+
+// skillFile returns the SKILL.md of a directory, in any case, or "".
+func (l *loader) skillFile(dir string) string {
+	for _, e := range l.list(dir) {
+		if strings.EqualFold(e.Name(), "skill.md") && l.regular(path.Join(dir, e.Name())) {
+			return path.Join(dir, e.Name())
+		}
+	}
+	return ""
+}
+
+// markdown returns the *.md files below dir that are skills.
+func (l *loader) markdown(dir string, taken []string, depth int) []string {
+	var files []string
+	for _, e := range l.list(dir) {
+		name := path.Join(dir, e.Name())
+		switch {
+		case l.isDir(dir, e):
+			// A link to a directory is not followed: it may lead in a circle.
+			if depth < maxDepth && e.IsDir() && !slices.Contains(taken, name) {
+				files = append(files, l.markdown(name, taken, depth+1)...)
+			}
+		case path.Ext(e.Name()) != ".md", e.Name() == "README.md", strings.EqualFold(e.Name(), "skill.md"):
+		case l.regular(name):
+			files = append(files, name)
+		default:
+			l.warn(name, fault.New(fault.Denied, "not a regular file of this place"))
+		}
+	}
+	return files
+}
+
+// resources lists what lies beside a SKILL.md; nil for nothing.
+func (l *loader) resources(dir string) *Resources {
+	r := &Resources{Root: l.path(dir), Scripts: []string{}, References: []string{}, Assets: []string{}}
+	found := false
+	for _, kind := range []struct {
+		name string
+		to   *[]string
+	}{{"scripts", &r.Scripts}, {"references", &r.References}, {"assets", &r.Assets}} {
+		base := path.Join(dir, kind.name)
+		err := fs.WalkDir(l.fsys, base, func(name string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return fs.SkipAll
+			case len(*kind.to) == maxResources || strings.Count(name, "/") > strings.Count(base, "/")+maxDepth:
+				return fs.SkipAll
+			case e.Type().IsRegular():
+				*kind.to = append(*kind.to, strings.TrimPrefix(name, base+"/"))
+				found = true
+			}
+			return nil
+		})
+		if err != nil {
+			l.warn(base, err)
+		}
+	}
+	if !found {
+		return nil
+	}
+	return r
+}
+
+// servers reads the .mcp.json of a skill: its servers by name, with
+// ${SKILL_ROOT} in place. What else stands in ${…} is left to who connects.
+func (l *loader) servers(dir string) json.RawMessage {
+	file := path.Join(dir, ".mcp.json")
+	if !l.regular(file) {
+		return nil
+	}
+	text, err := l.read(file)
+	if err != nil {
+		l.warn(file, err)
+		return nil
+	}
+	root, err := json.Marshal(l.path(dir))
+	if err != nil {
+		l.warn(file, err)
+		return nil
+	}
+	text = strings.ReplaceAll(text, "${SKILL_ROOT}", strings.Trim(string(root), `"`))
+	var config struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		l.warn(file, fault.Wrap(err, fault.Invalid, "not an MCP configuration"))
+		return nil
+	}
+	raw, err := json.Marshal(config.Servers)
+	if err != nil || config.Servers == nil {
+		return nil
+	}
+	return raw
+}
+
+// trusted returns a loader of a directory of the user's own, whose links are
+// followed.
+func trusted(dir string) *loader {
+	return &loader{fsys: os.DirFS(dir), at: dir, strict: true, seen: map[string]bool{}}
+}
+
+// LoadDirectory loads a directory of skills that the user chose: name/SKILL.md
+// and *.md, as in ~/.openhands/skills. One that is not there holds none.
+func LoadDirectory(dir string) ([]Skill, []Warning) {
+	l := trusted(dir)
+	l.directory(".")
+	return l.skills, l.warnings
+}
+
+// LoadOne loads the skill of a directory with a SKILL.md. An error of kind
+// fault.Invalid says that it holds no valid one.
+func LoadOne(dir string) (Skill, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Skill{}, fmt.Errorf("load a skill: %w", err)
+	}
+	l := trusted(filepath.Dir(abs))
+	name := filepath.Base(abs)
+	file := l.skillFile(name)
+	if file == "" {
+		return Skill{}, fault.New(fault.Invalid, "there is no SKILL.md in "+dir)
+	}
+	s, ok := l.load(file, "")
+	if !ok {
+		return Skill{}, fault.Wrap(l.warnings[len(l.warnings)-1].Err, fault.Invalid, "the SKILL.md is not valid")
+	}
+	s.Resources, s.MCPTools = l.resources(name), l.servers(name)
+	return s, nil
+}
+
+// UserDirs returns the directories of a user's skills, most important first.
+// persistence is OH_PERSISTENCE_DIR, or ~/.openhands.
+func UserDirs(home, persistence string) []string {
+	return []string{
+		filepath.Join(home, ".agents", "skills"),
+		filepath.Join(persistence, "skills"),
+		filepath.Join(persistence, "microagents"),
+	}
+}
+
+// LoadUser loads the skills of directories, the earlier ones winning, and then
+// those that are installed below any of them, in "installed".
+func LoadUser(dirs []string) ([]Skill, []Warning) {
+	var skills []Skill
+	var warnings []Warning
+	for _, dir := range dirs {
+		l := trusted(dir)
+		l.directory(".", "installed")
+		skills = Merge(skills, l.skills)
+		warnings = append(warnings, l.warnings...)
+	}
+	for _, dir := range dirs {
+		installed, more := loadInstalled(filepath.Join(dir, "installed"))
+		skills = Merge(skills, installed)
+		warnings = append(warnings, more...)
+	}
+	return skills, warnings
+}
+
+// InstalledFile records, in a directory of installed things, which they are
+// and whether they are enabled.
+const InstalledFile = ".installed.json"
+
+func loadInstalled(dir string) ([]Skill, []Warning) {
+	l := trusted(dir)
+	disabled := map[string]bool{}
+	if l.regular(InstalledFile) {
+		text, err := l.read(InstalledFile)
+		var record struct {
+			Extensions map[string]struct {
+				Enabled *bool `json:"enabled"`
+			} `json:"extensions"`
+		}
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &record)
+		}
+		if err != nil {
+			l.warn(InstalledFile, err)
+		}
+		for name, e := range record.Extensions {
+			disabled[name] = e.Enabled != nil && !*e.Enabled
+		}
+	}
+	for _, e := range l.list(".") {
+		if !l.isDir(".", e) || strings.HasPrefix(e.Name(), ".") || disabled[e.Name()] {
+			continue
+		}
+		s, err := LoadOne(filepath.Join(dir, e.Name()))
+		if err != nil {
+			l.warn(e.Name(), err)
+			continue
+		}
+		l.add(s)
+	}
+	return l.skills, l.warnings
+}

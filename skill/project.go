@@ -1,0 +1,130 @@
+package skill
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// projectDirs hold the skills of a project, most important first.
+var projectDirs = []string{".agents/skills", ".openhands/skills", ".openhands/microagents"}
+
+// LoadProject loads what a project says to agents: AGENTS.md and its like,
+// those in sub-directories as rules for the files below, and the skills in
+// .agents/skills, .openhands/skills and .openhands/microagents. If the
+// directory lies inside a Git repository, what the repository's root says is
+// added where the directory itself says nothing of that name. A directory that
+// is not there has none.
+func LoadProject(dir string) ([]Skill, []Warning) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, []Warning{{dir, err}}
+	}
+	var loaders []*loader
+	var warnings []Warning
+	for _, root := range roots(dir) {
+		r, err := os.OpenRoot(root)
+		if err != nil {
+			if !os.IsNotExist(err) {
+				warnings = append(warnings, Warning{root, err})
+			}
+			continue
+		}
+		defer r.Close()
+		loaders = append(loaders, &loader{fsys: r.FS(), at: root, strict: true, seen: map[string]bool{}})
+	}
+	var skills []Skill
+	collect := func(load func(*loader)) {
+		for _, l := range loaders {
+			load(l)
+			skills = Merge(skills, l.skills)
+		}
+	}
+	collect((*loader).instructions)
+	if len(loaders) > 0 && loaders[0].at == dir {
+		loaders[0].nested(".", 0)
+		skills = Merge(skills, loaders[0].skills)
+	}
+	collect(func(l *loader) {
+		for _, d := range projectDirs {
+			l.directory(d)
+		}
+	})
+	for _, l := range loaders {
+		warnings = append(warnings, l.warnings...)
+	}
+	return skills, warnings
+}
+
+// roots returns the directory and, if another, the root of its repository.
+func roots(dir string) []string {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			if at == dir {
+				return []string{dir}
+			}
+			return []string{dir, at}
+		}
+		if at == filepath.Dir(at) {
+			return []string{dir}
+		}
+	}
+}
+
+// instructions loads the files of the root that other programs know as well.
+// One that is a link to another, or its twin, counts once.
+func (l *loader) instructions() {
+	var seen []fs.FileInfo
+	for _, e := range l.list(".") {
+		if thirdParty[strings.ToLower(e.Name())] == "" {
+			continue
+		}
+		info, err := fs.Stat(l.fsys, e.Name())
+		switch {
+		case err != nil:
+			l.warn(e.Name(), err)
+			continue
+		case !info.Mode().IsRegular():
+			l.warn(e.Name(), fault.New(fault.Invalid, "not a regular file"))
+			continue
+		case slices.ContainsFunc(seen, func(o fs.FileInfo) bool { return os.SameFile(o, info) }):
+			continue
+		}
+		seen = append(seen, info)
+		if s, ok := l.load(e.Name(), ""); ok {
+			l.add(s)
+		}
+	}
+}
+
+// nested turns the AGENTS.md of sub-directories into rules for the files there.
+// Hidden directories and those of packages are left out.
+func (l *loader) nested(dir string, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	for _, e := range l.list(dir) {
+		name := path.Join(dir, e.Name())
+		if e.IsDir() {
+			if !strings.HasPrefix(e.Name(), ".") && e.Name() != "node_modules" && e.Name() != "vendor" {
+				l.nested(name, depth+1)
+			}
+			continue
+		}
+		known := thirdParty[strings.ToLower(e.Name())]
+		if dir == "." || known == "" || !e.Type().IsRegular() {
+			continue
+		}
+		if s, ok := l.load(name, ""); ok {
+			s.Name = known + ":" + dir
+			s.Trigger = &Trigger{Type: Path, Words: []string{dir + "/**"}}
+			s.settle()
+			l.add(s)
+		}
+	}
+}

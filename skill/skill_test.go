@@ -1,0 +1,350 @@
+package skill_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/skill"
+)
+
+// write makes files below a new directory, by name; "->x" is a link to x.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if to, ok := strings.CutPrefix(text, "->"); ok {
+			err = os.Symlink(to, at)
+		} else {
+			err = os.WriteFile(at, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func names(skills []skill.Skill) string {
+	var out []string
+	for _, s := range skills {
+		out = append(out, s.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func find(t *testing.T, skills []skill.Skill, name string) skill.Skill {
+	t.Helper()
+	i := slices.IndexFunc(skills, func(s skill.Skill) bool { return s.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no %q among %s", name, names(skills))
+	}
+	return skills[i]
+}
+
+func TestLoadProject(t *testing.T) {
+	t.Parallel()
+	secret := write(t, map[string]string{"secret.md": "the host's secret"})
+	dir := write(t, map[string]string{
+		".git/HEAD":                          "x",
+		"AGENTS.md":                          "root rules",
+		"CLAUDE.md":                          "->AGENTS.md",
+		"sub/AGENTS.md":                      "sub rules",
+		"sub/deep/agents.md":                 "deep rules",
+		"node_modules/x/AGENTS.md":           "not ours",
+		"sub/.openhands/skills/one.md":       "from the sub-directory",
+		".openhands/skills/one.md":           "from the root",
+		".openhands/skills/dir/two.md":       "---\ntriggers: [go, Make]\n---\nknow",
+		".openhands/skills/README.md":        "no skill",
+		".openhands/skills/steal.md":         "->" + secret + "/secret.md",
+		".openhands/skills/out":              "->" + secret,
+		".openhands/microagents/one.md":      "later",
+		".agents/skills/pdf/SKILL.md":        "---\nname: pdf\ndescription: Reads PDFs.\nallowed-tools: a b\n---\n\nHow to.\n",
+		".agents/skills/pdf/scripts/x.py":    "1",
+		".agents/skills/pdf/references/y.md": "no skill of its own",
+		".agents/skills/pdf/.mcp.json":       `{"mcpServers":{"s":{"command":"${SKILL_ROOT}/s"}}}`,
+		".agents/skills/wrong/SKILL.md":      "---\nname: other\n---\nx",
+		".agents/skills/broken/SKILL.md":     "---\nname: [\n---\nx",
+		".agents/skills/task.md":             "---\ninputs:\n  - {name: who, description: whom}\n---\nGreet ${who}.",
+		".agents/skills/rule.md":             "---\npaths: '*.go, web/**'\n---\nGo rule.",
+	})
+	skills, warnings := skill.LoadProject(filepath.Join(dir, "sub"))
+	if diff := cmp.Diff("agents agents:deep one rule task pdf dir/two", names(skills)); diff != "" {
+		t.Errorf("skills (-want +got):\n%s", diff)
+	}
+	if got := find(t, skills, "agents").Content; got != "sub rules" {
+		t.Errorf("agents: %q", got)
+	}
+	if got := find(t, skills, "one").Content; got != "from the sub-directory" {
+		t.Errorf("one: %q", got)
+	}
+	pdf := find(t, skills, "pdf")
+	root := filepath.Join(dir, ".agents/skills/pdf")
+	if diff := cmp.Diff(&skill.Resources{Root: root, Scripts: []string{"x.py"}, References: []string{"y.md"}, Assets: []string{}}, pdf.Resources); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+	if got := string(pdf.MCPTools); got != `{"s":{"command":"`+root+`/s"}}` {
+		t.Errorf("MCP servers: %s", got)
+	}
+	task := find(t, skills, "task")
+	if diff := cmp.Diff(&skill.Trigger{Type: skill.Task, Words: []string{"/task"}}, task.Trigger); diff != "" || !strings.Contains(task.Content, "ask the user") {
+		t.Errorf("task (-want +got):\n%s\n%s", diff, task.Content)
+	}
+	var bad []string
+	for _, w := range warnings {
+		rel, err := filepath.Rel(dir, w.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad = append(bad, rel)
+		if strings.Contains(w.Error(), "host's secret") {
+			t.Errorf("a warning shows a file of outside: %v", w)
+		}
+	}
+	slices.Sort(bad)
+	want := []string{".agents/skills/broken/SKILL.md", ".agents/skills/wrong/SKILL.md", ".openhands/skills/steal.md"}
+	if diff := cmp.Diff(want, bad); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadProjectNowhere(t *testing.T) {
+	t.Parallel()
+	if skills, warnings := skill.LoadProject(filepath.Join(t.TempDir(), "none")); len(skills)+len(warnings) != 0 {
+		t.Errorf("skills %v, warnings %v", skills, warnings)
+	}
+}
+
+func TestLoadUser(t *testing.T) {
+	t.Parallel()
+	home := write(t, map[string]string{
+		".agents/skills/a.md":                         "first",
+		".openhands/skills/a.md":                      "second",
+		".openhands/skills/installed/on/SKILL.md":     "on",
+		".openhands/skills/installed/off/SKILL.md":    "off",
+		".openhands/skills/installed/.installed.json": `{"extensions":{"off":{"enabled":false}}}`,
+	})
+	skills, warnings := skill.LoadUser(skill.UserDirs(home, filepath.Join(home, ".openhands")))
+	if diff := cmp.Diff("a on", names(skills)); diff != "" || len(warnings) != 0 {
+		t.Errorf("skills (-want +got):\n%s%v", diff, warnings)
+	}
+	if got := find(t, skills, "a").Content; got != "first" {
+		t.Errorf("a: %q", got)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	var s skill.Skill
+	if err := json.Unmarshal([]byte(`{"name":"n","content":"c","trigger":{"type":"path","paths":["*.go"]},"more":1}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"name":"n","content":"c","trigger":{"type":"path","paths":["*.go"]},"source":null,"mcp_tools":null,"inputs":[],` +
+		`"is_agentskills_format":false,"version":"1.0.0","description":null,"license":null,"compatibility":null,` +
+		`"metadata":null,"allowed_tools":null,"disable_model_invocation":true,"resources":null}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("skill (-want +got):\n%s", diff)
+	}
+	for _, bad := range []string{`{"name":"n"}`, `{"name":"n","content":"c","trigger":{"type":"moon"}}`, `{"name":"n","content":"c","trigger":{"type":"keyword"}}`, `[]`, `{"name":1,"content":""}`} {
+		if err := json.Unmarshal([]byte(bad), &s); err == nil {
+			t.Errorf("%s is a skill", bad)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	source := "/s/a.md"
+	skills := []skill.Skill{
+		{Name: "git", Content: "G", Source: &source, Trigger: &skill.Trigger{Type: skill.Keyword, Words: []string{"Git"}}},
+		{Name: "task", Content: "T", Trigger: &skill.Trigger{Type: skill.Task, Words: []string{"/task"}}},
+		{Name: "rule", Content: "R", Trigger: &skill.Trigger{Type: skill.Path, Words: []string{"*.go"}}},
+		{Name: "always", Content: "A"},
+	}
+	for message, want := range map[string]string{
+		"use GIT.":           "git",
+		"on github":          "",
+		"/task now":          "task",
+		"x/task":             "",
+		"git, then /task":    "git task",
+		"digit git":          "git",
+		"file *.go and git2": "",
+	} {
+		if got := strings.Join(skill.Match(skills, message, nil).Names, " "); got != want {
+			t.Errorf("%q calls up %q, want %q", message, got, want)
+		}
+	}
+	got := skill.Match(skills, "git", nil).Text
+	for _, part := range []string{"<EXTRA_INFO>", `"Git"`, "Skill location: /s/a.md", "\nG\n</EXTRA_INFO>"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("the text lacks %q:\n%s", part, got)
+		}
+	}
+	if a := skill.Match(skills, "git", []string{"git"}); a.Text != "" || a.Names != nil {
+		t.Errorf("activated again: %+v", a)
+	}
+	if a := skill.MatchPath(skills, "a/b.go", nil); len(a.Names) != 1 || !strings.Contains(a.Text, "\nR\n</EXTRA_INFO>") {
+		t.Errorf("rule: %+v", a)
+	}
+}
+
+func TestGlob(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, file string
+		want          bool
+	}{
+		{"*.go", "a/b/c.go", true},
+		{"*.go", "c.goo", false},
+		{"src/*.go", "src/a.go", true},
+		{"src/*.go", "src/b/a.go", false},
+		{"src/**/*.go", "src/a.go", true},
+		{"src/**", "src/a/b", true},
+		{"src/**", "src", false},
+		{"a?c/x", "abc/x", true},
+		{"a?c/x", "a/c/x", false},
+		{"a+(b)/x", "a+(b)/x", true},
+		{"A.go", "a.go", false},
+		{"", "a", false},
+	} {
+		if got := skill.Glob(c.pattern, c.file); got != c.want {
+			t.Errorf("Glob(%q, %q) = %v", c.pattern, c.file, got)
+		}
+	}
+}
+
+func TestTouched(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"real/a.go": "x", "link": "->real"})
+	for file, want := range map[string]string{
+		"b/../a.go":                       "a.go",
+		filepath.Join(dir, "real/a.go"):   "a.go",
+		filepath.Join(dir, "real/new.go"): "",
+		"/etc/passwd":                     "",
+		"":                                "",
+	} {
+		if got := skill.Touched(filepath.Join(dir, "link"), file); got != want {
+			t.Errorf("Touched(%q) = %q, want %q", file, got, want)
+		}
+	}
+}
+
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	about := "Reads <PDF>s."
+	skills := []skill.Skill{
+		{Name: "agents", Content: "Be kind."},
+		{Name: "claude", Content: "For Claude."},
+		{Name: "pdf", Content: "How.", AgentSkills: true, Description: &about},
+		{Name: "word", Content: "# Title\n\nFirst line.\nSecond.", Trigger: &skill.Trigger{Type: skill.Keyword, Words: []string{"w"}}},
+		{Name: "rule", Content: "R", DisableModelInvocation: true, Trigger: &skill.Trigger{Type: skill.Path, Words: []string{"*"}}},
+	}
+	repo := skill.RepoContext(skills, "gpt")
+	if !strings.Contains(repo, "[BEGIN context from [agents]]\nBe kind.\n[END Context]") || strings.Contains(repo, "For Claude") {
+		t.Errorf("context:\n%s", repo)
+	}
+	if !strings.Contains(skill.RepoContext(skills, "Claude"), "For Claude") {
+		t.Error("CLAUDE.md is kept from Claude")
+	}
+	got := skill.Available(skills)
+	for _, part := range []string{"<name>pdf</name>", "Reads &lt;PDF&gt;s.", "<description>First line. …</description>"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("the list lacks %q:\n%s", part, got)
+		}
+	}
+	if strings.Contains(got, "rule") || strings.Contains(got, "agents") {
+		t.Errorf("the list has too much:\n%s", got)
+	}
+	if skill.Available(skills[:2])+skill.RepoContext(skills[2:], "") != "" || skill.HasInvocable(skills[:2]) || !skill.HasInvocable(skills) {
+		t.Error("sections without skills")
+	}
+}
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	content := "a !`date` \\!`x` `y` ```\n!`no`\n``` !`z` ```!`open`"
+	var ran []string
+	got := skill.Render(content, func(c string) string { ran = append(ran, c); return " <" + c + "> \n" })
+	if diff := cmp.Diff("a <date> !`x` `y` ```\n!`no`\n``` <z> ```!`open`", got); diff != "" {
+		t.Errorf("rendered (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"date", "z"}, ran); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if got := skill.Render("a !`date`", nil); got != "a !`date`" {
+		t.Errorf("without a runner: %q", got)
+	}
+}
+
+func TestMergeWithout(t *testing.T) {
+	t.Parallel()
+	a := []skill.Skill{{Name: "x", Content: "1"}, {Name: "y"}}
+	b := []skill.Skill{{Name: "x", Content: "2"}, {Name: "z"}}
+	merged := skill.Merge(a, b)
+	if names(merged) != "x y z" || merged[0].Content != "1" {
+		t.Errorf("merged: %+v", merged)
+	}
+	if got := names(skill.Without(merged, []string{"y", "none"})); got != "x z" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+func TestFrontMatterRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"---\na: &x [1]\nb: *x\n---\n",
+		"---\na: [\n---\n",
+		"---\n" + strings.Repeat("a: b\n", 10000) + "---\n",
+	} {
+		if _, _, err := skill.FrontMatter(text); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%.30q: error %v", text, err)
+		}
+	}
+	fields, rest, err := skill.FrontMatter("\n---\r\na: 1\r\n---\r\n body ")
+	if err != nil || rest != "body" || len(fields) != 1 {
+		t.Errorf("%v %q %v", fields, rest, err)
+	}
+}
+
+// FuzzParse holds that any file is a skill or an error, in bounded time, and
+// that a skill survives the wire.
+func FuzzParse(f *testing.F) {
+	f.Add("---\nname: a\ntriggers: [x, 1, null]\nmetadata: {k: 1}\n---\nbody")
+	f.Add("---\ninputs:\n- {name: a, description: b}\npaths: a,b\n---\n${x}")
+	f.Add("---\na: &b {c: *b}\n---\n")
+	f.Add("----\n? [x]\n: y\n---")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := skill.Parse("/x/.agents/skills/a/b.md", "b", text, true)
+		if err != nil {
+			return
+		}
+		raw, err := json.Marshal(s)
+		if err != nil {
+			t.Fatalf("%+v: %v", s, err)
+		}
+		var again skill.Skill
+		if err := json.Unmarshal(raw, &again); err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		if again.Name != s.Name || again.Content != s.Content {
+			t.Fatalf("%q became %q", s.Content, again.Content)
+		}
+		skill.Match([]skill.Skill{s}, text, nil)
+		skill.MatchPath([]skill.Skill{s}, "a/b.go", nil)
+	})
+}
