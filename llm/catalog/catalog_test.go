@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/internal/fault"
@@ -53,6 +54,31 @@ func TestLookup(t *testing.T) {
 	} {
 		if e, ok := catalog.Default().Lookup(in); e.Name != want || ok != (want != "") {
 			t.Errorf("Lookup(%q) = %q %v, want %q", in, e.Name, ok, want)
+		}
+	}
+}
+
+// TestHosts holds that a host's own price and window count, and the ways of the
+// model wherever it is served.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	for model, tt := range map[string]struct {
+		provider string
+		input    float64
+		window   int
+		echo     bool
+	}{
+		"groq/openai/gpt-oss-120b":                       {"groq", 0.15, 131_072, false},
+		"together_ai/moonshotai/Kimi-K3":                 {"together_ai", 3, 1_048_576, true},
+		"fireworks_ai/accounts/fireworks/models/glm-5p3": {"fireworks_ai", 1.4, 1_048_576, false},
+		"fireworks_ai/kimi-k3":                           {"fireworks_ai", 3, 1_048_576, true},
+		"bedrock/us.nova-2-lite-v1:0":                    {"amazon", 0.33, 1_000_000, false},
+		"openai/gpt-5.5-pro":                             {"openai", 30, 1_050_000, false},
+	} {
+		wire := strings.TrimPrefix(model, "bedrock/")
+		i, _ := catalog.Default().Describe(llm.Config{Model: model, WireModel: strings.TrimPrefix(wire, tt.provider+"/")}, tt.provider)
+		if !i.Price.Known || i.Price.Input != tt.input || i.ContextWindow != tt.window || !i.Tools || i.MustEcho.ReasoningContent != tt.echo {
+			t.Errorf("%s: %+v", model, i)
 		}
 	}
 }

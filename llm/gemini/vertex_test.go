@@ -315,7 +315,8 @@ func TestVertexClaude(t *testing.T) {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 	g.status = 400
-	other, err := newClaude(llm.Config{Model: "vertex_ai/claude-sonnet-4-5", BaseURL: g.URL}, env)
+	user := g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "client_secret": "cs", "refresh_token": "rt", "token_uri": g.URL + "/token", "quota_project_id": "q"})
+	other, err := newClaude(llm.Config{Model: "vertex_ai/claude-sonnet-4-5", BaseURL: g.URL}, environ(map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": user}))
 	if err != nil {
 		t.Fatal(err)
 	}
