@@ -14,7 +14,7 @@ import (
 )
 
 // profileSetCmd makes or changes a profile. What is not given stays as it is;
-// an empty value takes a field back.
+// an empty text or a limit of 0 takes a field back.
 type profileSetCmd struct {
 	Name string `arg:"" help:"The profile's name."`
 
@@ -55,8 +55,9 @@ type profileSetCmd struct {
 
 // Help is shown by --help.
 func (c *profileSetCmd) Help() string {
-	return `What is not given stays as it is; an empty value ("") takes it back. A key is not given as a
-flag: name a variable or a file, or pipe it in.
+	return `What is not given stays as it is. An empty text ("") or a limit of 0 takes it back; a price, a
+temperature or a top-p goes with the profile only. A key is not given as a flag: name a variable
+or a file, or pipe it in.
 
 Examples:
   deft llm profile set fast --model groq/llama-3.3-70b-versatile --api-key-stdin < key
