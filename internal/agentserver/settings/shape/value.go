@@ -111,3 +111,6 @@ func fromStruct(v reflect.Value) (any, error) {
 	}
 	return m, nil
 }
+
+// Count is a whole number as a value of a document.
+func Count(n int) json.Number { return json.Number(fmt.Sprint(n)) }

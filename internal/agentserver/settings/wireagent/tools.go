@@ -19,7 +19,7 @@ const (
 // the names of their classes and those the model sees.
 var builtins = map[string]string{
 	"FinishTool": "finish", "ThinkTool": "think", "InvokeSkillTool": "invoke_skill",
-	"SwitchLLMTool": SwitchLLM, "VisionInspectTool": "inspect_image", Router: "route_task_to_model",
+	"SwitchLLMTool": SwitchLLM, "VisionInspectTool": "inspect_image_with_vision", Router: "route_task_to_model",
 }
 
 // delegating are the tools that start sub-agents.

@@ -1,0 +1,107 @@
+package agentsettings
+
+import (
+	"errors"
+
+	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Agent makes the agent that settings describe. browser says whether a browser
+// can run. Window returns the context window of a model in tokens, 0 where it
+// is not known: an agent's history is condensed by it unless the settings say
+// by how many tokens.
+func Agent(m *s.Map, browser bool, window func(*wirellm.LLM) int) (*wireagent.Agent, error) {
+	if m.Text("agent_kind") == "acp" {
+		return acpAgent(m)
+	}
+	list, _ := m.Get("tools").([]any)
+	if m.Get("tools") != nil && list == nil {
+		list = []any{}
+	}
+	tools, builtin := wireagent.Split(wireagent.LaunchTools(list, browser))
+	if m.Get("enable_classify_and_switch_llm_tool") == true {
+		tools, builtin = withRouter(m, tools, builtin)
+	}
+	condenser, err := condenserOf(m, window)
+	if err != nil {
+		return nil, err
+	}
+	return wireagent.Of(s.Of(
+		"llm", m.Get("llm"), "tools", tools, "mcp_config", m.Get("mcp_config"), "include_default_tools", builtin,
+		"agent_context", m.Get("agent_context"), "condenser", condenser, "tool_concurrency_limit", m.Get("tool_concurrency_limit"),
+		"persona", m.Get("persona"), "kind", "Agent",
+	), s.Reading{})
+}
+
+func withRouter(m *s.Map, tools, builtin []any) ([]any, []any) {
+	params := s.NewMap()
+	for _, k := range []string{"active_meta_profile", "meta_profile", "meta_profile_llms"} {
+		switch v := m.Get(k).(type) {
+		case nil:
+		case *s.Map:
+			if v.Len() > 0 {
+				params.Set(k, v)
+			}
+		default:
+			params.Set(k, v)
+		}
+	}
+	keep := func(list []any, drop func(any) bool) []any {
+		out := []any{}
+		for _, e := range list {
+			if !drop(e) {
+				out = append(out, e)
+			}
+		}
+		return out
+	}
+	tools = keep(tools, func(t any) bool { return wireagent.ToolName(t) == wireagent.Router })
+	builtin = keep(builtin, func(b any) bool { return b == wireagent.Router })
+	return append(tools, s.Of("name", wireagent.Router, "params", params)), builtin
+}
+
+func condenserOf(m *s.Map, window func(*wirellm.LLM) int) (any, error) {
+	c := m.Object("condenser")
+	if c.Get("enabled") != true {
+		return nil, nil
+	}
+	if c.Text("condenser_kind") == "no_op" {
+		return s.Of("kind", "NoOpCondenser"), nil
+	}
+	model := m.Object("llm").Copy()
+	model.Set("usage_id", "condenser")
+	out := s.Of("kind", "LLMSummarizingCondenser", "llm", model)
+	for _, k := range c.Keys() {
+		if v := c.Get(k); k != "enabled" && k != "condenser_kind" && v != nil {
+			out.Set(k, v)
+		}
+	}
+	if out.Get("max_tokens") == nil && window != nil {
+		l, err := wirellm.From(model)
+		if err != nil {
+			return nil, err
+		}
+		if tokens := window(l); tokens > 0 {
+			out.Set("max_tokens", s.Count(tokens))
+		}
+	}
+	return out, nil
+}
+
+func acpAgent(m *s.Map) (*wireagent.Agent, error) {
+	command, _ := m.Get("acp_command").([]any)
+	if m.Text("acp_server") == "custom" && len(command) == 0 {
+		return nil, fault.Wrap(errors.New("ACPAgentSettings.acp_command must be set when acp_server='custom': there is no default to fall back to"), fault.Invalid, "launch the agent")
+	}
+	doc := s.NewMap()
+	for _, k := range m.Keys() {
+		if k != "schema_version" && k != "agent_kind" {
+			doc.Set(k, m.Get(k))
+		}
+	}
+	doc.Set("kind", "ACPAgent")
+	return wireagent.Of(doc, s.Reading{})
+}

@@ -1,0 +1,25 @@
+// Package agentsettings describes the settings of agents and conversations:
+// what a user edits on the settings pages, what profiles resolve to, and what
+// an agent is made of at launch (sdk-wire.md section 10, sdk-wire-1.58.md
+// section C.4).
+//
+// # Usage
+//
+//	doc, err := agentsettings.Validate(raw, how, agentsettings.Stored)
+//	doc, err = agentsettings.Apply(doc, diff, how)
+//	agent, err := agentsettings.Agent(doc)
+//	page := agentsettings.AgentPage()
+//
+// Settings are documents (package shape) of one of two kinds, "openhands" and
+// "acp". Documents of older versions are brought up to date when they are
+// validated.
+//
+// # Concurrency
+//
+// Nothing here has state; documents belong to their owner and are not changed.
+//
+// # Failure
+//
+// Errors are rest.Violations, shape.ErrSealed, or errors of kind Invalid for
+// documents that no migration reads.
+package agentsettings
