@@ -31,6 +31,7 @@ const servers = 7
 var parts = []string{
 	"llm/broker",       // wraps the models of any adapter
 	"llm/catalog",      // data about models
+	"llm/structured",   // asks any model
 	"runtime/protocol", // the wire form that client and server agree on
 }
 

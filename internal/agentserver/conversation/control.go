@@ -1,0 +1,243 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/state"
+)
+
+// Message is what a user sends (sdk-wire.md section 4.1).
+type Message struct {
+	Role    event.Role                `json:"role"`
+	Content event.List[event.Content] `json:"content"`
+	Run     bool                      `json:"run"`
+	Sender  string                    `json:"sender"`
+}
+
+// errSaved is told when a message is stored but there is no capacity to run.
+var errSaved = fault.New(fault.RateLimit, "The message was saved, but the maximum number of concurrent conversation runs is reached").
+	Hint("start the run later with POST /run; do not send the message again")
+
+// Send stores a message and, if it says so, runs the conversation. A run that
+// is at work takes the message in at its next step.
+func (c *Conversation) Send(ctx context.Context, m Message) error {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	ev := &event.MessageEvent{
+		Base:       event.NewBase(event.SourceUser),
+		LLMMessage: event.Message{Role: event.RoleUser, Content: m.Content},
+		Sender:     m.Sender,
+	}
+	first := w.State().LastUserMessage == ""
+	if err := c.activate(ctx, w, ev); err != nil {
+		return err
+	}
+	if err := w.Send(ctx, ev); err != nil {
+		return err
+	}
+	if first {
+		c.autotitle(w, ev)
+	}
+	if !m.Run {
+		return nil
+	}
+	return c.runAfterSend(ctx)
+}
+
+// runAfterSend runs for a message that is stored.
+func (c *Conversation) runAfterSend(ctx context.Context) error {
+	for {
+		if c.rerun() {
+			return nil
+		}
+		err := c.Run(ctx)
+		switch {
+		case errors.Is(err, errRunning):
+			continue
+		case errors.Is(err, errCapacity):
+			return errSaved
+		}
+		return err
+	}
+}
+
+// Pause stops the run before its next step. Where nothing runs, the
+// conversation is marked as paused.
+func (c *Conversation) Pause(ctx context.Context) error {
+	return c.stop(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, func(w *work) error {
+		w.Pause()
+		return nil
+	})
+}
+
+// Interrupt stops the run at once, with the command that it runs.
+func (c *Conversation) Interrupt(ctx context.Context) error {
+	return c.stop(ctx, &event.InterruptEvent{Base: event.NewBase(event.SourceUser)}, func(w *work) error {
+		return w.Interrupt(ctx)
+	})
+}
+
+func (c *Conversation) stop(ctx context.Context, mark event.Event, running func(*work) error) error {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	c.run.mu.Lock()
+	c.run.stops++
+	c.run.again = false
+	on := c.run.on
+	c.run.mu.Unlock()
+	defer c.changed(w)
+	if on {
+		return running(w)
+	}
+	if s := w.State().Status; s != state.Idle && s != state.Running {
+		return nil
+	}
+	ev, err := event.NewStateUpdate(state.KeyStatus, state.Paused)
+	if err != nil {
+		return err
+	}
+	if err := w.Record(ctx, mark, ev); err != nil {
+		return err
+	}
+	c.PublishState()
+	return nil
+}
+
+// Respond answers what waits for confirmation: accepting runs it, rejecting
+// tells the agent why.
+func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) error {
+	if accept {
+		return c.Run(ctx)
+	}
+	w, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.Reject(ctx, reason); err != nil && !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	c.PublishState()
+	return nil
+}
+
+// SetPolicy changes when actions wait for the user.
+func (c *Conversation) SetPolicy(ctx context.Context, raw json.RawMessage) error {
+	if err := checkPolicy(raw); err != nil {
+		return err
+	}
+	return c.setField(ctx, keyPolicy, raw)
+}
+
+// SetAnalyzer changes who rates the risk of actions; null for nobody.
+func (c *Conversation) SetAnalyzer(ctx context.Context, raw json.RawMessage) error {
+	if err := checkAnalyzer(raw); err != nil {
+		return err
+	}
+	return c.setField(ctx, keyAnalyzer, raw)
+}
+
+func (c *Conversation) setField(ctx context.Context, key string, raw json.RawMessage) error {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.Update(ctx, key, raw); err != nil {
+		return err
+	}
+	c.settle(w)
+	return nil
+}
+
+// Navigate moves HEAD to an event, or to nothing for an empty id.
+func (c *Conversation) Navigate(ctx context.Context, to event.ID) error {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.Navigate(ctx, to); err != nil {
+		return err
+	}
+	c.settle(w)
+	return nil
+}
+
+// Condense shortens what the model sees. Conflict if the agent has no
+// condenser.
+func (c *Conversation) Condense(ctx context.Context) error {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	has := summarizing(c.agent.Condenser) != nil
+	c.mu.Unlock()
+	if !has {
+		return fault.New(fault.Conflict, "Cannot condense conversation: No condenser configured")
+	}
+	err = w.Condense(ctx)
+	if fault.Is(err, fault.Context) {
+		return fault.New(fault.Conflict, "Cannot condense conversation: there is nothing to leave out")
+	}
+	c.settle(w)
+	return err
+}
+
+// Ask answers a question about the conversation without becoming part of it.
+func (c *Conversation) Ask(ctx context.Context, question string) (string, error) {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	answer, err := w.agent.Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
+	if err != nil {
+		return "", fmt.Errorf("ask the agent: %w", err)
+	}
+	return c.secrets.Mask(answer), nil
+}
+
+// SwitchLLM gives the agent another LLM from its next call on. An LLM without
+// a usage of its own is counted as the agent's.
+func (c *Conversation) SwitchLLM(ctx context.Context, l *wirellm.LLM) error {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.models.set(agent.UsageAgent, l); err != nil {
+		return err
+	}
+	w.streams.Store(l.Stream)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, err := c.agent.WithLLM(l)
+	if err != nil {
+		return err
+	}
+	if err := c.setAgent(a); err != nil {
+		return err
+	}
+	if err := c.save(ctx); err != nil {
+		return err
+	}
+	return w.Update(ctx, keyAgent, c.shown.state)
+}
+
+// SwitchProfile is SwitchLLM to the LLM of a stored profile; it returns the
+// model's name.
+func (c *Conversation) SwitchProfile(ctx context.Context, name string) (string, error) {
+	l, err := c.m.o.Profile(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return l.Model, c.SwitchLLM(ctx, l)
+}

@@ -1,0 +1,296 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/agent/codeact"
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/state"
+)
+
+// Keys of state updates that this package writes (sdk-wire.md section 7.2).
+const (
+	keyPolicy    = "confirmation_policy"
+	keyAnalyzer  = "security_analyzer"
+	keyActivated = "activated_knowledge_skills"
+	keyPathRules = "activated_path_rules"
+	keyInvoked   = "invoked_skills"
+	keyAgent     = "agent"
+	keyGoal      = "goal"
+)
+
+// Conversation is one conversation that is loaded. Its events are read and
+// its outfit is made when they are first needed.
+type Conversation struct {
+	m       *Manager
+	id      event.ConversationID
+	created time.Time
+	hub     hub
+	used    atomic.Int64 // when it was last used, Unix nanoseconds
+	ended   atomic.Int64 // when its last run ended
+
+	secrets *secret.Registry
+
+	mu       sync.Mutex // guards what follows; never held during a run
+	meta     eventstream.Meta
+	cfg      config
+	agent    *wireagent.Agent
+	shown    shownAgent
+	snapshot json.RawMessage // the description, if it is that of snapSeq
+	snapSeq  eventstream.Seq
+
+	opening sync.Mutex // held while the parts below are made
+	open    atomic.Pointer[work]
+
+	run runs
+}
+
+// shownAgent are the forms in which clients see the agent.
+type shownAgent struct{ info, state json.RawMessage }
+
+// work is what a conversation has while it is at work.
+type work struct {
+	*controller.Controller
+	agent  *codeact.Agent
+	outfit *Outfit
+	models *models
+	guard  *guard
+	skills []skill.Skill
+	review *review
+	lease  *os.File
+	// streams says that clients want the answer as it is written.
+	streams atomic.Bool
+}
+
+// ID returns the conversation's id.
+func (c *Conversation) ID() event.ConversationID { return c.id }
+
+// Stream returns where its events are.
+func (c *Conversation) Stream() eventstream.Stream { return c.m.o.Stream }
+
+// Watch calls f for what is published and never stored. f must not block.
+func (c *Conversation) Watch(f func(Transient)) (cancel func()) { return c.hub.watch(f) }
+
+// Workspace returns the directory where it works.
+func (c *Conversation) Workspace() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cfg.Workspace.WorkingDir
+}
+
+func (c *Conversation) touch() { c.used.Store(time.Now().UnixNano()) }
+
+// idleSince reports whether nobody has used it since a time.
+func (c *Conversation) idleSince(t time.Time) bool {
+	return c.used.Load() < t.UnixNano() && !c.run.busy() && !c.hub.watched()
+}
+
+// revive makes a Conversation of what is stored.
+func (m *Manager) revive(info eventstream.Info) (*Conversation, error) {
+	s, err := decodeStored(info.ID, info.Meta)
+	if err != nil {
+		return nil, err
+	}
+	a, err := wireagent.Decode(s.Config.Agent, shape.Reading{Keys: m.o.Ring}, "agent")
+	if err != nil {
+		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
+	}
+	c := &Conversation{m: m, id: info.ID, created: info.Created, meta: info.Meta, cfg: s.Config}
+	c.snapshot, c.snapSeq = s.Snapshot, s.Seq
+	c.meta.Extra = nil
+	if err := c.setAgent(a); err != nil {
+		return nil, err
+	}
+	if err := c.openSecrets(s.Config.Secrets); err != nil {
+		return nil, fmt.Errorf("read the secrets of conversation %s: %w", info.ID, err)
+	}
+	c.touch()
+	return c, nil
+}
+
+// setAgent takes over an agent. The caller holds mu or is alone.
+func (c *Conversation) setAgent(a *wireagent.Agent) error {
+	if a.Kind != "Agent" {
+		return fault.New(fault.Unsupported, "agents of kind "+a.Kind+" cannot run here yet")
+	}
+	sealed, err := a.JSON(shape.Writing{Mode: shape.Sealed, Keys: c.m.o.Ring})
+	if err != nil {
+		return fmt.Errorf("seal the agent: %w", err)
+	}
+	info, err := a.JSON(shape.Writing{Mode: shape.Nulled})
+	if err != nil {
+		return fmt.Errorf("show the agent: %w", err)
+	}
+	masked, err := a.JSON(shape.Writing{Mode: shape.Masked})
+	if err == nil {
+		masked, err = withoutNulls(masked)
+	}
+	if err != nil {
+		return fmt.Errorf("show the agent: %w", err)
+	}
+	c.agent, c.cfg.Agent, c.shown = a, sealed, shownAgent{withoutSkills(info), masked}
+	return nil
+}
+
+// begin returns the conversation at work, making it so if need be.
+func (c *Conversation) begin(ctx context.Context) (*work, error) {
+	c.touch()
+	if w := c.open.Load(); w != nil {
+		return w, nil
+	}
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	if w := c.open.Load(); w != nil {
+		return w, nil
+	}
+	w, err := c.equip(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
+	}
+	c.open.Store(w)
+	for _, warning := range w.outfit.Warnings {
+		c.m.o.Log.Warn("a part is missing", "conversation", c.id, "warning", warning)
+	}
+	return w, nil
+}
+
+// equip makes what a conversation works with.
+func (c *Conversation) equip(ctx context.Context) (_ *work, err error) {
+	w := &work{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if w.lease, err = c.m.lease(c.id); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	cfg, spec := c.cfg, c.agent
+	c.mu.Unlock()
+	if w.models, err = c.openModels(spec); err != nil {
+		return nil, err
+	}
+	w.guard = &guard{c, w, c.secrets}
+	if w.skills, err = c.loadSkills(cfg, spec); err != nil {
+		return nil, err
+	}
+	info := w.models.get(agent.UsageAgent).Info()
+	if w.outfit, err = c.m.o.Outfit(ctx, c.needs(cfg, spec, info, w)); err != nil {
+		return nil, err
+	}
+	w.agent, err = codeact.New(codeact.Config{
+		Tools: w.outfit.Tools, Condenser: condenser(spec), Prompt: c.prompt(spec, w), ReportRisk: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the agent: %w", err)
+	}
+	w.review = &review{c: c, w: w}
+	w.streams.Store(spec.LLM != nil && spec.LLM.Stream)
+	w.Controller, err = controller.Open(ctx, controller.Config{
+		ID: c.id, Stream: c.m.o.Stream, Agent: w.agent, Runtime: w.outfit.Runtime, Local: w.outfit.Local,
+		LLM: w.models.get, MaxIterations: cfg.MaxIterations, Parallel: max(spec.ToolConcurrencyLimit, 1),
+		Review: w.review.judge, Guard: w.guard, Stuck: stuckThresholds(cfg),
+		OnDelta: c.deltas(w), Log: c.m.o.Log,
+	})
+	return w, err
+}
+
+func stuckThresholds(cfg config) controller.StuckThresholds {
+	if !cfg.StuckDetection {
+		return controller.StuckThresholds{ActionObservation: -1}
+	}
+	return controller.StuckThresholds{}
+}
+
+func (c *Conversation) needs(cfg config, spec *wireagent.Agent, info llm.Info, w *work) Needs {
+	return Needs{
+		ID: c.id, Workspace: cfg.Workspace.WorkingDir, Agent: spec, Info: info,
+		ClientTools: cfg.ClientTools, Skill: c.skillOf(w),
+		Tasks: func() []event.TaskItem {
+			if w.Controller == nil {
+				return nil
+			}
+			return w.State().Tasks
+		},
+		SwitchLLM: c.SwitchProfile,
+		Secret:    c.secrets.Value,
+	}
+}
+
+// close lets go of everything but what is stored.
+func (c *Conversation) close(ctx context.Context) error {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	w := c.open.Swap(nil)
+	if w == nil {
+		return nil
+	}
+	return w.close(ctx)
+}
+
+func (w *work) close(ctx context.Context) error {
+	var errs []error
+	if w.outfit != nil && w.outfit.Close != nil {
+		errs = append(errs, w.outfit.Close(ctx))
+	}
+	if w.lease != nil {
+		errs = append(errs, w.lease.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// state returns the conversation's state: that of its controller, or of its
+// events when it is not at work.
+func (c *Conversation) state(ctx context.Context) (*state.State, error) {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.State(), nil
+}
+
+// locks is the directory of leases. `deft run` uses the same beside its
+// store, so that it and a server exclude each other.
+func (o *Options) locks() string { return filepath.Join(o.Dir, "locks") }
+
+func (m *Manager) leasePath(id event.ConversationID) string {
+	return filepath.Join(m.o.locks(), id.Hex())
+}
+
+// lease makes this process the only one that works on a conversation, as
+// long as the file is open.
+func (m *Manager) lease(id event.ConversationID) (*os.File, error) {
+	f, err := os.OpenFile(m.leasePath(id), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "open the lease of a conversation")
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fault.New(fault.Conflict,
+			"Conversation is owned by another agent server instance; the write was refused"), f.Close())
+	}
+	return f, nil
+}
+
+// deltas publishes what the model writes as it comes.
+func (c *Conversation) deltas(w *work) func(event.ID, llm.Delta) {
+	return newWriter(c, w).delta
+}

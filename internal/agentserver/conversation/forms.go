@@ -1,0 +1,83 @@
+package conversation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// withoutNulls leaves out what is null, at any depth, as state updates are
+// written (sdk-wire-1.58.md section A).
+func withoutNulls(raw json.RawMessage) (json.RawMessage, error) {
+	v, err := shape.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return shape.Encode(prune(v))
+}
+
+func prune(v any) any {
+	switch v := v.(type) {
+	case *shape.Map:
+		out := shape.NewMap()
+		for _, key := range v.Keys() {
+			if value := v.Get(key); value != nil {
+				out.Set(key, prune(value))
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = prune(v[i])
+		}
+		return out
+	}
+	return v
+}
+
+// withoutSkills empties the agent's inline skills, which REST answers carry
+// only where they are asked for (sdk-wire.md section 4).
+func withoutSkills(raw json.RawMessage) json.RawMessage {
+	if !bytes.Contains(raw, []byte(`"skills":[{`)) {
+		return raw
+	}
+	v, err := shape.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	agent, ok := v.(*shape.Map)
+	if !ok {
+		return raw
+	}
+	if about := agent.Object("agent_context"); about != nil {
+		about.Set("skills", []any{})
+	}
+	out, err := shape.Encode(agent)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// dropWorktree removes the worktree of a conversation that is deleted, unless
+// a fork works in it.
+func (m *Manager) dropWorktree(ctx context.Context, root string) error {
+	if root == "" || m.o.DropWorktree == nil {
+		return nil
+	}
+	for _, c := range m.all() {
+		c.mu.Lock()
+		used := c.cfg.Worktree == root
+		c.mu.Unlock()
+		if used {
+			return nil
+		}
+	}
+	return m.o.DropWorktree(ctx, root)
+}

@@ -1,0 +1,130 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/secret"
+)
+
+// guard hands a conversation's secrets to the commands that name them, and
+// hides them in everything else. It adds to results the rules for their files.
+type guard struct {
+	c       *Conversation
+	w       *work
+	secrets *secret.Registry
+}
+
+// Mask implements [controller.Guard].
+func (g *guard) Mask(ev event.Event) event.Event {
+	if err := g.c.rules(g.w, ev); err != nil {
+		g.c.m.o.Log.Warn("note the rules of a file", "conversation", g.c.id, "err", err)
+	}
+	return g.secrets.MaskEvent(ev)
+}
+
+// Secrets implements [controller.Guard].
+func (g *guard) Secrets(ctx context.Context, a event.Action) map[string]string {
+	t, ok := a.(*event.TerminalAction)
+	if !ok || t.IsInput {
+		return nil
+	}
+	return g.secrets.Env(ctx, t.Command)
+}
+
+// openSecrets reads what is stored of the secrets.
+func (c *Conversation) openSecrets(raw json.RawMessage) error {
+	c.secrets = secret.NewRegistry(secret.Options{
+		Local: c.m.o.Lookup,
+		Warn: func(name string, err error) {
+			c.m.o.Log.Warn("a secret has no value", "conversation", c.id, "secret", name, "err", err)
+		},
+	})
+	if len(raw) == 0 {
+		return nil
+	}
+	all, err := secret.ParseMap(raw, secret.ParseOptions{Ring: c.m.o.Ring})
+	if err != nil {
+		return err
+	}
+	c.secrets.Set(all...)
+	return nil
+}
+
+// firstSecrets takes over the secrets of a request and of its agent.
+func (c *Conversation) firstSecrets(r *StartRequest) error {
+	if err := c.openSecrets(nil); err != nil {
+		return err
+	}
+	if ctx := c.agent.Context; ctx != nil && ctx.Secrets.Len() > 0 {
+		raw, err := json.Marshal(ctx.Secrets)
+		if err != nil {
+			return err
+		}
+		all, err := secret.ParseMap(raw, secret.ParseOptions{Ring: c.m.o.Ring})
+		if err != nil {
+			return err
+		}
+		c.secrets.Set(all...)
+	}
+	return c.addSecrets(r.Secrets)
+}
+
+// addSecrets sets those of the sources that the conversation's profile
+// allows, and notes them in the configuration, sealed.
+func (c *Conversation) addSecrets(sources map[string]json.RawMessage) error {
+	allowed := make(map[string]json.RawMessage, len(sources))
+	for name, raw := range sources {
+		if c.cfg.SecretRefs == nil || slices.Contains(c.cfg.SecretRefs, name) {
+			allowed[name] = raw
+		}
+	}
+	if len(allowed) > 0 {
+		raw, err := json.Marshal(allowed)
+		if err != nil {
+			return err
+		}
+		all, err := secret.ParseMap(raw, secret.ParseOptions{Ring: c.m.o.Ring})
+		if err != nil {
+			return err
+		}
+		c.secrets.Set(all...)
+	}
+	if len(c.secrets.Names()) == 0 {
+		return nil
+	}
+	sealed, err := secret.AppendMap(nil, c.secrets.Sources(), secret.Sealed, c.m.o.Ring)
+	if err != nil {
+		return fault.Wrap(err, fault.Unsupported, "seal the secrets")
+	}
+	c.cfg.Secrets = sealed
+	return nil
+}
+
+// SetSecrets adds secrets, or replaces those of the same names.
+func (c *Conversation) SetSecrets(ctx context.Context, sources map[string]json.RawMessage) error {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	before := c.cfg.Secrets
+	if err = c.addSecrets(sources); err == nil {
+		err = c.save(ctx)
+	}
+	if err != nil {
+		c.cfg.Secrets = before
+	}
+	shown, serr := c.secrets.AppendJSON(nil, secret.Event, nil)
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if serr != nil {
+		return serr
+	}
+	return w.Update(ctx, "secret_registry", json.RawMessage(shown))
+}

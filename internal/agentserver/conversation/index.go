@@ -1,0 +1,116 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Page is one page of descriptions. NextID is empty on the last one.
+type Page struct {
+	Items  []json.RawMessage
+	NextID event.ConversationID
+}
+
+// List returns descriptions of conversations, without loading those that are
+// at rest.
+func (m *Manager) List(ctx context.Context, q eventstream.ListQuery) (Page, error) {
+	page, err := m.o.Stream.List(ctx, q)
+	if err != nil {
+		return Page{}, err
+	}
+	out := Page{NextID: page.NextID, Items: make([]json.RawMessage, 0, len(page.Infos))}
+	for _, info := range page.Infos {
+		raw, err := m.summary(ctx, info)
+		if err != nil {
+			// One that cannot be read must not hide the others.
+			if ctx.Err() != nil {
+				return Page{}, err
+			}
+			m.o.Log.Warn("describe a conversation", "conversation", info.ID, "err", err)
+			continue
+		}
+		out.Items = append(out.Items, raw)
+	}
+	return out, nil
+}
+
+// Count returns how many conversations have a status; any for "".
+func (m *Manager) Count(ctx context.Context, status string) (int, error) {
+	n := 0
+	q := eventstream.ListQuery{Status: status, Limit: 1000}
+	for {
+		page, err := m.o.Stream.List(ctx, q)
+		if err != nil {
+			return 0, err
+		}
+		n += len(page.Infos)
+		if q.PageID = page.NextID; q.PageID == "" {
+			return n, nil
+		}
+	}
+}
+
+// Summary returns the description of one conversation. NotFound if there is
+// none.
+func (m *Manager) Summary(ctx context.Context, id event.ConversationID) (json.RawMessage, error) {
+	info, err := m.o.Stream.Info(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := m.summary(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	m.nudge(id)
+	return raw, nil
+}
+
+// summary describes a conversation: from its live state, or from what was
+// kept when it was last at rest, or by loading it.
+func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawMessage, error) {
+	if c := m.peek(info.ID); c != nil {
+		raw, err := c.describeAs(ctx, info)
+		return withRuntime(raw), err
+	}
+	s, err := decodeStored(info.ID, info.Meta)
+	if err != nil {
+		return nil, err
+	}
+	if s.Snapshot != nil && s.Seq == info.Events {
+		return withRuntime(s.Snapshot), nil
+	}
+	c, err := m.Get(ctx, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.describeAs(ctx, info)
+	return withRuntime(raw), err
+}
+
+// nudge publishes the state of a conversation that a client polls because it
+// missed the end of a run (sdk-wire.md section 0).
+func (m *Manager) nudge(id event.ConversationID) {
+	c := m.peek(id)
+	if c == nil || c.run.busy() {
+		return
+	}
+	ended := c.ended.Load()
+	if ended == 0 || time.Since(time.Unix(0, ended)) > time.Minute {
+		return
+	}
+	c.PublishState()
+}
+
+// Exists reports whether there is a conversation.
+func (m *Manager) Exists(ctx context.Context, id event.ConversationID) (bool, error) {
+	_, err := m.o.Stream.Info(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

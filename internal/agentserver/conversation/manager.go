@@ -1,0 +1,298 @@
+// Package conversation is the heart of the Agent Server: it keeps the
+// conversations, loads one when it is touched, runs it, and lets go of it when
+// nobody needs it.
+//
+// # Usage
+//
+//	m, err := conversation.Open(ctx, conversation.Options{Stream: store, …})
+//	c, made, err := m.Create(ctx, request)
+//	err = c.Send(ctx, conversation.Message{Role: "user", Content: text, Run: true})
+//	…
+//	err = m.Close(ctx)
+//
+// # Where things are
+//
+// The events are the truth; the stream holds them. What a conversation was
+// made with (its agent, with secrets sealed) and how it looked when it was
+// last at rest lie beside them in [eventstream.Meta], so that 100,000
+// conversations can be listed without loading one.
+//
+// # Concurrency
+//
+// Everything may be called from any goroutine. A run has one goroutine of its
+// own, which the [Manager] waits for.
+//
+// # Failure
+//
+// Errors have the kinds of package fault; rest words them for clients. A
+// conversation is run by one process at a time: a lock of the operating system
+// on a file, which a process cannot outlive and a clock cannot expire, is its
+// lease, and others get fault.Conflict.
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Defaults of [Options].
+const (
+	DefaultIdleTTL = 20 * time.Minute // sdk-wire.md section 1
+	DefaultRepeat  = 200 * time.Millisecond
+)
+
+// Options say what a [Manager] works with. Stream, Dir, Ring, Resolve, Model
+// and Outfit are required.
+type Options struct {
+	Stream eventstream.Stream
+	// Dir is the directory of conversations; what clients are told as
+	// persistence_dir lies below it, and the leases.
+	Dir string
+	// Ring seals the secrets that are stored.
+	Ring *keyring.Ring
+	// Resolve turns a request into the agent it asks for: an agent as it is,
+	// settings, or a profile.
+	Resolve func(ctx context.Context, r *StartRequest) (*Launch, error)
+	// LLM reads the LLM of a request, with its provider connection.
+	LLM func(ctx context.Context, raw json.RawMessage) (*wirellm.LLM, error)
+	// Profile returns the LLM of a stored profile.
+	Profile func(ctx context.Context, name string) (*wirellm.LLM, error)
+	// Model opens the model of an LLM.
+	Model func(l *wirellm.LLM) (llm.Model, error)
+	// Outfit makes what a conversation works with.
+	Outfit func(ctx context.Context, n Needs) (*Outfit, error)
+	// Lookup answers secrets whose URL is this server's own; nil for none.
+	Lookup func(ctx context.Context, url string) (value string, ok bool)
+	// UserSkills are the directories of the user's own skills.
+	UserSkills []string
+	// Modules returns the reference's Python modules of an agent's tools
+	// (sdk-wire-1.58.md section B.3); nil for none.
+	Modules func(a *wireagent.Agent) map[string]string
+	// CheckClientTool says what is wrong with a client's tool; nil for
+	// nothing.
+	CheckClientTool func(raw json.RawMessage) error
+	// Worktree makes a worktree of the repository in dir for a conversation,
+	// and returns its root and the directory in it that stands for dir;
+	// DropWorktree removes it again. Nil for no worktrees.
+	Worktree     func(ctx context.Context, dir string, id event.ConversationID, o *WorktreeOptions) (root, work string, err error)
+	DropWorktree func(ctx context.Context, root string) error
+	// Changed is told of a conversation that began, was stopped, changed or
+	// is deleted, with its description; nil for nobody.
+	Changed func(id event.ConversationID, info json.RawMessage)
+	// MaxRuns bounds the runs at one time; 0 for no bound.
+	MaxRuns int
+	// IdleTTL is after what time without use a conversation is let go of; 0
+	// takes DefaultIdleTTL, a negative value keeps it.
+	IdleTTL time.Duration
+	Log     *slog.Logger
+}
+
+// Manager keeps the conversations of a server.
+type Manager struct {
+	o       Options
+	ctx     context.Context // of everything that runs
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	runs    chan struct{} // permits; nil for no bound
+	active  atomic.Int64  // runs at work
+
+	mu   sync.Mutex
+	live map[event.ConversationID]*entry
+}
+
+// entry is the place of one conversation among the live ones; its lock lets
+// one caller at a time load, make or delete it.
+type entry struct {
+	mu   sync.Mutex
+	c    *Conversation
+	uses int // callers that hold or wait for mu
+}
+
+// Open returns a manager. Conversations that were running when the last one
+// ended go on once [Manager.Resume] is called.
+func Open(o Options) (*Manager, error) {
+	if o.IdleTTL == 0 {
+		o.IdleTTL = DefaultIdleTTL
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(o.locks(), 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "make the directory of conversations")
+	}
+	m := &Manager{o: o, live: map[event.ConversationID]*entry{}}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	if o.MaxRuns > 0 {
+		m.runs = make(chan struct{}, o.MaxRuns)
+	}
+	if o.IdleTTL > 0 {
+		m.running.Go(m.evictLoop)
+	}
+	return m, nil
+}
+
+// Resume lets conversations go on that were running when their server ended.
+// It returns how many; one that cannot be loaded is logged.
+func (m *Manager) Resume(ctx context.Context) (n int, err error) {
+	q := eventstream.ListQuery{Status: "running"}
+	for {
+		page, err := m.o.Stream.List(ctx, q)
+		if err != nil {
+			return n, fmt.Errorf("find what was running: %w", err)
+		}
+		for _, info := range page.Infos {
+			c, err := m.Get(ctx, info.ID)
+			if err == nil {
+				err = c.Run(ctx)
+			}
+			if err != nil && !fault.Is(err, fault.Conflict) {
+				m.o.Log.Warn("cannot go on with a conversation", "conversation", info.ID, "err", err)
+				continue
+			}
+			n++
+		}
+		if q.PageID = page.NextID; q.PageID == "" {
+			return n, nil
+		}
+	}
+}
+
+// Running returns how many runs are at work.
+func (m *Manager) Running() int { return int(m.active.Load()) }
+
+// Close stops what runs, so that another manager can go on with it, and waits
+// for it.
+func (m *Manager) Close(ctx context.Context) error {
+	m.cancel()
+	m.running.Wait()
+	var errs []error
+	for _, c := range m.all() {
+		errs = append(errs, c.close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// all returns the live conversations.
+func (m *Manager) all() []*Conversation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*Conversation, 0, len(m.live))
+	for _, e := range m.live {
+		if e.c != nil {
+			out = append(out, e.c)
+		}
+	}
+	return out
+}
+
+// peek returns a conversation if it is live, without loading it.
+func (m *Manager) peek(id event.ConversationID) *Conversation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.live[id]; e != nil {
+		return e.c
+	}
+	return nil
+}
+
+// hold locks the place of a conversation.
+func (m *Manager) hold(id event.ConversationID) *entry {
+	m.mu.Lock()
+	e := m.live[id]
+	if e == nil {
+		e = &entry{}
+		m.live[id] = e
+	}
+	e.uses++
+	m.mu.Unlock()
+	e.mu.Lock()
+	return e
+}
+
+// letGo unlocks the place and sets what is there now.
+func (m *Manager) letGo(id event.ConversationID, e *entry, c *Conversation) {
+	m.mu.Lock()
+	e.c = c
+	if e.uses--; e.uses == 0 && c == nil {
+		delete(m.live, id)
+	}
+	m.mu.Unlock()
+	e.mu.Unlock()
+}
+
+// Get returns a conversation, loading it if need be. NotFound if there is
+// none.
+func (m *Manager) Get(ctx context.Context, id event.ConversationID) (*Conversation, error) {
+	if c := m.peek(id); c != nil {
+		c.touch()
+		return c, nil
+	}
+	e := m.hold(id)
+	c := e.c
+	var err error
+	if c == nil {
+		c, err = m.load(ctx, id)
+	}
+	m.letGo(id, e, c)
+	if err != nil {
+		return nil, err
+	}
+	c.touch()
+	return c, nil
+}
+
+// load reads what a conversation was made with. Its events are not read.
+func (m *Manager) load(ctx context.Context, id event.ConversationID) (*Conversation, error) {
+	info, err := m.o.Stream.Info(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return m.revive(info)
+}
+
+// evictLoop lets go of conversations that nobody uses.
+func (m *Manager) evictLoop() {
+	tick := time.NewTicker(max(m.o.IdleTTL/2, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case now := <-tick.C:
+			m.evict(now.Add(-m.o.IdleTTL))
+		}
+	}
+}
+
+// evict lets go of conversations that were not used since a time.
+func (m *Manager) evict(since time.Time) {
+	for _, c := range m.all() {
+		if !c.idleSince(since) {
+			continue
+		}
+		e := m.hold(c.id)
+		kept := e.c
+		if kept == c && c.idleSince(since) {
+			if err := c.close(m.ctx); err != nil {
+				m.o.Log.Warn("let go of a conversation", "conversation", c.id, "err", err)
+			}
+			kept = nil
+		}
+		m.letGo(c.id, e, kept)
+	}
+}

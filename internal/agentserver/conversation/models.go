@@ -1,0 +1,70 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// models are the models of a conversation by service. A switch holds from the
+// next call on.
+type models struct {
+	open func(*wirellm.LLM) (llm.Model, error)
+
+	mu sync.Mutex
+	by map[string]llm.Model
+}
+
+// openModels opens the models that an agent names.
+func (c *Conversation) openModels(a *wireagent.Agent) (*models, error) {
+	ms := &models{open: c.m.o.Model, by: map[string]llm.Model{}}
+	if err := ms.set(agent.UsageAgent, a.LLM); err != nil {
+		return nil, err
+	}
+	if cond := summarizing(a.Condenser); cond != nil && cond.LLM != nil {
+		if err := ms.set(agent.UsageCondenser, cond.LLM); err != nil {
+			return nil, err
+		}
+	}
+	return ms, nil
+}
+
+// set gives a service the model of an LLM.
+func (ms *models) set(service string, l *wirellm.LLM) error {
+	m, err := ms.open(l)
+	if err != nil {
+		return fmt.Errorf("open the model of the %s: %w", service, err)
+	}
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	ms.by[service] = m
+	return nil
+}
+
+// get returns the model of a service; one without a model of its own uses the
+// agent's.
+func (ms *models) get(service string) llm.Model {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m := ms.by[service]; m != nil {
+		return m
+	}
+	if m := ms.by[agent.UsageAgent]; m != nil {
+		return m
+	}
+	return noModel{}
+}
+
+// noModel refuses calls.
+type noModel struct{}
+
+func (noModel) Info() llm.Info { return llm.Info{} }
+func (noModel) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Response, error) {
+	return nil, fault.New(fault.NotFound, "the conversation has no model")
+}

@@ -1,0 +1,69 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/memory"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/tool"
+)
+
+// Needs say what a conversation needs to work.
+type Needs struct {
+	ID        event.ConversationID
+	Workspace string
+	Agent     *wireagent.Agent
+	// Info describes the agent's model.
+	Info        llm.Info
+	ClientTools []json.RawMessage
+	// Skill returns the text of a skill that the agent asks for by name, and
+	// notes that it did; nil where there is none to ask for.
+	Skill func(name string) (text string, err error)
+	// Tasks returns the task tracker's list as the conversation has it.
+	Tasks func() []event.TaskItem
+	// SwitchLLM is what the switch_llm tool does; it returns the model's name.
+	SwitchLLM func(ctx context.Context, profile string) (model string, err error)
+	// Secret returns the value of a secret, for the configuration of MCP
+	// servers.
+	Secret func(ctx context.Context, name string) (value string, ok bool)
+}
+
+// Outfit is what a conversation works with.
+type Outfit struct {
+	Tools   *tool.Set
+	Runtime runtime.Runtime
+	Local   runtime.Runtime
+	// Warnings are told to the user: parts that are not there.
+	Warnings []string
+	// Close ends what the outfit runs.
+	Close func(ctx context.Context) error
+}
+
+// summarizing returns the first condenser that summarises, or nil.
+func summarizing(c *wireagent.Condenser) *wireagent.Condenser {
+	if c == nil {
+		return nil
+	}
+	if c.Kind == "LLMSummarizingCondenser" {
+		return c
+	}
+	for i := range c.Condensers {
+		if found := summarizing(&c.Condensers[i]); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// condenser makes the agent's condenser, or nil.
+func condenser(a *wireagent.Agent) memory.Condenser {
+	c := summarizing(a.Condenser)
+	if c == nil {
+		return nil
+	}
+	return memory.Summarizing{MaxSize: c.MaxSize, KeepFirst: c.KeepFirst}
+}

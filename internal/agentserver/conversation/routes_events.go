@@ -1,0 +1,209 @@
+package conversation
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// eventRoutes are the operations on events (sdk-wire.md section 4.1). They
+// read the stream and do not load the conversation.
+func (m *Manager) eventRoutes() []rest.Route {
+	const events = "/api/conversations/{conversation_id}/events"
+	r := func(method, path string, h rest.Handler) rest.Route {
+		return rest.Route{Method: method, Path: path, Tag: "Events", Handle: h}
+	}
+	return []rest.Route{
+		r("GET", events+"/search", m.searchEvents),
+		r("GET", events+"/count", m.countEvents),
+		r("GET", events+"/{event_id}", m.getEvent),
+		r("GET", events, m.batchEvents),
+		r("POST", events, m.postEvent),
+		r("POST", events+"/respond_to_confirmation", m.simple(postRespond)),
+	}
+}
+
+// eventQuery reads the filters of search and count.
+func eventQuery(r *http.Request) (eventstream.Query, error) {
+	q := rest.QueryOf(r)
+	out := eventstream.Query{
+		PageID: event.ID(q.String("page_id", "")),
+		Limit:  q.Int("limit", 100, 1, 100),
+		Source: event.Source(q.String("source", "")),
+		Body:   q.String("body", ""),
+	}
+	if kind := q.String("kind", ""); kind != "" {
+		out.Kinds = []string{event.ShortKind(kind)}
+	}
+	if q.Enum("sort_order", "TIMESTAMP", "TIMESTAMP", "TIMESTAMP_DESC") == "TIMESTAMP_DESC" {
+		out.Order = eventstream.Descending
+	}
+	// Events carry local times without a zone; so are those asked for.
+	if t, ok := q.Time("timestamp__gte", time.Local); ok {
+		out.From = event.At(t)
+	}
+	if t, ok := q.Time("timestamp__lt", time.Local); ok {
+		out.Before = event.At(t)
+	}
+	return out, q.Err()
+}
+
+func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	q, err := eventQuery(r)
+	if err != nil {
+		return err
+	}
+	p, err := m.o.Stream.Search(r.Context(), id, q)
+	if err != nil {
+		return unknown(err, id)
+	}
+	items := make([]json.RawMessage, len(p.Records))
+	for i := range p.Records {
+		items[i] = p.Records[i].JSON
+	}
+	return rest.Bytes(w, http.StatusOK, page(items, string(p.NextID)))
+}
+
+func (m *Manager) countEvents(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	q, err := eventQuery(r)
+	if err != nil {
+		return err
+	}
+	n, err := m.o.Stream.Count(r.Context(), id, q)
+	if err != nil {
+		return unknown(err, id)
+	}
+	return rest.JSON(w, http.StatusOK, n)
+}
+
+func (m *Manager) getEvent(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	if ok, err := m.Exists(r.Context(), id); err != nil || !ok {
+		if err == nil {
+			err = unknown(fault.New(fault.NotFound, "no conversation"), id)
+		}
+		return err
+	}
+	rec, err := m.o.Stream.Get(r.Context(), id, event.ID(r.PathValue("event_id")))
+	if fault.Is(err, fault.NotFound) {
+		return rest.Fail(http.StatusNotFound, "Event not found: "+r.PathValue("event_id"))
+	}
+	if err != nil {
+		return err
+	}
+	return rest.Bytes(w, http.StatusOK, rec.JSON)
+}
+
+// batchEvents takes its ids from a body, as the TypeScript client sends them
+// with a GET.
+func (m *Manager) batchEvents(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	var ids []event.ID
+	if err := rest.Body(r, &ids); err != nil {
+		return err
+	}
+	if ok, err := m.Exists(r.Context(), id); err != nil || !ok {
+		if err == nil {
+			err = unknown(fault.New(fault.NotFound, "no conversation"), id)
+		}
+		return err
+	}
+	items := make([]json.RawMessage, len(ids))
+	for i, ev := range ids {
+		rec, err := m.o.Stream.Get(r.Context(), id, ev)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			items[i] = null
+		case err != nil:
+			return err
+		default:
+			items[i] = rec.JSON
+		}
+	}
+	return rest.Bytes(w, http.StatusOK, list(items))
+}
+
+func (m *Manager) postEvent(w http.ResponseWriter, r *http.Request) error {
+	raw, err := rest.Raw(r)
+	if err != nil {
+		return err
+	}
+	msg, err := ParseMessage(raw)
+	if err != nil {
+		return err
+	}
+	c, err := m.conversation(r)
+	if err != nil {
+		return err
+	}
+	if err := c.Send(r.Context(), msg); err != nil {
+		return worded(err)
+	}
+	return rest.OK(w)
+}
+
+// ParseMessage reads what a user sends. Unknown keys are ignored.
+func ParseMessage(raw []byte) (Message, error) {
+	msg := Message{Role: event.RoleUser}
+	var check struct {
+		Content *[]struct {
+			Type string `json:"type"`
+		} `json:"content"`
+		Role *string `json:"role"`
+	}
+	if err := rest.Decode(raw, &check, "body"); err != nil {
+		return msg, err
+	}
+	if check.Role != nil {
+		switch *check.Role {
+		case "user", "system", "assistant", "tool":
+		default:
+			return msg, rest.Violations{{
+				Type: "literal_error", Loc: []any{"body", "role"}, Input: *check.Role,
+				Msg: "Input should be 'user', 'system', 'assistant' or 'tool'",
+				Ctx: map[string]any{"expected": "'user', 'system', 'assistant' or 'tool'"},
+			}}
+		}
+	}
+	if check.Content != nil {
+		for i, block := range *check.Content {
+			if block.Type != "text" && block.Type != "image" && block.Type != "" {
+				return msg, rest.Invalid("unknown type of content", block.Type, "body", "content", i, "type")
+			}
+		}
+	}
+	return msg, rest.Decode(raw, &msg, "body")
+}
+
+func postRespond(c *Conversation, r *http.Request) error {
+	req := struct {
+		Accept *bool  `json:"accept"`
+		Reason string `json:"reason"`
+	}{Reason: "User rejected the action."}
+	if err := rest.Body(r, &req); err != nil {
+		return err
+	}
+	if req.Accept == nil {
+		return rest.Missing("body", "accept")
+	}
+	return c.Respond(r.Context(), *req.Accept, req.Reason)
+}

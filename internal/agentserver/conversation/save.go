@@ -1,0 +1,171 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/state"
+)
+
+// save stores what the conversation is made with. The caller holds mu.
+func (c *Conversation) save(ctx context.Context) error {
+	s := stored{Config: c.cfg, Snapshot: c.snapshot, Seq: c.snapSeq}
+	meta, err := s.encode(c.meta)
+	if err != nil {
+		return err
+	}
+	return c.m.o.Stream.SetMeta(context.WithoutCancel(ctx), c.id, meta)
+}
+
+// settle publishes the state and keeps its description, after a change
+// outside of a run.
+func (c *Conversation) settle(w *work) {
+	c.PublishState()
+	if !c.run.busy() {
+		c.keep(w)
+	}
+}
+
+// keep stores the description of the conversation as it is, so that it can be
+// listed without being loaded. It does so in the background: a description
+// that is missing or old is made anew when it is asked for.
+func (c *Conversation) keep(w *work) {
+	c.changed(w)
+	c.m.running.Go(func() {
+		s := w.State()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if seqOf(s) <= c.snapSeq {
+			return
+		}
+		raw, err := c.describe(s, c.created, time.Now())
+		if err == nil {
+			c.snapshot, c.snapSeq = raw, seqOf(s)
+			err = c.save(c.m.ctx)
+		}
+		if err != nil && c.m.ctx.Err() == nil {
+			c.m.o.Log.Warn("keep the description of a conversation", "conversation", c.id, "err", err)
+		}
+	})
+}
+
+// changed tells who wants to know of a change.
+func (c *Conversation) changed(w *work) {
+	if c.m.o.Changed == nil {
+		return
+	}
+	c.mu.Lock()
+	raw, err := c.describe(w.State(), c.created, time.Now())
+	c.mu.Unlock()
+	if err != nil {
+		c.m.o.Log.Warn("describe a conversation", "conversation", c.id, "err", err)
+		return
+	}
+	c.m.o.Changed(c.id, raw)
+}
+
+// Describe returns the conversation's description as it is now.
+func (c *Conversation) Describe(ctx context.Context) (json.RawMessage, error) {
+	info, err := c.m.o.Stream.Info(ctx, c.id)
+	if err != nil {
+		return nil, err
+	}
+	return c.describeAs(ctx, info)
+}
+
+// describeAs is Describe for who has the stream's information already.
+func (c *Conversation) describeAs(ctx context.Context, info eventstream.Info) (json.RawMessage, error) {
+	w := c.open.Load()
+	if w == nil {
+		c.mu.Lock()
+		raw, seq := c.snapshot, c.snapSeq
+		c.mu.Unlock()
+		if raw != nil && seq == info.Events {
+			return raw, nil
+		}
+		if info.Events == 0 {
+			return c.describeState(&state.State{Status: state.Idle}, info.Updated)
+		}
+		var err error
+		if w, err = c.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.describeState(w.State(), info.Updated)
+}
+
+func (c *Conversation) describeState(s *state.State, updated time.Time) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.describe(s, c.created, updated)
+}
+
+// FullState returns the full_state update as it is now.
+func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, eventstream.Seq, error) {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	s := w.State()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	raw, err := c.fullState(s)
+	return raw, seqOf(s), err
+}
+
+// SetTitle renames the conversation.
+func (c *Conversation) SetTitle(ctx context.Context, title string) error {
+	return c.edit(ctx, func(m *eventstream.Meta) { m.Title = title })
+}
+
+// SetTags replaces the conversation's tags.
+func (c *Conversation) SetTags(ctx context.Context, tags map[string]string) error {
+	err := c.edit(ctx, func(m *eventstream.Meta) { m.Tags = maps.Clone(tags) })
+	if w := c.open.Load(); err == nil && w != nil {
+		err = w.Update(ctx, "tags", tags)
+	}
+	return err
+}
+
+// edit changes what lies beside the events.
+func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta)) error {
+	c.touch()
+	info, err := c.m.o.Stream.Info(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.meta
+	change(&c.meta)
+	if c.snapshot != nil { // it holds the title and the tags
+		s := &state.State{Status: state.Status(info.Status)}
+		if w := c.open.Load(); w != nil {
+			s = w.State()
+		} else if info.Events > 0 {
+			c.snapshot, c.snapSeq, s = nil, 0, nil
+		}
+		if s != nil {
+			raw, err := c.describe(s, c.created, time.Now())
+			if err != nil {
+				c.meta = before
+				return err
+			}
+			c.snapshot, c.snapSeq = raw, seqOf(s)
+		}
+	}
+	if err := c.save(ctx); err != nil {
+		c.meta = before
+		return err
+	}
+	return nil
+}
+
+// addChild notes a conversation that was started from this one.
+func (c *Conversation) addChild(ctx context.Context, id event.ConversationID) error {
+	return c.edit(ctx, func(*eventstream.Meta) { c.cfg.SubConversations = append(c.cfg.SubConversations, id) })
+}

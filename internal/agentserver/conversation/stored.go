@@ -1,0 +1,72 @@
+package conversation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// config is what a conversation was made with, as it is stored beside its
+// events: secrets are sealed. What is set later by state updates (policy,
+// analyser) is in the events and wins.
+type config struct {
+	Workspace        Workspace              `json:"workspace"`
+	Worktree         string                 `json:"worktree,omitempty"` // the root of the worktree made for it
+	MaxIterations    int                    `json:"max_iterations"`
+	StuckDetection   bool                   `json:"stuck_detection"`
+	Policy           json.RawMessage        `json:"confirmation_policy"`
+	Analyzer         json.RawMessage        `json:"security_analyzer,omitempty"`
+	Agent            json.RawMessage        `json:"agent"`
+	Secrets          json.RawMessage        `json:"secrets,omitempty"` // the sources by name
+	SecretRefs       []string               `json:"secret_refs,omitempty"`
+	ClientTools      []json.RawMessage      `json:"client_tools,omitempty"`
+	ToolModules      map[string]string      `json:"tool_module_qualnames,omitempty"`
+	HookConfig       json.RawMessage        `json:"hook_config,omitempty"`
+	UserID           string                 `json:"user_id,omitempty"`
+	Autotitle        bool                   `json:"autotitle"`
+	TitleProfile     string                 `json:"title_llm_profile,omitempty"`
+	TitlePrompt      string                 `json:"prompt,omitempty"`
+	LaunchedProfile  json.RawMessage        `json:"launched_agent_profile,omitempty"`
+	SubConversations []event.ConversationID `json:"sub_conversation_ids,omitempty"`
+	ForkedAt         event.ID               `json:"forked_from_event_id,omitempty"`
+}
+
+// stored is the Extra of a conversation's Meta.
+type stored struct {
+	Config config `json:"config"`
+	// Snapshot is the conversation's description when its last event was
+	// Seq; it holds as long as that is so.
+	Snapshot json.RawMessage `json:"snapshot,omitempty"`
+	Seq      eventstream.Seq `json:"seq"`
+}
+
+func decodeStored(id event.ConversationID, meta eventstream.Meta) (*stored, error) {
+	if len(meta.Extra) == 0 {
+		return nil, fault.New(fault.Unsupported, "conversation "+string(id)+" was not made by an Agent Server").
+			Hint("go on with it with `deft run --resume`")
+	}
+	var s stored
+	if err := json.Unmarshal(meta.Extra, &s); err != nil {
+		return nil, fault.Wrap(err, fault.Corrupt, "read the configuration of conversation "+string(id))
+	}
+	if len(s.Config.Agent) == 0 {
+		return nil, fault.New(fault.Unsupported, "conversation "+string(id)+" was not made by an Agent Server").
+			Hint("go on with it with `deft run --resume`")
+	}
+	return &s, nil
+}
+
+// encode returns the Meta with the configuration and the snapshot.
+func (s *stored) encode(meta eventstream.Meta) (eventstream.Meta, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return meta, fmt.Errorf("encode the configuration: %w", err)
+	}
+	meta.Extra = raw
+	meta.Tags = maps.Clone(meta.Tags)
+	return meta, nil
+}

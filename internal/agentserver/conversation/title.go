@@ -1,0 +1,171 @@
+package conversation
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/state"
+)
+
+// Limits of titles (sdk-features.md section 3), in characters.
+const (
+	titleLength = 50
+	titleInput  = 1000
+	titleTime   = 30 * time.Second
+)
+
+// titles is the service whose model writes titles, where a profile names one.
+const titles = "title"
+
+const titleSystem = `You name conversations between a user and a software engineer.
+Answer with the title alone: one line that says what the user wants done, without
+quotation marks and without a full stop, in the language of the user.`
+
+const titlePrompt = `Write a title of at most {max_length} characters for a conversation that begins like this:
+
+{conversation_content}`
+
+// autotitle names the conversation after its first message, in the
+// background. Where no model does it, the message itself is the title, cut.
+func (c *Conversation) autotitle(w *work, first *event.MessageEvent) {
+	c.mu.Lock()
+	wanted := c.cfg.Autotitle && c.meta.Title == ""
+	c.mu.Unlock()
+	text := strings.TrimSpace(event.JoinText(first.LLMMessage.Content))
+	if !wanted || text == "" {
+		return
+	}
+	c.m.running.Go(func() {
+		ctx, cancel := context.WithTimeout(c.m.ctx, titleTime)
+		defer cancel()
+		title, err := c.writeTitle(ctx, w, text, titleLength)
+		if err != nil {
+			if c.m.ctx.Err() != nil {
+				return
+			}
+			c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
+			title = cut(text, titleLength)
+		}
+		c.mu.Lock()
+		taken := c.meta.Title != ""
+		c.mu.Unlock()
+		if taken { // the user was faster
+			return
+		}
+		if err := c.SetTitle(c.m.ctx, title); err != nil && c.m.ctx.Err() == nil {
+			c.m.o.Log.Warn("set the title", "conversation", c.id, "err", err)
+		}
+	})
+}
+
+// writeTitle asks a model for a title.
+func (c *Conversation) writeTitle(ctx context.Context, w *work, text string, length int) (string, error) {
+	c.mu.Lock()
+	profile, prompt := c.cfg.TitleProfile, c.cfg.TitlePrompt
+	c.mu.Unlock()
+	usage := agent.UsageAgent
+	if profile != "" && c.m.o.Profile != nil {
+		l, err := c.m.o.Profile(ctx, profile)
+		if err != nil {
+			return "", err
+		}
+		if err := w.models.set(titles, l); err != nil {
+			return "", err
+		}
+		usage = titles
+	}
+	if prompt == "" {
+		prompt = titlePrompt
+	}
+	prompt = strings.NewReplacer("{conversation_content}", cut(text, titleInput), "{max_length}", itoa(length)).Replace(prompt)
+	m, done := w.Service(usage)
+	resp, err := llm.Complete(ctx, m, llm.Request{Session: string(c.id), Messages: []event.Message{
+		{Role: event.RoleSystem, Content: []event.Content{event.Text(titleSystem)}},
+		{Role: event.RoleUser, Content: []event.Content{event.Text(prompt)}},
+	}}, func(llm.Delta) {})
+	if err != nil {
+		return "", err
+	}
+	if err := done(ctx); err != nil {
+		return "", err
+	}
+	title := cleanTitle(event.JoinText(resp.Message.Content), length)
+	if title == "" {
+		return cut(text, length), nil
+	}
+	return c.secrets.Mask(title), nil
+}
+
+var thinking = regexp.MustCompile(`(?s)<think>.*?(</think>|$)`)
+
+// cleanTitle makes one line of what a model wrote.
+func cleanTitle(text string, length int) string {
+	text = strings.TrimSpace(thinking.ReplaceAllString(text, ""))
+	line, _, _ := strings.Cut(text, "\n")
+	return cut(strings.TrimSpace(strings.Trim(strings.TrimSpace(line), `"'`)), length)
+}
+
+// cut shortens a text to at most n characters.
+func cut(text string, n int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	r := []rune(text)
+	if len(r) <= n {
+		return text
+	}
+	return string(r[:max(n-3, 0)]) + "..."
+}
+
+// GenerateTitle writes a title for the conversation as it is.
+func (c *Conversation) GenerateTitle(ctx context.Context, length int) (string, error) {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	text := firstMessage(w.State())
+	if text == "" {
+		return "", rest.Fail(http.StatusBadRequest, "No user messages found in conversation events")
+	}
+	title, err := c.writeTitle(ctx, w, text, length)
+	if err != nil {
+		c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
+		return cut(text, length), nil
+	}
+	return title, nil
+}
+
+func firstMessage(s *state.State) string {
+	for _, ev := range s.View {
+		if m, ok := ev.(*event.MessageEvent); ok && m.Source == event.SourceUser {
+			return strings.TrimSpace(event.JoinText(m.LLMMessage.Content))
+		}
+	}
+	return ""
+}
+
+func (m *Manager) postTitle(w http.ResponseWriter, r *http.Request) error {
+	req := struct {
+		MaxLength int `json:"max_length"`
+	}{MaxLength: titleLength}
+	if err := rest.OptionalBody(r, &req); err != nil {
+		return err
+	}
+	if req.MaxLength < 1 || req.MaxLength > 200 {
+		return rest.Invalid("max_length must be between 1 and 200", req.MaxLength, "body", "max_length")
+	}
+	c, err := m.conversation(r)
+	if err != nil {
+		return err
+	}
+	title, err := c.GenerateTitle(r.Context(), req.MaxLength)
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, map[string]string{"title": title})
+}
