@@ -276,3 +276,43 @@ func Stale(keys Keys, v any) bool {
 	}
 	return false
 }
+
+// Renew returns a stored document whose secrets are sealed by the current key.
+// A secret that no key opens is [ErrSealed].
+func Renew(keys Keys, v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		if !strings.HasPrefix(v, sealedPrefix) {
+			return v, nil
+		}
+		plain, err := keys.Open(v)
+		if err != nil {
+			return nil, ErrSealed
+		}
+		if !keys.Stale(v) {
+			return v, nil
+		}
+		return keys.Seal(plain)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			one, err := Renew(keys, e)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = one
+		}
+		return out, nil
+	case *Map:
+		out := NewMap()
+		for _, k := range v.Keys() {
+			one, err := Renew(keys, v.Get(k))
+			if err != nil {
+				return nil, err
+			}
+			out.Set(k, one)
+		}
+		return out, nil
+	}
+	return v, nil
+}

@@ -17,9 +17,24 @@ type Connection struct {
 // none.
 type Connections func(id string) (c Connection, ok bool, err error)
 
+// DanglingError says that an LLM names a connection that does not exist. It is
+// of kind Invalid.
+type DanglingError struct {
+	Owner string // "Profile 'x'" or "LLM config"
+	ID    string
+}
+
+// Error implements error.
+func (e *DanglingError) Error() string {
+	return fmt.Sprintf("%s references provider connection '%s', which does not exist. Update the profile or recreate the connection.", e.Owner, e.ID)
+}
+
+// Unwrap gives the error its kind.
+func (e *DanglingError) Unwrap() error { return fault.New(fault.Invalid, "") }
+
 // Resolve puts the key and the base URL of the LLM's provider connection into
 // it. profile names the profile it came from, for the error; "" for none. A
-// connection that is gone is an error of kind Invalid, unless the LLM has a
+// connection that is gone is a [DanglingError], unless the LLM has a
 // key of its own (sdk-wire-1.58.md section C.4).
 func (l *LLM) Resolve(find Connections, profile string) error {
 	if l.ProviderConnectionID == nil || *l.ProviderConnectionID == "" || find == nil {
@@ -37,8 +52,7 @@ func (l *LLM) Resolve(find Connections, profile string) error {
 		if profile != "" {
 			owner = "Profile '" + profile + "'"
 		}
-		return fault.New(fault.Invalid, fmt.Sprintf(
-			"%s references provider connection '%s', which does not exist. Update the profile or recreate the connection.", owner, id))
+		return &DanglingError{Owner: owner, ID: id}
 	}
 	l.BaseURL = c.BaseURL
 	if c.APIKey != "" {

@@ -1,0 +1,225 @@
+package profiles
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+)
+
+// llmVersion is the schema version of LLM profiles.
+const llmVersion = 1
+
+// LLMs are the saved LLM profiles.
+type LLMs struct {
+	folder
+	keys        shape.Keys
+	connections *Connections
+	log         *slog.Logger
+}
+
+// Summary is what a list says about an LLM profile.
+type Summary struct {
+	Name             string  `json:"name"`
+	Model            *string `json:"model"`
+	BaseURL          *string `json:"base_url"`
+	ConnectionID     *string `json:"provider_connection_id"`
+	ConnectionBroken bool    `json:"provider_connection_broken"`
+	APIKeySet        bool    `json:"api_key_set"`
+}
+
+// Load returns a profile's LLM, with the key and the address of its provider
+// connection. A connection that is gone is a wirellm.DanglingError.
+func (s *LLMs) Load(ctx context.Context, name string) (*wirellm.LLM, error) {
+	l, err := s.Stored(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return l, l.Resolve(s.connections.Find(ctx), name)
+}
+
+// Stored returns a profile's LLM as it is stored, without its connection.
+func (s *LLMs) Stored(ctx context.Context, name string) (*wirellm.LLM, error) {
+	unlock, err := s.hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	m, err := s.read(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case m == nil:
+		return nil, s.missing(name)
+	}
+	if v := m.Get("schema_version"); v != nil && v != shape.Count(llmVersion) && v != shape.Count(0) {
+		return nil, s.unreadable(name, fmt.Errorf("LLM profile schema_version %v is newer than supported version %d", v, llmVersion))
+	}
+	wirellm.Canonicalize(m)
+	doc, err := wirellm.Schema.Check(m, shape.Reading{Keys: s.keys})
+	if err != nil {
+		return nil, s.unreadable(name, err)
+	}
+	return wirellm.From(doc)
+}
+
+// Save writes a profile. Without secrets, its keys are left out. An LLM with a
+// provider connection is stored without a key or an address of its own. A new
+// profile beyond [Limit] is a Conflict.
+func (s *LLMs) Save(ctx context.Context, name string, l *wirellm.LLM, secrets bool) error {
+	path, err := s.path(name)
+	if err != nil {
+		return err
+	}
+	doc, err := s.persisted(l, secrets)
+	if err != nil {
+		return err
+	}
+	unlock, err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.room(path); err != nil {
+		return err
+	}
+	return write(path, doc)
+}
+
+func (s *LLMs) persisted(l *wirellm.LLM, secrets bool) (*shape.Map, error) {
+	if l.ProviderConnectionID != nil && *l.ProviderConnectionID != "" {
+		c := *l
+		c.APIKey, c.BaseURL = "", nil
+		l = &c
+	}
+	doc, err := l.Doc()
+	if err != nil {
+		return nil, err
+	}
+	how := shape.Writing{Mode: shape.Masked}
+	if secrets {
+		how = sealing(s.keys)
+	}
+	if doc, err = wirellm.Schema.Dump(doc, how); err != nil {
+		return nil, err
+	}
+	out := shape.NewMap()
+	for _, k := range doc.Keys() {
+		if v := doc.Get(k); v != nil {
+			out.Set(k, v)
+		}
+	}
+	if l.AuthType == "subscription" {
+		for _, k := range []string{"api_key", "base_url", "extra_headers"} {
+			out.Delete(k)
+		}
+	}
+	out.Set("schema_version", shape.Count(llmVersion))
+	return out, nil
+}
+
+// sealing is how secrets are stored: sealed if there is a key.
+func sealing(keys shape.Keys) shape.Writing {
+	if keys == nil {
+		return shape.Writing{Mode: shape.Plain}
+	}
+	return shape.Writing{Mode: shape.Sealed, Keys: keys}
+}
+
+// Names returns the names of all profiles, sorted.
+func (s *LLMs) Names(ctx context.Context) ([]string, error) {
+	unlock, err := s.hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return s.names()
+}
+
+// List returns all profiles. Files that cannot be read are passed over.
+func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
+	shared, err := s.connections.List(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	hasKey := map[string]bool{}
+	for _, c := range shared {
+		hasKey[c.ID] = c.APIKey != ""
+	}
+	unlock, err := s.hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	out := []Summary{}
+	for _, name := range names {
+		m, err := s.read(name)
+		if err != nil || m == nil {
+			s.log.Warn("passing over an LLM profile that cannot be read", "name", name, "error", err)
+			continue
+		}
+		wirellm.Canonicalize(m)
+		one := Summary{
+			Name: name, Model: textOf(m, "model"), BaseURL: textOf(m, "base_url"), ConnectionID: textOf(m, "provider_connection_id"),
+			APIKeySet: isKey(m.Text("api_key")),
+		}
+		if one.ConnectionID != nil {
+			key, ok := hasKey[*one.ConnectionID]
+			one.ConnectionBroken = !ok
+			one.APIKeySet = one.APIKeySet || key
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+func (s *LLMs) rename(ctx context.Context, from, to string) error {
+	unlock, err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	old, next, same, err := s.pair(from, to)
+	if err != nil || same {
+		return err
+	}
+	if err := os.Rename(old, next); err != nil {
+		return err
+	}
+	return filestore.Sync(filepath.Dir(next))
+}
+
+func (s *LLMs) delete(ctx context.Context, name string) error {
+	unlock, err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.remove(name)
+}
+
+func textOf(m *shape.Map, key string) *string {
+	if v, ok := m.Get(key).(string); ok {
+		return &v
+	}
+	return nil
+}
+
+// isKey reports whether a stored key is one: neither blank nor the mask.
+func isKey(s string) bool {
+	for _, r := range s {
+		if r != ' ' && r != '\t' && r != '\n' && r != '\r' {
+			return s != shape.Mask
+		}
+	}
+	return false
+}
