@@ -32,6 +32,11 @@ type Quirks struct {
 	// itself, SchemaObject by JSON mode with the schema in the prompt, and
 	// SchemaPrompt by the prompt alone.
 	Schema string `json:"schema,omitempty"`
+	// Strict says that tools and answers are held to their schemas where the
+	// request says strict (OpenAI's structured outputs); NoStrict that this
+	// model came before it, whatever its server does for others.
+	Strict   bool `json:"strict,omitempty"`
+	NoStrict bool `json:"no_strict,omitempty"`
 	// ReasoningField is where Chat Completions carry reasoning that has to be
 	// sent back: "" for reasoning_content, or one of the values below.
 	ReasoningField string `json:"reasoning_field,omitempty"`

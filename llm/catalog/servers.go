@@ -9,7 +9,8 @@ import (
 // servers holds what is true of an endpoint whatever model it serves, by the
 // provider's name, from the providers' API references as of 2026-11.
 var servers = map[string]llm.Quirks{
-	"azure":         {MaxTokensField: "max_completion_tokens", PromptCacheKey: true},
+	"openai":        {Strict: true},
+	"azure":         {MaxTokensField: "max_completion_tokens", PromptCacheKey: true, Strict: true},
 	"openhands":     {ReasoningField: llm.ReasoningBlocks},
 	"litellm_proxy": {ReasoningField: llm.ReasoningBlocks},
 	"openrouter":    {ReasoningField: llm.ReasoningDetails},
@@ -45,6 +46,7 @@ func atServer(q llm.Quirks, provider string) llm.Quirks {
 	q.InlineImages = q.InlineImages || s.InlineImages
 	q.ShortIDs = q.ShortIDs || s.ShortIDs
 	q.SplitReasoning = q.SplitReasoning || s.SplitReasoning
+	q.Strict = (q.Strict || s.Strict) && !q.NoStrict
 	q.Schema = cmp.Or(q.Schema, s.Schema)
 	q.ReasoningField = cmp.Or(q.ReasoningField, s.ReasoningField)
 	if len(q.ToolChoices) == 0 {

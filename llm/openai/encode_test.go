@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/modeltest"
@@ -135,6 +137,36 @@ func BenchmarkEncodeTools(b *testing.B) {
 	for b.Loop() {
 		if _, err := m.encode(b.Context(), &r); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestStrict shows what is asked for in strict mode: tools and answers whose
+// schemas have a strict form, from servers and models that have the mode.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	closed := []byte(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer","default":1}},"required":["a"]}`)
+	open := []byte(`{"type":"object","properties":{"a":{"type":"object"}}}`)
+	for name, want := range map[string]bool{"openai/gpt-4o": true, "azure/gpt-4o": true, "openai/gpt-7": true, "openai/gpt-4-turbo": false, "groq/llama-3.3-70b": false, "vllm/x": false} {
+		m := modelNamed(t, name)
+		r := llm.Request{
+			Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}, Schema: closed,
+			Tools: []llm.Tool{{Name: "closed", Parameters: closed}, {Name: "open", Parameters: open}},
+		}
+		body := gjson.ParseBytes(whole(t, m, &r))
+		const strict = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["integer","null"]}},"required":["a","b"],"additionalProperties":false}`
+		schema := string(closed)
+		if want {
+			schema = strict
+		}
+		for what, at := range map[string]string{"tool": "tools.0.function", "answer": "response_format.json_schema"} {
+			got := body.Get(at)
+			if got.Get("strict").Bool() != want || got.Get("schema").Raw+got.Get("parameters").Raw != schema {
+				t.Errorf("%s, %s: %s", name, what, got)
+			}
+		}
+		if got := body.Get("tools.1.function"); got.Get("strict").Bool() || got.Get("parameters").Raw != string(open) {
+			t.Errorf("%s, a schema without strict form: %s", name, got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/structured"
 )
 
 // wireRequest is the body of a request without messages and tools, which
@@ -45,6 +46,7 @@ type wireFunction struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"`
+	Strict      bool            `json:"strict,omitempty"`
 }
 
 type responseFormat struct {
@@ -55,6 +57,7 @@ type responseFormat struct {
 type jsonSchema struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema"`
+	Strict bool            `json:"strict,omitempty"`
 }
 
 // encode writes the body of r.
@@ -96,7 +99,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	}
 	head[len(head)-1] = ',' // tools and history go on inside the object
 	if len(r.Tools) > 0 {
-		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, writeTool); err != nil {
+		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, m.writeTool); err != nil {
 			return nil, m.unwritten("the tools", err)
 		}
 		head = append(head, ',')
@@ -109,8 +112,21 @@ func (m *Model) unwritten(what string, err error) error {
 	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, what+" cannot be written as JSON", err)
 }
 
-func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
-	return wirelog.AppendJSON(dst, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
+func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
+	f := wireFunction{Name: t.Name, Description: t.Description}
+	f.Parameters, f.Strict = m.strict(t.Parameters)
+	return wirelog.AppendJSON(dst, wireTool{Type: "function", Function: f})
+}
+
+// strict returns the strict form of a schema where server and schema have one,
+// else the schema itself.
+func (m *Model) strict(schema json.RawMessage) (json.RawMessage, bool) {
+	if m.quirks.Strict {
+		if s, err := structured.Strict(schema); err == nil {
+			return s, true
+		}
+	}
+	return schema, false
 }
 
 func (m *Model) sampling(w *wireRequest, r *llm.Request) {
@@ -135,7 +151,9 @@ func (m *Model) sampling(w *wireRequest, r *llm.Request) {
 // takes. Where that is not the schema itself, the history ends with it.
 func (m *Model) answerAs(schema json.RawMessage, msgs []event.Message) (*responseFormat, []event.Message) {
 	if m.quirks.Schema == "" {
-		return &responseFormat{Type: "json_schema", JSONSchema: &jsonSchema{Name: "answer", Schema: schema}}, msgs
+		form := &jsonSchema{Name: "answer"}
+		form.Schema, form.Strict = m.strict(schema)
+		return &responseFormat{Type: "json_schema", JSONSchema: form}, msgs
 	}
 	ask := event.Text("Answer with one JSON object of this JSON schema and nothing else:\n" + string(schema))
 	if n := len(msgs); n > 0 && msgs[n-1].Role == event.RoleUser {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/modeltest"
@@ -127,4 +129,54 @@ func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
+}
+
+// TestStrict shows what is asked for in strict mode: tools and answers whose
+// schemas have a strict form, from servers and models that have the mode.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	closed := []byte(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer","default":1}},"required":["a"]}`)
+	open := []byte(`{"type":"object","properties":{"a":{"type":"object"}}}`)
+	for name, want := range map[string]bool{"openai/gpt-5.6": true, "azure/gpt-5.2": true, "openai/gpt-4-turbo": false, "xai/grok-4": false} {
+		m := modelNamed(t, name)
+		r := llm.Request{
+			Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}, Schema: closed,
+			Tools: []llm.Tool{{Name: "closed", Parameters: closed}, {Name: "open", Parameters: open}},
+		}
+		body := gjson.ParseBytes(whole(t, m, &r))
+		const strict = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["integer","null"]}},"required":["a","b"],"additionalProperties":false}`
+		schema := string(closed)
+		if want {
+			schema = strict
+		}
+		for what, at := range map[string]string{"tool": "tools.0", "answer": "text.format"} {
+			got := body.Get(at)
+			if got.Get("strict").Bool() != want || got.Get("schema").Raw+got.Get("parameters").Raw != schema {
+				t.Errorf("%s, %s: %s", name, what, got)
+			}
+		}
+		if got := body.Get("tools.1"); got.Get("strict").Bool() || got.Get("parameters").Raw != string(open) {
+			t.Errorf("%s, a schema without strict form: %s", name, got)
+		}
+	}
+}
+
+func modelNamed(t *testing.T, name string) *Model {
+	t.Helper()
+	provider, _, _ := strings.Cut(name, "/")
+	m, err := New(llm.Config{Model: name, Provider: provider, BaseURL: "https://host.example/v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// whole encodes a request and puts its parts together.
+func whole(t *testing.T, m *Model, r *llm.Request) []byte {
+	t.Helper()
+	body, err := m.encode(t.Context(), r, &refusals{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Join(body, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/structured"
 )
 
 // wireRequest is the body of a request without tools and input, which
@@ -39,8 +40,8 @@ type wireTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"`
-	// Strict is always sent: left out, it means true, and most schemas are not
-	// of the strict form.
+	// Strict is always sent: left out, it means true, and not every schema has
+	// a strict form.
 	Strict bool `json:"strict"`
 }
 
@@ -74,7 +75,8 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 		w.PromptCacheRetention = "24h"
 	}
 	if r.Schema != nil {
-		w.Text = &wireText{wireFormat{Type: "json_schema", Name: "answer", Schema: r.Schema}}
+		w.Text = &wireText{wireFormat{Type: "json_schema", Name: "answer"}}
+		w.Text.Format.Schema, w.Text.Format.Strict = m.strict(r.Schema)
 	}
 	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(r.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
@@ -85,7 +87,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 	}
 	head[len(head)-1] = ',' // tools and input go on inside the object
 	if len(r.Tools) > 0 {
-		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, writeTool); err != nil {
+		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, m.writeTool); err != nil {
 			return nil, m.unwritten("the tools", err)
 		}
 		head = append(head, ',')
@@ -102,12 +104,25 @@ func (m *Model) unwritten(what string, err error) error {
 	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, what+" cannot be written as JSON", err)
 }
 
-func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
+func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	params := t.Parameters
 	if len(params) == 0 {
 		params = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return wirelog.AppendJSON(dst, wireTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: params})
+	w := wireTool{Type: "function", Name: t.Name, Description: t.Description}
+	w.Parameters, w.Strict = m.strict(params)
+	return wirelog.AppendJSON(dst, w)
+}
+
+// strict returns the strict form of a schema where server and schema have one,
+// else the schema itself.
+func (m *Model) strict(schema json.RawMessage) (json.RawMessage, bool) {
+	if m.quirks.Strict {
+		if s, err := structured.Strict(schema); err == nil {
+			return s, true
+		}
+	}
+	return schema, false
 }
 
 // reasoning asks for what only reasoning models give; others refuse it.

@@ -12,35 +12,62 @@ import (
 
 // Strict returns the schema as OpenAI's strict mode takes it
 // (https://platform.openai.com/docs/guides/structured-outputs): every property
-// is required, those that were not may be null, and objects are closed. It
-// keeps the order of properties. Check takes the nulls out again. A schema with
-// an open object, which strict mode has no form for, gives an error of kind
-// Unsupported.
+// is required, those that were not may be null, objects are closed, and
+// keywords that the mode does not know are left out. It keeps the order of
+// properties. Check takes the nulls out again. A schema that would mean
+// something else without such a keyword, or that has an open object, gives an
+// error of kind Unsupported.
 func Strict(schema json.RawMessage) (json.RawMessage, error) {
 	root := gjson.ParseBytes(schema)
 	if !gjson.ValidBytes(schema) || !root.IsObject() {
 		return nil, fault.New(fault.Invalid, "the schema is not a JSON object")
 	}
-	return strict(nil, root, false, 0)
+	if !isObject(root) || root.Get("anyOf").Exists() || root.Get("oneOf").Exists() {
+		return nil, noForm("anything but an object at the top")
+	}
+	properties := 0
+	return strict(nil, root, false, 0, &properties)
 }
 
-// notStrict are keywords that strict mode refuses or that say nothing in it.
-var notStrict = []string{"default", "title", "examples", "$schema", "$id", "required", "additionalProperties", "properties", "patternProperties", "unevaluatedProperties", "minProperties", "maxProperties"}
+// The bounds of strict mode.
+const (
+	strictDepth      = 10
+	strictProperties = 5_000
+)
 
-// strict appends the strict form of one schema.
-func strict(dst []byte, s gjson.Result, nullable bool, depth int) ([]byte, error) {
-	if depth > deepest {
-		return nil, fault.New(fault.Invalid, "the schema is nested too deeply")
+func noForm(what string) error {
+	return fault.New(fault.Unsupported, "strict mode has no form for "+what)
+}
+
+// strictKeywords are copied as they are, or written by strictKeyword.
+var strictKeywords = []string{
+	"type", "description", "enum", "const", "items", "anyOf", "oneOf", "$defs", "definitions", "pattern", "format",
+	"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
+}
+
+// strictFormats are the formats of texts that strict mode knows.
+var strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+
+// meaningful are keywords that cannot be left out without allowing what the
+// schema forbids in another way than by a bound.
+var meaningful = []string{"allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties", "prefixItems"}
+
+// strict appends the strict form of one schema. It counts properties.
+func strict(dst []byte, s gjson.Result, nullable bool, depth int, properties *int) ([]byte, error) {
+	if depth > strictDepth || *properties > strictProperties {
+		return nil, noForm("a schema as large as this")
 	}
-	if nullable && (s.Get(`\$ref`).Exists() || s.Get("anyOf").Exists() || s.Get("const").Exists() || !s.Get("type").Exists()) {
+	if ref := s.Get(`\$ref`); ref.Exists() && !nullable {
+		return append(append(append(dst, `{"$ref":`...), ref.Raw...), '}'), nil // nothing may stand beside it
+	}
+	if nullable && (s.Get(`\$ref`).Exists() || s.Get("anyOf").Exists() || s.Get("oneOf").Exists() || s.Get("const").Exists() || !s.Get("type").Exists()) {
 		// No type to add null to.
 		dst = append(dst, `{"anyOf":[`...)
-		dst, err := strict(dst, s, false, depth+1)
+		dst, err := strict(dst, s, false, depth, properties)
 		return append(dst, `,{"type":"null"}]}`...), err
 	}
-	object := s.Get("properties").IsObject() || isType(s, "object")
-	if object && (!s.Get("properties").IsObject() || s.Get("additionalProperties").IsObject() || s.Get("additionalProperties").Type == gjson.True) {
-		return nil, fault.New(fault.Unsupported, "strict mode has no form for objects of any properties")
+	if err := strictForm(s); err != nil {
+		return nil, err
 	}
 	dst = append(dst, '{')
 	comma := func() {
@@ -50,27 +77,54 @@ func strict(dst []byte, s gjson.Result, nullable bool, depth int) ([]byte, error
 	}
 	var err error
 	s.ForEach(func(key, v gjson.Result) bool {
-		if slices.Contains(notStrict, key.Str) {
+		if !slices.Contains(strictKeywords, key.Str) || key.Str == "format" && !slices.Contains(strictFormats, v.Str) {
 			return true
 		}
 		comma()
-		dst = append(append(dst, key.Raw...), ':')
-		dst, err = strictKeyword(dst, key.Str, v, nullable, depth)
+		name := key.Raw
+		if key.Str == "oneOf" {
+			name = `"anyOf"`
+		}
+		dst = append(append(dst, name...), ':')
+		dst, err = strictKeyword(dst, key.Str, v, nullable, depth, properties)
 		return err == nil
 	})
-	if err == nil && object {
+	if err == nil && isObject(s) {
 		comma()
-		dst, err = strictProperties(dst, s, depth)
+		dst, err = strictObject(dst, s, depth, properties)
 	}
 	return append(dst, '}'), err
 }
+
+// strictForm says whether a schema has a strict form, what is in it apart.
+func strictForm(s gjson.Result) error {
+	for _, key := range meaningful {
+		if s.Get(key).Exists() {
+			return noForm(key)
+		}
+	}
+	more := s.Get("additionalProperties")
+	switch {
+	case s.Get("anyOf").Exists() && s.Get("oneOf").Exists():
+		return noForm("anyOf beside oneOf")
+	case isObject(s) && (!s.Get("properties").IsObject() || more.IsObject() || more.Type == gjson.True):
+		return noForm("objects of any properties")
+	case isType(s, "array") && !s.Get("items").IsObject():
+		return noForm("lists of anything")
+	case !s.Get("type").Exists() && !s.Get("anyOf").Exists() && !s.Get("oneOf").Exists() && !s.Get("enum").Exists() && !s.Get("const").Exists() && !isObject(s):
+		return noForm("values of any type")
+	}
+	return nil
+}
+
+func isObject(s gjson.Result) bool { return s.Get("properties").IsObject() || isType(s, "object") }
 
 func isType(s gjson.Result, name string) bool {
 	return slices.ContainsFunc(s.Get("type").Array(), func(t gjson.Result) bool { return t.Str == name })
 }
 
 // strictKeyword appends the value of one keyword.
-func strictKeyword(dst []byte, key string, v gjson.Result, nullable bool, depth int) ([]byte, error) {
+func strictKeyword(dst []byte, key string, v gjson.Result, nullable bool, depth int, properties *int) ([]byte, error) {
 	var err error
 	switch {
 	case key == "type" && nullable:
@@ -78,20 +132,20 @@ func strictKeyword(dst []byte, key string, v gjson.Result, nullable bool, depth 
 	case key == "enum" && nullable:
 		return appendNull(dst, v, "null"), nil
 	case key == "items" && v.IsObject():
-		return strict(dst, v, false, depth+1)
-	case (key == "anyOf" || key == "allOf" || key == "oneOf") && v.IsArray():
+		return strict(dst, v, false, depth+1, properties)
+	case (key == "anyOf" || key == "oneOf") && v.IsArray():
 		dst = append(dst, '[')
 		for i, variant := range v.Array() {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			if dst, err = strict(dst, variant, false, depth+1); err != nil {
+			if dst, err = strict(dst, variant, false, depth, properties); err != nil {
 				return nil, err
 			}
 		}
 		return append(dst, ']'), nil
 	case (key == "$defs" || key == "definitions") && v.IsObject():
-		return strictEach(dst, v, depth, func(string) bool { return false })
+		return strictEach(dst, v, depth-1, properties, func(string) bool { return false })
 	}
 	return append(dst, v.Raw...), nil
 }
@@ -107,14 +161,14 @@ func appendNull(dst []byte, v gjson.Result, null string) []byte {
 	return append(append(dst, null...), ']')
 }
 
-// strictProperties appends the keywords of an object.
-func strictProperties(dst []byte, s gjson.Result, depth int) ([]byte, error) {
+// strictObject appends the keywords of an object.
+func strictObject(dst []byte, s gjson.Result, depth int, count *int) ([]byte, error) {
 	required := map[string]bool{}
 	for _, r := range s.Get("required").Array() {
 		required[r.Str] = true
 	}
 	properties := s.Get("properties")
-	dst, err := strictEach(append(dst, `"properties":`...), properties, depth, func(name string) bool { return !required[name] })
+	dst, err := strictEach(append(dst, `"properties":`...), properties, depth, count, func(name string) bool { return !required[name] })
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +181,7 @@ func strictProperties(dst []byte, s gjson.Result, depth int) ([]byte, error) {
 }
 
 // strictEach appends an object of schemas by name.
-func strictEach(dst []byte, schemas gjson.Result, depth int, nullable func(string) bool) ([]byte, error) {
+func strictEach(dst []byte, schemas gjson.Result, depth int, properties *int, nullable func(string) bool) ([]byte, error) {
 	dst = append(dst, '{')
 	var err error
 	schemas.ForEach(func(name, s gjson.Result) bool {
@@ -135,7 +189,8 @@ func strictEach(dst []byte, schemas gjson.Result, depth int, nullable func(strin
 			dst = append(dst, ',')
 		}
 		dst = append(append(dst, name.Raw...), ':')
-		dst, err = strict(dst, s, nullable(name.Str), depth+1)
+		*properties++
+		dst, err = strict(dst, s, nullable(name.Str), depth+1, properties)
 		return err == nil
 	})
 	return append(dst, '}'), err

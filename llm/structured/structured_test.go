@@ -141,8 +141,9 @@ func TestAskFails(t *testing.T) {
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`{"type":"object","properties":{"b":{"type":"string","default":"x"},"a":{"type":["integer","null"],"enum":[1,2]}},"required":["b"]}`:                                      `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":["integer","null"],"enum":[1,2,null]}},"required":["b","a"],"additionalProperties":false}`,
-		`{"type":"object","properties":{"l":{"type":"array","items":{"type":"object","properties":{"x":{"$ref":"#/$defs/d"}}}}},"$defs":{"d":{"type":"object","properties":{}}}}`: `{"type":"object","$defs":{"d":{"type":"object","properties":{},"required":[],"additionalProperties":false}},"properties":{"l":{"type":["array","null"],"items":{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/$defs/d"},{"type":"null"}]}},"required":["x"],"additionalProperties":false}}},"required":["l"],"additionalProperties":false}`,
+		`{"type":"object","title":"T","properties":{"u":{"oneOf":[{"type":"string","minLength":1,"format":"uri"},{"type":"integer","minimum":0}]},"d":{"type":"string","format":"date"},"r":{"$ref":"#/$defs/x","description":"x"}},"required":["u","d","r"],"$defs":{"x":{"enum":["a"]}}}`: `{"type":"object","$defs":{"x":{"enum":["a"]}},"properties":{"u":{"anyOf":[{"type":"string"},{"type":"integer","minimum":0}]},"d":{"type":"string","format":"date"},"r":{"$ref":"#/$defs/x"}},"required":["u","d","r"],"additionalProperties":false}`,
+		`{"type":"object","properties":{"b":{"type":"string","default":"x"},"a":{"type":["integer","null"],"enum":[1,2]}},"required":["b"]}`:                                                                                                                                                `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":["integer","null"],"enum":[1,2,null]}},"required":["b","a"],"additionalProperties":false}`,
+		`{"type":"object","properties":{"l":{"type":"array","items":{"type":"object","properties":{"x":{"$ref":"#/$defs/d"}}}}},"$defs":{"d":{"type":"object","properties":{}}}}`:                                                                                                           `{"type":"object","$defs":{"d":{"type":"object","properties":{},"required":[],"additionalProperties":false}},"properties":{"l":{"type":["array","null"],"items":{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/$defs/d"},{"type":"null"}]}},"required":["x"],"additionalProperties":false}}},"required":["l"],"additionalProperties":false}`,
 	} {
 		got, err := structured.Strict([]byte(in))
 		if err != nil {
@@ -160,6 +161,12 @@ func TestStrict(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"object"}}}`:                     fault.Unsupported,
 		`{"type":"object","properties":{},"additionalProperties":{"type":"string"}}`: fault.Unsupported,
 		`[]`: fault.Invalid, `{`: fault.Invalid,
+		`{"type":"string"}`:                                                                                      fault.Unsupported,
+		`{"type":"object","properties":{"a":{}}}`:                                                                fault.Unsupported,
+		`{"type":"object","properties":{"a":{"type":"array"}}}`:                                                  fault.Unsupported,
+		`{"type":"object","properties":{"a":{"allOf":[{"type":"string"}]}}}`:                                     fault.Unsupported,
+		`{"type":"object","properties":{"a":{"type":"string"}},"not":{}}`:                                        fault.Unsupported,
+		strings.Repeat(`{"type":"object","properties":{"a":`, 12) + `{"type":"null"}` + strings.Repeat("}}", 12): fault.Unsupported,
 	} {
 		if _, err := structured.Strict([]byte(in)); fault.KindOf(err) != kind {
 			t.Errorf("%s: %v", in, err)
