@@ -51,6 +51,7 @@ type grammar struct {
 	Completion    completionCmd    `cmd:"" help:"Print a completion script for a shell."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`
 	Dev           devCmd           `cmd:"" help:"Tools for those who work on Deft."`
+	AgentServer   agentServerCmd   `cmd:"" name:"agent-server" help:"Serve conversations to OpenHands clients: REST and WebSockets."`
 	ActionServer  actionServerCmd  `cmd:"" hidden:"" help:"Serve actions inside a sandbox."`
 }
 
