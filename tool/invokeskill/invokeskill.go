@@ -1,0 +1,135 @@
+// Package invokeskill is the tool with which the model reads a skill.
+//
+// # Usage
+//
+// [Definition] is offered when skill.HasInvocable; [New] takes where the
+// skills come from. It runs beside the controller.
+//
+// # Concurrency and failure
+//
+// The executor is safe for concurrent use if its functions are. A name that is
+// no skill, or not for the model to read, is an observation that lists what
+// there is.
+package invokeskill
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/tool"
+)
+
+//go:embed invokeskill.md
+var description string
+
+// Definition describes the tool.
+func Definition() *tool.Definition {
+	return &tool.Definition{
+		Name:        "invoke_skill",
+		Kind:        "InvokeSkillTool",
+		Description: strings.TrimSpace(description),
+		Parameters: tool.Schema{Properties: []tool.Property{
+			{Name: "name", Type: "string", Required: true, Description: "The <name> of the skill in the list."},
+		}},
+		Annotations:     event.Annotations{Title: "invoke_skill", ReadOnly: true, Idempotent: true},
+		ActionKind:      "InvokeSkillAction",
+		ObservationKind: "InvokeSkillObservation",
+		Local:           true,
+		Locks: func(a event.Action) []string {
+			if i, ok := a.(*event.InvokeSkillAction); ok {
+				return []string{"skill:" + strings.TrimSpace(i.Name)}
+			}
+			return nil
+		},
+		Decode: tool.DecodeInto[event.InvokeSkillAction],
+	}
+}
+
+// Options say what the tool reads.
+type Options struct {
+	// Skills returns the conversation's skills as they are now.
+	Skills func() []skill.Skill
+	// Workspace is the directory that the model works in; a skill inside it is
+	// named relative to it.
+	Workspace string
+	// Run runs an inline !`command` of a skill; nil for a skill whose commands
+	// must not run, which is right for all of a repository's.
+	Run func(ctx context.Context, s skill.Skill, command string) string
+	// Invoked is told the name of each skill that was read; nil for nobody.
+	Invoked func(name string)
+}
+
+// New returns the tool's executor.
+func New(o Options) tool.Executor { return executor{o} }
+
+type executor struct{ o Options }
+
+// Execute implements [tool.Executor].
+func (e executor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
+	a, ok := c.Action.(*event.InvokeSkillAction)
+	if !ok {
+		return nil, fmt.Errorf("invoke_skill cannot run a %T", c.Action)
+	}
+	name := strings.TrimSpace(a.Name)
+	skills := e.o.Skills()
+	i := slices.IndexFunc(skills, func(s skill.Skill) bool { return s.Name == name })
+	switch {
+	case i < 0:
+		return e.answer(name, true, fmt.Sprintf("Unknown skill '%s'. Available skills: %s.", name, invocable(skills))), nil
+	case !skill.Invocable(skills[i]):
+		return e.answer(name, true, fmt.Sprintf("Skill '%s' cannot be invoked directly. It comes by itself when its trigger does.", name)), nil
+	}
+	s := skills[i]
+	var run func(string) string
+	if e.o.Run != nil {
+		run = func(command string) string { return e.o.Run(ctx, s, command) }
+	}
+	text := skill.Render(s.Content, run) + e.location(s)
+	if e.o.Invoked != nil {
+		e.o.Invoked(name)
+	}
+	return e.answer(name, false, text), nil
+}
+
+func (e executor) answer(name string, isError bool, text string) *event.InvokeSkillObservation {
+	return &event.InvokeSkillObservation{
+		ObservationBase: event.ObservationBase{Content: event.Texts(text), IsError: isError},
+		SkillName:       name,
+	}
+}
+
+func invocable(skills []skill.Skill) string {
+	var names []string
+	for _, s := range skills {
+		if skill.Invocable(s) {
+			names = append(names, s.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "<none>"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// location says where the files beside a skill are. Only a skill that was
+// loaded from a file has an absolute source.
+func (e executor) location(s skill.Skill) string {
+	if s.Source == nil || !filepath.IsAbs(*s.Source) {
+		return ""
+	}
+	at := filepath.Dir(*s.Source)
+	if rel := skill.Touched(e.o.Workspace, at); rel != "" {
+		at = rel
+	}
+	return fmt.Sprintf("\n\n---\nThis skill is in the directory `%s`; file names in it, such as those under scripts/, references/ and assets/, are relative to that.", at)
+}
+
+// Close implements [tool.Executor].
+func (executor) Close() error { return nil }
