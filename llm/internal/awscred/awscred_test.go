@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -150,9 +151,7 @@ func (a *amazon) write(t *testing.T, name, text string) string {
 // chain is one whose services are all a's.
 func (a *amazon) chain(pairs map[string]string) *Chain {
 	all := map[string]string{"HOME": a.home, "AWS_ENDPOINT_URL": a.URL, "AWS_EC2_METADATA_DISABLED": "true"}
-	for k, v := range pairs {
-		all[k] = v
-	}
+	maps.Copy(all, pairs)
 	c := New(func(name string) string {
 		if !slices.Contains(Variables, name) {
 			panic(name + " is read, but not one of Variables")

@@ -113,17 +113,17 @@ func (s *search) instance(ctx context.Context) (Credentials, bool, error) {
 		base = instanceV6
 	}
 	base = strings.TrimRight(base, "/") + "/latest/"
-	a, err := s.metadata(ctx, http.MethodPut, base+"api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", instanceKeep)
+	token := s.session(ctx, base)
 	if ctx.Err() != nil {
-		return Credentials{}, false, ctx.Err()
+		return Credentials{}, false, context.Cause(ctx)
 	}
-	if err != nil || a.Status != http.StatusOK {
+	if token == "" {
 		s.note(service + " does not answer")
 		return Credentials{}, false, nil
 	}
-	token := strings.TrimSpace(string(a.Body))
 	const header, roles = "X-Aws-Ec2-Metadata-Token", "meta-data/iam/security-credentials/"
-	if a, err = s.metadata(ctx, http.MethodGet, base+roles, header, token); err != nil {
+	a, err := s.metadata(ctx, http.MethodGet, base+roles, header, token)
+	if err != nil {
 		return Credentials{}, false, err
 	}
 	role, _, _ := strings.Cut(strings.TrimSpace(string(a.Body)), "\n")
@@ -139,6 +139,15 @@ func (s *search) instance(ctx context.Context) (Credentials, bool, error) {
 	}
 	cr, err := keysOf(a, service)
 	return cr, err == nil, err
+}
+
+// session begins to speak with the service; "" is that nobody is there.
+func (s *search) session(ctx context.Context, base string) string {
+	a, err := s.metadata(ctx, http.MethodPut, base+"api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", instanceKeep)
+	if err != nil || a.Status != http.StatusOK {
+		return ""
+	}
+	return strings.TrimSpace(string(a.Body))
 }
 
 // metadata makes one request to the service, which is near or not there.
