@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/secret"
 )
@@ -284,4 +285,29 @@ func TestRace(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	r := secret.NewRegistry(secret.Options{})
+	r.Set(static("TOKEN", "hush"))
+	g := secret.Guard{Registry: r}
+	for name, tt := range map[string]struct {
+		a    event.Action
+		want map[string]string
+	}{
+		"command": {&event.TerminalAction{Command: "echo $TOKEN"}, map[string]string{"TOKEN": "hush"}},
+		"other":   {&event.TerminalAction{Command: "ls"}, nil},
+		"input":   {&event.TerminalAction{Command: "TOKEN", IsInput: true}, nil},
+		"thought": {&event.ThinkAction{Thought: "TOKEN"}, nil},
+		"nothing": {nil, nil},
+	} {
+		if diff := cmp.Diff(tt.want, g.Secrets(t.Context(), tt.a)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	ev := &event.AgentErrorEvent{Base: event.NewBase(event.SourceAgent), Error: "no hush"}
+	if got := g.Mask(ev).(*event.AgentErrorEvent); got.Error != "no "+secret.Hidden {
+		t.Errorf("mask: %q", got.Error)
+	}
 }
