@@ -1,0 +1,174 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/deft-dev/deft/internal/agentserver/jail"
+)
+
+// Status is what happened to a file. A rename is a deletion and an addition,
+// as the reference reports it.
+type Status string
+
+// The statuses.
+const (
+	Added   Status = "ADDED"
+	Deleted Status = "DELETED"
+	Updated Status = "UPDATED"
+)
+
+// Change is one file that changed. Path is relative to the directory that was
+// asked for.
+type Change struct {
+	Status Status `json:"status"`
+	Path   string `json:"path"`
+}
+
+// Changes lists what differs from a revision, untracked files included, for a
+// directory and the repositories directly below it. An empty ref chooses the
+// base. ErrNoRepository if there is no repository at all.
+func Changes(ctx context.Context, path, ref string) ([]Change, error) {
+	if strings.ContainsRune(path, 0) {
+		return nil, ErrNoRepository
+	}
+	dir := jail.Resolve(path)
+	nested := nestedIn(dir)
+	all, err := changesIn(ctx, dir, ref)
+	if err != nil && !(errors.Is(err, ErrNoRepository) && len(nested) > 0) {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(c Change) bool {
+		first, _, _ := strings.Cut(c.Path, "/")
+		return slices.Contains(nested, first)
+	})
+	found := make([][]Change, len(nested))
+	works := make([]bool, len(nested))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(4)
+	for i, name := range nested {
+		g.Go(func() error {
+			changes, err := changesIn(ctx, filepath.Join(dir, name), ref)
+			var refused *CommandError
+			if errors.As(err, &refused) || errors.Is(err, ErrNoRepository) {
+				return nil // one broken repository does not hide the others
+			}
+			found[i], works[i] = changes, err == nil
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for i, changes := range found {
+		for _, c := range changes {
+			all = append(all, Change{Status: c.Status, Path: nested[i] + "/" + c.Path})
+		}
+	}
+	if err != nil && !slices.Contains(works, true) {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b Change) int { return cmp.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+// maxNested bounds the directories that are looked into.
+const maxNested = 10_000
+
+// nestedIn names the directories below dir that are repositories.
+func nestedIn(dir string) []string {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(maxNested)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && e.IsDir() {
+			if _, ok := gitDir(filepath.Join(dir, e.Name())); ok {
+				out = append(out, e.Name())
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func changesIn(ctx context.Context, dir, ref string) (out []Change, err error) {
+	v, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return v.Changes(ctx, ref)
+}
+
+// Changes lists what differs from a revision in the directory of the view.
+func (v *View) Changes(ctx context.Context, ref string) ([]Change, error) {
+	base, err := v.base(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	var tracked, untracked string
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		tracked, err = v.git(ctx, call{}, diffArgs("--name-status", "-z", "--relative", base, "--")...)
+		return err
+	})
+	g.Go(func() (err error) {
+		untracked, err = v.git(ctx, call{}, "ls-files", "--others", "--exclude-standard", "-z")
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	changes, err := parseStatus(tracked)
+	if err != nil {
+		return nil, err
+	}
+	for path := range strings.SplitSeq(untracked, "\x00") {
+		if path = strings.TrimSuffix(path, "/"); path != "" {
+			changes = append(changes, Change{Status: Added, Path: strings.ToValidUTF8(path, "\uFFFD")})
+		}
+	}
+	return changes, nil
+}
+
+// parseStatus reads the output of --name-status -z.
+func parseStatus(out string) ([]Change, error) {
+	changes := []Change{}
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	if out == "" {
+		return changes, nil
+	}
+	if len(fields)%2 != 0 {
+		return nil, fmt.Errorf("read the output of git diff: %d fields", len(fields))
+	}
+	for i := 0; i < len(fields); i += 2 {
+		c := Change{Status: Updated, Path: strings.ToValidUTF8(fields[i+1], "\uFFFD")}
+		switch fields[i] {
+		case "A":
+			c.Status = Added
+		case "D":
+			c.Status = Deleted
+		}
+		// A conflict is listed twice.
+		if n := len(changes); n == 0 || changes[n-1] != c {
+			changes = append(changes, c)
+		}
+	}
+	return changes, nil
+}

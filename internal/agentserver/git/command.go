@@ -1,0 +1,165 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// CommandError is git's refusal. Its text is worded as the reference words
+// it, without what git itself said.
+type CommandError struct {
+	Command string // what the reference would have run, quoted for a shell
+	Stderr  string
+	late    bool
+}
+
+// Error implements error.
+func (e *CommandError) Error() string {
+	if e.late {
+		return "Git command timed out: " + e.Command
+	}
+	return "Git command failed: " + e.Command
+}
+
+// limit is how long one git process may take.
+const limit = 30 * time.Second
+
+// maxOutput bounds what one git process may print: a list of a million paths
+// fits.
+const maxOutput = 256 << 20
+
+var errOutput = errors.New("git printed too much")
+
+// bounded keeps up to max bytes.
+type bounded struct {
+	bytes.Buffer
+	max int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.max {
+		return 0, errOutput
+	}
+	return b.Buffer.Write(p)
+}
+
+// head keeps the first max bytes and drops the rest.
+type head struct {
+	bytes.Buffer
+	max int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	h.Buffer.Write(p[:min(len(p), h.max-h.Len())])
+	return len(p), nil
+}
+
+// sink remembers why a writer failed; of git it is only known that its pipe
+// broke.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.err = err
+	return n, err
+}
+
+// call is one run of git.
+type call struct {
+	env   []string // beside the fixed ones
+	in    string
+	out   io.Writer // nil to return the output
+	limit time.Duration
+	dir   string // empty for the directory of the view
+}
+
+// git runs git in the view.
+func (v *View) git(ctx context.Context, c call, args ...string) (string, error) {
+	if c.limit == 0 {
+		c.limit = limit
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--no-optional-locks"}, args...)...)
+	cmd.Dir = v.Dir
+	if c.dir != "" {
+		cmd.Dir = c.dir
+	}
+	cmd.Env = append(v.environ(), c.env...)
+	cmd.Stdin = strings.NewReader(c.in)
+	out, stderr := &bounded{max: maxOutput}, &head{max: 64 << 10}
+	to := &sink{w: out}
+	if c.out != nil {
+		to.w = c.out
+	}
+	cmd.Stdout, cmd.Stderr = to, stderr
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	if to.err != nil {
+		return "", fmt.Errorf("take the output of git: %w", to.err)
+	}
+	if errors.Is(err, exec.ErrNotFound) || ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return "", fmt.Errorf("run git: %w", errors.Join(err, ctx.Err()))
+	}
+	return "", &CommandError{
+		Command: quote(append([]string{"git", "--no-pager"}, args...)), late: ctx.Err() != nil,
+		Stderr: redact(strings.TrimSpace(stderr.String())),
+	}
+}
+
+// environ is the whole environment of git.
+func (v *View) environ() []string {
+	env := []string{
+		"GIT_DIR=" + v.dir, "GIT_WORK_TREE=" + v.Top, "LC_ALL=C", "GIT_PAGER=cat",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
+	}
+	// HOME is where the user's list of ignored files is.
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+var safeWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// quote writes arguments as a shell would take them.
+func quote(args []string) string {
+	words := make([]string, len(args))
+	for i, a := range args {
+		if words[i] = redact(a); !safeWord.MatchString(words[i]) {
+			words[i] = "'" + strings.ReplaceAll(words[i], "'", `'"'"'`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+var (
+	userinfo = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^/@\s]+@`)
+	params   = regexp.MustCompile(`([?&][^=&\s]+)=[^&\s#]+`)
+)
+
+// redact takes credentials out of the addresses in a text.
+func redact(text string) string {
+	text = userinfo.ReplaceAllString(text, "${1}****@")
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	return params.ReplaceAllString(text, "${1}=%3Credacted%3E")
+}

@@ -1,0 +1,95 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// Commit is one commit of the history.
+type Commit struct {
+	SHA       string `json:"sha"`
+	ShortSHA  string `json:"short_sha"`
+	Subject   string `json:"subject"`
+	Author    string `json:"author"`
+	Timestamp string `json:"timestamp"` // ISO 8601, of the author
+}
+
+// Commits is the newest part of a history.
+type Commits struct {
+	Commits []Commit `json:"commits"`
+	HasMore bool     `json:"has_more"`
+}
+
+const logFormat = "--format=%H%x1f%h%x1f%aI%x1f%an%x1f%s"
+
+// Commits lists the newest commits of HEAD; none if there is no commit yet.
+func (v *View) Commits(ctx context.Context, limit int) (Commits, error) {
+	page := Commits{Commits: []Commit{}}
+	out, err := v.git(ctx, call{}, "log", "-z", "--no-show-signature", "--no-color", logFormat, "-n", strconv.Itoa(limit+1), "HEAD", "--")
+	if err != nil {
+		var refused *CommandError
+		if !errors.As(err, &refused) {
+			return page, err
+		}
+		if head, headErr := v.resolve(ctx, "HEAD^{commit}"); headErr != nil || head[0] != "" {
+			return page, err
+		}
+		return page, nil
+	}
+	for record := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		f := strings.SplitN(strings.ToValidUTF8(record, "\uFFFD"), "\x1f", 5)
+		if len(f) == 5 {
+			page.Commits = append(page.Commits, Commit{SHA: f[0], ShortSHA: f[1], Timestamp: f[2], Author: f[3], Subject: f[4]})
+		}
+	}
+	if len(page.Commits) > limit {
+		page.Commits, page.HasMore = page.Commits[:limit], true
+	}
+	return page, nil
+}
+
+// CommitChanges lists what one commit changed against its first parent, with
+// paths relative to the top of the repository.
+func (v *View) CommitChanges(ctx context.Context, sha string) ([]Change, error) {
+	out, err := v.git(ctx, call{}, "diff-tree", "-r", "--root", "--no-commit-id", "--no-ext-diff", "--no-textconv", "--no-renames",
+		"--diff-merges=first-parent", "--name-status", "-z", sha+"^{commit}", "--")
+	var refused *CommandError
+	if errors.As(err, &refused) && !refused.late {
+		return nil, unresolved(sha + "^{commit}")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseStatus(out)
+}
+
+// Metadata describes a repository; fields that are not known are empty.
+type Metadata struct {
+	Remote string // the address of origin, without credentials
+	Branch string // "DETACHED" if there is none
+	Head   string
+}
+
+// Metadata returns what is known of the repository.
+func (v *View) Metadata(ctx context.Context) (Metadata, error) {
+	var m Metadata
+	names, err := v.resolve(ctx, "HEAD^{commit}")
+	if err != nil {
+		return m, err
+	}
+	if m.Head = names[0]; m.Head != "" {
+		if m.Branch = v.branch; m.Branch == "" {
+			m.Branch = "DETACHED"
+		}
+	}
+	// Only this file, and nothing that it includes.
+	out, err := v.git(ctx, call{in: readSmall(v.common + "/config")}, "config", "-f", "-", "--get", "remote.origin.url")
+	var refused *CommandError
+	if err != nil && !errors.As(err, &refused) {
+		return m, err
+	}
+	m.Remote = redact(strings.TrimSpace(out))
+	return m, nil
+}

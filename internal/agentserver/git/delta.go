@@ -1,0 +1,86 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// deltaLimit is how long making a patch may take.
+const deltaLimit = 5 * time.Minute
+
+// Delta writes a patch with everything in the directory of the view, tracked
+// or not, that differs from a base; what the repository ignores and what
+// excludes match is left out (see [Pathspecs]). It returns the commit that the
+// patch applies to, or "" if that is the empty tree. Its index and objects are
+// scratch, so the repository stays as it is.
+func (v *View) Delta(ctx context.Context, ref string, excludes []string, w io.Writer) (base string, err error) {
+	base, err = v.exportBase(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	scratch, err := os.MkdirTemp(v.dir, "scratch-")
+	if err != nil {
+		return "", fmt.Errorf("make a patch: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	objects := filepath.Join(scratch, "objects")
+	if err := os.Mkdir(objects, 0o700); err != nil {
+		return "", fmt.Errorf("make a patch: %w", err)
+	}
+	c := call{limit: deltaLimit, env: []string{
+		"GIT_INDEX_FILE=" + filepath.Join(scratch, "index"), "GIT_OBJECT_DIRECTORY=" + objects,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoteAlternate(filepath.Join(v.common, "objects")),
+	}}
+	if _, err := v.git(ctx, c, "read-tree", base); err != nil {
+		return "", err
+	}
+	specs := append([]string{"--", "."}, Pathspecs(excludes)...)
+	if _, err := v.git(ctx, c, append([]string{"add", "-A"}, specs...)...); err != nil {
+		return "", err
+	}
+	c.out = w
+	args := append(diffArgs("--binary", "--cached", base), specs...)
+	if _, err := v.git(ctx, c, args...); err != nil {
+		return "", err
+	}
+	if base == v.emptyTree() {
+		return "", nil
+	}
+	return base, nil
+}
+
+// quoteAlternate writes a path for a list that is separated by colons.
+func quoteAlternate(path string) string {
+	if !strings.ContainsAny(path, ":\"\\\n") {
+		return path
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
+}
+
+// Pathspecs turns the excludes of an archive into git's: a name matches at any
+// depth, a path with a slash from the top, and what ends with a slash only
+// directories.
+func Pathspecs(excludes []string) []string {
+	var specs []string
+	for _, raw := range excludes {
+		pattern := strings.TrimRight(raw, "/")
+		if pattern == "" || strings.ContainsRune(pattern, 0) {
+			continue
+		}
+		prefix := ":(glob,exclude)"
+		if !strings.Contains(pattern, "/") {
+			prefix += "**/"
+		}
+		if !strings.HasSuffix(raw, "/") {
+			specs = append(specs, prefix+pattern)
+		}
+		specs = append(specs, prefix+pattern+"/**")
+	}
+	return specs
+}

@@ -1,0 +1,208 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os/exec"
+	"regexp"
+
+	"github.com/deft-dev/deft/internal/agentserver/jail"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+// Options say where the service gets what it needs.
+type Options struct {
+	// Secret returns a stored secret, "" if there is none; nil has none.
+	Secret func(ctx context.Context, name string) (string, error)
+	// Client is used to ask GitHub; nil takes one of its own.
+	Client *http.Client
+	// GitHub is the address of its API; empty takes the public one.
+	GitHub string
+}
+
+// Service answers the routes under /api/git.
+type Service struct{ o Options }
+
+// New returns the service.
+func New(o Options) *Service {
+	if o.Client == nil {
+		o.Client = &http.Client{}
+	}
+	if o.GitHub == "" {
+		o.GitHub = gitHubAPI
+	}
+	return &Service{o: o}
+}
+
+const tag = "Git"
+
+// Routes returns the operations under /api/git, and the older forms with the
+// path in the URL.
+func (s *Service) Routes() []rest.Route {
+	return append(s.shared(),
+		rest.Route{Method: "GET", Path: "/api/git/repositories/search", Tag: tag, Handle: s.repositories},
+		rest.Route{Method: "GET", Path: "/api/git/changes/{path...}", Tag: tag, Hidden: true, Handle: s.changes},
+		rest.Route{Method: "GET", Path: "/api/git/diff/{path...}", Tag: tag, Hidden: true, Handle: s.diff},
+	)
+}
+
+// ScopedRoutes returns the operations under each conversation.
+func (s *Service) ScopedRoutes(of jail.WorkspaceOf) []rest.Route { return of.Routes(s.shared()) }
+
+func (s *Service) shared() []rest.Route {
+	return []rest.Route{
+		{Method: "GET", Path: "/api/git/changes", Tag: tag, Handle: s.changes},
+		{Method: "GET", Path: "/api/git/diff", Tag: tag, Handle: s.diff},
+		{Method: "GET", Path: "/api/git/commits", Tag: tag, Handle: s.commits},
+		{Method: "GET", Path: "/api/git/commits/{sha}/changes", Tag: tag, Handle: s.commitChanges},
+	}
+}
+
+// pathOf takes the path from the URL, where it lost its first slash, or from
+// the query.
+func pathOf(r *http.Request, q *rest.Query) string {
+	if p := r.PathValue("path"); p != "" {
+		return "/" + p
+	}
+	return q.Required("path")
+}
+
+const shaPattern = "^[0-9a-fA-F]{4,64}$"
+
+var sha = regexp.MustCompile(shaPattern)
+
+// checkSHA refuses what is no name of a commit.
+func checkSHA(s string, loc ...any) error {
+	if sha.MatchString(s) {
+		return nil
+	}
+	return rest.Violations{{
+		Type: "string_pattern_mismatch", Loc: loc, Msg: "String should match pattern '" + shaPattern + "'", Input: s,
+		Ctx: map[string]any{"pattern": shaPattern},
+	}}
+}
+
+func (s *Service) changes(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	path := pathOf(r, q)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	changes, err := Changes(r.Context(), path, q.String("ref", ""))
+	return reply(w, changes, []Change{}, err)
+}
+
+// reply answers with what was found, or with empty outside a repository.
+func reply(w http.ResponseWriter, found, empty any, err error) error {
+	var refused *CommandError
+	var path *PathError
+	switch {
+	case errors.Is(err, ErrNoRepository):
+		return rest.JSON(w, http.StatusOK, empty)
+	case errors.As(err, &refused), errors.As(err, &path):
+		return rest.Fail(http.StatusBadRequest, err.Error())
+	case errors.Is(err, exec.ErrNotFound):
+		return rest.Fail(http.StatusBadRequest, "Git command not found. Is git installed?")
+	case errors.Is(err, errOutput):
+		return rest.Fail(http.StatusBadRequest, "Git printed more than can be shown")
+	case err != nil:
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, found)
+}
+
+func (s *Service) diff(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	path := pathOf(r, q)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	commit := q.String("commit", "")
+	if q.Has("commit") {
+		if err := checkSHA(commit, "query", "commit"); err != nil {
+			return err
+		}
+		if q.Has("ref") {
+			return rest.Fail(http.StatusBadRequest, "'ref' and 'commit' are mutually exclusive")
+		}
+		d, err := CommitDiff(r.Context(), path, commit)
+		return reply(w, d, Diff{}, err)
+	}
+	d, err := FileDiff(r.Context(), path, q.String("ref", ""))
+	return reply(w, d, Diff{}, err)
+}
+
+func (s *Service) commits(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	path, limit := q.Required("path"), q.Int("limit", 50, 1, 200)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	var page Commits
+	err := with(path, func(v *View) (err error) {
+		page, err = v.Commits(r.Context(), limit)
+		return err
+	})
+	return reply(w, page, Commits{Commits: []Commit{}}, err)
+}
+
+func (s *Service) commitChanges(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	path, commit := q.Required("path"), r.PathValue("sha")
+	if err := errors.Join(q.Err(), checkSHA(commit, "path", "sha")); err != nil {
+		return err
+	}
+	var changes []Change
+	err := with(path, func(v *View) (err error) {
+		changes, err = v.CommitChanges(r.Context(), commit)
+		return err
+	})
+	return reply(w, changes, []Change{}, err)
+}
+
+// with opens a repository for one use.
+func with(path string, use func(*View) error) error {
+	v, err := Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(v), v.Close())
+}
+
+func (s *Service) repositories(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	q.Required("provider")
+	provider := q.Enum("provider", "", providers...)
+	limit := q.Int("limit", 100, 1, 100)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	if provider != providers[0] {
+		return rest.Fail(http.StatusBadRequest, "Repository discovery is not supported for provider '"+provider+"'")
+	}
+	token, err := s.token(r.Context())
+	if err != nil {
+		return err
+	}
+	if token == "" {
+		return rest.JSON(w, http.StatusOK, Repositories{Items: []Repository{}, MissingToken: true})
+	}
+	found, err := github{client: s.o.Client, base: s.o.GitHub, token: token}.search(r.Context(), q.String("query", ""), limit, q.String("page_id", ""))
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, found)
+}
+
+func (s *Service) token(ctx context.Context) (string, error) {
+	if s.o.Secret == nil {
+		return "", nil
+	}
+	for _, name := range tokenNames {
+		if token, err := s.o.Secret(ctx, name); err != nil || token != "" {
+			return token, err
+		}
+	}
+	return "", nil
+}

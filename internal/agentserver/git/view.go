@@ -1,0 +1,221 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/deft-dev/deft/internal/agentserver/jail"
+)
+
+// ErrNoRepository says that a path is in no git repository.
+var ErrNoRepository = errors.New("not a git repository")
+
+// View shows one repository without its configuration.
+type View struct {
+	// Dir is the directory that was asked for, Top the working tree around it;
+	// both have no links in them.
+	Dir, Top string
+
+	real   string // the repository's git directory
+	common string // the same, or that of the main working tree
+	dir    string // our git directory
+	sha256 bool
+	branch string // "" when HEAD is detached
+}
+
+// Open finds the repository around a directory.
+func Open(path string) (*View, error) {
+	if strings.ContainsRune(path, 0) {
+		return nil, ErrNoRepository
+	}
+	dir := jail.Resolve(path)
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return nil, fmt.Errorf("%w: %s", ErrNoRepository, dir)
+	}
+	for top := dir; ; top = filepath.Dir(top) {
+		if real, ok := gitDir(top); ok {
+			return open(dir, top, real)
+		}
+		if top == filepath.Dir(top) {
+			return nil, fmt.Errorf("%w: %s", ErrNoRepository, dir)
+		}
+	}
+}
+
+// gitDir returns the git directory of a working tree.
+func gitDir(top string) (string, bool) {
+	path := filepath.Join(top, ".git")
+	st, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	if !st.IsDir() {
+		to, ok := strings.CutPrefix(readSmall(path), "gitdir: ")
+		if !ok {
+			return "", false
+		}
+		path = within(top, to)
+	}
+	_, err = os.Lstat(filepath.Join(path, "HEAD"))
+	return path, err == nil
+}
+
+// within reads a path that may be relative to dir.
+func within(dir, path string) string {
+	if path = strings.TrimRight(path, "\r\n"); filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// readSmall returns the beginning of a regular file, or "". It does not wait
+// for a pipe that somebody put in its place.
+func readSmall(path string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+func open(dir, top, real string) (*View, error) {
+	v := &View{Dir: dir, Top: top, real: real, common: real}
+	if to := readSmall(filepath.Join(real, "commondir")); to != "" {
+		v.common = within(real, to)
+	}
+	head, _, _ := strings.Cut(readSmall(filepath.Join(real, "HEAD")), "\n")
+	if ref, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
+		v.branch = strings.TrimSpace(ref)
+	}
+	v.sha256 = hasSHA256(readSmall(filepath.Join(v.common, "config")))
+	tmp, err := os.MkdirTemp("", "deft-git-")
+	if err != nil {
+		return nil, fmt.Errorf("make a view of a repository: %w", err)
+	}
+	v.dir = tmp
+	if err := v.fill(head + "\n"); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a view of a repository: %w", err), v.Close())
+	}
+	return v, nil
+}
+
+// hasSHA256 looks for the one setting that says how objects are named.
+func hasSHA256(config string) bool {
+	for line := range strings.Lines(strings.ToLower(config)) {
+		name, value, _ := strings.Cut(line, "=")
+		if strings.TrimSpace(name) == "objectformat" && strings.Trim(strings.TrimSpace(value), `"`) == "sha256" {
+			return true
+		}
+	}
+	return false
+}
+
+// perTree are the parts of a git directory that each working tree has for
+// itself; shared are those of the main one.
+var (
+	perTree = []string{"index"}
+	shared  = []string{"objects", "refs", "packed-refs", "reftable", "shallow"}
+)
+
+func (v *View) fill(head string) error {
+	links := map[string]string{}
+	for _, name := range perTree {
+		links[name] = filepath.Join(v.real, name)
+	}
+	for _, name := range shared {
+		links[name] = filepath.Join(v.common, name)
+	}
+	parts, err := filepath.Glob(filepath.Join(escapeGlob(v.real), "sharedindex.*"))
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		links[filepath.Base(p)] = p
+	}
+	links["info/exclude"] = filepath.Join(v.common, "info/exclude")
+	if err := os.Mkdir(filepath.Join(v.dir, "info"), 0o700); err != nil {
+		return err
+	}
+	for name, to := range links {
+		if _, err := os.Lstat(to); err != nil {
+			continue // a repository need not have every part
+		}
+		if err := os.Symlink(to, filepath.Join(v.dir, name)); err != nil {
+			return err
+		}
+	}
+	// Git does not take a HEAD that is a link to a file.
+	for name, text := range map[string]string{"HEAD": head, "config": v.config()} {
+		if err := os.WriteFile(filepath.Join(v.dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// escapeGlob makes a path a pattern that matches only itself.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// config is the configuration that git sees.
+func (v *View) config() string {
+	text := `[core]
+	bare = false
+	fsmonitor = false
+	hooksPath = /dev/null
+	attributesFile = /dev/null
+	pager = cat
+	quotePath = false
+[diff]
+	ignoreSubmodules = dirty
+[submodule]
+	recurse = false
+[protocol]
+	allow = never
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+`
+	var extensions string
+	if v.sha256 {
+		extensions += "\tobjectFormat = sha256\n"
+	}
+	if _, err := os.Lstat(filepath.Join(v.dir, "reftable")); err == nil {
+		extensions += "\trefStorage = reftable\n"
+	}
+	if extensions == "" {
+		return text
+	}
+	return text + "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n" + extensions
+}
+
+// Close removes what Open made.
+func (v *View) Close() error {
+	if err := os.RemoveAll(v.dir); err != nil {
+		return fmt.Errorf("remove the view of a repository: %w", err)
+	}
+	return nil
+}
+
+// emptyTree is the name of a tree without files.
+func (v *View) emptyTree() string {
+	if v.sha256 {
+		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+	}
+	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+}
