@@ -1,0 +1,71 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+var errStuck = fault.New(fault.Corrupt, "the stream ends before its last event")
+
+// catchUp sends stored events that the ring does not have.
+func (f *follower) catchUp(ctx context.Context) (*ending, error) {
+	for f.next <= f.through {
+		from := f.next
+		left, err := f.readOn(ctx)
+		if left != nil {
+			err = f.l.rest(left)
+		}
+		switch {
+		case f.large:
+			return &tooLarge, nil
+		case err == nil && f.next == from:
+			return f.failed(errStuck)
+		case err == nil:
+		case f.s.unreadable(ctx, f.c, f.next, err):
+			f.next++ // the reference leaves it out as well
+		default:
+			return f.failed(err)
+		}
+	}
+	return nil, nil
+}
+
+// readOn sends stored events until the ring's begin, or until the client is
+// slow: then it returns what is left to write, so that what was read from the
+// store is not kept while it waits.
+func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
+	b := newBatch()
+	defer func() {
+		if left == nil {
+			b.free()
+		}
+	}()
+	for rec, err := range f.c.Stream().Read(ctx, f.c.ID(), f.next) {
+		if err != nil {
+			if !b.empty() {
+				err = errors.Join(b.send(f.l), err)
+			}
+			return nil, err
+		}
+		if !b.room() {
+			if left, err = f.l.try(b.pieces()); left != nil || err != nil {
+				return left, err
+			}
+			b.reset()
+		}
+		f.next = rec.Seq + 1
+		if rec.Seq > f.until || f.since == nil || f.since(&rec) {
+			f.stored(b, rec.Seq, rec.ID, clean(rec.JSON))
+		}
+		if rec.Seq >= f.through || f.large {
+			break
+		}
+	}
+	if b.empty() {
+		return nil, nil
+	}
+	return nil, b.send(f.l)
+}

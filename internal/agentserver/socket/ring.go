@@ -1,0 +1,253 @@
+package socket
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+)
+
+// step says what an entry does to an item of a session socket.
+type step uint8
+
+const (
+	none step = iota
+	begins
+	goesOn
+	aborts
+)
+
+// entry is one thing that all followers of a feed are sent.
+type entry struct {
+	seq     eventstream.Seq // 0 for what is not stored
+	state   int64           // of a full state: its number
+	events  []byte          // for event sockets; of a stored event its JSON
+	session []byte          // for session sockets; nil for a stored event
+	item    event.ID        // that it completes or is a part of
+	step    step
+	attempt int
+}
+
+func (e *entry) size() int { return len(e.events) + len(e.session) + 100 }
+
+// clean makes JSON fit for a text frame, which must be UTF-8: clients close
+// the connection otherwise.
+func clean(b json.RawMessage) []byte {
+	if utf8.Valid(b) {
+		return b
+	}
+	return []byte(strings.ToValidUTF8(string(b), "\ufffd"))
+}
+
+// ring holds the newest entries of a feed for its followers. While none of
+// them has anything to get, it holds nothing.
+type ring struct {
+	mu        sync.Mutex
+	entries   []entry // the first has position base
+	base      int64
+	bytes     int
+	last      eventstream.Seq // of the newest stored event, in the ring or before it
+	waiting   []entry         // not stored; to come behind events that are not here yet
+	after     []eventstream.Seq
+	states    int64 // full states published
+	followers map[*follower]struct{}
+	idle      int // followers that have all there is
+	end       *ending
+}
+
+// ending says why a feed is over.
+type ending struct {
+	code   websocket.StatusCode
+	reason string
+}
+
+// The size of a ring can be small: who falls behind reads the store.
+const (
+	maxEntries = 1024
+	maxBytes   = 256 << 10
+)
+
+func newRing() *ring { return &ring{followers: map[*follower]struct{}{}} }
+
+// begin sets which event was the last before the ring's first.
+func (r *ring) begin(last eventstream.Seq) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = last
+	r.release(last)
+	r.wake()
+}
+
+// store adds the next stored event.
+func (r *ring) store(rec eventstream.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.release(rec.Seq - 1)
+	r.last = rec.Seq
+	r.add(entry{seq: rec.Seq, events: clean(rec.JSON), item: rec.ID})
+	r.release(rec.Seq)
+	r.wake()
+}
+
+// skip passes over a stored event that cannot be read.
+func (r *ring) skip(seq eventstream.Seq) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = seq
+	r.release(seq)
+	r.wake()
+}
+
+// publish adds what is not stored, as soon as the event that it comes after
+// is here.
+func (r *ring) publish(e entry, after eventstream.Seq, state bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if state {
+		r.states++
+		e.state = r.states
+	}
+	if len(r.waiting) == 0 && after <= r.last {
+		r.add(e)
+		r.wake()
+		return
+	}
+	if len(r.waiting) >= maxEntries && e.step == goesOn {
+		return // a piece of an answer may be lost, and its reader sees the gap
+	}
+	r.waiting, r.after = append(r.waiting, e), append(r.after, after)
+}
+
+// release moves what waited for an event that is here now.
+func (r *ring) release(last eventstream.Seq) {
+	n := 0
+	for n < len(r.waiting) && r.after[n] <= last {
+		r.add(r.waiting[n])
+		n++
+	}
+	if n == len(r.waiting) {
+		r.waiting, r.after = nil, nil
+		return
+	}
+	r.waiting, r.after = r.waiting[n:], r.after[n:]
+}
+
+func (r *ring) add(e entry) {
+	if len(r.followers) == 0 {
+		r.base++ // nobody to keep it for
+		return
+	}
+	r.entries = append(r.entries, e)
+	r.bytes += e.size()
+	for len(r.entries) > 1 && (len(r.entries) > maxEntries || r.bytes > maxBytes) {
+		r.bytes -= r.entries[0].size()
+		r.entries[0] = entry{}
+		r.entries = r.entries[1:]
+		r.base++
+	}
+}
+
+// head is the position behind the newest entry.
+func (r *ring) head() int64 { return r.base + int64(len(r.entries)) }
+
+// wake tells all followers that there is something.
+func (r *ring) wake() {
+	for f := range r.followers {
+		r.busy(f)
+		f.poke()
+	}
+}
+
+// close ends the feed for its followers, those of later too.
+func (r *ring) close(e ending) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end == nil {
+		r.end = &e
+	}
+	r.wake()
+}
+
+func (r *ring) join(f *follower) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.followers[f] = struct{}{}
+	r.seek(f)
+}
+
+func (r *ring) leave(f *follower) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.busy(f)
+	delete(r.followers, f)
+	r.forget()
+}
+
+// seek puts a follower behind all that is there; it reads the stored events
+// up to f.through elsewhere.
+func (r *ring) seek(f *follower) {
+	r.busy(f)
+	f.pos, f.through = r.head(), r.last
+}
+
+func (r *ring) busy(f *follower) {
+	if f.waits {
+		f.waits = false
+		r.idle--
+	}
+}
+
+// forget drops the entries when all followers have had them.
+func (r *ring) forget() {
+	if r.idle == len(r.followers) {
+		r.base, r.entries, r.bytes = r.head(), nil, 0
+	}
+}
+
+// published returns how many full states were published.
+func (r *ring) published() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.states
+}
+
+// found says what a follower met in the ring.
+type found int
+
+const (
+	nothing found = iota
+	something
+	lost // the ring no longer holds what comes next
+	over
+)
+
+// collect fills a batch with what a follower has not had.
+func (r *ring) collect(f *follower, b *batch) (found, *ending) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end != nil {
+		return over, r.end
+	}
+	if f.pos < r.base {
+		f.owes = f.owes || r.states > f.state
+		r.seek(f)
+		return lost, nil
+	}
+	r.busy(f)
+	for f.pos < r.head() && b.room() {
+		e := &r.entries[f.pos-r.base]
+		f.pos++
+		f.take(b, e)
+	}
+	if !b.empty() {
+		return something, nil
+	}
+	f.waits = true
+	r.idle++
+	r.forget()
+	return nothing, nil
+}

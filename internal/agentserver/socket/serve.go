@@ -1,0 +1,134 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/deft-dev/deft/eventstream"
+)
+
+// serve is the life of a connection.
+func (s *Service) serve(l *link, p plan) {
+	defer drain(l)
+	if !p.known && !s.authenticate(l) {
+		l.shut(4001, "Authentication failed")
+		return
+	}
+	l.ws.SetReadLimit(MaxMessage)
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	if p.style == shell {
+		s.serveShell(ctx, cancel, l, p)
+		return
+	}
+	f := &follower{s: s, l: l, p: p, news: make(chan struct{}, 1)}
+	leave, err := s.join(ctx, f)
+	if err != nil {
+		l.end(endOf(err))
+		return
+	}
+	defer leave()
+	if err := f.greet(ctx); err != nil {
+		if !errors.Is(err, errGone) {
+			l.end(endOf(err))
+		}
+		return
+	}
+	stop := func() {
+		cancel()
+		f.poke()
+	}
+	s.talk(ctx, stop, l, p, f.write, f.handle)
+}
+
+// talk writes and reads until either ends.
+func (s *Service) talk(ctx context.Context, stop func(), l *link, p plan, write func(context.Context), handle func(context.Context, []byte) error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		write(ctx)
+	}()
+	s.read(ctx, l, p, handle)
+	stop()
+	l.unblock()
+	<-done
+}
+
+// drain reads until a client has answered a close frame, if one was sent.
+func drain(l *link) {
+	if !l.saidFarewell() || l.SetReadDeadline(time.Now().Add(patience)) != nil {
+		return
+	}
+	for {
+		_, r, err := l.ws.Reader(context.Background())
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// join finds what a client asked for and enters it among the followers.
+func (s *Service) join(ctx context.Context, f *follower) (leave func(), err error) {
+	if f.c, err = s.o.Find(ctx, f.p.id); err != nil {
+		return nil, err
+	}
+	feed, err := s.enter(f.p.id, s.follow(f.c))
+	if err != nil {
+		return nil, err
+	}
+	f.ring = feed.ring
+	if err := f.place(ctx); err != nil {
+		s.exit(f.p.id, feed)
+		return nil, err
+	}
+	f.ring.join(f)
+	return func() {
+		f.ring.leave(f)
+		s.exit(f.p.id, feed)
+	}, nil
+}
+
+// place decides where a follower begins. The number of events is taken before
+// the full state is made: what happens in between is in both, never in none.
+func (f *follower) place(ctx context.Context) error {
+	info, err := f.c.Stream().Info(ctx, f.p.id)
+	if err != nil {
+		return err
+	}
+	f.until, f.next = info.Events, f.p.from(info.Events)
+	if f.p.since == "" {
+		return nil
+	}
+	f.since = func(r *record) bool { return r.Timestamp >= f.p.since }
+	page, err := f.c.Stream().Search(ctx, f.p.id, eventstream.Query{From: f.p.since, Limit: 1})
+	if err != nil {
+		return err
+	}
+	f.next = f.until + 1
+	if len(page.Records) > 0 {
+		f.next = page.Records[0].Seq
+	}
+	return nil
+}
+
+// greet sends what comes before everything else.
+func (f *follower) greet(ctx context.Context) error {
+	if f.p.style == plain {
+		return f.sendState(ctx)
+	}
+	f.owes = true // once the history is sent
+	b := []byte(`{"type":"sync"`)
+	if f.p.after != nil {
+		b = strconv.AppendInt(append(b, `,"from_seq":`...), int64(*f.p.after), 10)
+	}
+	if f.until > 0 {
+		b = strconv.AppendInt(append(b, `,"through_seq":`...), index(f.until), 10)
+	}
+	return f.l.sendText(append(b, '}'))
+}
