@@ -20,9 +20,10 @@ const (
 
 // execute runs a batch of actions and appends their answers in call order,
 // each as soon as it and those before it are there. An error means that the
-// runtime or the stream failed; actions without an answer stay pending.
-func (c *Controller) execute(ctx context.Context, r *run, batch []*event.ActionEvent, again bool) error {
-	ctx, cancel := context.WithCancel(ctx)
+// runtime or the stream failed; actions without an answer stay pending. If it
+// may, it begins the next step with the last answer, and returns it.
+func (c *Controller) execute(whole context.Context, r *run, batch []*event.ActionEvent, again, mayThink bool) (next *thought, err error) {
+	ctx, cancel := context.WithCancel(whole)
 	answers := make([]chan answer, len(batch))
 	ended := make([]chan struct{}, len(batch))
 	slots := make(chan struct{}, c.cfg.Parallel)
@@ -52,18 +53,23 @@ func (c *Controller) execute(ctx context.Context, r *run, batch []*event.ActionE
 	for i, a := range batch {
 		got := <-answers[i]
 		if got.err != nil {
-			return got.err
+			return nil, got.err
 		}
 		_, finish := a.Action.(*event.FinishAction)
-		err := c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		answered := func(now *state.State) ([]event.Event, error) {
 			evs := []event.Event{got.ev}
 			if finish && !got.failed && !messageSince(now.View, a.ID) {
 				evs = append(evs, status(state.Finished))
 			}
 			return evs, nil
-		})
-		if err != nil {
-			return err
+		}
+		var during func(*state.State)
+		if mayThink && i == len(batch)-1 {
+			during = func(s *state.State) { next = c.ahead(whole, r, s) }
+		}
+		if err := c.appendDuring(ctx, answered, during); err != nil {
+			next.forget()
+			return nil, err
 		}
 		if rt, _ := c.runtimeOf(a); rt != nil {
 			if k, ok := rt.(runtime.Acknowledger); ok {
@@ -71,7 +77,7 @@ func (c *Controller) execute(ctx context.Context, r *run, batch []*event.ActionE
 			}
 		}
 	}
-	return nil
+	return next, nil
 }
 
 // messageSince reports whether the user wrote after the event id: then the

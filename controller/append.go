@@ -17,10 +17,17 @@ func (c *Controller) append(ctx context.Context, evs ...event.Event) error {
 // to: make sees it while nobody else can append. What has happened is
 // recorded even if ctx has ended.
 func (c *Controller) appendWith(ctx context.Context, make func(*state.State) ([]event.Event, error)) error {
+	return c.appendDuring(ctx, make, nil)
+}
+
+// appendDuring is appendWith that calls during, unless it is nil, with the
+// state as it will be, before the events are stored. Nobody else sees that
+// state before.
+func (c *Controller) appendDuring(ctx context.Context, make func(*state.State) ([]event.Event, error), during func(*state.State)) error {
 	ctx = context.WithoutCancel(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fold == nil { // an earlier append was stored but not folded
+	if c.fold == nil { // an earlier append was not folded, or folded and not stored
 		if err := c.refold(ctx); err != nil {
 			return err
 		}
@@ -30,18 +37,26 @@ func (c *Controller) appendWith(ctx context.Context, make func(*state.State) ([]
 		return err
 	}
 	c.place(evs)
-	last, err := c.cfg.Stream.Append(ctx, c.cfg.ID, evs...)
-	if err != nil {
-		return fmt.Errorf("append to conversation %s: %w", c.cfg.ID, err)
-	}
-	first := int64(last) - int64(len(evs)) + 1
+	expected := c.fold.State().Seq + int64(len(evs))
 	for i, ev := range evs {
-		if err := c.fold.Apply(first+int64(i), ev); err != nil {
+		if err := c.fold.Apply(expected-int64(len(evs))+int64(i)+1, ev); err != nil {
 			c.fold = nil
 			return fmt.Errorf("fold conversation %s: %w", c.cfg.ID, err)
 		}
 	}
-	c.snap.Store(c.fold.State())
+	s := c.fold.State()
+	if during != nil {
+		during(s)
+	}
+	last, err := c.cfg.Stream.Append(ctx, c.cfg.ID, evs...)
+	if err != nil {
+		c.fold = nil
+		return fmt.Errorf("append to conversation %s: %w", c.cfg.ID, err)
+	}
+	if int64(last) != expected { // somebody else appended before
+		return c.refold(ctx)
+	}
+	c.snap.Store(s)
 	return nil
 }
 

@@ -2,12 +2,9 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
-	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
@@ -97,7 +94,9 @@ func (c *Controller) release(r *run) {
 	close(r.done)
 }
 
-func (c *Controller) loop(ctx context.Context, r *run, again bool) error {
+func (c *Controller) loop(ctx context.Context, r *run, again bool) (err error) {
+	var next *thought // begun already
+	defer func() { next.forget() }()
 	for steps := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -105,12 +104,20 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool) error {
 		if how := r.stopped(); how != goOn {
 			return c.stopAs(ctx, how)
 		}
+		if t := next; t != nil {
+			next = nil
+			if err := c.conclude(ctx, r, t); err != nil {
+				return c.fail(ctx, r, err)
+			}
+			steps++
+			continue
+		}
 		s := c.State()
 		switch {
 		case s.Status != state.Running:
 			return nil
 		case len(s.Pending) > 0:
-			if err := c.execute(ctx, r, s.Pending, again); err != nil {
+			if next, err = c.execute(ctx, r, s.Pending, again, steps < c.cfg.MaxIterations); err != nil {
 				return c.fail(ctx, r, err)
 			}
 			again = false
@@ -134,54 +141,6 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool) error {
 		}
 		steps++
 	}
-}
-
-// step asks the agent and appends its answer in one piece: events, what they
-// cost, and the status if it changes.
-func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
-	llmCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r.mu.Lock()
-	r.cancelLLM = cancel
-	stopped := r.stopping != goOn
-	r.mu.Unlock()
-	if stopped {
-		return nil
-	}
-	m := &meter{cfg: &c.cfg}
-	evs, err := c.cfg.Agent.Step(llmCtx, agent.Turn{
-		State: s, LLM: m.model, Delta: c.cfg.OnDelta, Session: c.cfg.ID,
-	})
-	if err == nil {
-		err = c.prepare(llmCtx, evs)
-	}
-	if err != nil {
-		if r.stopped() != goOn && llmCtx.Err() != nil {
-			return c.appendWith(ctx, m.record)
-		}
-		return errors.Join(err, c.appendWith(ctx, m.record))
-	}
-	batch, notes, wait := c.review(llmCtx, evs)
-	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
-		bill, err := m.record(now)
-		if err != nil {
-			return nil, err
-		}
-		out := slices.Concat(c.masked(evs), notes, bill)
-		// A message that came while the model wrote is taken in first:
-		// nothing ends, and what would wait is superseded
-		// (sdk-wire-1.58.md section B.5).
-		news := now.LastUserMessage != s.LastUserMessage
-		switch {
-		case wait && news:
-			out = append(out, rejections(batch, superseded)...)
-		case wait:
-			out = append(out, status(state.Confirming))
-		case replied(evs) && !news:
-			out = append(out, status(state.Finished))
-		}
-		return out, nil
-	})
 }
 
 // review asks whether the actions of an answer wait for the user. A lone

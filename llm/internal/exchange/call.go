@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 
@@ -42,6 +43,7 @@ func (e *Endpoint) Do(ctx context.Context, c Call) (*llm.Response, error) {
 	if err != nil {
 		return nil, e.Failure(ctx, watch, err, c.Deltas.HandedOut)
 	}
+	finish(res, watch)
 	out := c.Finish(res.Header)
 	out.Latency = time.Since(started)
 	if c.Deltas.HandedOut {
@@ -55,4 +57,17 @@ func (e *Endpoint) watch(ctx context.Context, whole bool) *Watch {
 		return e.WatchWhole(ctx)
 	}
 	return e.Watch(ctx)
+}
+
+// lastWord is how long a server may take to end an answer of which all that
+// counts has come.
+const lastWord = 20 * time.Millisecond
+
+// finish reads the end of an answer, so that its connection can serve the next
+// call: to set up a new one costs more than most of what an adapter does. A
+// server that does not end its answer in time loses the connection.
+func finish(res *http.Response, watch *Watch) {
+	late := time.AfterFunc(lastWord, watch.Stop)
+	defer late.Stop()
+	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // its error is the end
 }

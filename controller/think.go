@@ -1,0 +1,111 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/state"
+)
+
+// thought is one step of the agent, under way or done.
+type thought struct {
+	state  *state.State // that the agent was shown
+	ctx    context.Context
+	cancel context.CancelFunc
+	meter  *meter
+	done   chan struct{} // closed when evs and err are there
+	evs    []event.Event
+	err    error
+}
+
+// think lets the agent begin a step; nil if the run is to stop. Either
+// [Controller.conclude] or [thought.forget] must follow.
+func (c *Controller) think(ctx context.Context, r *run, s *state.State) *thought {
+	t := &thought{state: s, meter: &meter{cfg: &c.cfg}, done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancel(ctx)
+	r.mu.Lock()
+	r.cancelLLM = t.cancel
+	stopped := r.stopping != goOn
+	r.mu.Unlock()
+	if stopped {
+		t.cancel()
+		return nil
+	}
+	go func() {
+		defer close(t.done)
+		t.evs, t.err = c.cfg.Agent.Step(t.ctx, agent.Turn{
+			State: s, LLM: t.meter.model, Delta: c.cfg.OnDelta, Session: c.cfg.ID,
+		})
+	}()
+	return t
+}
+
+// forget gives a thought up.
+func (t *thought) forget() {
+	if t != nil {
+		t.cancel()
+		<-t.done
+	}
+}
+
+// step is one thought, from its beginning to its end.
+func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
+	t := c.think(ctx, r, s)
+	if t == nil {
+		return nil
+	}
+	return c.conclude(ctx, r, t)
+}
+
+// conclude waits for the agent's answer and appends it in one piece: events,
+// what they cost, and the status if it changes.
+func (c *Controller) conclude(ctx context.Context, r *run, t *thought) error {
+	defer t.cancel()
+	<-t.done
+	err := t.err
+	if err == nil {
+		err = c.prepare(t.ctx, t.evs)
+	}
+	if err != nil {
+		if r.stopped() != goOn && t.ctx.Err() != nil {
+			return c.appendWith(ctx, t.meter.record)
+		}
+		return errors.Join(err, c.appendWith(ctx, t.meter.record))
+	}
+	batch, notes, wait := c.review(t.ctx, t.evs)
+	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		bill, err := t.meter.record(now)
+		if err != nil {
+			return nil, err
+		}
+		out := slices.Concat(c.masked(t.evs), notes, bill)
+		// A message that came while the model wrote is taken in first:
+		// nothing ends, and what would wait is superseded
+		// (sdk-wire-1.58.md section B.5).
+		news := now.LastUserMessage != t.state.LastUserMessage
+		switch {
+		case wait && news:
+			out = append(out, rejections(batch, superseded)...)
+		case wait:
+			out = append(out, status(state.Confirming))
+		case replied(t.evs) && !news:
+			out = append(out, status(state.Finished))
+		}
+		return out, nil
+	})
+}
+
+// ahead begins the next step while what it builds on is being stored: the
+// disk and the model are waited for at the same time. s is the state as it
+// will be. If it cannot be stored the thought is forgotten, so what the agent
+// says never builds on something that did not happen. Nil where no ordinary
+// step follows.
+func (c *Controller) ahead(ctx context.Context, r *run, s *state.State) *thought {
+	if s.Status != state.Running || len(s.Pending) > 0 || ctx.Err() != nil || c.cfg.Stuck.check(s.View) != fine {
+		return nil
+	}
+	return c.think(ctx, r, s)
+}
