@@ -128,3 +128,19 @@ func (l *loader) nested(dir string, depth int) {
 		}
 	}
 }
+
+// LoadRepository loads directories of skills below the root of a tree that is
+// not the user's own, such as a clone; the earlier ones win. Links that lead
+// out of the root are refused.
+func LoadRepository(root string, dirs ...string) ([]Skill, []Warning) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, []Warning{{root, err}}
+	}
+	defer r.Close()
+	l := &loader{fsys: r.FS(), at: root, strict: true, seen: map[string]bool{}}
+	for _, dir := range dirs {
+		l.directory(path.Clean(dir))
+	}
+	return l.skills, l.warnings
+}

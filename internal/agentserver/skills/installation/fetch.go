@@ -1,0 +1,217 @@
+package installation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// gitTime is how long a fetch may take.
+const gitTime = 120 * time.Second
+
+// fetched is a thing on this machine, not yet in its place.
+type fetched struct {
+	dir    string
+	commit *string // of a repository
+}
+
+// failed is an error that is [ErrFetch].
+func failed(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrFetch, fmt.Errorf(format, args...))
+}
+
+// fetch gets a source; temp takes what is cloned. rootName is what the root of
+// a repository is called, or "" for the repository's name.
+func fetch(ctx context.Context, from Source, temp, rootName string) (fetched, error) {
+	source := strings.TrimSpace(from.Source)
+	sub := deref(from.RepoPath)
+	if strings.ContainsRune(source+sub+deref(from.Ref), 0) {
+		return fetched{}, failed("a NUL byte")
+	}
+	if rest, ok := strings.CutPrefix(source, "github:"); ok {
+		part := strings.SplitN(rest, "/", 3)
+		if len(part) < 2 || part[0] == "" || part[1] == "" {
+			return fetched{}, failed("github:owner/repo is expected, not %q", source)
+		}
+		if len(part) == 3 && strings.Trim(part[2], "/") != "" {
+			if sub != "" {
+				return fetched{}, failed("the source names a directory already; leave out repo_path")
+			}
+			sub = strings.Trim(part[2], "/")
+		}
+		source = "https://github.com/" + part[0] + "/" + part[1] + ".git"
+	}
+	if !IsGitURL(source) {
+		dir, err := local(source, sub)
+		return fetched{dir: dir}, err
+	}
+	if rootName == "" {
+		rootName = repositoryName(source)
+	}
+	clone := filepath.Join(temp, rootName)
+	commit, err := Clone(ctx, source, deref(from.Ref), clone)
+	if err != nil {
+		return fetched{}, err
+	}
+	dir, err := within(clone, sub)
+	return fetched{dir: dir, commit: &commit}, err
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+var (
+	scheme = regexp.MustCompile(`^(https?|ssh|git|file)://[^-]`)
+	scp    = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-:]`)
+	// aRef is what may name a branch, tag or commit: never an option.
+	aRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,254}$`)
+)
+
+// IsGitURL reports whether a source is fetched with Git. Transports that run
+// programs (ext::) are not.
+func IsGitURL(source string) bool { return scheme.MatchString(source) || scp.MatchString(source) }
+
+// local resolves a directory of this machine.
+func local(source, sub string) (string, error) {
+	if strings.Contains(source, "://") || !strings.ContainsAny(source, "/~.") {
+		return "", failed("%q is neither a directory nor a repository", Shown(source))
+	}
+	if rest, ok := strings.CutPrefix(source, "~"); ok && (rest == "" || rest[0] == '/') {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", failed("%w", err)
+		}
+		source = home + rest
+	}
+	dir, err := filepath.Abs(source)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", failed("%w", err)
+	}
+	if !isDir(dir) {
+		return "", failed("%s is not a directory", dir)
+	}
+	return within(dir, sub)
+}
+
+// within returns a directory below another, which it must not leave.
+func within(dir, sub string) (string, error) {
+	sub = strings.Trim(sub, "/")
+	if sub == "" {
+		return dir, nil
+	}
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", failed("%w", err)
+	}
+	at, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(sub)))
+	if err != nil || !isDir(at) {
+		return "", failed("there is no directory %q in the source", sub)
+	}
+	if at != root && !strings.HasPrefix(at, root+string(filepath.Separator)) {
+		return "", failed("%q leads out of the source", sub)
+	}
+	return at, nil
+}
+
+func repositoryName(url string) string {
+	name := strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
+	if i := strings.LastIndexAny(name, "/:"); i >= 0 {
+		name = name[i+1:]
+	}
+	name = path.Base("/" + name)
+	if name == "/" || name == "." || strings.HasPrefix(name, ".") {
+		return "repository"
+	}
+	return name
+}
+
+// Clone fetches one commit of a repository into a directory that it makes, and
+// returns the commit. ref "" is the default branch. Errors are [ErrFetch] and
+// show no credentials.
+func Clone(ctx context.Context, url, ref, dir string) (commit string, err error) {
+	if !IsGitURL(url) || ref != "" && !aRef.MatchString(ref) {
+		return "", failed("not the URL and ref of a repository")
+	}
+	if ref == "" {
+		ref = "HEAD"
+	}
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("clone: %w", err)
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--template="},
+		{"fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", url, ref},
+		{"checkout", "--quiet", "--detach", "FETCH_HEAD"},
+	} {
+		if _, err := git(ctx, dir, args...); err != nil {
+			return "", errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return git(ctx, dir, "rev-parse", "HEAD")
+}
+
+// git runs Git without anything that a repository, or a configuration that the
+// agent could write, may bring to it.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{
+		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
+		"-c", "protocol.ext.allow=never", "-c", "credential.helper=", "-c", "http.followRedirects=initial",
+	}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false",
+		"GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_LFS_SKIP_SMUDGE=1",
+	}
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 2 * time.Second
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &limited{w: &out}, &limited{w: &said}
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", failed("git %s: %w", args[0], ctx.Err())
+	case err != nil: // what it said may hold the URL with its credentials
+		return "", failed("git %s: %s", args[0], withoutCredentials(strings.TrimSpace(said.String())))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+var credentials = regexp.MustCompile(`://[^/\s@]*@`)
+
+func withoutCredentials(s string) string { return credentials.ReplaceAllString(s, "://****@") }
+
+// limited drops what goes beyond some kilobytes.
+type limited struct{ w *bytes.Buffer }
+
+func (l *limited) Write(b []byte) (int, error) {
+	const limit = 64 << 10
+	if room := limit - l.w.Len(); room > 0 {
+		l.w.Write(b[:min(room, len(b))])
+	}
+	return len(b), nil
+}
