@@ -1,0 +1,151 @@
+package config
+
+import "github.com/deft-dev/deft/llm"
+
+// Config is what a server runs with. The names in tags are those of the file
+// and, in capitals after OH_, of the variables. Fields marked "for others" are
+// understood and have no effect here.
+type Config struct {
+	// SessionAPIKeys open the server; none leaves it open to this machine.
+	SessionAPIKeys []llm.Secret `json:"session_api_keys"`
+	// AllowCORSOrigins and AllowCORSOriginRegex are pages that may use the
+	// server, beside those of this machine.
+	AllowCORSOrigins     []string `json:"allow_cors_origins"`
+	AllowCORSOriginRegex *string  `json:"allow_cors_origin_regex"`
+
+	ConversationsPath        string `json:"conversations_path"`
+	WorkspacePath            string `json:"workspace_path"`
+	ConversationWorktreeRoot string `json:"conversation_worktree_root"`
+	BashEventsDir            string `json:"bash_events_dir"`
+	// BashEventsRetentionSeconds is how long they are kept; nil for always.
+	BashEventsRetentionSeconds *int `json:"bash_events_retention_seconds" above:"0"`
+	// StaticFilesPath is a directory to serve below /static.
+	StaticFilesPath *string `json:"static_files_path"`
+
+	Webhooks               []Webhook     `json:"webhooks"`
+	RegisteredMarketplaces []Marketplace `json:"registered_marketplaces"`
+
+	// MaxConcurrentRuns bounds conversations that work at one time; the
+	// default is [Runs].
+	MaxConcurrentRuns int `json:"max_concurrent_runs" min:"1"`
+	// SecretKey seals stored secrets; PreviousSecretKeys open older ones.
+	SecretKey          llm.Secret   `json:"secret_key"`
+	PreviousSecretKeys []llm.Secret `json:"previous_secret_keys"`
+
+	// WebURL is where the server is reached from outside.
+	WebURL *string `json:"web_url"`
+	// TrustForwardedHeaders takes X-Forwarded-* from the peer at its word.
+	TrustForwardedHeaders bool `json:"trust_forwarded_headers"`
+	// DeferredInit has the server wait for POST /api/init.
+	DeferredInit bool `json:"deferred_init"`
+
+	// LeaseTTLSeconds is for others: our lease is a lock of the system, which
+	// does not expire.
+	LeaseTTLSeconds float64 `json:"lease_ttl_seconds" min:"0"`
+	// ConversationIdleTTLSeconds is when an idle conversation leaves the
+	// memory; nil for never.
+	ConversationIdleTTLSeconds *float64 `json:"conversation_idle_ttl_seconds" above:"0"`
+
+	EnableVSCode   bool    `json:"enable_vscode"`
+	VSCodePort     int     `json:"vscode_port" min:"1" max:"65535"`
+	VSCodeBasePath *string `json:"vscode_base_path"`
+	// PreloadTools is for others: ours are part of the program.
+	PreloadTools  bool `json:"preload_tools"`
+	EnableBrowser bool `json:"enable_browser"`
+
+	AppBackendPublicURL *string   `json:"app_backend_public_url"`
+	ACPSkillSourcing    string    `json:"acp_skill_sourcing" oneof:"native openhands_managed"`
+	Telemetry           Telemetry `json:"telemetry"`
+	// ConversationRuntime and the settings of the Docker runtime are for
+	// others.
+	ConversationRuntime string `json:"conversation_runtime" oneof:"local docker"`
+	DockerRuntime
+
+	blankSecretKey bool // one was configured, and is no key
+}
+
+// DockerRuntime are the settings of the Docker runtime.
+type DockerRuntime struct {
+	ConversationRuntimeSelectable       bool     `json:"conversation_runtime_selectable"`
+	ConversationImage                   string   `json:"conversation_image"`
+	ConversationImageHasBrowser         *bool    `json:"conversation_image_has_browser"`
+	ConversationContainerMemory         *string  `json:"conversation_container_memory"`
+	ConversationContainerCPUs           *float64 `json:"conversation_container_cpus" above:"0"`
+	ConversationContainerPidsLimit      *int     `json:"conversation_container_pids_limit" above:"0"`
+	ConversationContainerStartupTimeout float64  `json:"conversation_container_startup_timeout" above:"0"`
+	ConversationStorageDiskBudget       *float64 `json:"conversation_storage_disk_budget" above:"0" below:"1"`
+	ConversationStorageRetentionDays    *float64 `json:"conversation_storage_retention_days" above:"0"`
+}
+
+// Webhook is a receiver of events (sdk-wire.md section 11). Times are in
+// seconds.
+type Webhook struct {
+	BaseURL         string                `json:"base_url"`
+	Headers         map[string]llm.Secret `json:"headers"`
+	EventBufferSize int                   `json:"event_buffer_size" min:"1"`
+	FlushDelay      float64               `json:"flush_delay" above:"0"`
+	NumRetries      int                   `json:"num_retries" min:"0"`
+	RetryDelay      int                   `json:"retry_delay" min:"0"`
+	MaxQueueSize    int                   `json:"max_queue_size" min:"1"`
+	MaxBatchBytes   int                   `json:"max_batch_bytes" min:"1"`
+	MaxQueueBytes   int                   `json:"max_queue_bytes" min:"1"`
+}
+
+// preset implements presetter.
+func (w *Webhook) preset() {
+	*w = Webhook{
+		EventBufferSize: 5, FlushDelay: 30, NumRetries: 3, RetryDelay: 5,
+		MaxQueueSize: 1000, MaxBatchBytes: 5 << 20, MaxQueueBytes: 50 << 20,
+	}
+}
+
+// Marketplace is a source of plugins and skills.
+type Marketplace struct {
+	Name     string  `json:"name"`
+	Source   string  `json:"source"`
+	Ref      *string `json:"ref"`
+	RepoPath *string `json:"repo_path"`
+	// AutoLoad is a truth value or a list of names.
+	AutoLoad any `json:"auto_load"`
+}
+
+// preset implements presetter.
+func (m *Marketplace) preset() { *m = Marketplace{AutoLoad: false} }
+
+// Telemetry is what the reference sends to its makers, if anything. It is for
+// others: this server sends nothing to anybody.
+type Telemetry struct {
+	DeploymentKind  string      `json:"deployment_kind" oneof:"local remote"`
+	Exporter        string      `json:"exporter" oneof:"none posthog http"`
+	PosthogAPIKey   *llm.Secret `json:"posthog_api_key"`
+	PosthogHost     string      `json:"posthog_host"`
+	HTTPEndpoint    *string     `json:"http_endpoint"`
+	HTTPToken       *llm.Secret `json:"http_token"`
+	Salt            *llm.Secret `json:"salt"`
+	MaxQueueSize    int         `json:"max_queue_size" min:"1"`
+	EventBufferSize int         `json:"event_buffer_size" min:"1"`
+	FlushDelay      float64     `json:"flush_delay" above:"0"`
+	NumRetries      int         `json:"num_retries" min:"0"`
+	RetryDelay      float64     `json:"retry_delay" min:"0"`
+}
+
+// Default is the configuration of a server that nobody configured.
+func Default() *Config {
+	ttl, cpus, pids, memory := 1200.0, 2.0, 512, "4g"
+	return &Config{
+		ConversationsPath: "workspace/conversations", WorkspacePath: "workspace/project",
+		ConversationWorktreeRoot: "/tmp/conversation-worktrees", BashEventsDir: "workspace/bash_events",
+		MaxConcurrentRuns: Runs(), LeaseTTLSeconds: 45, ConversationIdleTTLSeconds: &ttl,
+		EnableVSCode: true, VSCodePort: 8001, PreloadTools: true, EnableBrowser: true,
+		ACPSkillSourcing: "native", ConversationRuntime: "local",
+		Telemetry: Telemetry{
+			DeploymentKind: "local", Exporter: "none", PosthogHost: "https://us.i.posthog.com",
+			MaxQueueSize: 1000, EventBufferSize: 20, FlushDelay: 30, NumRetries: 2, RetryDelay: 5,
+		},
+		DockerRuntime: DockerRuntime{
+			ConversationImage:           "ghcr.io/openhands/agent-server:latest-python",
+			ConversationContainerMemory: &memory, ConversationContainerCPUs: &cpus,
+			ConversationContainerPidsLimit: &pids, ConversationContainerStartupTimeout: 120,
+		},
+	}
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"os"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Isolation of the commands of conversations.
+const (
+	SandboxNone    = "none"    // they run where the server stands
+	SandboxProcess = "process" // in a built-in sandbox around the workspace
+)
+
+// Flags are those of the command line, for kong. Zero values leave a setting
+// to the variables and the file. A key is never a flag's value: other users of
+// the machine see command lines.
+type Flags struct {
+	Host              string `help:"Address to listen on. Without keys only one of this machine is allowed (default: 127.0.0.1; 0.0.0.0 once session keys are configured)." placeholder:"ADDRESS"`
+	Port              int    `help:"Port to listen on; 0 takes a free one." default:"8000"`
+	Config            string `help:"Settings as JSON; OH_* variables and flags win over it (default: workspace/openhands_agent_server_config.json)." env:"OPENHANDS_AGENT_SERVER_CONFIG_PATH" placeholder:"FILE"`
+	SessionAPIKeyFile string `name:"session-api-key-file" help:"File with the keys that clients must show, one per line. As a variable: OH_SESSION_API_KEYS_0." placeholder:"FILE"`
+	ConversationsPath string `help:"Directory of conversations (default: workspace/conversations)." placeholder:"DIR"`
+	WorkspacePath     string `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
+	MaxConcurrentRuns int    `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
+	Sandbox           string `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox) or process (a built-in sandbox around each workspace)." enum:"none,process" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
+
+	Reload          bool   `help:"Taken from OpenHands; without effect." hidden:""`
+	ImportModules   string `help:"Taken from OpenHands; without effect." hidden:""`
+	ExtraPythonPath string `help:"Taken from OpenHands; without effect." hidden:""`
+	CheckBrowser    bool   `help:"Taken from OpenHands; says that there is no browser and ends." hidden:""`
+}
+
+// apply puts the flags over what was configured.
+func (f Flags) apply(c *Config) (warnings []string, err error) {
+	if f.CheckBrowser {
+		return nil, fault.New(fault.Unsupported, "this server has no browser").
+			Hint("start it without --check-browser; agents work without the browser tools")
+	}
+	set := func(to *string, from string) {
+		if from != "" {
+			*to = from
+		}
+	}
+	set(&c.ConversationsPath, f.ConversationsPath)
+	set(&c.WorkspacePath, f.WorkspacePath)
+	switch {
+	case f.MaxConcurrentRuns < 0:
+		return nil, fault.New(fault.Invalid, "--max-concurrent-runs must be at least 1")
+	case f.MaxConcurrentRuns > 0:
+		c.MaxConcurrentRuns = f.MaxConcurrentRuns
+	}
+	if f.SessionAPIKeyFile != "" {
+		if c.SessionAPIKeys, err = keysIn(f.SessionAPIKeyFile); err != nil {
+			return nil, err
+		}
+	}
+	for name, given := range map[string]bool{
+		"--reload": f.Reload, "--import-modules": f.ImportModules != "", "--extra-python-path": f.ExtraPythonPath != "",
+	} {
+		if given {
+			warnings = append(warnings, name+" has no effect: this server runs no Python")
+		}
+	}
+	return warnings, nil
+}
+
+// keysIn reads a file of keys.
+func keysIn(file string) (keys []llm.Secret, err error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "read the session keys")
+	}
+	for line := range strings.Lines(string(raw)) {
+		if line = strings.TrimSpace(line); line != "" {
+			keys = append(keys, llm.Secret(line))
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fault.New(fault.Invalid, "the file "+file+" has no session key").Hint("write one key per line into it")
+	}
+	return keys, nil
+}

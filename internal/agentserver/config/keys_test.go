@@ -1,0 +1,146 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+)
+
+// TestSecretKey looks for the key where the reference does, in its order.
+func TestSecretKey(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, file string
+		env        []string
+		want       string
+	}{
+		{"variable", `{"secret_key": "file"}`, []string{"OH_SECRET_KEY=own", "SESSION_API_KEY=old"}, "own"},
+		{"file", `{"secret_key": "file"}`, []string{"SESSION_API_KEY=old"}, "file"},
+		{"old session key", "", []string{"OH_SESSION_API_KEYS_0=new", "SESSION_API_KEY=old"}, "old"},
+		{"session key", "", []string{"OH_SESSION_API_KEYS_0=new"}, "new"},
+		{"blank", "", []string{"OH_SECRET_KEY=  ", "OH_SESSION_API_KEYS_0=new"}, "new"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ring, err := mustLoad(t, tt.file, config.Flags{}, tt.env...).Ring()
+			if err != nil {
+				t.Fatal(err)
+			}
+			token, err := ring.Seal([]byte("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := keyring.New(tt.want).Open(token); err != nil {
+				t.Errorf("is not sealed with the key %q: %v", tt.want, err)
+			}
+		})
+	}
+}
+
+// TestKeptKey holds that secrets survive a restart where no key is
+// configured, and that configuring one later loses nothing.
+func TestKeptKey(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "deep", "er")
+	ring := func(env ...string) *keyring.Ring {
+		r, err := mustLoad(t, "", config.Flags{}, append(env, "OH_PERSISTENCE_DIR="+dir)...).Ring()
+		if err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	rings := make([]*keyring.Ring, 8) // servers that start at one time agree
+	var wg sync.WaitGroup
+	for i := range rings {
+		wg.Go(func() { rings[i] = ring() })
+	}
+	wg.Wait()
+	token, err := rings[0].Seal([]byte("value"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range append(rings, ring(), ring("OH_SECRET_KEY=later")) {
+		if got, err := r.Open(token); err != nil || string(got) != "value" {
+			t.Errorf("open: %q, %v", got, err)
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, config.KeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, want 0600", info.Mode())
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+func TestDamagedKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, config.KeyFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := mustLoad(t, "", config.Flags{}, "OH_PERSISTENCE_DIR="+dir).Ring()
+	if !fault.Is(err, fault.Corrupt) {
+		t.Errorf("error %v, want one of damage, and no new key over the old one", err)
+	}
+}
+
+func TestInitKey(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		env  []string
+		key  string
+		open bool
+	}{
+		{nil, "", true}, {[]string{"OH_SECRET_KEY=s"}, "s", false}, {[]string{"OH_SECRET_KEY= "}, "", false},
+		{[]string{"SESSION_API_KEY=k"}, "k", false},
+	}
+	for _, tt := range tests {
+		if key, open := mustLoad(t, "", config.Flags{}, tt.env...).InitKey(); key != tt.key || open != tt.open {
+			t.Errorf("%v: InitKey() = %q, %v, want %q, %v", tt.env, key, open, tt.key, tt.open)
+		}
+	}
+}
+
+func TestKeyFileFlag(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte("one\n\n two \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := mustLoad(t, "", config.Flags{SessionAPIKeyFile: file}, "OH_SESSION_API_KEYS_0=env")
+	if d := cmp.Diff([]string{"one", "two"}, l.Keys()); d != "" {
+		t.Error(d)
+	}
+	if l.Host != "0.0.0.0" {
+		t.Errorf("listens on %s", l.Host)
+	}
+	if _, err := load(t, "", config.Flags{SessionAPIKeyFile: os.DevNull}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	l := mustLoad(t, `{"allow_cors_origins": ["https://a.example"], "allow_cors_origin_regex": "https://.*\\.b\\.example"}`, config.Flags{})
+	for origin, want := range map[string]bool{
+		"https://a.example": true, "https://x.b.example": true, "https://x.b.example.evil": false,
+		"https://a.example.evil": false, "http://a.example": false, "": false,
+	} {
+		if got := l.Origin(origin); got != want {
+			t.Errorf("Origin(%q) = %v, want %v", origin, got, want)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// DefaultFile is where the file of settings is looked for.
+const DefaultFile = "workspace/openhands_agent_server_config.json"
+
+// fileCap bounds the file of settings.
+const fileCap = 4 << 20
+
+// Loaded is a configuration with what was found out beside it.
+type Loaded struct {
+	*Config
+	// Host and Port are where to listen; a port of 0 is any.
+	Host string
+	Port int
+	// Sandbox is SandboxNone or SandboxProcess.
+	Sandbox string
+	// PersistenceDir is the user's directory: settings, profiles, secrets.
+	PersistenceDir string
+	// Warnings are what the operator should read, without values.
+	Warnings []string
+}
+
+// Load returns the configuration that the environment ("NAME=value"), the file
+// it names, and the flags make. An address that others can reach without a key
+// is an error of kind fault.Denied, with what to do about it.
+func Load(environ []string, f Flags) (*Loaded, error) {
+	e := newEnvironment(environ)
+	file, err := readFile(cmpOr(f.Config, e.vars["OPENHANDS_AGENT_SERVER_CONFIG_PATH"], DefaultFile))
+	if err != nil {
+		return nil, err
+	}
+	vars, err := e.object("OH", reflect.TypeFor[Config]())
+	if err != nil {
+		return nil, err
+	}
+	tree := merge(file, vars)
+	c := Default()
+	var d decoder
+	if err := d.object(reflect.ValueOf(c).Elem(), tree, ""); err != nil {
+		return nil, err
+	}
+	l := &Loaded{Config: c, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone)}
+	c.settleKeys(tree, e)
+	ignored, err := f.apply(c)
+	if err != nil {
+		return nil, err
+	}
+	if l.PersistenceDir, err = persistenceDir(e); err != nil {
+		return nil, err
+	}
+	l.Warnings = slices.Concat(e.warnings, d.warnings, e.unknown(), ignored, c.ineffective())
+	slices.Sort(l.Warnings)
+	if err := errors.Join(c.check(), l.settleHost()); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func cmpOr(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// readFile reads the file of settings; none is like an empty one.
+func readFile(name string) (any, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]any{}, nil
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "read the settings")
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, fileCap+1))
+	switch {
+	case err != nil:
+		return nil, fault.Wrap(err, fault.Invalid, "read the settings")
+	case len(raw) > fileCap:
+		return nil, fault.New(fault.Invalid, "the file of settings "+name+" is too long")
+	}
+	return parseFile(name, raw)
+}
+
+func parseFile(name string, raw []byte) (any, error) {
+	tree, err := parse(raw)
+	if err != nil { // the decoder's words could quote a key
+		return nil, fault.New(fault.Invalid, "the file of settings "+name+" is not JSON").Hint("check it with a JSON tool, for example `jq . " + name + "`")
+	}
+	if _, ok := tree.(map[string]any); !ok {
+		return nil, fault.New(fault.Invalid, "the file of settings "+name+" must hold a JSON object")
+	}
+	return tree, nil
+}
+
+// others are variables with our prefix that are no settings.
+var others = []string{
+	"OH_PERSISTENCE_DIR", "OH_INTERNAL_SERVER_URL", "OH_RUNTIME_IDLE_TIMEOUT_SECONDS", "OH_EXTRA_PYTHON_PATH",
+	"OH_TERMINAL_PROCESS_PRIORITY", "OH_RUNTIME_LAUNCHED_PROFILE", "OH_TELEMETRY_CONSENT",
+}
+
+// unknown warns of variables that nobody understands, in one line.
+func (e *environment) unknown() []string {
+	var names []string
+	for name := range e.vars {
+		if strings.HasPrefix(name, "OH_") && !e.used[name] && !slices.Contains(others, name) &&
+			!strings.HasPrefix(name, "OH_LLM_API_KEY_REFRESH_") && !strings.HasSuffix(name, "_IS_NONE") {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return []string{"nobody knows the variables " + strings.Join(names, ", ")}
+}
+
+// settleKeys leaves empty keys out and takes the older variables for those
+// that are not configured.
+func (c *Config) settleKeys(tree any, e *environment) {
+	old := llm.Secret(e.vars["SESSION_API_KEY"])
+	m, _ := tree.(map[string]any)
+	if m["session_api_keys"] == nil && old != "" {
+		c.SessionAPIKeys = []llm.Secret{old}
+	}
+	empty := func(s llm.Secret) bool { return s == "" }
+	c.SessionAPIKeys = slices.DeleteFunc(c.SessionAPIKeys, empty)
+	if strings.TrimSpace(c.SecretKey.Reveal()) == "" {
+		_, c.blankSecretKey = m["secret_key"].(string)
+		c.SecretKey = llm.Secret(cmpOr(old.Reveal(), e.vars["OH_SESSION_API_KEYS_0"]))
+	}
+}
+
+// check says what is wrong beyond single numbers and words.
+func (c *Config) check() error {
+	for i, w := range c.Webhooks {
+		if !strings.HasPrefix(w.BaseURL, "http://") && !strings.HasPrefix(w.BaseURL, "https://") {
+			return wrong("webhooks."+strconv.Itoa(i)+".base_url", "must be a URL of http or https")
+		}
+	}
+	for i, m := range c.RegisteredMarketplaces {
+		at := "registered_marketplaces." + strconv.Itoa(i)
+		switch {
+		case m.Name == "":
+			return wrong(at+".name", "is missing")
+		case m.Source == "":
+			return wrong(at+".source", "is missing")
+		case m.RepoPath != nil && !insideRepo(*m.RepoPath):
+			return wrong(at+".repo_path", "must be a path inside the repository")
+		}
+	}
+	if r := c.AllowCORSOriginRegex; r != nil {
+		if _, err := regexp.Compile(*r); err != nil {
+			return wrong("allow_cors_origin_regex", "is not a regular expression of RE2")
+		}
+	}
+	if c.ConversationRuntime == "docker" {
+		return fault.New(fault.Unsupported, "this server only runs local conversations").
+			Hint("leave conversation_runtime (OH_CONVERSATION_RUNTIME) at local")
+	}
+	return nil
+}
+
+func insideRepo(p string) bool {
+	return p != "" && !strings.Contains(p, `\`) && !path.IsAbs(p) && !slices.Contains(strings.Split(p, "/"), "..")
+}
+
+// ineffective warns of settings that promise what is not done.
+func (c *Config) ineffective() (out []string) {
+	if c.Telemetry.Exporter != "none" {
+		out = append(out, "telemetry.exporter has no effect: this server sends no telemetry")
+	}
+	if c.ConversationRuntimeSelectable {
+		out = append(out, "conversation_runtime_selectable has no effect: there is only the local runtime")
+	}
+	return out
+}
+
+// settleHost chooses the address, and refuses one that is open to all.
+func (l *Loaded) settleHost() error {
+	closed := len(l.SessionAPIKeys) > 0
+	if l.Host == "" {
+		l.Host = "127.0.0.1"
+		if closed {
+			l.Host = "0.0.0.0"
+		}
+	}
+	l.Host = strings.TrimSuffix(strings.TrimPrefix(l.Host, "["), "]")
+	if l.Port < 0 || l.Port > 65535 {
+		return fault.New(fault.Invalid, fmt.Sprintf("the port %d is none", l.Port))
+	}
+	dormant := l.DeferredInit && l.SecretKey != "" // only who has the secret key wakes it up
+	if closed || dormant || Private(l.Host) {
+		return nil
+	}
+	return fault.New(fault.Denied, "refusing to listen on "+l.Host+" without a session key: everybody who reaches it could run commands here").
+		Hint("set OH_SESSION_API_KEYS_0 (or --session-api-key-file), or listen on 127.0.0.1")
+}
+
+// Private reports whether only this machine reaches an address.
+func Private(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Address is what to listen on, for net.Listen.
+func (l *Loaded) Address() string { return net.JoinHostPort(l.Host, strconv.Itoa(l.Port)) }
+
+// InternalURL is where this machine reaches a server that listens on addr,
+// without a slash at the end. Relative URLs of secrets begin there.
+func InternalURL(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return "http://127.0.0.1:8000"
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// persistenceDir is the directory of the user's settings.
+func persistenceDir(e *environment) (string, error) {
+	home := e.vars["HOME"]
+	dir := e.vars["OH_PERSISTENCE_DIR"]
+	switch rest, tilde := strings.CutPrefix(dir, "~/"); {
+	case dir != "" && !tilde:
+		abs, err := filepath.Abs(dir)
+		return abs, fault.Wrap(err, fault.Invalid, "find OH_PERSISTENCE_DIR")
+	case home == "":
+		return "", fault.New(fault.Invalid, "neither OH_PERSISTENCE_DIR nor HOME is set").Hint("set OH_PERSISTENCE_DIR to a directory for settings")
+	case tilde:
+		return filepath.Join(home, rest), nil
+	}
+	return filepath.Join(home, ".openhands"), nil
+}

@@ -1,0 +1,234 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Trees of settings are what encoding/json makes of JSON, with numbers as
+// json.Number. absent stands for nothing at all, which a null is not.
+type absence struct{}
+
+var absent = absence{}
+
+// most bounds a list that a variable only gives the length of.
+const most = 1000
+
+// environment reads trees out of variables.
+type environment struct {
+	vars     map[string]string
+	used     map[string]bool
+	warnings []string
+}
+
+func newEnvironment(environ []string) *environment {
+	e := &environment{vars: map[string]string{}, used: map[string]bool{}}
+	for _, kv := range environ {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			e.vars[name] = value
+		}
+	}
+	return e
+}
+
+// get returns a variable and notes that somebody understands it.
+func (e *environment) get(name string) (string, bool) {
+	v, ok := e.vars[name]
+	if ok {
+		e.used[name] = true
+	}
+	return v, ok
+}
+
+// tree returns what the variables from name on say about a value of type t.
+func (e *environment) tree(name string, t reflect.Type) (any, error) {
+	tree, err := e.value(name, t)
+	if err != nil || tree != any(absent) {
+		return tree, err
+	}
+	if v, _ := e.get(name + "_IS_NONE"); v == "1" || strings.EqualFold(v, "true") {
+		return nil, nil
+	}
+	return absent, nil
+}
+
+func (e *environment) value(name string, t reflect.Type) (any, error) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return e.value(name, t.Elem())
+	case reflect.Struct:
+		return e.object(name, t)
+	case reflect.Slice:
+		return e.list(name, t.Elem())
+	case reflect.Map:
+		return e.wholly(name, map[string]any{})
+	}
+	v, ok := e.get(name)
+	switch {
+	case !ok:
+		return absent, nil
+	case t.Kind() == reflect.Bool:
+		return e.truth(name, v), nil
+	case t.Kind() == reflect.Interface:
+		if parsed, err := parse([]byte(v)); err == nil {
+			return parsed, nil
+		}
+	}
+	return v, nil
+}
+
+// truth is true for 1 and true; the reference takes all else for false.
+func (e *environment) truth(name, v string) bool {
+	switch strings.ToLower(v) {
+	case "1", "true":
+		return true
+	case "0", "false", "":
+	default:
+		e.warnings = append(e.warnings, name+" is neither 1 nor 0, so it is taken for 0")
+	}
+	return false
+}
+
+// wholly reads a variable that is JSON of the same type as like. An empty one
+// is like none.
+func (e *environment) wholly(name string, like any) (any, error) {
+	v, _ := e.get(name)
+	if strings.TrimSpace(v) == "" {
+		return absent, nil
+	}
+	tree, err := parse([]byte(v))
+	if err != nil {
+		return nil, fault.New(fault.Invalid, name+" is not JSON")
+	}
+	if reflect.TypeOf(tree) != reflect.TypeOf(like) {
+		return nil, fault.New(fault.Invalid, name+" is JSON of the wrong type")
+	}
+	return tree, nil
+}
+
+func (e *environment) object(name string, t reflect.Type) (any, error) {
+	out, err := e.wholly(name, map[string]any{})
+	if err != nil {
+		return nil, err
+	}
+	for field, ft := range fields(t) {
+		tree, err := e.tree(name+"_"+strings.ToUpper(field), ft.Type)
+		if err != nil {
+			return nil, err
+		}
+		if tree == any(absent) {
+			continue
+		}
+		m, ok := out.(map[string]any)
+		if !ok {
+			m = map[string]any{}
+		}
+		m[field] = merge(lookup(m, field), tree)
+		out = m
+	}
+	return out, nil
+}
+
+func lookup(m map[string]any, key string) any {
+	if v, ok := m[key]; ok {
+		return v
+	}
+	return absent
+}
+
+func (e *environment) list(name string, item reflect.Type) (any, error) {
+	whole, _ := e.get(name)
+	if n, err := strconv.Atoi(strings.TrimSpace(whole)); err == nil {
+		if n < 0 || n > most {
+			return nil, fault.New(fault.Invalid, name+" is the length of a list, which must be 0 to "+strconv.Itoa(most))
+		}
+		return e.items(name, item, make([]any, n))
+	}
+	tree, err := e.wholly(name, []any{})
+	if err != nil {
+		return nil, err
+	}
+	if given, ok := tree.([]any); ok {
+		return e.items(name, item, given)
+	}
+	var out []any
+	for i := 0; i < most; i++ {
+		it, err := e.tree(name+"_"+strconv.Itoa(i), item)
+		if err != nil {
+			return nil, err
+		}
+		if it == any(absent) {
+			break
+		}
+		out = append(out, it)
+	}
+	if out == nil {
+		return absent, nil
+	}
+	return out, nil
+}
+
+// items puts the variables of single items over those of the list. An item
+// that neither has is filled from the file.
+func (e *environment) items(name string, item reflect.Type, given []any) (any, error) {
+	for i, was := range given {
+		it, err := e.tree(name+"_"+strconv.Itoa(i), item)
+		if err != nil {
+			return nil, err
+		}
+		if was == nil {
+			was = absent
+		}
+		given[i] = merge(was, it)
+	}
+	return given, nil
+}
+
+// merge puts b over a. Items of lists are merged one by one.
+func merge(a, b any) any {
+	if b == any(absent) {
+		return a
+	}
+	switch b := b.(type) {
+	case map[string]any:
+		if a, ok := a.(map[string]any); ok {
+			out := maps.Clone(a)
+			for k, v := range b {
+				out[k] = merge(lookup(a, k), v)
+			}
+			return out
+		}
+	case []any:
+		a, _ := a.([]any)
+		out := append([]any(nil), a...)
+		for i, v := range b {
+			if i < len(out) {
+				out[i] = merge(out[i], v)
+			} else {
+				out = append(out, v)
+			}
+		}
+		return out
+	}
+	return b
+}
+
+// parse reads exactly one JSON value.
+func parse(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var out any
+	if err := d.Decode(&out); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, fault.New(fault.Invalid, "more than one value")
+	}
+	return out, nil
+}
