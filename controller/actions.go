@@ -122,8 +122,12 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 
 // ask has the runtime do an action.
 func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Definition, a *event.ActionEvent, again bool) answer {
+	var secrets tool.Secrets
+	if c.cfg.Guard != nil {
+		secrets = c.cfg.Guard.Secrets(ctx, a.Action)
+	}
 	obs, err := rt.Execute(ctx, runtime.Request{
-		ID: a.ID, Action: a.Action, Again: again,
+		ID: a.ID, Action: a.Action, Tool: a.ToolName, Again: again, Secrets: secrets,
 		Progress: func(ch tool.Chunk) { c.cfg.OnOutput(a.ID, ch) },
 	})
 	switch {

@@ -65,6 +65,7 @@ var errInterrupted = errors.New("interrupted by the user")
 type Request struct {
 	ID     event.ID // the key of exactly-once
 	Action event.Action
+	Tool   string // by which the model called it; may be empty
 	// Again says that the id may have been asked for in an earlier life of
 	// the controller: it is run only if the journal proves that it never
 	// started, and otherwise answered with fault.Interrupted.
@@ -172,7 +173,7 @@ func (x *Executor) launch(r Request, t tool.Executor) *run {
 	x.running[r.ID] = run
 	x.runs.Go(func() {
 		defer cancel(nil)
-		res := run.execute(ctx, t, tool.Call{ID: r.ID, Action: r.Action, Progress: run.progress, Secrets: r.Secrets})
+		res := run.execute(ctx, t, tool.Call{ID: r.ID, Action: r.Action, Tool: r.Tool, Progress: run.progress, Secrets: r.Secrets})
 		x.mu.Lock()
 		// A result that cannot be written stays in memory and is answered all
 		// the same: the controller stores it. Only if this process dies first

@@ -27,6 +27,9 @@ import (
 type Request struct {
 	ID     event.ID // of the ActionEvent; the key of exactly-once
 	Action event.Action
+	// Tool is the name by which the model called it; actions of one kind may
+	// be of several tools (MCP). Only a runtime in this process hands it on.
+	Tool string
 	// Again says that the action may have been asked for before, by a
 	// controller that died. If nobody can prove that it never began, the
 	// answer is fault.Interrupted instead of a second run. A controller that

@@ -73,6 +73,7 @@ type Chunk struct {
 type Call struct {
 	ID     event.ID // of the ActionEvent
 	Action event.Action
+	Tool   string // by which the model called it; empty where it is not known
 	// Progress takes output as it appears; never nil, never blocks for long.
 	Progress func(Chunk)
 	// Secrets are for the environment of the command that the action runs, if

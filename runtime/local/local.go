@@ -46,7 +46,7 @@ func New(x *executor.Executor) *Runtime { return &Runtime{x: x} }
 // Execute implements [runtime.Runtime].
 func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observation, error) {
 	return r.x.Execute(ctx, executor.Request{
-		ID: q.ID, Action: q.Action, Again: q.Again, Tail: q.Again, Progress: q.Progress, Secrets: q.Secrets,
+		ID: q.ID, Action: q.Action, Tool: q.Tool, Again: q.Again, Tail: q.Again, Progress: q.Progress, Secrets: q.Secrets,
 	})
 }
 
