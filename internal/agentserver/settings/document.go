@@ -1,0 +1,199 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
+	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// version is the schema version of the file of settings.
+const version = 6
+
+const (
+	settingsFile = "settings.json"
+	settingsLock = ".settings.lock"
+	secretsFile  = "secrets.json"
+	secretsLock  = ".secrets.lock"
+)
+
+// Document is everything in the file of settings. Secrets are in the clear.
+type Document struct {
+	Agent        *shape.Map // as package agentsettings has it
+	Conversation *shape.Map
+	// ActiveProfile names the LLM profile that was activated last, nil for
+	// none; ActiveAgentProfile is the id of the active agent profile.
+	ActiveProfile      *string
+	ActiveAgentProfile *string
+	ActiveMetaProfile  *string
+	// Misc belongs to the user interface; it is kept and not interpreted.
+	Misc *shape.Map
+}
+
+// ACP reports whether the agent is another program's.
+func (d *Document) ACP() bool { return d.Agent.Text("agent_kind") == "acp" }
+
+// HasKey reports whether the agent's LLM has a key.
+func (d *Document) HasKey() bool {
+	return !d.ACP() && d.Agent.Object("llm").Text("api_key") != ""
+}
+
+// blocked is the error of a file that must not be written over.
+var blocked = fault.New(fault.Conflict, "Settings file is corrupted or encrypted with a different key: "+
+	"restore that key as OH_SECRET_KEY or add it to OH_PREVIOUS_SECRET_KEYS")
+
+// fresh returns the settings of which nothing was set.
+func fresh() (*Document, error) {
+	agent, err := agentsettings.Validate(shape.NewMap(), shape.Reading{}, agentsettings.Requested)
+	if err != nil {
+		return nil, err
+	}
+	return &Document{Agent: agent, Conversation: agentsettings.Conversation.Defaults(), Misc: shape.NewMap()}, nil
+}
+
+// Load returns the settings; those that cannot be read are as if nothing were
+// set. A secret that no key opens is absent.
+func (s *Service) Load() (*Document, error) {
+	doc, err := s.read(false)
+	if errors.Is(err, errUnread) {
+		s.o.Log.Error("settings cannot be read", "error", err)
+		return fresh()
+	}
+	if doc == nil && err == nil {
+		return fresh()
+	}
+	return doc, err
+}
+
+// errUnread says that a file is there and says nothing.
+var errUnread = errors.New("the file cannot be read")
+
+// read returns what is stored, nil where nothing is. Strict refuses secrets
+// that no key opens.
+func (s *Service) read(strict bool) (*Document, error) {
+	raw, err := filestore.Read(s.path(settingsFile))
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	v, err := shape.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnread, err)
+	}
+	m, ok := v.(*shape.Map)
+	if !ok {
+		return nil, fmt.Errorf("%w: it is no JSON object", errUnread)
+	}
+	doc, err := parseDocument(m, shape.Reading{Keys: s.keys, Strict: strict})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnread, err)
+	}
+	return doc, nil
+}
+
+var pointerSchema = &shape.Object{Fields: []shape.Field{
+	{Name: "schema_version", Type: shape.Opt(shape.Int{}), Default: shape.Count(0)},
+	{Name: "active_profile", Type: shape.Opt(shape.String{})},
+	{Name: "active_agent_profile_id", Type: shape.Opt(shape.String{})},
+	{Name: "active_meta_profile", Type: shape.Opt(shape.String{})},
+	{Name: "misc_settings", Type: shape.Dict{Of: shape.Any{}}, Default: func() any { return shape.NewMap() }},
+}}
+
+func parseDocument(m *shape.Map, how shape.Reading) (*Document, error) {
+	rest, err := pointerSchema.Check(m, shape.Reading{})
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := rest.Get("schema_version").(json.Number); ok {
+		if n, err := v.Int64(); err != nil || n > version {
+			return nil, fmt.Errorf("PersistedSettings schema_version %v is newer than supported version %d", v, version)
+		}
+	}
+	doc, err := fresh()
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := m.Lookup("agent_settings"); ok {
+		if doc.Agent, err = agentsettings.Validate(v, how, agentsettings.Stored); err != nil {
+			return nil, err
+		}
+	}
+	if v, ok := m.Lookup("conversation_settings"); ok {
+		if doc.Conversation, err = agentsettings.ValidateConversation(v); err != nil {
+			return nil, err
+		}
+	}
+	doc.ActiveProfile, doc.ActiveAgentProfile = pointer(rest, "active_profile"), pointer(rest, "active_agent_profile_id")
+	doc.ActiveMetaProfile, doc.Misc = pointer(rest, "active_meta_profile"), rest.Object("misc_settings")
+	return doc, nil
+}
+
+func pointer(m *shape.Map, key string) *string {
+	if s, ok := m.Get(key).(string); ok {
+		return &s
+	}
+	return nil
+}
+
+func nullable(s *string) any {
+	if s == nil {
+		return nil
+	}
+	return *s
+}
+
+// Change reads the settings, lets f change them, and writes them. Nothing is
+// written if f fails, or if what is stored cannot be read (Conflict).
+func (s *Service) Change(ctx context.Context, f func(*Document) error) (*Document, error) {
+	unlock, err := filestore.Lock(ctx, s.path(settingsLock))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	doc, err := s.read(true)
+	switch {
+	case errors.Is(err, errUnread):
+		s.o.Log.Error("settings were not changed", "error", err)
+		return nil, blocked
+	case err != nil:
+		return nil, fmt.Errorf("read settings: %w", err)
+	case doc == nil:
+		if doc, err = fresh(); err != nil {
+			return nil, err
+		}
+	}
+	if err := f(doc); err != nil {
+		return nil, err
+	}
+	if err := s.write(doc); err != nil {
+		return nil, fmt.Errorf("write settings: %w", err)
+	}
+	if s.o.Changed != nil {
+		s.o.Changed(doc)
+	}
+	return doc, nil
+}
+
+func (s *Service) write(doc *Document) error {
+	how := shape.Writing{Mode: shape.Plain}
+	if s.keys != nil {
+		how = shape.Writing{Mode: shape.Sealed, Keys: s.keys}
+	}
+	agent, err := agentsettings.Dump(doc.Agent, how)
+	if err != nil {
+		return err
+	}
+	raw, err := shape.Indent(shape.Of(
+		"schema_version", shape.Count(version), "agent_settings", agent, "conversation_settings", doc.Conversation,
+		"active_profile", nullable(doc.ActiveProfile), "active_agent_profile_id", nullable(doc.ActiveAgentProfile),
+		"active_meta_profile", nullable(doc.ActiveMetaProfile), "misc_settings", doc.Misc,
+	))
+	if err != nil {
+		return err
+	}
+	return filestore.Write(s.path(settingsFile), raw)
+}

@@ -1,0 +1,106 @@
+package settings
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Routes returns the operations of the room.
+func (s *Service) Routes() []rest.Route {
+	group := func(tag, base string, list ...rest.Route) []rest.Route {
+		for i := range list {
+			list[i].Tag, list[i].Path = tag, base+list[i].Path
+		}
+		return list
+	}
+	var all []rest.Route
+	all = append(all, group("Settings", "/api/settings",
+		rest.Route{Method: "GET", Handle: s.getSettings},
+		rest.Route{Method: "PATCH", Handle: s.patchSettings},
+		rest.Route{Method: "GET", Path: "/agent-schema", Handle: agentSchema},
+		rest.Route{Method: "GET", Path: "/conversation-schema", Handle: conversationSchema},
+		rest.Route{Method: "POST", Path: "/mcp/{settings_key}", Handle: s.postServer},
+		rest.Route{Method: "PATCH", Path: "/mcp/{settings_key}", Handle: s.patchServer},
+		rest.Route{Method: "DELETE", Path: "/mcp/{settings_key}", Handle: s.deleteServer},
+		rest.Route{Method: "GET", Path: "/secrets", Handle: s.listSecrets},
+		rest.Route{Method: "PUT", Path: "/secrets", Handle: s.putSecret},
+		rest.Route{Method: "GET", Path: "/secrets/{name}", Handle: s.getSecret},
+		rest.Route{Method: "DELETE", Path: "/secrets/{name}", Handle: s.deleteSecret},
+	)...)
+	all = append(all, group("Profiles", "/api/profiles",
+		rest.Route{Method: "GET", Handle: s.listLLMs},
+		rest.Route{Method: "GET", Path: "/{name}", Handle: s.getLLM},
+		rest.Route{Method: "POST", Path: "/{name}", Handle: s.saveLLM},
+		rest.Route{Method: "DELETE", Path: "/{name}", Handle: s.deleteLLM},
+		rest.Route{Method: "POST", Path: "/{name}/validate", Handle: s.validateLLM},
+		rest.Route{Method: "POST", Path: "/{name}/rename", Handle: s.renameLLM},
+		rest.Route{Method: "POST", Path: "/{name}/activate", Handle: s.activateLLM},
+	)...)
+	all = append(all, group("Agent Profiles", "/api/agent-profiles",
+		rest.Route{Method: "GET", Handle: s.listAgents},
+		rest.Route{Method: "GET", Path: "/{name}", Handle: s.getAgent},
+		rest.Route{Method: "POST", Path: "/{name}", Handle: s.saveAgent},
+		rest.Route{Method: "DELETE", Path: "/{name}", Handle: s.deleteAgent},
+		rest.Route{Method: "POST", Path: "/{name}/rename", Handle: s.renameAgent},
+		rest.Route{Method: "POST", Path: "/{profile_id}/activate", Handle: s.activateAgent},
+		rest.Route{Method: "POST", Path: "/{name}/materialize", Handle: s.materialize},
+	)...)
+	all = append(all, group("Meta-profiles", "/api/meta-profiles",
+		rest.Route{Method: "GET", Handle: s.listMetas},
+		rest.Route{Method: "GET", Path: "/{name}", Handle: s.getMeta},
+		rest.Route{Method: "POST", Path: "/{name}", Handle: s.saveMeta},
+		rest.Route{Method: "DELETE", Path: "/{name}", Handle: s.deleteMeta},
+		rest.Route{Method: "POST", Path: "/{name}/activate", Handle: s.activateMeta},
+	)...)
+	return append(all, group("LLM Provider Connections", "/api/llm/provider-connections",
+		rest.Route{Method: "GET", Handle: s.listConnections},
+		rest.Route{Method: "POST", Handle: s.createConnection},
+		rest.Route{Method: "PATCH", Path: "/{connection_id}", Handle: s.updateConnection},
+		rest.Route{Method: "DELETE", Path: "/{connection_id}", Handle: s.deleteConnection},
+	)...)
+}
+
+// exposure reads the header that says in which form secrets are wanted;
+// Masked where it is absent.
+func exposure(r *http.Request) (shape.Mode, error) {
+	switch v := strings.TrimSpace(strings.ToLower(r.Header.Get("X-Expose-Secrets"))); v {
+	case "":
+		return shape.Masked, nil
+	case "encrypted", "true":
+		return shape.Sealed, nil
+	case "plaintext":
+		return shape.Plain, nil
+	default:
+		return 0, fault.New(fault.Invalid, "Invalid X-Expose-Secrets header value: '"+v+"'. Valid values are: 'encrypted', 'plaintext'.")
+	}
+}
+
+// noKey answers 503 where secrets were asked for sealed without a key.
+func noKey(err error) error {
+	if err == shape.ErrNoKey {
+		return rest.Fail(http.StatusServiceUnavailable, "Encryption not available: OH_SECRET_KEY is not configured. Cannot return encrypted secrets.")
+	}
+	return err
+}
+
+// profileName returns the name in a path; 422 if it cannot be one.
+func profileName(r *http.Request) (string, error) {
+	name := r.PathValue("name")
+	_, err := shape.Check(nameType, name, shape.Reading{}, "path", "name")
+	return name, err
+}
+
+var nameType = shape.String{Min: 1, Max: 64, Pattern: profiles.Names}
+
+var renameBody = &shape.Object{Fields: []shape.Field{{Name: "new_name", Type: nameType, Required: true}}}
+
+// done is the answer to changes of something with a name.
+type done struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}

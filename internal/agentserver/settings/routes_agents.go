@@ -1,0 +1,183 @@
+package settings
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
+	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+)
+
+func (s *Service) listAgents(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.EnsureActive(r.Context()); err != nil {
+		return err
+	}
+	list, err := s.Profiles.Agents.List(r.Context())
+	if err != nil {
+		return err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, struct {
+		Profiles []profiles.AgentSummary `json:"profiles"`
+		Active   *string                 `json:"active_agent_profile_id"`
+	}{list, doc.ActiveAgentProfile})
+}
+
+func (s *Service) getAgent(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	p, err := s.Profiles.Agents.Load(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, shape.Of("name", name, "profile", p))
+}
+
+// checkProfile returns a profile of a request in its normal form. The name in
+// the path is its name.
+func checkProfile(v any, name string) (*shape.Map, error) {
+	m, ok := v.(*shape.Map)
+	if !ok {
+		return nil, rest.Violations{{Type: "dict_type", Loc: []any{"body"}, Msg: "Input should be a valid dictionary"}}
+	}
+	m = m.Copy()
+	m.Set("name", name)
+	p, err := profiles.ValidateAgent(m)
+	var bad rest.Violations
+	switch {
+	case errors.As(err, &bad):
+		return nil, bad
+	case err != nil:
+		return nil, rest.Fail(http.StatusUnprocessableEntity, "Invalid agent profile")
+	}
+	return p, nil
+}
+
+func (s *Service) saveAgent(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	v, sent, err := shape.Document(r)
+	if err != nil {
+		return err
+	}
+	if !sent {
+		return rest.Missing("body")
+	}
+	p, err := checkProfile(v, name)
+	if err != nil {
+		return err
+	}
+	if err := s.Profiles.Agents.Save(r.Context(), p); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, done{name, "Agent profile '" + name + "' saved"})
+}
+
+func (s *Service) deleteAgent(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	if err := s.DeleteAgentProfile(r.Context(), name); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, done{name, "Agent profile '" + name + "' deleted"})
+}
+
+func (s *Service) renameAgent(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	m, err := renameBody.Body(r)
+	if err != nil {
+		return err
+	}
+	to := m.Text("new_name")
+	if err := s.Profiles.Agents.Rename(r.Context(), name, to); err != nil {
+		return err
+	}
+	message := "Agent profile '" + name + "' renamed to '" + to + "'"
+	if name == to {
+		message = "Agent profile '" + name + "' unchanged (same name)"
+	}
+	return rest.JSON(w, http.StatusOK, done{to, message})
+}
+
+func (s *Service) activateAgent(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("profile_id")
+	if _, err := shape.Check(shape.String{Min: 1, Max: 128}, id, shape.Reading{}, "path", "profile_id"); err != nil {
+		return err
+	}
+	if _, err := s.Profiles.Agents.NameOf(r.Context(), id); err != nil {
+		return err
+	}
+	_, err := s.Change(r.Context(), func(d *Document) error {
+		d.ActiveAgentProfile = &id
+		return nil
+	})
+	if errors.Is(err, blocked) { // which is ours to repair, not the client's
+		return rest.Fail(http.StatusInternalServerError, "Failed to activate agent profile")
+	}
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, struct {
+		ID      string `json:"id"`
+		Message string `json:"message"`
+		Applied bool   `json:"agent_settings_applied"`
+	}{id, "Agent profile '" + id + "' activated", false})
+}
+
+var draftBody = &shape.Object{Extra: shape.Forbid, Fields: []shape.Field{
+	{Name: "profile", Type: shape.Opt(shape.Dict{Of: shape.Any{}})},
+}}
+
+// materialize previews a profile: the saved one, or the draft in the body.
+func (s *Service) materialize(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	p, err := s.draft(r, name)
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		if p, err = s.Profiles.Agents.Load(r.Context(), name); err != nil {
+			return err
+		}
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return err
+	}
+	memory := doc.Agent.Object("agent_context").Get("load_memory") == true
+	d, err := launch.Preview(r.Context(), p, s.storesOf(doc), launch.Runtime{Browser: s.o.Browser, Memory: memory}, s.o.Usable)
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, d)
+}
+
+// draft returns the profile in the body, nil where there is none.
+func (s *Service) draft(r *http.Request, name string) (*shape.Map, error) {
+	v, sent, err := shape.Document(r)
+	if err != nil || !sent || v == nil {
+		return nil, err
+	}
+	m, err := draftBody.Check(v, shape.Reading{}, "body")
+	if err != nil || m.Get("profile") == nil {
+		return nil, err
+	}
+	return checkProfile(m.Get("profile"), name)
+}

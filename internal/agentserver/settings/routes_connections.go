@@ -1,0 +1,178 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// connection is what clients are told of a provider connection.
+type connection struct {
+	ID          string  `json:"id"`
+	DisplayName string  `json:"display_name"`
+	Provider    string  `json:"provider"`
+	BaseURL     *string `json:"base_url"`
+	CreatedAt   int     `json:"created_at"`
+	UpdatedAt   int     `json:"updated_at"`
+	APIKeySet   bool    `json:"api_key_set"`
+}
+
+func shown(c profiles.Connection) connection {
+	return connection{c.ID, c.DisplayName, c.Provider, c.BaseURL, c.CreatedAt, c.UpdatedAt, c.APIKey != ""}
+}
+
+func (s *Service) listConnections(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.Profiles.Connections.List(r.Context(), true)
+	if err != nil {
+		return err
+	}
+	out := make([]connection, len(list))
+	for i, c := range list {
+		out[i] = shown(c)
+	}
+	return rest.JSON(w, http.StatusOK, out)
+}
+
+var (
+	shortText = shape.String{Min: 1, Max: 128}
+	address   = shape.Opt(shape.String{Max: 2048})
+)
+
+// realKey refuses keys that say that there is none.
+func realKey(m *shape.Map) error {
+	if key, ok := m.Get("api_key").(string); ok && !usableSecret(key) {
+		return errors.New("api_key must be a real key, not blank or redacted")
+	}
+	return nil
+}
+
+var createBody = &shape.Object{Extra: shape.Forbid, After: realKey, Fields: []shape.Field{
+	{Name: "display_name", Type: shortText, Required: true},
+	{Name: "provider", Type: shortText, Default: "custom"},
+	{Name: "api_key", Type: shape.String{Min: 1}, Required: true},
+	{Name: "base_url", Type: address},
+}}
+
+func (s *Service) createConnection(w http.ResponseWriter, r *http.Request) error {
+	m, err := createBody.Body(r)
+	if err != nil {
+		return err
+	}
+	id := uuid.New()
+	c, err := s.Profiles.Connections.Create(r.Context(), profiles.Connection{
+		ID: strings.ReplaceAll(id.String(), "-", ""), DisplayName: m.Text("display_name"), Provider: m.Text("provider"),
+		APIKey: llm.Secret(m.Text("api_key")), BaseURL: pointer(m, "base_url"),
+	})
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, shown(c))
+}
+
+var updateBody = &shape.Object{Extra: shape.Forbid, After: realKey,
+	Before: func(m *shape.Map) error {
+		for _, k := range []string{"display_name", "provider"} {
+			if v, ok := m.Lookup(k); ok && v == nil {
+				return errors.New(k + " cannot be set to null")
+			}
+		}
+		return nil
+	},
+	Fields: []shape.Field{
+		{Name: "display_name", Type: shape.Opt(shortText)},
+		{Name: "provider", Type: shape.Opt(shortText)},
+		{Name: "api_key", Type: shape.Opt(shape.String{})},
+		{Name: "base_url", Type: address},
+	}}
+
+func (s *Service) updateConnection(w http.ResponseWriter, r *http.Request) error {
+	v, sent, err := shape.Document(r)
+	if err != nil {
+		return err
+	}
+	if !sent {
+		return rest.Missing("body")
+	}
+	m, err := updateBody.Check(v, shape.Reading{}, "body")
+	if err != nil {
+		return err
+	}
+	given, _ := v.(*shape.Map)
+	if given.Len() == 0 {
+		return rest.Fail(http.StatusUnprocessableEntity, "Provide at least one provider connection field to update")
+	}
+	id := r.PathValue("connection_id")
+	if _, err := s.Profiles.Connections.Get(r.Context(), id); err != nil {
+		return err
+	}
+	if key, ok := given.Lookup("api_key"); ok && key == nil {
+		return rest.Fail(http.StatusUnprocessableEntity, "api_key cannot be cleared; provide a new key to rotate it")
+	}
+	c, err := s.Profiles.Connections.Update(r.Context(), id, func(c *profiles.Connection) {
+		if v := pointer(m, "display_name"); v != nil {
+			c.DisplayName = *v
+		}
+		if v := pointer(m, "provider"); v != nil {
+			c.Provider = *v
+		}
+		if v := pointer(m, "api_key"); v != nil {
+			c.APIKey = llm.Secret(*v)
+		}
+		if _, ok := given.Lookup("base_url"); ok {
+			c.BaseURL = pointer(m, "base_url")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, shown(c))
+}
+
+func (s *Service) deleteConnection(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("connection_id")
+	c, err := s.Profiles.Connections.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if err := s.unused(r.Context(), id); err != nil {
+		return err
+	}
+	if err := s.Profiles.Connections.Delete(r.Context(), id); err != nil {
+		return err
+	}
+	c.APIKey = ""
+	return rest.JSON(w, http.StatusOK, shown(c))
+}
+
+// unused refuses a connection that profiles or the settings still name.
+func (s *Service) unused(ctx context.Context, id string) error {
+	names, err := s.Profiles.Linked(ctx, id)
+	if err != nil {
+		return err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return err
+	}
+	var why []string
+	if len(names) > 0 {
+		why = append(why, "referenced by LLM profile(s): "+strings.Join(names, ", "))
+	}
+	if doc.Agent.Object("llm").Text("provider_connection_id") == id {
+		why = append(why, "referenced by the active agent settings")
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "Provider connection cannot be deleted while it is "+strings.Join(why, " and ")+
+		". Update those references before deleting it.")
+}

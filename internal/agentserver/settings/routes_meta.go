@@ -1,0 +1,126 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
+	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+)
+
+func (s *Service) listMetas(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.Profiles.Metas.List(r.Context())
+	if err != nil {
+		return err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, struct {
+		Profiles []profiles.MetaSummary `json:"meta_profiles"`
+		Active   *string                `json:"active_meta_profile"`
+	}{list, doc.ActiveMetaProfile})
+}
+
+func (s *Service) getMeta(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	m, err := s.Profiles.Metas.Load(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, shape.Of("name", name, "config", m))
+}
+
+// routable is a meta-profile that has something to route to; stored ones need
+// not.
+var routable = func() *shape.Object {
+	o := *agentsettings.MetaProfile
+	o.After = func(m *shape.Map) error {
+		if err := agentsettings.MetaProfile.After(m); err != nil {
+			return err
+		}
+		if classes, _ := m.Get("classes").([]any); len(classes) == 0 && m.Get("prompt_template") == nil {
+			return errors.New("A meta-profile needs either classes or a prompt_template to route.")
+		}
+		return nil
+	}
+	return &o
+}()
+
+func (s *Service) saveMeta(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	m, err := routable.Body(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Profiles.Metas.Save(r.Context(), name, m); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, done{name, "Meta-profile '" + name + "' saved"})
+}
+
+func (s *Service) deleteMeta(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Profiles.Metas.Delete(r.Context(), name); err != nil {
+		return err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return err
+	}
+	if doc.ActiveMetaProfile != nil && *doc.ActiveMetaProfile == name {
+		if _, err := s.activate(r.Context(), nil, nil); err != nil {
+			return err
+		}
+	}
+	return rest.JSON(w, http.StatusOK, done{name, "Meta-profile '" + name + "' deleted"})
+}
+
+// activate makes a meta-profile the active one, or none, with a copy of it in
+// the agent's settings.
+func (s *Service) activate(ctx context.Context, name *string, m *shape.Map) (*Document, error) {
+	var config any
+	if m != nil {
+		config = m
+	}
+	return s.Change(ctx, func(d *Document) error {
+		return s.apply(d, Diff{Agent: shape.Of("meta_profile", config), ActiveMetaProfile: &name})
+	})
+}
+
+func (s *Service) activateMeta(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	m, err := s.Profiles.Metas.Load(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	doc, err := s.activate(r.Context(), &name, m)
+	if err != nil {
+		return err
+	}
+	applied := doc.ActiveMetaProfile != nil && *doc.ActiveMetaProfile == name
+	message := "Meta-profile '" + name + "' activated"
+	if !applied {
+		message = "Meta-profile '" + name + "' not activated: the current agent settings cannot route between models"
+	}
+	return rest.JSON(w, http.StatusOK, struct {
+		done
+		Applied bool `json:"applied"`
+	}{done{name, message}, applied})
+}

@@ -1,0 +1,194 @@
+package settings
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+)
+
+func (s *Service) listLLMs(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.Profiles.LLMs.List(r.Context())
+	if err != nil {
+		return err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, struct {
+		Profiles []profiles.Summary `json:"profiles"`
+		Active   *string            `json:"active_profile"`
+	}{list, doc.ActiveProfile})
+}
+
+func (s *Service) getLLM(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	mode, err := exposure(r)
+	if err != nil {
+		return err
+	}
+	load := s.Profiles.LLMs.Stored // an editor sees what is stored
+	if mode == shape.Plain {
+		load = s.Profiles.LLMs.Load // who calls the model needs the connection
+	}
+	l, err := load(r.Context(), name)
+	if err != nil {
+		return unprocessable(err)
+	}
+	doc, err := l.Doc()
+	if err != nil {
+		return err
+	}
+	config, err := wirellm.Schema.Dump(doc, shape.Writing{Mode: mode, Keys: s.keys})
+	if err != nil {
+		return noKey(err)
+	}
+	if mode == shape.Masked {
+		config.Set("api_key", nil)
+	}
+	set, err := s.effectiveKey(r.Context(), l)
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, shape.Of("name", name, "config", config, "api_key_set", set))
+}
+
+// effectiveKey reports whether an LLM has a key, its own or its connection's.
+func (s *Service) effectiveKey(ctx context.Context, l *wirellm.LLM) (bool, error) {
+	if l.HasKey() || l.ProviderConnectionID == nil || *l.ProviderConnectionID == "" {
+		return l.HasKey(), nil
+	}
+	c, ok, err := s.Profiles.Connections.Find(ctx)(*l.ProviderConnectionID)
+	return ok && c.APIKey != "", err
+}
+
+var llmBody = &shape.Object{Fields: []shape.Field{
+	{Name: "llm", Type: wirellm.Schema, Required: true},
+	{Name: "include_secrets", Type: shape.Bool{}, Default: true},
+}}
+
+// bodyLLM reads a body with an LLM, whose secrets may be sealed by our key.
+func (s *Service) bodyLLM(r *http.Request) (l *wirellm.LLM, secrets bool, err error) {
+	m, err := llmBody.Body(r)
+	if err != nil {
+		return nil, false, err
+	}
+	doc, err := wirellm.Schema.Check(m.Get("llm"), shape.Reading{Keys: s.keys}, "body", "llm")
+	if err != nil {
+		return nil, false, err
+	}
+	l, err = wirellm.From(doc)
+	return l, m.Get("include_secrets") == true, err
+}
+
+func (s *Service) saveLLM(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	l, secrets, err := s.bodyLLM(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Profiles.LLMs.Save(r.Context(), name, l, secrets); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, done{name, "Profile '" + name + "' saved"})
+}
+
+// follow keeps the pointer to the active LLM profile on the profile it was on;
+// to is nil for one that was deleted.
+func (s *Service) follow(ctx context.Context, from string, to *string) error {
+	doc, err := s.Load()
+	if err != nil {
+		return err
+	}
+	if doc.ActiveProfile == nil || profiles.Canonical(*doc.ActiveProfile) != profiles.Canonical(from) {
+		return nil
+	}
+	_, err = s.Change(ctx, func(d *Document) error {
+		d.ActiveProfile = to
+		return nil
+	})
+	return err
+}
+
+func (s *Service) deleteLLM(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Profiles.DeleteLLM(r.Context(), name); err != nil {
+		return err
+	}
+	if err := s.follow(r.Context(), name, nil); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, done{name, "Profile '" + name + "' deleted"})
+}
+
+func (s *Service) renameLLM(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	m, err := renameBody.Body(r)
+	if err != nil {
+		return err
+	}
+	to := m.Text("new_name")
+	if err := s.Profiles.RenameLLM(r.Context(), name, to); err != nil {
+		return err
+	}
+	if name == to {
+		return rest.JSON(w, http.StatusOK, done{to, "Profile '" + name + "' unchanged (same name)"})
+	}
+	clean := profiles.Canonical(to)
+	if err := s.follow(r.Context(), name, &clean); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, done{to, "Profile '" + name + "' renamed to '" + to + "'"})
+}
+
+func (s *Service) activateLLM(w http.ResponseWriter, r *http.Request) error {
+	name, err := profileName(r)
+	if err != nil {
+		return err
+	}
+	l, err := s.Profiles.LLMs.Load(r.Context(), name)
+	if err != nil {
+		return unprocessable(err)
+	}
+	model, err := l.Doc()
+	if err != nil {
+		return err
+	}
+	applied := false
+	_, err = s.Change(r.Context(), func(d *Document) error {
+		if applied = !d.ACP(); applied {
+			d.Agent = d.Agent.Copy()
+			d.Agent.Set("llm", model)
+		}
+		clean := profiles.Canonical(name)
+		d.ActiveProfile = &clean
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	message := "Profile '" + name + "' activated"
+	if applied {
+		message += " and applied to current settings"
+	}
+	return rest.JSON(w, http.StatusOK, struct {
+		done
+		Applied bool `json:"llm_applied"`
+	}{done{name, message}, applied})
+}

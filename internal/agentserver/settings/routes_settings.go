@@ -1,0 +1,167 @@
+package settings
+
+import (
+	"net/http"
+	"regexp"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
+	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+func agentSchema(w http.ResponseWriter, _ *http.Request) error {
+	return rest.JSON(w, http.StatusOK, agentsettings.AgentPage())
+}
+
+func conversationSchema(w http.ResponseWriter, _ *http.Request) error {
+	return rest.JSON(w, http.StatusOK, agentsettings.ConversationPage())
+}
+
+func (s *Service) answer(w http.ResponseWriter, status int, doc *Document, mode shape.Mode) error {
+	agent, err := agentsettings.Dump(doc.Agent, shape.Writing{Mode: mode, Keys: s.keys})
+	if err != nil {
+		return noKey(err)
+	}
+	return rest.JSON(w, status, shape.Of(
+		"agent_settings", agent, "conversation_settings", doc.Conversation, "llm_api_key_is_set", doc.HasKey(),
+		"active_profile", nullable(doc.ActiveProfile), "active_agent_profile_id", nullable(doc.ActiveAgentProfile),
+		"active_meta_profile", nullable(doc.ActiveMetaProfile), "misc_settings", doc.Misc,
+	))
+}
+
+func (s *Service) getSettings(w http.ResponseWriter, r *http.Request) error {
+	mode, err := exposure(r)
+	if err != nil {
+		return err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return err
+	}
+	if mode == shape.Plain {
+		s.o.Log.Warn("settings are read with their secrets in the clear", "client", r.RemoteAddr)
+	}
+	return s.answer(w, http.StatusOK, doc, mode)
+}
+
+var (
+	uuids   = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+	anyDict = shape.Opt(shape.Dict{Of: shape.Any{}})
+	named   = shape.Opt(shape.String{Pattern: profiles.Names})
+)
+
+var patchBody = &shape.Object{Fields: []shape.Field{
+	{Name: "agent_settings_diff", Type: anyDict},
+	{Name: "conversation_settings_diff", Type: anyDict},
+	{Name: "misc_settings_diff", Type: anyDict},
+	{Name: "active_profile", Type: named},
+	{Name: "active_agent_profile_id", Type: shape.Opt(shape.String{Pattern: uuids})},
+	{Name: "active_meta_profile", Type: named},
+}}
+
+func (s *Service) patchSettings(w http.ResponseWriter, r *http.Request) error {
+	v, sent, err := shape.Document(r)
+	if err != nil {
+		return err
+	}
+	if !sent {
+		return rest.Missing("body")
+	}
+	m, err := patchBody.Check(v, shape.Reading{}, "body")
+	if err != nil {
+		return err
+	}
+	raw, _ := v.(*shape.Map)
+	d, any := diffOf(m, raw)
+	if !any {
+		return fault.New(fault.Invalid, "At least one of agent_settings_diff, conversation_settings_diff, misc_settings_diff, "+
+			"active_profile, active_agent_profile_id, or active_meta_profile must be provided")
+	}
+	doc, err := s.Update(r.Context(), d)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, http.StatusOK, doc, shape.Masked)
+}
+
+// diffOf returns what a checked body changes. Pointers count if they were
+// sent, null included.
+func diffOf(m, sent *shape.Map) (d Diff, any bool) {
+	d.Agent, d.Conversation, d.Misc = m.Object("agent_settings_diff"), m.Object("conversation_settings_diff"), m.Object("misc_settings_diff")
+	any = d.Agent != nil || d.Conversation != nil || d.Misc != nil
+	point := func(key string) **string {
+		if _, ok := sent.Lookup(key); !ok {
+			return nil
+		}
+		any = true
+		p := pointer(m, key)
+		return &p
+	}
+	d.ActiveProfile, d.ActiveAgentProfile = point("active_profile"), point("active_agent_profile_id")
+	d.ActiveMetaProfile = point("active_meta_profile")
+	return d, any
+}
+
+func (s *Service) postServer(w http.ResponseWriter, r *http.Request) error {
+	m, err := wireagent.MCPSchema.Body(r)
+	if err != nil {
+		return err
+	}
+	plain, err := wireagent.MCPSchema.Dump(m, shape.Writing{Mode: shape.Plain})
+	if err != nil {
+		return err
+	}
+	doc, err := s.ChangeServer(r.Context(), r.PathValue("settings_key"), plain, false)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, http.StatusCreated, doc, shape.Masked)
+}
+
+// serverPatch is an MCP server all of whose fields may be null.
+var serverPatch = func() *shape.Object {
+	o := &shape.Object{Extra: shape.Forbid}
+	for _, f := range wireagent.MCPSchema.Fields {
+		f.Type, f.Default = shape.Opt(f.Type), nil
+		if f.Name == "env" || f.Name == "headers" {
+			f.Type = shape.Opt(shape.Dict{Of: shape.Opt(shape.String{})})
+		}
+		o.Fields = append(o.Fields, f)
+	}
+	return o
+}()
+
+func (s *Service) patchServer(w http.ResponseWriter, r *http.Request) error {
+	v, sent, err := shape.Document(r)
+	if err != nil {
+		return err
+	}
+	if !sent {
+		return rest.Missing("body")
+	}
+	checked, err := serverPatch.Check(v, shape.Reading{}, "body")
+	if err != nil {
+		return err
+	}
+	patch := shape.NewMap()
+	given, _ := v.(*shape.Map)
+	for _, k := range given.Keys() {
+		patch.Set(k, checked.Get(k))
+	}
+	doc, err := s.ChangeServer(r.Context(), r.PathValue("settings_key"), patch, true)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, http.StatusOK, doc, shape.Masked)
+}
+
+func (s *Service) deleteServer(w http.ResponseWriter, r *http.Request) error {
+	doc, err := s.ChangeServer(r.Context(), r.PathValue("settings_key"), nil, true)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, http.StatusOK, doc, shape.Masked)
+}

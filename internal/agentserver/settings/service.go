@@ -1,0 +1,106 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
+	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
+	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Options say where things are and what the room may ask others for.
+type Options struct {
+	// Dir is the persistence directory: OH_PERSISTENCE_DIR or ~/.openhands.
+	Dir string
+	// Keys seal secrets. Without a current key they are stored in the clear,
+	// and cannot be asked for sealed.
+	Keys *keyring.Ring
+	// Ping makes one short call to a model, without retries, to see whether its
+	// settings are right; nil says that nothing can be checked.
+	Ping func(ctx context.Context, l *wirellm.LLM) error
+	// Skills and PublicSkills are as in launch.Stores; nil for none.
+	Skills       func(ctx context.Context) ([]*shape.Map, error)
+	PublicSkills func(ctx context.Context) ([]string, error)
+	// Usable says whether this server can run a tool; nil for all.
+	Usable func(tool string) bool
+	// Browser says whether the browser tools can run.
+	Browser bool
+	// Changed is told of settings that were written; nil for nobody.
+	Changed func(*Document)
+	Log     *slog.Logger
+}
+
+// Service keeps the settings of one user.
+type Service struct {
+	// Profiles are the stores of everything that is saved under a name.
+	Profiles *profiles.Stores
+
+	o    Options
+	keys shape.Keys // nil without a current key
+}
+
+// Open returns the service of a directory. Secrets that only an old key opens
+// are sealed anew; where that fails they stay as they are, and the log says so.
+func Open(ctx context.Context, o Options) (*Service, error) {
+	if o.Dir == "" {
+		return nil, errors.New("settings need a directory")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{o: o}
+	if o.Keys.CanSeal() {
+		s.keys = o.Keys
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the persistence directory: %w", err)
+	}
+	s.Profiles = profiles.Open(profiles.Options{Dir: o.Dir, Keys: s.keys, Log: o.Log})
+	if s.keys == nil {
+		return s, nil
+	}
+	for name, lock := range map[string]string{settingsFile: settingsLock, secretsFile: secretsLock} {
+		if _, err := filestore.Renew(ctx, s.path(name), s.path(lock), s.keys); err != nil {
+			o.Log.Error("could not seal secrets with the current key", "file", name, "error", err)
+		}
+	}
+	if err := s.Profiles.Renew(ctx); err != nil {
+		o.Log.Error("could not seal secrets with the current key", "file", "profiles", "error", err)
+	}
+	return s, nil
+}
+
+func (s *Service) path(name string) string { return filepath.Join(s.o.Dir, name) }
+
+// Keys returns what seals and opens secrets, nil where there is no key.
+func (s *Service) Keys() shape.Keys { return s.keys }
+
+// LaunchStores returns what launches look references up in.
+func (s *Service) LaunchStores() (*launch.Stores, error) {
+	doc, err := s.Load()
+	if err != nil {
+		return nil, err
+	}
+	return s.storesOf(doc), nil
+}
+
+func (s *Service) storesOf(doc *Document) *launch.Stores {
+	servers := doc.Agent.Object("mcp_config")
+	if servers == nil {
+		servers = shape.NewMap()
+	}
+	return &launch.Stores{
+		LLMs: s.Profiles.LLMs, Agents: s.Profiles.Agents, Metas: s.Profiles.Metas,
+		MCP: servers, CriticKey: llm.Secret(doc.Agent.Object("verification").Text("critic_api_key")),
+		Skills: s.o.Skills, PublicSkills: s.o.PublicSkills,
+	}
+}

@@ -1,0 +1,55 @@
+package shape
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+// Document reads the body of a request as JSON; nil stands for a body that is
+// absent. Errors are those of rest.
+func Document(r *http.Request) (v any, sent bool, err error) {
+	raw, err := rest.Raw(r)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, false, nil
+	}
+	v, err = Parse(raw)
+	if err != nil {
+		return nil, true, malformed(raw, err)
+	}
+	return v, true, nil
+}
+
+func malformed(raw []byte, err error) error {
+	at := int64(len(raw))
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		at = syntax.Offset
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("unexpected end of JSON input")
+	}
+	return rest.Violations{{
+		Type: "json_invalid", Loc: []any{"body", at}, Msg: "JSON decode error", Input: map[string]any{}, Ctx: map[string]any{"error": err.Error()},
+	}}
+}
+
+// Body reads the body of a request, which must be a document of this form.
+// Sealed secrets are left sealed: who needs them opens them with Check.
+func (o *Object) Body(r *http.Request) (*Map, error) {
+	v, sent, err := Document(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case !sent:
+		return nil, rest.Missing("body")
+	}
+	return o.Check(v, Reading{}, "body")
+}
