@@ -1,5 +1,3 @@
-//go:build mcpsdk
-
 package mcp
 
 import (
@@ -34,6 +32,9 @@ type executor struct{ set *Set }
 // Execute implements [tool.Executor].
 func (e executor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
 	n, ok := c.Action.(*Named)
+	if a, plain := c.Action.(*event.MCPToolAction); plain && c.Tool != "" {
+		n, ok = &Named{MCPToolAction: *a, Tool: c.Tool}, true
+	}
 	if !ok {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("a %T does not say which MCP tool it is for", c.Action))
 	}

@@ -1,0 +1,94 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Probed is what a server showed of itself.
+type Probed struct {
+	Tools  []string // as the server calls them, in its order
+	Called bool     // the tool was called, or could not be
+	Failed bool     // the call's result is an error
+	Text   string   // of the call's result
+}
+
+// Probe connects to a server, lists its tools, calls one of them when tool is
+// not empty, and disconnects (POST /api/mcp/test). What it offers is not
+// judged. limit bounds connecting and listing, and again the call. An error's
+// kind is fault.Timeout, fault.Unavailable for a server that cannot be
+// reached, or another.
+func Probe(ctx context.Context, name string, config Server, limit time.Duration, tool string, arguments json.RawMessage) (Probed, error) {
+	s := &Set{opts: Options{ConnectTimeout: limit}}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.opts.fill(); err != nil {
+		return Probed{}, err
+	}
+	sv := newServer(name, config, s)
+	s.servers = []*server{sv}
+	defer s.Close()
+	list, err := sv.list(ctx)
+	if err != nil && !fault.Is(err, fault.Limit) {
+		return Probed{}, err
+	}
+	p := Probed{Tools: make([]string, 0, len(list))}
+	known := false
+	for _, t := range list {
+		p.Tools = append(p.Tools, describe(t.Name, 200))
+		known = known || t.Name == tool
+	}
+	switch {
+	case tool == "":
+		return p, nil
+	case !known:
+		p.Called, p.Failed = true, true
+		p.Text = fmt.Sprintf("Tool '%s' not advertised by server (available: %s)", tool, available(p.Tools))
+		return p, nil
+	}
+	err = sv.probe(ctx, limit, tool, arguments, &p)
+	return p, err
+}
+
+func available(tools []string) string {
+	if len(tools) == 0 {
+		return "none"
+	}
+	return strings.Join(tools, ", ")
+}
+
+// probe calls a tool and notes how that went.
+func (s *server) probe(ctx context.Context, limit time.Duration, tool string, arguments json.RawMessage, p *Probed) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
+	defer cancel()
+	live, err := s.get(ctx)
+	if err != nil {
+		return err
+	}
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	result, err := live.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	p.Called = true
+	if err != nil {
+		if fault.Is(slow(ctx, err), fault.Timeout) {
+			p.Failed, p.Text = true, fmt.Sprintf("Tool '%s' call timed out after %g seconds", tool, limit.Seconds())
+			return nil
+		}
+		return err
+	}
+	var texts []string
+	for _, c := range result.Content {
+		if t, ok := c.(*sdk.TextContent); ok {
+			texts = append(texts, clean(t.Text))
+		}
+	}
+	p.Failed, p.Text = result.IsError, shorten(strings.Join(texts, "\n"), maxText)
+	return nil
+}

@@ -1,0 +1,60 @@
+package mcp_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool/mcp"
+)
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	tools := []string{"die", "echo", "env", "fail", "picture", "wait"}
+	for call, want := range map[string]mcp.Probed{
+		"":     {Tools: tools},
+		"echo": {Tools: tools, Called: true, Text: "hi"},
+		"fail": {Tools: tools, Called: true, Failed: true, Text: "it broke"},
+		"nope": {Tools: tools, Called: true, Failed: true, Text: "Tool 'nope' not advertised by server (available: die, echo, env, fail, picture, wait)"},
+	} {
+		args := raw(map[string]any{})
+		if call == "echo" {
+			args = raw(textArgs{"hi"})
+		}
+		got, err := mcp.Probe(t.Context(), "x", overStdio("1"), 20*time.Second, call, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", call, diff)
+		}
+	}
+	got, err := mcp.Probe(t.Context(), "x", overStdio("1"), time.Second, "wait", nil)
+	if err != nil || !got.Failed || !strings.Contains(got.Text, "timed out after 1 seconds") {
+		t.Errorf("a call that hangs: %+v, %v", got, err)
+	}
+}
+
+func TestProbeFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		server mcp.Server
+		kind   fault.Kind
+	}{
+		"nothing there": {mcp.Server{URL: "http://127.0.0.1:1/"}, fault.Unavailable},
+		"no program":    {mcp.Server{Command: "/nowhere"}, fault.Unavailable},
+		"silent":        {overStdio("silent"), fault.Timeout},
+		"dies":          {overStdio("say and die"), fault.Unavailable},
+	} {
+		limit := 10 * time.Second
+		if c.kind == fault.Timeout {
+			limit = 50 * time.Millisecond
+		}
+		if _, err := mcp.Probe(t.Context(), "x", c.server, limit, "", nil); !fault.Is(err, c.kind) {
+			t.Errorf("%s: error %v, want one of kind %s", name, err, c.kind)
+		}
+	}
+}
