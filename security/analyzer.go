@@ -1,0 +1,134 @@
+package security
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// Assessment is what an analyzer says of one action.
+type Assessment struct {
+	Risk event.Risk
+	// Details say why, in the analyzer's own words; nil for none.
+	Details map[string]any
+}
+
+// Analyzer rates actions. Its JSON is that of the reference's
+// security_analyzer; keys of services are masked in it.
+type Analyzer interface {
+	json.Marshaler
+	// Name is the kind, the reference's class name.
+	Name() string
+	// Assess rates one action.
+	Assess(ctx context.Context, a *event.ActionEvent) (Assessment, error)
+}
+
+// Model is the LLMSecurityAnalyzer: the model's own rating.
+type Model struct{}
+
+// Name implements [Analyzer].
+func (Model) Name() string { return "LLMSecurityAnalyzer" }
+
+// Assess implements [Analyzer].
+func (Model) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error) {
+	if !slices.Contains(levels, a.SecurityRisk) {
+		return Assessment{Risk: event.RiskUnknown}, nil
+	}
+	return Assessment{Risk: a.SecurityRisk}, nil
+}
+
+// MarshalJSON implements [Analyzer].
+func (m Model) MarshalJSON() ([]byte, error) { return bare(m.Name()) }
+
+// Analyze rates each action of a batch. One that cannot be rated is HIGH, with
+// details.error. Without an analyzer all are UNKNOWN.
+func Analyze(ctx context.Context, a Analyzer, batch []*event.ActionEvent) []Assessment {
+	out := make([]Assessment, len(batch))
+	for i, action := range batch {
+		if a == nil {
+			out[i].Risk = event.RiskUnknown
+			continue
+		}
+		out[i] = guarded(ctx, a, action)
+	}
+	return out
+}
+
+// guarded rates one action and survives an analyzer that does not.
+func guarded(ctx context.Context, a Analyzer, action *event.ActionEvent) (got Assessment) {
+	defer func() {
+		if p := recover(); p != nil {
+			got = failed(fmt.Errorf("%s has panicked: %v", a.Name(), p))
+		}
+	}()
+	got, err := a.Assess(ctx, action)
+	switch {
+	case err != nil:
+		return failed(err)
+	case !slices.Contains(levels, got.Risk):
+		return failed(fmt.Errorf("%s answers with the unknown risk %q", a.Name(), got.Risk))
+	}
+	return got
+}
+
+func failed(err error) Assessment {
+	return Assessment{Risk: event.RiskHigh, Details: map[string]any{"error": err.Error()}}
+}
+
+// Exempt reports whether a batch is never rated and never waits: it is empty,
+// or a lone finish or think.
+func Exempt(batch []*event.ActionEvent) bool {
+	if len(batch) != 1 {
+		return len(batch) == 0
+	}
+	switch batch[0].Action.(type) {
+	case *event.FinishAction, *event.ThinkAction:
+		return true
+	}
+	return false
+}
+
+// Decide reports whether a batch waits for the user: one action that does
+// stops them all.
+func Decide(p Policy, batch []*event.ActionEvent, ratings []Assessment) bool {
+	if Exempt(batch) || p == nil {
+		return false
+	}
+	return slices.ContainsFunc(ratings, func(a Assessment) bool { return p.Confirms(a.Risk) })
+}
+
+// Review rates a batch and decides. The event records it, to be stored behind
+// the batch; it is nil without an analyzer and for a batch that is exempt
+// (sdk-wire-1.58.md section B.5). A nil policy is NeverConfirm.
+func Review(ctx context.Context, a Analyzer, p Policy, batch []*event.ActionEvent) (ev *event.SecurityAnalysisEvent, wait bool) {
+	if Exempt(batch) {
+		return nil, false
+	}
+	if p == nil {
+		p = NeverConfirm{}
+	}
+	ratings := Analyze(ctx, a, batch)
+	wait = Decide(p, batch, ratings)
+	if a == nil {
+		return nil, wait
+	}
+	ev = &event.SecurityAnalysisEvent{
+		Base: event.NewBase(event.SourceEnvironment), Analyzer: a.Name(), Policy: p.Name(),
+		Risks: event.Map[event.Risk]{}, Details: event.Map[json.RawMessage]{},
+	}
+	for i, action := range batch {
+		ev.Risks[string(action.ID)] = ratings[i].Risk
+		if ratings[i].Details == nil {
+			continue
+		}
+		raw, err := json.Marshal(ratings[i].Details)
+		if err != nil {
+			raw = []byte(`{"error":"the details have no JSON"}`)
+		}
+		ev.Details[string(action.ID)] = raw
+	}
+	return ev, wait
+}

@@ -1,0 +1,34 @@
+package security
+
+import "bytes"
+
+// ParseAnalyzer reads an analyzer by its kind. null gives nil: there is none.
+func ParseAnalyzer(raw []byte) (Analyzer, error) {
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
+		return nil, nil
+	}
+	return parseAnalyzer(raw, 0)
+}
+
+func parseAnalyzer(raw []byte, depth int) (Analyzer, error) {
+	kind, err := kindOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "LLMSecurityAnalyzer":
+		return Model{}, nil
+	case "PatternSecurityAnalyzer":
+		return parsePatterns(raw)
+	case "PolicyRailSecurityAnalyzer":
+		return Rails{}, nil
+	case "EnsembleSecurityAnalyzer":
+		return parseEnsemble(raw, depth)
+	case "GraySwanAnalyzer":
+		return parseGraySwan(raw)
+	case "ToolShieldLLMSecurityAnalyzer":
+		return parseToolShield(raw)
+	}
+	return nil, unknownKind(kind, "analyzer.SecurityAnalyzerBase", "'PatternSecurityAnalyzer', 'PolicyRailSecurityAnalyzer', "+
+		"'EnsembleSecurityAnalyzer', 'GraySwanAnalyzer', 'LLMSecurityAnalyzer', 'ToolShieldLLMSecurityAnalyzer'")
+}

@@ -1,0 +1,288 @@
+package security
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// text is what is known of a word, or of what a program writes, without
+// running anything.
+type text struct {
+	s       string // what is known of it; gaps are left out
+	known   bool   // s is all of it
+	fetched bool   // some of it comes from the network
+	tilde   bool   // begins with a home directory, written as ~
+	glob    bool   // has *, ? or [ that a shell expands
+	proc    *text  // the word is the name of a pipe from which this is read
+	piped   bool   // of standard input: it comes from a pipe or a file
+}
+
+func static(s string) text { return text{s: s, known: true} }
+
+// and returns one text behind the other.
+func (t text) and(u text) text {
+	if t.s == "" && t.known {
+		t.tilde = u.tilde
+	}
+	t.s += u.s
+	t.known = t.known && u.known
+	t.fetched = t.fetched || u.fetched
+	t.glob = t.glob || u.glob
+	if t.proc == nil {
+		t.proc = u.proc
+	}
+	return t
+}
+
+// fields returns what a shell makes of a word: mostly one word, several where
+// braces or unquoted values are expanded, none for an empty value.
+func (j *judge) fields(w *syntax.Word) []text {
+	if w == nil {
+		return nil
+	}
+	words := []*syntax.Word{w}
+	if hasBrace(w) && syntax.SplitBraces(w) {
+		words = expand.Braces(w)
+		if len(words) > maxWords {
+			j.unsure("a command has too many words")
+			words = words[:maxWords]
+		}
+	}
+	var out []text
+	for _, w := range words {
+		out = append(out, j.split(w)...)
+	}
+	return out
+}
+
+const maxWords = 1000
+
+// hasBrace is a cheap test, because splitting copies.
+func hasBrace(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		if l, ok := p.(*syntax.Lit); ok && strings.Contains(l.Value, "{") {
+			return true
+		}
+	}
+	return false
+}
+
+// one returns a word as one text, as in an assignment, where nothing is split.
+func (j *judge) one(w *syntax.Word) text {
+	t := static("")
+	if w == nil {
+		return t
+	}
+	for i, part := range w.Parts {
+		for n, p := range j.part(part, i == 0) {
+			if n > 0 {
+				t = t.and(static(" "))
+			}
+			t = t.and(p)
+		}
+	}
+	return t
+}
+
+// split expands a word without braces and splits unquoted values.
+func (j *judge) split(w *syntax.Word) []text {
+	var out []text
+	cur, started := static(""), false
+	for i, part := range w.Parts {
+		values := j.part(part, i == 0)
+		if !splits(part) {
+			for n, v := range values { // more than one only for "$@"
+				if n > 0 {
+					out = append(out, cur)
+					cur = static("")
+				}
+				cur, started = cur.and(v), true
+			}
+			continue
+		}
+		for n, v := range values {
+			words := strings.Fields(v.s)
+			lead := n > 0 || v.s != "" && strings.ContainsAny(v.s[:1], " \t\n")
+			if lead && started {
+				out = append(out, cur)
+				cur, started = static(""), false
+			}
+			for k, word := range words {
+				if k > 0 {
+					out = append(out, cur)
+					cur = static("")
+				}
+				piece := v
+				piece.s = word
+				cur, started = cur.and(piece), true
+			}
+			if len(words) == 0 && (!v.known || v.proc != nil) {
+				cur, started = cur.and(v), true
+			}
+			if trail := v.s != "" && strings.ContainsAny(v.s[len(v.s)-1:], " \t\n"); trail && started {
+				out = append(out, cur)
+				cur, started = static(""), false
+			}
+		}
+	}
+	if started {
+		out = append(out, cur)
+	}
+	return out
+}
+
+// splits reports whether the value of an unquoted part is split into words.
+func splits(p syntax.WordPart) bool {
+	switch p.(type) {
+	case *syntax.ParamExp, *syntax.CmdSubst:
+		return true
+	}
+	return false
+}
+
+// part returns the values of a part of a word; several only for $@.
+func (j *judge) part(p syntax.WordPart, first bool) []text {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		return []text{literal(p.Value, first)}
+	case *syntax.SglQuoted:
+		if !p.Dollar {
+			return []text{static(p.Value)}
+		}
+		s, _, err := expand.Format(nil, p.Value, nil)
+		return []text{{s: s, known: err == nil}}
+	case *syntax.DblQuoted:
+		return j.quoted(p.Parts)
+	case *syntax.ParamExp:
+		return j.param(p)
+	case *syntax.CmdSubst:
+		t := j.substitute(p.Stmts)
+		t.s = strings.TrimRight(t.s, "\n")
+		return []text{t}
+	case *syntax.ProcSubst:
+		stdin := text{} // what >( ) gets is not followed
+		t := j.statements(p.Stmts, stdin)
+		return []text{{proc: &t}}
+	case *syntax.ExtGlob:
+		return []text{{glob: true}}
+	default:
+		j.nested(p)
+		return []text{{}}
+	}
+}
+
+func (j *judge) quoted(parts []syntax.WordPart) []text {
+	out := []text{static("")}
+	for _, p := range parts {
+		if l, ok := p.(*syntax.Lit); ok {
+			out[len(out)-1] = out[len(out)-1].and(static(unescapeQuoted(l.Value)))
+			continue
+		}
+		for n, v := range j.part(p, false) {
+			v.glob = false
+			if n > 0 {
+				out = append(out, static(""))
+			}
+			out[len(out)-1] = out[len(out)-1].and(v)
+		}
+	}
+	return out
+}
+
+// literal reads an unquoted text.
+func literal(s string, first bool) text {
+	t := text{known: true, tilde: first && strings.HasPrefix(s, "~")}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			if i++; i < len(s) && s[i] != '\n' {
+				b.WriteByte(s[i])
+			}
+			continue
+		case '*', '?', '[':
+			t.glob = true
+		}
+		b.WriteByte(s[i])
+	}
+	t.s = b.String()
+	return t
+}
+
+// unescapeQuoted reads a text in double quotes.
+func unescapeQuoted(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\\n", s[i+1]) >= 0 {
+			if i++; s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// param returns the value of a variable, as far as the script itself says.
+func (j *judge) param(p *syntax.ParamExp) []text {
+	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 {
+		return []text{{}}
+	}
+	name := p.Param.Value
+	if name == "@" || name == "*" {
+		if j.params == nil {
+			return []text{{}}
+		}
+		return j.params.rest
+	}
+	value, set := j.variable(name)
+	if p.Exp == nil {
+		return []text{value}
+	}
+	switch p.Exp.Op {
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		if set {
+			return []text{value}
+		}
+		return []text{j.one(p.Exp.Word)}
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+		return []text{j.one(p.Exp.Word)}
+	}
+	return []text{{fetched: value.fetched}}
+}
+
+// variable returns a variable's value; set reports whether the script sets it.
+// One that is set more than once is not known.
+func (j *judge) variable(name string) (value text, set bool) {
+	switch {
+	case name == "HOME":
+		return text{s: "~", known: true, tilde: true}, true
+	case name == "IFS":
+		return static(" \t\n"), true
+	case len(name) == 1 && name[0] >= '0' && name[0] <= '9':
+		if n := int(name[0] - '1'); j.params != nil && n >= 0 && n < len(j.params.rest) {
+			return j.params.rest[n], true
+		}
+		return text{}, false
+	}
+	words, set := j.assigned[name]
+	if !set || j.reading[name] {
+		return text{}, set
+	}
+	j.reading[name] = true
+	defer delete(j.reading, name)
+	if len(words) == 1 && words[0] != nil {
+		return j.one(words[0]), true
+	}
+	for _, w := range words {
+		if w != nil && j.one(w).fetched {
+			return text{fetched: true}, true
+		}
+	}
+	return text{}, true
+}
