@@ -21,6 +21,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/llm/broker"
 )
 
 // agentServerCmd serves conversations to OpenHands' clients.
@@ -39,7 +40,8 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *grammar) erro
 	}
 	defer store.Close()
 	ring := keyring.New("deft")
-	fit := &outfitter{dir: dir, env: commandEnv(os.Environ())}
+	fit := &outfitter{dir: dir, env: commandEnv(os.Environ()), log: log}
+	models := wireModels{broker.NewBreakers(broker.BreakerOptions{})}
 	m, err := conversation.Open(conversation.Options{
 		Stream: store, Dir: dir, Ring: ring, Log: log,
 		Resolve: func(_ context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
@@ -55,7 +57,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *grammar) erro
 		Profile: func(_ context.Context, name string) (*wirellm.LLM, error) {
 			return nil, fault.New(fault.NotFound, "Profile '"+name+"' not found")
 		},
-		Model: openWireModel, Outfit: fit.outfit, Modules: toolModules,
+		Model: models.open, Outfit: fit.outfit, Modules: toolModules,
 	})
 	if err != nil {
 		return err

@@ -2,24 +2,29 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path/filepath"
+	"slices"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/fault"
-	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/runtime/local"
+	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/client"
 	"github.com/deft-dev/deft/tool/editor"
 	"github.com/deft-dev/deft/tool/finish"
 	"github.com/deft-dev/deft/tool/glob"
 	"github.com/deft-dev/deft/tool/grep"
+	"github.com/deft-dev/deft/tool/invokeskill"
+	"github.com/deft-dev/deft/tool/mcp"
+	"github.com/deft-dev/deft/tool/switchllm"
 	"github.com/deft-dev/deft/tool/tasktracker"
 	"github.com/deft-dev/deft/tool/terminal"
 	"github.com/deft-dev/deft/tool/think"
@@ -27,34 +32,66 @@ import (
 
 // outfitter makes what conversations of the agent server work with.
 type outfitter struct {
-	dir string   // of conversations
-	env []string // of commands
+	dir      string   // of conversations
+	env      []string // of commands
+	log      *slog.Logger
+	profiles func(context.Context) []string // of LLMs, by name
+}
+
+// kit is an outfit in the making.
+type kit struct {
+	defs     []*tool.Definition
+	execs    map[string]tool.Executor
+	closers  []func() error
+	warnings []string
 }
 
 // outfit makes the tools of an agent and the places where they run.
-func (f *outfitter) outfit(_ context.Context, n conversation.Needs) (*conversation.Outfit, error) {
-	defs, err := toolDefinitions(n)
+func (f *outfitter) outfit(ctx context.Context, n conversation.Needs) (_ *conversation.Outfit, err error) {
+	k := &kit{execs: localTools(n.Tasks)}
+	defer func() {
+		if err != nil {
+			k.close()
+		}
+	}()
+	if err := k.own(n); err != nil {
+		return nil, err
+	}
+	k.skills(n)
+	k.switching(ctx, f, n)
+	k.servers(ctx, f, n)
+	if err := k.client(n); err != nil {
+		return nil, err
+	}
+	set, err := tool.NewSet(k.defs...)
 	if err != nil {
 		return nil, err
 	}
-	set, err := tool.NewSet(defs...)
-	if err != nil {
-		return nil, err
-	}
-	execs, err := sandboxTools(n.Workspace, filepath.Join(f.dir, n.ID.Hex(), "observations"), f.env)
+	inside, err := sandboxTools(n.Workspace, filepath.Join(f.dir, n.ID.Hex(), "observations"), f.env)
 	if err != nil {
 		return nil, fmt.Errorf("set up tools: %w", err)
 	}
-	maps.Copy(execs, localTools(n.Tasks))
-	rt := local.New(executor.New(execs, executor.Volatile()))
+	maps.Copy(k.execs, inside)
+	rt := local.New(executor.New(k.execs, executor.Volatile()))
+	k.closers = append(k.closers, rt.Close)
 	return &conversation.Outfit{
-		Tools: set, Runtime: rt, Local: rt,
-		Close: func(context.Context) error { return rt.Close() },
+		Tools: set, Runtime: rt, Local: rt, Warnings: k.warnings,
+		Close: func(context.Context) error { return k.close() },
 	}, nil
 }
 
-// toolDefinitions are the tools that an agent names, and the built-in ones.
-func toolDefinitions(n conversation.Needs) ([]*tool.Definition, error) {
+func (k *kit) close() error {
+	var first error
+	for _, c := range slices.Backward(k.closers) {
+		if err := c(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// own adds the tools that an agent names, and the built-in ones.
+func (k *kit) own(n conversation.Needs) error {
 	edit := editor.Definition()
 	if n.Info.Vision {
 		edit = editor.VisionDefinition()
@@ -64,58 +101,106 @@ func toolDefinitions(n conversation.Needs) ([]*tool.Definition, error) {
 		"glob": glob.Definition(), "grep": grep.Definition(),
 	}
 	builtin := map[string]*tool.Definition{"FinishTool": finish.Definition(), "ThinkTool": think.Definition()}
-	var defs []*tool.Definition
 	for _, t := range n.Agent.Tools {
 		d := known[t.Name]
 		if d == nil {
-			return nil, fault.New(fault.Invalid, "this server has no tool "+t.Name)
+			k.warnings = append(k.warnings, "this server has no tool "+t.Name)
+			continue
 		}
-		defs = append(defs, d)
+		k.defs = append(k.defs, d)
 	}
 	for _, name := range n.Agent.IncludeDefaultTools {
 		if d := builtin[name]; d != nil {
-			defs = append(defs, d)
+			k.defs = append(k.defs, d)
 		}
 	}
-	return defs, nil
+	return nil
 }
 
-// modules are the reference's Python modules of its tools, by the names of
-// their specs (sdk-wire-1.58.md section B.3).
-var modules = map[string]string{
-	"terminal": "terminal", "file_editor": "file_editor", "task_tracker": "task_tracker",
-	"glob": "glob", "grep": "grep", "planning_file_editor": "planning_file_editor", "apply_patch": "apply_patch",
-}
-
-func toolModules(a *wireagent.Agent) map[string]string {
-	out := map[string]string{}
-	for _, t := range a.Tools {
-		if name := modules[t.Name]; name != "" {
-			out[t.Name] = "openhands.tools." + name + ".definition"
-		}
+// skills adds the tool by which the agent asks for skills, where it has any.
+func (k *kit) skills(n conversation.Needs) {
+	if !skill.HasInvocable(n.Skills) {
+		return
 	}
-	return out
+	d := invokeskill.Definition()
+	k.defs = append(k.defs, d)
+	k.execs[d.ActionKind] = invokeskill.New(invokeskill.Options{
+		Skills: func() []skill.Skill { return n.Skills }, Workspace: n.Workspace, Invoked: n.Invoked,
+	})
 }
 
-// wireModel is the model of an LLM of the wire: its calls have the LLM's
-// settings.
-type wireModel struct {
-	llm.Model
-	l *wirellm.LLM
+// switching adds the tool by which the agent takes another LLM.
+func (k *kit) switching(ctx context.Context, f *outfitter, n conversation.Needs) {
+	if !slices.Contains(n.Agent.IncludeDefaultTools, "SwitchLLMTool") || f.profiles == nil {
+		return
+	}
+	d := switchllm.Definition(f.profiles(ctx))
+	k.defs = append(k.defs, d)
+	k.execs[d.ActionKind] = switchllm.New(n.SwitchLLM)
 }
 
-// Generate implements [llm.Model].
-func (m wireModel) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	return m.Model.Generate(ctx, m.l.Request(r), onDelta)
+// servers adds the tools of the agent's MCP servers. One that cannot be used
+// is a warning.
+func (k *kit) servers(ctx context.Context, f *outfitter, n conversation.Needs) {
+	if len(n.Agent.MCPServers) == 0 {
+		return
+	}
+	raw, err := shape.Encode(n.Agent.Doc().Object("mcp_config"))
+	var servers map[string]mcp.Server
+	if err == nil {
+		servers, err = mcp.ParseServers(raw)
+	}
+	if err != nil {
+		k.warnings = append(k.warnings, "MCP servers: "+err.Error())
+		return
+	}
+	taken := make([]string, len(k.defs))
+	for i, d := range k.defs {
+		taken[i] = d.Name
+	}
+	pattern := ""
+	if p := n.Agent.FilterToolsRegex; p != nil {
+		pattern = *p
+	}
+	find := func(name string) (string, bool) { return n.Secret(context.WithoutCancel(ctx), name) }
+	set, warnings := mcp.Connect(ctx, servers, mcp.Options{
+		Log: f.log, Reserved: taken, Filter: pattern, Dir: n.Workspace, Variables: find, Secrets: find,
+	})
+	for _, w := range warnings {
+		k.warnings = append(k.warnings, w.Error())
+	}
+	k.closers = append(k.closers, set.Close)
+	k.defs = append(k.defs, set.Definitions()...)
+	k.execs[(&event.MCPToolAction{}).Kind()] = set.Executor()
 }
 
-// openWireModel opens the model of an LLM of the wire, behind the layer that
-// retries.
-func openWireModel(l *wirellm.LLM) (llm.Model, error) {
-	m, err := route.New(l.Config(nil))
+// client adds the tools that the client carries out.
+func (k *kit) client(n conversation.Needs) error {
+	specs, err := clientSpecs(n.ClientTools)
+	if err != nil {
+		return err
+	}
+	taken := make([]string, len(k.defs))
+	for i, d := range k.defs {
+		taken[i] = d.Name
+	}
+	if err := client.Check(specs, taken); err != nil {
+		return fault.Wrap(err, fault.Invalid, "client tools")
+	}
+	for _, s := range specs {
+		k.defs = append(k.defs, s.Definition())
+		k.execs[s.ActionKind()] = client.New()
+	}
+	return nil
+}
+
+func clientSpecs(list []json.RawMessage) ([]client.Spec, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	raw, err := json.Marshal(list)
 	if err != nil {
 		return nil, err
 	}
-	return wireModel{broker.New(m, l.Broker(broker.Options{})), l}, nil
+	return client.ParseSpecs(raw)
 }
-

@@ -189,7 +189,7 @@ func (c *Conversation) equip(ctx context.Context) (_ *work, err error) {
 	if w.models, err = c.openModels(spec); err != nil {
 		return nil, err
 	}
-	w.guard = &guard{c, w, c.secrets}
+	w.guard = &guard{secret.Guard{Registry: c.secrets}, c, w}
 	if w.skills, err = c.loadSkills(cfg, spec); err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func stuckThresholds(cfg config) controller.StuckThresholds {
 func (c *Conversation) needs(cfg config, spec *wireagent.Agent, info llm.Info, w *work) Needs {
 	return Needs{
 		ID: c.id, Workspace: cfg.Workspace.WorkingDir, Agent: spec, Info: info,
-		ClientTools: cfg.ClientTools, Skill: c.skillOf(w),
+		ClientTools: cfg.ClientTools, Skills: w.skills, Invoked: func(name string) { c.noteInvoked(w, name) },
 		Tasks: func() []event.TaskItem {
 			if w.Controller == nil {
 				return nil

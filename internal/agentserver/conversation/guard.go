@@ -13,26 +13,18 @@ import (
 // guard hands a conversation's secrets to the commands that name them, and
 // hides them in everything else. It adds to results the rules for their files.
 type guard struct {
-	c       *Conversation
-	w       *work
-	secrets *secret.Registry
+	secret.Guard
+	c *Conversation
+	w *work
 }
 
 // Mask implements [controller.Guard].
 func (g *guard) Mask(ev event.Event) event.Event {
+	g.c.unrated(g.w.State(), ev)
 	if err := g.c.rules(g.w, ev); err != nil {
 		g.c.m.o.Log.Warn("note the rules of a file", "conversation", g.c.id, "err", err)
 	}
-	return g.secrets.MaskEvent(ev)
-}
-
-// Secrets implements [controller.Guard].
-func (g *guard) Secrets(ctx context.Context, a event.Action) map[string]string {
-	t, ok := a.(*event.TerminalAction)
-	if !ok || t.IsInput {
-		return nil
-	}
-	return g.secrets.Env(ctx, t.Command)
+	return g.Guard.Mask(ev)
 }
 
 // openSecrets reads what is stored of the secrets.

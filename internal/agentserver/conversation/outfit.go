@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -20,9 +21,10 @@ type Needs struct {
 	// Info describes the agent's model.
 	Info        llm.Info
 	ClientTools []json.RawMessage
-	// Skill returns the text of a skill that the agent asks for by name, and
-	// notes that it did; nil where there is none to ask for.
-	Skill func(name string) (text string, err error)
+	// Skills are those that the agent may ask for, and Invoked is told which
+	// it did.
+	Skills  []skill.Skill
+	Invoked func(name string)
 	// Tasks returns the task tracker's list as the conversation has it.
 	Tasks func() []event.TaskItem
 	// SwitchLLM is what the switch_llm tool does; it returns the model's name.

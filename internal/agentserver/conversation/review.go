@@ -1,17 +1,70 @@
 package conversation
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/state"
 )
 
+// review judges the actions of a conversation by the policy and the analyser
+// that hold at the time.
 type review struct {
 	c *Conversation
 	w *work
 }
 
-func (r *review) judge(context.Context, []*event.ActionEvent) ([]event.Event, bool) { return nil, false }
-func checkPolicy(json.RawMessage) error                                             { return nil }
-func checkAnalyzer(json.RawMessage) error                                           { return nil }
+// judge implements the Review of a controller.
+func (r *review) judge(ctx context.Context, batch []*event.ActionEvent) ([]event.Event, bool) {
+	s := r.w.State()
+	policy, err := security.ParsePolicy(r.c.policy(s))
+	if err != nil { // it was checked when it was set: refuse by default
+		r.c.m.o.Log.Error("read the confirmation policy", "conversation", r.c.id, "err", err)
+		policy = security.AlwaysConfirm{}
+	}
+	analyzer, err := security.ParseAnalyzer(r.c.analyzer(s))
+	if err != nil {
+		r.c.m.o.Log.Error("read the security analyser", "conversation", r.c.id, "err", err)
+		return nil, true
+	}
+	ev, wait := security.Review(ctx, analyzer, policy, batch)
+	if ev == nil {
+		return nil, wait
+	}
+	return []event.Event{ev}, wait
+}
+
+func (c *Conversation) policy(s *state.State) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return field(s, keyPolicy, c.cfg.Policy)
+}
+
+func (c *Conversation) analyzer(s *state.State) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return orDefault(field(s, keyAnalyzer, c.cfg.Analyzer), null)
+}
+
+// unrated takes the model's own rating out of an action where no analyser has
+// asked for it (sdk-wire-1.58.md section A).
+func (c *Conversation) unrated(s *state.State, ev event.Event) {
+	if a, ok := ev.(*event.ActionEvent); ok && bytes.Equal(c.analyzer(s), null) {
+		a.SecurityRisk = event.RiskUnknown
+	}
+}
+
+// checkPolicy says what is wrong with a policy.
+func checkPolicy(raw json.RawMessage) error {
+	_, err := security.ParsePolicy(raw)
+	return err
+}
+
+// checkAnalyzer says what is wrong with an analyser; absent and null are none.
+func checkAnalyzer(raw json.RawMessage) error {
+	_, err := security.ParseAnalyzer(orDefault(raw, null))
+	return err
+}

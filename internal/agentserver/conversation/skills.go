@@ -103,23 +103,14 @@ func names(s *state.State, key string) []string {
 	return out
 }
 
-// skillOf returns the function that gives the agent a skill by its name, or
-// nil where it has none to ask for.
-func (c *Conversation) skillOf(w *work) func(string) (string, error) {
-	if !skill.HasInvocable(w.skills) {
-		return nil
+// noteInvoked records that the agent asked for a skill.
+func (c *Conversation) noteInvoked(w *work, name string) {
+	invoked := names(w.State(), keyInvoked)
+	if slices.Contains(invoked, name) {
+		return
 	}
-	return func(name string) (string, error) {
-		i := slices.IndexFunc(w.skills, func(s skill.Skill) bool { return s.Name == name })
-		if i < 0 || !skill.Invocable(w.skills[i]) {
-			return "", fault.New(fault.NotFound, "no skill is called "+name)
-		}
-		if invoked := names(w.State(), keyInvoked); !slices.Contains(invoked, name) {
-			if err := w.Update(c.m.ctx, keyInvoked, append(invoked, name)); err != nil {
-				return "", err
-			}
-		}
-		return skill.Render(w.skills[i].Content, nil), nil
+	if err := w.Update(c.m.ctx, keyInvoked, append(invoked, name)); err != nil {
+		c.m.o.Log.Warn("note an invoked skill", "conversation", c.id, "err", err)
 	}
 }
 
