@@ -24,8 +24,9 @@ type link struct {
 	timeout time.Duration // for a write
 	early   []byte        // what came behind the handshake's request
 
-	mu     sync.Mutex // held while a write is not complete
-	closed bool       // no frame may follow: a close frame went out
+	mu       sync.Mutex // held while a write is not complete
+	closed   bool       // no frame may follow: a close frame went out
+	deadline time.Time  // of writes, as it was set last
 }
 
 // patience is how long a client may take to answer a close frame.
@@ -98,7 +99,7 @@ func (l *link) Write(p []byte) (int, error) {
 
 // put writes within the time that a client may take.
 func (l *link) put(p []byte) (int, error) {
-	if err := l.SetWriteDeadline(time.Now().Add(l.timeout)); err != nil {
+	if err := l.due(l.timeout); err != nil {
 		return 0, err
 	}
 	return l.Conn.Write(p)
@@ -129,14 +130,36 @@ func (l *link) send(pieces net.Buffers) error {
 }
 
 func (l *link) putAll(pieces *net.Buffers, within time.Duration) error {
-	err := l.SetWriteDeadline(time.Now().Add(within))
+	err := l.due(within)
 	if err == nil {
-		_, err = pieces.WriteTo(l.Conn)
+		if p := *pieces; len(p) == 1 { // one write is cheaper than a list of one
+			var n int
+			if n, err = l.Conn.Write(p[0]); err != nil {
+				p[0] = p[0][n:]
+			}
+		} else {
+			_, err = pieces.WriteTo(l.Conn)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
 	return nil
+}
+
+// due sets the time by which a write must be done. Within the long one, a
+// tenth more or less is nothing, and setting it costs as much as a small frame.
+func (l *link) due(within time.Duration) error {
+	now := time.Now()
+	at := now.Add(within)
+	if within == l.timeout && !l.deadline.Before(at) && l.deadline.Before(at.Add(within/5)) {
+		return nil
+	}
+	if within == l.timeout {
+		at = at.Add(within / 10)
+	}
+	l.deadline = at
+	return l.SetWriteDeadline(at)
 }
 
 // sendText writes one text frame.
@@ -181,7 +204,7 @@ func (l *link) ping() {
 		return
 	}
 	defer l.mu.Unlock()
-	if l.closed || l.SetWriteDeadline(time.Now().Add(10*time.Millisecond)) != nil {
+	if l.closed || l.due(10*time.Millisecond) != nil {
 		return
 	}
 	if _, err := l.Conn.Write([]byte{opPing, 0}); err != nil {
@@ -217,7 +240,7 @@ func (l *link) farewell(code websocket.StatusCode, reason string) {
 	}
 	l.closed = true
 	b := append(binary.BigEndian.AppendUint16([]byte{opClose, byte(2 + len(reason))}, uint16(code)), reason...)
-	err := l.SetWriteDeadline(time.Now().Add(patience))
+	err := l.due(patience)
 	if err == nil {
 		_, err = l.Conn.Write(b)
 	}
