@@ -1,0 +1,190 @@
+// Package worktree gives a conversation a working tree of its own, so that
+// several can work on one repository at a time (sdk-wire-1.58.md section B.2).
+//
+// # Usage
+//
+//	t, err := worktree.Add(ctx, worktree.Options{Root: root, Dir: dir, Name: id.Hex(), Branch: "openhands/" + id})
+//	… work in t.Dir …
+//	err = worktree.Remove(ctx, t.Root)
+//
+// # Security
+//
+// The repository's configuration may name programs: hooks, filters, monitors.
+// None of them runs. Arguments are a list, and nothing is fetched unless a
+// reference is asked for by name.
+//
+// # Concurrency and failure
+//
+// Git's own locks keep callers apart. Errors carry what git said; a directory
+// that is in no repository is fault.Invalid.
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Bases of a worktree.
+const (
+	DefaultBranch = "default_branch"
+	Head          = "head"
+	Ref           = "ref"
+)
+
+// limit bounds one call of git; fetching a reference is the longest.
+const limit = time.Minute
+
+// Options say what a worktree is made of.
+type Options struct {
+	Root   string // directory of all worktrees
+	Dir    string // a directory of the repository
+	Name   string // of the worktree, a file name
+	Branch string // to be made
+	Base   string // DefaultBranch, Head or Ref; "" is DefaultBranch
+	Ref    string // with Ref: a branch, tag or commit, fetched from origin first
+}
+
+// Tree is a worktree.
+type Tree struct {
+	Root string // its top
+	Dir  string // what stands in it for Options.Dir
+}
+
+// Add makes a worktree on a new branch.
+func Add(ctx context.Context, o Options) (Tree, error) {
+	top, err := run(ctx, o.Dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return Tree{}, fault.Wrap(err, fault.Invalid, o.Dir+" is in no git repository, so there can be no worktree")
+	}
+	dir, err := filepath.EvalSymlinks(o.Dir)
+	if err != nil {
+		return Tree{}, fmt.Errorf("find %s: %w", o.Dir, err)
+	}
+	sub, err := filepath.Rel(top, dir)
+	if err != nil || sub == ".." || strings.HasPrefix(sub, "../") {
+		return Tree{}, fault.New(fault.Invalid, o.Dir+" is not in the repository "+top)
+	}
+	base, err := o.base(ctx, top)
+	if err != nil {
+		return Tree{}, err
+	}
+	if err := os.MkdirAll(o.Root, 0o700); err != nil {
+		return Tree{}, fault.Wrap(err, fault.Denied, "make the directory of worktrees")
+	}
+	root, err := filepath.Abs(filepath.Join(o.Root, o.Name))
+	if err != nil {
+		return Tree{}, fmt.Errorf("find the worktree: %w", err)
+	}
+	// The branch is never taken for an option: it has a prefix of its own.
+	if _, err := run(ctx, top, "worktree", "add", "--quiet", "-b", o.Branch, root, base); err != nil {
+		return Tree{}, fmt.Errorf("make a worktree: %w", err)
+	}
+	t := Tree{Root: root, Dir: filepath.Join(root, sub)}
+	return t, os.MkdirAll(t.Dir, 0o755)
+}
+
+// base is the commit that the worktree starts from.
+func (o Options) base(ctx context.Context, top string) (string, error) {
+	commit := func(name string) (string, error) {
+		return run(ctx, top, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	}
+	switch o.Base {
+	case Head:
+	case Ref:
+		// What is not on the remote may still be here.
+		if _, err := run(ctx, top, "fetch", "--quiet", "--no-tags", "--end-of-options", "origin", o.Ref); err == nil {
+			return commit("FETCH_HEAD")
+		}
+		at, err := commit(o.Ref)
+		if err != nil {
+			return "", fault.New(fault.Invalid, "there is no reference "+o.Ref+" in the repository or at its origin")
+		}
+		return at, nil
+	default:
+		for _, name := range []string{"refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "refs/heads/main", "refs/heads/master"} {
+			if at, err := commit(name); err == nil {
+				return at, nil
+			}
+		}
+	}
+	at, err := commit("HEAD")
+	if err != nil {
+		return "", fault.New(fault.Invalid, "the repository has no commit yet, so there can be no worktree")
+	}
+	return at, nil
+}
+
+// Remove removes a worktree with everything in it. Its branch stays. One that
+// is gone already is no error.
+func Remove(ctx context.Context, root string) error {
+	if _, err := os.Lstat(root); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	common, err := run(ctx, root, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return fmt.Errorf("find the repository of a worktree: %w", err)
+	}
+	if _, err := run(ctx, common, "worktree", "remove", "--force", "--force", root); err != nil {
+		return fmt.Errorf("remove a worktree: %w", err)
+	}
+	return nil
+}
+
+// run calls git and returns what it printed, without white space around it.
+func run(ctx context.Context, dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	safe, err := quiet(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return call(ctx, dir, append(safe, args...))
+}
+
+// quiet returns options that keep git from running what the repository's
+// configuration names.
+func quiet(ctx context.Context, dir string) ([]string, error) {
+	off := []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"}
+	names, err := call(ctx, dir, append(slices.Clone(off), "config", "--name-only", "--get-regexp", `^filter\.`))
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		return off, nil // no repository: the call itself says so
+	}
+	for line := range strings.Lines(names) {
+		name := strings.TrimSpace(line)
+		if i := strings.LastIndexByte(name, '.'); i > 0 {
+			filter := name[:i]
+			off = append(off, "-c", filter+".smudge=", "-c", filter+".clean=", "-c", filter+".process=", "-c", filter+".required=false")
+		}
+	}
+	return off, nil
+}
+
+func call(ctx context.Context, dir string, args []string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0",
+		"GIT_ASKPASS=true", "GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_OPTIONAL_LOCKS=0",
+	}
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(stderr.String()); text != "" {
+			return "", fmt.Errorf("%s: %w", text, err)
+		}
+		return "", err
+	}
+	return strings.TrimSpace(out.String()), nil
+}
