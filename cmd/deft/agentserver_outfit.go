@@ -3,18 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
-	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/fault"
-	"github.com/deft-dev/deft/runtime/local"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/client"
@@ -36,6 +32,7 @@ type outfitter struct {
 	env      []string // of commands
 	log      *slog.Logger
 	profiles func(context.Context) []string // of LLMs, by name
+	boxes    *process.Provider              // nil: tools run where the server stands
 }
 
 // kit is an outfit in the making.
@@ -67,15 +64,12 @@ func (f *outfitter) outfit(ctx context.Context, n conversation.Needs) (_ *conver
 	if err != nil {
 		return nil, err
 	}
-	inside, err := sandboxTools(n.Workspace, filepath.Join(f.dir, n.ID.Hex(), "observations"), f.env)
+	inside, beside, err := f.place(ctx, k, n)
 	if err != nil {
-		return nil, fmt.Errorf("set up tools: %w", err)
+		return nil, err
 	}
-	maps.Copy(k.execs, inside)
-	rt := local.New(executor.New(k.execs, executor.Volatile()))
-	k.closers = append(k.closers, rt.Close)
 	return &conversation.Outfit{
-		Tools: set, Runtime: rt, Local: rt, Warnings: k.warnings,
+		Tools: set, Runtime: inside, Local: beside, Warnings: k.warnings,
 		Close: func(context.Context) error { return k.close() },
 	}, nil
 }
