@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
@@ -47,13 +48,16 @@ func (m wireModel) Generate(ctx context.Context, r llm.Request, onDelta func(llm
 // retries.
 type wireModels struct{ breakers *broker.Breakers }
 
-func (w wireModels) open(l *wirellm.LLM) (llm.Model, error) {
+func (w wireModels) open(l *wirellm.LLM, retried func(controller.Retry, error)) (llm.Model, error) {
 	cfg := l.Config(nil)
 	m, err := route.New(cfg)
 	if err != nil {
 		return nil, err
 	}
 	provider, _, _ := strings.Cut(l.Model, "/")
-	o := l.Broker(broker.Options{Breaker: w.breakers.For(first(cfg.BaseURL, provider))})
+	o := l.Broker(broker.Options{
+		Breaker: w.breakers.For(first(cfg.BaseURL, provider)),
+		OnRetry: func(r broker.Retry) { retried(retryOf(r), r.Err) },
+	})
 	return wireModel{broker.New(m, o), l}, nil
 }

@@ -17,9 +17,14 @@ import (
 // retried shows and records a call that is made again.
 func (j *job) retried(r broker.Retry) {
 	j.view.retry(r)
-	j.recordRetry(controller.Retry{
+	j.recordRetry(retryOf(r), r.Err)
+}
+
+// retryOf is a retry as it is recorded.
+func retryOf(r broker.Retry) controller.Retry {
+	return controller.Retry{
 		UsageID: r.Service, Model: r.Info.Name, Attempt: r.Attempt, Attempts: r.Of, Wait: r.Wait.Seconds(), Void: r.Void,
-	}, r.Err)
+	}
 }
 
 // switched shows and records a call that another model takes over.

@@ -166,6 +166,10 @@ func (c *Conversation) begin(ctx context.Context) (*work, error) {
 		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
 	}
 	c.open.Store(w)
+	// A goal that a crash left behind can be resumed.
+	if err := c.endGoal(ctx, w, goalInterrupted); err != nil {
+		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
+	}
 	for _, warning := range w.outfit.Warnings {
 		c.m.o.Log.Warn("a part is missing", "conversation", c.id, "warning", warning)
 	}

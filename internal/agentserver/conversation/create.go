@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -211,6 +212,9 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 		m.o.Log.Warn("let go of a deleted conversation", "conversation", id, "err", err)
 	}
 	_ = os.Remove(m.leasePath(id)) // of no more use
+	if err := os.RemoveAll(filepath.Join(m.o.Dir, id.Hex())); err != nil {
+		m.o.Log.Warn("remove the files of a conversation", "conversation", id, "err", err)
+	}
 	return m.dropWorktree(ctx, c.cfg.Worktree)
 }
 

@@ -41,6 +41,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
@@ -72,8 +73,9 @@ type Options struct {
 	LLM func(ctx context.Context, raw json.RawMessage) (*wirellm.LLM, error)
 	// Profile returns the LLM of a stored profile.
 	Profile func(ctx context.Context, name string) (*wirellm.LLM, error)
-	// Model opens the model of an LLM.
-	Model func(l *wirellm.LLM) (llm.Model, error)
+	// Model opens the model of an LLM. Before a call is made again, retried is
+	// told.
+	Model func(l *wirellm.LLM, retried func(controller.Retry, error)) (llm.Model, error)
 	// Outfit makes what a conversation works with.
 	Outfit func(ctx context.Context, n Needs) (*Outfit, error)
 	// Lookup answers secrets whose URL is this server's own; nil for none.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/fault"
@@ -23,7 +24,8 @@ type models struct {
 
 // openModels opens the models that an agent names.
 func (c *Conversation) openModels(a *wireagent.Agent) (*models, error) {
-	ms := &models{open: c.m.o.Model, by: map[string]llm.Model{}}
+	ms := &models{by: map[string]llm.Model{}}
+	ms.open = func(l *wirellm.LLM) (llm.Model, error) { return c.m.o.Model(l, c.retried) }
 	if err := ms.set(agent.UsageAgent, a.LLM); err != nil {
 		return nil, err
 	}
@@ -67,4 +69,16 @@ type noModel struct{}
 func (noModel) Info() llm.Info { return llm.Info{} }
 func (noModel) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Response, error) {
 	return nil, fault.New(fault.NotFound, "the conversation has no model")
+}
+
+// retried records that a call is made again. What was done to the call stands
+// if that fails; the next append of the run fails in the same way, and ends it.
+func (c *Conversation) retried(r controller.Retry, why error) {
+	w := c.open.Load()
+	if w == nil {
+		return
+	}
+	if err := w.RecordRetry(c.m.ctx, r, why); err != nil {
+		c.m.o.Log.Warn("record a retry", "conversation", c.id, "err", err)
+	}
 }
