@@ -1,0 +1,255 @@
+// Package deferred lets a server wait for its configuration: it starts early,
+// answers 503 to nearly everything, and POST /api/init brings keys and
+// directories and wakes it up (sdk-wire.md section 3). A pool keeps such
+// servers warm.
+//
+// # Usage
+//
+//	s, err := deferred.New(deferred.Options{
+//		Key: conf.InitKey, Dormant: details.Routes(),
+//		Start: func(ctx context.Context, r deferred.Request) (http.Handler, error) {
+//			merged, err := conf.With(r.Settings)
+//			…
+//			return agentserver.New(…), nil // its routes hold s.Routes() too
+//		},
+//	})
+//	http.Serve(listener, s)
+//
+// Without a Start the routes say that the server does not wait.
+//
+// # Concurrency and failure
+//
+// A Service is safe for concurrent use. One request wakes the server; the
+// others are told its state. If Start fails, the server sleeps on and another
+// attempt may follow.
+package deferred
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Header carries the key of /api/init.
+const Header = "X-Init-API-Key"
+
+// Request is what POST /api/init brought.
+type Request struct {
+	// Settings are by the names of config.Deferred, for config's With.
+	Settings map[string]any
+	// Env are variables for the commands of agents. Their values may be
+	// secrets.
+	Env map[string]string
+}
+
+// Options say how a server wakes up.
+type Options struct {
+	// Key returns the key that wakes the server; open lets everybody do it.
+	Key func() (key string, open bool)
+	// Dormant are routes that answer before, beside those of this package.
+	Dormant []rest.Route
+	// Start makes the server's handler. An error of kind fault.Invalid or
+	// fault.Denied is answered with 422. Nil for a server that does not wait.
+	Start func(ctx context.Context, r Request) (http.Handler, error)
+	Log   *slog.Logger
+}
+
+// The states of a server.
+const (
+	Dormant      = "dormant"
+	Initializing = "initializing"
+	Ready        = "ready"
+)
+
+// State is the answer of /api/init.
+type State struct {
+	State string  `json:"state"`
+	Error *string `json:"error"`
+}
+
+// Service waits.
+type Service struct {
+	o     Options
+	early http.Handler
+	awake atomic.Pointer[http.Handler]
+
+	mu    sync.Mutex
+	state State
+}
+
+// New returns a service.
+func New(o Options) (*Service, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{o: o, state: State{State: Dormant}}
+	asleep := rest.Route{Path: "/", Access: rest.Own, Dormant: true, Hidden: true, Handle: s.asleep}
+	early, err := rest.New(rest.Options{
+		Routes: slices.Concat(o.Dormant, s.Routes(), []rest.Route{asleep}),
+		Keys:   func() []string { return nil }, Log: o.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.early = early
+	return s, nil
+}
+
+// Ready reports whether the server is awake.
+func (s *Service) Ready() bool { return s.o.Start == nil || s.awake.Load() != nil }
+
+// ServeHTTP implements [http.Handler]: as the server that was started, once it
+// was.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h := s.awake.Load(); h != nil {
+		(*h).ServeHTTP(w, r)
+		return
+	}
+	s.early.ServeHTTP(w, r)
+}
+
+// Routes returns the operations.
+func (s *Service) Routes() []rest.Route {
+	return []rest.Route{
+		{Method: "GET", Path: "/api/init", Tag: "Init", Access: rest.Own, Dormant: true, Handle: s.get},
+		{Method: "POST", Path: "/api/init", Tag: "Init", Access: rest.Own, Dormant: true, Handle: s.post},
+	}
+}
+
+func (s *Service) snapshot() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// asleep answers for all that is not there yet. Sockets are refused by it
+// before their handshake.
+func (s *Service) asleep(http.ResponseWriter, *http.Request) error {
+	return &rest.Error{Status: http.StatusServiceUnavailable, Detail: fmt.Sprintf(
+		"503: server is in deferred-init state '%s'; call POST /api/init first", s.snapshot().State)}
+}
+
+func (s *Service) offered() error {
+	if s.o.Start == nil {
+		return rest.Fail(http.StatusNotFound,
+			"server is not running with deferred_init=True; the /api/init endpoint is not available")
+	}
+	return nil
+}
+
+func (s *Service) get(w http.ResponseWriter, _ *http.Request) error {
+	if err := s.offered(); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, s.snapshot())
+}
+
+func (s *Service) post(w http.ResponseWriter, r *http.Request) error {
+	if err := s.allowed(r); err != nil {
+		return err
+	}
+	if err := s.offered(); err != nil {
+		return err
+	}
+	req, err := read(r)
+	if err != nil {
+		return err
+	}
+	if err := s.wake(r.Context(), req); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, s.snapshot())
+}
+
+// allowed compares the key, in a time that does not tell how far it is right.
+func (s *Service) allowed(r *http.Request) error {
+	key, open := s.o.Key()
+	got, want := sha256.Sum256([]byte(r.Header.Get(Header))), sha256.Sum256([]byte(key))
+	if open || key != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
+		return nil
+	}
+	return rest.Fail(http.StatusUnauthorized, "Unauthorized")
+}
+
+// wake starts the server, whoever gives up waiting for it.
+func (s *Service) wake(ctx context.Context, req Request) error {
+	s.mu.Lock()
+	if s.state.State != Dormant {
+		defer s.mu.Unlock()
+		return rest.Fail(http.StatusBadRequest, "server already in state: "+s.state.State)
+	}
+	s.state = State{State: Initializing}
+	s.mu.Unlock()
+
+	h, err := s.o.Start(context.WithoutCancel(ctx), req)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		text := err.Error()
+		s.state = State{State: Dormant, Error: &text}
+		if fault.Is(err, fault.Invalid) || fault.Is(err, fault.Denied) {
+			if hint := fault.HintOf(err); hint != "" {
+				text += ": " + hint
+			}
+			return rest.Invalid(text, nil, "body")
+		}
+		return &rest.Error{Status: http.StatusInternalServerError, Detail: text}
+	}
+	s.awake.Store(&h)
+	s.state = State{State: Ready}
+	return nil
+}
+
+// read reads the request. Fields that nobody knows are refused.
+func read(r *http.Request) (Request, error) {
+	var fields map[string]json.RawMessage
+	if err := rest.Body(r, &fields); err != nil {
+		return Request{}, err
+	}
+	req := Request{Settings: map[string]any{}}
+	var bad rest.Violations
+	for name, raw := range fields {
+		switch {
+		case name == "env":
+			if err := rest.Decode(raw, &req.Env, "body", name); err != nil {
+				return req, err
+			}
+		case slices.Contains(config.Deferred, name):
+			d := json.NewDecoder(strings.NewReader(string(raw)))
+			d.UseNumber()
+			var v any
+			if err := d.Decode(&v); err != nil {
+				return req, rest.Invalid("is not JSON", nil, "body", name)
+			}
+			req.Settings[name] = v
+		default:
+			bad = append(bad, rest.Violation{Type: "extra_forbidden", Loc: []any{"body", name}, Msg: "Extra inputs are not permitted"})
+		}
+	}
+	if bad != nil {
+		slices.SortFunc(bad, func(a, b rest.Violation) int { return strings.Compare(a.Loc[1].(string), b.Loc[1].(string)) })
+		return req, bad
+	}
+	for name := range req.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(req.Env[name], "\x00") {
+			return req, rest.Invalid("env has a name or a value that no variable can have", nil, "body", "env")
+		}
+	}
+	if keys, ok := req.Settings["session_api_keys"].([]any); ok && slices.Contains(keys, any("")) {
+		return req, rest.Fail(http.StatusUnprocessableEntity, "session_api_keys cannot contain empty keys")
+	}
+	return req, nil
+}
