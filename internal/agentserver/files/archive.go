@@ -1,0 +1,210 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/deft-dev/deft/internal/agentserver/git"
+	"github.com/deft-dev/deft/internal/agentserver/jail"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+// The formats of an archive.
+const (
+	gitDelta = "git-delta"
+	tarGz    = "tar.gz"
+)
+
+func (s *Service) archive(w http.ResponseWriter, r *http.Request) error {
+	q := rest.QueryOf(r)
+	format := q.Literal("format", gitDelta, gitDelta, tarGz)
+	ref, excludes := q.String("base_ref", ""), q.All("exclude")
+	if q.Bool("use_default_excludes", true) {
+		excludes = append(defaultExcludes[:len(defaultExcludes):len(defaultExcludes)], excludes...)
+	}
+	path, err := pathOf(r, q)
+	if err != nil {
+		return err
+	}
+	switch st, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return rest.Fail(http.StatusNotFound, "Directory not found")
+	case err != nil:
+		return refused("archive a directory", err)
+	case !st.IsDir():
+		return rest.Fail(http.StatusBadRequest, "Path is not a directory")
+	case strings.HasPrefix(ref, "-"):
+		return rest.Fail(http.StatusBadRequest, "base_ref must not start with '-'")
+	}
+	path = jail.Resolve(path)
+	root := theRepository(path)
+	f, err := scratch(path)
+	if err != nil {
+		return refused("archive a directory", err)
+	}
+	defer f.Close()
+	name, contentType := filepath.Base(root)+".tar.gz", "application/gzip"
+	var base string
+	if format == gitDelta {
+		name, contentType = filepath.Base(root)+".patch", "text/x-patch; charset=utf-8"
+		base, err = delta(r.Context(), root, ref, excludes, f)
+	} else {
+		err = writeTarball(r.Context(), root, excludes, f)
+	}
+	if err != nil {
+		return archiveError(err, root, ref)
+	}
+	if err := describe(r.Context(), w, root, base, ref); err != nil {
+		return err
+	}
+	return send(w, r, f, name, contentType)
+}
+
+func delta(ctx context.Context, root, ref string, excludes []string, to io.Writer) (base string, err error) {
+	v, err := git.Open(root)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, v.Close()) }()
+	return v.Delta(ctx, ref, excludes, to)
+}
+
+func archiveError(err error, root, ref string) error {
+	var git1 *git.CommandError
+	switch {
+	case errors.Is(err, git.ErrNoRepository):
+		return rest.Fail(http.StatusBadRequest, "Not a git repository: Not a git repository: "+root)
+	case errors.As(err, &git1) && ref != "" && strings.Contains(git1.Command, "rev-parse"):
+		return rest.Fail(http.StatusBadRequest, "base_ref '"+ref+"' could not be resolved")
+	case errors.As(err, &git1):
+		return fmt.Errorf("make a git delta: %w: %s", err, git1.Stderr)
+	}
+	return refused("archive a directory", err)
+}
+
+// describe says in the header of the answer which repository it is about.
+func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string) error {
+	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+		return nil
+	}
+	v, err := git.Open(root)
+	if errors.Is(err, git.ErrNoRepository) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := v.Metadata(ctx)
+	if err := errors.Join(err, v.Close()); err != nil {
+		return err
+	}
+	h := w.Header()
+	for name, value := range map[string]string{"Remote": m.Remote, "Root": root} {
+		if value != "" {
+			h.Set("X-Archive-Repo-"+name, escape(value, ""))
+		}
+	}
+	for name, value := range map[string]string{"Branch": m.Branch, "Head-Commit": m.Head} {
+		if value != "" {
+			h.Set("X-Archive-"+name, escape(value, ""))
+		}
+	}
+	if base != "" {
+		h.Set("X-Archive-Base-Commit", base)
+		h.Set("X-Archive-Base-Ref", cmp.Or(ref, "auto"))
+	}
+	return nil
+}
+
+// scratch returns a file without a name, on the volume of a directory but not
+// in it if that can be.
+func scratch(dir string) (*os.File, error) {
+	parent := filepath.Dir(dir)
+	if parent == dir {
+		parent = ""
+	}
+	f, err := os.CreateTemp(parent, ".archive-")
+	if err != nil {
+		f, err = os.CreateTemp("", "archive-")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// send sends a file that was just written.
+func send(w http.ResponseWriter, r *http.Request, f *os.File, name, contentType string) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("send an archive: %w", err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("send an archive: %w", err)
+	}
+	attach(w, name, contentType)
+	serve(w, r, f, st)
+	return nil
+}
+
+// Bounds of the search for a repository below a directory.
+const (
+	searchDepth = 3
+	searchDirs  = 20_000
+)
+
+// vendored directories hold repositories that are not the workspace's own.
+var vendored = map[string]bool{"node_modules": true, "venv": true, "site-packages": true, "vendor": true}
+
+// theRepository returns the one repository in a directory that is none
+// itself; the directory if there is none, or no single one.
+func theRepository(dir string) string {
+	isRepo := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, ".git"))
+		return err == nil
+	}
+	if isRepo(dir) {
+		return dir
+	}
+	type place struct {
+		dir   string
+		depth int
+	}
+	found := ""
+	queue := []place{{dir, 0}}
+	for seen := 0; len(queue) > 0 && seen < searchDirs; seen++ {
+		at := queue[0]
+		queue = queue[1:]
+		entries, err := os.ReadDir(at.dir)
+		if err != nil {
+			continue // not ours to read
+		}
+		for _, e := range entries {
+			child := filepath.Join(at.dir, e.Name())
+			switch {
+			case !e.IsDir(), strings.HasPrefix(e.Name(), "."), vendored[e.Name()]:
+			case !isRepo(child):
+				if at.depth+1 < searchDepth {
+					queue = append(queue, place{child, at.depth + 1})
+				}
+			case found != "":
+				return dir // which one?
+			default:
+				found = child
+			}
+		}
+	}
+	return cmp.Or(found, dir)
+}

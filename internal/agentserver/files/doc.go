@@ -1,0 +1,29 @@
+// Package files moves files between clients of the Agent Server and the
+// machine: upload, download, folders, archives, trajectories, and a
+// conversation's workspace as web pages.
+//
+// # Usage
+//
+//	s := files.New(files.Options{WorkspaceOf: …, Trajectory: …})
+//	routes := append(s.Routes(), s.ScopedRoutes(of)...)
+//
+// # Concurrency
+//
+// A [Service] is safe for concurrent use. Contents are streamed in both
+// directions; the memory for a file does not depend on its size. An upload
+// appears under its name at once and whole.
+//
+// # Security
+//
+// The global routes reach every file that the server can, as the reference's
+// do; a client that may call them may run commands as well. Under a
+// conversation paths stay in its workspace. Pages of a workspace are hostile:
+// they are opened below it whatever its links say, and browsers are told to
+// give them an origin of their own.
+//
+// # Failure
+//
+// Bad paths are answered with 400, 403, 404 or 422 (sdk-wire-1.58.md section
+// B.8). A connection that breaks while a file is sent is closed, so that the
+// client sees it.
+package files

@@ -1,0 +1,68 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+func (s *Service) download(w http.ResponseWriter, r *http.Request) error {
+	name, err := pathOf(r, rest.QueryOf(r))
+	if err != nil {
+		return err
+	}
+	f, st, err := openRegular(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return rest.Fail(http.StatusNotFound, "File not found")
+	case errors.Is(err, errNotFile), errors.Is(err, syscall.ENXIO): // a socket
+		return rest.Fail(http.StatusBadRequest, "Path is not a file")
+	case err != nil:
+		return refused("open a file", err)
+	}
+	defer f.Close()
+	attach(w, path.Base(name), "application/octet-stream")
+	serve(w, r, f, st)
+	return nil
+}
+
+// attach names the file that a client is to save.
+func attach(w http.ResponseWriter, name, contentType string) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("X-Content-Type-Options", "nosniff")
+	disposition := `attachment; filename="` + name + `"`
+	if quoted := escape(name, "/"); quoted != name {
+		disposition = "attachment; filename*=utf-8''" + quoted
+	}
+	h.Set("Content-Disposition", disposition)
+}
+
+// escape writes text with percent signs but for letters, digits, "_.-~" and
+// what safe names (RFC 3986 section 2.3).
+func escape(text, safe string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("_.-~"+safe, c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// serve sends a file: whole, in ranges, or not at all when the client has it.
+func serve(w http.ResponseWriter, r *http.Request, f *os.File, st os.FileInfo) {
+	w.Header().Set("ETag", fmt.Sprintf(`"%x-%x"`, st.ModTime().UnixNano(), st.Size()))
+	http.ServeContent(w, r, "", st.ModTime(), f)
+}

@@ -1,0 +1,172 @@
+package files
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// manifestName is the member that says what an archive holds.
+const manifestName = "archive_manifest.json"
+
+// manifest is without a time, so that equal trees give equal ones.
+type manifest struct {
+	Excludes   []string `json:"excludes"`
+	FileCount  int      `json:"file_count"`
+	Format     string   `json:"format"`
+	Source     string   `json:"source"`
+	TotalBytes int64    `json:"total_bytes"`
+}
+
+// tarball packs one directory. Files may change and vanish meanwhile: what
+// cannot be read is left out, and what is read always has the size that its
+// header says.
+type tarball struct {
+	ctx      context.Context // of the one call that makes it
+	root     *os.Root
+	name     string
+	excludes []string
+	out      *tar.Writer
+	made     manifest
+	own      bool // the directory has a file with the manifest's name
+}
+
+// writeTarball packs a directory's files and directories, without links.
+func writeTarball(ctx context.Context, dir string, excludes []string, w io.Writer) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("pack a directory: %w", err)
+	}
+	defer root.Close()
+	zip := gzip.NewWriter(w)
+	t := &tarball{ctx: ctx, root: root, name: path.Base(dir), excludes: excludes, out: tar.NewWriter(zip)}
+	t.made = manifest{Format: "tar.gz", Source: t.name, Excludes: append([]string{}, excludes...)}
+	if err := t.directory("."); err != nil {
+		return fmt.Errorf("pack a directory: %w", err)
+	}
+	if err := errors.Join(t.finish(), t.out.Close(), zip.Close()); err != nil {
+		return fmt.Errorf("pack a directory: %w", err)
+	}
+	return nil
+}
+
+// directory packs a directory, its files, then the directories in it.
+func (t *tarball) directory(rel string) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
+	}
+	d, err := t.root.Open(rel)
+	if err != nil {
+		return nil // gone, or not ours to read
+	}
+	entries, err := d.ReadDir(-1)
+	st, statErr := d.Stat()
+	if err := errors.Join(err, statErr, d.Close()); err != nil {
+		return nil // as above
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	if err := t.header(st, path.Join(t.name, rel)+"/"); err != nil {
+		return err
+	}
+	var dirs []string
+	for _, e := range entries {
+		name := path.Join(rel, e.Name())
+		if excluded(name, t.excludes, e.IsDir()) || holdsCredentials(name) {
+			continue
+		}
+		switch {
+		case e.IsDir():
+			dirs = append(dirs, name)
+		case e.Type().IsRegular():
+			if err := t.file(name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range dirs {
+		if err := t.directory(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tarball) header(st fs.FileInfo, name string) error {
+	h, err := tar.FileInfoHeader(st, "")
+	if err != nil {
+		return err
+	}
+	h.Name = name
+	return t.out.WriteHeader(h)
+}
+
+func (t *tarball) file(rel string) error {
+	f, err := t.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil // gone, or not ours to read
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	if err := t.header(st, path.Join(t.name, rel)); err != nil {
+		return err
+	}
+	n, err := io.CopyN(t.out, readable{f}, st.Size())
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if _, err := io.CopyN(t.out, zeros{}, st.Size()-n); err != nil { // it became shorter
+		return err
+	}
+	t.own = t.own || rel == manifestName
+	t.made.FileCount++
+	t.made.TotalBytes += st.Size()
+	return t.ctx.Err()
+}
+
+// readable ends where a file can be read no further.
+type readable struct{ f *os.File }
+
+func (r readable) Read(p []byte) (int, error) {
+	n, err := r.f.Read(p)
+	if err != nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// finish adds the manifest, unless the directory has a file of that name.
+func (t *tarball) finish() error {
+	if t.own {
+		return nil
+	}
+	text, err := json.MarshalIndent(t.made, "", "  ")
+	if err != nil {
+		return err
+	}
+	h := &tar.Header{Name: path.Join(t.name, manifestName), Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}
+	if err := t.out.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = t.out.Write(text)
+	return err
+}

@@ -1,0 +1,137 @@
+package files
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/internal/agentserver/jail"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+func (s *Service) trajectory(w http.ResponseWriter, r *http.Request) error {
+	id, err := rest.PathUUID(r, "conversation_id")
+	if scope, ok := jail.Of(r.Context()); ok {
+		switch {
+		case err != nil:
+			return rest.Fail(http.StatusUnprocessableEntity, "Invalid trajectory conversation id")
+		case id != scope.ID:
+			return rest.Fail(http.StatusUnprocessableEntity, "Trajectory must belong to the selected conversation")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	z := &zipped{w: w, id: id, dirs: map[string]bool{}}
+	if err := s.o.Trajectory(r.Context(), id, z.add); err != nil {
+		if z.out == nil {
+			return err
+		}
+		return rest.ErrBroken
+	}
+	z.begin(time.Now())
+	if err := z.out.Close(); err != nil {
+		return rest.ErrBroken
+	}
+	return nil
+}
+
+// zipped sends a conversation's directory as a zip while it is made.
+type zipped struct {
+	w    http.ResponseWriter
+	id   string
+	out  *zip.Writer // nil until something is sent
+	dirs map[string]bool
+}
+
+// begin sends the header, once it is known that there is a conversation.
+func (z *zipped) begin(modified time.Time) {
+	if z.out != nil {
+		return
+	}
+	attach(z.w, z.id+".zip", "application/octet-stream")
+	z.out = zip.NewWriter(z.w)
+	z.folder(z.id, modified)
+}
+
+// folder adds a directory; what is wrong is told when the zip is closed.
+func (z *zipped) folder(name string, modified time.Time) {
+	if z.dirs[name] {
+		return
+	}
+	z.dirs[name] = true
+	_, _ = z.out.CreateHeader(&zip.FileHeader{Name: name + "/", Modified: modified})
+}
+
+// add is an [AddFile]. What holds credentials of a running agent is left out,
+// and what is half written.
+func (z *zipped) add(name string, modified time.Time, content []byte) error {
+	z.begin(modified)
+	if name = path.Clean("/" + name)[1:]; name == "" || strings.HasPrefix(name, "acp/") || strings.HasSuffix(name, ".tmp") {
+		return nil
+	}
+	for i, c := range name {
+		if c == '/' {
+			z.folder(z.id+"/"+name[:i], modified)
+		}
+	}
+	f, err := z.out.CreateHeader(&zip.FileHeader{Name: z.id + "/" + name, Modified: modified, Method: zip.Deflate})
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(Redact(name, content))
+	return err
+}
+
+// DirectoryTrajectory returns a source of trajectories for conversations that
+// are directories already: dir returns the directory, or fault.NotFound. Links
+// in it are left out, and what vanishes meanwhile.
+func DirectoryTrajectory(dir func(ctx context.Context, id string) (string, error)) func(context.Context, string, AddFile) error {
+	return func(ctx context.Context, id string, add AddFile) error {
+		root, err := dir(ctx, id)
+		if err != nil {
+			return err
+		}
+		return eachFile(ctx, root, add)
+	}
+}
+
+// eachFile calls add for each regular file below a directory, by name.
+func eachFile(ctx context.Context, dir string, add AddFile) error {
+	return filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist) && at != dir:
+			return nil
+		case err != nil:
+			return fmt.Errorf("read a conversation's directory: %w", err)
+		case !e.Type().IsRegular():
+			return nil
+		}
+		name, err := filepath.Rel(dir, at)
+		if err != nil {
+			return fmt.Errorf("read a conversation's directory: %w", err)
+		}
+		st, err := e.Info()
+		if err != nil {
+			return nil // gone
+		}
+		content, err := os.ReadFile(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read a conversation's directory: %w", err)
+		}
+		return add(name, st.ModTime(), content)
+	})
+}

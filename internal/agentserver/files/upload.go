@@ -1,0 +1,180 @@
+package files
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+type uploaded struct {
+	Success  bool  `json:"success"`
+	FileSize int64 `json:"file_size"`
+}
+
+func (s *Service) upload(w http.ResponseWriter, r *http.Request) error {
+	path, err := pathOf(r, rest.QueryOf(r))
+	if err != nil {
+		return err
+	}
+	part, err := filePart(r)
+	if err != nil {
+		return err
+	}
+	t, err := openTarget(tidy(path))
+	if err != nil {
+		return err
+	}
+	size, err := t.take(part)
+	if err = errors.Join(err, t.close(err == nil)); err != nil {
+		return uploadError(err)
+	}
+	return rest.JSON(w, http.StatusOK, uploaded{true, size})
+}
+
+// uploadError tells a broken request from a broken disk.
+func uploadError(err error) error {
+	if errors.Is(err, errBody) {
+		return rest.Fail(http.StatusBadRequest, "Invalid multipart data.")
+	}
+	return refused("upload a file", err)
+}
+
+// errBody marks what went wrong in the request's body.
+var errBody = errors.New("invalid multipart data")
+
+// filePart finds the part named file, without reading what it holds.
+func filePart(r *http.Request) (*multipart.Part, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" {
+		return nil, rest.Missing("body", "file")
+	}
+	if params["boundary"] == "" {
+		return nil, rest.Fail(http.StatusBadRequest, "Missing boundary in multipart.")
+	}
+	parts := multipart.NewReader(r.Body, params["boundary"])
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) && err == io.EOF {
+			return nil, rest.Missing("body", "file")
+		}
+		if err != nil {
+			return nil, rest.Fail(http.StatusBadRequest, "Invalid multipart data.")
+		}
+		if part.FormName() != "file" {
+			continue
+		}
+		_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+		if _, ok := params["filename"]; err != nil || !ok {
+			return nil, rest.Violations{{
+				Type: "value_error", Loc: []any{"body", "file"}, Msg: "Value error, Expected UploadFile, received: <class 'str'>",
+				Ctx: map[string]any{"error": "Expected UploadFile, received: <class 'str'>"},
+			}}
+		}
+		return part, nil
+	}
+}
+
+// target is a file that is being uploaded, under another name until it is
+// whole.
+type target struct {
+	f    *os.File
+	path string // where it goes
+	temp string // where it is; empty if it is written in place
+}
+
+// openTarget prepares the place of an upload and its directories.
+func openTarget(path string) (*target, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
+			return nil, rest.Fail(http.StatusBadRequest, "A parent of the path is not a directory")
+		}
+		return nil, refused("upload a file", err)
+	}
+	// A link stays, and its target is replaced.
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	old, err := os.Stat(path)
+	switch {
+	case err == nil && old.IsDir():
+		return nil, rest.Fail(http.StatusBadRequest, "Path is a directory")
+	case err == nil && !old.Mode().IsRegular():
+		return nil, rest.Fail(http.StatusBadRequest, "Path is not a file")
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, refused("upload a file", err)
+	}
+	t := &target{path: path, temp: filepath.Join(filepath.Dir(path), ".upload-"+random())}
+	t.f, err = os.OpenFile(t.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrPermission) && old != nil { // only the file is ours to write
+		t.temp = ""
+		t.f, err = os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	}
+	if err != nil {
+		return nil, refused("upload a file", err)
+	}
+	if old != nil && t.temp != "" {
+		if err := t.f.Chmod(old.Mode().Perm()); err != nil {
+			return nil, errors.Join(refused("upload a file", err), t.close(false))
+		}
+		if st, ok := old.Sys().(*syscall.Stat_t); ok {
+			// Only root can; for others the new file is their own.
+			_ = t.f.Chown(int(st.Uid), int(st.Gid))
+		}
+	}
+	return t, nil
+}
+
+func random() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// take copies the part into the file and returns its size.
+func (t *target) take(part io.Reader) (int64, error) {
+	from := &source{r: part}
+	size, err := io.CopyBuffer(struct{ io.Writer }{t.f}, from, make([]byte, 256<<10))
+	if from.err != nil {
+		return size, fmt.Errorf("%w: %w", errBody, from.err)
+	}
+	return size, err
+}
+
+// source remembers that reading failed, which is not the disk's fault.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// close gives the file its name if it is whole, and removes it if not.
+func (t *target) close(whole bool) error {
+	err := t.f.Close()
+	if t.temp == "" {
+		return err
+	}
+	if whole && err == nil {
+		if err = os.Rename(t.temp, t.path); err == nil {
+			return nil
+		}
+	}
+	return errors.Join(err, os.Remove(t.temp))
+}

@@ -1,0 +1,129 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/deft-dev/deft/internal/agentserver/jail"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+// page serves a file of a workspace, or the index.html of a directory
+// (sdk-wire.md section 4.2).
+func (s *Service) page(w http.ResponseWriter, r *http.Request) error {
+	id, err := rest.PathUUID(r, "conversation_id")
+	if err != nil {
+		return err
+	}
+	dir, err := s.o.WorkspaceOf(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	dir = jail.Resolve(dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return rest.Fail(http.StatusNotFound, "Workspace directory does not exist")
+	}
+	defer root.Close()
+	name, err := below(dir, r.PathValue("file_path"))
+	if err != nil {
+		return err
+	}
+	f, st, err := openPage(root, dir, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	guardPage(w, contentType(st.Name()))
+	serve(w, r, f, st)
+	return nil
+}
+
+// below returns a path of the workspace with its links followed, relative to
+// it.
+func below(dir, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if !jail.Inside(dir, path) {
+		return "", rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
+	}
+	name, err := filepath.Rel(dir, jail.Resolve(path))
+	if err != nil {
+		return "", rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
+	}
+	return name, nil
+}
+
+// openPage opens a file through root, which holds even if a link is put in
+// its place meanwhile.
+func openPage(root *os.Root, dir, name string) (*os.File, os.FileInfo, error) {
+	missing := "File not found"
+	if st, err := root.Stat(name); err == nil && st.IsDir() {
+		missing = "No index.html in directory"
+		index, err := below(dir, filepath.Join(dir, name, "index.html"))
+		if err != nil {
+			return nil, nil, err
+		}
+		name = index
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, nil, rest.Fail(http.StatusForbidden, "Permission denied")
+	case err != nil:
+		return nil, nil, rest.Fail(http.StatusNotFound, missing)
+	}
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return nil, nil, errors.Join(rest.Fail(http.StatusNotFound, missing), f.Close())
+	}
+	return f, st, nil
+}
+
+// guardPage tells browsers what a page may be. A sandbox without
+// allow-same-origin gives it an origin of its own, so that its scripts cannot
+// act as the UI; a PDF viewer does not work in one and does not need it.
+func guardPage(w http.ResponseWriter, contentType string) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-cache") // agents change their pages
+	if contentType != "application/pdf" {
+		h.Set("Content-Security-Policy", "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads")
+	}
+}
+
+// contentTypes are those that the standard library does not know or that
+// depend on the machine.
+var contentTypes = map[string]string{
+	".avif": "image/avif", ".bmp": "image/bmp", ".css": "text/css", ".csv": "text/csv", ".gif": "image/gif", ".htm": "text/html",
+	".html": "text/html", ".ico": "image/vnd.microsoft.icon", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".js": "text/javascript",
+	".json": "application/json", ".m4a": "audio/mp4", ".md": "text/markdown", ".mjs": "text/javascript", ".mov": "video/quicktime",
+	".mp3": "audio/mpeg", ".mp4": "video/mp4", ".ogg": "audio/ogg", ".otf": "font/otf", ".pdf": "application/pdf", ".png": "image/png",
+	".py": "text/x-python", ".svg": "image/svg+xml", ".ts": "text/plain", ".tsx": "text/plain", ".ttf": "font/ttf", ".txt": "text/plain",
+	".wasm": "application/wasm", ".wav": "audio/x-wav", ".webm": "video/webm", ".webp": "image/webp", ".woff": "font/woff",
+	".woff2": "font/woff2", ".xhtml": "application/xhtml+xml", ".xml": "text/xml", ".zip": "application/zip",
+}
+
+// contentType goes by the name; what has no known one is plain text.
+func contentType(name string) string {
+	ext := strings.ToLower(filepath.Ext(name))
+	typ := contentTypes[ext]
+	if typ == "" {
+		typ, _, _ = strings.Cut(mime.TypeByExtension(ext), ";")
+	}
+	if typ == "" {
+		typ = "text/plain"
+	}
+	if strings.HasPrefix(typ, "text/") {
+		typ += "; charset=utf-8"
+	}
+	return typ
+}
