@@ -16,29 +16,19 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Named is an MCPToolAction together with its tool, as [Set.Executor] takes
-// it. Its kind is that of the action.
-type Named struct {
-	event.MCPToolAction
-	Tool string `json:"-"` // as the model called it
-}
-
-// Executor runs the actions of all tools of the set; it takes *[Named].
-// Closing it leaves the set open.
+// Executor runs the actions of all tools of the set. Which tool one is for is
+// in the call, not in the action. Closing it leaves the set open.
 func (s *Set) Executor() tool.Executor { return executor{s} }
 
 type executor struct{ set *Set }
 
 // Execute implements [tool.Executor].
 func (e executor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
-	n, ok := c.Action.(*Named)
-	if a, plain := c.Action.(*event.MCPToolAction); plain && c.Tool != "" {
-		n, ok = &Named{MCPToolAction: *a, Tool: c.Tool}, true
+	a, ok := c.Action.(*event.MCPToolAction)
+	if !ok || c.Tool == "" {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("a %T of the tool %q is not for an MCP server", c.Action, c.Tool))
 	}
-	if !ok {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("a %T does not say which MCP tool it is for", c.Action))
-	}
-	return e.set.Call(ctx, n.Tool, n.Data), nil
+	return e.set.Call(ctx, c.Tool, a.Data), nil
 }
 
 // Close implements [tool.Executor].

@@ -10,8 +10,7 @@
 //	defs := set.Definitions()        // beside the built-in tools
 //	tools["MCPToolAction"] = set.Executor()
 //
-// An MCPToolAction does not say which tool it is for; the event around it does.
-// Who runs one hands it to the executor as a [Named], or calls [Set.Call].
+// An MCPToolAction does not say which tool it is for; tool.Call does.
 //
 // # Trust
 //

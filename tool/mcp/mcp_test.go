@@ -328,7 +328,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestExecutorWantsNames(t *testing.T) {
+func TestExecutorWantsNamesAndActions(t *testing.T) {
 	t.Parallel()
 	set := connect(t, nil, mcp.Options{})
 	if _, err := set.Executor().Execute(t.Context(), tool.Call{Action: &event.MCPToolAction{}}); !fault.Is(err, fault.Invalid) {

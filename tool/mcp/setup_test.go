@@ -131,9 +131,8 @@ func ask(t *testing.T, set *mcp.Set, name, args string) *event.MCPToolObservatio
 	if err != nil {
 		t.Fatal(err)
 	}
-	action := p.Action.(*event.MCPToolAction)
 	obs, err := set.Executor().Execute(t.Context(), tool.Call{
-		Action: &mcp.Named{MCPToolAction: *action, Tool: p.Definition.Name}, Progress: func(tool.Chunk) {},
+		Action: p.Action, Tool: p.Definition.Name, Progress: func(tool.Chunk) {},
 	})
 	if err != nil {
 		t.Fatal(err)
