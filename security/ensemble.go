@@ -59,8 +59,8 @@ func (e Ensemble) MarshalJSON() ([]byte, error) {
 	}{e.Analyzers, e.PropagateUnknown, e.Name()})
 }
 
-// maxNested is how deep ensembles may be in each other.
-const maxNested = 16
+// maxEnsembles is how deep ensembles may be in each other.
+const maxEnsembles = 16
 
 func parseEnsemble(raw []byte, depth int) (Analyzer, error) {
 	var in struct {
@@ -75,7 +75,7 @@ func parseEnsemble(raw []byte, depth int) (Analyzer, error) {
 		return nil, fault.New(fault.Invalid, "analyzers: Field required")
 	case len(*in.Analyzers) == 0:
 		return nil, fault.New(fault.Invalid, "analyzers: List should have at least 1 item after validation, not 0")
-	case depth >= maxNested:
+	case depth >= maxEnsembles:
 		return nil, fault.New(fault.Invalid, "analyzers: too many ensembles in each other")
 	}
 	e := Ensemble{PropagateUnknown: in.PropagateUnknown}

@@ -15,8 +15,11 @@ const (
 )
 
 const (
-	maxSteps = 50_000 // statements and words of one action that are looked at
-	maxDepth = 16     // scripts within scripts
+	maxSteps  = 100_000   // nodes of syntax of one action that are looked at
+	maxDepth  = 16        // scripts within scripts
+	maxNested = 1000      // statements and programs within each other
+	maxScript = 128 << 10 // bytes of one script; also bounds how deep the parser goes
+	maxParsed = 4 << 20   // bytes of all scripts of one action
 )
 
 // findings are what a judge has seen.
@@ -34,6 +37,7 @@ type findings struct {
 type judge struct {
 	findings
 	steps, depth int
+	nest, parsed int
 	assigned     map[string][]*syntax.Word // by variable; nil for a value that is not a word
 	reading      map[string]bool           // variables whose value is being read
 	functions    map[string]*syntax.Stmt
@@ -73,11 +77,30 @@ func (j *judge) step() bool {
 	return true
 }
 
+// deeper counts statements and programs within each other and reports whether
+// there may be one more; if so, higher takes it back.
+func (j *judge) deeper() bool {
+	if j.nest == maxNested {
+		j.unsure("the command is nested too deep to be read")
+		return false
+	}
+	j.nest++
+	return true
+}
+
+func (j *judge) higher() { j.nest-- }
+
 // script judges a text that a shell runs, and returns what it writes. sure
 // says that it is a script, so that what cannot be read matters.
 func (j *judge) script(src string, stdin text, sure bool) text {
 	if j.depth >= maxDepth {
 		j.unsure("too many shells in each other")
+		return text{}
+	}
+	if j.parsed += len(src); len(src) > maxScript || j.parsed > maxParsed {
+		if sure {
+			j.unsure("the script is too long to be read")
+		}
 		return text{}
 	}
 	j.depth++
@@ -87,11 +110,13 @@ func (j *judge) script(src string, stdin text, sure bool) text {
 	var failed error
 	// Bash runs what is in front of a syntax error, too.
 	for st, err := range parser.StmtsSeq(strings.NewReader(src)) {
-		if err != nil {
+		switch {
+		case failed != nil: // the parser may go on; leaving the loop makes it panic
+		case err != nil:
 			failed = err
-			break
+		default:
+			list = append(list, st)
 		}
-		list = append(list, st)
 	}
 	if failed != nil {
 		if !sure {
@@ -162,9 +187,10 @@ func (j *judge) substitute(list []*syntax.Stmt) text {
 // statement judges a statement with its redirections. stdin is what it reads:
 // the zero text is unknown.
 func (j *judge) statement(st *syntax.Stmt, stdin text) text {
-	if st == nil || !j.step() {
+	if st == nil || !j.step() || !j.deeper() {
 		return text{}
 	}
+	defer j.higher()
 	var to *text // the file that standard output goes to
 	var name string
 	for _, r := range st.Redirs {

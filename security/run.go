@@ -9,9 +9,10 @@ import (
 
 // run judges a program with its arguments and returns what it writes.
 func (j *judge) run(args []text, stdin text) text {
-	if len(args) == 0 || !j.step() {
+	if len(args) == 0 || !j.step() || !j.deeper() {
 		return text{}
 	}
+	defer j.higher()
 	name := args[0]
 	switch {
 	case name.fetched || name.proc != nil && name.proc.fetched:

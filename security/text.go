@@ -21,10 +21,16 @@ type text struct {
 
 func static(s string) text { return text{s: s, known: true} }
 
+// maxText is how many bytes of a text are followed.
+const maxText = 256 << 10
+
 // and returns one text behind the other.
 func (t text) and(u text) text {
 	if t.s == "" && t.known {
 		t.tilde = u.tilde
+	}
+	if len(t.s)+len(u.s) > maxText {
+		u.s, u.known = "", false
 	}
 	t.s += u.s
 	t.known = t.known && u.known
@@ -44,10 +50,13 @@ func (j *judge) fields(w *syntax.Word) []text {
 	}
 	words := []*syntax.Word{w}
 	if hasBrace(w) && syntax.SplitBraces(w) {
-		words = expand.Braces(w)
-		if len(words) > maxWords {
-			j.unsure("a command has too many words")
-			words = words[:maxWords]
+		words = nil
+		for one, err := range expand.BracesSeq(nil, w) {
+			if err != nil || len(words) == maxWords {
+				j.unsure("a command has too many words")
+				break
+			}
+			words = append(words, one)
 		}
 	}
 	var out []text
@@ -271,13 +280,15 @@ func (j *judge) variable(name string) (value text, set bool) {
 		return text{}, false
 	}
 	words, set := j.assigned[name]
-	if !set || j.reading[name] {
+	if !set || j.reading[name] || !j.step() {
 		return text{}, set
 	}
 	j.reading[name] = true
 	defer delete(j.reading, name)
 	if len(words) == 1 && words[0] != nil {
-		return j.one(words[0]), true
+		value := j.one(words[0])
+		j.steps += len(value.s) / 64
+		return value, true
 	}
 	for _, w := range words {
 		if w != nil && j.one(w).fetched {

@@ -94,11 +94,17 @@ func wholeCommand(name string, args []text) (text, bool) {
 // joined is words with blanks between.
 func joined(words []text) text {
 	out := static("")
+	var b strings.Builder
 	for i, w := range words {
 		if i > 0 {
-			out = out.and(static(" "))
+			b.WriteByte(' ')
 		}
+		b.WriteString(w.s)
+		w.s = ""
 		out = out.and(w)
+	}
+	if out.s = b.String(); len(out.s) > maxText {
+		return text{fetched: out.fetched}
 	}
 	return out
 }
