@@ -1,0 +1,193 @@
+package webhook
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// work delivers what a job has. An error means that the endpoint did not take
+// it, and that the rest is to be tried later.
+func (e *endpoint) work(j *job) error {
+	if err := e.postInfos(j); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	known := j.events
+	ready := known > 0 && (known >= e.spec.EventBufferSize || !time.Now().Before(j.flushAt) || j.failures > 0)
+	if ready {
+		j.events = 0
+	}
+	e.mu.Unlock()
+	if !ready {
+		return nil
+	}
+	err := e.postEvents(j.id)
+	if err == nil {
+		return nil
+	}
+	if fault.Is(err, fault.NotFound) { // deleted; nothing is left to deliver
+		return e.s.o.Cursors.Forget(j.id)
+	}
+	e.mu.Lock()
+	j.events += known
+	e.mu.Unlock()
+	e.complain("events", j, err)
+	return err
+}
+
+func (e *endpoint) complain(what string, j *job, err error) {
+	if e.s.ctx.Err() == nil {
+		e.s.o.Log.Warn("a webhook failed", "what", what, "conversation", j.id, "endpoint", e.name, "failures", j.failures+1, "error", err)
+	}
+}
+
+// postInfos posts what Tell was given, in order.
+func (e *endpoint) postInfos(j *job) error {
+	for {
+		e.mu.Lock()
+		if len(j.infos) == 0 {
+			e.mu.Unlock()
+			return nil
+		}
+		info := j.infos[0]
+		e.mu.Unlock()
+		err := e.post(e.spec.url("/conversations"), info)
+		if err != nil {
+			e.complain("state", j, err)
+			if j.failures < e.spec.NumRetries || e.s.ctx.Err() != nil {
+				return err
+			}
+			e.s.o.Log.Error("a conversation's state could not be posted", "conversation", j.id, "endpoint", e.name)
+		}
+		e.mu.Lock()
+		e.told -= len(info)
+		j.infos = j.infos[1:]
+		j.failures = 0
+		e.mu.Unlock()
+	}
+}
+
+// postEvents posts all events behind the cursor.
+func (e *endpoint) postEvents(id event.ConversationID) error {
+	b := batch{limit: e.spec.MaxBatchBytes}
+	next := e.s.o.Cursors.Get(e.name, id) + 1
+	for {
+		err := e.read(&b, id, next)
+		if !fault.Is(err, fault.Corrupt) {
+			return err
+		}
+		// What cannot be read can never be delivered. What lies behind it can.
+		at := max(b.last, e.s.o.Cursors.Get(e.name, id)) + 1
+		info, infoErr := e.s.o.Stream.Info(e.s.ctx, id)
+		if infoErr != nil || at > info.Events {
+			return err
+		}
+		e.s.o.Log.Error("an event cannot be read and is not delivered", "conversation", id, "seq", at, "error", err)
+		b.last, next = at, at+1
+		if err := e.send(&b, id); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *endpoint) read(b *batch, id event.ConversationID, next eventstream.Seq) error {
+	for rec, err := range e.s.o.Stream.Read(e.s.ctx, id, next) {
+		if err != nil {
+			return err
+		}
+		if b.n > 0 && b.size()+len(rec.JSON)+1 > b.limit {
+			if err := e.send(b, id); err != nil {
+				return err
+			}
+		}
+		b.add(rec)
+		if b.n >= e.spec.EventBufferSize {
+			if err := e.send(b, id); err != nil {
+				return err
+			}
+		}
+	}
+	return e.send(b, id)
+}
+
+// send posts a batch and moves the cursor.
+func (e *endpoint) send(b *batch, id event.ConversationID) error {
+	if b.n > 0 {
+		if err := e.post(e.spec.url("/events/"+id.Hex()), b.body()); err != nil {
+			return err
+		}
+	}
+	if b.last == 0 {
+		return nil
+	}
+	last := b.last
+	b.reset()
+	return e.s.o.Cursors.Set(e.name, id, last)
+}
+
+// batch is a JSON array in the making.
+type batch struct {
+	limit int
+	buf   bytes.Buffer
+	n     int
+	last  eventstream.Seq
+}
+
+func (b *batch) size() int { return b.buf.Len() + 1 }
+
+func (b *batch) add(rec eventstream.Record) {
+	if b.n == 0 {
+		b.buf.WriteByte('[')
+	} else {
+		b.buf.WriteByte(',')
+	}
+	b.buf.Write(rec.JSON)
+	b.n, b.last = b.n+1, rec.Seq
+}
+
+func (b *batch) body() []byte {
+	b.buf.WriteByte(']')
+	return b.buf.Bytes()
+}
+
+func (b *batch) reset() {
+	b.buf.Reset()
+	b.n, b.last = 0, 0
+}
+
+// maxAnswer is how much of an answer is read, so that the connection can be
+// used again.
+const maxAnswer = 64 << 10
+
+// post succeeds when the endpoint answers with a status of 200 to 299.
+func (e *endpoint) post(url string, body []byte) error {
+	req, err := http.NewRequestWithContext(e.s.ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for k, v := range e.spec.Headers {
+		req.Header.Set(k, v)
+	}
+	if key := e.s.o.Key(); key != "" {
+		req.Header.Set("X-Session-API-Key", key)
+	}
+	res, err := e.s.o.Client.Do(req)
+	if err != nil {
+		return fault.Wrap(err, fault.Unavailable, "post to a webhook")
+	}
+	// The status says all; what the answer goes on to say does not matter.
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
+	_ = res.Body.Close()
+	if res.StatusCode/100 != 2 {
+		return fault.New(fault.Unavailable, fmt.Sprintf("the webhook answers %s", res.Status))
+	}
+	return nil
+}

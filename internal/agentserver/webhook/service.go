@@ -1,0 +1,234 @@
+package webhook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
+)
+
+// Options say what is delivered to whom.
+type Options struct {
+	Specs []Spec
+	// Stream holds all conversations of the server.
+	Stream eventstream.Stream
+	// Cursors remembers what was delivered. The service closes it.
+	Cursors Cursors
+	// Key returns what is sent as X-Session-API-Key, "" for nothing.
+	Key func() string
+	// Client posts; nil for one with the reference's time limit of 30 s. It
+	// must not follow redirections, which would carry the key elsewhere.
+	Client *http.Client
+	// Posts bounds the posts to one endpoint at one time (8).
+	Posts int
+	Log   *slog.Logger
+}
+
+// Service delivers.
+type Service struct {
+	o      Options
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	ends   []*endpoint
+}
+
+// New starts delivering, beginning with what was left when the service last
+// ended. Invalid for a Spec that cannot be. Close it.
+func New(o Options) (*Service, error) {
+	for i := range o.Specs {
+		if err := o.Specs[i].check(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Posts == 0 {
+		o.Posts = 8
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Key == nil {
+		o.Key = func() string { return "" }
+	}
+	if o.Client == nil {
+		o.Client = &http.Client{
+			Timeout:       30 * time.Second,
+			Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	s := &Service{o: o}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for _, spec := range o.Specs {
+		e := newEndpoint(s, spec)
+		if err := s.baseline(e); err != nil {
+			s.cancel()
+			return nil, err
+		}
+		s.ends = append(s.ends, e)
+	}
+	for _, e := range s.ends {
+		s.wg.Go(e.run)
+	}
+	if len(s.ends) > 0 {
+		s.wg.Go(s.resume)
+	}
+	return s, nil
+}
+
+// name is what an endpoint is known by in the cursors.
+func name(spec Spec) string {
+	sum := sha256.Sum256([]byte(spec.url("")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// each calls f for all conversations.
+func (s *Service) each(ctx context.Context, f func(eventstream.Info)) error {
+	q := eventstream.ListQuery{Limit: 500, Ascending: true}
+	for {
+		page, err := s.o.Stream.List(ctx, q)
+		if err != nil {
+			return fmt.Errorf("list conversations for webhooks: %w", err)
+		}
+		for _, info := range page.Infos {
+			f(info)
+		}
+		if page.NextID == "" {
+			return nil
+		}
+		q.PageID = page.NextID
+	}
+}
+
+// baseline makes a new endpoint begin behind what is there.
+func (s *Service) baseline(e *endpoint) error {
+	if s.o.Cursors.Known(e.name) {
+		return nil
+	}
+	at := map[event.ConversationID]eventstream.Seq{}
+	if err := s.each(s.ctx, func(i eventstream.Info) { at[i.ID] = i.Events }); err != nil {
+		return err
+	}
+	return s.o.Cursors.Begin(e.name, at)
+}
+
+// resume finds what was not delivered before the service last ended.
+func (s *Service) resume() {
+	err := s.each(s.ctx, func(i eventstream.Info) {
+		for _, e := range s.ends {
+			if n := i.Events - s.o.Cursors.Get(e.name, i.ID); n > 0 {
+				e.wake(i.ID, int(n), true)
+			}
+		}
+	})
+	if err != nil && s.ctx.Err() == nil {
+		s.o.Log.Error("cannot look for events to deliver", "error", err)
+	}
+}
+
+// Tell posts a conversation's ConversationInfo to all endpoints, before its
+// events that are not delivered yet.
+func (s *Service) Tell(id event.ConversationID, info json.RawMessage) {
+	for _, e := range s.ends {
+		e.tell(id, info)
+	}
+}
+
+// Added says that a conversation has n new events. Appends through
+// [Service.Stream] need not be told.
+func (s *Service) Added(id event.ConversationID, n int) {
+	for _, e := range s.ends {
+		e.wake(id, n, false)
+	}
+}
+
+// Flush delivers what a conversation has at once, and returns when all
+// endpoints have it, or with the error of ctx. What an endpoint does not take
+// is tried further.
+func (s *Service) Flush(ctx context.Context, id event.ConversationID) error {
+	for _, e := range s.ends {
+		select {
+		case <-e.flush(id):
+		case <-ctx.Done():
+			return fault.Wrap(ctx.Err(), fault.Canceled, "flush webhooks")
+		}
+	}
+	return nil
+}
+
+// Close delivers what waits for others to fill a batch, until ctx ends. What
+// is left then is delivered by the next service on the same cursors.
+func (s *Service) Close(ctx context.Context) error {
+	for _, e := range s.ends {
+		select {
+		case <-e.drain():
+		case <-ctx.Done():
+		}
+	}
+	s.cancel()
+	s.wg.Wait()
+	s.o.Client.CloseIdleConnections()
+	return s.o.Cursors.Close()
+}
+
+// Stream returns the stream for the server's conversations: what is appended
+// through it is delivered.
+func (s *Service) Stream() eventstream.Stream { return &stream{s.o.Stream, s} }
+
+type stream struct {
+	eventstream.Stream
+	s *Service
+}
+
+// Append implements [eventstream.Stream].
+func (w *stream) Append(ctx context.Context, id event.ConversationID, evs ...event.Event) (eventstream.Seq, error) {
+	seq, err := w.Stream.Append(ctx, id, evs...)
+	if err == nil {
+		w.s.Added(id, len(evs))
+	}
+	return seq, err
+}
+
+// AppendRecords implements [eventstream.Stream].
+func (w *stream) AppendRecords(ctx context.Context, id event.ConversationID, recs ...eventstream.Record) (eventstream.Seq, error) {
+	seq, err := w.Stream.AppendRecords(ctx, id, recs...)
+	if err == nil {
+		w.s.Added(id, len(recs))
+	}
+	return seq, err
+}
+
+// Fork implements [eventstream.Stream]. The events that a fork shares were
+// delivered already.
+func (w *stream) Fork(ctx context.Context, dst, src event.ConversationID, segments []eventstream.Segment, meta eventstream.Meta) error {
+	if err := w.Stream.Fork(ctx, dst, src, segments, meta); err != nil {
+		return err
+	}
+	var n eventstream.Seq
+	for _, sg := range segments {
+		n += sg.Last - sg.First + 1
+	}
+	for _, e := range w.s.ends {
+		if err := w.s.o.Cursors.Set(e.name, dst, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete implements [eventstream.Stream].
+func (w *stream) Delete(ctx context.Context, id event.ConversationID) error {
+	if err := w.Stream.Delete(ctx, id); err != nil {
+		return err
+	}
+	return w.s.o.Cursors.Forget(id)
+}

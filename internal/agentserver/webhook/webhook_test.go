@@ -1,0 +1,326 @@
+package webhook_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/agentserver/webhook"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec(func(s *webhook.Spec) {
+		s.EventBufferSize, s.FlushDelay = 3, 3600
+		s.Headers = map[string]string{"Authorization": "Bearer x"}
+	}))
+	id := h.conversation()
+	h.add(s.Stream(), id, 1, 2)
+	h.add(s.Stream(), id, 3, 3) // fills the batch
+	p := <-sink.got
+	if join(p.texts) != "1 2 3" || p.path != "/hook/events/"+id.Hex() {
+		t.Errorf("got %v at %s", p.texts, p.path)
+	}
+	for k, want := range map[string]string{"Authorization": "Bearer x", "X-Session-Api-Key": "the key", "Content-Type": "application/json"} {
+		if got := p.header.Get(k); got != want {
+			t.Errorf("%s is %q", k, got)
+		}
+	}
+	h.add(s.Stream(), id, 4, 4)
+	if err := s.Flush(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if p := <-sink.got; join(p.texts) != "4" {
+		t.Errorf("got %v", p.texts)
+	}
+	h.add(s.Stream(), id, 5, 5)
+	h.stop(s, false) // flushes too
+	if p := <-sink.got; join(p.texts) != "5" {
+		t.Errorf("got %v", p.texts)
+	}
+}
+
+func TestFlushDelay(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec())
+	defer h.stop(s, true)
+	id := h.conversation()
+	h.add(s.Stream(), id, 1, 2)
+	if diff := cmp.Diff(numbers(1, 2), sink.events(2)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBatchBytes(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec(func(s *webhook.Spec) { s.MaxBatchBytes, s.EventBufferSize, s.FlushDelay = 2000, 100, 3600 }))
+	defer h.stop(s, true)
+	id := h.conversation()
+	long := strings.Repeat("x", 3000)
+	for _, text := range []string{"a", "b", long, "c"} {
+		if _, err := s.Stream().Append(t.Context(), id, event.NewUserMessage(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Flush(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"a b", long, "c"} {
+		p := <-sink.got
+		if join(p.texts) != want || want != long && len(p.raw) > 2000 {
+			t.Errorf("got %.50v in %d bytes, want %.50q", p.texts, len(p.raw), want)
+		}
+	}
+}
+
+// TestRestart ends services in the middle, at any point, and starts them
+// again.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	const events, lives = 200, 10
+	h, sink := newHouse(t), newSink(t)
+	first := h.start(sink.spec())
+	h.stop(first, true) // the endpoint is known from here on
+	id := h.conversation()
+	var all []string
+	for life := range lives {
+		s := h.start(sink.spec())
+		h.add(s.Stream(), id, life*events/lives+1, (life+1)*events/lives)
+		if life%2 == 0 {
+			all = append(all, (<-sink.got).texts...)
+		}
+		h.stop(s, true)
+	}
+	s := h.start(sink.spec())
+	defer h.stop(s, true)
+	for len(once(t, all)) < events {
+		all = append(all, (<-sink.got).texts...)
+	}
+	if diff := cmp.Diff(numbers(1, events), once(t, all)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFailures lets an endpoint refuse many times; nothing is lost or changes
+// its place, and other conversations go on.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec())
+	defer h.stop(s, true)
+	bad, good := h.conversation(), h.conversation()
+	left := 12
+	sink.decide(func(p post) int {
+		if p.path == "/hook/events/"+bad.Hex() && left > 0 {
+			sink.mu.Lock()
+			defer sink.mu.Unlock()
+			left--
+			return []int{http.StatusInternalServerError, http.StatusFound, http.StatusTooManyRequests}[left%3]
+		}
+		return http.StatusNoContent
+	})
+	h.add(s.Stream(), bad, 1, 20)
+	h.add(s.Stream(), good, 101, 110)
+	got := map[string][]string{}
+	for len(got[bad.Hex()]) < 20 || len(got[good.Hex()]) < 10 {
+		p := <-sink.got
+		id := strings.TrimPrefix(p.path, "/hook/events/")
+		got[id] = append(got[id], p.texts...)
+	}
+	want := map[string][]string{bad.Hex(): numbers(1, 20), good.Hex(): numbers(101, 110)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStuckEndpoint holds that an endpoint which never answers delays neither
+// appends nor another endpoint, and that the service can end.
+func TestStuckEndpoint(t *testing.T) {
+	t.Parallel()
+	h, stuck, sink := newHouse(t), newSink(t), newSink(t)
+	release := make(chan struct{})
+	stuck.decide(func(post) int {
+		<-release
+		return http.StatusOK
+	})
+	s := h.start(stuck.spec(), sink.spec())
+	id := h.conversation()
+	h.add(s.Stream(), id, 1, 30)
+	if diff := cmp.Diff(numbers(1, 30), sink.events(30)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	h.stop(s, true)
+	close(release)
+}
+
+func TestTell(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay, s.NumRetries = 3600, 2 }))
+	defer h.stop(s, true)
+	id := h.conversation()
+	h.add(s.Stream(), id, 1, 1)
+	for i := range 3 {
+		s.Tell(id, json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)))
+	}
+	if err := s.Flush(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if p := <-sink.got; p.path != "/hook/conversations" || string(p.raw) != fmt.Sprintf(`{"n":%d}`, i) {
+			t.Errorf("got %s at %s", p.raw, p.path)
+		}
+	}
+	if p := <-sink.got; join(p.texts) != "1" {
+		t.Errorf("got %s", p.raw)
+	}
+	// A state that is not taken does not keep events back for ever.
+	tries := 0
+	sink.decide(func(p post) int {
+		if p.path == "/hook/conversations" {
+			tries++
+			return http.StatusNotFound
+		}
+		return http.StatusOK
+	})
+	s.Tell(id, json.RawMessage(`{}`))
+	h.add(s.Stream(), id, 2, 2)
+	if err := s.Flush(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if p := <-sink.got; join(p.texts) != "2" || tries != 3 {
+		t.Errorf("got %s after %d tries", p.raw, tries)
+	}
+}
+
+// TestPast holds that a new endpoint does not get what was there before, nor
+// what a fork shares.
+func TestPast(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	id := h.conversation()
+	h.add(h.store, id, 1, 9)
+	s := h.start(sink.spec())
+	defer h.stop(s, true)
+	h.add(s.Stream(), id, 10, 11)
+	if diff := cmp.Diff(numbers(10, 11), sink.events(2)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	fork := event.NewConversationID()
+	if err := s.Stream().Fork(t.Context(), fork, id, []eventstream.Segment{{First: 1, Last: 3}, {First: 5, Last: 6}}, eventstream.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	h.add(s.Stream(), fork, 12, 13)
+	if diff := cmp.Diff(numbers(12, 13), sink.events(2)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDeleted(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay = 3600 }))
+	id := h.conversation()
+	h.add(s.Stream(), id, 1, 2)
+	if err := s.Stream().Delete(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Flush(t.Context(), id); err != nil { // must not wait for what is gone
+		t.Fatal(err)
+	}
+	h.stop(s, false)
+	s = h.start(sink.spec())
+	h.stop(s, false)
+	if len(sink.got) != 0 {
+		t.Errorf("got %v", <-sink.got)
+	}
+}
+
+// TestManyConversations holds that waiting conversations cost no goroutine.
+func TestManyConversations(t *testing.T) {
+	h, sink := newHouse(t), newSink(t)
+	release := make(chan struct{})
+	sink.decide(func(post) int {
+		<-release
+		return http.StatusOK
+	})
+	s := h.start(sink.spec())
+	before := runtime.NumGoroutine()
+	for range 10_000 {
+		s.Tell(event.NewConversationID(), json.RawMessage(`{}`))
+	}
+	if n := runtime.NumGoroutine() - before; n > 8*6 { // both ends of eight posts
+		t.Errorf("%d goroutines for 10,000 conversations", n)
+	}
+	close(release)
+	for range 10_000 {
+		<-sink.got
+	}
+	h.stop(s, false)
+}
+
+func TestQueueLimit(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	gate := make(chan struct{})
+	sink.decide(func(post) int {
+		<-gate
+		return http.StatusOK
+	})
+	s := h.start(sink.spec(func(s *webhook.Spec) { s.MaxQueueBytes = 300 }))
+	id := h.conversation()
+	for i := range 50 {
+		s.Tell(id, json.RawMessage(fmt.Sprintf(`{"n":%2d,"pad":%q}`, i, strings.Repeat("x", 84))))
+	}
+	close(gate)
+	if err := s.Flush(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	h.stop(s, false)
+	var last post
+	n := len(sink.got)
+	for range n {
+		last = <-sink.got
+	}
+	if n > 4 || !strings.Contains(string(last.raw), `"n":49`) {
+		t.Errorf("%d states, the last is %s", n, last.raw)
+	}
+}
+
+func TestBadSpecs(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*webhook.Spec){
+		"no URL": func(s *webhook.Spec) { s.BaseURL = "" },
+		"file":   func(s *webhook.Spec) { s.BaseURL = "file:///etc/passwd" },
+		"size":   func(s *webhook.Spec) { s.EventBufferSize = 0 },
+		"delay":  func(s *webhook.Spec) { s.FlushDelay = 0 },
+		"bytes":  func(s *webhook.Spec) { s.MaxBatchBytes = 0 },
+		"retry":  func(s *webhook.Spec) { s.NumRetries = -1 },
+	} {
+		v := webhook.Defaults()
+		v.BaseURL = "http://localhost"
+		change(&v)
+		if _, err := webhook.New(webhook.Options{Specs: []webhook.Spec{v}}); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	var v webhook.Spec
+	if err := json.Unmarshal([]byte(`{"base_url":"http://x","num_retries":0}`), &v); err != nil {
+		t.Fatal(err)
+	}
+	want := webhook.Defaults()
+	want.BaseURL, want.NumRetries = "http://x", 0
+	if diff := cmp.Diff(want, v); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
