@@ -136,7 +136,7 @@ func (s *signature) appendValue(dst []byte, name, value string) []byte {
 	types := s.types[name]
 	word := strings.TrimSpace(value)
 	switch lower := strings.ToLower(word); {
-	case slices.Contains(types, "string") || len(types) == 0:
+	case s.isText(name):
 	case slices.Contains(types, "boolean") && (lower == "true" || lower == "false"):
 		return append(dst, lower...)
 	case slices.Contains(types, "null") && (lower == "null" || lower == "none"):
@@ -146,6 +146,12 @@ func (s *signature) appendValue(dst []byte, name, value string) []byte {
 	}
 	value = strings.TrimSuffix(strings.TrimPrefix(value, "\n"), "\n")
 	return wirelog.AppendString(dst, plain(value))
+}
+
+// isText reports whether a value is a text whatever it reads as.
+func (s *signature) isText(name string) bool {
+	types := s.types[name]
+	return slices.Contains(types, "string") || len(types) == 0
 }
 
 func fits(v gjson.Result, types []string) bool {
@@ -168,11 +174,16 @@ var (
 // only some is escaped, such as HTML, is meant as it is, and so is a lone
 // &amp; of which nobody can tell.
 func plain(value string) string {
-	if inner, ok := strings.CutPrefix(value, "<![CDATA["); ok {
+	if inner, ok := strings.CutPrefix(value, cdata); ok {
 		if inner, ok = strings.CutSuffix(inner, "]]>"); ok {
 			return inner
 		}
 	}
+	return unescaped(value)
+}
+
+// unescaped undoes the escapes of a value that is escaped throughout.
+func unescaped(value string) string {
 	escaped := strings.Contains(value, "&lt;") || strings.Contains(value, "&gt;") || strings.Contains(value, "&amp;&amp;")
 	if !escaped || strings.ContainsAny(noEntities.Replace(value), "<>&") {
 		return value

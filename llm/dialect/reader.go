@@ -29,6 +29,8 @@ type reader struct {
 	space string // white space that is shown if more text follows
 	after bool   // the latest thing was a call
 	json  jsonScan
+	grow  *growing // of the call under way
+	told  int      // bytes of its arguments that were handed out
 
 	text      strings.Builder
 	calls     []event.ToolCall
@@ -46,6 +48,7 @@ func newReader(tools []llm.Tool, onDelta func(llm.Delta)) *reader {
 // feed takes a piece of text.
 func (p *reader) feed(s string) {
 	p.later = append(p.later, s...)
+	p.growBy(s)
 	// A call may be long: it is looked at where it may end, not for each piece.
 	near := p.tail + s
 	p.tail = near[max(0, len(near)-len(callEnds[0])):]
@@ -123,10 +126,24 @@ func (p *reader) call(id, name string) {
 	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(p.calls) - 1, ID: id, Name: name}})
 }
 
+// growBy hands out what a further piece of a call makes certain.
+func (p *reader) growBy(s string) {
+	if p.grow == nil {
+		return
+	}
+	if more := p.grow.feed(s); more != "" {
+		p.told += len(more)
+		p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(p.calls) - 1, Arguments: more}})
+	}
+}
+
+// arguments ends a call, whose arguments begin with what was handed out.
 func (p *reader) arguments(a string) {
 	last := len(p.calls) - 1
 	p.calls[last].Arguments = a
-	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: last, Arguments: a}})
+	rest := a[min(p.told, len(a)):]
+	p.grow, p.told = nil, 0
+	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: last, Arguments: rest}})
 }
 
 // readText handles text up to something else.
@@ -151,6 +168,8 @@ func (p *reader) readText(final bool) bool {
 			p.buf, p.seen, p.next = p.buf[m.length:], 0, (*reader).readCall
 			p.ends = callEnds
 			p.call("", m.name)
+			p.grow = newGrowing(p.signatureOf(m.name))
+			p.growBy(p.buf)
 		case markJSON:
 			p.ends = jsonEnds
 			p.json, p.next = jsonScan{at: m.length, start: m.length, fence: m.fence}, (*reader).readJSON

@@ -33,10 +33,10 @@ func read(t testing.TB, answer string, size int, cut bool) heard {
 			for len(deltas) <= c.Index {
 				deltas = append(deltas, "")
 			}
-			deltas[c.Index] += c.Name
-			if c.Name == "" {
-				deltas[c.Index] += " " + c.Arguments
+			if c.Name != "" || c.ID != "" {
+				deltas[c.Index] += c.Name + " "
 			}
+			deltas[c.Index] += c.Arguments
 		}
 	})
 	for rest := answer; rest != ""; {
@@ -107,6 +107,34 @@ func TestReader(t *testing.T) {
 	}
 }
 
+// TestGrows shows what of a call's arguments is handed out, piece by piece.
+func TestGrows(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ pieces, want []string }{
+		"a text":         {[]string{"<function=terminal>\n<parameter=command>\ngo ", "test ./...", " && x <y", "\n</parameter>\n</function"}, []string{`{"command":"go`, ` test ./...`, ` && x <y`, `"}`}},
+		"escapes":        {[]string{"<function=terminal><parameter=command>a &lt;", " b", "</parameter></function>"}, []string{`{"command":"a`, ` < b"}`}},
+		"typed":          {[]string{"<function=edit><parameter=path>a</parameter>", "<parameter=line>1", "2</parameter><parameter=text>", "x", "</parameter></function>"}, []string{`{"path":"a`, `","line":`, `12,"text":"`, `x`, `"}`}},
+		"half a letter":  {[]string{"<function=terminal><parameter=command>\xc3", "\xa9", " ", "\xc3\xa9 ", "</parameter></function>"}, []string{`{"command":"`, `é`, ` é`, ` "}`}},
+		"a tag in it":    {[]string{"<function=edit><parameter=text>a <par", "ent> </parameter> b", "</parameter></function>"}, []string{`{"text":"a`, ` <parent>`, ` </parameter> b"}`}},
+		"JSON":           {[]string{`<function=edit>{"path"`, `:"x"}</function>`}, []string{`{"path":"x"}`}},
+		"unlike as told": {[]string{"<function=terminal>ls", " -la</function>"}, []string{`{"command":"ls -la"}`}},
+	} {
+		var got []string
+		p := newReader(someTools, func(d llm.Delta) {
+			if d.ToolCall != nil && d.ToolCall.Arguments != "" {
+				got = append(got, d.ToolCall.Arguments)
+			}
+		})
+		for _, piece := range tt.pieces {
+			p.feed(piece)
+		}
+		p.end(false)
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // TestRoundTrip writes calls as the history shows them and reads them again.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
@@ -127,6 +155,11 @@ func TestRoundTrip(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	for _, tt := range answers {
 		f.Add(tt.in, uint8(3), tt.cut)
+	}
+	for _, value := range []string{
+		"\n<![CDATA[x]]>", "a &amp;&amp; b", "&lt;&amp;", "a & &lt;", " \u00a0\xe2\x80", "\n\n", "</parameter> x", "<parameter=command>", "</functio", "\n<parameter=timeout>1",
+	} {
+		f.Add("<function=terminal>\n<parameter=command>"+value+"</parameter>\n<parameter=timeout> 1 </parameter><parameter=reset>"+value+"</parameter>", uint8(1), true)
 	}
 	f.Add("```{\"name\":\"terminal\",\"arguments\":{}}", uint8(2), true)
 	f.Fuzz(func(t *testing.T, in string, size uint8, cut bool) {
