@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 	s := h.start(sink.spec())
 	defer h.stop(s, true)
 	bad, good := h.conversation(), h.conversation()
-	left := 12
+	left := 7
 	sink.decide(func(p post) int {
 		if p.path == "/hook/events/"+bad.Hex() && left > 0 {
 			sink.mu.Lock()
