@@ -2,6 +2,8 @@ package security
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -60,8 +62,8 @@ func (s *segments) walk(v any) {
 			s.walk(e)
 		}
 	case map[string]any:
-		for _, e := range v {
-			s.walk(e)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			s.walk(v[key])
 		}
 	}
 }

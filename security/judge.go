@@ -15,11 +15,11 @@ const (
 )
 
 const (
-	maxSteps  = 100_000   // nodes of syntax of one action that are looked at
-	maxDepth  = 16        // scripts within scripts
-	maxNested = 1000      // statements and programs within each other
-	maxScript = 128 << 10 // bytes of one script; also bounds how deep the parser goes
-	maxParsed = 4 << 20   // bytes of all scripts of one action
+	maxSteps  = 100_000  // nodes of syntax of one action that are looked at
+	maxDepth  = 16       // scripts within scripts
+	maxNested = 1000     // statements and programs within each other
+	maxScript = 64 << 10 // bytes of one script; also bounds how deep the parser goes
+	maxParsed = 4 << 20  // bytes of all scripts of one action
 )
 
 // findings are what a judge has seen.
