@@ -2,88 +2,70 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 
-	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/agentserver"
-	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/agentserver/socket"
+	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/fault"
-	"github.com/deft-dev/deft/internal/keyring"
-	"github.com/deft-dev/deft/llm/broker"
 )
 
 // agentServerCmd serves conversations to OpenHands' clients.
 type agentServerCmd struct {
-	Host string `help:"Address to listen on (default: 127.0.0.1, or all if session keys are set)."`
-	Port int    `help:"Port to listen on." default:"8000"`
+	config.Flags
+}
+
+// Help is shown by --help.
+func (c *agentServerCmd) Help() string {
+	return `Takes the place of the OpenHands agent server: its web page, its Python and
+TypeScript clients work with it unchanged.
+
+  deft agent-server                               # for this machine only, no key
+  OH_SESSION_API_KEYS_0=… deft agent-server       # for others, who show the key
+
+Settings come from flags, OH_* variables and a JSON file, in this order. What
+agents run, they run where the server stands; with --sandbox process each
+conversation gets a sandbox around its workspace.`
 }
 
 // Run serves until it is told to stop.
-func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *grammar) error {
-	log := slog.New(slog.NewTextHandler(std.err, nil))
-	dir := "workspace/conversations"
-	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
+	ctx, stop := untilTold(ctx)
+	defer stop()
+	loaded, err := config.Load(os.Environ(), c.Flags)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	ring := keyring.New("deft")
-	fit := &outfitter{dir: dir, env: commandEnv(os.Environ()), log: log}
-	models := wireModels{broker.NewBreakers(broker.BreakerOptions{})}
-	m, err := conversation.Open(conversation.Options{
-		Stream: store, Dir: dir, Ring: ring, Log: log,
-		Resolve: func(_ context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
-			a, err := wireagent.Decode(r.Agent, shape.Reading{Keys: ring}, "body", "agent")
-			if err != nil {
-				return nil, err
-			}
-			return &conversation.Launch{Agent: a}, nil
-		},
-		LLM: func(_ context.Context, raw json.RawMessage) (*wirellm.LLM, error) {
-			return wirellm.Decode(raw, shape.Reading{Keys: ring}, "body", "llm")
-		},
-		Profile: func(_ context.Context, name string) (*wirellm.LLM, error) {
-			return nil, fault.New(fault.NotFound, "Profile '"+name+"' not found")
-		},
-		Model: models.open, Outfit: fit.outfit, Modules: toolModules,
+	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	for _, w := range loaded.Warnings {
+		log.Warn(w)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", loaded.Address())
+	if err != nil {
+		return fault.New(fault.Unavailable, "cannot listen on "+loaded.Address()).Because(err).
+			Hint("choose another port with --port")
+	}
+	house, err := openHouse(ctx, loaded, l.Addr(), log)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	server, err := agentserver.New(agentserver.Options{
+		Routes: house.routes(), Keys: loaded.Keys, Origin: loaded.Origin, Log: log,
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, l.Close(), house.close(ctx))
 	}
-	var keys []string
-	sockets := socket.New(socket.Options{Find: agentserver.Followed(m), Keys: func() []string { return keys }})
-	defer sockets.Close()
-	routes := slices.Concat(m.Routes(), sockets.Routes(), []rest.Route{})
-	s, err := agentserver.New(agentserver.Options{Routes: routes, Keys: func() []string { return keys }, Log: log})
-	if err != nil {
-		return err
+	house.server = server
+	fmt.Fprintf(std.err, "deft agent-server on http://%s\n  conversations in %s\n  %s\n", l.Addr(), loaded.ConversationsPath, house.isolation())
+	resumed, err := house.conversations.Resume(ctx)
+	if resumed > 0 {
+		fmt.Fprintf(std.err, "  went on with %d conversations\n", resumed)
 	}
-	host := c.Host
-	if host == "" {
-		host = "127.0.0.1"
+	if err == nil {
+		err = server.Serve(ctx, l)
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(c.Port)))
-	if err != nil {
-		return fault.Wrap(err, fault.Unavailable, "listen")
-	}
-	if _, err := m.Resume(ctx); err != nil {
-		return err
-	}
-	fmt.Fprintf(std.err, "deft agent-server: http://%s, data in %s\n", l.Addr(), filepath.Clean(dir))
-	if err := s.Serve(ctx, l); err != nil {
-		return err
-	}
-	return m.Close(context.WithoutCancel(ctx))
+	return errors.Join(err, house.close(context.WithoutCancel(ctx)))
 }

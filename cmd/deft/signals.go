@@ -23,6 +23,18 @@ func heeded() []os.Signal {
 	return out
 }
 
+// untilTold returns a context that ends with the first stop signal. From then
+// on the next one ends the process.
+func untilTold(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
+	wanted := heeded()
+	if len(wanted) == 0 { // none would mean all
+		return context.WithCancel(ctx)
+	}
+	ctx, stop = signal.NotifyContext(ctx, wanted...)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
 // onSignals makes the first signal pause the run, the second interrupt what
 // runs in the sandbox, and the third leave at once.
 func (j *job) onSignals(ctx context.Context, leave func()) (stop func()) {

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/agentserver/absent"
+	"github.com/deft-dev/deft/internal/agentserver/bash"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/internal/agentserver/files"
+	"github.com/deft-dev/deft/internal/agentserver/git"
+	hookroom "github.com/deft-dev/deft/internal/agentserver/hooks"
+	"github.com/deft-dev/deft/internal/agentserver/jail"
+	mcproom "github.com/deft-dev/deft/internal/agentserver/mcp"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings"
+	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
+	"github.com/deft-dev/deft/internal/agentserver/settings/workspaces"
+	"github.com/deft-dev/deft/internal/agentserver/skills"
+	"github.com/deft-dev/deft/internal/agentserver/socket"
+	"github.com/deft-dev/deft/internal/agentserver/subagents"
+	"github.com/deft-dev/deft/internal/agentserver/webhook"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// house is the agent server with its rooms.
+type house struct {
+	cfg    *config.Loaded
+	log    *slog.Logger
+	url    string // where this machine reaches the server
+	home   string
+	ring   *keyring.Ring
+	server *agentserver.Server
+
+	store         *sqlite.Store
+	boxes         *process.Provider
+	webhooks      *webhook.Service
+	settings      *settings.Service
+	skills        *skills.Service
+	conversations *conversation.Manager
+	bash          *bash.Service
+	scopes        *bash.Scopes
+	sockets       *socket.Service
+}
+
+// openHouse opens the rooms, from the ground up.
+func openHouse(ctx context.Context, cfg *config.Loaded, addr net.Addr, log *slog.Logger) (_ *house, err error) {
+	h := &house{cfg: cfg, log: log, url: config.InternalURL(addr)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	h.home, _ = os.UserHomeDir() // a user without one has no skills of his own
+	if h.ring, err = cfg.Ring(); err != nil {
+		return nil, err
+	}
+	if h.store, err = sqlite.Open(ctx, cfg.ConversationsPath, sqlite.Options{}); err != nil {
+		return nil, err
+	}
+	if cfg.Sandbox == config.SandboxProcess {
+		h.boxes, err = openBoxes(filepath.Join(cfg.ConversationsPath, "sandboxes"), cfg.PersistenceDir, cfg.ConversationsPath)
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, open := range []func(context.Context) error{
+		h.openWebhooks, h.openSettings, h.openConversations, h.openBash, h.openSockets,
+	} {
+		if err := open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+func (h *house) openWebhooks(context.Context) error {
+	if len(h.cfg.Webhooks) == 0 {
+		return nil
+	}
+	var specs []webhook.Spec
+	for _, w := range h.cfg.Webhooks {
+		s := webhook.Spec{
+			BaseURL: w.BaseURL, Headers: map[string]string{}, EventBufferSize: w.EventBufferSize,
+			FlushDelay: w.FlushDelay, NumRetries: w.NumRetries, RetryDelay: float64(w.RetryDelay),
+			MaxBatchBytes: w.MaxBatchBytes, MaxQueueSize: w.MaxQueueSize, MaxQueueBytes: w.MaxQueueBytes,
+		}
+		for name, value := range w.Headers {
+			s.Headers[name] = string(value)
+		}
+		specs = append(specs, s)
+	}
+	cursors, err := webhook.OpenFile(filepath.Join(h.cfg.ConversationsPath, "webhooks.json"))
+	if err != nil {
+		return err
+	}
+	h.webhooks, err = webhook.New(webhook.Options{
+		Specs: specs, Stream: h.store, Cursors: cursors, Log: h.log,
+		Key: func() string {
+			if keys := h.cfg.Keys(); len(keys) > 0 {
+				return keys[0]
+			}
+			return ""
+		},
+	})
+	return err
+}
+
+// stream is where conversations write: through the webhooks, if there are any.
+func (h *house) stream() eventstream.Stream {
+	if h.webhooks != nil {
+		return h.webhooks.Stream()
+	}
+	return h.store
+}
+
+func (h *house) openSettings(ctx context.Context) (err error) {
+	h.skills = skills.New(skills.Options{
+		Home: h.home, Persistence: h.cfg.PersistenceDir, Public: os.Getenv("EXTENSIONS_PATH"), Log: h.log,
+	})
+	h.settings, err = settings.Open(ctx, settings.Options{
+		Dir: h.cfg.PersistenceDir, Keys: h.ring, Ping: pingModel, Log: h.log, Usable: usableTool,
+	})
+	return err
+}
+
+func (h *house) openConversations(context.Context) (err error) {
+	fit := &outfitter{
+		dir: h.cfg.ConversationsPath, env: commandEnv(os.Environ()), log: h.log, boxes: h.boxes,
+		profiles: func(ctx context.Context) []string {
+			names, err := h.settings.Profiles.LLMs.Names(ctx)
+			if err != nil {
+				h.log.Warn("list LLM profiles", "err", err)
+			}
+			return names
+		},
+	}
+	models := wireModels{broker.NewBreakers(broker.BreakerOptions{})}
+	l := launcher{h.settings, h.ring}
+	o := conversation.Options{
+		Stream: h.stream(), Dir: h.cfg.ConversationsPath, Ring: h.ring, Log: h.log,
+		Resolve: l.resolve, LLM: l.llm, Profile: l.profile, Model: models.open, Outfit: fit.outfit,
+		Modules: toolModules, CheckClientTool: checkClientTool, Lookup: h.lookup,
+		UserSkills: userSkillDirs(h.home, h.cfg.PersistenceDir),
+		Worktree:   h.addWorktree, DropWorktree: dropWorktree, MaxRuns: h.cfg.MaxConcurrentRuns, IdleTTL: -1,
+	}
+	if ttl := h.cfg.ConversationIdleTTLSeconds; ttl != nil {
+		o.IdleTTL = time.Duration(*ttl * float64(time.Second))
+	}
+	if h.webhooks != nil {
+		o.Changed = h.webhooks.Tell
+	}
+	h.conversations, err = conversation.Open(o)
+	return err
+}
+
+func (h *house) openBash(context.Context) (err error) {
+	o := bash.Options{Dir: h.cfg.BashEventsDir, Log: h.log}
+	if s := h.cfg.BashEventsRetentionSeconds; s != nil {
+		o.Retention = time.Duration(*s) * time.Second
+	}
+	if h.bash, err = bash.Open(o); err != nil {
+		return err
+	}
+	h.scopes = bash.NewScopes(bash.ScopeOptions{
+		Options: o, Dir: func(id string) string { return filepath.Join(h.cfg.ConversationsPath, id, "bash_events") },
+	})
+	return nil
+}
+
+func (h *house) openSockets(context.Context) error {
+	h.sockets = socket.New(socket.Options{
+		Find: agentserver.Followed(h.conversations), Bash: h.bash,
+		Keys: h.cfg.Keys, Origin: h.cfg.Origin, Log: h.log,
+	})
+	return nil
+}
+
+// routes are those of all rooms.
+func (h *house) routes() []rest.Route {
+	of := jail.WorkspaceOf(func(ctx context.Context, id string) (string, error) {
+		cid, ok := event.ParseConversationID(id)
+		if !ok {
+			return "", fault.New(fault.NotFound, "Conversation not found: "+id)
+		}
+		c, err := h.conversations.Get(ctx, cid)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Abs(c.Workspace())
+	})
+	f := files.New(files.Options{WorkspaceOf: of, Trajectory: h.trajectory, Home: h.home})
+	g := git.New(git.Options{Secret: h.storedSecret})
+	return slices.Concat(
+		h.conversations.Routes(), h.sockets.Routes(), h.settings.Routes(),
+		workspaces.New(filepath.Join(h.cfg.ConversationsPath, "..", ".openhands")).Routes(),
+		llmlist.New(catalog.Default(), nil).Routes(),
+		h.bash.Routes(), h.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
+		h.skills.Routes(), hookroom.Routes(h.log),
+		subagents.New(subagents.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),
+		mcproom.New(mcproom.Options{Probe: probeServer, Reveal: h.reveal, Tools: mcproom.Catalogue()}).Routes(),
+		absent.Routes(absent.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+	)
+}
+
+// isolation says where what agents run, runs.
+func (h *house) isolation() string {
+	if h.boxes == nil {
+		return "isolation: none: agents work where this server stands, which should be a sandbox itself (or --sandbox process)"
+	}
+	return "isolation: a sandbox around the workspace of each conversation"
+}
+
+// close closes the rooms, from the top down.
+func (h *house) close(ctx context.Context) error {
+	var errs []error
+	if h.sockets != nil {
+		h.sockets.Close()
+	}
+	if h.conversations != nil {
+		errs = append(errs, h.conversations.Close(ctx))
+	}
+	if h.scopes != nil {
+		errs = append(errs, h.scopes.Close())
+	}
+	if h.bash != nil {
+		errs = append(errs, h.bash.Close())
+	}
+	if h.webhooks != nil {
+		end, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		errs = append(errs, h.webhooks.Close(end))
+	}
+	if h.boxes != nil {
+		errs = append(errs, h.boxes.Close())
+	}
+	if h.store != nil {
+		errs = append(errs, h.store.Close())
+	}
+	return errors.Join(errs...)
+}
