@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -17,12 +18,16 @@ func ParseRequest(raw []byte) (Request, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return req, rest.Missing("body")
 	}
-	var all map[string]json.RawMessage
-	if err := rest.Decode(raw, &all, "body"); err != nil {
+	var value json.RawMessage
+	if err := rest.Decode(raw, &value, "body"); err != nil {
 		return req, err
 	}
-	if all == nil { // null
-		return req, rest.Missing("body")
+	var all map[string]json.RawMessage
+	if json.Unmarshal(value, &all) != nil || all == nil {
+		return req, rest.Violations{{
+			Type: "model_attributes_type", Loc: []any{"body"}, Input: value,
+			Msg: "Input should be a valid dictionary or object to extract fields from",
+		}}
 	}
 	var wrong rest.Violations
 	if v, ok := all["command"]; !ok {
@@ -44,7 +49,28 @@ func ParseRequest(raw []byte) (Request, error) {
 	return req, nil
 }
 
-func text(raw json.RawMessage, out *string, field string) rest.Violations {
+// parseNames reads the ids of a batch, of which any text is one.
+func parseNames(r *http.Request) ([]string, error) {
+	var value json.RawMessage
+	if err := rest.Body(r, &value); err != nil {
+		return nil, err
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(value, &items) != nil || items == nil {
+		return nil, rest.Violations{{Type: "list_type", Loc: []any{"body"}, Msg: "Input should be a valid list", Input: value}}
+	}
+	names := make([]string, len(items))
+	var wrong rest.Violations
+	for i, item := range items {
+		wrong = append(wrong, text(item, &names[i], i)...)
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return names, nil
+}
+
+func text(raw json.RawMessage, out *string, field any) rest.Violations {
 	if raw[0] == '"' && json.Unmarshal(raw, out) == nil {
 		return nil
 	}

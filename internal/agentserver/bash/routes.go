@@ -44,6 +44,8 @@ func routes(of func(*http.Request) (*Service, func(), error)) []rest.Route {
 		{Method: "GET", Path: "/api/bash/bash_events/{event_id}", Tag: "Bash", Handle: with(get)},
 		{Method: "GET", Path: "/api/bash/bash_events/{$}", Tag: "Bash", Handle: with(batch)},
 		{Method: "DELETE", Path: "/api/bash/bash_events", Tag: "Bash", Handle: with(clear)},
+		// Or net/http would lead it to the batch.
+		{Method: "GET", Path: "/api/bash/bash_events", Tag: "Bash", Hidden: true, Handle: notAllowed},
 		{Method: "POST", Path: "/api/bash/start_bash_command", Tag: "Bash", Handle: with(start)},
 		{Method: "POST", Path: "/api/bash/execute_bash_command", Tag: "Bash", Handle: with(execute)},
 		{Method: "POST", Path: "/api/bash/bash_commands/{command_id}/stop", Tag: "Bash", Handle: with(stop)},
@@ -132,12 +134,9 @@ func notFound(err error) error {
 }
 
 func batch(s *Service, w http.ResponseWriter, r *http.Request) error {
-	var names []string
-	if err := rest.Body(r, &names); err != nil {
+	names, err := parseNames(r)
+	if err != nil {
 		return err
-	}
-	if names == nil {
-		return rest.Missing("body")
 	}
 	if _, err := s.opened(); err != nil {
 		return err
@@ -167,6 +166,11 @@ func batch(s *Service, w http.ResponseWriter, r *http.Request) error {
 		_, err := io.WriteString(w, sep)
 		return err
 	})
+}
+
+func notAllowed(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Allow", http.MethodDelete)
+	return rest.Fail(http.StatusMethodNotAllowed, "Method Not Allowed")
 }
 
 func clear(s *Service, w http.ResponseWriter, _ *http.Request) error {

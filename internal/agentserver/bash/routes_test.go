@@ -34,9 +34,13 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/api/bash/bash_events/a%00b", "", 404, `{"detail":"Not Found"}`},
 		{"GET", "/api/bash/bash_events/", `["zz"]`, 200, `[null]`},
 		{"GET", "/api/bash/bash_events/", `[]`, 200, `[]`},
+		{"GET", "/api/bash/bash_events/", `["zz",3]`, 422, `{"detail":[{"type":"string_type","loc":["body",1],"msg":"Input should be a valid string","input":3}]}`},
+		{"GET", "/api/bash/bash_events/", `{"a":1}`, 422, `{"detail":[{"type":"list_type","loc":["body"],"msg":"Input should be a valid list","input":{"a":1}}]}`},
+		{"POST", "/api/bash/start_bash_command", `null`, 422, `{"detail":[{"type":"model_attributes_type","loc":["body"],"msg":"Input should be a valid dictionary or object to extract fields from","input":null}]}`},
 		{"GET", "/api/bash/bash_events/", ``, 422, `{"detail":[{"type":"missing","loc":["body"],"msg":"Field required","input":null}]}`},
 		{"POST", "/api/bash/bash_commands/zz/stop", "", 422, `{"detail":[{"type":"uuid_parsing","loc":["path","command_id"],"msg":"Input should be a valid UUID, invalid character: found ` + "`z`" + ` at 1","input":"zz","ctx":{"error":"invalid character: found ` + "`z`" + ` at 1"}}]}`},
 		{"POST", "/api/bash/bash_commands/" + zeros + "/stop", "", 404, `{"detail":"Not Found"}`},
+		{"GET", "/api/bash/bash_events", "", 405, `{"detail":"Method Not Allowed"}`},
 		{"DELETE", "/api/bash/bash_events", "", 200, `{"cleared_count":0}`},
 	} {
 		status, body := call(t, srv, c.method, c.path, c.body)

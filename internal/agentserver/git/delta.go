@@ -45,7 +45,7 @@ func (v *View) Delta(ctx context.Context, ref string, excludes []string, w io.Wr
 		return "", err
 	}
 	c.out = w
-	args := append(diffArgs("--binary", "--cached", base), specs...)
+	args := append(diffArgs("--find-renames", "--binary", "--cached", base), specs...)
 	if _, err := v.git(ctx, c, args...); err != nil {
 		return "", err
 	}
