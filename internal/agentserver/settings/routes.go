@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 func (s *Service) Routes() []rest.Route {
 	group := func(tag, base string, list ...rest.Route) []rest.Route {
 		for i := range list {
-			list[i].Tag, list[i].Path = tag, base+list[i].Path
+			list[i].Tag, list[i].Path, list[i].Handle = tag, base+list[i].Path, asking(list[i].Handle)
 		}
 		return list
 	}
@@ -63,6 +64,20 @@ func (s *Service) Routes() []rest.Route {
 		rest.Route{Method: "PATCH", Path: "/{connection_id}", Handle: s.updateConnection},
 		rest.Route{Method: "DELETE", Path: "/{connection_id}", Handle: s.deleteConnection},
 	)...)
+}
+
+// asking answers 400 where a name or a file is not as it should be, as the
+// reference does; a body that is not is a violation.
+func asking(h rest.Handler) rest.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		err := unprocessable(h(w, r))
+		var own *rest.Error
+		var bad rest.Violations
+		if fault.Is(err, fault.Invalid) && !errors.As(err, &own) && !errors.As(err, &bad) {
+			return rest.Fail(http.StatusBadRequest, err.Error())
+		}
+		return err
+	}
 }
 
 // exposure reads the header that says in which form secrets are wanted;

@@ -48,17 +48,17 @@ var (
 )
 
 // realKey refuses keys that say that there is none.
-func realKey(m *shape.Map) error {
-	if key, ok := m.Get("api_key").(string); ok && !usableSecret(key) {
+func realKey(key string) error {
+	if !usableSecret(key) {
 		return errors.New("api_key must be a real key, not blank or redacted")
 	}
 	return nil
 }
 
-var createBody = &shape.Object{Extra: shape.Forbid, After: realKey, Fields: []shape.Field{
+var createBody = &shape.Object{Extra: shape.Forbid, Fields: []shape.Field{
 	{Name: "display_name", Type: shortText, Required: true},
 	{Name: "provider", Type: shortText, Default: "custom"},
-	{Name: "api_key", Type: shape.String{Min: 1}, Required: true},
+	{Name: "api_key", Type: shape.String{Min: 1, Valid: realKey}, Required: true},
 	{Name: "base_url", Type: address},
 }}
 
@@ -78,7 +78,7 @@ func (s *Service) createConnection(w http.ResponseWriter, r *http.Request) error
 	return rest.JSON(w, http.StatusCreated, shown(c))
 }
 
-var updateBody = &shape.Object{Extra: shape.Forbid, After: realKey,
+var updateBody = &shape.Object{Extra: shape.Forbid,
 	Before: func(m *shape.Map) error {
 		for _, k := range []string{"display_name", "provider"} {
 			if v, ok := m.Lookup(k); ok && v == nil {
@@ -90,7 +90,7 @@ var updateBody = &shape.Object{Extra: shape.Forbid, After: realKey,
 	Fields: []shape.Field{
 		{Name: "display_name", Type: shape.Opt(shortText)},
 		{Name: "provider", Type: shape.Opt(shortText)},
-		{Name: "api_key", Type: shape.Opt(shape.String{})},
+		{Name: "api_key", Type: shape.Opt(shape.String{Valid: realKey})},
 		{Name: "base_url", Type: address},
 	}}
 

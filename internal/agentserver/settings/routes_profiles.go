@@ -40,7 +40,7 @@ func (s *Service) getLLM(w http.ResponseWriter, r *http.Request) error {
 	}
 	l, err := load(r.Context(), name)
 	if err != nil {
-		return unprocessable(err)
+		return err
 	}
 	doc, err := l.Doc()
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Service) activateLLM(w http.ResponseWriter, r *http.Request) error {
 	}
 	l, err := s.Profiles.LLMs.Load(r.Context(), name)
 	if err != nil {
-		return unprocessable(err)
+		return err
 	}
 	model, err := l.Doc()
 	if err != nil {

@@ -65,7 +65,7 @@ func (s *Service) activeLLM(ctx context.Context, d Diff) (*shape.Map, error) {
 	}
 	l, err := s.Profiles.LLMs.Load(ctx, **d.ActiveProfile)
 	if err != nil {
-		return nil, unprocessable(err)
+		return nil, err
 	}
 	return l.Doc()
 }

@@ -91,7 +91,7 @@ func (s *Service) validateLLM(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := l.Resolve(s.Profiles.Connections.Find(r.Context()), ""); err != nil {
-		return unprocessable(err)
+		return err
 	}
 	if l.AuthType == "subscription" {
 		return rest.JSON(w, http.StatusOK, verdict{Error: &problem{"ValueError", fmt.Sprintf("No stored credentials for a subscription of %q", "openai")}})

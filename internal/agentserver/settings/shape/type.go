@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
 // Type is what a value may be.
@@ -19,10 +21,12 @@ type Type interface {
 	dump(w *writer, v any) any
 }
 
-// String is a text. Lengths count characters; zero bounds nothing.
+// String is a text. Lengths count characters; zero bounds nothing. Valid says
+// what else is wrong with a text; nil for nothing.
 type String struct {
 	Min, Max int
 	Pattern  *regexp.Regexp
+	Valid    func(string) error
 }
 
 func (t String) check(r *reader, v any, loc []any) any {
@@ -40,6 +44,10 @@ func (t String) check(r *reader, v any, loc []any) any {
 	case t.Pattern != nil && !t.Pattern.MatchString(s):
 		p := t.Pattern.String()
 		r.addCtx("string_pattern_mismatch", "String should match pattern '"+p+"'", v, loc, map[string]any{"pattern": p})
+	case t.Valid != nil:
+		if err := t.Valid(s); err != nil {
+			r.wrong = append(r.wrong, rest.Invalid(err.Error(), nil, loc...)...)
+		}
 	}
 	return s
 }

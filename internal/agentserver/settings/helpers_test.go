@@ -1,0 +1,114 @@
+package settings_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings"
+	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/agentserver/settings/workspaces"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/llm/catalog"
+)
+
+// ping stands for a provider: models say by their names how calls end.
+func ping(_ context.Context, l *wirellm.LLM) error {
+	switch {
+	case l.Model == "openai/bad-key":
+		return fault.New(fault.Auth, "invalid key "+l.APIKey.Reveal())
+	case l.Model == "openai/busy":
+		return fault.New(fault.RateLimit, "too many requests")
+	case l.Model == "openai/broke":
+		return fault.New(fault.Quota, "the budget is used up")
+	}
+	return nil
+}
+
+// server is the room over a directory, and its HTTP face.
+type server struct {
+	*settings.Service
+	url string
+	t   *testing.T
+}
+
+func serve(t *testing.T, dir string, keys *keyring.Ring) *server {
+	t.Helper()
+	s, err := settings.Open(t.Context(), settings.Options{
+		Dir: dir, Keys: keys, Ping: ping,
+		Usable: func(tool string) bool { return tool != "nonesuch" },
+		Log:    slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := append(s.Routes(), workspaces.New(dir).Routes()...)
+	routes = append(routes, llmlist.New(catalog.Default(), nil).Routes()...)
+	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+	return &server{Service: s, url: web.URL, t: t}
+}
+
+// reply is an answer; Body is its JSON, or its text.
+type reply struct {
+	Status int
+	Body   any
+}
+
+// call makes a request. path may hold a header after a blank, "/a X-B: c".
+func call(t *testing.T, base, method, path, body string) reply {
+	t.Helper()
+	path, header, _ := strings.Cut(path, " ")
+	var in io.Reader
+	if body != "" {
+		in = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, base+path, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if name, v, ok := strings.Cut(header, ": "); ok {
+		r.Header.Set(name, v)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := reply{Status: res.StatusCode}
+	if err := json.Unmarshal(raw, &out.Body); err != nil {
+		out.Body = string(raw)
+	}
+	return out
+}
+
+func (s *server) do(method, path, body string) reply {
+	s.t.Helper()
+	return call(s.t, s.url, method, path, body)
+}
+
+// at follows keys into JSON.
+func at(v any, keys ...string) any {
+	for _, k := range keys {
+		m, _ := v.(map[string]any)
+		v = m[k]
+	}
+	return v
+}

@@ -1,0 +1,403 @@
+package settings_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/keyring"
+)
+
+// reference starts the reference's own server on a directory.
+func reference(t *testing.T, dir, key string, previous ...string) string {
+	t.Helper()
+	python := os.Getenv("DEFT_OPENHANDS_SERVER_PYTHON")
+	if python == "" {
+		python = "/opt/ohserver/bin/python"
+	}
+	if _, err := os.Stat(python); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the reference's server is not installed: %v", err)
+		}
+		t.Skipf("the reference's server is not installed (DEFT_OPENHANDS_SERVER_PYTHON): %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	cmd := exec.Command(python, "-m", "openhands.agent_server", "--host", "127.0.0.1", "--port", port)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "OH_ENABLE_VSCODE=false", "OH_PRELOAD_TOOLS=false", "LITELLM_LOCAL_MODEL_COST_MAP=True", "OH_SECRET_KEY="+key, "OH_PERSISTENCE_DIR="+dir)
+	for i, k := range previous {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("OH_PREVIOUS_SECRET_KEYS_%d=%s", i, k))
+	}
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	stop := func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-ended
+	}
+	t.Cleanup(stop)
+	url := "http://127.0.0.1:" + port
+	for tries := 0; tries < 900; tries++ {
+		if res, err := http.Get(url + "/health"); err == nil {
+			res.Body.Close()
+			return url
+		}
+		select { // it is another program; nothing tells when it is ready
+		case <-time.After(100 * time.Millisecond):
+		case <-ended:
+			tries = 900
+		}
+	}
+	stop()
+	t.Fatalf("the reference's server did not start:\n%s", log.Bytes())
+	return ""
+}
+
+// step is a request; {x} in path and body is what an earlier step kept.
+type step struct {
+	method, path, body string
+	keep               string // "name=a.b" keeps a value of the answer
+}
+
+var scenario = []step{
+	{"GET", "/api/settings", "", ""},
+	{"GET", "/api/settings/agent-schema", "", ""},
+	{"GET", "/api/settings/conversation-schema", "", ""},
+	{"GET", "/api/settings X-Expose-Secrets: nonsense", "", ""},
+	{"PATCH", "/api/settings", `{}`, ""},
+	{"PATCH", "/api/settings", `[]`, ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":5}`, ""},
+	{"PATCH", "/api/settings", `{"active_profile":"../x"}`, ""},
+	{"PATCH", "/api/settings", `{"active_profile":"nobody"}`, ""},
+	{"PATCH", "/api/settings", `{"active_meta_profile":"nobody"}`, ""},
+	{"PATCH", "/api/settings", `{"active_agent_profile_id":"58376708-163f-4e5b-abcc-18237cd62f47"}`, ""},
+	{"PATCH", "/api/settings", `{"active_agent_profile_id":"x"}`, ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"llm":{"model":"openai/gpt-5","api_key":"sk-1","litellm_extra_body":{"a":{"b":1}}},"tools":[{"name":"terminal"}]},"conversation_settings_diff":{"max_iterations":7},"misc_settings_diff":{"app":{"a":1,"b":[1,2]}}}`, ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"llm":{"litellm_extra_body":{"a":{"b":null,"c":2}},"temperature":1}},"misc_settings_diff":{"app":{"a":null},"x":null}}`, ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"llm":{"temperature":-1}}}`, ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"enable_sub_agents":true}}`, ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"schema_version":99}}`, ""},
+	{"PATCH", "/api/settings", `{"conversation_settings_diff":{"confirmation_mode":null}}`, ""},
+	{"PATCH", "/api/settings", `{"conversation_settings_diff":{"worktree_base":"ref"}}`, ""},
+	{"PATCH", "/api/settings", `{"conversation_settings_diff":{"container_memory":"4g","container_cpus":"2","security_analyzer":null}}`, ""},
+	{"GET", "/api/settings X-Expose-Secrets: plaintext", "", ""},
+	{"GET", "/api/settings X-Expose-Secrets: encrypted", "", ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"agent_context":{"system_message_suffix":"s","secrets":{"A":"b","B":{"kind":"StaticSecret","value":"v"},"C":{"kind":"LookupSecret","url":"http://h/x","headers":{"X-Token":"t","X-Plain":"p"}}},"skills":[{"name":"n","content":"c","trigger":{"type":"keyword","keywords":["k"]},"allowed_tools":"a b"}]}}}`, ""},
+	{"GET", "/api/settings X-Expose-Secrets: plaintext", "", ""},
+	{"POST", "/api/settings/mcp/one", `{"command":"run","args":["a"],"env":{"K":"v","E":""}}`, ""},
+	{"POST", "/api/settings/mcp/one", `{"command":"run"}`, ""},
+	{"POST", "/api/settings/mcp/two", `{"url":"http://h/mcp","transport":"http","auth":{"strategy":"bearer","value":"t"},"timeout":5}`, ""},
+	{"POST", "/api/settings/mcp/bad", `{"url":"http://h","headers":{"Authorization":"x"},"auth":{"strategy":"none"}}`, ""},
+	{"POST", "/api/settings/mcp/bad", `{"transport":"stdio"}`, ""},
+	{"POST", "/api/settings/mcp/bad", `{"nonsense":1}`, ""},
+	{"POST", "/api/settings/mcp/bad", `{"url":"u","auth":{"strategy":"magic"}}`, ""},
+	{"PATCH", "/api/settings/mcp/one", `{"args":["b"],"env":{"K":null,"L":"w"},"enabled":false}`, ""},
+	{"PATCH", "/api/settings/mcp/none", `{"args":["b"]}`, ""},
+	{"PATCH", "/api/settings/mcp/one", `{"transport":"smoke"}`, ""},
+	{"GET", "/api/settings X-Expose-Secrets: plaintext", "", ""},
+	{"DELETE", "/api/settings/mcp/two", "", ""},
+	{"DELETE", "/api/settings/mcp/two", "", ""},
+
+	{"GET", "/api/settings/secrets", "", ""},
+	{"PUT", "/api/settings/secrets", `{"name":"TOKEN","value":"s3","description":"d"}`, ""},
+	{"PUT", "/api/settings/secrets", `{"name":"OTHER","value":"s4"}`, ""},
+	{"PUT", "/api/settings/secrets", `{"name":"1BAD","value":"s"}`, ""},
+	{"PUT", "/api/settings/secrets", `{"name":"EMPTY","value":" "}`, ""},
+	{"PUT", "/api/settings/secrets", `{"name":"MASKED","value":"**********"}`, ""},
+	{"PUT", "/api/settings/secrets", `{"name":"X"}`, ""},
+	{"PUT", "/api/settings/secrets", `{"name":"X","value":{}}`, ""},
+	{"GET", "/api/settings/secrets", "", ""},
+	{"GET", "/api/settings/secrets/TOKEN", "", ""},
+	{"GET", "/api/settings/secrets/NONE", "", ""},
+	{"GET", "/api/settings/secrets/no-dash", "", ""},
+	{"DELETE", "/api/settings/secrets/NONE", "", ""},
+
+	{"GET", "/api/profiles", "", ""},
+	{"POST", "/api/profiles/fast", `{"llm":{"model":"openai/gpt-5","api_key":"sk-2","timeout":9}}`, ""},
+	{"POST", "/api/profiles/bare", `{"llm":{"model":"openai/gpt-5","api_key":"sk-2"},"include_secrets":false}`, ""},
+	{"POST", "/api/profiles/bad", `{"llm":{"model":""}}`, ""},
+	{"POST", "/api/profiles/bad", `{"llm":{"model":"m","num_retries":-1}}`, ""},
+	{"POST", "/api/profiles/-bad", `{"llm":{"model":"m"}}`, ""},
+	{"POST", "/api/profiles/bad", `{}`, ""},
+	{"GET", "/api/profiles", "", ""},
+	{"GET", "/api/profiles/fast", "", ""},
+	{"GET", "/api/profiles/fast X-Expose-Secrets: plaintext", "", ""},
+	{"GET", "/api/profiles/fast X-Expose-Secrets: encrypted", "", ""},
+	{"GET", "/api/profiles/bare X-Expose-Secrets: plaintext", "", ""},
+	{"GET", "/api/profiles/none", "", ""},
+	{"POST", "/api/profiles/fast/rename", `{"new_name":"bare"}`, ""},
+	{"POST", "/api/profiles/fast/rename", `{"new_name":"fast"}`, ""},
+	{"POST", "/api/profiles/none/rename", `{"new_name":"x"}`, ""},
+	{"POST", "/api/profiles/fast/rename", `{"new_name":"-x"}`, ""},
+	{"POST", "/api/profiles/fast/activate", "", ""},
+	{"POST", "/api/profiles/none/activate", "", ""},
+	{"GET", "/api/settings X-Expose-Secrets: plaintext", "", ""},
+	{"POST", "/api/profiles/fast/rename", `{"new_name":"quick"}`, ""},
+	{"GET", "/api/profiles", "", ""},
+
+	{"GET", "/api/llm/provider-connections", "", ""},
+	{"POST", "/api/llm/provider-connections", `{"display_name":"Shared","api_key":"sk-3","base_url":"http://h/v1"}`, "conn=id"},
+	{"POST", "/api/llm/provider-connections", `{"display_name":"Shared","api_key":"**********"}`, ""},
+	{"POST", "/api/llm/provider-connections", `{"api_key":"k"}`, ""},
+	{"PATCH", "/api/llm/provider-connections/{conn}", `{}`, ""},
+	{"PATCH", "/api/llm/provider-connections/{conn}", `{"api_key":null}`, ""},
+	{"PATCH", "/api/llm/provider-connections/{conn}", `{"display_name":null}`, ""},
+	{"PATCH", "/api/llm/provider-connections/{conn}", `{"provider":"openai","base_url":null}`, ""},
+	{"PATCH", "/api/llm/provider-connections/none", `{"provider":"openai"}`, ""},
+	{"POST", "/api/profiles/linked", `{"llm":{"model":"m","api_key":"own","provider_connection_id":"{conn}"}}`, ""},
+	{"POST", "/api/profiles/broken", `{"llm":{"model":"m","provider_connection_id":"gone"}}`, ""},
+	{"GET", "/api/profiles", "", ""},
+	{"GET", "/api/profiles/linked", "", ""},
+	{"GET", "/api/profiles/linked X-Expose-Secrets: plaintext", "", ""},
+	{"GET", "/api/profiles/broken X-Expose-Secrets: plaintext", "", ""},
+	{"POST", "/api/profiles/broken/activate", "", ""},
+	{"PATCH", "/api/settings", `{"active_profile":"broken"}`, ""},
+	{"DELETE", "/api/llm/provider-connections/{conn}", "", ""},
+	{"DELETE", "/api/llm/provider-connections/none", "", ""},
+	{"DELETE", "/api/profiles/broken", "", ""},
+	{"DELETE", "/api/profiles/linked", "", ""},
+	{"DELETE", "/api/llm/provider-connections/{conn}", "", ""},
+	{"PATCH", "/api/settings", `{"active_profile":"quick"}`, ""},
+
+	{"GET", "/api/agent-profiles", "", "default=active_agent_profile_id"},
+	{"GET", "/api/agent-profiles/default", "", ""},
+	{"POST", "/api/agent-profiles/own", `{"llm_profile_ref":"quick","tools":[{"name":"terminal"},{"name":"task_tool_set"},{"name":"SwitchLLMTool"}],"mcp_server_refs":["one"],"secret_refs":["OTHER"],"persona":"p","system_message_suffix":"s"}`, ""},
+	{"POST", "/api/agent-profiles/own", `{"llm_profile_ref":"quick"}`, ""},
+	{"POST", "/api/agent-profiles/lost", `{"llm_profile_ref":"nobody","mcp_server_refs":["two","one","three"],"enable_classify_and_switch_llm_tool":true,"meta_profile_ref":"none"}`, ""},
+	{"POST", "/api/agent-profiles/acp", `{"agent_kind":"acp","acp_server":"codex","acp_command":"a 'b c'","secret_refs":[]}`, ""},
+	{"POST", "/api/agent-profiles/bad", `{"llm_profile_ref":"quick","nonsense":1}`, ""},
+	{"POST", "/api/agent-profiles/bad", `{"llm_profile_ref":"quick","enable_sub_agents":true}`, ""},
+	{"POST", "/api/agent-profiles/bad", `{"schema_version":77,"llm_profile_ref":"quick"}`, ""},
+	{"POST", "/api/agent-profiles/bad", `{}`, ""},
+	{"POST", "/api/agent-profiles/bad", `{"agent_kind":"acp","llm_profile_ref":"x"}`, ""},
+	{"GET", "/api/agent-profiles", "", "own=profiles.3.id"},
+	{"GET", "/api/agent-profiles/own", "", ""},
+	{"GET", "/api/agent-profiles/none", "", ""},
+	{"POST", "/api/agent-profiles/own/materialize", "", ""},
+	{"POST", "/api/agent-profiles/lost/materialize", "", ""},
+	{"POST", "/api/agent-profiles/acp/materialize", "", ""},
+	{"POST", "/api/agent-profiles/none/materialize", "", ""},
+	{"POST", "/api/agent-profiles/draft/materialize", `{"profile":{"llm_profile_ref":"quick","tools":[]}}`, ""},
+	{"POST", "/api/agent-profiles/draft/materialize", `{"profile":{"tools":[]}}`, ""},
+	{"POST", "/api/agent-profiles/draft/materialize", `{"other":1}`, ""},
+	{"GET", "/api/settings/secrets?agent_profile_id={default}", "", ""},
+	{"GET", "/api/settings/secrets?agent_profile_id=x", "", ""},
+	{"POST", "/api/agent-profiles/own/rename", `{"new_name":"mine"}`, ""},
+	{"POST", "/api/agent-profiles/mine/rename", `{"new_name":"lost"}`, ""},
+	{"POST", "/api/agent-profiles/none/rename", `{"new_name":"x"}`, ""},
+	{"DELETE", "/api/profiles/quick", "", ""},
+	{"POST", "/api/profiles/quick/rename", `{"new_name":"swift"}`, ""},
+	{"GET", "/api/agent-profiles/mine", "", ""},
+	{"POST", "/api/agent-profiles/{default}/activate", "", ""},
+	{"POST", "/api/agent-profiles/nobody/activate", "", ""},
+	{"DELETE", "/api/agent-profiles/default", "", ""},
+	{"GET", "/api/agent-profiles", "", ""},
+
+	{"GET", "/api/meta-profiles", "", ""},
+	{"POST", "/api/meta-profiles/router", `{"classifier_model":"swift","classes":[{"description":"d","model":"swift"}]}`, ""},
+	{"POST", "/api/meta-profiles/bad", `{"classifier_model":"swift"}`, ""},
+	{"POST", "/api/meta-profiles/bad", `{"classifier_model":"swift","prompt_template":"no"}`, ""},
+	{"POST", "/api/meta-profiles/bad", `{}`, ""},
+	{"GET", "/api/meta-profiles/router", "", ""},
+	{"GET", "/api/meta-profiles/none", "", ""},
+	{"POST", "/api/meta-profiles/router/activate", "", ""},
+	{"POST", "/api/meta-profiles/none/activate", "", ""},
+	{"GET", "/api/settings", "", ""},
+	{"GET", "/api/meta-profiles", "", ""},
+	{"DELETE", "/api/meta-profiles/router", "", ""},
+	{"GET", "/api/settings", "", ""},
+
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"agent_kind":"acp","llm":{"model":"m"}}}`, ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"agent_kind":"acp","acp_server":"codex","mcp_config":{"m":{"command":"c"}}}}`, ""},
+	{"POST", "/api/profiles/swift/activate", "", ""},
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"agent_kind":"openhands"}}`, ""},
+
+	{"GET", "/api/workspaces", "", ""},
+	{"POST", "/api/workspaces", `{"workspaces":[{"id":"/a","name":"a","path":"/a"},{"id":"/a","name":"b","path":"/a"},{"id":"/c","name":"c","path":"/c","parentPath":"/"}]}`, ""},
+	{"POST", "/api/workspaces", `{"workspaces":[{"id":"","name":"a","path":"/a"}]}`, ""},
+	{"POST", "/api/workspaces", `{}`, ""},
+	{"POST", "/api/workspaces/parents", `{"parents":[{"id":"/p","name":"p","path":"/p"}]}`, ""},
+	{"DELETE", "/api/workspaces?path=/a", "", ""},
+	{"DELETE", "/api/workspaces?path=/a", "", ""},
+	{"DELETE", "/api/workspaces", "", ""},
+	{"DELETE", "/api/workspaces/parents?path=/q", "", ""},
+	{"GET", "/api/workspaces", "", ""},
+
+	{"GET", "/api/llm/subscription/openai/models", "", ""},
+	{"GET", "/api/llm/subscription/openai/status", "", ""},
+	{"POST", "/api/llm/subscription/openai/device/poll", `{"device_code":"x"}`, ""},
+	{"POST", "/api/llm/subscription/openai/logout", "", ""},
+}
+
+var (
+	ids    = regexp.MustCompile(`[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
+	tokens = regexp.MustCompile(`gAAAAA[A-Za-z0-9_=-]+`)
+)
+
+// normal takes out of an answer what no two servers share, and the prose.
+func normal(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			switch k {
+			case "current_datetime", "created_at", "updated_at", "input", "ctx", "url", "error_id", "exception":
+			case "description", "label":
+				out[k] = e != nil && e != ""
+			case "msg":
+				out[k] = "…"
+			default:
+				out[k] = normal(e)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = normal(e)
+		}
+		return out
+	case string:
+		return tokens.ReplaceAllString(ids.ReplaceAllString(v, "ID"), "SEALED")
+	}
+	return v
+}
+
+func keep(t *testing.T, vars map[string]string, how string, body any) {
+	name, path, ok := strings.Cut(how, "=")
+	if !ok {
+		return
+	}
+	for part := range strings.SplitSeq(path, ".") {
+		switch v := body.(type) {
+		case map[string]any:
+			body = v[part]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(part, &i); err != nil || i >= len(v) {
+				t.Fatalf("no %s in an answer", path)
+			}
+			body = v[i]
+		}
+	}
+	vars[name] = fmt.Sprint(body)
+}
+
+func (s step) send(t *testing.T, base string, vars map[string]string) reply {
+	t.Helper()
+	path, body := s.path, s.body
+	for k, v := range vars {
+		path, body = strings.ReplaceAll(path, "{"+k+"}", v), strings.ReplaceAll(body, "{"+k+"}", v)
+	}
+	r := call(t, base, s.method, path, body)
+	keep(t, vars, s.keep, r.Body)
+	r.Body = normal(r.Body)
+	return r
+}
+
+// TestAnswersAsTheReference sends the same requests to both servers.
+func TestAnswersAsTheReference(t *testing.T) {
+	t.Parallel()
+	theirs := reference(t, t.TempDir(), "the key")
+	ours := serve(t, t.TempDir(), keyring.New("the key"))
+	mine, other := map[string]string{}, map[string]string{}
+	for i, s := range scenario {
+		want, got := s.send(t, theirs, other), s.send(t, ours.url, mine)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d %s %s %s (-reference +deft)\n%s", i, s.method, s.path, s.body, diff)
+		}
+	}
+}
+
+// everything is what both servers must read the same from one directory.
+var everything = []string{
+	"/api/settings X-Expose-Secrets: plaintext", "/api/settings/secrets", "/api/settings/secrets/TOKEN", "/api/profiles",
+	"/api/profiles/fast X-Expose-Secrets: plaintext", "/api/profiles/linked X-Expose-Secrets: plaintext", "/api/llm/provider-connections",
+	"/api/agent-profiles", "/api/agent-profiles/own", "/api/meta-profiles", "/api/meta-profiles/router",
+}
+
+var filling = []step{
+	{"PATCH", "/api/settings", `{"agent_settings_diff":{"llm":{"model":"openai/gpt-5","api_key":"sk-1"},"mcp_config":{"m":{"command":"c","env":{"K":"v"}}},"agent_context":{"secrets":{"A":"b"}}},"misc_settings_diff":{"z":1,"a":{"é":"ü"}}}`, ""},
+	{"PUT", "/api/settings/secrets", `{"name":"TOKEN","value":"s3cr\u00e9t"}`, ""},
+	{"POST", "/api/llm/provider-connections", `{"display_name":"Shared","api_key":"sk-3","base_url":"http://h/v1"}`, "conn=id"},
+	{"POST", "/api/profiles/fast", `{"llm":{"model":"openai/gpt-5","api_key":"sk-2"}}`, ""},
+	{"POST", "/api/profiles/linked", `{"llm":{"model":"m","provider_connection_id":"{conn}"}}`, ""},
+	{"POST", "/api/agent-profiles/own", `{"llm_profile_ref":"fast","tools":[{"name":"terminal"}]}`, ""},
+	{"POST", "/api/meta-profiles/router", `{"classifier_model":"fast","classes":[{"description":"d","model":"fast"}]}`, ""},
+	{"POST", "/api/profiles/fast/activate", "", ""},
+	{"GET", "/api/agent-profiles", "", ""},
+}
+
+// TestDirectoriesMove lets each server read what the other has written, and
+// write to it.
+func TestDirectoriesMove(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"reference", "deft"} {
+		t.Run(first, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			theirs := reference(t, dir, "the key")
+			ours := serve(t, dir, keyring.New("the key")).url
+			writer, reader := theirs, ours
+			if first == "deft" {
+				writer, reader = ours, theirs
+			}
+			vars := map[string]string{}
+			for _, s := range filling {
+				if r := s.send(t, writer, vars); r.Status >= 300 {
+					t.Fatalf("%s %s: %v", s.method, s.path, r)
+				}
+			}
+			compare := func() {
+				t.Helper()
+				for _, path := range everything {
+					want, got := call(t, writer, "GET", path, ""), call(t, reader, "GET", path, "")
+					want.Body, got.Body = normal(want.Body), normal(got.Body)
+					if diff := cmp.Diff(want, got); diff != "" || want.Status != 200 {
+						t.Errorf("%s: status %d (-%s +other)\n%s", path, want.Status, first, diff)
+					}
+				}
+			}
+			compare()
+			for _, s := range []step{
+				{"PATCH", "/api/settings", `{"conversation_settings_diff":{"max_iterations":3}}`, ""},
+				{"PUT", "/api/settings/secrets", `{"name":"SECOND","value":"x"}`, ""},
+				{"POST", "/api/agent-profiles/own", `{"llm_profile_ref":"linked"}`, ""},
+			} {
+				if r := s.send(t, reader, vars); r.Status >= 300 {
+					t.Fatalf("%s %s: %v", s.method, s.path, r)
+				}
+			}
+			compare()
+			raw, err := os.ReadFile(filepath.Join(dir, "settings.json"))
+			if err != nil || !json.Valid(raw) || strings.Contains(string(raw), "sk-2") {
+				t.Errorf("settings.json: %v", err)
+			}
+		})
+	}
+}
