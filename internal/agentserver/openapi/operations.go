@@ -1,0 +1,124 @@
+package openapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed" // for the files below
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed contract.json.gz
+var packed []byte
+
+//go:embed operations.txt
+var lines string
+
+// object is any JSON object.
+type object = map[string]any
+
+// contract is what the reference describes.
+type contract struct {
+	Paths      map[string]map[string]object `json:"paths"`
+	Components struct {
+		Schemas map[string]any `json:"schemas"`
+		Schemes map[string]any `json:"securitySchemes"`
+	} `json:"components"`
+}
+
+// unpack reads the facts.
+func unpack() (*contract, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the contract: %w", err)
+	}
+	c := &contract{}
+	if err := json.NewDecoder(z).Decode(c); err != nil {
+		return nil, fmt.Errorf("read the contract: %w", err)
+	}
+	return c, nil
+}
+
+// operation is a line of operations.txt.
+type operation struct {
+	statuses []string
+	summary  string
+}
+
+var parameter = regexp.MustCompile(`\{[^}]*\}`)
+
+// key names an operation whatever its path parameters are called.
+func key(method, path string) string {
+	return method + " " + parameter.ReplaceAllString(path, "{}")
+}
+
+// operations reads operations.txt.
+func operations() map[string]operation {
+	out := map[string]operation{}
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		what, rest, _ := strings.Cut(line, "|")
+		statuses, summary, _ := strings.Cut(rest, "|")
+		method, path, _ := strings.Cut(strings.TrimSpace(what), " ")
+		out[key(method, path)] = operation{strings.Fields(statuses), strings.TrimSpace(summary)}
+	}
+	return out
+}
+
+// described is an operation of the contract under its path there.
+type described struct {
+	path string
+	op   object
+}
+
+// index finds the operations of the contract by their keys.
+func (c *contract) index() map[string]described {
+	out := map[string]described{}
+	for path, ops := range c.Paths {
+		for method, op := range ops {
+			out[key(strings.ToUpper(method), path)] = described{path, op}
+		}
+	}
+	return out
+}
+
+// names are the parameters of a path.
+func names(path string) (out []string) {
+	for _, p := range parameter.FindAllString(path, -1) {
+		out = append(out, strings.Trim(p, "{}"))
+	}
+	return out
+}
+
+// reachable are the schemas that a value refers to, and those they refer to.
+func (c *contract) reachable(v any, found map[string]any) {
+	switch v := v.(type) {
+	case object:
+		for k, item := range v {
+			if ref, ok := item.(string); ok && k == "$ref" {
+				name := strings.TrimPrefix(ref, "#/components/schemas/")
+				if schema, ok := c.Components.Schemas[name]; ok && found[name] == nil {
+					found[name] = schema
+					c.reachable(schema, found)
+				}
+				continue
+			}
+			c.reachable(item, found)
+		}
+	case []any:
+		for _, item := range v {
+			c.reachable(item, found)
+		}
+	}
+}
+
+func sortedCompact(s []string) []string {
+	slices.Sort(s)
+	return slices.Compact(s)
+}
