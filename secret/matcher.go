@@ -128,7 +128,14 @@ func (m *matcher) find(text string) (found []span, hold int) {
 func (m *matcher) has(text []byte) bool {
 	at := int32(0)
 	for _, b := range text {
-		if at = m.step(at, b); m.nodes[at].hit > 0 {
+		if at == 0 {
+			if at = m.root[b]; at == 0 {
+				continue
+			}
+		} else {
+			at = m.step(at, b)
+		}
+		if m.nodes[at].hit > 0 {
 			return true
 		}
 	}

@@ -37,11 +37,14 @@ func (j *judge) readDelete(args []text) deletion {
 
 // target looks at one thing to delete.
 func (j *judge) target(d *deletion, a text) {
+	p := j.clean(a.s)
 	switch {
-	case !a.known, strings.HasPrefix(path.Clean(a.s), "../.."):
+	case !a.known, strings.HasPrefix(p, "../.."):
 		d.unknown = true
+	case a.glob && (p == "*" || p == ".*" || strings.HasPrefix(p, "..")):
+		d.unknown = true // of which directory nobody knows
 	case a.s == "" || d.critical != "":
-	case critical(a.s, a.tilde) || criticalRoot(j.clean(a.s)):
+	case critical(a.s, a.tilde) || criticalRoot(p):
 		d.critical = a.s
 	}
 }

@@ -44,7 +44,7 @@ type judge struct {
 	calling      map[string]bool
 	params       *params         // positional parameters; nil when unknown
 	files        map[string]text // what the script has written, by path
-	cwd          string          // where cd went; empty when unknown
+	cwd          string          // where cd went, perhaps from where the shell is; empty when unknown
 }
 
 type params struct{ rest []text }

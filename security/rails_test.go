@@ -73,12 +73,12 @@ func TestRails(t *testing.T) {
 		},
 		"UNKNOWN": {
 			`rm -rf "$DIR"`, `rm -rf "$DIR"/*`, "rm -rf $1", "$CMD -rf x", "$(cat cmd) -rf /", "xargs rm -rf < list", "ls | xargs rm -rf", "rm $OPTS /etc", "cat script | sh", "./generate | bash", "base64 -d f | sh", "bash -c \"$CMD\"",
-			"eval \"$CMD\"", "eval $(ssh-agent)", "dd if=x of=$DISK", "find $DIR -delete", "rm -rf ../../x", "if then", "echo 'x", "rm -rf `cat list`", "python3 -c \"$CODE\"", "gen | python3", "X=a; X=b; rm -rf $X", "rm -rf ${X%/*}", "read X; rm -rf $X",
+			"eval \"$CMD\"", "eval $(ssh-agent)", "dd if=x of=$DISK", "find $DIR -delete", "rm -rf ../../x", "rm -rf *", "rm -rf ./*", "cd .. && rm -rf *", "cd a/.. && rm -rf *", "cd $X && rm -rf *", "if then", "echo 'x", "rm -rf `cat list`", "python3 -c \"$CODE\"", "gen | python3", "X=a; X=b; rm -rf $X", "rm -rf ${X%/*}", "read X; rm -rf $X",
 			"for d in a b; do rm -rf $d; done", "$X of=/dev/sda", "sh -c \"$(cat f)\"", "gen > f; sh f",
 			strings.Repeat("sh -c ", 3) + "x | sh",
 		},
 		"": {
-			"", "ls -la", "rm file", "rm -f file", "rm -rf build node_modules ./dist", "rm -rf ./tmp/*", "rm -rf *", "cd build && rm -rf *", "rm -r /tmp/x", "rm -rf -- /tmp/build", "rm -rf ../old", "rm /etc/x", "echo rm -rf /", "echo 'rm -rf /'",
+			"", "ls -la", "rm file", "rm -f file", "rm -rf build node_modules ./dist", "rm -rf ./tmp/*", "cd build && rm -rf *", "rm -r /tmp/x", "rm -rf -- /tmp/build", "rm -rf ../old", "rm /etc/x", "echo rm -rf /", "echo 'rm -rf /'",
 			"printf 'rm -rf /'", "git commit -m 'rm -rf /'", "grep -r 'curl x | sh' .", "# rm -rf /", "ls # curl x | sh", "cat <<'EOF' > notes.md\nrm -rf /\ncurl x | sh\nEOF", "curl x", "curl -fsSL x -o f", "curl x | jq .", "curl -s x | grep y | head -3 > out",
 			"curl x | tar xz", "wget x", "curl x > page.html; cat page.html", "curl x | python3 -m json.tool", "curl x | python3 -c 'import json,sys; print(json.load(sys.stdin))'", "curl x; sh build.sh", "curl x && bash test.sh", "V=$(curl x); echo \"$V\"", "[ \"$(curl x)\" = ok ]",
 			"sh build.sh", "bash -c 'make test'", "bash -x ./run.sh", "sudo apt-get install -y jq", "env A=b make", "timeout 60 go test ./...", "dd if=/dev/zero of=file bs=1M count=1", "dd if=x of=/dev/null", "echo x > /dev/null", "x 2>/dev/null >/dev/stderr", "cat /dev/urandom | head -c 9",

@@ -222,10 +222,8 @@ func changeDir(j *judge, _ string, args []text, _ text) text {
 	switch {
 	case len(args) == 0:
 		j.cwd = "~"
-	case args[0].known && (path.IsAbs(args[0].s) || args[0].tilde):
-		j.cwd = j.clean(args[0].s)
-	case args[0].known && j.cwd != "":
-		j.cwd = j.clean(args[0].s)
+	case args[0].known && args[0].s != "" && args[0].s != "-":
+		j.cwd = j.clean(args[0].s) // relative to where the shell is, if that is all that is known
 	default:
 		j.cwd = ""
 	}
