@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 
+	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
@@ -68,8 +70,16 @@ func (f *outfitter) outfit(ctx context.Context, n conversation.Needs) (_ *conver
 	if err != nil {
 		return nil, err
 	}
+	act, err := codeact.New(codeact.Config{
+		Tools: set, Condenser: n.Condenser, ReportRisk: true, Prompt: codeact.Prompt{
+			Persona: n.Prompt.Persona, Suffix: n.Prompt.Suffix, Secrets: n.Prompt.Secrets, Now: n.Prompt.Now,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the agent: %w", err)
+	}
 	return &conversation.Outfit{
-		Tools: set, Runtime: inside, Local: beside, Warnings: k.warnings,
+		Agent: act, Runtime: inside, Local: beside, Warnings: k.warnings,
 		Close: func(context.Context) error { return k.close() },
 	}, nil
 }

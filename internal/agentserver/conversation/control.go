@@ -199,7 +199,7 @@ func (c *Conversation) Ask(ctx context.Context, question string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	answer, err := w.agent.Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
+	answer, err := w.outfit.Agent.Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
 	if err != nil {
 		return "", fmt.Errorf("ask the agent: %w", err)
 	}

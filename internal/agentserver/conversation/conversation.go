@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/agent"
-	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -69,7 +68,6 @@ type shownAgent struct{ info, state json.RawMessage }
 // work is what a conversation has while it is at work.
 type work struct {
 	*controller.Controller
-	agent  *codeact.Agent
 	outfit *Outfit
 	models *models
 	guard  *guard
@@ -201,16 +199,10 @@ func (c *Conversation) equip(ctx context.Context) (_ *work, err error) {
 	if w.outfit, err = c.m.o.Outfit(ctx, c.needs(cfg, spec, info, w)); err != nil {
 		return nil, err
 	}
-	w.agent, err = codeact.New(codeact.Config{
-		Tools: w.outfit.Tools, Condenser: condenser(spec), Prompt: c.prompt(spec, w), ReportRisk: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("set up the agent: %w", err)
-	}
 	w.review = &review{c: c, w: w}
 	w.streams.Store(spec.LLM != nil && spec.LLM.Stream)
 	w.Controller, err = controller.Open(ctx, controller.Config{
-		ID: c.id, Stream: c.m.o.Stream, Agent: w.agent, Runtime: w.outfit.Runtime, Local: w.outfit.Local,
+		ID: c.id, Stream: c.m.o.Stream, Agent: w.outfit.Agent, Runtime: w.outfit.Runtime, Local: w.outfit.Local,
 		LLM: w.models.get, MaxIterations: cfg.MaxIterations, Parallel: max(spec.ToolConcurrencyLimit, 1),
 		Review: w.review.judge, Guard: w.guard, Stuck: stuckThresholds(cfg),
 		OnDelta: c.deltas(w), Log: c.m.o.Log,
@@ -228,6 +220,7 @@ func stuckThresholds(cfg config) controller.StuckThresholds {
 func (c *Conversation) needs(cfg config, spec *wireagent.Agent, info llm.Info, w *work) Needs {
 	return Needs{
 		ID: c.id, Workspace: cfg.Workspace.WorkingDir, Agent: spec, Info: info,
+		Prompt: c.prompt(spec, w), Condenser: condenser(spec),
 		ClientTools: cfg.ClientTools, Skills: w.skills, Invoked: func(name string) { c.noteInvoked(w, name) },
 		Tasks: func() []event.TaskItem {
 			if w.Controller == nil {

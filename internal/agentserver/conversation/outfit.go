@@ -3,14 +3,16 @@ package conversation
 import (
 	"context"
 	"encoding/json"
+	"time"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/skill"
-	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/state"
 )
 
 // Needs say what a conversation needs to work.
@@ -18,6 +20,8 @@ type Needs struct {
 	ID        event.ConversationID
 	Workspace string
 	Agent     *wireagent.Agent
+	Prompt    Prompt
+	Condenser memory.Condenser // nil where the agent has none
 	// Info describes the agent's model.
 	Info        llm.Info
 	ClientTools []json.RawMessage
@@ -34,9 +38,24 @@ type Needs struct {
 	Secret func(ctx context.Context, name string) (value string, ok bool)
 }
 
+// Prompt is what an agent is told besides its fixed prompt.
+type Prompt struct {
+	Persona string            // in place of its own; "" for that
+	Suffix  string            // behind everything else
+	Secrets map[string]string // names that commands may use, with descriptions
+	Now     time.Time         // zero for an agent that is not told the time
+}
+
+// Agent is an agent that can be asked about its conversation too.
+type Agent interface {
+	agent.Agent
+	// Ask answers a question about a state without becoming part of it.
+	Ask(ctx context.Context, m llm.Model, s *state.State, id event.ConversationID, question string) (string, error)
+}
+
 // Outfit is what a conversation works with.
 type Outfit struct {
-	Tools   *tool.Set
+	Agent   Agent
 	Runtime runtime.Runtime
 	Local   runtime.Runtime
 	// Warnings are told to the user: parts that are not there.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/fault"
@@ -48,8 +47,8 @@ func (c *Conversation) loadSkills(cfg config, a *wireagent.Agent) ([]skill.Skill
 }
 
 // prompt is what the agent is told besides its fixed prompt.
-func (c *Conversation) prompt(a *wireagent.Agent, w *work) codeact.Prompt {
-	p := codeact.Prompt{Secrets: map[string]string{}}
+func (c *Conversation) prompt(a *wireagent.Agent, w *work) Prompt {
+	p := Prompt{Secrets: map[string]string{}}
 	if a.Persona != nil {
 		p.Persona = *a.Persona
 	}
