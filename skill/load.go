@@ -30,6 +30,7 @@ type loader struct {
 	fsys     fs.FS
 	at       string // the root's path, for Source
 	strict   bool
+	flat     bool // files in sub-directories are no skills
 	entries  int // walked so far
 	skills   []Skill
 	seen     map[string]bool
@@ -173,7 +174,7 @@ func (l *loader) markdown(dir string, taken []string, depth int) []string {
 		switch {
 		case l.isDir(dir, e):
 			// A link to a directory is not followed: it may lead in a circle.
-			if depth < maxDepth && e.IsDir() && !slices.Contains(taken, name) {
+			if depth < maxDepth && !l.flat && e.IsDir() && !slices.Contains(taken, name) {
 				files = append(files, l.markdown(name, taken, depth+1)...)
 			}
 		case path.Ext(e.Name()) != ".md", e.Name() == "README.md", strings.EqualFold(e.Name(), "skill.md"):

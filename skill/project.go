@@ -144,3 +144,27 @@ func LoadRepository(root string, dirs ...string) ([]Skill, []Warning) {
 	}
 	return l.skills, l.warnings
 }
+
+// LoadPlugin loads the skills of a plugin's directory: those in skills/, which
+// may have any name, in the order of their files, or else the SKILL.md at its
+// root. Links that lead out of it are refused.
+func LoadPlugin(root string) ([]Skill, []Warning) {
+	r, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, []Warning{{root, err}}
+	}
+	defer r.Close()
+	l := &loader{fsys: r.FS(), at: root, flat: true, seen: map[string]bool{}}
+	if _, err := r.Lstat("skills"); err == nil {
+		l.directory("skills")
+		slices.SortStableFunc(l.skills, func(a, b Skill) int { return strings.Compare(*a.Source, *b.Source) })
+		return l.skills, l.warnings
+	}
+	if file := l.skillFile("."); file != "" {
+		if s, ok := l.load(file, ""); ok {
+			s.Resources = l.resources(".")
+			l.add(s)
+		}
+	}
+	return l.skills, l.warnings
+}

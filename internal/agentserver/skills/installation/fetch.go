@@ -3,6 +3,7 @@ package installation
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +22,17 @@ const gitTime = 120 * time.Second
 // fetched is a thing on this machine, not yet in its place.
 type fetched struct {
 	dir    string
+	root   string  // of the repository; empty for a directory of this machine
+	sub    string  // of dir, below root
 	commit *string // of a repository
 }
+
+// ErrSource and ErrPath are in the chain of errors that are [ErrFetch] and
+// about what was asked for: the form of the source, or the directory in it.
+var (
+	ErrSource = errors.New("the source is neither a directory nor a repository")
+	ErrPath   = errors.New("there is no such directory in the source")
+)
 
 // failed is an error that is [ErrFetch].
 func failed(format string, args ...any) error {
@@ -40,7 +50,7 @@ func fetch(ctx context.Context, from Source, temp, rootName string) (fetched, er
 	if rest, ok := strings.CutPrefix(source, "github:"); ok {
 		part := strings.SplitN(rest, "/", 3)
 		if len(part) < 2 || part[0] == "" || part[1] == "" {
-			return fetched{}, failed("github:owner/repo is expected, not %q", source)
+			return fetched{}, failed("%w: github:owner/repo is expected, not %q", ErrSource, source)
 		}
 		if len(part) == 3 && strings.Trim(part[2], "/") != "" {
 			if sub != "" {
@@ -63,7 +73,38 @@ func fetch(ctx context.Context, from Source, temp, rootName string) (fetched, er
 		return fetched{}, err
 	}
 	dir, err := within(clone, sub)
-	return fetched{dir: dir, commit: &commit}, err
+	return fetched{dir: dir, root: clone, sub: sub, commit: &commit}, err
+}
+
+// Keep fetches a source into a cache and returns where it is. A commit is kept
+// once, without .git; a directory of this machine stays where it is, and its
+// commit is nil.
+func Keep(ctx context.Context, from Source, cache string) (dir string, commit *string, err error) {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", nil, fmt.Errorf("make the cache: %w", err)
+	}
+	temp, err := os.MkdirTemp(cache, ".new-*")
+	if err != nil {
+		return "", nil, fmt.Errorf("fetch: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	got, err := fetch(ctx, from, temp, "")
+	if err != nil || got.commit == nil {
+		return got.dir, nil, err
+	}
+	hash := sha256.Sum256([]byte(from.Source))
+	kept := filepath.Join(cache, fmt.Sprintf("%s-%x-%s", filepath.Base(got.root), hash[:8], *got.commit))
+	if !isDir(kept) {
+		ready := filepath.Join(temp, ".ready")
+		if err := copyTree(got.root, ready); err != nil {
+			return "", nil, err
+		}
+		if err := os.Rename(ready, kept); err != nil && !isDir(kept) {
+			return "", nil, fmt.Errorf("keep what was fetched: %w", err)
+		}
+	}
+	dir, err = within(kept, got.sub)
+	return dir, got.commit, err
 }
 
 func deref(s *string) string {
@@ -87,7 +128,7 @@ func IsGitURL(source string) bool { return scheme.MatchString(source) || scp.Mat
 // local resolves a directory of this machine.
 func local(source, sub string) (string, error) {
 	if strings.Contains(source, "://") || !strings.ContainsAny(source, "/~.") {
-		return "", failed("%q is neither a directory nor a repository", Shown(source))
+		return "", failed("%w: %q", ErrSource, Shown(source))
 	}
 	if rest, ok := strings.CutPrefix(source, "~"); ok && (rest == "" || rest[0] == '/') {
 		home, err := os.UserHomeDir()
@@ -121,10 +162,10 @@ func within(dir, sub string) (string, error) {
 	}
 	at, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(sub)))
 	if err != nil || !isDir(at) {
-		return "", failed("there is no directory %q in the source", sub)
+		return "", failed("%w: %q", ErrPath, sub)
 	}
 	if at != root && !strings.HasPrefix(at, root+string(filepath.Separator)) {
-		return "", failed("%q leads out of the source", sub)
+		return "", failed("%w: %q leads out of it", ErrPath, sub)
 	}
 	return at, nil
 }
