@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
 )
@@ -33,10 +34,20 @@ func (f *follower) catchUp(ctx context.Context) (*ending, error) {
 	return nil, nil
 }
 
-// readOn sends stored events until the ring's begin, or until the client is
-// slow: then it returns what is left to write, so that what was read from the
-// store is not kept while it waits.
+// turn is how long one follower may read the store while others wait.
+const turn = 100 * time.Millisecond
+
+// readOn sends stored events until the ring's begin, for one turn. Few
+// followers read at one time, because each holds a page of the store: when the
+// client is slow, what is left to write is returned and its turn is over.
 func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
+	select {
+	case f.s.readers <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fault.Wrap(ctx.Err(), fault.Canceled, "wait for a turn to read")
+	}
+	defer func() { <-f.s.readers }()
+	start := time.Now()
 	b := newBatch()
 	defer func() {
 		if left == nil {
@@ -55,6 +66,9 @@ func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
 				return left, err
 			}
 			b.reset()
+			if time.Since(start) > turn {
+				break // this record is read again
+			}
 		}
 		f.next = rec.Seq + 1
 		if rec.Seq > f.until || f.since == nil || f.since(&rec) {

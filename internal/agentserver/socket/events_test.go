@@ -197,6 +197,20 @@ func TestStateAfterItsEvents(t *testing.T) {
 	}
 }
 
+// TestOvertakenState publishes an older state behind a newer one, as two
+// publishers at one time can.
+func TestOvertakenState(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	c := h.dial(t, h.session())
+	c.expect("sync - -", "transient full_state")
+	h.add(t, "one", "two")
+	h.publishState(2)
+	h.publishState(1)
+	h.add(t, "three")
+	c.expect("0:one", "1:two", "transient full_state", "2:three")
+}
+
 func TestDeltasOfEvents(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

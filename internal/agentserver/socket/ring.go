@@ -53,7 +53,8 @@ type ring struct {
 	last      eventstream.Seq // of the newest stored event, in the ring or before it
 	waiting   []entry         // not stored; to come behind events that are not here yet
 	after     []eventstream.Seq
-	states    int64 // full states published
+	states    int64           // full states published
+	stateOf   eventstream.Seq // what the newest of them came after
 	followers map[*follower]struct{}
 	idle      int // followers that have all there is
 	end       *ending
@@ -108,8 +109,11 @@ func (r *ring) publish(e entry, after eventstream.Seq, state bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if state {
+		if after < r.stateOf {
+			return // it was made before the one that was published last
+		}
 		r.states++
-		e.state = r.states
+		r.stateOf, e.state = after, r.states
 	}
 	if len(r.waiting) == 0 && after <= r.last {
 		r.add(e)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -67,10 +68,11 @@ const MaxMessage = 32 << 20
 
 // Service serves the sockets.
 type Service struct {
-	o      Options
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	o       Options
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	readers chan struct{} // holds one for each follower that reads the store
 
 	mu     sync.Mutex
 	closed bool
@@ -89,6 +91,7 @@ func New(o Options) *Service {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{o: o, links: map[*link]struct{}{}, feeds: map[event.ConversationID]*feed{}}
+	s.readers = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.wg.Go(s.ping)
 	return s

@@ -12,7 +12,8 @@ import (
 // Event, Started, Delta and Aborted is set.
 type Transient struct {
 	// After is the last event that was stored before: followers see it first.
-	// It must not be smaller than that of what was published before.
+	// A full state with a smaller one than the full state before is dropped,
+	// because it is older.
 	After eventstream.Seq
 	// Event is an event's JSON: a ConversationStateUpdateEvent with the key
 	// full_state, a ServerErrorEvent.
