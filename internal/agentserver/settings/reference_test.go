@@ -320,20 +320,6 @@ func (s step) send(t *testing.T, base string, vars map[string]string) reply {
 	return r
 }
 
-// TestAnswersAsTheReference sends the same requests to both servers.
-func TestAnswersAsTheReference(t *testing.T) {
-	t.Parallel()
-	theirs := reference(t, t.TempDir(), "the key")
-	ours := serve(t, t.TempDir(), keyring.New("the key"))
-	mine, other := map[string]string{}, map[string]string{}
-	for i, s := range scenario {
-		want, got := s.send(t, theirs, other), s.send(t, ours.url, mine)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%d %s %s %s (-reference +deft)\n%s", i, s.method, s.path, s.body, diff)
-		}
-	}
-}
-
 // everything is what both servers must read the same from one directory.
 var everything = []string{
 	"/api/settings X-Expose-Secrets: plaintext", "/api/settings/secrets", "/api/settings/secrets/TOKEN", "/api/profiles",
@@ -353,51 +339,141 @@ var filling = []step{
 	{"GET", "/api/agent-profiles", "", ""},
 }
 
-// TestDirectoriesMove lets each server read what the other has written, and
-// write to it.
-func TestDirectoriesMove(t *testing.T) {
+// TestReference holds the room to the reference's own server: in its answers,
+// and in the files that both read and write.
+func TestReference(t *testing.T) {
 	t.Parallel()
-	for _, first := range []string{"reference", "deft"} {
-		t.Run(first, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			theirs := reference(t, dir, "the key")
-			ours := serve(t, dir, keyring.New("the key")).url
-			writer, reader := theirs, ours
-			if first == "deft" {
-				writer, reader = ours, theirs
+	dir := t.TempDir()
+	theirs := reference(t, dir, "the key")
+	ours := serve(t, t.TempDir(), keyring.New("the key")).url
+	t.Run("answers", func(t *testing.T) { sameAnswers(t, theirs, ours) })
+	shared := serve(t, dir, keyring.New("the key")).url
+	t.Run("its directory", func(t *testing.T) { moves(t, dir, theirs, shared) })
+	t.Run("our directory", func(t *testing.T) { moves(t, dir, shared, theirs) })
+	t.Run("old files", func(t *testing.T) { oldFiles(t, dir, theirs, shared) })
+}
+
+func sameAnswers(t *testing.T, theirs, ours string) {
+	mine, other := map[string]string{}, map[string]string{}
+	for i, s := range scenario {
+		want, got := s.send(t, theirs, other), s.send(t, ours, mine)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d %s %s %s (-reference +deft)\n%s", i, s.method, s.path, s.body, diff)
+		}
+	}
+}
+
+// empty removes everything from a directory.
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	for _, pattern := range []string{"*.json", "*/*.json"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if err := os.Remove(f); err != nil {
+				t.Fatal(err)
 			}
-			vars := map[string]string{}
-			for _, s := range filling {
-				if r := s.send(t, writer, vars); r.Status >= 300 {
-					t.Fatalf("%s %s: %v", s.method, s.path, r)
-				}
+		}
+	}
+}
+
+// sameReading compares what both servers read from one directory.
+func sameReading(t *testing.T, one, other string) {
+	t.Helper()
+	for _, path := range everything {
+		want, got := call(t, one, "GET", path, ""), call(t, other, "GET", path, "")
+		want.Body, got.Body = normal(want.Body), normal(got.Body)
+		if diff := cmp.Diff(want, got); diff != "" || want.Status != 200 {
+			t.Errorf("%s: status %d (-one +other)\n%s", path, want.Status, diff)
+		}
+	}
+}
+
+// moves lets one server fill a directory and the other read and write it.
+func moves(t *testing.T, dir, writer, reader string) {
+	empty(t, dir)
+	vars := map[string]string{}
+	must := func(base string, steps ...step) {
+		t.Helper()
+		for _, s := range steps {
+			if r := s.send(t, base, vars); r.Status >= 300 {
+				t.Fatalf("%s %s: %v", s.method, s.path, r)
 			}
-			compare := func() {
-				t.Helper()
-				for _, path := range everything {
-					want, got := call(t, writer, "GET", path, ""), call(t, reader, "GET", path, "")
-					want.Body, got.Body = normal(want.Body), normal(got.Body)
-					if diff := cmp.Diff(want, got); diff != "" || want.Status != 200 {
-						t.Errorf("%s: status %d (-%s +other)\n%s", path, want.Status, first, diff)
-					}
-				}
-			}
-			compare()
-			for _, s := range []step{
-				{"PATCH", "/api/settings", `{"conversation_settings_diff":{"max_iterations":3}}`, ""},
-				{"PUT", "/api/settings/secrets", `{"name":"SECOND","value":"x"}`, ""},
-				{"POST", "/api/agent-profiles/own", `{"llm_profile_ref":"linked"}`, ""},
-			} {
-				if r := s.send(t, reader, vars); r.Status >= 300 {
-					t.Fatalf("%s %s: %v", s.method, s.path, r)
-				}
-			}
-			compare()
-			raw, err := os.ReadFile(filepath.Join(dir, "settings.json"))
-			if err != nil || !json.Valid(raw) || strings.Contains(string(raw), "sk-2") {
-				t.Errorf("settings.json: %v", err)
-			}
-		})
+		}
+	}
+	must(writer, filling...)
+	sameReading(t, writer, reader)
+	must(reader,
+		step{"PATCH", "/api/settings", `{"conversation_settings_diff":{"max_iterations":3}}`, ""},
+		step{"PUT", "/api/settings/secrets", `{"name":"SECOND","value":"x"}`, ""},
+		step{"POST", "/api/agent-profiles/own", `{"llm_profile_ref":"linked"}`, ""},
+	)
+	sameReading(t, writer, reader)
+	raw, err := os.ReadFile(filepath.Join(dir, "settings.json"))
+	if err != nil || !json.Valid(raw) || strings.Contains(string(raw), "sk-2") {
+		t.Errorf("settings.json: %v", err)
+	}
+}
+
+// old are files of earlier versions, and broken ones.
+var old = []string{
+	`{"agent_settings":{"llm":{"model":"litellm_proxy/claude-opus-5","base_url":"https://llm-proxy.app.all-hands.dev/","api_key":"k"},"verification":{"confirmation_mode":true}}}`,
+	`{"schema_version":1,"agent_settings":{"schema_version":1,"agent_kind":"llm","llm":{"model":"m","modify_params":true}},"active_profile":"p"}`,
+	`{"schema_version":1,"agent_settings":{"schema_version":4,"llm":{"model":"m"},"mcp_config":{"mcpServers":{
+		"a":{"url":"http://a","type":"shttp","api_key":"k","extra":1},"b":{"command":"c","env":{"X":"y"}},"c":{"url":"http://c","auth":"tok"},
+		"d":{"url":"http://d","headers":{"authorization":"Bearer t","X":"y"}},"e":{"url":"http://e","headers":{"Authorization":"Basic z"}},
+		"f":{"url":"http://f","auth":"oauth","authentication":{"client_name":"n"},"oauth_credentials":{"mcp-oauth-token":{"x/tokens":{"value":{"access_token":"at"}}}}}}}}}`,
+	`{"schema_version":2,"agent_settings":{"schema_version":5,"llm":{"model":"m"},"enable_sub_agents":true,"tools":[]}}`,
+	`{"schema_version":4,"agent_settings":{"schema_version":7,"llm":{"model":"m"},"enable_switch_llm_tool":false,"tools":[{"name":"terminal"},{"name":"SwitchLLMTool"}]}}`,
+	`{"schema_version":4,"agent_settings":{"schema_version":7,"llm":{"model":"m"},"enable_switch_llm_tool":true,"tools":[{"name":"terminal","params":null}]}}`,
+	`{"schema_version":3,"agent_settings":{"schema_version":6,"agent_kind":"acp","llm":{"model":"m"},"enable_sub_agents":true,"acp_server":"codex"}}`,
+	`{"schema_version":6,"agent_settings":{"schema_version":9,"llm":{"model":"m","timeout":5},"condenser":{"condenser_kind":"no_op"}},"conversation_settings":{"max_iterations":9},"misc_settings":{"a":null}}`,
+	`{"schema_version":7,"agent_settings":{"llm":{"model":"future"}}}`,
+	`{"agent_settings":{"schema_version":99}}`,
+	`{"agent_settings":{"llm":{}}}`,
+	`{"agent_settings":[]}`,
+	`[1]`, `{`, ``, `{"schema_version":"six"}`,
+}
+
+func oldFiles(t *testing.T, dir, theirs, ours string) {
+	for _, content := range old {
+		empty(t, dir)
+		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		const path = "/api/settings X-Expose-Secrets: plaintext"
+		want, got := call(t, theirs, "GET", path, ""), call(t, ours, "GET", path, "")
+		if diff := cmp.Diff(normal(want.Body), normal(got.Body)); diff != "" {
+			t.Errorf("%s (-reference +deft)\n%s", content, diff)
+		}
+		// Ours first: a file that one does not read must not be written by the other.
+		got = call(t, ours, "PATCH", "/api/settings", `{"misc_settings_diff":{"b":1}}`)
+		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want = call(t, theirs, "PATCH", "/api/settings", `{"misc_settings_diff":{"b":1}}`)
+		if got.Status != want.Status {
+			t.Errorf("%s: a change is answered with %d, by the reference with %d", content, got.Status, want.Status)
+		}
+	}
+	for _, content := range []string{
+		`{"schema_version":1,"name":"old","llm_profile_ref":"x","skills":[1],"tools":[],"id":"48376708163f4e5babcc18237cd62f47"}`,
+		`{"schema_version":2,"name":"old","llm_profile_ref":"x","enable_sub_agents":true,"revision":4}`,
+		`{"schema_version":3,"name":"old","agent_kind":"acp","enable_switch_llm_tool":true}`,
+		`{"schema_version":4,"name":"old","llm_profile_ref":"x","enable_sub_agents":true}`,
+		`{"schema_version":9,"name":"old","llm_profile_ref":"x"}`, `{"name":"old"}`, `[]`, `{`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "agent-profiles", "old.json"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want, got := call(t, theirs, "GET", "/api/agent-profiles/old", ""), call(t, ours, "GET", "/api/agent-profiles/old", "")
+		if want.Status >= 400 && got.Status == want.Status {
+			continue // the reasons are told in other words
+		}
+		if diff := cmp.Diff(normal(want.Body), normal(got.Body)); diff != "" || want.Status != got.Status {
+			t.Errorf("%s: %d, %d (-reference +deft)\n%s", content, want.Status, got.Status, diff)
+		}
 	}
 }

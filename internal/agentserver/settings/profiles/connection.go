@@ -92,7 +92,7 @@ func (c *Connections) read(open bool) ([]Connection, error) {
 		return nil, fault.New(fault.Invalid, "api_key is encrypted but cannot be decrypted with the current cipher. "+
 			"Verify that OH_SECRET_KEY matches the key used when this connection was saved.")
 	case err != nil:
-		return nil, fault.Wrap(err, fault.Invalid, "Provider connections file is unreadable")
+		return nil, fault.New(fault.Invalid, "Provider connections file is unreadable: "+err.Error())
 	case m.Get("schema_version") != shape.Count(1) && m.Get("schema_version") != shape.Count(0):
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("schema_version %v is newer than supported 1", m.Get("schema_version")))
 	}

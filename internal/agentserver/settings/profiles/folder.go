@@ -96,10 +96,10 @@ func (f folder) read(name string) (*shape.Map, error) {
 	return m, nil
 }
 
-// unreadable wraps why a file cannot be used. The reason may quote the file,
-// so only what is known to be harmless is shown.
+// unreadable says why a file cannot be used. That it does not fit its form is
+// no violation of the request's, so the reason keeps its words only.
 func (f folder) unreadable(name string, err error) error {
-	return fault.Wrap(err, fault.Invalid, fmt.Sprintf("Failed to load %s `%s`", strings.ToLower(f.what), name))
+	return fault.New(fault.Invalid, fmt.Sprintf("Failed to load %s `%s`: %v", strings.ToLower(f.what), name, err))
 }
 
 func (f folder) missing(name string) error {
