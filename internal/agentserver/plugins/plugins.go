@@ -1,6 +1,5 @@
 // Package plugins is the room of the Agent Server that lists, fetches and
-// installs plugins, and answers for canvas extensions, of which there are none
-// (sdk-wire.md section 10).
+// installs plugins (sdk-wire.md section 10).
 //
 // # Usage
 //

@@ -154,34 +154,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestCanvas(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	const missing = `{"name":"x","state":"missing","revision":null,"prepared_revision":null,"pid":null,"port":null,"detail":"Canvas App is not installed or its manifest is invalid"}`
-	for _, c := range []struct {
-		method, path, body string
-		status             int
-		want               string
-	}{
-		{"GET", "", "", 200, `{"canvas_extensions":[]}`},
-		{"GET", "/x", "", 404, `{"detail":"Canvas extension 'x' is not installed"}`},
-		{"DELETE", "/x", "", 404, `{"detail":"Canvas extension 'x' is not installed"}`},
-		{"PATCH", "/x", `{"enabled":true}`, 404, `{"detail":"Canvas extension 'x' is not installed"}`},
-		{"GET", "/x/bundle", "", 404, `{"detail":"Canvas extension 'x' bundle not found"}`},
-		{"GET", "/x/icon", "", 404, `{"detail":"Canvas extension 'x' icon not found"}`},
-		{"GET", "/x/backend", "", 200, missing},
-		{"POST", "/x/backend/prepare", `{"revision":"a"}`, 200, missing},
-		{"POST", "/x/backend/start", `{"revision":"a"}`, 200, missing},
-		{"POST", "/x/backend/stop", "", 200, missing},
-		{"DELETE", "/x/backend/data", "", 200, missing},
-		{"GET", "/x/backend/logs", "", 200, `{"name":"x","logs":"","truncated":false}`},
-		{"GET", "/BAD_X", "", 422, `{"detail":[{"type":"string_pattern_mismatch","loc":["path","extension_name"],"msg":"String should match pattern '^[a-z0-9]+(?:-[a-z0-9]+)*$'","input":"BAD_X","ctx":{"pattern":"^[a-z0-9]+(?:-[a-z0-9]+)*$"}}]}`},
-	} {
-		b.ask(c.method, "/api/canvas-extensions/installed"+c.path, c.body, c.status, c.want)
-	}
-	b.ask("POST", "/api/canvas-extensions/install", `{"source":"/nowhere"}`, 400, `{"detail":"Could not read canvas extension source: canvas extensions are not supported yet"}`)
-}
-
 // TestRepository fetches a plugin at a commit, twice.
 func TestRepository(t *testing.T) {
 	t.Parallel()

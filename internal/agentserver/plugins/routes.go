@@ -14,7 +14,7 @@ import (
 // Routes returns the operations of the room.
 func (s *Service) Routes() []rest.Route {
 	const tag = "Plugins"
-	return append([]rest.Route{
+	return []rest.Route{
 		{Method: "POST", Path: "/api/plugins", Tag: tag, Handle: s.list},
 		{Method: "POST", Path: "/api/plugins/fetch", Tag: tag, Handle: s.fetch},
 		{Method: "GET", Path: "/api/plugins/marketplace", Tag: tag, Handle: s.marketplace},
@@ -24,7 +24,7 @@ func (s *Service) Routes() []rest.Route {
 		{Method: "PATCH", Path: "/api/plugins/installed/{plugin_name}", Tag: tag, Handle: s.enable},
 		{Method: "DELETE", Path: "/api/plugins/installed/{plugin_name}", Tag: tag, Handle: s.uninstall},
 		{Method: "POST", Path: "/api/plugins/installed/{plugin_name}/refresh", Tag: tag, Handle: s.refresh},
-	}, canvasRoutes()...)
+	}
 }
 
 // available is a plugin that is not necessarily installed.
