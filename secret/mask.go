@@ -33,16 +33,16 @@ func (r *Registry) MaskObservation(o event.Observation) event.Observation {
 }
 
 // MaskEvent returns ev with every known value replaced in its texts; ev itself
-// if there is none. Messages of the user and actions are left alone: they are
-// what somebody wrote and what is to be run. Ids and what else names a thing
-// are as well.
+// if there is none. Messages of the user, actions, prompts and updates of the
+// state are left alone: they are what somebody wrote, what is to be run, and
+// what has its own masks. Ids and what else names a thing are as well.
 func (r *Registry) MaskEvent(ev event.Event) event.Event {
 	m := r.matcher()
 	if m == nil || ev == nil {
 		return ev
 	}
 	switch ev.(type) {
-	case *event.ActionEvent, *event.SystemPromptEvent:
+	case *event.ActionEvent, *event.SystemPromptEvent, *event.ConversationStateUpdateEvent:
 		return ev
 	case *event.MessageEvent:
 		if ev.Meta().Source == event.SourceUser {

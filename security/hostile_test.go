@@ -18,20 +18,18 @@ func TestHostile(t *testing.T) {
 		calling.WriteString("f" + string(c) + "() { f" + string(c-1) + "; f" + string(c-1) + "; }; ")
 	}
 	for name, c := range map[string]string{
-		"substitutions": strings.Repeat("$(", 60_000), "closed": strings.Repeat("$(", 30_000) + strings.Repeat(")", 30_000),
-		"subshells": strings.Repeat("(", 60_000), "braces": strings.Repeat("{ ", 60_000), "ifs": strings.Repeat("if ", 40_000), "whiles": strings.Repeat("while ", 20_000),
-		"quotes": strings.Repeat(`"$(`, 40_000), "nots": strings.Repeat("! ", 60_000) + "(", "arithmetic": "$((" + strings.Repeat("(", 60_000), "backquotes": strings.Repeat("`", 60_001),
-		"expansions": strings.Repeat("${a:-", 20_000), "doubling": "a=aaaaaaaa; " + doubling.String() + "rm -rf $z", "calling": "fa() { x; }; " + calling.String() + "fz; rm -rf \"$X\"",
+		"substitutions": strings.Repeat("$(", 15_000), "closed": strings.Repeat("$(", 7_500) + strings.Repeat(")", 7_500),
+		"subshells": strings.Repeat("(", 15_000), "braces": strings.Repeat("{ ", 15_000), "ifs": strings.Repeat("if ", 10_000), "whiles": strings.Repeat("while ", 5_000),
+		"quotes": strings.Repeat(`"$(`, 10_000), "nots": strings.Repeat("! ", 15_000) + "(", "arithmetic": "$((" + strings.Repeat("(", 15_000), "backquotes": strings.Repeat("`", 15_001),
+		"expansions": strings.Repeat("${a:-", 5_000), "doubling": "a=aaaaaaaa; " + doubling.String() + "rm -rf $z", "calling": "fa() { x; }; " + calling.String() + "fz; rm -rf \"$X\"",
 		"recursion": "f() { f; }; f; rm -rf \"$X\"", "reading itself": "a=$b; b=$a; rm -rf $a", "words": "rm -rf " + strings.Repeat("{a,b}", 40), "range": "rm -rf {1..999999999}",
-		"evals": strings.Repeat("eval ", 20_000) + "$x", "shells": "sh -c '" + strings.Repeat("eval \"$X\";", 5000) + "'", "envs": strings.Repeat("env ", 25_000) + "$x -rf /",
-		"too long": strings.Repeat("a", 200_000), "far too long": strings.Repeat("a ", 3<<20), "bytes": "\x00\xff\xfe rm -rf \"$X\"(", "pipes": strings.Repeat("a|", 40_000) + "sh",
-		"test": "[[ " + strings.Repeat("( ", 50_000), "cases": strings.Repeat("case x in x) ", 8000), "processes": strings.Repeat("<(", 60_000), "functions": strings.Repeat("f() ", 30_000),
+		"evals": strings.Repeat("eval ", 5_000) + "$x", "shells": "sh -c '" + strings.Repeat("eval \"$X\";", 5000) + "'", "envs": strings.Repeat("env ", 6_250) + "$x -rf /",
+		"too long": strings.Repeat("a", 70_000), "far too long": strings.Repeat("a ", 3<<20), "bytes": "\x00\xff\xfe rm -rf \"$X\"(", "pipes": strings.Repeat("a|", 10_000) + "sh",
+		"test": "[[ " + strings.Repeat("( ", 12_500), "cases": strings.Repeat("case x in x) ", 2_000), "processes": strings.Repeat("<(", 15_000), "functions": strings.Repeat("f() ", 7_500),
 	} {
-		for _, a := range []security.Analyzer{security.Rails{}, security.NewPatterns()} {
-			got := security.Analyze(t.Context(), a, []*event.ActionEvent{command(c)})[0]
-			if a.Name() == "PolicyRailSecurityAnalyzer" && got.Risk == event.RiskLow {
-				t.Errorf("%s: %v", name, got)
-			}
+		got := security.Analyze(t.Context(), security.Rails{}, []*event.ActionEvent{command(c)})[0]
+		if got.Risk == event.RiskLow {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
