@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
 
-	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/fault"
 )
@@ -40,32 +38,15 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	for _, w := range loaded.Warnings {
-		log.Warn(w)
-	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", loaded.Address())
 	if err != nil {
 		return fault.New(fault.Unavailable, "cannot listen on "+loaded.Address()).Because(err).
 			Hint("choose another port with --port")
 	}
-	house, err := openHouse(ctx, loaded, l.Addr(), log)
+	d, err := openDoor(ctx, std, loaded, l.Addr(), log)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	server, err := agentserver.New(agentserver.Options{
-		Routes: house.routes(), Keys: loaded.Keys, Origin: loaded.Origin, Log: log,
-	})
-	if err != nil {
-		return errors.Join(err, l.Close(), house.close(ctx))
-	}
-	house.server = server
-	fmt.Fprintf(std.err, "deft agent-server on http://%s\n  conversations in %s\n  %s\n", l.Addr(), loaded.ConversationsPath, house.isolation())
-	resumed, err := house.conversations.Resume(ctx)
-	if resumed > 0 {
-		fmt.Fprintf(std.err, "  went on with %d conversations\n", resumed)
-	}
-	if err == nil {
-		err = server.Serve(ctx, l)
-	}
-	return errors.Join(err, house.close(context.WithoutCancel(ctx)))
+	err = d.outer.Serve(ctx, l)
+	return errors.Join(err, d.close(context.WithoutCancel(ctx)))
 }

@@ -40,12 +40,11 @@ import (
 
 // house is the agent server with its rooms.
 type house struct {
-	cfg    *config.Loaded
-	log    *slog.Logger
-	url    string // where this machine reaches the server
-	home   string
-	ring   *keyring.Ring
-	server *agentserver.Server
+	cfg  *config.Loaded
+	log  *slog.Logger
+	url  string // where this machine reaches the server
+	home string
+	ring *keyring.Ring
 
 	store         *sqlite.Store
 	boxes         *process.Provider
@@ -214,7 +213,7 @@ func (h *house) routes() []rest.Route {
 		h.skills.Routes(), hookroom.Routes(h.log),
 		subagents.New(subagents.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),
 		mcproom.New(mcproom.Options{Probe: probeServer, Reveal: h.reveal, Tools: mcproom.Catalogue()}).Routes(),
-		absent.Routes(absent.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+		absent.Extensions(), absent.Routes(absent.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
 }
 

@@ -40,6 +40,8 @@ const (
 type Options struct {
 	// Routes are those of the rooms.
 	Routes []rest.Route
+	// Handler serves in place of Routes, if it is not nil.
+	Handler http.Handler
 	// Keys, Ready and Origin are as in [rest.Options].
 	Keys   func() []string
 	Ready  func() bool
@@ -58,12 +60,16 @@ type Server struct {
 func New(o Options) (*Server, error) {
 	s := &Server{began: time.Now()}
 	s.seen.Store(s.began.UnixNano())
-	h, err := rest.New(rest.Options{
-		Routes: o.Routes, Keys: o.Keys, Ready: o.Ready, Origin: o.Origin, Log: o.Log,
-		Seen: func() { s.seen.Store(time.Now().UnixNano()) },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("set up the routes: %w", err)
+	h := o.Handler
+	if h == nil {
+		table, err := rest.New(rest.Options{
+			Routes: o.Routes, Keys: o.Keys, Ready: o.Ready, Origin: o.Origin, Log: o.Log,
+			Seen: func() { s.seen.Store(time.Now().UnixNano()) },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("set up the routes: %w", err)
+		}
+		h = table
 	}
 	s.http = http.Server{
 		Handler: h, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,

@@ -5,7 +5,7 @@
 //
 // # Usage
 //
-//	routes = append(routes, absent.Routes(absent.Options{Find: …})...)
+//	routes = slices.Concat(routes, absent.Routes(absent.Options{Find: …}), absent.Extensions())
 //
 // # Concurrency and failure
 //
@@ -33,9 +33,17 @@ type Options struct {
 	Settle func(ctx context.Context) error
 }
 
-// Routes returns the operations.
+// Routes returns the operations but those of [Extensions].
 func Routes(o Options) []rest.Route {
-	return slices.Concat(code(o), extensions(), backends(), agents(o))
+	return slices.Concat(code(o), backends(), agents(o))
+}
+
+// off answers as the reference words what is switched off. It is no failure of
+// the server, so nothing is logged.
+func off(w http.ResponseWriter, status int, why string) error {
+	return rest.JSON(w, status, map[string]string{
+		"detail": http.StatusText(http.StatusInternalServerError), "exception": why,
+	})
 }
 
 // code are the routes of VS Code.
@@ -45,8 +53,8 @@ func code(o Options) []rest.Route {
 			"running": false, "enabled": false, "message": "VSCode is disabled in configuration",
 		})
 	}
-	url := func(http.ResponseWriter, *http.Request) error {
-		return rest.Fail(http.StatusServiceUnavailable, "503: VSCode is disabled in configuration. Set enable_vscode=true to enable.")
+	url := func(w http.ResponseWriter, _ *http.Request) error {
+		return off(w, http.StatusServiceUnavailable, "503: VSCode is disabled in configuration. Set enable_vscode=true to enable.")
 	}
 	const tag, scope = "VSCode", "/api/conversations/{runtime_conversation_id}/vscode"
 	return []rest.Route{
@@ -116,8 +124,8 @@ func stateless(w http.ResponseWriter, _ *http.Request, name string) error {
 	})
 }
 
-// extensions are the routes of Canvas extensions: none is installed.
-func extensions() []rest.Route {
+// Extensions returns the operations of Canvas extensions: none is installed.
+func Extensions() []rest.Route {
 	const tag, base = "Canvas Extensions", "/api/canvas-extensions"
 	const one, back = base + "/installed/{extension_name}", base + "/installed/{extension_name}/backend"
 	return []rest.Route{
@@ -158,8 +166,8 @@ func logs(w http.ResponseWriter, r *http.Request, name string) error {
 
 // backends are the routes by which browsers reach the backends of extensions.
 func backends() []rest.Route {
-	none := named(func(http.ResponseWriter, *http.Request, string) error {
-		return rest.Fail(http.StatusServiceUnavailable, "503: Canvas App backend ingress is not configured")
+	none := named(func(w http.ResponseWriter, _ *http.Request, _ string) error {
+		return off(w, http.StatusServiceUnavailable, "503: Canvas App backend ingress is not configured")
 	})
 	const tag, one = "Canvas App Backends", "/app-backends/{extension_name}"
 	return []rest.Route{
@@ -194,14 +202,14 @@ func models(w http.ResponseWriter, _ *http.Request) error {
 // (sdk-wire-1.58.md section B.7).
 var files = []string{"CODEX_AUTH_JSON", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "KIMI_CODE_CONFIG_TOML", "PI_AUTH_JSON"}
 
-func bind(_ http.ResponseWriter, r *http.Request) error {
+func bind(w http.ResponseWriter, r *http.Request) error {
 	if _, err := rest.PathUUID(r, "conversation_id"); err != nil {
 		return err
 	}
 	if !slices.Contains(files, r.PathValue("secret_name")) {
 		return rest.Fail(http.StatusNotFound, "Not Found")
 	}
-	return rest.Fail(http.StatusNotImplemented, "501: Credential binding source is unsupported")
+	return off(w, http.StatusNotImplemented, "501: Credential binding source is unsupported")
 }
 
 func (o Options) pause(w http.ResponseWriter, r *http.Request) error {

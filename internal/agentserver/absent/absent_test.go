@@ -17,14 +17,14 @@ const here = "11111111-1111-1111-1111-111111111111"
 
 func server(t *testing.T) *rest.Server {
 	t.Helper()
-	s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: absent.Routes(absent.Options{
+	s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: append(absent.Extensions(), absent.Routes(absent.Options{
 		Find: func(_ context.Context, id string) error {
 			if id == strings.ReplaceAll(here, "-", "") {
 				return nil
 			}
 			return rest.Fail(404, "Conversation not found: "+id)
 		},
-	})})
+	})...)})
 	if err != nil {
 		t.Fatal(err)
 	}

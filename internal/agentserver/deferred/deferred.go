@@ -29,7 +29,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -135,10 +134,12 @@ func (s *Service) snapshot() State {
 }
 
 // asleep answers for all that is not there yet. Sockets are refused by it
-// before their handshake.
-func (s *Service) asleep(http.ResponseWriter, *http.Request) error {
-	return &rest.Error{Status: http.StatusServiceUnavailable, Detail: fmt.Sprintf(
-		"503: server is in deferred-init state '%s'; call POST /api/init first", s.snapshot().State)}
+// before their handshake. It is no failure, so nothing is logged.
+func (s *Service) asleep(w http.ResponseWriter, _ *http.Request) error {
+	return rest.JSON(w, http.StatusServiceUnavailable, map[string]string{
+		"detail":    http.StatusText(http.StatusInternalServerError),
+		"exception": "503: server is in deferred-init state '" + s.snapshot().State + "'; call POST /api/init first",
+	})
 }
 
 func (s *Service) offered() error {
