@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -132,9 +133,16 @@ func (s stamp) name() string {
 
 // stampOfName is the reverse of name.
 func stampOfName(s string) (stamp, bool) {
-	if len(s) != 20 {
+	if len(s) != 20 || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
-	t, err := time.Parse(stampName, s[:14]+"."+s[14:])
-	return stamp(t.UnixMicro()), err == nil
+	number := func(from, to int) (n int) {
+		for _, c := range s[from:to] {
+			n = n*10 + int(c-'0')
+		}
+		return n
+	}
+	t := time.Date(number(0, 4), time.Month(number(4, 6)), number(6, 8), number(8, 10), number(10, 12), number(12, 14), number(14, 20)*1000, time.UTC)
+	at := stamp(t.UnixMicro())
+	return at, at.name() == s // not the 30th of February
 }

@@ -35,31 +35,33 @@ func (e *entry) name() string {
 
 // entryOf reads a file's name; nil if it is not an event's.
 func entryOf(name string) *entry {
-	parts := strings.Split(name, "_")
-	if len(parts) < 3 {
-		return nil
+	at, rest, _ := strings.Cut(name, "_")
+	kind, rest, _ := strings.Cut(rest, "_")
+	command, id, isOutput := strings.Cut(rest, "_")
+	if !isOutput {
+		id = command
 	}
-	e := &entry{output: parts[1] == KindOutput}
-	var ok bool
-	if e.at, ok = stampOfName(parts[0]); !ok {
-		return nil
-	}
-	if e.id, ok = ParseID(parts[len(parts)-1]); !ok {
-		return nil
-	}
+	e := &entry{output: isOutput}
+	var ok [3]bool
+	e.at, ok[0] = stampOfName(at)
+	e.id, ok[1] = lowerID(id)
 	switch {
-	case e.output && len(parts) == 4:
+	case kind == KindOutput && isOutput:
 		e.order.Store(unread)
-		e.command, ok = ParseID(parts[2])
-	case parts[1] == KindCommand:
-		ok = len(parts) == 3
-	default:
-		ok = false
+		e.command, ok[2] = lowerID(command)
+	case kind == KindCommand && !isOutput:
+		ok[2] = true
 	}
-	if !ok || e.name() != name {
+	if ok != [3]bool{true, true, true} {
 		return nil
 	}
 	return e
+}
+
+// lowerID reads an id as file names have it.
+func lowerID(s string) (ID, bool) {
+	id, ok := ParseID(s)
+	return id, ok && strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'F' }) < 0
 }
 
 // compare orders entries as their names sort.

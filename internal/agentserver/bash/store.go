@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,21 +26,25 @@ func load(dir string) ([]*entry, error) {
 		return nil, fmt.Errorf("open bash events: %w", err)
 	}
 	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("list bash events: %w", err)
-	}
-	entries := make([]*entry, 0, len(names))
-	for _, name := range names {
-		if e := entryOf(name); e != nil {
-			entries = append(entries, e)
-		} else if own, ok := strings.CutSuffix(name, partial); ok && entryOf(own) != nil {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				return nil, fmt.Errorf("remove a partial bash event: %w", err)
+	var entries []*entry
+	for {
+		names, err := d.Readdirnames(1024)
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list bash events: %w", err)
+		}
+		for _, name := range names {
+			if e := entryOf(name); e != nil {
+				entries = append(entries, e)
+			} else if own, ok := strings.CutSuffix(name, partial); ok && entryOf(own) != nil {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil {
+					return nil, fmt.Errorf("remove a partial bash event: %w", err)
+				}
 			}
 		}
 	}
-	return entries, nil
 }
 
 // write stores an event's JSON under its name.

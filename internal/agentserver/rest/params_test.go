@@ -1,0 +1,73 @@
+package rest_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+func query(t *testing.T, name, value string) *rest.Query {
+	t.Helper()
+	return rest.QueryOf(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?"+name+"="+url.QueryEscape(value), nil))
+}
+
+func TestUUID(t *testing.T) {
+	t.Parallel()
+	const plain = "00c99065547642c1b1a4c565ba69dbbe"
+	for text, want := range map[string]string{ // an id, or what pydantic says is wrong
+		plain: plain, "00C99065-5476-42C1-B1A4-C565BA69DBBE": plain,
+		"{00c99065-5476-42c1-b1a4-c565ba69dbbe}":        plain,
+		"urn:uuid:00c99065-5476-42c1-b1a4-c565ba69dbbe": plain,
+		"zz":                                  "invalid character: found `z` at 1",
+		"0z":                                  "invalid character: found `z` at 2",
+		plain[1:]:                             "invalid length: expected length 32 for simple format, found 31",
+		"":                                    "invalid length: expected length 32 for simple format, found 0",
+		"00c9-90":                             "invalid group count: expected 5, found 2",
+		"../" + plain:                         "invalid character: found `.` at 1",
+		"00c99065-5476-42c1-b1a4-c565ba69dbb": "invalid group length in group 4: expected 12, found 11",
+	} {
+		q := query(t, "id", text)
+		got := q.UUID("id")
+		if err := q.Err(); err != nil {
+			got = strings.TrimPrefix(err.Error(), "Input should be a valid UUID, ")
+		}
+		if got != want {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"1": "", "100": "", " 7 ": "", "0": "greater_than", "-3": "greater_than", "101": "less_than_equal", "x": "int_parsing", "": "int_parsing",
+	} {
+		q := query(t, "limit", text)
+		q.Limit("limit", 100, 100)
+		got := ""
+		if v, ok := q.Err().(rest.Violations); ok {
+			got = v[0].Type
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzUUID(f *testing.F) {
+	f.Add("00c99065-5476-42c1-b1a4-c565ba69dbbe")
+	f.Add("{}")
+	f.Add("----")
+	f.Fuzz(func(t *testing.T, text string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.SetPathValue("id", text)
+		id, err := rest.PathUUID(r, "id")
+		if err == nil && (len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "") {
+			t.Errorf("%q became %q", text, id)
+		}
+	})
+}
