@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -63,6 +65,21 @@ func TestDecoderRefuses(t *testing.T) {
 		if got := fault.Is(err, fault.Corrupt); err == nil || got != corrupt {
 			t.Errorf("%q: got error %v", in, err)
 		}
+	}
+}
+
+// TestSecrets: they go over the wire and into nothing that is printed.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	q := protocol.Execute{Action: json.RawMessage(`{}`), Secrets: protocol.Secrets{"A": "hush"}}
+	raw, err := json.Marshal(q)
+	if err != nil || string(raw) != `{"action":{},"secrets":{"A":"hush"}}` {
+		t.Errorf("on the wire: %s, %v", raw, err)
+	}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("m", "q", q, "s", q.Secrets)
+	if shown := fmt.Sprintf("%v %+v %#v %s", q, q, q, q.Secrets) + log.String(); strings.Contains(shown, "hush") {
+		t.Errorf("printed: %s", shown)
 	}
 }
 

@@ -47,6 +47,24 @@ func BenchmarkTrue(b *testing.B) {
 	b.ReportMetric(median(times), "p50-ms")
 }
 
+// BenchmarkTrueWithSecret is the same for a command that is given a secret.
+func BenchmarkTrueWithSecret(b *testing.B) {
+	x := terminal.New(benchConfig(b))
+	defer x.Close()
+	execute(b, x, "true")
+	times := make([]time.Duration, 0, b.N)
+	for b.Loop() {
+		begin := time.Now()
+		if _, err := x.Execute(b.Context(), tool.Call{
+			Action: &event.TerminalAction{Command: "true"}, Secrets: tool.Secrets{"TOKEN": "value"}, Progress: func(tool.Chunk) {},
+		}); err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Since(begin))
+	}
+	b.ReportMetric(median(times), "p50-ms")
+}
+
 // BenchmarkStart is the time from nothing to the first observation, and back.
 func BenchmarkStart(b *testing.B) {
 	cfg := benchConfig(b)

@@ -15,6 +15,10 @@
 // to the terminal: all output is in front of the marker. A goroutine reads
 // the terminal and wakes who waits; nothing polls.
 //
+// The secrets of a call are exported in the shell before its command, so that
+// later commands have them too. They are on no disk, in no argument list, and
+// neither echoed nor in the history; who shows output masks it.
+//
 // # Concurrency
 //
 // An executor runs one action at a time; concurrent calls wait for each
