@@ -50,13 +50,8 @@ func (s *Store) append(ctx context.Context, id event.ConversationID, ps []packed
 	return last, nil
 }
 
-const (
-	insertRecord = "INSERT INTO records (log, seq, label, ts, id, rec) VALUES (?, ?, ?, ?, ?, ?)"
-	undoRecords  = "DELETE FROM records WHERE log = ? AND seq > ?"
-)
-
-// append adds events to one conversation. A refused request takes back what
-// it had inserted: the others of its transaction go on.
+// append adds events to one conversation. It changes nothing before it knows
+// that the request is not refused.
 func (w *writer) append(id event.ConversationID, ps []packed) (eventstream.Seq, error) {
 	h, err := w.head(id)
 	if err != nil {
@@ -65,72 +60,82 @@ func (w *writer) append(id event.ConversationID, ps []packed) (eventstream.Seq, 
 	if len(ps) == 0 {
 		return h.events, nil
 	}
-	status, seq := h.status, h.events
+	if err := w.refuse(h, ps); err != nil {
+		return 0, err
+	}
+	for i := range ps {
+		if err := w.insert(h, &ps[i]); err != nil {
+			return 0, err
+		}
+	}
+	w.dirty[id] = h
+	w.fresh = w.topics.note(w.fresh, fresh{id, h.log, h.events, ps})
+	return h.events, nil
+}
+
+// refuse returns why events cannot be appended.
+func (w *writer) refuse(h *head, ps []packed) error {
+	if lumpOf(h.events+eventstream.Seq(len(ps))) >= maxLumps {
+		return fault.New(fault.Invalid, fmt.Sprintf("a conversation has at most %d events", maxLumps*lumpEvents))
+	}
+	var seen map[event.ID]struct{}
+	if len(ps) > 1 {
+		seen = make(map[event.ID]struct{}, len(ps))
+	}
 	for i := range ps {
 		p := &ps[i]
-		taken, err := w.taken(h, p)
-		if err != nil {
-			return 0, err
+		_, taken := seen[p.rec.ID]
+		if !taken {
+			var err error
+			if _, taken, err = h.locate(w.c, p.rec.ID, p.hash, w.readBack(h)); err != nil {
+				return err
+			}
 		}
 		if taken {
-			return 0, w.refuse(h, ps[:i], p.key)
+			return fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", p.rec.ID))
 		}
-		seq++
-		if err := w.insert(h, p, seq); err != nil {
-			return 0, err
-		}
-		if p.status != nil {
-			status = *p.status
+		if seen != nil {
+			seen[p.rec.ID] = struct{}{}
 		}
 	}
-	h.events, h.status = seq, status
-	w.dirty[id] = h
-	if len(h.tail) >= maxTail {
-		return seq, w.index(h)
-	}
-	return seq, nil
+	return nil
 }
 
-// refuse takes back what a request inserted before its taken id was met.
-func (w *writer) refuse(h *head, inserted []packed, key event.ID) error {
-	for i := range inserted {
-		delete(h.tail, inserted[i].key)
-	}
-	if len(inserted) > 0 {
-		if _, err := w.c.exec(undoRecords, h.log, int64(h.events)); err != nil {
-			return err
+// readBack reads events, those of this transaction too.
+func (w *writer) readBack(h *head) func(piece) (eventstream.Record, error) {
+	return func(p piece) (eventstream.Record, error) {
+		if err := w.chunk.flush(w.c); err != nil {
+			return eventstream.Record{}, err
 		}
+		return h.readOne(w.c, w.labels, p)
 	}
-	return fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", key))
 }
 
-// taken reports whether the conversation has an event of that id.
-func (w *writer) taken(h *head, p *packed) (bool, error) {
-	if _, ok := h.tail[p.key]; ok {
-		return true, nil
-	}
-	if h.indexed > h.base {
-		if at, err := findID(w.c, h, h.log, p.id); err != nil || at != 0 {
-			return true, err
-		}
-	}
-	for i, piece := range h.pieces {
-		if i > 0 && piece.src == h.pieces[i-1].src {
-			continue // looked up already
-		}
-		if at, err := findID(w.c, h, piece.src, p.id); err != nil || at != 0 {
-			return true, err
-		}
-	}
-	return false, nil
-}
-
-func (w *writer) insert(h *head, p *packed, seq eventstream.Seq) error {
-	n, err := w.labels.number(w.c, label{p.kind, p.source})
+func (w *writer) insert(h *head, p *packed) error {
+	n, err := w.labels.number(w.c, label{p.rec.Kind, p.rec.Source})
 	if err != nil {
 		return err
 	}
-	h.tail[p.key] = seq
-	_, err = w.c.exec(insertRecord, h.log, int64(seq), n, p.ts, p.id, p.place(h.log, seq))
-	return err
+	at, err := w.chunk.add(w.c, p, h.log, h.events+1, n)
+	if err != nil {
+		return err
+	}
+	h.events++
+	h.tail.add(at, p.rec.Timestamp)
+	h.hashes = append(h.hashes, p.hash)
+	if p.status != nil {
+		h.status = *p.status
+	}
+	if h.events%lumpEvents > 0 {
+		return nil
+	}
+	if err := w.index(h); err != nil {
+		return err
+	}
+	if err := w.saveLump(h.log, &h.tail); err != nil {
+		return err
+	}
+	h.tail = lump{first: h.events + 1, spots: h.tail.spots[:0]}
+	h.hashes = h.hashes[:0]
+	return nil
 }

@@ -13,24 +13,52 @@ import (
 
 const maxIDLen = 255
 
-func encodeMeta(id event.ConversationID, m eventstream.Meta) ([]byte, error) {
+// packedMeta is a [eventstream.Meta] as it is stored: what belongs to the
+// program that made the conversation may be large and is never looked into.
+type packedMeta struct{ meta, extra []byte }
+
+func packMeta(id event.ConversationID, m eventstream.Meta) (packedMeta, error) {
 	if id == "" || len(id) > maxIDLen {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("a conversation id has 1 to %d bytes", maxIDLen))
+		return packedMeta{}, fault.New(fault.Invalid, fmt.Sprintf("a conversation id has 1 to %d bytes", maxIDLen))
+	}
+	extra := []byte{}
+	if m.Extra != nil {
+		var err error
+		if extra, err = json.Marshal(m.Extra); err != nil {
+			return packedMeta{}, fault.Wrap(err, fault.Invalid, "encode the conversation's meta data")
+		}
+		m.Extra = nil
 	}
 	raw, err := json.Marshal(m)
-	return raw, fault.Wrap(err, fault.Invalid, "encode the conversation's meta data")
+	return packedMeta{raw, extra}, fault.Wrap(err, fault.Invalid, "encode the conversation's meta data")
+}
+
+func (m packedMeta) sum(log int64) int64 { return rowSum(log, m.meta, m.extra) }
+
+// unpack returns errShape when the sum is not that of the row.
+func (m packedMeta) unpack(log, sum int64) (out eventstream.Meta, err error) {
+	if m.sum(log) != sum {
+		return out, fmt.Errorf("the meta data of a conversation does not match its checksum: %w", errShape)
+	}
+	if string(m.meta) != "{}" {
+		err = json.Unmarshal(m.meta, &out)
+	}
+	if len(m.extra) > 0 {
+		out.Extra = m.extra
+	}
+	return out, err
 }
 
 // Create implements [eventstream.Stream].
 func (s *Store) Create(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
-	raw, err := encodeMeta(id, meta)
+	m, err := packMeta(id, meta)
 	if err != nil {
 		return err
 	}
-	return s.queue.do(ctx, func(w *writer) error { return w.create(id, raw, "", nil) })
+	return s.queue.do(ctx, func(w *writer) error { return w.create(id, m, "", nil) })
 }
 
-func (w *writer) create(id event.ConversationID, meta []byte, status string, pieces []piece) error {
+func (w *writer) create(id event.ConversationID, m packedMeta, status string, pieces []piece) error {
 	_, taken, err := w.c.number("SELECT 1 FROM conversations WHERE id = ?", string(id))
 	if err != nil {
 		return err
@@ -38,25 +66,26 @@ func (w *writer) create(id event.ConversationID, meta []byte, status string, pie
 	if taken {
 		return fault.New(fault.Conflict, fmt.Sprintf("conversation %s exists already", id))
 	}
-	h := head{tail: map[event.ID]eventstream.Seq{}, status: status, pieces: pieces, updated: time.Now().UnixNano()}
+	h := head{status: status, pieces: pieces, updated: time.Now().UnixNano()}
 	if n := len(pieces); n > 0 {
 		h.base = pieces[n-1].end()
 		h.events, h.indexed = h.base, h.base
 	}
+	h.tail.first = h.base + 1
 	created := h.updated
-	if _, err := w.c.exec("INSERT INTO conversations (id, created, base, pieces, meta, sum) VALUES (?, ?, ?, ?, ?, 0)",
-		string(id), created, int64(h.base), int64(len(pieces)), meta); err != nil {
+	if _, err := w.c.exec("INSERT INTO conversations (id, created, base, pieces, sum, metasum, meta, extra) VALUES (?, ?, ?, ?, 0, 0, ?, ?)",
+		string(id), created, int64(h.base), int64(len(pieces)), m.meta, m.extra); err != nil {
 		return err
 	}
 	if h.log, _, err = w.c.number("SELECT last_insert_rowid()"); err != nil {
 		return err
 	}
-	if _, err := w.c.exec("UPDATE conversations SET sum = ? WHERE log = ?",
-		conversationSum(h.log, string(id), created, int64(h.base), int64(len(pieces)), meta), h.log); err != nil {
+	if _, err := w.c.exec("UPDATE conversations SET sum = ?, metasum = ? WHERE log = ?",
+		conversationSum(h.log, string(id), created, int64(h.base), int64(len(pieces))), m.sum(h.log), h.log); err != nil {
 		return err
 	}
-	if _, err := w.c.exec("INSERT INTO heads (log, events, indexed, updated, status, sum) VALUES (?, ?, ?, ?, ?, ?)",
-		h.log, int64(h.events), int64(h.indexed), h.updated, h.status, h.sum()); err != nil {
+	if _, err := w.c.exec("INSERT INTO heads (log, events, indexed, updated, status, tail, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		h.log, int64(h.events), int64(h.indexed), h.updated, h.status, []byte{}, h.sum(nil)); err != nil {
 		return err
 	}
 	for i, p := range pieces {
@@ -71,7 +100,7 @@ func (w *writer) create(id event.ConversationID, meta []byte, status string, pie
 
 // SetMeta implements [eventstream.Stream].
 func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
-	raw, err := encodeMeta(id, meta)
+	m, err := packMeta(id, meta)
 	if err != nil {
 		return err
 	}
@@ -80,12 +109,7 @@ func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, meta event
 		if err != nil {
 			return err
 		}
-		created, _, err := w.c.number("SELECT created FROM conversations WHERE log = ?", h.log)
-		if err != nil {
-			return err
-		}
-		sum := conversationSum(h.log, string(id), created, int64(h.base), int64(len(h.pieces)), raw)
-		if _, err := w.c.exec("UPDATE conversations SET meta = ?, sum = ? WHERE log = ?", raw, sum, h.log); err != nil {
+		if _, err := w.c.exec("UPDATE conversations SET metasum = ?, meta = ?, extra = ? WHERE log = ?", m.sum(h.log), m.meta, m.extra, h.log); err != nil {
 			return err
 		}
 		w.dirty[id] = h
@@ -99,6 +123,9 @@ func (s *Store) Delete(ctx context.Context, id event.ConversationID) error {
 	return s.queue.do(ctx, func(w *writer) error {
 		h, err := w.head(id)
 		if err != nil {
+			return err
+		}
+		if err := w.settle(h); err != nil {
 			return err
 		}
 		for _, sql := range []string{

@@ -14,7 +14,7 @@ import (
 var schema string
 
 // version is the schema's version, kept in PRAGMA user_version.
-const version = 1
+const version = 2
 
 // lockDir makes the directory and opens its lock file. Each process holds a
 // shared lock on it while it has the store open.
@@ -128,7 +128,7 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// checkVersion refuses a database of a newer Deft. The first process also
+// checkVersion refuses a database of another version. The first process also
 // compares how many conversations there are with how many heads: it is what
 // shows that rows are gone.
 func checkVersion(c *conn, first bool) error {
@@ -139,6 +139,10 @@ func checkVersion(c *conn, first bool) error {
 	if v > version {
 		return fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, this Deft knows versions up to %d", v, version)).
 			Hint("use the newer Deft that wrote it")
+	}
+	if 1 <= v && v < version {
+		return fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, from before the first release; this Deft knows version %d", v, version)).
+			Hint("export its conversations with the Deft that wrote it (`deft conversations export`), or move the directory away")
 	}
 	if v < 1 {
 		return fault.New(fault.Corrupt, "events.db is not an event database").Hint("move it away, or choose another data directory")

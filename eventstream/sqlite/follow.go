@@ -20,7 +20,13 @@ func (s *Store) Follow(ctx context.Context, id event.ConversationID, from events
 		}
 		cur := cursor{s: s, id: id, next: max(from, 1)}
 		for {
-			changed := s.topics.changed(id)
+			recent, changed := s.topics.after(id, cur.log, cur.next)
+			if len(recent) > 0 && ctx.Err() == nil {
+				if !cur.take(recent, yield) {
+					return
+				}
+				continue
+			}
 			more, err := cur.fetch(ctx)
 			if !cur.yield(yield) {
 				return

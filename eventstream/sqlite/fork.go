@@ -11,7 +11,7 @@ import (
 
 // Fork implements [eventstream.Stream].
 func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segments []eventstream.Segment, meta eventstream.Meta) error {
-	raw, err := encodeMeta(dst, meta)
+	m, err := packMeta(dst, meta)
 	if err != nil {
 		return err
 	}
@@ -24,20 +24,32 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 		if err != nil {
 			return err
 		}
-		if len(h.tail) > 0 {
-			if err := w.index(h); err != nil {
-				return err
-			}
-			if err := w.save(h); err != nil {
-				return err
-			}
+		if err := w.settle(h); err != nil {
+			return err
 		}
-		return w.create(dst, raw, h.status, pieces)
+		return w.create(dst, m, h.status, pieces)
 	})
 	if err != nil {
 		return fmt.Errorf("fork conversation %s: %w", src, err)
 	}
 	return nil
+}
+
+// settle makes the events of a log known to those who do not read its head:
+// forks, and the clean-up.
+func (w *writer) settle(h *head) error {
+	if h.indexed < h.events {
+		if err := w.index(h); err != nil {
+			return err
+		}
+		if err := w.save(h); err != nil {
+			return err
+		}
+	}
+	if len(h.tail.spots) == 0 {
+		return nil
+	}
+	return w.saveLump(h.log, &h.tail)
 }
 
 // share turns segments of a conversation into pieces of logs.

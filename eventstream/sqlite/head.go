@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/deft-dev/deft/event"
@@ -16,7 +17,9 @@ type head struct {
 	updated int64
 	status  string
 	pieces  []piece
-	tail    map[event.ID]eventstream.Seq // the others; the writer's only
+	tail    lump     // the unfinished one
+	hashes  []uint32 // of the ids of the tail's events
+	buckets int64    // of its log in the table ids, 0 when not known
 }
 
 // piece is an unbroken run of events in one log: first..last there are
@@ -28,10 +31,6 @@ type piece struct {
 }
 
 func (p piece) end() eventstream.Seq { return p.at + p.last - p.first }
-
-func (h *head) sum() int64 {
-	return rowSum(h.log, int64(h.events), int64(h.indexed), h.updated, h.status)
-}
 
 // own returns the conversation's own events as a piece.
 func (h *head) own() piece {
@@ -55,8 +54,47 @@ func (h *head) cut(first, last eventstream.Seq) []piece {
 	return out
 }
 
+// tailStep is what the length of a stored tail is a multiple of: a row that
+// keeps its length is overwritten in place.
+const tailStep = 128
+
+// packTail makes the column tail: the lump, the hashes, and zeros.
+func (h *head) packTail(b []byte) []byte {
+	if len(h.tail.spots) == 0 {
+		return b
+	}
+	b = h.tail.appendTo(b)
+	for _, x := range h.hashes {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	for len(b)%tailStep > 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+func (h *head) parseTail(b []byte) bool {
+	h.tail.first = h.events + 1
+	if len(b) == 0 {
+		return true
+	}
+	l, rest, ok := parseLump(lumpOf(h.events), b)
+	if !ok || l.last() != h.events || len(rest) < 4*len(l.spots) {
+		return false
+	}
+	h.tail = l
+	for i := range l.spots {
+		h.hashes = append(h.hashes, binary.LittleEndian.Uint32(rest[4*i:]))
+	}
+	return true
+}
+
+func (h *head) sum(tail []byte) int64 {
+	return rowSum(h.log, int64(h.events), int64(h.indexed), h.updated, h.status, tail)
+}
+
 const (
-	headColumns = "SELECT c.log, c.base, c.pieces, c.id, c.created, c.meta, c.sum, h.events, h.updated, h.status, h.sum, h.indexed"
+	headColumns = "SELECT c.log, c.base, c.pieces, c.id, c.created, c.sum, h.events, h.indexed, h.updated, h.status, h.tail, h.sum"
 	headTables  = " FROM conversations c LEFT JOIN heads h ON h.log = c.log"
 	selectHead  = headColumns + headTables + " WHERE c.id = ?"
 )
@@ -83,23 +121,24 @@ func loadHead(c *conn, id event.ConversationID) (*head, error) {
 // scanHead reads the columns of selectHead and returns how many pieces there
 // are to load. The row's error is set when a checksum does not match.
 func scanHead(r *rows) (h *head, pieces int64) {
-	if r.vals[7] == nil {
+	if r.vals[6] == nil {
 		r.err = fmt.Errorf("a conversation has no head: %w", errShape)
 		return nil, 0
 	}
 	pieces = r.int(2)
 	h = &head{
-		log: r.int(0), base: eventstream.Seq(r.int(1)), events: eventstream.Seq(r.int(7)),
-		updated: r.int(8), status: r.text(9), indexed: eventstream.Seq(r.int(11)),
+		log: r.int(0), base: eventstream.Seq(r.int(1)), events: eventstream.Seq(r.int(6)),
+		indexed: eventstream.Seq(r.int(7)), updated: r.int(8), status: r.text(9),
 	}
-	if r.int(6) != conversationSum(h.log, r.text(3), r.int(4), r.int(1), pieces, r.blob(5)) || r.int(10) != h.sum() {
+	tail := r.blob(10)
+	if r.int(5) != conversationSum(h.log, r.text(3), r.int(4), r.int(1), pieces) || r.int(11) != h.sum(tail) || !h.parseTail(tail) {
 		r.err = fmt.Errorf("the row of a conversation does not match its checksum: %w", errShape)
 	}
 	return h, pieces
 }
 
-func conversationSum(log int64, id string, created, base, pieces int64, meta []byte) int64 {
-	return rowSum(log, id, created, base, pieces, meta)
+func conversationSum(log int64, id string, created, base, pieces int64) int64 {
+	return rowSum(log, id, created, base, pieces)
 }
 
 func (h *head) loadPieces(c *conn, n int64) error {
@@ -138,9 +177,6 @@ func (w *writer) head(id event.ConversationID) (*head, error) {
 	}
 	if h == nil {
 		return nil, notFound(id)
-	}
-	if err := h.loadTail(w.c); err != nil {
-		return nil, err
 	}
 	w.heads[id] = h
 	return h, nil

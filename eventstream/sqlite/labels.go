@@ -45,6 +45,17 @@ func (l *labels) get(n int64) (label, bool) {
 	return v, ok
 }
 
+// resolve is get that looks into the table when the copy has no such label:
+// another process may have added it. That the table cannot be read shows as
+// an unknown label.
+func (l *labels) resolve(c *conn, n int64) (label, bool) {
+	v, ok := l.get(n)
+	if !ok && l.load(c) == nil {
+		v, ok = l.get(n)
+	}
+	return v, ok
+}
+
 // number returns the number of a label and adds it to the table when it is
 // new. Only the writer calls it, in a transaction; after a rollback it must
 // load again.

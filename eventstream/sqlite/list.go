@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -10,11 +9,14 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 )
 
+// infoColumns are the columns of selectHead and those of the meta data.
+const infoColumns = headColumns + ", c.metasum, c.meta, c.extra"
+
 // Info implements [eventstream.Stream].
 func (s *Store) Info(ctx context.Context, id event.ConversationID) (eventstream.Info, error) {
 	var info eventstream.Info
 	err := s.pool.read(ctx, func(db *conn) error {
-		r := db.query(selectHead, string(id))
+		r := db.query(infoColumns+headTables+" WHERE c.id = ?", string(id))
 		found := r.next()
 		var err error
 		if found {
@@ -31,7 +33,7 @@ func (s *Store) Info(ctx context.Context, id event.ConversationID) (eventstream.
 	return info, err
 }
 
-// scanInfo reads a row of the columns of selectHead.
+// scanInfo reads a row of infoColumns.
 func scanInfo(r *rows) (eventstream.Info, error) {
 	h, _ := scanHead(r)
 	if r.err != nil {
@@ -43,7 +45,8 @@ func scanInfo(r *rows) (eventstream.Info, error) {
 		Updated: time.Unix(0, h.updated).UTC(),
 		Events:  h.events, Status: h.status,
 	}
-	if err := json.Unmarshal(r.blob(5), &info.Meta); err != nil {
+	var err error
+	if info.Meta, err = (packedMeta{r.blob(13), r.blob(14)}).unpack(h.log, r.int(12)); err != nil {
 		return eventstream.Info{}, fmt.Errorf("decode meta data of conversation %s: %w", info.ID, err)
 	}
 	return info, nil
@@ -105,7 +108,7 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 			return "", nil, err
 		}
 	}
-	return headColumns + headTables + where + " ORDER BY " + key + dir + ", c.log" + dir + fmt.Sprintf(" LIMIT %d", limit), args, nil
+	return infoColumns + headTables + where + " ORDER BY " + key + dir + ", c.log" + dir + fmt.Sprintf(" LIMIT %d", limit), args, nil
 }
 
 func firstError(errs ...error) error {

@@ -66,76 +66,57 @@ func (c *cursor) fetch(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
+// fill reads events until the page is full. What cannot be read ends it.
 func (c *cursor) fill(db *conn, h *head) error {
+	f := newFetcher(db, c.s.labels)
 	size := 0
+	var items []item
+	full := func() bool { return len(c.page) >= pageEvents || size >= pageBytes }
 	for _, p := range h.cut(c.next, h.events) {
-		if len(c.page) >= pageEvents || size >= pageBytes {
+		why := ""
+		err := h.walk(db, p, false, func(r run) (bool, error) {
+			items = r.items(items[:0])
+			_, bad, err := f.fetch(r.src, items, func(rec eventstream.Record) bool {
+				rec.Seq = c.next
+				c.page = append(c.page, rec)
+				c.next++
+				size += len(rec.JSON)
+				return !full()
+			})
+			why = bad
+			return why == "" && !full(), err
+		})
+		closeErr := f.close()
+		switch {
+		case full():
 			return nil
+		case why != "":
+			return damaged(c.id, c.next, why)
+		case err == nil:
+			err = closeErr
 		}
-		n, err := c.fillFrom(db, p, pageBytes-size)
 		if err != nil {
-			return err
+			return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s cannot be read", c.next, c.id)).Hint(salvageHint).Because(err)
 		}
-		size += n
 	}
 	return nil
-}
-
-const selectRecords = "SELECT seq, label, ts, id, rec FROM records WHERE log = ? AND seq >= ? AND seq <= ? ORDER BY seq LIMIT ?"
-
-// fillFrom reads events of one piece until the page is full. It checks that
-// each has the number that is due.
-func (c *cursor) fillFrom(db *conn, p piece, budget int) (size int, err error) {
-	due, limit := p.first, pageEvents-len(c.page)
-	r := db.query(selectRecords, p.src, int64(p.first), int64(p.last), int64(limit))
-	for n := 0; due <= p.last && n < limit && size < budget && err == nil; n++ {
-		if !r.next() {
-			break
-		}
-		rec, why := c.s.scan(db, r, p.src)
-		switch {
-		case r.err != nil:
-		case rec.Seq != due && why == "":
-			err = damaged(c.id, c.next, "it is missing")
-		case why != "":
-			err = damaged(c.id, c.next, why)
-		default:
-			rec.Seq = c.next
-			c.page = append(c.page, rec)
-			size += len(rec.JSON)
-			due, c.next = due+1, c.next+1
-			continue
-		}
-		break
-	}
-	stopped := r.err
-	full := due > p.last || len(c.page) >= pageEvents || size >= budget
-	if closeErr := r.close(); err == nil && (stopped != nil || (closeErr != nil && !full)) {
-		err = fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s cannot be read", c.next, c.id)).Hint(salvageHint).Because(closeErr)
-	}
-	if err == nil && !full {
-		err = damaged(c.id, c.next, "it is missing")
-	}
-	return size, err
-}
-
-// scan makes a record of a row of selectRecords.
-func (s *Store) scan(db *conn, r *rows, log int64) (eventstream.Record, string) {
-	seq, n, ts, id, rec := r.int(0), r.int(1), r.text(2), r.vals[3], r.blob(4)
-	l, ok := s.labels.get(n)
-	if !ok {
-		// Another process may have added it. That it cannot be loaded shows
-		// as an unknown kind.
-		_ = s.labels.load(db)
-		l, ok = s.labels.get(n)
-	}
-	return unpack(log, eventstream.Seq(seq), l, ok, ts, id, rec)
 }
 
 // yield hands out the page; false when the caller has enough.
 func (c *cursor) yield(yield func(eventstream.Record, error) bool) bool {
 	for i := range c.page {
 		if !yield(c.page[i], nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// take hands out events that are in memory.
+func (c *cursor) take(recs []eventstream.Record, yield func(eventstream.Record, error) bool) bool {
+	for i := range recs {
+		c.next = recs[i].Seq + 1
+		if !yield(recs[i], nil) {
 			return false
 		}
 	}

@@ -1,6 +1,6 @@
 package sqlite
 
-// reapBatch is how many events one transaction of the clean-up deletes: few
+// reapBatch is how many rows one transaction of the clean-up deletes: few
 // enough that an Append that comes in meanwhile hardly notices.
 const reapBatch = 100
 
@@ -24,11 +24,11 @@ func (w *writer) reapSome() {
 			return err
 		}
 		if !used {
-			n, err := w.c.exec("DELETE FROM records WHERE log = ?1 AND seq IN (SELECT seq FROM records WHERE log = ?1 ORDER BY seq LIMIT ?2)", log, int64(reapBatch))
-			if err != nil || n == reapBatch {
+			if found, err := w.reapLump(log); err != nil || found {
 				return err
 			}
-			n, err = w.c.exec("DELETE FROM ids WHERE log = ?1 AND id IN (SELECT id FROM ids WHERE log = ?1 LIMIT ?2)", log, int64(reapBatch))
+			n, err := w.c.exec("DELETE FROM ids WHERE bucket IN (SELECT bucket FROM ids WHERE bucket >= ? AND bucket <= ? LIMIT ?)",
+				lumpKey(log, 0), lumpKey(log, maxLumps-1), int64(reapBatch))
 			if err != nil || n == reapBatch {
 				return err
 			}
@@ -38,4 +38,57 @@ func (w *writer) reapSome() {
 	})
 	w.commit([]*op{o})
 	w.reap = more && o.err == nil
+}
+
+// reapLump deletes the events of one lump of a log, and then the lump.
+func (w *writer) reapLump(log int64) (found bool, err error) {
+	r := w.c.query(selectLumps+" LIMIT 1", lumpKey(log, 0), lumpKey(log, maxLumps-1))
+	var key int64
+	var l lump
+	ok := false
+	if r.next() {
+		found, key = true, r.int(0)
+		var body []byte
+		if body, ok = unsealed(key, r.blob(1)); ok {
+			l, _, ok = parseLump(key-lumpKey(log, 0), body)
+		}
+	}
+	if err := r.close(); err != nil || !found {
+		return found, err
+	}
+	// Where the events of a damaged lump are is not known: they stay.
+	for i := 0; ok && i < len(l.spots); {
+		slots := map[int]bool{}
+		chunk := l.spots[i].chunk
+		for ; i < len(l.spots) && l.spots[i].chunk == chunk; i++ {
+			slots[l.spots[i].slot] = true
+		}
+		if err := w.erase(chunk, slots); err != nil {
+			return true, err
+		}
+	}
+	_, err = w.c.exec("DELETE FROM places WHERE lump = ?", key)
+	return true, err
+}
+
+// erase removes records of a chunk, and the chunk with its last one.
+func (w *writer) erase(chunk int64, slots map[int]bool) error {
+	r := w.c.query("SELECT recs FROM chunks WHERE chunk = ?", chunk)
+	var recs []byte
+	if r.next() {
+		recs = r.blob(0)
+	}
+	if err := r.close(); err != nil {
+		return err
+	}
+	out, left, ok := without(recs, slots)
+	switch {
+	case !ok:
+		return nil // damaged: what else is in it cannot be told apart
+	case left:
+		_, err := w.c.exec("UPDATE chunks SET recs = ? WHERE chunk = ?", out, chunk)
+		return err
+	}
+	_, err := w.c.exec("DELETE FROM chunks WHERE chunk = ?", chunk)
+	return err
 }

@@ -8,48 +8,54 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 )
 
-// A rec column holds:
+// A stored record holds:
 //
 //	checksum  4 bytes, little endian, CRC-32C
-//	parent    a varint: 0 none, 1 a UUID of 16 bytes follows, n+2 n bytes of text follow
+//	log, seq, label  varints
+//	timestamp a varint and that many bytes
+//	id, parent  see uuid.go
 //	JSON      the rest
 //
 // The checksum covers every field of the record with its length, and where
 // the record lies, so that neither a flipped bit nor a record in the wrong
-// place reads as good.
+// place reads as good. Log and seq are there for [Salvage].
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// packed is a record ready to be inserted; only its place is missing.
+// packed is a record ready to be stored; only its place is missing.
 type packed struct {
-	kind   string
-	source event.Source
-	ts     string
-	key    event.ID
-	id     any // []byte or string, as stored
-	rec    []byte
+	rec    eventstream.Record
+	hash   uint32 // of the id
+	rest   []byte // from the timestamp on
 	crc    uint32
 	status *string // the new execution status, if it carries one
 }
 
 func pack(r eventstream.Record) packed {
-	rec := make([]byte, 4, 4+17+len(r.ParentID)+len(r.JSON))
-	rec = appendParent(rec, r.ParentID)
-	rec = append(rec, r.JSON...)
-	p := packed{
-		kind: r.Kind, source: r.Source, ts: string(r.Timestamp),
-		key: r.ID, id: packID(r.ID), rec: rec, crc: contentSum(r),
-	}
+	rest := make([]byte, 0, 16+len(r.Timestamp)+len(r.ID)+len(r.ParentID)+len(r.JSON))
+	rest = binary.AppendUvarint(rest, uint64(len(r.Timestamp)))
+	rest = append(rest, r.Timestamp...)
+	rest = appendID(rest, r.ID)
+	rest = appendID(rest, r.ParentID)
+	rest = append(rest, r.JSON...)
+	r.JSON = rest[len(rest)-len(r.JSON):] // the caller's may change
+	p := packed{rec: r, hash: hashID(r.ID), rest: rest, crc: contentSum(r)}
 	if r.Kind == kindStateUpdate {
 		p.status = statusOf(r.JSON)
 	}
 	return p
 }
 
-// place writes the final checksum of a record that goes to log and seq.
-func (p *packed) place(log int64, seq eventstream.Seq) []byte {
-	binary.LittleEndian.PutUint32(p.rec, placeSum(p.crc, log, seq))
-	return p.rec
+// maxPrefix is the most that stands in front of rest.
+const maxPrefix = 4 + 3*binary.MaxVarintLen64
+
+// appendTo adds the stored form of a record that goes to log and seq.
+func (p *packed) appendTo(b []byte, log int64, seq eventstream.Seq, label int64) []byte {
+	b = binary.LittleEndian.AppendUint32(b, placeSum(p.crc, log, seq))
+	b = binary.AppendUvarint(b, uint64(log))
+	b = binary.AppendUvarint(b, uint64(seq))
+	b = binary.AppendUvarint(b, uint64(label))
+	return append(b, p.rest...)
 }
 
 func contentSum(r eventstream.Record) uint32 {
@@ -69,125 +75,68 @@ func placeSum(crc uint32, log int64, seq eventstream.Seq) uint32 {
 	return crc32.Update(crc, castagnoli, b[:])
 }
 
-// unpack makes a record from its columns; why says what is wrong with it.
-// seq is its number in log.
-func unpack(log int64, seq eventstream.Seq, l label, known bool, ts string, id any, rec []byte) (r eventstream.Record, why string) {
-	if !known {
-		return r, "its kind is unknown"
+// prefix is what stands in front of a stored record.
+type prefix struct {
+	crc   uint32
+	log   int64
+	seq   eventstream.Seq
+	label int64
+}
+
+func cutPrefix(b []byte) (p prefix, rest []byte, ok bool) {
+	if len(b) < 4 {
+		return p, nil, false
 	}
-	if len(rec) < 5 {
-		return r, "it is cut off"
+	p.crc = binary.LittleEndian.Uint32(b)
+	b = b[4:]
+	for _, v := range [...]*int64{&p.log, (*int64)(&p.seq), &p.label} {
+		n, w := binary.Uvarint(b)
+		if w <= 0 {
+			return p, nil, false
+		}
+		*v, b = int64(n), b[w:]
 	}
-	parent, body, ok := cutParent(rec[4:])
+	return p, b, true
+}
+
+// unpack makes a record of its stored form; why says what is wrong with it.
+// The JSON is not copied. resolve gives the label of a number.
+func unpack(b []byte, resolve func(int64) (label, bool)) (p prefix, r eventstream.Record, why string) {
+	p, rest, ok := cutPrefix(b)
 	if !ok {
-		return r, "it is cut off"
+		return p, r, "it is cut off"
+	}
+	l, ok := resolve(p.label)
+	if !ok {
+		return p, r, "its kind is unknown"
+	}
+	n, w := binary.Uvarint(rest)
+	if w <= 0 || n > uint64(len(rest)-w) {
+		return p, r, "it is cut off"
+	}
+	ts, rest := rest[w:w+int(n)], rest[w+int(n):]
+	id, rest, ok := cutID(rest)
+	if !ok {
+		return p, r, "it is cut off"
+	}
+	parent, rest, ok := cutID(rest)
+	if !ok {
+		return p, r, "it is cut off"
 	}
 	r = eventstream.Record{
-		Seq: seq, ID: unpackID(id), ParentID: parent, Kind: l.kind, Source: l.source,
-		Timestamp: event.Timestamp(ts), JSON: body,
+		Seq: p.seq, ID: id, ParentID: parent, Kind: l.kind, Source: l.source,
+		Timestamp: event.Timestamp(ts), JSON: rest,
 	}
-	if placeSum(contentSum(r), log, seq) != binary.LittleEndian.Uint32(rec) {
-		return eventstream.Record{}, "its checksum does not match"
+	if placeSum(contentSum(r), p.log, p.seq) != p.crc {
+		return p, eventstream.Record{}, "its checksum does not match"
 	}
-	return r, ""
-}
-
-func appendParent(b []byte, id event.ID) []byte {
-	if id == "" {
-		return append(b, 0)
-	}
-	if u, ok := packUUID(string(id)); ok {
-		return append(append(b, 1), u[:]...)
-	}
-	b = binary.AppendUvarint(b, uint64(len(id))+2)
-	return append(b, id...)
-}
-
-func cutParent(b []byte) (id event.ID, rest []byte, ok bool) {
-	n, w := binary.Uvarint(b)
-	if w <= 0 {
-		return "", nil, false
-	}
-	b = b[w:]
-	switch {
-	case n == 0:
-		return "", b, true
-	case n == 1 && len(b) >= 16:
-		return unpackUUID(b[:16]), b[16:], true
-	case n >= 2 && n-2 <= uint64(len(b)):
-		return event.ID(b[:n-2]), b[n-2:], true
-	}
-	return "", nil, false
-}
-
-// packID stores a UUID in its 16 bytes and any other id as text.
-func packID(id event.ID) any {
-	if u, ok := packUUID(string(id)); ok {
-		return u[:]
-	}
-	return string(id)
-}
-
-func unpackID(v any) event.ID {
-	switch v := v.(type) {
-	case []byte:
-		if len(v) == 16 {
-			return unpackUUID(v)
-		}
-	case string:
-		return event.ID(v)
-	}
-	return ""
-}
-
-const hexDigits = "0123456789abcdef"
-
-// packUUID packs the lower-case dashed form only, because what it packs must
-// come back as it was.
-func packUUID(s string) (u [16]byte, ok bool) {
-	if len(s) != 36 {
-		return u, false
-	}
-	j := 0
-	for i := range 36 {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if s[i] != '-' {
-				return u, false
-			}
-			continue
-		}
-		var d byte
-		switch c := s[i]; {
-		case c >= '0' && c <= '9':
-			d = c - '0'
-		case c >= 'a' && c <= 'f':
-			d = c - 'a' + 10
-		default:
-			return u, false
-		}
-		u[j/2] = u[j/2]<<4 | d
-		j++
-	}
-	return u, true
-}
-
-func unpackUUID(u []byte) event.ID {
-	var b [36]byte
-	j := 0
-	for i, x := range u {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			b[j] = '-'
-			j++
-		}
-		b[j], b[j+1] = hexDigits[x>>4], hexDigits[x&15]
-		j += 2
-	}
-	return event.ID(b[:])
+	return p, r, ""
 }
 
 // rowSum is the checksum of the columns of a small row.
 func rowSum(parts ...any) int64 {
-	var b []byte
+	var buf [256]byte
+	b := buf[:0]
 	for _, p := range parts {
 		switch p := p.(type) {
 		case int64:
@@ -199,4 +148,23 @@ func rowSum(parts ...any) int64 {
 		}
 	}
 	return int64(crc32.Checksum(b, castagnoli))
+}
+
+// sealed puts a checksum of key and body in front of the body, which starts
+// with 4 bytes left free for it.
+func sealed(key int64, body []byte) []byte {
+	binary.LittleEndian.PutUint32(body, bodySum(key, body[4:]))
+	return body
+}
+
+// unsealed returns what was sealed, without the checksum.
+func unsealed(key int64, body []byte) (rest []byte, ok bool) {
+	if len(body) < 4 || binary.LittleEndian.Uint32(body) != bodySum(key, body[4:]) {
+		return nil, false
+	}
+	return body[4:], true
+}
+
+func bodySum(key int64, b []byte) uint32 {
+	return placeSum(crc32.Checksum(b, castagnoli), key, 0)
 }

@@ -8,25 +8,79 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzUnpack reads rows that damage made: whatever is accepted must be a row
-// that packing the result makes again.
+// FuzzUnpack reads records that damage made: whatever is accepted must be a
+// record that packing the result makes again.
 func FuzzUnpack(f *testing.F) {
 	l := label{"K", "user"}
+	resolve := func(int64) (label, bool) { return l, true }
 	for _, parent := range []event.ID{"", event.Root, "0f0e0d0c-0b0a-4908-8706-050403020100"} {
 		p := pack(eventstream.Record{ID: "x", ParentID: parent, Kind: l.kind, Source: l.source, JSON: []byte("{}")})
-		f.Add(p.place(1, 2), "x", "")
+		f.Add(p.appendTo(nil, 1, 2, 3))
 	}
-	f.Fuzz(func(t *testing.T, rec []byte, id, ts string) {
-		r, why := unpack(1, 2, l, true, ts, id, rec)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		at, r, why := unpack(b, resolve)
 		if why != "" {
 			return
 		}
 		p := pack(r)
-		again, why := unpack(1, 2, l, true, p.ts, p.id, p.place(1, 2))
+		_, again, why := unpack(p.appendTo(nil, at.log, at.seq, at.label), resolve)
 		if diff := cmp.Diff(r, again); why != "" || diff != "" {
 			t.Fatalf("%s (-first +again):\n%s", why, diff)
 		}
 	})
+}
+
+// FuzzChunk cuts chunks that damage made into records and takes some out.
+func FuzzChunk(f *testing.F) {
+	f.Add([]byte("\x01a\x02bc\x00"), uint8(1))
+	f.Fuzz(func(t *testing.T, chunk []byte, slot uint8) {
+		out, _, ok := without(chunk, map[int]bool{int(slot): true})
+		if !ok {
+			return
+		}
+		if b := recordAt(out, int(slot)); len(b) > 0 {
+			t.Fatalf("record %d is still there: %q", slot, b)
+		}
+		for i := range int(slot) {
+			if want, got := recordAt(chunk, i), recordAt(out, i); string(want) != string(got) {
+				t.Fatalf("record %d changed from %q to %q", i, want, got)
+			}
+		}
+	})
+}
+
+// FuzzLump reads lumps that damage made: whatever is accepted must come back
+// as it was.
+func FuzzLump(f *testing.F) {
+	l := lump{first: 66}
+	l.add(spot{chunk: 1000, slot: 2, label: 3}, "b")
+	l.add(spot{chunk: 1001, slot: 0, label: 4}, "a")
+	f.Add(l.appendTo(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, _, ok := parseLump(1, b)
+		if !ok {
+			return
+		}
+		again, rest, ok := parseLump(1, l.appendTo(nil))
+		if diff := cmp.Diff(l, again, cmp.AllowUnexported(lump{}, spot{})); !ok || len(rest) > 0 || diff != "" {
+			t.Fatalf("%v, %d bytes left (-first +again):\n%s", ok, len(rest), diff)
+		}
+	})
+}
+
+// TestBuckets grows a table bucket by bucket: each hash stays where it is or
+// moves to the new bucket.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	for n := int64(1); n < 300; n++ {
+		for hash := range uint32(2000) {
+			hash *= 2654435761
+			was, is := bucketOf(hash, n), bucketOf(hash, n+1)
+			if was < 0 || was >= n || (is != was && is != n) {
+				t.Fatalf("hash %d moves from bucket %d of %d to %d", hash, was, n, is)
+			}
+		}
+	}
 }
 
 func FuzzIDs(f *testing.F) {
@@ -34,10 +88,7 @@ func FuzzIDs(f *testing.F) {
 		f.Add(id)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if got := unpackID(packID(event.ID(s))); got != event.ID(s) {
-			t.Fatalf("%q came back as %q", s, got)
-		}
-		parent, rest, ok := cutParent(append(appendParent(nil, event.ID(s)), "rest"...))
+		parent, rest, ok := cutID(append(appendID(nil, event.ID(s)), "rest"...))
 		if !ok || parent != event.ID(s) || string(rest) != "rest" {
 			t.Fatalf("%q came back as %q, %q, %v", s, parent, rest, ok)
 		}

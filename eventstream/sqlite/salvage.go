@@ -2,12 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -61,7 +62,7 @@ func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
 	if err != nil {
 		return rep, errors.Join(err, c.close())
 	}
-	s := &salvager{c: c, dst: dst, src: &Store{labels: &labels{}}}
+	s := &salvager{c: c, dst: dst, labels: &labels{}}
 	err = s.run(ctx)
 	rep.Conversations = s.found
 	return rep, errors.Join(err, dst.Close(), c.close())
@@ -93,17 +94,19 @@ func copyFile(from, to string) error {
 }
 
 type salvager struct {
-	c     *conn
-	dst   *Store
-	src   *Store // only its labels are used
-	found []Salvaged
+	c      *conn
+	dst    *Store
+	labels *labels
+	found  []Salvaged
+	spots  map[int64]map[eventstream.Seq]spot // of every intact record, by log
 }
 
 func (s *salvager) run(ctx context.Context) error {
-	if err := s.src.labels.load(s.c); err != nil {
+	if err := s.labels.load(s.c); err != nil {
 		return fmt.Errorf("read the kinds of events: %w", storage(err))
 	}
-	known := map[int64]bool{}
+	s.scan()
+	known := s.dead()
 	for _, id := range s.ids() {
 		h, meta, err := s.conversation(id)
 		if err != nil {
@@ -114,21 +117,71 @@ func (s *salvager) run(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, log := range s.logs() {
+	for _, log := range slices.Sorted(maps.Keys(s.spots)) {
 		if known[log] {
 			continue
 		}
-		p := piece{src: log, first: 1, last: s.lastOf(log), at: 1}
-		first, _, err := s.c.number("SELECT min(seq) FROM records WHERE log = ?", log)
-		if err == nil {
-			p.first, p.at = eventstream.Seq(first), eventstream.Seq(first)
-		}
+		seqs := slices.Sorted(maps.Keys(s.spots[log]))
+		first, last := seqs[0], seqs[len(seqs)-1]
+		p := piece{src: log, first: first, last: last, at: first}
 		out := Salvaged{ID: event.NewConversationID(), Unnamed: true}
-		if err := s.copy(ctx, out, eventstream.Meta{Title: "Salvaged conversation"}, []piece{p}, p.last); err != nil {
+		if err := s.copy(ctx, out, eventstream.Meta{Title: "Salvaged conversation"}, []piece{p}, last); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// maxHole is after how many unreadable chunks in a row there are none left.
+const maxHole = 20_000
+
+// scan finds every intact record, whatever has become of the places.
+func (s *salvager) scan() {
+	s.spots = map[int64]map[eventstream.Seq]spot{}
+	resolve := func(n int64) (label, bool) { return s.labels.get(n) }
+	hole := 0
+	for from := int64(0); hole < maxHole; from++ {
+		r := s.c.query("SELECT chunk, recs FROM chunks WHERE chunk >= ? ORDER BY chunk", from)
+		for r.next() {
+			chunk, recs := r.int(0), r.blob(1)
+			if chunk < from {
+				break
+			}
+			from, hole = chunk, 0
+			for slot := 0; len(recs) > 0; slot++ {
+				rec, rest, ok := cutRecord(recs)
+				if !ok {
+					break
+				}
+				if p, _, why := unpack(rec, resolve); why == "" {
+					s.note(p, spot{chunk: chunk, slot: slot})
+				}
+				recs = rest
+			}
+		}
+		if r.close() == nil {
+			return
+		}
+		hole++
+	}
+}
+
+func (s *salvager) note(p prefix, at spot) {
+	if s.spots[p.log] == nil {
+		s.spots[p.log] = map[eventstream.Seq]spot{}
+	}
+	s.spots[p.log][p.seq] = at
+}
+
+// dead returns the logs that were deleted, as far as that can be read.
+func (s *salvager) dead() map[int64]bool {
+	logs := map[int64]bool{}
+	r := s.c.query("SELECT log FROM dead")
+	for r.next() {
+		logs[r.int(0)] = true
+	}
+	_ = r.close() // the worst is that a deleted conversation comes back
+	return logs
 }
 
 // ids returns the conversations whose names can be read, from the table and
@@ -157,30 +210,12 @@ func (s *salvager) conversation(id event.ConversationID) (*head, eventstream.Met
 	if err != nil {
 		return nil, meta, err
 	}
-	r := s.c.query("SELECT meta FROM conversations WHERE log = ?", h.log)
+	r := s.c.query("SELECT metasum, meta, extra FROM conversations WHERE log = ?", h.log)
 	if r.next() {
-		err = json.Unmarshal(r.blob(0), &meta)
+		// Meta data that is damaged is no reason to give the name up.
+		meta, _ = (packedMeta{r.blob(1), r.blob(2)}).unpack(h.log, r.int(0))
 	}
-	return h, meta, firstError(r.close(), err)
-}
-
-// logs returns the logs that have events, as far as they can be found.
-func (s *salvager) logs() (logs []int64) {
-	for at := int64(0); ; {
-		n, found, err := s.c.number("SELECT log FROM records WHERE log > ? ORDER BY log LIMIT 1", at)
-		if err != nil || !found || n <= at {
-			return logs
-		}
-		logs, at = append(logs, n), n
-	}
-}
-
-func (s *salvager) lastOf(log int64) eventstream.Seq {
-	n, _, err := s.c.number("SELECT seq FROM records WHERE log = ? ORDER BY seq DESC LIMIT 1", log)
-	if err != nil {
-		return 0
-	}
-	return eventstream.Seq(n)
+	return h, meta, r.close()
 }
 
 // copy copies the events of some pieces to a new conversation.
@@ -189,29 +224,38 @@ func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta
 		return err
 	}
 	var batch []eventstream.Record
+	size := 0
 	flush := func() error {
 		_, err := s.dst.AppendRecords(ctx, out.ID, batch...)
 		out.Events += len(batch)
-		batch = batch[:0]
+		batch, size = batch[:0], 0
 		return err
 	}
+	f := newFetcher(s.c, s.labels)
 	for _, p := range pieces {
-		for at := p.at; at <= p.end(); {
-			cur := cursor{s: s.src, id: out.ID, next: at}
-			rest := piece{src: p.src, first: p.first + at - p.at, last: p.last, at: at}
-			_, err := cur.fillFrom(s.c, rest, pageBytes)
-			batch = append(batch, cur.page...)
-			if at = cur.next; err != nil {
-				out.Lost = append(out.Lost, at)
-				at++
+		for at := p.at; at <= p.end(); at++ {
+			seq := p.first + at - p.at
+			spot, ok := s.spots[p.src][seq]
+			if ok {
+				// It was read before; what fails now is lost.
+				n, _, err := f.fetch(p.src, []item{{seq, spot}}, func(r eventstream.Record) bool {
+					batch = append(batch, r)
+					size += len(r.JSON)
+					return true
+				})
+				ok = err == nil && n == 1
 			}
-			if len(batch) >= pageEvents {
+			if !ok {
+				out.Lost = append(out.Lost, at)
+			}
+			if len(batch) >= pageEvents || size >= pageBytes {
 				if err := flush(); err != nil {
-					return err
+					return errors.Join(err, f.close())
 				}
 			}
 		}
 	}
+	_ = f.close() // it has been read, or counted as lost
 	if err := flush(); err != nil {
 		return err
 	}

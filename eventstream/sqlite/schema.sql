@@ -1,17 +1,20 @@
--- Version 1 of the event database. PRAGMA user_version holds the version.
+-- Version 2 of the event database. PRAGMA user_version holds the version.
 
 -- One row for each conversation. log numbers the list of its own events; it
 -- is never used twice (AUTOINCREMENT), because forks may still read from the
 -- log of a conversation that was deleted. base is how many events it shares
--- through segments: its own events have the numbers from base+1 on.
+-- through segments: its own events have the numbers from base+1 on. What its
+-- owner keeps beside the events comes last, so that nothing else reads it.
 CREATE TABLE conversations (
   log     INTEGER PRIMARY KEY AUTOINCREMENT,
   id      TEXT    NOT NULL UNIQUE,
   created INTEGER NOT NULL, -- Unix time in nanoseconds
   base    INTEGER NOT NULL,
   pieces  INTEGER NOT NULL, -- rows in segments
-  meta    BLOB    NOT NULL, -- JSON of eventstream.Meta
-  sum     INTEGER NOT NULL
+  sum     INTEGER NOT NULL, -- of the columns above
+  metasum INTEGER NOT NULL, -- of log and the columns below
+  meta    BLOB    NOT NULL, -- JSON of eventstream.Meta without Extra
+  extra   BLOB    NOT NULL  -- Meta.Extra
 );
 CREATE INDEX conversations_created ON conversations (created);
 
@@ -23,6 +26,7 @@ CREATE TABLE heads (
   indexed INTEGER NOT NULL, -- own events up to this one are in ids
   updated INTEGER NOT NULL, -- Unix time in nanoseconds
   status  TEXT    NOT NULL,
+  tail    BLOB    NOT NULL, -- where the events of the unfinished lump are
   sum     INTEGER NOT NULL
 );
 
@@ -50,27 +54,27 @@ CREATE TABLE labels (
   UNIQUE (kind, source)
 );
 
--- The events. rec holds checksum, parent id and JSON; see record.go.
-CREATE TABLE records (
-  log   INTEGER NOT NULL,
-  seq   INTEGER NOT NULL,
-  label INTEGER NOT NULL,
-  ts    TEXT    NOT NULL,
-  id    NOT NULL, -- 16 bytes for a UUID, else its text
-  rec   BLOB    NOT NULL,
-  PRIMARY KEY (log, seq)
-) WITHOUT ROWID;
+-- The events of all conversations in the order of their arrival, a page full
+-- of them in a row, so that a transaction writes few pages; see chunk.go.
+CREATE TABLE chunks (
+  chunk INTEGER PRIMARY KEY,
+  recs  BLOB NOT NULL
+);
 
--- Where an event is, by its id. Ids are random, so that each insert dirties a
--- page of its own; a log's newest events are therefore entered a hundred at a
--- time, and looked for in records until then. Events that forks share are
--- always here.
+-- Where the events of a log are, 64 of them in a row; see lump.go. lump is
+-- log << 24 | number of the lump.
+CREATE TABLE places (
+  lump INTEGER PRIMARY KEY,
+  body BLOB NOT NULL
+);
+
+-- Where an event is, by a hash of its id; see ids.go. bucket is
+-- log << 24 | number of the bucket. Ids are random, so they are entered 64
+-- at a time. Events that forks share are always here.
 CREATE TABLE ids (
-  log INTEGER NOT NULL,
-  id  NOT NULL,
-  seq INTEGER NOT NULL,
-  PRIMARY KEY (log, id)
-) WITHOUT ROWID;
+  bucket INTEGER PRIMARY KEY,
+  body   BLOB NOT NULL
+);
 
 -- Logs whose last known reference was removed; see reap.go.
 CREATE TABLE dead (log INTEGER PRIMARY KEY);

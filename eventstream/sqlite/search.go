@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -14,10 +13,9 @@ import (
 
 const defaultLimit = 100
 
-// Search implements [eventstream.Stream]. Kind, source and time are compared
-// by the database, in the order of the log and without an index: an index
-// would cost every append, and a scan passes over bodies without reading
-// them.
+// Search implements [eventstream.Stream]. Kinds and sources are looked for
+// in the lumps, which hold the labels of 64 events each, and so are times as
+// far as they rule out whole lumps: few records are read that are not wanted.
 func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstream.Query) (eventstream.Page, error) {
 	var page eventstream.Page
 	limit := q.Limit
@@ -34,7 +32,7 @@ func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstre
 			return err
 		}
 		sc := s.newScan(ctx, db, h, id, q)
-		sc.limit = limit + 1
+		sc.want = limit + 1
 		sc.visit = func(r eventstream.Record) bool {
 			if len(page.Records) == limit {
 				page.NextID = r.ID
@@ -60,11 +58,12 @@ func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstrea
 			return err
 		}
 		sc := s.newScan(ctx, db, h, id, q)
-		if q.Body == "" {
-			n, err = sc.count()
-			return err
+		if sc.labels == nil && q.From == "" && q.Before == "" {
+			n = int(h.events)
+			return nil
 		}
 		sc.visit = func(eventstream.Record) bool { n++; return true }
+		sc.tally = func(k int) { n += k }
 		return sc.run(1, h.events)
 	})
 	if err != nil {
@@ -81,21 +80,21 @@ func (s *Store) Get(ctx context.Context, id event.ConversationID, ev event.ID) (
 		if err != nil {
 			return err
 		}
-		seq, err := locate(db, h, ev)
-		if err != nil {
-			return err
+		r, found, err := h.locate(db, ev, hashID(ev), s.readOne(db, h))
+		if err == nil && !found {
+			err = fault.New(fault.NotFound, fmt.Sprintf("conversation %s has no event %s", id, ev))
 		}
-		if seq == 0 {
-			return fault.New(fault.NotFound, fmt.Sprintf("conversation %s has no event %s", id, ev))
-		}
-		cur := cursor{s: s, id: id, next: seq}
-		if _, err := cur.fillFrom(db, h.cut(seq, seq)[0], pageBytes); err != nil {
-			return err
-		}
-		rec = cur.page[0]
-		return nil
+		rec = r
+		return err
 	})
-	return rec, err
+	if err != nil {
+		return eventstream.Record{}, err
+	}
+	return rec, nil
+}
+
+func (s *Store) readOne(db *conn, h *head) func(piece) (eventstream.Record, error) {
+	return func(p piece) (eventstream.Record, error) { return h.readOne(db, s.labels, p) }
 }
 
 func (s *Store) headOf(db *conn, id event.ConversationID) (*head, error) {
@@ -112,126 +111,142 @@ func (s *Store) bounds(db *conn, h *head, q eventstream.Query) (first, last even
 	if q.PageID == "" {
 		return first, last, nil
 	}
-	start, err := locate(db, h, q.PageID)
-	if err != nil || start == 0 {
+	start, found, err := h.locate(db, q.PageID, hashID(q.PageID), s.readOne(db, h))
+	if err != nil || !found {
 		return first, last, err
 	}
 	if q.Order == eventstream.Descending {
-		return first, start, nil
+		return first, start.Seq, nil
 	}
-	return start, last, nil
+	return start.Seq, last, nil
 }
 
 // scanner walks the events that a query selects.
 type scanner struct {
-	s     *Store
-	ctx   context.Context
-	db    *conn
-	h     *head
-	id    event.ConversationID
-	q     eventstream.Query
-	body  string // lower case
-	where string // behind "log = ? AND seq >= ? AND seq <= ?"
-	args  []any
-	limit int // rows worth reading when there is no body to look into, 0 for all
-	visit func(eventstream.Record) bool
+	s      *Store
+	ctx    context.Context
+	db     *conn
+	h      *head
+	id     event.ConversationID
+	q      eventstream.Query
+	body   string         // lower case
+	labels map[int64]bool // that are wanted, nil for all
+	want   int            // how many events the caller can still use, 0 or less for all
+	f      *fetcher
+	visit  func(eventstream.Record) bool
+	// tally is called instead of visit for events that are known to be
+	// selected without being read, if it is set.
+	tally func(n int)
 }
 
 func (s *Store) newScan(ctx context.Context, db *conn, h *head, id event.ConversationID, q eventstream.Query) *scanner {
-	sc := &scanner{s: s, ctx: ctx, db: db, h: h, id: id, q: q, body: strings.ToLower(q.Body)}
+	sc := &scanner{s: s, ctx: ctx, db: db, h: h, id: id, q: q, body: strings.ToLower(q.Body), f: newFetcher(db, s.labels)}
 	kinds := q.Kinds
-	none := false
 	if q.Body != "" {
-		none = len(kinds) > 0 && !slices.Contains(kinds, kindMessage)
+		if len(kinds) > 0 && !slices.Contains(kinds, kindMessage) {
+			sc.labels = map[int64]bool{}
+			return sc
+		}
 		kinds = []string{kindMessage}
 	}
 	if len(kinds) > 0 || q.Source != "" {
 		// The table, not the copy, decides: another process may have added
-		// labels. A failure to load shows in the query that follows.
+		// labels. A failure to load shows where the events are read.
 		_ = s.labels.load(db)
-		nums := s.labels.matching(kinds, q.Source)
-		if none {
-			nums = nil
+		sc.labels = map[int64]bool{}
+		for _, n := range s.labels.matching(kinds, q.Source) {
+			sc.labels[n] = true
 		}
-		text := make([]string, len(nums))
-		for i, n := range nums {
-			text[i] = strconv.FormatInt(n, 10)
-		}
-		sc.where += " AND label IN (" + strings.Join(text, ",") + ")"
-	}
-	if q.From != "" {
-		sc.where += " AND ts >= ?"
-		sc.args = append(sc.args, string(q.From))
-	}
-	if q.Before != "" {
-		sc.where += " AND ts < ?"
-		sc.args = append(sc.args, string(q.Before))
 	}
 	return sc
 }
 
-func (sc *scanner) count() (int, error) {
-	if sc.where == "" {
-		return int(sc.h.events), nil
-	}
-	total := 0
-	for _, p := range sc.h.cut(1, sc.h.events) {
-		r := sc.db.queryOnce("SELECT count(*) FROM records WHERE log = ? AND seq >= ? AND seq <= ?"+sc.where, sc.bind(p)...)
-		if r.next() {
-			total += int(r.int(0))
-		}
-		if err := r.close(); err != nil {
-			return 0, err
-		}
-	}
-	return total, nil
-}
-
-func (sc *scanner) bind(p piece) []any {
-	return append([]any{p.src, int64(p.first), int64(p.last)}, sc.args...)
-}
-
 // run visits the selected events of a range, in the query's order.
 func (sc *scanner) run(first, last eventstream.Seq) error {
-	pieces := sc.h.cut(first, last)
-	order := " ORDER BY seq"
-	if sc.q.Order == eventstream.Descending {
-		slices.Reverse(pieces)
-		order += " DESC"
+	if sc.labels != nil && len(sc.labels) == 0 {
+		return nil
 	}
-	if sc.body == "" && sc.limit > 0 {
-		order += " LIMIT " + strconv.Itoa(sc.limit)
+	pieces := sc.h.cut(first, last)
+	back := sc.q.Order == eventstream.Descending
+	if back {
+		slices.Reverse(pieces)
 	}
 	for _, p := range pieces {
-		goOn, err := sc.piece(p, order)
-		if err != nil || !goOn {
+		more := true
+		err := sc.h.walk(sc.db, p, back, func(r run) (bool, error) {
+			if err := sc.ctx.Err(); err != nil {
+				return false, canceled(err)
+			}
+			var err error
+			more, err = sc.lump(r, back)
+			return more, err
+		})
+		if err := firstError(err, sc.f.close()); err != nil || !more {
 			return err
 		}
 	}
 	return nil
 }
 
-func (sc *scanner) piece(p piece, order string) (goOn bool, err error) {
-	goOn = true
-	r := sc.db.queryOnce("SELECT seq, label, ts, id, rec FROM records WHERE log = ? AND seq >= ? AND seq <= ?"+sc.where+order, sc.bind(p)...)
-	for n := 0; goOn && err == nil && r.next(); n++ {
-		if n%256 == 0 && sc.ctx.Err() != nil {
-			err = canceled(sc.ctx.Err())
-			break
+// lump visits the selected events of a run.
+func (sc *scanner) lump(r run, back bool) (more bool, err error) {
+	some, all := sc.within(r.min, r.max)
+	if !some {
+		return true, nil
+	}
+	var items []item
+	for i, s := range r.spots {
+		if sc.labels == nil || sc.labels[s.label] {
+			items = append(items, item{r.first + eventstream.Seq(i), s})
 		}
-		at := p.at + eventstream.Seq(r.int(0)) - p.first
-		rec, why := sc.s.scan(sc.db, r, p.src)
-		if why != "" {
-			err = damaged(sc.id, at, why)
-			break
+	}
+	if sc.tally != nil && all && sc.body == "" {
+		sc.tally(len(items))
+		return true, nil
+	}
+	if n := max(sc.want, 1); sc.want > 0 && n < len(items) && all && sc.body == "" {
+		if back {
+			items = items[len(items)-n:]
+		} else {
+			items = items[:n]
 		}
-		rec.Seq = at
+	}
+	recs := make([]eventstream.Record, 0, len(items))
+	n, why, err := sc.f.fetch(r.src, items, func(rec eventstream.Record) bool {
+		rec.Seq += r.at - r.first
+		recs = append(recs, rec)
+		return true
+	})
+	if err == nil && why != "" {
+		err = damaged(sc.id, items[n].seq+r.at-r.first, why)
+	}
+	if err != nil {
+		return false, err
+	}
+	if back {
+		slices.Reverse(recs)
+	}
+	for _, rec := range recs {
+		if !all {
+			if some, _ := sc.within(string(rec.Timestamp), string(rec.Timestamp)); !some {
+				continue
+			}
+		}
 		if sc.body == "" || inMessage(rec.JSON, sc.body) {
-			goOn = sc.visit(rec)
+			sc.want--
+			if !sc.visit(rec) {
+				return false, nil
+			}
 		}
 	}
-	if closeErr := r.close(); err == nil && goOn {
-		err = closeErr
-	}
-	return goOn, err
+	return true, nil
+}
+
+// within reports whether some or all of the events between two times may be
+// selected.
+func (sc *scanner) within(earliest, latest string) (some, all bool) {
+	from, before := string(sc.q.From), string(sc.q.Before)
+	some = (from == "" || latest >= from) && (before == "" || earliest < before)
+	all = (from == "" || earliest >= from) && (before == "" || latest < before)
+	return some, all
 }

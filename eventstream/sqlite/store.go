@@ -76,8 +76,8 @@ var _ eventstream.Stream = (*Store)(nil)
 
 // Open opens the store in dir and makes it if there is none. Errors: Denied
 // when the directory or its files may not be used, Corrupt when they are
-// damaged, Unsupported when a newer version of Deft wrote them, Full when
-// there is no space.
+// damaged, Unsupported when another version of Deft wrote them in its own
+// form, Full when there is no space.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	s, err := open(ctx, dir, o)
 	if err != nil {
@@ -119,6 +119,7 @@ func (s *Store) start(path string, o Options) (err error) {
 	w := &writer{
 		c: s.writer, labels: s.labels, topics: s.topics, lock: s.lock, reap: dead,
 		heads: map[event.ConversationID]*head{}, dirty: map[event.ConversationID]*head{},
+		scratch: make([]byte, 0, 4096),
 	}
 	s.wg.Go(func() { w.run(s.queue) })
 	if dead {

@@ -4,10 +4,13 @@ import (
 	"sync"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 )
 
 // topics wakes followers. A wake-up carries nothing: who wakes reads on from
-// its own position, so that nothing is queued and nothing can be missed.
+// its own position, so that nothing is queued and nothing can be missed. The
+// newest events of a conversation that is followed are kept in memory, so
+// that a thousand followers do not read each of them a thousand times.
 type topics struct {
 	mu     sync.Mutex
 	all    map[event.ConversationID]*topic
@@ -18,6 +21,23 @@ type topics struct {
 type topic struct {
 	followers int
 	changed   chan struct{} // closed by the next change
+	log       int64         // that recent are in
+	recent    []eventstream.Record
+	size      int // of recent
+}
+
+// The most that is kept of a conversation.
+const (
+	recentEvents = 256
+	recentBytes  = 256 << 10
+)
+
+// fresh is what one request appended to a conversation that is followed.
+type fresh struct {
+	id   event.ConversationID
+	log  int64
+	last eventstream.Seq
+	ps   []packed
 }
 
 func newTopics() *topics {
@@ -44,29 +64,92 @@ func (t *topics) leave(id event.ConversationID) {
 	}
 }
 
-// changed returns a channel that is closed by the first change after the
-// call. A follower gets it before it reads.
-func (t *topics) changed(id event.ConversationID) <-chan struct{} {
+// after returns the events from seq on, if they are in memory, or else a
+// channel that is closed by the first change after the call. A follower gets
+// it before it reads.
+func (t *topics) after(id event.ConversationID, log int64, seq eventstream.Seq) ([]eventstream.Record, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.all[id].changed
+	p := t.all[id]
+	if n := len(p.recent); n > 0 && p.log == log {
+		if i := seq - p.recent[0].Seq; i >= 0 && i < eventstream.Seq(n) {
+			return p.recent[i:n:n], nil
+		}
+	}
+	return nil, p.changed
+}
+
+// note adds events to those that publish gets, if somebody follows.
+func (t *topics) note(to []fresh, f fresh) []fresh {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all[f.id] == nil {
+		return to
+	}
+	return append(to, f)
+}
+
+// publish keeps committed events for their followers.
+func (t *topics) publish(all []fresh) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range all {
+		if p := t.all[f.id]; p != nil {
+			p.keep(f)
+		}
+	}
+}
+
+func (p *topic) keep(f fresh) {
+	first := f.last - eventstream.Seq(len(f.ps)) + 1
+	if n := len(p.recent); n > 0 && (p.log != f.log || p.recent[n-1].Seq+1 != first) {
+		p.forget()
+	}
+	p.log = f.log
+	for i := range f.ps {
+		rec := f.ps[i].rec
+		rec.Seq = first + eventstream.Seq(i)
+		p.recent = append(p.recent, rec)
+		p.size += len(rec.JSON)
+	}
+	for len(p.recent) > recentEvents || p.size > recentBytes {
+		p.size -= len(p.recent[0].JSON)
+		p.recent = p.recent[1:]
+	}
+}
+
+func (p *topic) forget() { p.recent, p.size = nil, 0 }
+
+func (p *topic) wake() {
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
 func (t *topics) wake(id event.ConversationID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.all[id]; p != nil {
-		close(p.changed)
-		p.changed = make(chan struct{})
+		p.wake()
 	}
 }
 
+// drop wakes the followers of a conversation that was deleted.
+func (t *topics) drop(id event.ConversationID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.all[id]; p != nil {
+		p.forget()
+		p.wake()
+	}
+}
+
+// wakeAll wakes all followers after another process has written.
 func (t *topics) wakeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.all {
-		close(p.changed)
-		p.changed = make(chan struct{})
+		p.forget()
+		p.wake()
 	}
 }
 

@@ -19,14 +19,17 @@ type writer struct {
 	lock    *os.File // touched after each commit, for other processes
 	heads   map[event.ConversationID]*head
 	dirty   map[event.ConversationID]*head
+	fresh   []fresh                // events of this transaction that are followed
 	gone    []event.ConversationID // deleted in this transaction
-	version int64                  // PRAGMA data_version that heads belongs to
-	reap    bool                   // there may be rows that nobody can see
+	chunk   packer
+	scratch []byte
+	version int64 // PRAGMA data_version that heads belongs to
+	reap    bool  // there may be rows that nobody can see
 	touch   byte
 }
 
-// maxHeads bounds the cache of heads; an entry takes up to 10 KB.
-const maxHeads = 512
+// maxHeads bounds the cache of heads; an entry takes 1 to 3 KB.
+const maxHeads = 4096
 
 func (w *writer) run(q *queue) {
 	for {
@@ -108,10 +111,13 @@ func (w *writer) begin() error {
 	if err := w.notice(); err != nil {
 		return w.rollback(err)
 	}
-	if len(w.heads) > maxHeads {
-		clear(w.heads)
+	for id := range w.heads {
+		if len(w.heads) <= maxHeads {
+			break
+		}
+		delete(w.heads, id)
 	}
-	return nil
+	return w.chunk.start(w.c)
 }
 
 // notice forgets what is cached when another process has written since, and
@@ -124,6 +130,7 @@ func (w *writer) notice() error {
 	if v != w.version {
 		w.version = v
 		clear(w.heads)
+		w.chunk.reset()
 		w.topics.wakeAll()
 	}
 	return nil
@@ -140,6 +147,8 @@ func (w *writer) look() {
 func (w *writer) rollback(cause error) error {
 	clear(w.heads)
 	clear(w.dirty)
+	w.chunk.reset()
+	w.fresh = w.fresh[:0]
 	w.gone = w.gone[:0]
 	// SQLite has rolled back by itself after some errors. Whether a
 	// transaction is still open shows in whether the next one begins.
@@ -150,8 +159,11 @@ func (w *writer) rollback(cause error) error {
 	return cause
 }
 
-// flush writes the heads that changed.
+// flush writes the heads that changed and the last events.
 func (w *writer) flush() error {
+	if err := w.chunk.flush(w.c); err != nil {
+		return err
+	}
 	now := time.Now().UnixNano()
 	for _, h := range w.dirty {
 		h.updated = max(now, h.updated)
@@ -163,8 +175,9 @@ func (w *writer) flush() error {
 }
 
 func (w *writer) save(h *head) error {
-	n, err := w.c.exec("UPDATE heads SET events = ?, indexed = ?, updated = ?, status = ?, sum = ? WHERE log = ?",
-		int64(h.events), int64(h.indexed), h.updated, h.status, h.sum(), h.log)
+	w.scratch = h.packTail(w.scratch[:0])
+	n, err := w.c.exec("UPDATE heads SET events = ?, indexed = ?, updated = ?, status = ?, tail = ?, sum = ? WHERE log = ?",
+		int64(h.events), int64(h.indexed), h.updated, h.status, w.scratch, h.sum(w.scratch), h.log)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("head of log %d is gone: %w", h.log, errShape)
 	}
@@ -176,12 +189,15 @@ func (w *writer) publish() {
 	if len(w.dirty) == 0 && len(w.gone) == 0 {
 		return
 	}
+	w.topics.publish(w.fresh)
 	for id := range w.dirty {
 		w.topics.wake(id)
 	}
 	for _, id := range w.gone {
-		w.topics.wake(id)
+		w.topics.drop(id)
 	}
+	clear(w.fresh)
+	w.fresh = w.fresh[:0]
 	clear(w.dirty)
 	w.gone = w.gone[:0]
 	// A failed touch delays followers in other processes until the next
