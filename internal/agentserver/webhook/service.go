@@ -61,8 +61,11 @@ func New(o Options) (*Service, error) {
 	}
 	if o.Client == nil {
 		o.Client = &http.Client{
-			Timeout:       30 * time.Second,
-			Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+			Timeout: 30 * time.Second,
+			Transport: &http.Transport{
+				Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: o.Posts, IdleConnTimeout: 90 * time.Second,
+				ForceAttemptHTTP2: true,
+			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}

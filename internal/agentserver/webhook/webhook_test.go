@@ -1,8 +1,10 @@
 package webhook_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"runtime"
 	"strings"
@@ -223,6 +225,44 @@ func TestPast(t *testing.T) {
 	h.add(s.Stream(), fork, 12, 13)
 	if diff := cmp.Diff(numbers(12, 13), sink.events(2)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// unread is a stream of which one event cannot be read.
+type unread struct {
+	eventstream.Stream
+	bad eventstream.Seq
+}
+
+func (u unread) Read(ctx context.Context, id event.ConversationID, from eventstream.Seq) iter.Seq2[eventstream.Record, error] {
+	return func(yield func(eventstream.Record, error) bool) {
+		for r, err := range u.Stream.Read(ctx, id, from) {
+			if r.Seq == u.bad {
+				yield(eventstream.Record{}, fault.New(fault.Corrupt, "damaged"))
+				return
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestDamage holds that an event which cannot be read does not keep back what
+// lies behind it.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	h.store = unread{h.store, 4}
+	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay = 3600 }))
+	id := h.conversation()
+	h.add(s.Stream(), id, 1, 8)
+	h.stop(s, false)
+	s = h.start(sink.spec())
+	h.add(s.Stream(), id, 9, 9)
+	h.stop(s, false)
+	if got := join(sink.events(8)); got != "1 2 3 5 6 7 8 9" {
+		t.Errorf("got %s", got)
 	}
 }
 
