@@ -41,7 +41,7 @@ func (s Source) Append(dst []byte, f Form, ring *keyring.Ring) ([]byte, error) {
 		w.field("url", s.URL)
 		w.headers(s.Headers)
 	} else {
-		w.value(s.Value)
+		w.value(s.Value, s.Sealed)
 	}
 	w.field("kind", s.Kind)
 	if w.err != nil {
@@ -90,7 +90,11 @@ func (w *writer) null(name string) {
 	w.b = append(w.b, "null"...)
 }
 
-func (w *writer) value(v string) {
+func (w *writer) value(v, sealed string) {
+	if v == "" && sealed != "" && w.form == Sealed {
+		w.field("value", sealed)
+		return
+	}
 	if v == "" || w.form == Null {
 		if w.form != Event {
 			w.null("value")

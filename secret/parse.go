@@ -22,8 +22,8 @@ type ParseOptions struct {
 	// Ring opens values that are sealed; nil leaves them as they are.
 	Ring *keyring.Ring
 	// Strict makes a sealed value that no key opens an error of kind
-	// fault.Denied, where otherwise it counts as no value. What is read to be
-	// written back must be read so, or the value is lost.
+	// fault.Denied. Otherwise it counts as no value, and [Source.Sealed] keeps
+	// it, so that it is not lost when the source is stored again.
 	Strict bool
 }
 
@@ -47,8 +47,7 @@ func Parse(raw []byte, o ParseOptions) (Source, error) {
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return Source{}, fault.New(fault.Invalid, "not JSON")
 		}
-		value, err := o.open(text)
-		return Static(value, ""), err
+		return o.static(text, "")
 	}
 	if len(raw) == 0 || raw[0] != '{' {
 		return Source{}, fault.New(fault.Invalid, "Input should be an object")
@@ -64,7 +63,7 @@ func Parse(raw []byte, o ParseOptions) (Source, error) {
 	var err error
 	switch w.Kind {
 	case KindStatic:
-		s.Value, err = o.open(deref(w.Value))
+		s, err = o.static(deref(w.Value), s.Description)
 	case KindLookup:
 		if w.URL == nil {
 			return Source{}, fault.New(fault.Invalid, "url: Field required")
@@ -115,6 +114,16 @@ func ParseMap(raw []byte, o ParseOptions) ([]Named, error) {
 		return nil, fault.New(fault.Invalid, "not JSON")
 	}
 	return all, nil
+}
+
+// static makes a static source of what stands for its value.
+func (o ParseOptions) static(text, description string) (Source, error) {
+	value, err := o.open(text)
+	s := Static(value, description)
+	if err == nil && value == "" && o.Ring != nil && keyring.Looks(text) {
+		s.Sealed = text
+	}
+	return s, err
 }
 
 // open returns the value that a text stands for.

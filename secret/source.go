@@ -19,6 +19,7 @@ type Source struct {
 	Kind        string            // KindStatic or KindLookup
 	Description string            // for the model; empty for none
 	Value       string            // of a static one; empty for none
+	Sealed      string            // the token of a static one that no key opens, in place of a value
 	URL         string            // of a lookup: fetched with GET, absolute
 	Headers     map[string]string // of a lookup, sent with it
 }

@@ -107,6 +107,16 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
+	// What no key opens has no value, and is stored again as it was.
+	kept, err := secret.Parse([]byte(`"`+other+`"`), o)
+	if err != nil || kept.Value != "" {
+		t.Errorf("another's: %v, %v", kept, err)
+	}
+	for form, want := range map[secret.Form]string{secret.Sealed: `"` + other + `"`, secret.Plain: "null", secret.Masked: "null"} {
+		if got, err := kept.Append(nil, form, o.Ring); err != nil || string(got) != `{"description":null,"value":`+want+`,"kind":"StaticSecret"}` {
+			t.Errorf("another's in form %d: %s, %v", form, got, err)
+		}
+	}
 	o.Strict = true
 	if _, err := secret.Parse([]byte(`"`+other+`"`), o); fault.KindOf(err) != fault.Denied {
 		t.Errorf("strict: %v", err)
