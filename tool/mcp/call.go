@@ -61,7 +61,8 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 			"MCP tool '%s' timed out after %g seconds. Whether it had an effect is not known; the server may hang or need longer.",
 			name, s.opts.CallTimeout.Seconds()))
 	}
-	return failure(name, s.opts.Mask(clean(shorten(fmt.Sprintf("Error calling MCP tool %s: %v", name, err), maxText))))
+	said := o.server.config.conceal(fmt.Sprintf("Error calling MCP tool %s: %v", name, err))
+	return failure(name, s.opts.Mask(clean(shorten(said, maxText))))
 }
 
 // call calls the tool in the live session, or in a new one when the old one

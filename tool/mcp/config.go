@@ -220,3 +220,32 @@ func (a Auth) String() string { return "auth " + a.Strategy }
 
 // GoString implements [fmt.GoStringer].
 func (a Auth) GoString() string { return a.String() }
+
+// concealed is what stands in place of a value, as in the settings.
+const concealed = "**********"
+
+// conceal takes the values of env, headers and auth, and the address with its
+// query, out of a text about the server. Short values are no secrets.
+func (s Server) conceal(text string) string {
+	hide := func(v string) {
+		if len(v) >= 8 {
+			text = strings.ReplaceAll(text, v, concealed)
+		}
+	}
+	for _, m := range []map[string]string{s.Env, s.Headers} {
+		for _, v := range m {
+			hide(v)
+		}
+	}
+	if s.Auth != nil {
+		hide(s.Auth.Value)
+		hide(s.Auth.Password)
+		for _, v := range s.Auth.Headers {
+			hide(v)
+		}
+	}
+	if s.URL != "" {
+		text = strings.ReplaceAll(text, s.URL, s.String())
+	}
+	return text
+}

@@ -77,11 +77,11 @@ func (s *server) probe(ctx context.Context, limit time.Duration, tool string, ar
 	result, err := live.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	p.Called = true
 	if err != nil {
-		if fault.Is(slow(ctx, err), fault.Timeout) {
+		if fault.Is(slow(ctx, limit, err), fault.Timeout) {
 			p.Failed, p.Text = true, fmt.Sprintf("Tool '%s' call timed out after %g seconds", tool, limit.Seconds())
 			return nil
 		}
-		return err
+		return s.failed("call "+describe(tool, 200), err)
 	}
 	var texts []string
 	for _, c := range result.Content {

@@ -40,21 +40,25 @@ func TestProbe(t *testing.T) {
 
 func TestProbeFails(t *testing.T) {
 	t.Parallel()
+	dies := overStdio("say and die")
+	dies.Env["KEY"] = "hunter2hunter2"
 	for name, c := range map[string]struct {
 		server mcp.Server
 		kind   fault.Kind
+		says   string
 	}{
-		"nothing there": {mcp.Server{URL: "http://127.0.0.1:1/"}, fault.Unavailable},
-		"no program":    {mcp.Server{Command: "/nowhere"}, fault.Unavailable},
-		"silent":        {overStdio("silent"), fault.Timeout},
-		"dies":          {overStdio("say and die"), fault.Unavailable},
+		"nothing there": {mcp.Server{URL: "http://127.0.0.1:1/?key=hunter2hunter2"}, fault.Unavailable, "connection refused"},
+		"no program":    {mcp.Server{Command: "/nowhere"}, fault.Unavailable, "no such file"},
+		"silent":        {overStdio("silent"), fault.Timeout, "no answer within 0.05 seconds"},
+		"dies":          {dies, fault.Unavailable, "no license found for **********"},
 	} {
 		limit := 10 * time.Second
 		if c.kind == fault.Timeout {
 			limit = 50 * time.Millisecond
 		}
-		if _, err := mcp.Probe(t.Context(), "x", c.server, limit, "", nil); !fault.Is(err, c.kind) {
-			t.Errorf("%s: error %v, want one of kind %s", name, err, c.kind)
+		_, err := mcp.Probe(t.Context(), "x", c.server, limit, "", nil)
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: error %v, want one of kind %s with %q", name, err, c.kind, c.says)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -73,6 +74,9 @@ func (s *server) get(ctx context.Context) (*session, error) {
 	if errors.As(err, &answered) {
 		fresh, err = s.open(ctx, "")
 	}
+	if errors.As(err, &answered) {
+		err = s.failed("connect", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +108,7 @@ func (s *server) open(ctx context.Context, version string) (*session, error) {
 	stop()
 	closing()
 	if err != nil {
-		err = slow(life, err)
+		err = slow(life, s.set.opts.ConnectTimeout, err)
 		fresh.end()
 		return nil, err
 	}
@@ -133,11 +137,25 @@ func (s *session) connect(ctx context.Context, sv *server, version string) error
 	if err == nil {
 		return nil
 	}
-	err = fault.Wrap(err, fault.Unavailable, "connect")
+	var answered *jsonrpc.Error
+	if errors.As(err, &answered) {
+		return err
+	}
 	if s.program != nil {
 		err = s.program.explain(err)
 	}
-	return err
+	return sv.failed("connect", err)
+}
+
+// failed makes an error of the transport one that can be shown: what it says
+// may quote the URL, or a server that tells its key on stderr.
+func (s *server) failed(doing string, err error) error {
+	text := err.Error()
+	var inURL *url.Error
+	if errors.As(err, &inURL) {
+		text = inURL.Err.Error()
+	}
+	return fault.New(fault.Unavailable, doing+": "+s.config.conceal(text))
 }
 
 func (s *session) transport(c Server, dir string) (sdk.Transport, error) {
@@ -198,7 +216,7 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	for range maxPages {
 		page, err := live.ListTools(ctx, params)
 		if err != nil {
-			return nil, slow(ctx, fault.Wrap(err, fault.Unavailable, "list the tools"))
+			return nil, slow(ctx, s.set.opts.ConnectTimeout, s.failed("list the tools", err))
 		}
 		for _, t := range page.Tools {
 			if t == nil || t.Name == "" {
@@ -218,12 +236,12 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 }
 
 // errSlow is the cause of a time limit of ours.
-var errSlow = fault.New(fault.Timeout, "no answer in time")
+var errSlow = errors.New("no answer in time")
 
-// slow gives an error that comes of our time limit its kind.
-func slow(ctx context.Context, err error) error {
+// slow makes an error that comes of our time limit one of kind fault.Timeout.
+func slow(ctx context.Context, limit time.Duration, err error) error {
 	if errors.Is(context.Cause(ctx), errSlow) {
-		return fmt.Errorf("%w (%w)", errSlow, err)
+		return fault.New(fault.Timeout, fmt.Sprintf("no answer within %g seconds", limit.Seconds()))
 	}
 	return err
 }

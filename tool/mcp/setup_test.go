@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	case "":
 		goleak.VerifyTestMain(m)
 	case "say and die":
-		fmt.Fprintln(os.Stderr, "no license \x1b[31mfound\x1b[0m")
+		fmt.Fprintln(os.Stderr, "no license \x1b[31mfound\x1b[0m for", os.Getenv("KEY"))
 		os.Exit(3)
 	case "silent":
 		select {}

@@ -133,7 +133,7 @@ func TestAnswers(t *testing.T) {
 		{"GET", "/installed/p1", "", 200, item},
 		{"GET", "/installed/zz", "", 404, `{"detail":"Plugin 'zz' is not installed"}`},
 		{"POST", "", `{}`, 200, `{"plugins":[{"name":"p1","version":"0.2","description":"a plugin","path":"HOME/.openhands/plugins/installed/p1",` + parts + `]}`},
-		{"PATCH", "/installed/p1", `{"enabled":false}`, 200, `{"enabled":false,"name":"p1"}`},
+		{"PATCH", "/installed/p1", `{"enabled":false}`, 200, `{"name":"p1","enabled":false}`},
 		{"POST", "", `{}`, 200, `{"plugins":[]}`},
 		{"POST", "/installed/p1/refresh", "", 200, `{"message":"Plugin 'p1' updated","plugin":` + off + `}`},
 		{"DELETE", "/installed/p1", "", 200, `{"message":"Plugin 'p1' uninstalled"}`},

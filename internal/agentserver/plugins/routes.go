@@ -199,7 +199,10 @@ func (s *Service) enable(w http.ResponseWriter, r *http.Request) error {
 	if err := s.installed.SetEnabled(name, on); err != nil {
 		return absent(name, err)
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"name": name, "enabled": on})
+	return rest.JSON(w, http.StatusOK, struct {
+		Name    string `json:"name"`
+		Enabled bool   `json:"enabled"`
+	}{name, on})
 }
 
 func enabled(r *http.Request) (bool, error) {

@@ -41,11 +41,17 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 		Marketplace *string `json:"marketplace_path"`
 		ProjectDir  *string `json:"project_dir"`
 		OrgConfigs  []struct {
-			URL  string `json:"org_repo_url"`
-			Name string `json:"org_name"`
+			Repository *string `json:"repository"`
+			Provider   *string `json:"provider"`
+			URL        *string `json:"org_repo_url"`
+			Name       *string `json:"org_name"`
 		} `json:"org_configs"`
 		Sandbox *struct {
-			Hosts []Host `json:"exposed_urls"`
+			Hosts []struct {
+				Name *string `json:"name"`
+				URL  *string `json:"url"`
+				Port *int    `json:"port"`
+			} `json:"exposed_urls"`
 		} `json:"sandbox_config"`
 	}{Public: true, User: true, Project: true, Org: true, Marketplace: &marketplace}
 	if err := rest.Body(r, &body); err != nil {
@@ -58,11 +64,33 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	if body.Marketplace != nil {
 		q.Marketplace = *body.Marketplace
 	}
-	for _, o := range body.OrgConfigs {
-		q.Repositories = append(q.Repositories, Organisation{o.URL, o.Name})
+	var wrong rest.Violations
+	need := func(given bool, loc ...any) {
+		if !given {
+			wrong = append(wrong, rest.Missing(append([]any{"body"}, loc...)...)...)
+		}
+	}
+	for i, o := range body.OrgConfigs {
+		need(o.Repository != nil, "org_configs", i, "repository")
+		need(o.Provider != nil, "org_configs", i, "provider")
+		need(o.URL != nil, "org_configs", i, "org_repo_url")
+		need(o.Name != nil, "org_configs", i, "org_name")
+		if len(wrong) == 0 {
+			q.Repositories = append(q.Repositories, Organisation{*o.URL, *o.Name})
+		}
 	}
 	if body.Sandbox != nil {
-		q.Hosts = body.Sandbox.Hosts
+		for i, h := range body.Sandbox.Hosts {
+			need(h.Name != nil, "sandbox_config", "exposed_urls", i, "name")
+			need(h.URL != nil, "sandbox_config", "exposed_urls", i, "url")
+			need(h.Port != nil, "sandbox_config", "exposed_urls", i, "port")
+			if len(wrong) == 0 {
+				q.Hosts = append(q.Hosts, Host{*h.Name, *h.URL, *h.Port})
+			}
+		}
+	}
+	if len(wrong) > 0 {
+		return wrong
 	}
 	found, sources := s.Load(r.Context(), q)
 	infos := make([]skill.Info, 0, len(found))
@@ -200,7 +228,10 @@ func (s *Service) enable(w http.ResponseWriter, r *http.Request) error {
 	if err := s.installed.SetEnabled(name, *body.Enabled); err != nil {
 		return absent(name, err)
 	}
-	return rest.JSON(w, http.StatusOK, map[string]any{"name": name, "enabled": *body.Enabled})
+	return rest.JSON(w, http.StatusOK, struct {
+		Name    string `json:"name"`
+		Enabled bool   `json:"enabled"`
+	}{name, *body.Enabled})
 }
 
 func (s *Service) uninstall(w http.ResponseWriter, r *http.Request) error {

@@ -145,12 +145,12 @@ func TestAnswers(t *testing.T) {
 		{"GET", "/installed/none", "", 404, `{"detail":"Skill 'none' is not installed"}`},
 		{"GET", "/installed/BAD", "", 422, `{"detail":[{"type":"string_pattern_mismatch","loc":["path","skill_name"],"msg":"String should match pattern '^[a-z0-9]+(-[a-z0-9]+)*$'","input":"BAD","ctx":{"pattern":"^[a-z0-9]+(-[a-z0-9]+)*$"}}]}`},
 		{"GET", "/installed/..%2f..", "", 422, `{"detail":[{"type":"string_pattern_mismatch","loc":["path","skill_name"],"msg":"String should match pattern '^[a-z0-9]+(-[a-z0-9]+)*$'","input":"../..","ctx":{"pattern":"^[a-z0-9]+(-[a-z0-9]+)*$"}}]}`},
-		{"PATCH", "/installed/good", `{"enabled":false}`, 200, `{"enabled":false,"name":"good"}`},
+		{"PATCH", "/installed/good", `{"enabled":false}`, 200, `{"name":"good","enabled":false}`},
 		{"PATCH", "/installed/none", `{"enabled":false}`, 404, `{"detail":"Skill 'none' is not installed"}`},
 		{"POST", "/installed/good/refresh", "", 200, `{"message":"Skill 'good' updated","skill":` + off + `}`},
 		{"POST", "/installed/none/refresh", "", 404, `{"detail":"Skill 'none' is not installed"}`},
 		{"GET", "/catalog", "", 200, `{"skills":[]}`},
-		{"PATCH", "/installed/good", `{"enabled":true}`, 200, `{"enabled":true,"name":"good"}`},
+		{"PATCH", "/installed/good", `{"enabled":true}`, 200, `{"name":"good","enabled":true}`},
 		{"GET", "/catalog", "", 200, `{"skills":[{"name":"good","type":"agentskills","content":"body","triggers":[],"source":"HOME/.openhands/skills/installed/good/SKILL.md","description":"d","is_agentskills_format":true,"disable_model_invocation":false,"origin":"user"}]}`},
 		{"DELETE", "/installed/good", "", 200, `{"message":"Skill 'good' uninstalled"}`},
 		{"DELETE", "/installed/good", "", 404, `{"detail":"Skill 'good' is not installed"}`},
@@ -158,7 +158,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		b.ask(c.method, "/api/skills"+c.path, c.body, c.status, c.want)
 	}
-	for _, body := range []string{``, `null`, `[]`, `{"load_public":"x"}`, `{"project_dir":1}`, `{`} {
+	for _, body := range []string{``, `null`, `[]`, `{"load_public":"x"}`, `{"project_dir":1}`, `{`, `{"org_configs":[{}]}`, `{"sandbox_config":{"exposed_urls":[{"name":"WORKER_1"}]}}`} {
 		resp, err := http.Post(b.url+"/api/skills", "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestRepositories(t *testing.T) {
 	sum(`{}`, `{"sandbox":0,"registered_marketplaces":0,"sdk_base":1,"org":0,"project":0}`)
 	sum(`{"marketplace_path":null}`, `{"sandbox":0,"registered_marketplaces":0,"sdk_base":2,"org":0,"project":0}`)
 	sum(`{"marketplace_path":"../../../etc/passwd"}`, `{"sandbox":0,"registered_marketplaces":0,"sdk_base":0,"org":0,"project":0}`)
-	sum(`{"load_public":false,"org_configs":[{"repository":"a/b","provider":"github","org_repo_url":`+quote(hostile)+`,"org_name":"a"},{"org_repo_url":"file:///nowhere","org_name":"b"}]}`,
+	sum(`{"load_public":false,"org_configs":[{"repository":"a/b","provider":"github","org_repo_url":`+quote(hostile)+`,"org_name":"a"},{"repository":"a/c","provider":"github","org_repo_url":"file:///nowhere","org_name":"b"}]}`,
 		`{"sandbox":0,"registered_marketplaces":0,"sdk_base":0,"org":2,"project":0}`)
 
 	for body, want := range map[string]string{
