@@ -52,6 +52,7 @@ func (Local) Run(ctx context.Context, j Job) (int, error) {
 	if strings.ContainsRune(j.Command, 0) || strings.ContainsRune(j.Dir, 0) {
 		return 0, errors.New("embedded null byte")
 	}
+	//nolint:noctx // a context would kill the shell alone; wait ends its group
 	cmd := exec.Command("/bin/sh", "-c", j.Command)
 	cmd.Dir, cmd.Env = j.Dir, j.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

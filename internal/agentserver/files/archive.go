@@ -94,7 +94,7 @@ func archiveError(err error, root, ref string) error {
 // describe says in the header of the answer which repository it is about.
 func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string) error {
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
-		return nil
+		return nil //nolint:nilerr // there is nothing to describe
 	}
 	v, err := git.Open(root)
 	if errors.Is(err, git.ErrNoRepository) {

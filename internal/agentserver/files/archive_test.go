@@ -50,7 +50,7 @@ func members(t *testing.T, data string) string {
 	var b strings.Builder
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return b.String()
 		}
 		if err != nil {

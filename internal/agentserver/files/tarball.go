@@ -67,12 +67,12 @@ func (t *tarball) directory(rel string) error {
 	}
 	d, err := t.root.Open(rel)
 	if err != nil {
-		return nil // gone, or not ours to read
+		return nil //nolint:nilerr // gone, or not ours to read
 	}
 	entries, err := d.ReadDir(-1)
 	st, statErr := d.Stat()
 	if err := errors.Join(err, statErr, d.Close()); err != nil {
-		return nil // as above
+		return nil //nolint:nilerr // as above
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	if err := t.header(st, path.Join(t.name, rel)+"/"); err != nil {
@@ -124,7 +124,7 @@ func (t *tarball) file(rel string) error {
 		return err
 	}
 	n, err := io.CopyN(t.out, readable{f}, st.Size())
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if _, err := io.CopyN(t.out, zeros{}, st.Size()-n); err != nil { // it became shorter

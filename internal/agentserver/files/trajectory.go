@@ -100,12 +100,12 @@ func DirectoryTrajectory(dir func(ctx context.Context, id string) (string, error
 		if err != nil {
 			return err
 		}
-		return eachFile(ctx, root, add)
+		return AddDirectory(ctx, root, add)
 	}
 }
 
-// eachFile calls add for each regular file below a directory, by name.
-func eachFile(ctx context.Context, dir string, add AddFile) error {
+// AddDirectory calls add for each regular file below a directory, by name.
+func AddDirectory(ctx context.Context, dir string, add AddFile) error {
 	return filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -122,10 +122,10 @@ func eachFile(ctx context.Context, dir string, add AddFile) error {
 			return fmt.Errorf("read a conversation's directory: %w", err)
 		}
 		st, err := e.Info()
-		if err != nil {
-			return nil // gone
+		var content []byte
+		if err == nil {
+			content, err = os.ReadFile(at)
 		}
-		content, err := os.ReadFile(at)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

@@ -65,7 +65,7 @@ func filePart(r *http.Request) (*multipart.Part, error) {
 	parts := multipart.NewReader(r.Body, params["boundary"])
 	for {
 		part, err := parts.NextPart()
-		if errors.Is(err, io.EOF) && err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // one that is wrapped says that the body is cut off
 			return nil, rest.Missing("body", "file")
 		}
 		if err != nil {

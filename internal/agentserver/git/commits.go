@@ -29,8 +29,7 @@ func (v *View) Commits(ctx context.Context, limit int) (Commits, error) {
 	page := Commits{Commits: []Commit{}}
 	out, err := v.git(ctx, call{}, "log", "-z", "--no-show-signature", "--no-color", logFormat, "-n", strconv.Itoa(limit+1), "HEAD", "--")
 	if err != nil {
-		var refused *CommandError
-		if !errors.As(err, &refused) {
+		if _, refused := errors.AsType[*CommandError](err); !refused {
 			return page, err
 		}
 		if head, headErr := v.resolve(ctx, "HEAD^{commit}"); headErr != nil || head[0] != "" {
