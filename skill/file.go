@@ -55,7 +55,7 @@ func parseYAML(head []byte) (fields map[string]any, err error) {
 	if bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head) {
 		return nil, fault.New(fault.Invalid, "the front matter is not text")
 	}
-	file, err := parser.ParseBytes(head, 0)
+	file, err := parser.ParseBytes(head, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "the front matter is not valid YAML: "+firstLine(err.Error()))
 	}
@@ -70,7 +70,7 @@ func parseYAML(head []byte) (fields map[string]any, err error) {
 	if _, ok := file.Docs[0].Body.(*ast.MappingNode); !ok {
 		return nil, nil
 	}
-	if err := yaml.NodeToValue(file.Docs[0].Body, &fields); err != nil {
+	if err := yaml.NodeToValue(file.Docs[0].Body, &fields, yaml.AllowDuplicateMapKey()); err != nil {
 		return nil, fault.New(fault.Invalid, "the front matter is not valid YAML: "+firstLine(err.Error()))
 	}
 	return fields, nil

@@ -2,6 +2,7 @@ package skill_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -315,6 +316,9 @@ func TestFrontMatterRefused(t *testing.T) {
 			t.Errorf("%.30q: error %v", text, err)
 		}
 	}
+	if fields, _, err := skill.FrontMatter("---\na: 1\na: 2\n---\n"); err != nil || fmt.Sprint(fields["a"]) != "2" {
+		t.Errorf("a key given twice: %v, %v", fields, err)
+	}
 	fields, rest, err := skill.FrontMatter("\n---\r\na: 1\r\n---\r\n body ")
 	if err != nil || rest != "body" || len(fields) != 1 {
 		t.Errorf("%v %q %v", fields, rest, err)
@@ -347,4 +351,35 @@ func FuzzParse(f *testing.F) {
 		skill.Match([]skill.Skill{s}, text, nil)
 		skill.MatchPath([]skill.Skill{s}, "a/b.go", nil)
 	})
+}
+
+// BenchmarkLoadProject loads what a small project says.
+func BenchmarkLoadProject(b *testing.B) {
+	dir := b.TempDir()
+	for i := range 20 {
+		at := filepath.Join(dir, ".agents", "skills", fmt.Sprintf("s%d", i))
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, "SKILL.md"), fmt.Appendf(nil, "---\nname: s%d\ndescription: d\n---\nx", i), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if skills, _ := skill.LoadProject(dir); len(skills) != 20 {
+			b.Fatal(len(skills))
+		}
+	}
+}
+
+// BenchmarkMatch looks for 40 skills' keywords in a message.
+func BenchmarkMatch(b *testing.B) {
+	var skills []skill.Skill
+	for i := range 40 {
+		skills = append(skills, skill.Skill{Name: fmt.Sprint(i), Trigger: &skill.Trigger{Type: skill.Keyword, Words: []string{"deploy", "kubernetes", fmt.Sprint("k", i)}}})
+	}
+	message := strings.Repeat("fix the failing test in main.go ", 50)
+	for b.Loop() {
+		skill.Match(skills, message, nil)
+	}
 }
