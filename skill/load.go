@@ -31,7 +31,7 @@ type loader struct {
 	at       string // the root's path, for Source
 	strict   bool
 	flat     bool // files in sub-directories are no skills
-	entries  int // walked so far
+	entries  int  // walked so far
 	skills   []Skill
 	seen     map[string]bool
 	warnings []Warning
