@@ -3,6 +3,7 @@ package settings_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/keyring"
 )
 
@@ -350,6 +354,7 @@ func TestReference(t *testing.T) {
 	shared := serve(t, dir, keyring.New("the key")).url
 	t.Run("its directory", func(t *testing.T) { moves(t, dir, theirs, shared) })
 	t.Run("our directory", func(t *testing.T) { moves(t, dir, shared, theirs) })
+	t.Run("launches", func(t *testing.T) { launches(t, dir, theirs) })
 	t.Run("old files", func(t *testing.T) { oldFiles(t, dir, theirs, shared) })
 }
 
@@ -415,6 +420,104 @@ func moves(t *testing.T, dir, writer, reader string) {
 	if err != nil || !json.Valid(raw) || strings.Contains(string(raw), "sk-2") {
 		t.Errorf("settings.json: %v", err)
 	}
+}
+
+// started are agents in the forms that start requests have them.
+var started = []string{
+	`"agent":{"llm":{"model":"x","api_key":"k"}}`,
+	`"agent":{"kind":"Agent","llm":{"model":"x","api_key":"k","stream":true},"tools":[{"name":"terminal"},{"name":"file_editor","params":null}],
+		"condenser":{"kind":"LLMSummarizingCondenser","llm":{"model":"y","stream":true},"max_size":80},"system_prompt_kwargs":{"cli_mode":true},
+		"mcp_config":{"m":{"command":"c","env":{"K":"v"}},"n":{"url":"http://h","auth":{"strategy":"bearer","value":"t"}}},"include_default_tools":[],
+		"agent_context":{"secrets":{"A":"b","C":{"kind":"StaticSecret","value":"q"}},"system_message_suffix":"s"},"tool_concurrency_limit":4,"persona":"p"}`,
+	`"agent_settings":{"llm":{"model":"x","api_key":"k"}}`,
+	`"agent_settings":{"llm":{"model":"x"},"tools":[]}`,
+	`"agent_settings":{"llm":{"model":"x"},"tools":[{"name":"think"},{"name":"switch_llm"},{"name":"terminal"},{"name":"terminal"}],"condenser":{"enabled":false}}`,
+	`"agent_settings":{"llm":{"model":"x"},"condenser":{"condenser_kind":"no_op"},"agent_context":{"current_datetime":"a day"},"persona":"p"}`,
+	`"agent_settings":{"schema_version":7,"llm":{"model":"x"},"enable_sub_agents":true}`,
+	`"agent_settings":{"llm":{"model":"x"},"tools":[],"enable_classify_and_switch_llm_tool":true,"active_meta_profile":"a"}`,
+	`"agent_profile_id":"{own}"`,
+	`"agent_profile_id":"{own}","agent_launch_additions":{"llm_profile_ref":"linked","system_message_suffix_append":" more "}`,
+	`"agent_profile_id":"48376708-163f-4e5b-abcc-18237cd62f47"`,
+	`"agent_profile_id":"{own}","agent_launch_additions":{"llm_profile_ref":"nobody"}`,
+	`"agent_settings":{"llm":{"model":""}}`,
+	`"agent":{"kind":"Robot"}`,
+	`"agent":{"llm":{"model":"x"},"system_prompt":"a","system_prompt_filename":"b"}`,
+	`"agent_settings":{"enable_switch_llm_tool":true}`,
+	`"agent_profile_id":"{own}","agent_settings":{}`,
+	``,
+}
+
+// launches compares the agents of new conversations.
+func launches(t *testing.T, dir, theirs string) {
+	s := serve(t, dir, keyring.New("the key"))
+	p, err := s.Profiles.Agents.Load(t.Context(), "own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores, err := s.LaunchStores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range started {
+		source = strings.ReplaceAll(source, "{own}", p.Text("id"))
+		body := `{"workspace":{"working_dir":"` + t.TempDir() + `"}` + strings.TrimSuffix(","+source, ",") + `}`
+		want := call(t, theirs, "POST", "/api/conversations", body)
+		var request struct {
+			Agent     json.RawMessage `json:"agent"`
+			Settings  json.RawMessage `json:"agent_settings"`
+			Profile   string          `json:"agent_profile_id"`
+			Additions struct {
+				LLM    string `json:"llm_profile_ref"`
+				Suffix string `json:"system_message_suffix_append"`
+			} `json:"agent_launch_additions"`
+		}
+		if err := json.Unmarshal([]byte(body), &request); err != nil {
+			t.Fatal(err)
+		}
+		r, err := launch.Resolve(t.Context(), launch.Source{Agent: request.Agent, Settings: request.Settings, ProfileID: request.Profile, LLMProfile: request.Additions.LLM}, stores)
+		if err != nil {
+			status := 422
+			var own *rest.Error
+			if errors.As(err, &own) {
+				status = own.Status
+				detail, _ := json.Marshal(map[string]any{"detail": own.Detail})
+				if diff := cmp.Diff(normal(want.Body), normal(parsed(t, detail))); diff != "" {
+					t.Errorf("%s (-reference +deft)\n%s", source, diff)
+				}
+			}
+			if want.Status != status {
+				t.Errorf("%s: refused with %d (%v), by the reference %v", source, status, err, want)
+			}
+			continue
+		}
+		if want.Status != 201 {
+			t.Errorf("%s: launched, by the reference refused: %v", source, want)
+			continue
+		}
+		a, err := launch.Finalize(r, launch.Runtime{Suffixes: []string{request.Additions.Suffix}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := a.JSON(shape.Writing{Mode: shape.Nulled})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(normal(at(want.Body, "agent")), normal(parsed(t, raw))); diff != "" {
+			t.Errorf("%s (-reference +deft)\n%s", source, diff)
+		}
+		record, _ := json.Marshal(r.Profile)
+		if diff := cmp.Diff(at(want.Body, "launched_agent_profile"), parsed(t, record)); diff != "" {
+			t.Errorf("%s (-reference +deft)\n%s", source, diff)
+		}
+	}
+}
+
+func parsed(t *testing.T, raw []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // old are files of earlier versions, and broken ones.
