@@ -18,13 +18,14 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 )
 
-// bare is a client that only finds where frames end.
+// bare is a client that only finds where frames end. What is early goes out
+// with the handshake.
 type bare struct {
 	net.Conn
 	r *bufio.Reader
 }
 
-func (h *house) bare(tb testing.TB, path string, buffer int) *bare {
+func (h *house) bare(tb testing.TB, path string, buffer int, early ...byte) *bare {
 	tb.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "ws://"))
 	if err != nil {
@@ -32,7 +33,7 @@ func (h *house) bare(tb testing.TB, path string, buffer int) *bare {
 	}
 	tb.Cleanup(func() { _ = c.Close() })
 	_, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", path)
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n%s", path, early)
 	if err != nil {
 		tb.Fatal(err)
 	}

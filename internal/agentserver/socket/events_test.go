@@ -141,47 +141,67 @@ func TestNoOldState(t *testing.T) {
 // are appended.
 func TestNoGapNoDuplicate(t *testing.T) {
 	t.Parallel()
-	const events, clients = 600, 24
+	const events, clients = 600, 40
 	h := setup(t)
 	h.add(t, "0")
-	var wg sync.WaitGroup
+	paths := []string{
+		h.events() + "?resend_mode=all", h.session() + "?after_seq=-1", h.session() + "?after_seq=0", h.session(), h.events(),
+		h.events() + "?resend_mode=since&after_timestamp=2000-01-01T00:00:00",
+	}
+	var wg, joined sync.WaitGroup
+	joined.Add(clients)
 	wg.Go(func() {
-		for n := 1; n < events; {
+		for n := 1; n < events-1; {
 			var names []string
-			for range min(1+rand.IntN(20), events-n) {
+			for range min(1+rand.IntN(20), events-1-n) {
 				names = append(names, fmt.Sprint(n))
 				n++
 			}
 			h.publishState(h.add(t, names...))
 		}
+		joined.Wait()
+		h.add(t, fmt.Sprint(events-1))
 	})
 	for i := range clients {
-		wg.Go(func() {
-			path := []string{h.events() + "?resend_mode=all", h.session() + "?after_seq=-1", h.session() + "?after_seq=0"}[i%3]
-			c := h.dial(t, path)
-			due := map[bool]int{true: 1}[i%3 == 2]
-			for due < events {
-				f := c.next()
-				if f.Type == "durable" {
-					if *f.Seq != due {
-						t.Errorf("%s: event %d instead of %d", path, *f.Seq, due)
-						return
-					}
-					f = f.Event
-				}
-				if f.Message == nil {
-					continue
-				}
-				if got := f.String(); got != fmt.Sprint(due) {
-					t.Errorf("%s: event %s instead of %d", path, got, due)
-					return
-				}
-				due++
-			}
-			_ = c.CloseNow()
-		})
+		wg.Go(func() { followAll(t, h, paths[i%len(paths)], events, joined.Done) })
 	}
 	wg.Wait()
+}
+
+// followAll joins and expects events named by their numbers up to the last.
+func followAll(t *testing.T, h *house, path string, events int, joined func()) {
+	c := h.dial(t, path)
+	defer c.CloseNow()
+	first := c.next() // a state, or sync
+	joined()
+	due := 0
+	switch path {
+	case h.session():
+		due = *first.Through + 1
+	case h.session() + "?after_seq=0":
+		due = 1
+	case h.events():
+		due = -1 // whatever comes first
+	}
+	for due < events {
+		f := c.next()
+		if f.Type == "durable" {
+			if *f.Seq != due {
+				t.Errorf("%s: event %d instead of %d", path, *f.Seq, due)
+				return
+			}
+			f = f.Event
+		}
+		if f.Message == nil {
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscan(f.String(), &n); err != nil || due >= 0 && n != due {
+			t.Errorf("%s: event %d (%v) instead of %d", path, n, err, due)
+			return
+		}
+		due = n + 1
+	}
 }
 
 // TestStateAfterItsEvents publishes before the stream's reader can have seen

@@ -3,6 +3,7 @@ package socket_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -96,6 +97,18 @@ func TestAccepted(t *testing.T) {
 				t.Errorf("got %v", m)
 			}
 		})
+	}
+}
+
+// TestFrameWithHandshake sends the key in one packet with the handshake.
+func TestFrameWithHandshake(t *testing.T) {
+	t.Parallel()
+	h := setup(t, withKeys("right"))
+	frame := append([]byte{0x81, 0x80 | byte(len(auth)), 0, 0, 0, 0}, auth...) // masked with zeros
+	b := h.bare(t, h.events(), 4096, frame...)
+	var got [4]byte
+	if _, err := io.ReadFull(b.r, got[:]); err != nil || got[0] != 0x81 {
+		t.Errorf("got %x, %v", got, err)
 	}
 }
 
