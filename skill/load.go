@@ -32,6 +32,7 @@ type loader struct {
 	strict   bool
 	flat     bool // files in sub-directories are no skills
 	entries  int  // walked so far
+	full     bool // too many were walked
 	skills   []Skill
 	seen     map[string]bool
 	warnings []Warning
@@ -93,8 +94,11 @@ func (l *loader) list(dir string) []fs.DirEntry {
 		}
 		return nil
 	}
-	l.entries += len(entries)
-	if l.entries > maxEntries {
+	if l.full {
+		return nil
+	}
+	if l.entries += len(entries); l.entries > maxEntries {
+		l.full = true
 		l.warn(dir, fault.New(fault.Limit, fmt.Sprintf("more than %d files; the rest is not read", maxEntries)))
 		return nil
 	}

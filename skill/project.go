@@ -47,7 +47,7 @@ func LoadProject(dir string) ([]Skill, []Warning) {
 	}
 	collect((*loader).instructions)
 	if len(loaders) > 0 && loaders[0].at == dir {
-		loaders[0].nested(".", 0)
+		loaders[0].nested()
 		skills = Merge(skills, loaders[0].skills)
 	}
 	collect(func(l *loader) {
@@ -102,26 +102,40 @@ func (l *loader) instructions() {
 	}
 }
 
-// nested turns the AGENTS.md of sub-directories into rules for the files there.
-// Hidden directories and those of packages are left out.
-func (l *loader) nested(dir string, depth int) {
-	if depth > maxDepth {
-		return
-	}
-	for _, e := range l.list(dir) {
-		name := path.Join(dir, e.Name())
-		if e.IsDir() {
-			if !strings.HasPrefix(e.Name(), ".") && e.Name() != "node_modules" && e.Name() != "vendor" {
-				l.nested(name, depth+1)
+// nested turns the AGENTS.md of sub-directories into rules for the files there,
+// in the order of the directories. Hidden directories and those of packages
+// are left out. The walk goes level by level, so that of a tree that is too
+// large the upper part is read.
+func (l *loader) nested() {
+	var files []string
+	level := []string{"."}
+	for depth := 0; len(level) > 0 && depth <= maxDepth; depth++ {
+		var next []string
+		for _, dir := range level {
+			for _, e := range l.list(dir) {
+				name := path.Join(dir, e.Name())
+				switch {
+				case e.IsDir():
+					if !strings.HasPrefix(e.Name(), ".") && e.Name() != "node_modules" && e.Name() != "vendor" {
+						next = append(next, name)
+					}
+				case dir != "." && e.Type().IsRegular() && thirdParty[strings.ToLower(e.Name())] != "":
+					files = append(files, name)
+				}
 			}
-			continue
+			if l.full {
+				next = nil
+				break
+			}
 		}
-		known := thirdParty[strings.ToLower(e.Name())]
-		if dir == "." || known == "" || !e.Type().IsRegular() {
-			continue
-		}
+		level = next
+	}
+	l.entries, l.full = 0, false // what follows has its own allowance
+	slices.SortFunc(files, func(a, b string) int { return strings.Compare(path.Dir(a), path.Dir(b)) })
+	for _, name := range files {
 		if s, ok := l.load(name, ""); ok {
-			s.Name = known + ":" + dir
+			dir := path.Dir(name)
+			s.Name += ":" + dir
 			s.Trigger = &Trigger{Type: Path, Words: []string{dir + "/**"}}
 			s.settle()
 			l.add(s)

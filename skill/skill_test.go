@@ -120,6 +120,28 @@ func TestLoadProject(t *testing.T) {
 	}
 }
 
+// TestLargeProject has more files than are walked: what stands high in the tree
+// and the skills are found all the same.
+func TestLargeProject(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"z/AGENTS.md": "z", ".agents/skills/one.md": "one", "a/b/AGENTS.md": "too deep in a full tree"})
+	for i := range 210 {
+		many := filepath.Join(dir, "a", "m", fmt.Sprint(i))
+		if err := os.MkdirAll(many, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for j := range 100 {
+			if err := os.Mkdir(filepath.Join(many, fmt.Sprint(j)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	skills, warnings := skill.LoadProject(dir)
+	if got := names(skills); got != "agents:a/b agents:z one" || len(warnings) != 1 {
+		t.Errorf("skills %s, warnings %v", got, warnings)
+	}
+}
+
 func TestLoadProjectNowhere(t *testing.T) {
 	t.Parallel()
 	if skills, warnings := skill.LoadProject(filepath.Join(t.TempDir(), "none")); len(skills)+len(warnings) != 0 {
