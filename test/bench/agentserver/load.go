@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// load measures many conversations at once: 3 calls of the terminal each,
+// with a model that takes its time.
+func (b *bench) load(ctx context.Context) (err error) {
+	s, err := b.deftServer(ctx, filepath.Join(b.dir, "load"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	b.llm.delay.Store(int64(100 * time.Millisecond))
+	defer b.llm.delay.Store(0)
+	if _, err := b.together(ctx, s, 1); err != nil { // the first one warms up
+		return err
+	}
+	alone, err := b.together(ctx, s, 1)
+	if err != nil {
+		return err
+	}
+	b.row("3 tool calls, LLM of 100 ms: one conversation", "", alone, 0)
+	for _, step := range []struct {
+		n      int
+		budget float64
+	}{{16, 1.2}, {64, 1.5}, {256, 4}, {1000, 15}} {
+		if err := b.crowd(ctx, s, step.n, step.budget, alone); err != nil {
+			return err
+		}
+	}
+	b.llm.delay.Store(int64(2 * time.Second))
+	slow, err := b.together(ctx, s, 1)
+	if err != nil {
+		return err
+	}
+	return b.crowd(ctx, s, 1000, 1.5, slow)
+}
+
+func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alone time.Duration) error {
+	cpu, err := s.cpu()
+	if err != nil {
+		return err
+	}
+	memory, err := s.memory()
+	if err != nil {
+		return err
+	}
+	health := b.watchHealth(ctx, s)
+	took, err := b.together(ctx, s, n)
+	p99 := health()
+	if err != nil {
+		return err
+	}
+	cpuAfter, err := s.cpu()
+	if err != nil {
+		return err
+	}
+	after, err := s.memory()
+	if err != nil {
+		return err
+	}
+	b.note(fmt.Sprintf("  %d at once (%s alone)", n, ms(alone)), fmt.Sprintf("<= %gx", budget),
+		fmt.Sprintf("%.2fx, %.1f ms CPU each, %.0f KB each, /health p99 %s",
+			float64(took)/float64(alone), (cpuAfter-cpu).Seconds()*1000/float64(n), float64(after-memory)/1024/float64(n), ms(p99)))
+	return nil
+}
+
+// together runs n new conversations at once, and returns how long all took.
+func (b *bench) together(ctx context.Context, s *server, n int) (time.Duration, error) {
+	ids := make([]event.ConversationID, n)
+	for i := range ids {
+		var err error
+		if ids[i], err = s.create(ctx, b.llm.request(filepath.Join(s.dir, "ws"), 3)); err != nil {
+			return 0, err
+		}
+	}
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for i, id := range ids {
+		wg.Go(func() {
+			ws, err := s.follow(ctx, id, "")
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			defer ws.CloseNow()
+			_, errs[i] = s.turn(ctx, ws, id)
+		})
+	}
+	wg.Wait()
+	return time.Since(began), errors.Join(errs...)
+}
+
+// watchHealth asks for /health every 10 ms until the returned function is
+// called, which returns the 99th percentile.
+func (b *bench) watchHealth(ctx context.Context, s *server) func() time.Duration {
+	ctx, cancel := context.WithCancel(ctx)
+	var took []time.Duration
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			began := time.Now()
+			if _, err := s.call(ctx, "GET", "/health", ""); err == nil {
+				took = append(took, time.Since(began))
+			}
+		}
+	})
+	return func() time.Duration {
+		cancel()
+		wg.Wait()
+		return quantile(took, 0.99)
+	}
+}
+
+// followers is how many sockets follow one conversation.
+const followers = 1000
+
+// fanOut measures how fast all followers of a conversation see an event, and
+// what one that reads nothing costs.
+func (b *bench) fanOut(ctx context.Context) (err error) {
+	s, err := b.deftServer(ctx, filepath.Join(b.dir, "fanout"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	id, err := s.create(ctx, b.llm.request(filepath.Join(s.dir, "ws"), 0))
+	if err != nil {
+		return err
+	}
+	arrived := make(chan time.Time, followers)
+	for range followers {
+		ws, err := s.follow(ctx, id, "")
+		if err != nil {
+			return err
+		}
+		defer ws.CloseNow()
+		go func() { // ends with CloseNow
+			for {
+				_, frame, err := ws.Read(ctx)
+				if err != nil {
+					return
+				}
+				if bytes.Contains(frame, []byte(`"kind":"MessageEvent"`)) {
+					arrived <- time.Now()
+				}
+			}
+		}()
+	}
+	stalled, err := s.follow(ctx, id, "?resend_mode=all") // nobody reads from it
+	if err != nil {
+		return err
+	}
+	defer stalled.CloseNow()
+	var took []time.Duration
+	for range 30 {
+		began := time.Now()
+		if _, err := s.call(ctx, "POST", "/api/conversations/"+string(id)+"/events", `{"role":"user","content":[{"type":"text","text":"hello"}]}`); err != nil {
+			return err
+		}
+		for range followers {
+			took = append(took, (<-arrived).Sub(began))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.row(fmt.Sprintf("an event at %d followers, p99", followers), "<= 20 ms", quantile(took, 0.99), 0)
+	return nil
+}
