@@ -179,6 +179,20 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
+// TestNoise has servers that print what is no message.
+func TestNoise(t *testing.T) {
+	t.Parallel()
+	set := connect(t, map[string]mcp.Server{"local": overStdio("noisy")}, mcp.Options{})
+	if got := ask(t, set, "echo", `{"text":"hi"}`); got.IsError {
+		t.Errorf("echo: %+v", got)
+	}
+	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"local": overStdio("endless")}, mcp.Options{})
+	defer set.Close()
+	if len(warnings) != 1 || !fault.Is(warnings[0].Err, fault.Unavailable) {
+		t.Errorf("an endless line: %v", warnings)
+	}
+}
+
 func TestInterruptAndTimeout(t *testing.T) {
 	t.Parallel()
 	set := connect(t, map[string]mcp.Server{"local": overStdio("1")}, mcp.Options{CallTimeout: 50 * time.Millisecond})

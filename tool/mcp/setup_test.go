@@ -32,10 +32,22 @@ func TestMain(m *testing.M) {
 		os.Exit(3)
 	case "silent":
 		select {}
-	default:
-		if err := newServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil && !errors.Is(err, context.Canceled) {
-			fmt.Fprintln(os.Stderr, err)
+	case "noisy":
+		fmt.Println("[info] started\n{not json}\nnpm notice: a new version is there")
+		fmt.Println("not json\n\n" + strings.Repeat("x", 200<<10))
+		serve()
+	case "endless":
+		for {
+			fmt.Print(strings.Repeat("x", 1<<20))
 		}
+	default:
+		serve()
+	}
+}
+
+func serve() {
+	if err := newServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, err)
 	}
 }
 

@@ -87,7 +87,7 @@ func environment(own map[string]string) []string {
 
 // Connect implements [sdk.Transport].
 func (p *program) Connect(ctx context.Context) (sdk.Connection, error) {
-	return (&sdk.IOTransport{Reader: p.out, Writer: p, MaxLineLength: maxMessage}).Connect(ctx)
+	return (&sdk.IOTransport{Reader: newLines(p.out), Writer: p, MaxLineLength: maxMessage}).Connect(ctx)
 }
 
 // Write and Close make a program the writing end of its transport. Close also
