@@ -54,7 +54,8 @@ type Turn struct {
 	// LLM returns the model of a service (UsageAgent …).
 	LLM func(usage string) llm.Model
 	// Delta takes pieces of the answer as they arrive; item is the id that
-	// the finished event will have. Never nil.
+	// the finished event will have. An empty one says that the answer is
+	// complete. Never nil.
 	Delta func(item event.ID, d llm.Delta)
 	// Session is the conversation, for caches and traces.
 	Session event.ConversationID

@@ -112,6 +112,7 @@ func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	if err != nil {
 		return a.failed(err)
 	}
+	t.Delta(item, llm.Delta{}) // the answer is complete
 	return a.answer(item, resp), nil
 }
 

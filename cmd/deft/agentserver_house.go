@@ -212,6 +212,7 @@ func (h *house) routes() []rest.Route {
 		h.bash.Routes(), h.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		h.skills.Routes(), hookroom.Routes(h.log),
 		subagents.New(subagents.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),
+		h.openGateway().Routes(),
 		mcproom.New(mcproom.Options{Probe: probeServer, Reveal: h.reveal, Tools: mcproom.Catalogue()}).Routes(),
 		absent.Extensions(), absent.Routes(absent.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)

@@ -2,7 +2,6 @@ package agentserver
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
@@ -22,12 +21,6 @@ func Followed(m *conversation.Manager) func(context.Context, event.ConversationI
 
 // followed is a conversation as the sockets see it.
 type followed struct{ *conversation.Conversation }
-
-// FullState implements [socket.Conversation].
-func (f followed) FullState(ctx context.Context) (json.RawMessage, error) {
-	raw, _, err := f.Conversation.FullState(ctx)
-	return raw, err
-}
 
 // Watch implements [socket.Conversation].
 func (f followed) Watch(tell func(socket.Transient)) (cancel func()) {

@@ -168,6 +168,7 @@ func (c *Conversation) begin(ctx context.Context) (*work, error) {
 	if err := c.endGoal(ctx, w, goalInterrupted); err != nil {
 		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
 	}
+	c.m.running.Go(func() { c.secrets.Resolve(c.m.ctx) }) // masking looks nothing up
 	for _, warning := range w.outfit.Warnings {
 		c.m.o.Log.Warn("a part is missing", "conversation", c.id, "warning", warning)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -104,17 +105,53 @@ func (c *Conversation) describeState(s *state.State, updated time.Time) (json.Ra
 	return c.describe(s, c.created, updated)
 }
 
-// FullState returns the full_state update as it is now.
-func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, eventstream.Seq, error) {
+// FullState returns the full_state update as it is now. A conversation at
+// rest is not read for it.
+func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
+	if c.open.Load() == nil {
+		info, err := c.m.o.Stream.Info(ctx, c.id)
+		if err != nil {
+			return nil, err
+		}
+		if raw, err := c.keptState(info); raw != nil || err != nil {
+			return raw, err
+		}
+	}
 	w, err := c.begin(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	s := w.State()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	raw, err := c.fullState(s)
-	return raw, seqOf(s), err
+	return c.fullState(w.State())
+}
+
+// keptState makes the full_state update of what was kept when the
+// conversation was last at rest; nil if that has changed since.
+func (c *Conversation) keptState(info eventstream.Info) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.snapshot == nil || c.snapSeq != info.Events {
+		return nil, nil
+	}
+	var d description
+	if err := json.Unmarshal(c.snapshot, &d); err != nil {
+		return nil, fault.Wrap(err, fault.Corrupt, "read the description of conversation "+string(c.id))
+	}
+	s := &state.State{Seq: int64(c.snapSeq), Status: d.Status, Fields: map[string]json.RawMessage{
+		keyPolicy: d.Policy, keyAnalyzer: d.Analyzer, keyActivated: d.ActivatedSkills, keyInvoked: d.InvokedSkills,
+		"agent_state": d.AgentState,
+	}}
+	if d.LastUserMessage != nil {
+		s.LastUserMessage = *d.LastUserMessage
+	}
+	if d.Leaf != nil {
+		s.Head = *d.Leaf
+	}
+	if err := json.Unmarshal(d.Stats, &s.Stats); err != nil {
+		return nil, fault.Wrap(err, fault.Corrupt, "read the metrics of conversation "+string(c.id))
+	}
+	return c.fullState(s)
 }
 
 // SetTitle renames the conversation.

@@ -32,8 +32,21 @@ func (p *writer) delta(item event.ID, d llm.Delta) {
 		p.item, p.order, p.masks = item, 0, map[string]*secret.Stream{}
 		p.publish(Piece{Item: item, Attempt: 1, Started: true})
 	}
+	if d.Text == "" && d.Reasoning == "" && d.ToolCall == nil { // the answer is complete
+		p.flush()
+		return
+	}
 	p.piece("text", d.Text)
 	p.piece("reasoning", d.Reasoning)
+}
+
+// flush publishes what was held back because it could have become a secret.
+func (p *writer) flush() {
+	for _, kind := range []string{"reasoning", "text"} {
+		if m := p.masks[kind]; m != nil {
+			p.show(kind, m.Flush())
+		}
+	}
 }
 
 func (p *writer) piece(kind, text string) {
@@ -45,10 +58,15 @@ func (p *writer) piece(kind, text string) {
 		m = p.c.secrets.Stream()
 		p.masks[kind] = m
 	}
-	if text = m.Feed(text); text != "" {
-		p.publish(Piece{Item: p.item, Attempt: 1, Order: p.order, Kind: kind, Content: text})
-		p.order++
+	p.show(kind, m.Feed(text))
+}
+
+func (p *writer) show(kind, text string) {
+	if text == "" {
+		return
 	}
+	p.publish(Piece{Item: p.item, Attempt: 1, Order: p.order, Kind: kind, Content: text})
+	p.order++
 }
 
 // publish places a piece behind what is stored by now.

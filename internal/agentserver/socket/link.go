@@ -63,7 +63,7 @@ func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	// The handshake's answer is in brw.Writer still.
 	if err := brw.Writer.Flush(); err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, c.Close())
 	}
 	return h.l, bufio.NewReadWriter(bufio.NewReaderSize(h.l, 512), bufio.NewWriterSize(h.l, 256)), nil
 }
