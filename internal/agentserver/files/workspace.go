@@ -40,7 +40,7 @@ func (s *Service) page(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer f.Close()
-	guardPage(w, contentType(st.Name()))
+	guardPage(w, r, contentType(st.Name()))
 	serve(w, r, f, st)
 	return nil
 }
@@ -87,16 +87,29 @@ func openPage(root *os.Root, dir, name string) (*os.File, os.FileInfo, error) {
 	return f, st, nil
 }
 
-// guardPage tells browsers what a page may be. A sandbox without
-// allow-same-origin gives it an origin of its own, so that its scripts cannot
-// act as the UI; a PDF viewer does not work in one and does not need it.
-func guardPage(w http.ResponseWriter, contentType string) {
+// The policies of pages. In both a page cannot act as the UI: it has either an
+// origin of its own, or no scripts.
+const (
+	alone    = "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads"
+	embedded = "sandbox allow-same-origin"
+)
+
+// guardPage tells browsers what a page may be. One in a frame keeps its
+// origin, because it gets the cookie only so, and with it its pictures and
+// styles; OpenHands' UI gives its frames the same sandbox. A PDF viewer does
+// not work in one and does not need it.
+func guardPage(w http.ResponseWriter, r *http.Request, contentType string) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-cache") // agents change their pages
-	if contentType != "application/pdf" {
-		h.Set("Content-Security-Policy", "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads")
+	h.Add("Vary", "Sec-Fetch-Dest")
+	switch dest := r.Header.Get("Sec-Fetch-Dest"); {
+	case contentType == "application/pdf":
+	case dest == "iframe", dest == "frame":
+		h.Set("Content-Security-Policy", embedded)
+	default:
+		h.Set("Content-Security-Policy", alone)
 	}
 }
 

@@ -81,6 +81,14 @@ func TestWorkspacePages(t *testing.T) {
 			t.Errorf("%s: %v", c.path, resp.Header)
 		}
 	}
+	for dest, want := range map[string]string{
+		"iframe": "sandbox allow-same-origin", "document": "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads",
+	} {
+		resp, _ := get(t, srv, base, "Sec-Fetch-Dest", dest)
+		if got := resp.Header.Get("Content-Security-Policy"); got != want {
+			t.Errorf("%s: policy %q", dest, got)
+		}
+	}
 	if err := os.RemoveAll(p.ws); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,9 @@ func (s *Server) admit(route Route, r *http.Request) error {
 		return nil
 	}
 	keys := s.o.Keys()
+	if len(keys) == 0 && s.foreign(r) {
+		return Fail(http.StatusForbidden, "Pages of this origin may not use the server")
+	}
 	if len(keys) == 0 || Allowed(keys, r.Header.Get(KeyHeader)) {
 		return nil
 	}
@@ -40,6 +43,22 @@ func (s *Server) admit(route Route, r *http.Request) error {
 		}
 	}
 	return Fail(http.StatusUnauthorized, "Unauthorized")
+}
+
+// foreign reports whether a page from elsewhere asks for a change. A browser
+// lets any page send forms and text to any address; only the answer is kept
+// from it. Where a key is wanted in a header it asks first.
+func (s *Server) foreign(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	if origin == "" || LocalOrigin(origin) || s.o.Origin != nil && s.o.Origin(origin) {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host != r.Host
 }
 
 // Allowed reports whether key is one of keys. It takes as long for a wrong one

@@ -1,0 +1,53 @@
+package rest_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+// TestForeignPages wants pages of other sites to change nothing on a server
+// without keys, which a browser would let them.
+func TestForeignPages(t *testing.T) {
+	t.Parallel()
+	ok := func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }
+	var keys []string
+	s, err := rest.New(rest.Options{
+		Routes: []rest.Route{{Method: "POST", Path: "/api/x", Handle: ok}, {Method: "GET", Path: "/api/x", Handle: ok}},
+		Keys:   func() []string { return keys },
+		Origin: func(origin string) bool { return origin == "https://ui.example" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method, origin, key string
+		keys                []string
+		status              int
+	}{
+		{"POST", "", "", nil, 200},
+		{"POST", "http://localhost:3000", "", nil, 200},
+		{"POST", "https://ui.example", "", nil, 200},
+		{"POST", "http://server.example:8000", "", nil, 200}, // its own
+		{"POST", "https://evil.example", "", nil, 403},
+		{"POST", "null", "", nil, 403},
+		{"POST", "://", "", nil, 403},
+		{"GET", "https://evil.example", "", nil, 200}, // the answer is kept from the page
+		{"POST", "https://evil.example", "", []string{"k"}, 401},
+		{"POST", "https://evil.example", "k", []string{"k"}, 200},
+	} {
+		keys = c.keys
+		r := httptest.NewRequestWithContext(t.Context(), c.method, "http://server.example:8000/api/x", nil)
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		r.Header.Set(rest.KeyHeader, c.key)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code != c.status {
+			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
+		}
+	}
+}
