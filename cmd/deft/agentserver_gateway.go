@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/internal/agentserver/gateway"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+)
+
+// openGateway returns the gateway for clients of OpenAI's API.
+func (h *house) openGateway() *gateway.Service {
+	return gateway.New(gateway.Options{
+		Models: h.settings.Profiles.LLMs.Names,
+		Check: func(ctx context.Context, name string) error {
+			_, err := h.settings.Profiles.LLMs.Load(ctx, name)
+			if fault.Is(err, fault.NotFound) {
+				return fault.New(fault.NotFound, "Profile '"+name+"' not found")
+			}
+			return err
+		},
+		Start: h.startChat, Find: h.findChat,
+	})
+}
+
+func (h *house) findChat(ctx context.Context, id string) (gateway.Conversation, error) {
+	cid, ok := event.ParseConversationID(id)
+	if !ok {
+		return nil, fault.New(fault.NotFound, "Conversation not found: "+id)
+	}
+	c, err := h.conversations.Get(ctx, cid)
+	if err != nil {
+		return nil, err
+	}
+	return chat{c}, nil
+}
+
+// startChat starts a conversation of the active agent profile, with the LLM
+// profile that the request names (sdk-wire-1.58.md section C.5).
+func (h *house) startChat(ctx context.Context, r gateway.Request) (gateway.Conversation, error) {
+	profile, err := h.settings.ActiveProfile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if profile == nil {
+		return nil, fault.New(fault.Conflict, "No active Agent Profile; activate one to use the gateway")
+	}
+	doc, err := h.settings.Load()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(h.cfg.WorkspacePath)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "make the workspace")
+	}
+	add := map[string]any{}
+	if profile.Text("agent_kind") != "acp" {
+		add["llm_profile_ref"] = r.Profile
+	}
+	if r.System != "" {
+		add["system_message_suffix_append"] = r.System
+	}
+	id, titled := profile.Text("id"), false
+	req := &conversation.StartRequest{
+		Workspace: &conversation.Workspace{WorkingDir: dir, Kind: "LocalWorkspace"}, ConversationID: r.ID,
+		AgentProfileID: &id, Autotitle: &titled,
+		InitialMessage: &conversation.Message{Role: event.RoleUser, Content: r.Content, Run: true},
+	}
+	if req.LaunchAdditions, err = json.Marshal(add); err != nil {
+		return nil, err
+	}
+	confirmations(req, doc.Conversation)
+	c, made, err := h.conversations.Create(ctx, req)
+	if err == nil && !made { // another request with this id was faster
+		err = c.Send(ctx, *req.InitialMessage)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return chat{c}, nil
+}
+
+// confirmations takes over what the settings say of conversations.
+func confirmations(r *conversation.StartRequest, s *shape.Map) {
+	var v struct {
+		MaxIterations *int   `json:"max_iterations"`
+		Confirm       bool   `json:"confirmation_mode"`
+		Analyzer      string `json:"security_analyzer"`
+	}
+	raw, err := json.Marshal(s)
+	if err != nil || json.Unmarshal(raw, &v) != nil {
+		return // settings were checked when they were stored
+	}
+	r.MaxIterations = v.MaxIterations
+	if v.Analyzer == "llm" {
+		r.SecurityAnalyzer = json.RawMessage(`{"kind":"LLMSecurityAnalyzer"}`)
+	}
+	switch {
+	case v.Confirm && v.Analyzer == "llm":
+		r.ConfirmationPolicy = json.RawMessage(`{"kind":"ConfirmRisky"}`)
+	case v.Confirm:
+		r.ConfirmationPolicy = json.RawMessage(`{"kind":"AlwaysConfirm"}`)
+	}
+}
+
+// chat is a conversation as the gateway sees it.
+type chat struct{ c *conversation.Conversation }
+
+// ID implements [gateway.Conversation].
+func (t chat) ID() string { return string(t.c.ID()) }
+
+// Send implements [gateway.Conversation].
+func (t chat) Send(ctx context.Context, content []event.Content) error {
+	return t.c.Send(ctx, conversation.Message{Role: event.RoleUser, Content: content, Run: true})
+}
+
+// Wait implements [gateway.Conversation].
+func (t chat) Wait(ctx context.Context) error { return t.c.Wait(ctx) }
+
+// Outcome implements [gateway.Conversation].
+func (t chat) Outcome(ctx context.Context) (out gateway.Outcome, err error) {
+	raw, err := t.c.Describe(ctx)
+	if err != nil {
+		return out, err
+	}
+	var v struct {
+		Status string `json:"execution_status"`
+		Stats  struct {
+			Services map[string]llm.Metrics `json:"usage_to_metrics"`
+		} `json:"stats"`
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return out, err
+	}
+	out.Status = v.Status
+	for _, m := range v.Stats.Services {
+		if u := m.AccumulatedTokenUsage; u != nil {
+			out.Usage.Prompt += u.PromptTokens
+			out.Usage.Completion += u.CompletionTokens
+			out.Usage.Cached += u.CacheReadTokens
+			out.Usage.Reasoning += u.ReasoningTokens
+		}
+	}
+	out.Text, err = t.c.FinalResponse(ctx)
+	return out, err
+}

@@ -1,0 +1,244 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+// chatRequest is a request of the Chat Completions API. Fields that nobody
+// here knows are ignored.
+type chatRequest struct {
+	Model         *string        `json:"model"`
+	Messages      *[]chatMessage `json:"messages"`
+	Stream        bool           `json:"stream"`
+	StreamOptions *struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+}
+
+type chatMessage struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+}
+
+// content is a text, or parts.
+type content struct {
+	parts []part
+	given bool // not null, not absent
+}
+
+// part is one of the content of either API.
+type part struct {
+	Type     string   `json:"type"`
+	Text     string   `json:"text"`
+	ImageURL imageURL `json:"image_url"`
+}
+
+// imageURL is a text, or an object with it.
+type imageURL string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (u *imageURL) UnmarshalJSON(b []byte) error {
+	var o struct {
+		URL string `json:"url"`
+	}
+	if len(b) > 0 && b[0] == '{' {
+		err := json.Unmarshal(b, &o)
+		*u = imageURL(o.URL)
+		return err
+	}
+	return json.Unmarshal(b, (*string)(u))
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *content) UnmarshalJSON(b []byte) error {
+	c.given = string(b) != "null"
+	if len(b) > 0 && b[0] == '"' {
+		c.parts = []part{{Type: "text"}}
+		return json.Unmarshal(b, &c.parts[0].Text)
+	}
+	return json.Unmarshal(b, &c.parts)
+}
+
+// blocks are the parts as the conversation stores them. named says which types
+// are texts and which are images.
+func (c content) blocks(texts []string, image string) ([]event.Content, error) {
+	var out []event.Content
+	for _, p := range c.parts {
+		switch {
+		case p.Type == "text" || slices.Contains(texts, p.Type):
+			if p.Text != "" {
+				out = append(out, event.Text(p.Text))
+			}
+		case p.Type != image:
+			return nil, rest.Fail(http.StatusBadRequest, "Unsupported content part type: "+p.Type)
+		case p.ImageURL == "":
+			return nil, rest.Fail(http.StatusBadRequest, p.Type+" content part is missing a url")
+		default:
+			out = append(out, event.Image(string(p.ImageURL)))
+		}
+	}
+	return out, nil
+}
+
+// textOf joins the texts.
+func textOf(blocks []event.Content) string {
+	var texts []string
+	for _, b := range blocks {
+		if b.Type == event.TypeText {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// read turns a chat into a request: the last message of the user, and the
+// system's words. The agent knows the rest of the conversation.
+func (c chatRequest) read() (req Request, err error) {
+	if c.Model == nil {
+		return req, rest.Missing("body", "model")
+	}
+	if c.Messages == nil {
+		return req, rest.Missing("body", "messages")
+	}
+	var system []string
+	asked := false
+	for i, m := range *c.Messages {
+		if !slices.Contains([]string{"system", "developer", "user", "assistant", "tool"}, m.Role) {
+			return req, rest.Violations{{
+				Type: "literal_error", Loc: []any{"body", "messages", i, "role"}, Input: m.Role,
+				Msg: "Input should be 'system', 'developer', 'user', 'assistant' or 'tool'",
+			}}
+		}
+		blocks, err := m.Content.blocks(nil, "image_url")
+		switch m.Role {
+		case "user":
+			if req.Content, asked = blocks, true; err != nil {
+				return req, err
+			}
+		case "system", "developer":
+			if err != nil {
+				return req, err
+			}
+			if text := textOf(blocks); text != "" {
+				system = append(system, text)
+			}
+		}
+	}
+	if !asked {
+		return req, rest.Fail(http.StatusBadRequest, "At least one user message is required")
+	}
+	req.System = joined(system)
+	return req, nil
+}
+
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+type delta struct {
+	Role    string `json:"role,omitempty"`
+	Content string `json:"content,omitempty"`
+}
+
+type choice struct {
+	Index        int      `json:"index"`
+	Message      *message `json:"message,omitempty"`
+	Delta        *delta   `json:"delta,omitempty"`
+	FinishReason *string  `json:"finish_reason"`
+}
+
+type completion struct {
+	ID      string   `json:"id"`
+	Object  string   `json:"object"`
+	Created int64    `json:"created"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage,omitempty"`
+}
+
+func (s *Service) chat(w http.ResponseWriter, r *http.Request) error {
+	var body chatRequest
+	if err := rest.Body(r, &body); err != nil {
+		return err
+	}
+	id, err := conversationID(r)
+	if err != nil {
+		return err
+	}
+	if err := observed(r); err != nil {
+		return err
+	}
+	req, err := body.read()
+	if err != nil {
+		return err
+	}
+	req.ID = id
+	id, out, err := s.ask(r.Context(), *body.Model, req)
+	if err != nil {
+		return err
+	}
+	w.Header().Set(IDHeader, id)
+	u := usage{out.Usage.Prompt, out.Usage.Completion, out.Usage.Prompt + out.Usage.Completion}
+	c := completion{ID: "chatcmpl-" + rest.ErrorID(), Object: "chat.completion", Created: time.Now().Unix(), Model: *body.Model}
+	if body.Stream {
+		return stream(w, c, out.Text, u, body.StreamOptions != nil && body.StreamOptions.IncludeUsage)
+	}
+	stop := "stop"
+	c.Choices, c.Usage = []choice{{Message: &message{"assistant", out.Text}, FinishReason: &stop}}, &u
+	return rest.JSON(w, http.StatusOK, c)
+}
+
+// stream sends the answer as server-sent events (OpenAI's API reference,
+// "chat.completion.chunk").
+func stream(w http.ResponseWriter, c completion, text string, u usage, withUsage bool) error {
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	c.Object = "chat.completion.chunk"
+	stop := "stop"
+	chunks := [][]choice{
+		{{Delta: &delta{Role: "assistant"}}}, {{Delta: &delta{Content: text}}}, {{Delta: &delta{}, FinishReason: &stop}},
+	}
+	if withUsage {
+		chunks = append(chunks, []choice{})
+	}
+	for _, choices := range chunks {
+		if c.Choices = choices; len(choices) == 0 {
+			c.Usage = &u
+		}
+		raw, err := json.Marshal(c)
+		if err == nil {
+			_, err = w.Write(append(append([]byte("data: "), raw...), "\n\n"...))
+		}
+		if err != nil {
+			return rest.ErrBroken
+		}
+	}
+	if _, err := w.Write([]byte("data: [DONE]\n\n")); err != nil {
+		return rest.ErrBroken
+	}
+	return nil
+}
+
+// observed checks the header of observability, which has no other effect here.
+func observed(r *http.Request) error {
+	const header = "X-OpenHands-Observability-Metadata"
+	var m map[string]any
+	if v := r.Header.Get(header); v != "" && json.Unmarshal([]byte(v), &m) != nil {
+		return rest.Fail(http.StatusUnprocessableEntity, header+" must be a JSON object")
+	}
+	return nil
+}
