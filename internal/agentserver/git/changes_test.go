@@ -51,6 +51,7 @@ func TestChanges(t *testing.T) {
 	r.write("bad\xff", "x")
 	r.write("-flag", "x")
 	r.write("ignored", "x")
+	r.write("mine.own", "x")
 	want := "A -flag\nU a.txt\nA bad\uFFFD\nD d.txt\nA line\nbreak\nA sp ace \"q\"\\.txt\nA sub/moved.txt\nD sub/r.txt\nA tab\tü\n"
 	if diff := cmp.Diff(want, changes(t, r.dir, "")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -58,6 +59,7 @@ func TestChanges(t *testing.T) {
 	if got := changes(t, filepath.Join(r.dir, "sub"), ""); got != "A moved.txt\nD r.txt\n" {
 		t.Errorf("in a directory: %q", got)
 	}
+	r.remove("mine.own")
 	r.commit("second")
 	if got := changes(t, r.dir, ""); got != "" {
 		t.Errorf("after a commit: %q", got)

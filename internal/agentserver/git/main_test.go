@@ -14,7 +14,28 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs the tests as a user who ignores files named *.own everywhere.
+func TestMain(m *testing.M) {
+	home, err := os.MkdirTemp("", "deft-git-home-")
+	if err != nil {
+		panic(err)
+	}
+	ignore := filepath.Join(home, `odd "name" \ü`)
+	for path, text := range map[string]string{
+		filepath.Join(home, ".gitconfig"): "[core]\n\texcludesFile = \"~/odd \\\"name\\\" \\\\ü\"\n", ignore: "*.own\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			panic(err)
+		}
+	}
+	os.Setenv("HOME", home)
+	os.Unsetenv("XDG_CONFIG_HOME")
+	os.Unsetenv("GIT_CONFIG_GLOBAL")
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(home)
+		os.Exit(code)
+	}))
+}
 
 // repo is a repository of a test.
 type repo struct {

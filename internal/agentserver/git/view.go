@@ -1,12 +1,15 @@
 package git
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/deft-dev/deft/internal/agentserver/jail"
@@ -198,11 +201,28 @@ func (v *View) config() string {
 	if _, err := os.Lstat(filepath.Join(v.dir, "reftable")); err == nil {
 		extensions += "\trefStorage = reftable\n"
 	}
+	if file := ignored(); file != "" {
+		text += "[core]\n\texcludesFile = \"" + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(file) + "\"\n"
+	}
 	if extensions == "" {
 		return text
 	}
 	return text + "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n" + extensions
 }
+
+// ignored is the user's own list of files to ignore, the only thing that is
+// taken from the user's configuration; "" if there is none.
+var ignored = sync.OnceValue(func() string {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "config", "--global", "--path", "--get", "core.excludesFile")
+	cmd.Dir = "/" // in no repository
+	out, err := cmd.Output()
+	if err != nil { // it is not set
+		return ""
+	}
+	return strings.TrimSuffix(string(out), "\n")
+})
 
 // Close removes what Open made.
 func (v *View) Close() error {
