@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,9 @@ import (
 // work delivers what a job has. An error means that the endpoint did not take
 // it, and that the rest is to be tried later.
 func (e *endpoint) work(j *job) error {
+	if err := e.describe(j); err != nil {
+		return err
+	}
 	if err := e.postInfos(j); err != nil {
 		return err
 	}
@@ -46,6 +50,30 @@ func (e *endpoint) complain(what string, j *job, err error) {
 	if e.s.ctx.Err() == nil {
 		e.s.o.Log.Warn("a webhook failed", "what", what, "conversation", j.id, "endpoint", e.name, "failures", j.failures+1, "error", err)
 	}
+}
+
+// describe puts a conversation's info before what is left of it.
+func (e *endpoint) describe(j *job) error {
+	e.mu.Lock()
+	wanted := j.describe && len(j.infos) == 0 // a later one will do
+	j.describe = wanted
+	e.mu.Unlock()
+	if !wanted {
+		return nil
+	}
+	info, err := e.s.o.Describe(e.s.ctx, j.id)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		e.complain("info", j, err)
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	j.describe = false
+	if err == nil {
+		e.told += len(info)
+		j.infos = append([]json.RawMessage{info}, j.infos...)
+	}
+	return nil
 }
 
 // postInfos posts what Tell was given, in order.

@@ -34,7 +34,8 @@ type job struct {
 	events   int // not delivered, as far as is known
 	flushAt  time.Time
 	infos    []json.RawMessage
-	failures int // in a row
+	describe bool // an info is to be made, before all else
+	failures int  // in a row
 	waiting  []chan struct{}
 }
 
@@ -58,18 +59,33 @@ func (e *endpoint) job(id event.ConversationID) *job {
 
 // wake notes new events, to be delivered when they are enough for a batch or
 // have waited.
-func (e *endpoint) wake(id event.ConversationID, n int, now bool) {
+func (e *endpoint) wake(id event.ConversationID, n int) {
 	if n == 0 {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.more(e.job(id), n)
+}
+
+// resume notes events that are left from an earlier time.
+func (e *endpoint) resume(id event.ConversationID, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	j := e.job(id)
+	j.describe = e.s.o.Describe != nil
+	e.more(j, n)
+	j.flushAt = time.Now()
+	e.plan(j)
+}
+
+// more adds events to a job. The lock is held.
+func (e *endpoint) more(j *job, n int) {
 	if j.events == 0 {
 		j.flushAt = time.Now().Add(seconds(e.spec.FlushDelay))
 	}
 	j.events += n
-	if now || e.closing {
+	if e.closing {
 		j.flushAt = time.Now()
 	}
 	e.plan(j)

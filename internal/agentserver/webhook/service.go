@@ -23,6 +23,12 @@ type Options struct {
 	Stream eventstream.Stream
 	// Cursors remembers what was delivered. The service closes it.
 	Cursors Cursors
+	// Describe returns the ConversationInfo of a conversation; nil for no such
+	// thing. What was left of a conversation when the service last ended
+	// comes behind it, because what Tell was given is gone, and an endpoint
+	// may not know the conversation yet. An error other than NotFound is one
+	// of the moment. It may be called while New runs.
+	Describe func(ctx context.Context, id event.ConversationID) (json.RawMessage, error)
 	// Key returns what is sent as X-Session-API-Key, "" for nothing.
 	Key func() string
 	// Client posts; nil for one with the reference's time limit of 30 s. It
@@ -129,7 +135,7 @@ func (s *Service) resume() {
 	err := s.each(s.ctx, func(i eventstream.Info) {
 		for _, e := range s.ends {
 			if n := i.Events - s.o.Cursors.Get(e.name, i.ID); n > 0 {
-				e.wake(i.ID, int(n), true)
+				e.resume(i.ID, int(n))
 			}
 		}
 	})
@@ -150,7 +156,7 @@ func (s *Service) Tell(id event.ConversationID, info json.RawMessage) {
 // [Service.Stream] need not be told.
 func (s *Service) Added(id event.ConversationID, n int) {
 	for _, e := range s.ends {
-		e.wake(id, n, false)
+		e.wake(id, n)
 	}
 }
 

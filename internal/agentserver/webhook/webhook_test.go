@@ -113,6 +113,40 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestDescribed holds that an endpoint hears of a conversation before it gets
+// what was left of it, though the server is asked too early at first.
+func TestDescribed(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	h.stop(h.start(sink.spec()), true)
+	id := h.conversation()
+	h.add(h.store, id, 1, 2) // as if it was appended and not delivered
+	cursors, err := webhook.OpenFile(h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	s, err := webhook.New(webhook.Options{
+		Specs: []webhook.Spec{sink.spec()}, Stream: h.store, Cursors: cursors,
+		Describe: func(_ context.Context, got event.ConversationID) (json.RawMessage, error) {
+			if asked++; asked == 1 {
+				return nil, fault.New(fault.Unavailable, "not ready")
+			}
+			return json.RawMessage(`{"id":"` + string(got) + `"}`), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.stop(s, true)
+	if p := <-sink.got; p.path != "/hook/conversations" || !strings.Contains(string(p.raw), string(id)) {
+		t.Errorf("got %s at %s", p.raw, p.path)
+	}
+	if p := <-sink.got; join(p.texts) != "1 2" {
+		t.Errorf("got %s", p.raw)
+	}
+}
+
 // TestFailures lets an endpoint refuse many times; nothing is lost or changes
 // its place, and other conversations go on.
 func TestFailures(t *testing.T) {
