@@ -108,6 +108,9 @@ func (r *ring) skip(seq eventstream.Seq) {
 func (r *ring) publish(e entry, after eventstream.Seq, state bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.end != nil {
+		return
+	}
 	if state {
 		if after < r.stateOf {
 			return // it was made before the one that was published last
@@ -233,7 +236,7 @@ const (
 func (r *ring) collect(f *follower, b *batch) (found, *ending) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.end != nil {
+	if r.end != nil && f.pos >= r.head() {
 		return over, r.end
 	}
 	if f.pos < r.base {
