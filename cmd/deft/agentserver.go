@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/fault"
@@ -31,6 +32,7 @@ conversation gets a sandbox around its workspace.`
 
 // Run serves until it is told to stop.
 func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
+	debug.SetGCPercent(100) // a server's heap is not small
 	ctx, stop := untilTold(ctx)
 	defer stop()
 	loaded, err := config.Load(os.Environ(), c.Flags)

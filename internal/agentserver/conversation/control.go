@@ -229,7 +229,11 @@ func (c *Conversation) SwitchLLM(ctx context.Context, l *wirellm.LLM) error {
 	if err := c.save(ctx); err != nil {
 		return err
 	}
-	return w.Update(ctx, keyAgent, c.shown.state)
+	shown, err := c.agentState()
+	if err != nil {
+		return err
+	}
+	return w.Update(ctx, keyAgent, shown)
 }
 
 // SwitchProfile is SwitchLLM to the LLM of a stored profile; it returns the

@@ -62,7 +62,8 @@ type Conversation struct {
 	run runs
 }
 
-// shownAgent are the forms in which clients see the agent.
+// shownAgent are the forms in which clients see the agent; state is made when
+// it is first needed.
 type shownAgent struct{ info, state json.RawMessage }
 
 // work is what a conversation has while it is at work.
@@ -137,15 +138,23 @@ func (c *Conversation) setAgent(a *wireagent.Agent) error {
 	if err != nil {
 		return fmt.Errorf("show the agent: %w", err)
 	}
-	masked, err := a.JSON(shape.Writing{Mode: shape.Masked})
-	if err == nil {
-		masked, err = withoutNulls(masked)
-	}
-	if err != nil {
-		return fmt.Errorf("show the agent: %w", err)
-	}
-	c.agent, c.cfg.Agent, c.shown = a, sealed, shownAgent{withoutSkills(info), masked}
+	c.agent, c.cfg.Agent, c.shown = a, sealed, shownAgent{info: withoutSkills(info)}
 	return nil
+}
+
+// agentState is the agent as state updates show it. The caller holds mu or is
+// alone.
+func (c *Conversation) agentState() (json.RawMessage, error) {
+	if c.shown.state == nil {
+		masked, err := c.agent.JSON(shape.Writing{Mode: shape.Masked})
+		if err == nil {
+			c.shown.state, err = withoutNulls(masked)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("show the agent: %w", err)
+		}
+	}
+	return c.shown.state, nil
 }
 
 // begin returns the conversation at work, making it so if need be.

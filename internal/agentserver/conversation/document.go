@@ -173,9 +173,13 @@ func (c *Conversation) fullState(s *state.State) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("show secrets: %w", err)
 	}
+	agent, err := c.agentState()
+	if err != nil {
+		return nil, err
+	}
 	cfg := &c.cfg
 	v := fullState{
-		ID: c.id, Agent: c.shown.state, Workspace: cfg.Workspace, PersistenceDir: c.m.o.persistenceDir(c.id),
+		ID: c.id, Agent: agent, Workspace: cfg.Workspace, PersistenceDir: c.m.o.persistenceDir(c.id),
 		MaxIterations: cfg.MaxIterations, StuckDetection: cfg.StuckDetection, Status: s.Status,
 		Policy: field(s, keyPolicy, cfg.Policy), Analyzer: noNull(field(s, keyAnalyzer, cfg.Analyzer)),
 		ActivatedSkills: field(s, keyActivated, emptyList), PathRules: field(s, keyPathRules, emptyList),

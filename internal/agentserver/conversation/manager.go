@@ -37,6 +37,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -269,21 +270,29 @@ func (m *Manager) load(ctx context.Context, id event.ConversationID) (*Conversat
 
 // evictLoop lets go of conversations that nobody uses.
 func (m *Manager) evictLoop() {
-	tick := time.NewTicker(max(m.o.IdleTTL/2, time.Second))
+	tick := time.NewTicker(max(min(m.o.IdleTTL, looked)/2, time.Second))
 	defer tick.Stop()
 	for {
 		select {
 		case <-m.ctx.Done():
 			return
 		case now := <-tick.C:
-			m.evict(now.Add(-m.o.IdleTTL))
+			m.evict(now)
 		}
 	}
 }
 
-// evict lets go of conversations that were not used since a time.
-func (m *Manager) evict(since time.Time) {
+// looked is how long a conversation is kept that was only looked at.
+const looked = 30 * time.Second
+
+// evict lets go of conversations that nobody has used for their time.
+func (m *Manager) evict(now time.Time) {
+	gone := 0
 	for _, c := range m.all() {
+		since := now.Add(-m.o.IdleTTL)
+		if c.open.Load() == nil {
+			since = now.Add(-min(m.o.IdleTTL, looked))
+		}
 		if !c.idleSince(since) {
 			continue
 		}
@@ -294,7 +303,14 @@ func (m *Manager) evict(since time.Time) {
 				m.o.Log.Warn("let go of a conversation", "conversation", c.id, "err", err)
 			}
 			kept = nil
+			gone++
 		}
 		m.letGo(c.id, e, kept)
 	}
+	if gone > manyGone {
+		debug.FreeOSMemory()
+	}
 }
+
+// manyGone is after how many evictions memory is given back at once.
+const manyGone = 100
