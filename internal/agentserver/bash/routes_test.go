@@ -61,7 +61,8 @@ func TestPolling(t *testing.T) {
 	}
 	defer f.Close()
 	srv := serve(t, s.Routes())
-	status, body := call(t, srv, "POST", "/api/bash/start_bash_command", `{"command":"for i in 1 2 3; do echo $i; sleep 0.4; done; echo e >&2","timeout":"60"}`)
+	fifo := filepath.Join(t.TempDir(), "go")
+	status, body := call(t, srv, "POST", "/api/bash/start_bash_command", `{"command":"mkfifo `+fifo+`; for i in 1 2 3; do echo $i; read x < `+fifo+`; done; echo e >&2","timeout":"60"}`)
 	if status != http.StatusOK {
 		t.Fatal(body)
 	}
@@ -94,8 +95,13 @@ func TestPolling(t *testing.T) {
 			ended = ended || e.ExitCode != nil
 			after = "&order__gt=" + string(rune('0'+e.Order))
 		}
+		if !ended {
+			if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if stdout != "1\n2\n3\n" || len(seen) < 2 {
+	if stdout != "1\n2\n3\n" || len(seen) != 4 {
 		t.Errorf("got %q in %d events", stdout, len(seen))
 	}
 }

@@ -76,7 +76,7 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 		t.Fatal(str(got.Stderr))
 	}
 	// A child that ignores SIGTERM and holds the output and the fifo open.
-	got := run(t, s, bash.Request{Command: "exec 3<>" + fifo + "; echo first; (trap '' TERM; while :; do sleep 100; done) & wait", Timeout: 1})
+	got := run(t, s, bash.Request{Command: "exec 3<>" + fifo + "; echo first; (trap '' TERM; while :; do sleep 100; done) & wait", Timeout: 2})
 	if got.code() != -1 || str(got.Stdout) != "first\n" {
 		t.Errorf("got %d %q", got.code(), str(got.Stdout))
 	}
