@@ -18,7 +18,7 @@ type ScopeOptions struct {
 	// as 32 hexadecimal digits.
 	Dir func(id string) string
 	// Runner returns who runs a conversation's commands; nil for
-	// Options.Runner.
+	// Options.Runner. It must not block: what takes time belongs into Run.
 	Runner func(scope jail.Scope) Runner
 	// MaxIdle bounds the services that are kept while nothing runs in them;
 	// 0 takes 64.
