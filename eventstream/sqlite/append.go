@@ -91,6 +91,11 @@ func (w *writer) refuse(h *head, ps []packed) error {
 				return err
 			}
 		}
+		if h.known == nil && h.asked > h.buckets {
+			if err := w.learn(h); err != nil {
+				return err
+			}
+		}
 		if taken {
 			return fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", p.rec.ID))
 		}

@@ -20,6 +20,8 @@ type head struct {
 	tail    lump     // the unfinished one
 	hashes  []uint32 // of the ids of the tail's events
 	buckets int64    // of its log in the table ids, 0 when not known
+	known   *filter  // of the log's indexed ids, if there is one; the writer's only
+	asked   int64    // how often a filter would have helped
 }
 
 // piece is an unbroken run of events in one log: first..last there are

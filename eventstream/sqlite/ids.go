@@ -99,6 +99,9 @@ func (w *writer) index(h *head) error {
 	n := int64(h.indexed - h.base) // entries now
 	if n == 0 {
 		h.buckets = 0
+		if err := w.learn(h); err != nil {
+			return err
+		}
 	} else if err := h.knowBuckets(w.c); err != nil {
 		return err
 	}
@@ -108,6 +111,7 @@ func (w *writer) index(h *head) error {
 			fresh = append(fresh, entry{x, uint32(seq)})
 		}
 	}
+	added := h.hashes[len(h.hashes)-len(fresh):]
 	want := max(1, (n+int64(len(fresh))+bucketLoad-1)/bucketLoad)
 	for h.buckets < want {
 		if err := w.split(h); err != nil {
@@ -133,6 +137,20 @@ func (w *writer) index(h *head) error {
 		fresh = fresh[k:]
 	}
 	h.indexed = h.events
+	return w.widen(h, added)
+}
+
+// widen adds to the filter of a log what was entered into its buckets.
+func (w *writer) widen(h *head, added []uint32) error {
+	if h.known == nil {
+		return nil
+	}
+	for _, x := range added {
+		h.known.add(x)
+	}
+	if h.known.full() {
+		return w.learn(h)
+	}
 	return nil
 }
 
@@ -202,7 +220,8 @@ func (h *head) locate(c *conn, id event.ID, hash uint32, get func(piece) (events
 		}
 	}
 	pieces := h.pieces
-	if h.indexed > h.base {
+	if h.indexed > h.base && (h.known == nil || h.known.has(hash)) {
+		h.asked++
 		if err := h.knowBuckets(c); err != nil {
 			return rec, false, err
 		}

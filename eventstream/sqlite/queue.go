@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -63,6 +64,9 @@ func (q *queue) signal() {
 // empty. The slice is valid until the next call.
 func (q *queue) take() (ops []*op, probe, ok bool) {
 	for {
+		// Those who were woken by the last commit come first: their next
+		// requests share this one.
+		runtime.Gosched()
 		q.mu.Lock()
 		if len(q.ops) > 0 || q.probe {
 			ops, probe = q.ops, q.probe
