@@ -20,26 +20,37 @@ func (s *Store) Follow(ctx context.Context, id event.ConversationID, from events
 		}
 		cur := cursor{s: s, id: id, next: max(from, 1)}
 		for {
-			recent, changed := s.topics.after(id, cur.log, cur.next)
-			if len(recent) > 0 && ctx.Err() == nil {
-				if !cur.take(recent, yield) {
-					return
-				}
-				continue
-			}
-			more, err := cur.fetch(ctx)
-			if !cur.yield(yield) {
-				return
-			}
-			if err == nil && !more {
-				err = s.await(ctx, changed)
-			}
+			more, err := cur.step(ctx, yield)
 			if err != nil {
 				yield(eventstream.Record{}, fmt.Errorf("follow conversation %s: %w", id, err))
+			}
+			if !more || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// step yields what is new, or waits for it. more is false when the caller has
+// enough.
+func (c *cursor) step(ctx context.Context, yield func(eventstream.Record, error) bool) (more bool, err error) {
+	recent, current, changed := c.s.topics.after(c.id, c.log, c.next)
+	if len(recent) > 0 {
+		if err := ctx.Err(); err != nil {
+			return true, canceled(err)
+		}
+		return c.take(recent, yield), nil
+	}
+	if !current {
+		unread, err := c.fetch(ctx)
+		if !c.yield(yield) {
+			return false, nil
+		}
+		if err != nil || unread {
+			return true, err
+		}
+	}
+	return true, c.s.await(ctx, changed)
 }
 
 func (s *Store) await(ctx context.Context, changed <-chan struct{}) error {

@@ -64,19 +64,23 @@ func (t *topics) leave(id event.ConversationID) {
 	}
 }
 
-// after returns the events from seq on, if they are in memory, or else a
-// channel that is closed by the first change after the call. A follower gets
-// it before it reads.
-func (t *topics) after(id event.ConversationID, log int64, seq eventstream.Seq) ([]eventstream.Record, <-chan struct{}) {
+// after returns the events from seq on that are in memory. current means that
+// seq follows the last event that is known; if it is false and there are
+// none, the follower must read. changed is closed by the first change after
+// the call: a follower gets it before it reads.
+func (t *topics) after(id event.ConversationID, log int64, seq eventstream.Seq) (recs []eventstream.Record, current bool, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.all[id]
 	if n := len(p.recent); n > 0 && p.log == log {
-		if i := seq - p.recent[0].Seq; i >= 0 && i < eventstream.Seq(n) {
-			return p.recent[i:n:n], nil
+		switch i := seq - p.recent[0].Seq; {
+		case i == eventstream.Seq(n):
+			return nil, true, p.changed
+		case i >= 0 && i < eventstream.Seq(n):
+			return p.recent[i:n:n], false, p.changed
 		}
 	}
-	return nil, p.changed
+	return nil, false, p.changed
 }
 
 // note adds events to those that publish gets, if somebody follows.
