@@ -17,6 +17,7 @@ import (
 type conn struct {
 	raw   driver.Conn
 	stmts map[string]*stmt
+	order updatedOrder
 }
 
 type stmt struct {

@@ -1,8 +1,11 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -52,32 +55,36 @@ func scanInfo(r *rows) (eventstream.Info, error) {
 	return info, nil
 }
 
-// List implements [eventstream.Stream]. Ordering by Updated sorts all
-// conversations, because an index on it would cost every append.
+// List implements [eventstream.Stream]. There is no index on Updated, because
+// it would cost every append: the first page sorts all conversations, and the
+// second keeps the order for those that follow until something is written.
 func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.ListPage, error) {
 	var page eventstream.ListPage
 	limit := q.Limit
 	if limit <= 0 {
 		limit = defaultLimit
 	}
+	visit := func(r *rows) (more bool, err error) {
+		info, err := scanInfo(r)
+		if err != nil {
+			return false, err
+		}
+		if len(page.Infos) == limit {
+			page.NextID = info.ID
+			return false, nil
+		}
+		page.Infos = append(page.Infos, info)
+		return true, nil
+	}
 	err := s.pool.read(ctx, func(db *conn) error {
+		if q.ByUpdated && q.Status == "" && q.PageID != "" {
+			return listUpdated(db, q, visit)
+		}
 		sql, args, err := listQuery(db, q, limit+1)
 		if err != nil {
 			return err
 		}
-		r := db.queryOnce(sql, args...)
-		for r.next() {
-			info, err := scanInfo(r)
-			if err != nil {
-				return firstError(r.close(), err)
-			}
-			if len(page.Infos) == limit {
-				page.NextID = info.ID
-				break
-			}
-			page.Infos = append(page.Infos, info)
-		}
-		return r.close()
+		return each(db.queryOnce(sql, args...), visit)
 	})
 	if err != nil {
 		return eventstream.ListPage{}, fmt.Errorf("list conversations: %w", err)
@@ -85,13 +92,89 @@ func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.
 	return page, nil
 }
 
+// each visits rows until visit says no, and closes them.
+func each(r *rows, visit func(*rows) (bool, error)) error {
+	for r.next() {
+		more, err := visit(r)
+		if err != nil {
+			return firstError(r.close(), err)
+		}
+		if !more {
+			break
+		}
+	}
+	return r.close()
+}
+
+// updatedOrder is the conversations in the order of their updates, as of a
+// PRAGMA data_version of the connection that keeps it.
+type updatedOrder struct {
+	version int64
+	keys    []updatedKey
+}
+
+type updatedKey struct{ updated, log int64 }
+
+func (k updatedKey) compare(o updatedKey) int {
+	return cmp.Or(cmp.Compare(k.updated, o.updated), cmp.Compare(k.log, o.log))
+}
+
+func (o *updatedOrder) load(db *conn) error {
+	v, _, err := db.number("PRAGMA data_version")
+	if err != nil || (v == o.version && o.keys != nil) {
+		return err
+	}
+	o.keys = o.keys[:0]
+	r := db.query("SELECT updated, log FROM heads")
+	for r.next() {
+		o.keys = append(o.keys, updatedKey{r.int(0), r.int(1)})
+	}
+	if err := r.close(); err != nil {
+		o.keys = nil
+		return err
+	}
+	slices.SortFunc(o.keys, updatedKey.compare)
+	o.version = v
+	return nil
+}
+
+// listUpdated lists by Updated from PageID on.
+func listUpdated(db *conn, q eventstream.ListQuery, visit func(*rows) (bool, error)) error {
+	if err := db.order.load(db); err != nil {
+		return err
+	}
+	keys := db.order.keys
+	at, step := 0, 1
+	if !q.Ascending {
+		at, step = len(keys)-1, -1
+	}
+	r := db.query("SELECT h.updated, h.log"+headTables+" WHERE c.id = ?", string(q.PageID))
+	if r.next() {
+		at, _ = slices.BinarySearchFunc(keys, updatedKey{r.int(0), r.int(1)}, updatedKey.compare)
+	}
+	if err := r.close(); err != nil {
+		return err
+	}
+	for more := true; more && 0 <= at && at < len(keys); at += step {
+		err := each(db.query(infoColumns+headTables+" WHERE c.log = ?", keys[at].log), func(r *rows) (_ bool, err error) {
+			more, err = visit(r)
+			return false, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args []any, err error) {
-	key, dir, cmp := "c.created", " DESC", "<="
+	key, dir, from := "c.created", " DESC", "<="
+	tables := headTables
 	if q.ByUpdated {
 		key = "h.updated"
 	}
 	if q.Ascending {
-		dir, cmp = "", ">="
+		dir, from = "", ">="
 	}
 	where := " WHERE 1"
 	if q.Status != "" {
@@ -101,14 +184,23 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 	if q.PageID != "" {
 		r := db.queryOnce("SELECT "+key+", c.log"+headTables+" WHERE c.id = ?", string(q.PageID))
 		if r.next() {
-			where += " AND (" + key + ", c.log) " + cmp + " (?, ?)"
+			where += " AND (" + key + ", c.log) " + from + " (?, ?)"
 			args = append(args, r.int(0), r.int(1))
 		}
 		if err := r.close(); err != nil {
 			return "", nil, err
 		}
 	}
-	return infoColumns + headTables + where + " ORDER BY " + key + dir + ", c.log" + dir + fmt.Sprintf(" LIMIT %d", limit), args, nil
+	order := " ORDER BY " + key + dir + ", c.log" + dir
+	page := where + order + fmt.Sprintf(" LIMIT %d", limit)
+	if q.ByUpdated {
+		// Only what is ordered by goes through the sort, not the meta data.
+		// A cross join keeps the order of its left side.
+		tables = " FROM (SELECT h.log FROM heads h" + strings.ReplaceAll(page, "c.log", "h.log") + ") k" +
+			" CROSS JOIN conversations c ON c.log = k.log CROSS JOIN heads h ON h.log = k.log"
+		page = ""
+	}
+	return infoColumns + tables + page, args, nil
 }
 
 func firstError(errs ...error) error {

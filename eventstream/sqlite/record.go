@@ -136,7 +136,7 @@ func unpack(b []byte, resolve func(int64) (label, bool)) (p prefix, r eventstrea
 // rowSum is the checksum of the columns of a small row.
 func rowSum(parts ...any) int64 {
 	var buf [256]byte
-	b := buf[:0]
+	b, sum := buf[:0], uint32(0)
 	for _, p := range parts {
 		switch p := p.(type) {
 		case int64:
@@ -144,10 +144,12 @@ func rowSum(parts ...any) int64 {
 		case string:
 			b = append(binary.AppendUvarint(append(b, 's'), uint64(len(p))), p...)
 		case []byte:
-			b = append(binary.AppendUvarint(append(b, 's'), uint64(len(p))), p...)
+			b = binary.AppendUvarint(append(b, 's'), uint64(len(p)))
+			sum = crc32.Update(crc32.Update(sum, castagnoli, b), castagnoli, p)
+			b = buf[:0]
 		}
 	}
-	return int64(crc32.Checksum(b, castagnoli))
+	return int64(crc32.Update(sum, castagnoli, b))
 }
 
 // sealed puts a checksum of key and body in front of the body, which starts
