@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,19 +72,31 @@ func BenchmarkAppendAlone(b *testing.B) {
 }
 
 func BenchmarkAppend64Writers(b *testing.B) {
-	const writers = 64
 	s := openBench(b)
+	appendFrom64(b, s, 64)
+}
+
+// BenchmarkAppend64Of1000 spreads the events over many conversations, as many
+// as a server has running.
+func BenchmarkAppend64Of1000(b *testing.B) {
+	s := openBench(b)
+	appendFrom64(b, s, 1000)
+}
+
+// appendFrom64 appends b.N events from 64 goroutines, each to its share of
+// the conversations in turn.
+func appendFrom64(b *testing.B, s eventstream.Stream, conversations int) []event.ConversationID {
+	const writers = 64
+	ids := make([]event.ConversationID, conversations)
+	for i := range ids {
+		ids[i] = newConversation(b, s)
+	}
 	var wg sync.WaitGroup
 	b.ResetTimer()
 	for w := range writers {
 		wg.Go(func() {
-			id := event.NewConversationID()
-			if err := s.Create(context.Background(), id, eventstream.Meta{}); err != nil {
-				b.Error(err)
-				return
-			}
 			for i := w; i < b.N; i += writers {
-				if _, err := s.Append(context.Background(), id, event.NewUserMessage("hello")); err != nil {
+				if _, err := s.Append(context.Background(), ids[i%conversations], event.NewUserMessage("hello")); err != nil {
 					b.Error(err)
 					return
 				}
@@ -92,6 +105,7 @@ func BenchmarkAppend64Writers(b *testing.B) {
 	}
 	wg.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+	return ids
 }
 
 // BenchmarkDiskFsync is the floor under a durable append: 4 KB written and
@@ -122,6 +136,11 @@ func BenchmarkRead(b *testing.B) {
 	s := openBench(b)
 	id := newConversation(b, s)
 	fill(b, s, id, events)
+	benchRead(b, s, id, events)
+}
+
+func benchRead(b *testing.B, s eventstream.Stream, id event.ConversationID, events int) {
+	b.Helper()
 	for b.Loop() {
 		n := 0
 		for _, err := range s.Read(b.Context(), id, 1) {
@@ -134,7 +153,151 @@ func BenchmarkRead(b *testing.B) {
 			b.Fatalf("read %d events", n)
 		}
 	}
-	b.ReportMetric(float64(b.N)*events/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(b.N*events)/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkReadInterleaved reads a conversation that was written together
+// with 63 others.
+func BenchmarkReadInterleaved(b *testing.B) {
+	const events = 1000
+	s := openBench(b)
+	var ids []event.ConversationID
+	for range 64 {
+		ids = append(ids, newConversation(b, s))
+	}
+	var wg sync.WaitGroup
+	for _, id := range ids {
+		wg.Go(func() {
+			for range events {
+				if _, err := s.Append(context.Background(), id, event.NewUserMessage("hello")); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	benchRead(b, s, ids[0], events)
+}
+
+// BenchmarkFollow1000 is one append until each of a thousand followers has
+// it.
+func BenchmarkFollow1000(b *testing.B) {
+	const followers = 1000
+	s := openBench(b)
+	id := newConversation(b, s)
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	got := make(chan struct{}, followers)
+	for range followers {
+		wg.Go(func() {
+			for _, err := range s.Follow(ctx, id, 1) {
+				if err != nil {
+					return // canceled at the end
+				}
+				got <- struct{}{}
+			}
+		})
+	}
+	step := func() {
+		if _, err := s.Append(b.Context(), id, event.NewUserMessage("hello")); err != nil {
+			b.Fatal(err)
+		}
+		for range followers {
+			<-got
+		}
+	}
+	step()
+	for b.Loop() {
+		step()
+	}
+	cancel()
+	wg.Wait()
+}
+
+// many fills a store with conversations of 8 KB of Extra each.
+func many(b *testing.B, s eventstream.Stream, n int) {
+	b.Helper()
+	extra, err := json.Marshal(map[string]string{"state": strings.Repeat(`some "text" `, 700)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for w := range 16 {
+		wg.Go(func() {
+			for i := w; i < n; i += 16 {
+				id := event.NewConversationID()
+				if err := s.Create(context.Background(), id, eventstream.Meta{Title: "a title", Extra: extra}); err != nil {
+					b.Error(err)
+				}
+				if _, err := s.Append(context.Background(), id, event.NewUserMessage("hello"), event.NewUserMessage("hello")); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkList10000 walks all pages.
+func BenchmarkList10000(b *testing.B) {
+	const n = 10_000
+	s := openBench(b)
+	many(b, s, n)
+	for name, q := range map[string]eventstream.ListQuery{"created": {}, "updated": {ByUpdated: true}, "status": {Status: "none"}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				found := 0
+				for q.PageID = ""; ; {
+					page, err := s.List(b.Context(), q)
+					if err != nil {
+						b.Fatal(err)
+					}
+					found += len(page.Infos)
+					if q.PageID = page.NextID; q.PageID == "" {
+						break
+					}
+				}
+				if want := n; q.Status == "" && found != want {
+					b.Fatalf("listed %d conversations", found)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOpen10000 opens a store of many conversations.
+func BenchmarkOpen10000(b *testing.B) {
+	dir := b.TempDir()
+	s, err := sqlite.Open(b.Context(), dir, sqlite.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	many(b, s, 10_000)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	benchOpen(b, dir)
+}
+
+func BenchmarkSearchPage(b *testing.B) {
+	const events = 50_000
+	s := openBench(b)
+	id := newConversation(b, s)
+	fill(b, s, id, events)
+	for name, q := range map[string]eventstream.Query{
+		"oldest": {}, "newest": {Order: eventstream.Descending},
+		"newestOfKind": {Kinds: []string{"MessageEvent"}, Order: eventstream.Descending},
+		"none":         {From: "2999"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Search(b.Context(), id, q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 func BenchmarkSearchRareKind(b *testing.B) {
@@ -169,8 +332,10 @@ func BenchmarkFork(b *testing.B) {
 	}
 }
 
-func BenchmarkOpen(b *testing.B) {
-	dir := b.TempDir()
+func BenchmarkOpen(b *testing.B) { benchOpen(b, b.TempDir()) }
+
+func benchOpen(b *testing.B, dir string) {
+	b.Helper()
 	for b.Loop() {
 		s, err := sqlite.Open(b.Context(), dir, sqlite.Options{})
 		if err != nil {
