@@ -77,6 +77,9 @@ func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawM
 		raw, err := c.describeAs(ctx, info)
 		return withRuntime(raw), err
 	}
+	if seq, snapshot, ok := kept(info.Meta.Extra); ok && seq == info.Events {
+		return withRuntime(snapshot), nil
+	}
 	s, err := decodeStored(info.ID, info.Meta)
 	if err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
 package conversation
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -35,13 +37,38 @@ type config struct {
 	ForkedAt         event.ID               `json:"forked_from_event_id,omitempty"`
 }
 
-// stored is the Extra of a conversation's Meta.
+// stored is the Extra of a conversation's Meta. Its order and Size let a list
+// take the snapshot out without reading the rest, see [kept].
 type stored struct {
-	Config config `json:"config"`
 	// Snapshot is the conversation's description when its last event was
-	// Seq; it holds as long as that is so.
-	Snapshot json.RawMessage `json:"snapshot,omitempty"`
+	// Seq; it holds as long as that is so. It has Size bytes.
 	Seq      eventstream.Seq `json:"seq"`
+	Size     int             `json:"size"`
+	Snapshot json.RawMessage `json:"snapshot,omitempty"`
+	Config   config          `json:"config"`
+}
+
+// kept returns the snapshot of a conversation and the Seq that it holds for;
+// ok is false where they cannot be had without reading all.
+func kept(extra []byte) (seq eventstream.Seq, snapshot json.RawMessage, ok bool) {
+	n, rest, ok1 := number(extra, `{"seq":`)
+	size, rest, ok2 := number(rest, `,"size":`)
+	rest, ok3 := bytes.CutPrefix(rest, []byte(`,"snapshot":`))
+	if !ok1 || !ok2 || !ok3 || size <= 0 || size >= len(rest) || !bytes.HasPrefix(rest[size:], []byte(`,"config":`)) {
+		return 0, nil, false
+	}
+	return eventstream.Seq(n), rest[:size:size], true
+}
+
+// number takes a name and the digits behind it from the front of b.
+func number(b []byte, name string) (n int, rest []byte, ok bool) {
+	b, ok = bytes.CutPrefix(b, []byte(name))
+	end := bytes.IndexByte(b, ',')
+	if !ok || end < 0 {
+		return 0, nil, false
+	}
+	n, err := strconv.Atoi(string(b[:end]))
+	return n, b[end:], err == nil
 }
 
 func decodeStored(id event.ConversationID, meta eventstream.Meta) (*stored, error) {
@@ -62,7 +89,8 @@ func decodeStored(id event.ConversationID, meta eventstream.Meta) (*stored, erro
 
 // encode returns the Meta with the configuration and the snapshot.
 func (s *stored) encode(meta eventstream.Meta) (eventstream.Meta, error) {
-	raw, err := json.Marshal(s)
+	s.Size = len(s.Snapshot)
+	raw, err := marshal(s)
 	if err != nil {
 		return meta, fmt.Errorf("encode the configuration: %w", err)
 	}
