@@ -165,14 +165,25 @@ func (p *process) signal(sig unix.Signal) {
 	_ = unix.Kill(-p.pid, sig)
 }
 
-// waitZombie returns when a child has ended, and leaves it to be reaped.
+// waitZombie returns when a child has ended, and leaves it to be reaped. It
+// holds no thread where the kernel has pidfds (Linux 5.10).
 func waitZombie(pid int) {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
+	if fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK); err == nil {
+		f := os.NewFile(uintptr(fd), "pidfd")
+		defer f.Close()
+		if c, err := f.SyscallConn(); err == nil && c.Read(func(uintptr) bool { return isZombie(pid, unix.WNOHANG) }) == nil {
 			return
 		}
 	}
+	for !isZombie(pid, 0) {
+	}
+}
+
+// isZombie reports whether a child has ended; without WNOHANG it waits.
+func isZombie(pid, options int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|options, nil)
+	return err == nil && info.Signo != 0 || err != nil && !errors.Is(err, unix.EINTR)
 }
 
 // plain words a failed start as the reference does, without our own terms.
