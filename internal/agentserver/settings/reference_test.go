@@ -45,7 +45,7 @@ func reference(t *testing.T, dir, key string, previous ...string) string {
 	l.Close()
 	cmd := exec.Command(python, "-m", "openhands.agent_server", "--host", "127.0.0.1", "--port", port)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), "OH_ENABLE_VSCODE=false", "OH_PRELOAD_TOOLS=false", "LITELLM_LOCAL_MODEL_COST_MAP=True", "OH_SECRET_KEY="+key, "OH_PERSISTENCE_DIR="+dir)
+	cmd.Env = append(os.Environ(), "OH_ENABLE_VSCODE=false", "OH_PRELOAD_TOOLS=false", "OH_ENABLE_BROWSER=false", "LITELLM_LOCAL_MODEL_COST_MAP=True", "OH_SECRET_KEY="+key, "OH_PERSISTENCE_DIR="+dir)
 	for i, k := range previous {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("OH_PREVIOUS_SECRET_KEYS_%d=%s", i, k))
 	}

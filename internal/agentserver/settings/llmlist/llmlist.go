@@ -13,8 +13,7 @@
 //
 // # Failure
 //
-// Lists do not fail. Signing in to a subscription is an error of kind
-// Unsupported.
+// Lists do not fail. Signing in to a subscription is a Conflict.
 package llmlist
 
 import (
@@ -153,7 +152,7 @@ func notConnected(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func startLogin(http.ResponseWriter, *http.Request) error {
-	return fault.New(fault.Unsupported, "this server cannot sign in to a ChatGPT subscription").Hint("use an API key")
+	return fault.New(fault.Conflict, "this server cannot sign in to a ChatGPT subscription").Hint("use an API key")
 }
 
 var pollBody = &shape.Object{Fields: []shape.Field{{Name: "device_code", Type: shape.String{}, Required: true}}}

@@ -48,7 +48,7 @@ func TestLists(t *testing.T) {
 	if !slices.Contains(verified.Models["openhands"], "gpt-5.6") || !slices.Contains(verified.Models["anthropic"], "claude-opus-5") {
 		t.Errorf("verified: %v", verified.Models)
 	}
-	for path, status := range map[string]int{"start": 501, "poll": 404} {
+	for path, status := range map[string]int{"start": 409, "poll": 404} {
 		if got := get("POST", "/api/llm/subscription/openai/device/"+path, `{"device_code":"x"}`, nil); got != status {
 			t.Errorf("%s: %d", path, got)
 		}

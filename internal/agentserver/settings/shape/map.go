@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Map is a JSON object that keeps the order of its keys. The zero value and
@@ -17,6 +19,11 @@ type Map struct {
 
 // NewMap returns an empty object.
 func NewMap() *Map { return &Map{values: map[string]any{}} }
+
+// sized returns an empty object with room for n keys.
+func sized(n int) *Map {
+	return &Map{keys: make([]string, 0, n), values: make(map[string]any, n)}
+}
 
 // Of returns an object of keys and values that follow one another.
 func Of(pairs ...any) *Map {
@@ -96,7 +103,7 @@ func (m *Map) Delete(key string) {
 
 // Copy returns an object with the same keys and the same values.
 func (m *Map) Copy() *Map {
-	c := &Map{keys: make([]string, 0, m.Len()), values: make(map[string]any, m.Len())}
+	c := sized(m.Len())
 	for _, k := range m.Keys() {
 		c.Set(k, m.values[k])
 	}
@@ -259,6 +266,23 @@ func writeObject(b *bytes.Buffer, m *Map) error {
 }
 
 func writeScalar(b *bytes.Buffer, v any) error {
+	switch v := v.(type) {
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+		return nil
+	case json.Number:
+		if v != "" {
+			b.WriteString(string(v)) // it came out of JSON, or was made here
+			return nil
+		}
+	case string:
+		if plain(v) {
+			b.WriteByte('"')
+			b.WriteString(v)
+			b.WriteByte('"')
+			return nil
+		}
+	}
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
@@ -266,6 +290,16 @@ func writeScalar(b *bytes.Buffer, v any) error {
 	}
 	b.Truncate(b.Len() - 1)
 	return nil
+}
+
+// plain reports whether a text is written as it is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Float writes a number as the reference writes its floats: with a fraction,

@@ -100,7 +100,7 @@ func (o *Object) Dump(m *Map, how Writing) (*Map, error) {
 // Defaults returns the document of an object of which nothing is said, for
 // objects that have no required fields.
 func (o *Object) Defaults() *Map {
-	m := NewMap()
+	m := sized(len(o.Fields))
 	for _, f := range o.Fields {
 		m.Set(f.Name, f.value())
 	}
@@ -135,7 +135,7 @@ func (o *Object) check(r *reader, v any, loc []any) any {
 		}
 	}
 	before := len(r.wrong)
-	out := NewMap()
+	out := sized(len(o.Fields))
 	for _, f := range o.Fields {
 		switch got, ok := m.Lookup(f.Name); {
 		case ok:
@@ -185,7 +185,7 @@ func (o *Object) dump(w *writer, v any) any {
 	if !ok {
 		return v
 	}
-	out := NewMap()
+	out := sized(m.Len())
 	set := func(k string, v any) {
 		if o.Compact {
 			if inner, ok := v.(*Map); v == nil || ok && inner.Len() == 0 {

@@ -77,11 +77,23 @@ func (r *reader) secret(s string) any {
 		return s
 	}
 	plain, err := r.Keys.Open(s)
-	if err != nil {
-		r.sealed = true
-		return nil
+	switch {
+	case err == nil:
+		return string(plain)
+	case !seals(r.Keys):
+		return s // nothing was ever sealed here; it may be a value that looks like it
 	}
-	return string(plain)
+	r.sealed = true
+	return nil
+}
+
+// seals reports whether there is a current key: a ring may have none.
+func seals(keys Keys) bool {
+	if keys == nil {
+		return false
+	}
+	ring, ok := keys.(interface{ CanSeal() bool })
+	return !ok || ring.CanSeal()
 }
 
 func (Secret) dump(w *writer, v any) any { return w.secret(v, w.Mode == Nulled) }
@@ -95,7 +107,7 @@ func (w *writer) secret(v any, null bool) any {
 	case Plain:
 		return s
 	case Sealed:
-		if w.Keys == nil {
+		if !seals(w.Keys) {
 			w.err = ErrNoKey
 			return nil
 		}

@@ -152,7 +152,7 @@ func TestModesOfSecrets(t *testing.T) {
 		}
 	}
 	sealed, err := thing.Dump(m, shape.Writing{Mode: shape.Sealed, Keys: ring})
-	if text := encode(t, sealed); err != nil || strings.Contains(text, "s1") || strings.Contains(text, "s2") || strings.Contains(text, "s3") {
+	if text := encode(t, sealed); err != nil || strings.Contains(text, `"s1"`) || strings.Contains(text, `"s2"`) || strings.Contains(text, `"s3"`) {
 		t.Errorf("sealed: %s %v", text, err)
 	}
 	back, err := thing.Check(sealed, shape.Reading{Keys: ring, Strict: true})
@@ -178,27 +178,49 @@ func TestModesOfSecrets(t *testing.T) {
 	}
 }
 
+func TestARingWithoutAKey(t *testing.T) {
+	t.Parallel()
+	m, err := thing.Check(parse(t, `{"name":"x","key":"gAAAAAnot-ours"}`), shape.Reading{Keys: keyring.New("")})
+	if err != nil || m.Text("key") != "gAAAAAnot-ours" {
+		t.Errorf("%v %v", m, err)
+	}
+	if _, err := thing.Dump(m, shape.Writing{Mode: shape.Sealed, Keys: keyring.New("")}); !errors.Is(err, shape.ErrNoKey) {
+		t.Errorf("sealed without a key: %v", err)
+	}
+}
+
 func TestStructs(t *testing.T) {
 	t.Parallel()
 	type inner struct {
 		F float64 `json:"f"`
 	}
 	type outer struct {
-		A    string         `json:"a"`
-		P    *int           `json:"p"`
-		In   inner          `json:"in"`
-		List []inner        `json:"list"`
-		Any  map[string]any `json:"any"`
-		Doc  *shape.Map     `json:"doc"`
-		Off  string         `json:"-"`
+		A    string           `json:"a"`
+		P    *int             `json:"p"`
+		In   inner            `json:"in"`
+		List []inner          `json:"list"`
+		M    map[string]inner `json:"m"`
+		Raw  json.RawMessage  `json:"raw"`
+		Any  map[string]any   `json:"any"`
+		Doc  *shape.Map       `json:"doc"`
+		Off  string           `json:"-"`
 	}
-	m, err := shape.From(&outer{A: "x", In: inner{2}, Any: map[string]any{"k": []int{1}}, Doc: shape.Of("z", 1, "y", nil)})
-	if got, want := encode(t, m), `{"a":"x","p":null,"in":{"f":2.0},"list":null,"any":{"k":[1]},"doc":{"z":1,"y":null}}`; err != nil || got != want {
+	m, err := shape.From(&outer{A: "x", In: inner{2}, M: map[string]inner{"q": {1}}, Raw: json.RawMessage(`[{"r":1}]`), Any: map[string]any{"k": []int{1}}, Doc: shape.Of("z", 1, "y", nil)})
+	if got, want := encode(t, m), `{"a":"x","p":null,"in":{"f":2.0},"list":null,"m":{"q":{"f":1}},"raw":[{"r":1}],"any":{"k":[1]},"doc":{"z":1,"y":null}}`; err != nil || got != want {
 		t.Errorf("%s %v", got, err)
 	}
 	var back outer
-	if err := shape.Into(m, &back); err != nil || back.In.F != 2 || back.Doc.Len() != 2 {
+	if err := shape.Into(m, &back); err != nil || back.In.F != 2 || back.Doc.Len() != 2 || back.M["q"].F != 1 || string(back.Raw) != `[{"r":1}]` {
 		t.Errorf("%+v %v", back, err)
+	}
+	if diff := cmp.Diff(map[string]any{"k": []any{1.0}}, back.Any); diff != "" {
+		t.Error(diff)
+	}
+	for _, raw := range []string{`{"a":1}`, `{"in":5}`, `{"list":{}}`, `{"p":1.5}`, `{"doc":[]}`, `{"m":{"q":[]}}`, `{"p":"x"}`} {
+		doc, _ := parse(t, raw).(*shape.Map)
+		if err := shape.Into(doc, &back); err == nil {
+			t.Errorf("%s fits", raw)
+		}
 	}
 }
 

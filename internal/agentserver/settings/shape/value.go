@@ -4,17 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strings"
 )
-
-// Into fills a struct from a document, by its json tags.
-func Into(m *Map, out any) error {
-	raw, err := Encode(m)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, out)
-}
 
 // From makes the document of a struct (or of a pointer to one), by its json
 // tags and in the order of its fields. Strings of types of their own, such as
@@ -96,18 +86,14 @@ func fromSlice(v reflect.Value) (any, error) {
 }
 
 func fromStruct(v reflect.Value) (any, error) {
-	m := NewMap()
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" || name == "" || !f.IsExported() {
-			continue
-		}
-		e, err := fromValue(v.Field(i))
+	fields := fieldsOf(v.Type())
+	m := sized(len(fields))
+	for _, f := range fields {
+		e, err := fromValue(v.Field(f.index))
 		if err != nil {
 			return nil, err
 		}
-		m.Set(name, e)
+		m.Set(f.name, e)
 	}
 	return m, nil
 }
