@@ -3,9 +3,11 @@ package wirellm
 import (
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/catalog"
@@ -167,7 +169,39 @@ func (l *LLM) Request(r llm.Request) llm.Request {
 		r.ReasoningEffort = effort(value(l.ReasoningEffort))
 	}
 	r.NoStream = r.NoStream || !l.Stream
+	if l.blind() {
+		r.Messages = withoutImages(r.Messages)
+	}
 	return r
+}
+
+// blind reports whether the model is to be sent no images.
+func (l *LLM) blind() bool {
+	return l.DisableVision != nil && *l.DisableVision || l.Capabilities["supports_vision"] == false
+}
+
+// withoutImages returns messages without images: the very same ones if they
+// have none. A message of nothing but images says that there were some.
+func withoutImages(msgs []event.Message) []event.Message {
+	isImage := func(c event.Content) bool { return c.Type == event.TypeImage }
+	var out []event.Message
+	for i, m := range msgs {
+		if !slices.ContainsFunc(m.Content, isImage) {
+			continue
+		}
+		if out == nil {
+			out = slices.Clone(msgs)
+		}
+		m.Content = slices.DeleteFunc(slices.Clone(m.Content), isImage)
+		if len(m.Content) == 0 {
+			m.Content = event.Texts("(an image, which this model is not shown)")
+		}
+		out[i] = m
+	}
+	if out == nil {
+		return msgs
+	}
+	return out
 }
 
 // effort maps values that only some providers have to the nearest of
@@ -197,7 +231,6 @@ func (l *LLM) Unused() []string {
 	add(l.LiteLLMExtraBody.Len() > 0, "litellm_extra_body")
 	add(!l.CachingPrompt, "caching_prompt")
 	add(l.ReasoningSummary != nil, "reasoning_summary")
-	add(l.DisableVision != nil && *l.DisableVision || l.Capabilities["supports_vision"] == false, "disable_vision")
 	add(l.AuthType == "subscription", "auth_type")
 	add(l.AWSAccessKeyID != "" || l.AWSProfileName != nil || l.AWSRoleName != nil || l.AWSRegionName != nil, "aws_*")
 	return names

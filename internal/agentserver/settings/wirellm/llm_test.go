@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
@@ -129,6 +130,24 @@ func TestConfig(t *testing.T) {
 	r := l.Request(llm.Request{})
 	if *r.Temperature != 0.5 || r.ReasoningEffort != "xhigh" || !r.NoStream {
 		t.Errorf("request: %+v", r)
+	}
+}
+
+func TestABlindModelIsSentNoImages(t *testing.T) {
+	t.Parallel()
+	l := decode(t, `{"model":"m","disable_vision":true}`, shape.Reading{})
+	msgs := []event.Message{
+		{Role: event.RoleUser, Content: event.List[event.Content]{event.Text("look"), event.Image("data:,")}},
+		{Role: event.RoleUser, Content: event.List[event.Content]{event.Image("data:,")}},
+		{Role: event.RoleUser, Content: event.Texts("plain")},
+	}
+	got := l.Request(llm.Request{Messages: msgs}).Messages
+	if len(got) != 3 || len(got[0].Content) != 1 || got[1].Content[0].Type != event.TypeText || len(msgs[0].Content) != 2 {
+		t.Errorf("%+v", got)
+	}
+	l.DisableVision = nil
+	if got := l.Request(llm.Request{Messages: msgs}).Messages; len(got[0].Content) != 2 {
+		t.Errorf("a model that sees: %+v", got)
 	}
 }
 
