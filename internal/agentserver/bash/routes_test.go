@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestPolling(t *testing.T) {
 	defer f.Close()
 	srv := serve(t, s.Routes())
 	fifo := filepath.Join(t.TempDir(), "go")
-	status, body := call(t, srv, "POST", "/api/bash/start_bash_command", `{"command":"mkfifo `+fifo+`; for i in 1 2 3; do echo $i; read x < `+fifo+`; done; echo e >&2","timeout":"60"}`)
+	status, body := call(t, srv, "POST", "/api/bash/start_bash_command", `{"command":"cd `+filepath.Dir(fifo)+`; mkfifo go1 go2 go3; for i in 1 2 3; do echo $i; read x < go$i; done; echo e >&2","timeout":"60"}`)
 	if status != http.StatusOK {
 		t.Fatal(body)
 	}
@@ -96,7 +97,7 @@ func TestPolling(t *testing.T) {
 			after = "&order__gt=" + string(rune('0'+e.Order))
 		}
 		if !ended {
-			if err := os.WriteFile(fifo, []byte("\n"), 0); err != nil {
+			if err := os.WriteFile(fifo+strconv.Itoa(len(seen)), []byte("\n"), 0); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -93,6 +93,11 @@ func archiveError(err error, root, ref string) error {
 
 // describe says in the header of the answer which repository it is about.
 func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string) error {
+	h := w.Header()
+	if base != "" {
+		h.Set("X-Archive-Base-Commit", base)
+		h.Set("X-Archive-Base-Ref", cmp.Or(ref, "auto"))
+	}
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		return nil //nolint:nilerr // there is nothing to describe
 	}
@@ -107,7 +112,6 @@ func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string
 	if err := errors.Join(err, v.Close()); err != nil {
 		return err
 	}
-	h := w.Header()
 	for name, value := range map[string]string{"Remote": m.Remote, "Root": root} {
 		if value != "" {
 			h.Set("X-Archive-Repo-"+name, escape(value, ""))
@@ -117,10 +121,6 @@ func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string
 		if value != "" {
 			h.Set("X-Archive-"+name, escape(value, ""))
 		}
-	}
-	if base != "" {
-		h.Set("X-Archive-Base-Commit", base)
-		h.Set("X-Archive-Base-Ref", cmp.Or(ref, "auto"))
 	}
 	return nil
 }

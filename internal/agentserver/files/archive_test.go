@@ -163,6 +163,11 @@ func TestGitDelta(t *testing.T) {
 	if len(resp.Header.Get("X-Archive-Base-Commit")) != 40 {
 		t.Errorf("base %q", resp.Header.Get("X-Archive-Base-Commit"))
 	}
+	p.write("ws/group/repo ü/sub/x", "x")
+	resp, _ = get(t, srv, "/api/file/archive"+q(repo+"/sub")+"&base_ref=HEAD")
+	if resp.Header.Get("X-Archive-Base-Ref") != "HEAD" || resp.Header.Get("X-Archive-Repo-Root") != "" {
+		t.Errorf("of a directory in a repository: %v", resp.Header)
+	}
 	for _, c := range []struct {
 		path   string
 		status int
