@@ -19,27 +19,64 @@ const superseded = "Superseded by a new user message"
 // brings the system prompt along.
 func (c *Controller) Send(ctx context.Context, msg *event.MessageEvent) error {
 	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
-		var evs []event.Event
-		if !hasPrompt(now.View) {
-			open, err := c.cfg.Agent.Open()
-			if err != nil {
-				return nil, fmt.Errorf("open conversation: %w", err)
-			}
-			evs = append(evs, open...)
-		}
-		if now.Status == state.Confirming {
-			evs = append(evs, rejections(now.Pending, superseded)...)
-		}
-		evs = append(evs, msg)
-		if msg.Source == event.SourceUser {
-			evs = append(evs, update("last_user_message_id", msg.ID))
-		}
+		evs, err := c.message(now, msg)
 		switch now.Status {
 		case state.Finished, state.Stuck, state.Confirming:
 			evs = append(evs, status(state.Idle))
 		}
-		return evs, nil
+		return evs, err
 	})
+}
+
+// SendStart is [Controller.Send] and [Controller.Start] in one: the message
+// and the status are stored together, and the agent begins meanwhile. work is
+// nil if the conversation runs already; that run takes the message in.
+func (c *Controller) SendStart(ctx context.Context, msg *event.MessageEvent) (work func(context.Context) error, err error) {
+	r, err := c.claim()
+	if err != nil {
+		return nil, c.Send(ctx, msg)
+	}
+	before := state.Idle
+	var next *thought
+	err = c.appendDuring(ctx, func(now *state.State) ([]event.Event, error) {
+		evs, err := c.message(now, msg)
+		if before = now.Status; before != state.Running {
+			evs = append(evs, status(state.Running))
+		}
+		return evs, err
+	}, func(s *state.State) { next = c.ahead(context.WithoutCancel(ctx), r, s) })
+	if err != nil {
+		next.forget()
+		c.release(r)
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		defer c.release(r)
+		if next != nil {
+			defer context.AfterFunc(ctx, next.cancel)()
+		}
+		return c.loop(ctx, r, before != state.Confirming, next)
+	}, nil
+}
+
+// message returns the events that a message is appended as.
+func (c *Controller) message(now *state.State, msg *event.MessageEvent) ([]event.Event, error) {
+	var evs []event.Event
+	if !hasPrompt(now.View) {
+		open, err := c.cfg.Agent.Open()
+		if err != nil {
+			return nil, fmt.Errorf("open conversation: %w", err)
+		}
+		evs = append(evs, open...)
+	}
+	if now.Status == state.Confirming {
+		evs = append(evs, rejections(now.Pending, superseded)...)
+	}
+	evs = append(evs, msg)
+	if msg.Source == event.SourceUser {
+		evs = append(evs, update("last_user_message_id", msg.ID))
+	}
+	return evs, nil
 }
 
 func hasPrompt(view []event.Event) bool {

@@ -72,7 +72,7 @@ func (c *Controller) Start(ctx context.Context) (work func(context.Context) erro
 		}
 		// What is pending may have been asked for in an earlier life, unless
 		// it waited for the user.
-		return c.loop(ctx, r, before != state.Confirming)
+		return c.loop(ctx, r, before != state.Confirming, nil)
 	}, nil
 }
 
@@ -94,8 +94,8 @@ func (c *Controller) release(r *run) {
 	close(r.done)
 }
 
-func (c *Controller) loop(ctx context.Context, r *run, again bool) (err error) {
-	var next *thought // begun already
+// loop takes steps until the run ends. next has begun already, or is nil.
+func (c *Controller) loop(ctx context.Context, r *run, again bool, next *thought) (err error) {
 	defer func() { next.forget() }()
 	for steps := 0; ; {
 		if err := ctx.Err(); err != nil {

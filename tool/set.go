@@ -112,7 +112,7 @@ func (s *Set) Describe() event.List[event.ToolDefinition] {
 // (sdk-wire-1.58.md section A).
 func Describe(d *Definition) event.ToolDefinition {
 	annotations := d.Annotations
-	return event.ToolDefinition{
+	t := event.ToolDefinition{
 		Description:     d.Description,
 		ActionType:      d.ActionKind,
 		ObservationType: d.ObservationKind,
@@ -120,6 +120,10 @@ func Describe(d *Definition) event.ToolDefinition {
 		KindName:        d.Kind,
 		Title:           d.Name,
 	}
+	if d.Describe != nil {
+		d.Describe(&t)
+	}
+	return t
 }
 
 // The arguments that every tool gets (tools.md section 1).

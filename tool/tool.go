@@ -59,6 +59,9 @@ type Definition struct {
 	// Repair fills in what only this tool can infer from the other arguments,
 	// before their types are checked; nil for nothing.
 	Repair func(*Arguments)
+	// Describe adds to the tool's description in a SystemPromptEvent what only
+	// tools of its kind have there; nil for nothing.
+	Describe func(*event.ToolDefinition)
 	// Decode makes the action from the model's arguments, after the generic
 	// repairs; mostly [DecodeInto]. Errors are shown to the model, so they say how to do it right.
 	Decode func(args json.RawMessage) (event.Action, error)

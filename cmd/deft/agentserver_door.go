@@ -116,7 +116,7 @@ func (d *door) enter(ctx context.Context, cfg *config.Loaded) (*agentserver.Serv
 		return nil, errors.Join(err, h.close(ctx))
 	}
 	fmt.Fprintf(d.std.err, "deft agent-server on http://%s\n  conversations in %s\n  %s\n", d.addr, cfg.ConversationsPath, h.isolation())
-	resumed, err := h.conversations.Resume(ctx)
+	resumed, err := h.conversations.Load().Resume(ctx)
 	if resumed > 0 {
 		fmt.Fprintf(d.std.err, "  went on with %d conversations\n", resumed)
 	}

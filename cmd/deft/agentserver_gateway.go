@@ -34,7 +34,7 @@ func (h *house) findChat(ctx context.Context, id string) (gateway.Conversation, 
 	if !ok {
 		return nil, fault.New(fault.NotFound, "Conversation not found: "+id)
 	}
-	c, err := h.conversations.Get(ctx, cid)
+	c, err := h.conversations.Load().Get(ctx, cid)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (h *house) startChat(ctx context.Context, r gateway.Request) (gateway.Conve
 		return nil, err
 	}
 	confirmations(req, doc.Conversation)
-	c, made, err := h.conversations.Create(ctx, req)
+	c, made, err := h.conversations.Load().Create(ctx, req)
 	if err == nil && !made { // another request with this id was faster
 		err = c.Send(ctx, *req.InitialMessage)
 	}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -23,6 +25,7 @@ import (
 	hookroom "github.com/deft-dev/deft/internal/agentserver/hooks"
 	"github.com/deft-dev/deft/internal/agentserver/jail"
 	mcproom "github.com/deft-dev/deft/internal/agentserver/mcp"
+	"github.com/deft-dev/deft/internal/agentserver/plugins"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
@@ -51,7 +54,7 @@ type house struct {
 	webhooks      *webhook.Service
 	settings      *settings.Service
 	skills        *skills.Service
-	conversations *conversation.Manager
+	conversations atomic.Pointer[conversation.Manager] // webhooks ask early
 	bash          *bash.Service
 	scopes        *bash.Scopes
 	sockets       *socket.Service
@@ -110,6 +113,7 @@ func (h *house) openWebhooks(context.Context) error {
 	}
 	h.webhooks, err = webhook.New(webhook.Options{
 		Specs: specs, Stream: h.store, Cursors: cursors, Log: h.log,
+		Describe: h.describe,
 		Key: func() string {
 			if keys := h.cfg.Keys(); len(keys) > 0 {
 				return keys[0]
@@ -118,6 +122,14 @@ func (h *house) openWebhooks(context.Context) error {
 		},
 	})
 	return err
+}
+
+// describe returns the description of a conversation, once they are open.
+func (h *house) describe(ctx context.Context, id event.ConversationID) (json.RawMessage, error) {
+	if m := h.conversations.Load(); m != nil {
+		return m.Summary(ctx, id)
+	}
+	return nil, fault.New(fault.Unavailable, "the conversations are not open yet")
 }
 
 // stream is where conversations write: through the webhooks, if there are any.
@@ -162,9 +174,10 @@ func (h *house) openConversations(context.Context) (err error) {
 		o.IdleTTL = time.Duration(*ttl * float64(time.Second))
 	}
 	if h.webhooks != nil {
-		o.Changed = h.webhooks.Tell
+		o.Changed, o.Deliver = h.webhooks.Tell, h.webhooks.Flush
 	}
-	h.conversations, err = conversation.Open(o)
+	m, err := conversation.Open(o)
+	h.conversations.Store(m)
 	return err
 }
 
@@ -184,7 +197,7 @@ func (h *house) openBash(context.Context) (err error) {
 
 func (h *house) openSockets(context.Context) error {
 	h.sockets = socket.New(socket.Options{
-		Find: agentserver.Followed(h.conversations), Bash: h.bash,
+		Find: agentserver.Followed(h.conversations.Load()), Bash: h.bash,
 		Keys: h.cfg.Keys, Origin: h.cfg.Origin, Log: h.log,
 	})
 	return nil
@@ -197,7 +210,7 @@ func (h *house) routes() []rest.Route {
 		if !ok {
 			return "", fault.New(fault.NotFound, "Conversation not found: "+id)
 		}
-		c, err := h.conversations.Get(ctx, cid)
+		c, err := h.conversations.Load().Get(ctx, cid)
 		if err != nil {
 			return "", err
 		}
@@ -206,11 +219,12 @@ func (h *house) routes() []rest.Route {
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: h.trajectory, Home: h.home})
 	g := git.New(git.Options{Secret: h.storedSecret})
 	return slices.Concat(
-		h.conversations.Routes(), h.sockets.Routes(), h.settings.Routes(),
+		h.conversations.Load().Routes(), h.sockets.Routes(), h.settings.Routes(),
 		workspaces.New(filepath.Join(h.cfg.ConversationsPath, "..", ".openhands")).Routes(),
 		llmlist.New(catalog.Default(), nil).Routes(),
 		h.bash.Routes(), h.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		h.skills.Routes(), hookroom.Routes(h.log),
+		plugins.New(plugins.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),
 		subagents.New(subagents.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),
 		h.openGateway().Routes(),
 		mcproom.New(mcproom.Options{Probe: probeServer, Reveal: h.reveal, Tools: mcproom.Catalogue()}).Routes(),
@@ -232,8 +246,8 @@ func (h *house) close(ctx context.Context) error {
 	if h.sockets != nil {
 		h.sockets.Close()
 	}
-	if h.conversations != nil {
-		errs = append(errs, h.conversations.Close(ctx))
+	if m := h.conversations.Load(); m != nil {
+		errs = append(errs, m.Close(ctx))
 	}
 	if h.scopes != nil {
 		errs = append(errs, h.scopes.Close())

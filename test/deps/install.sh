@@ -6,4 +6,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 ./go.sh
 ./debian.sh
 ./openhands.sh
+./mcp.sh
 ../llmmocks/install.sh

@@ -150,8 +150,11 @@ func (s Spec) Definition() *tool.Definition {
 		Name: s.Name, Kind: "ClientTool", Description: s.Description,
 		Parameters: tool.Schema{Raw: s.Parameters}, Annotations: annotations,
 		ActionKind: kind, ObservationKind: "ClientToolObservation",
-		Local:  true,
-		Locks:  func(event.Action) []string { return []string{lock} },
+		Local: true,
+		Locks: func(event.Action) []string { return []string{lock} },
+		Describe: func(t *event.ToolDefinition) {
+			t.ClientToolName, t.InputSchema, t.Annotations = s.Name, s.Parameters, s.Annotations
+		},
 		Decode: func(args json.RawMessage) (event.Action, error) { return action(kind, args) },
 	}
 }
@@ -177,19 +180,6 @@ func action(kind string, args json.RawMessage) (event.Action, error) {
 	}
 	raw = append(append(append(raw, `"kind":`...), name...), '}')
 	return &event.UnknownAction{KindName: kind, Raw: raw}, nil
-}
-
-// Describe completes the descriptions of client tools for a
-// SystemPromptEvent.
-func Describe(specs []Spec, list event.List[event.ToolDefinition]) {
-	for i := range list {
-		for _, s := range specs {
-			if list[i].KindName == "ClientTool" && list[i].Title == s.Name {
-				list[i].ClientToolName, list[i].InputSchema = s.Name, s.Parameters
-				list[i].Annotations = s.Annotations
-			}
-		}
-	}
 }
 
 // New returns the executor of client tools. It acknowledges.

@@ -55,7 +55,6 @@ func TestTool(t *testing.T) {
 		}
 	}
 	list := set.Describe()
-	client.Describe(specs, list)
 	if list[0].ClientToolName != "ui" || !strings.Contains(string(list[0].InputSchema), "enum") || list[0].Annotations != nil || !list[1].Annotations.ReadOnly {
 		t.Errorf("described: %+v", list)
 	}

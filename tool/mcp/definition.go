@@ -58,8 +58,9 @@ func define(s *server, name string, t *sdk.Tool) (*offered, error) {
 		Name: name, Kind: "MCPToolDefinition", Description: text, Parameters: parsed,
 		Annotations: annotations(t.Annotations),
 		ActionKind:  "MCPToolAction", ObservationKind: "MCPToolObservation",
-		Local: true,
-		Locks: func(event.Action) []string { return []string{"tool:" + name} },
+		Local:    true,
+		Locks:    func(event.Action) []string { return []string{"tool:" + name} },
+		Describe: func(t *event.ToolDefinition) { t.MCPTool = o.raw },
 		Decode: func(args json.RawMessage) (event.Action, error) {
 			return &event.MCPToolAction{Data: args}, nil
 		},

@@ -12,7 +12,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/tool"
 )
@@ -221,17 +220,6 @@ func (s *Set) Definitions() []*tool.Definition {
 		defs[i] = o.def
 	}
 	return defs
-}
-
-// Describe completes the descriptions of a set's tools for a
-// SystemPromptEvent with what the servers said of them.
-func (s *Set) Describe(list event.List[event.ToolDefinition]) {
-	tools := s.current()
-	for i := range list {
-		if o := tools[list[i].Title]; o != nil && list[i].KindName == o.def.Kind {
-			list[i].MCPTool = o.raw
-		}
-	}
 }
 
 // Close ends all sessions and the processes of servers over stdio.

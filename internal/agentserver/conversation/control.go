@@ -41,14 +41,31 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 	if err := c.activate(ctx, w, ev); err != nil {
 		return err
 	}
-	if err := w.Send(ctx, ev); err != nil {
-		return err
+	if m.Run {
+		err = c.startWith(ctx, w, ev)
+	} else {
+		err = w.Send(ctx, ev)
 	}
-	if first {
+	if first && (err == nil || errors.Is(err, errSaved)) {
 		c.autotitle(w, ev)
 	}
-	if !m.Run {
-		return nil
+	return err
+}
+
+// startWith stores a message and starts a run with it in one step, where that
+// can be.
+func (c *Conversation) startWith(ctx context.Context, w *work, ev *event.MessageEvent) error {
+	stored := false
+	err := c.startRun(w, func() (func(context.Context) error, error) {
+		work, err := w.SendStart(ctx, ev)
+		stored = err == nil
+		return work, err
+	}, nil)
+	if stored || err != nil && !errors.Is(err, errRunning) && !errors.Is(err, errCapacity) {
+		return err
+	}
+	if err := w.Send(ctx, ev); err != nil {
+		return err
 	}
 	return c.runAfterSend(ctx)
 }

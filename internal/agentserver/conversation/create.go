@@ -200,7 +200,7 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 			return err
 		}
 	}
-	m.tellDeleted(c)
+	m.tellDeleted(ctx, c)
 	e := m.hold(id)
 	err = c.close(ctx)
 	if derr := m.o.Stream.Delete(ctx, id); derr != nil {
@@ -218,7 +218,10 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 	return m.dropWorktree(ctx, c.cfg.Worktree)
 }
 
-func (m *Manager) tellDeleted(c *Conversation) {
+// lastDelivery is how long a deletion waits for those who are told of events.
+const lastDelivery = 5 * time.Second
+
+func (m *Manager) tellDeleted(ctx context.Context, c *Conversation) {
 	if m.o.Changed == nil {
 		return
 	}
@@ -227,6 +230,14 @@ func (m *Manager) tellDeleted(c *Conversation) {
 	c.mu.Unlock()
 	if err == nil {
 		m.o.Changed(c.id, raw)
+	}
+	if m.o.Deliver == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastDelivery)
+	defer cancel()
+	if err := m.o.Deliver(ctx, c.id); err != nil {
+		m.o.Log.Warn("deliver the last events of a conversation", "conversation", c.id, "err", err)
 	}
 }
 

@@ -97,6 +97,9 @@ type Options struct {
 	// Changed is told of a conversation that began, was stopped, changed or
 	// is deleted, with its description; nil for nobody.
 	Changed func(id event.ConversationID, info json.RawMessage)
+	// Deliver returns when everybody who is told of a conversation's events
+	// has them all; it is called before one is deleted. Nil for nobody.
+	Deliver func(ctx context.Context, id event.ConversationID) error
 	// MaxRuns bounds the runs at one time; 0 for no bound.
 	MaxRuns int
 	// IdleTTL is after what time without use a conversation is let go of; 0

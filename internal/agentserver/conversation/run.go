@@ -45,6 +45,11 @@ func (c *Conversation) start(ctx context.Context, after func(context.Context) (a
 	if err != nil {
 		return err
 	}
+	return c.startRun(w, func() (func(context.Context) error, error) { return w.Start(context.WithoutCancel(ctx)) }, after)
+}
+
+// startRun claims the conversation and a permit, and runs what begin starts.
+func (c *Conversation) startRun(w *work, begin func() (func(context.Context) error, error), after func(context.Context) bool) error {
 	c.run.mu.Lock()
 	if c.run.on {
 		c.run.mu.Unlock()
@@ -57,12 +62,13 @@ func (c *Conversation) start(ctx context.Context, after func(context.Context) (a
 	}
 	c.run.on, c.run.again, c.run.done = true, false, make(chan struct{})
 	c.run.mu.Unlock()
-	work, err := w.Start(context.WithoutCancel(ctx))
-	if err != nil {
+	work, err := begin()
+	if err != nil || work == nil {
 		permit()
 		c.finished(nil)
 		return err
 	}
+	c.m.active.Add(1)
 	c.m.running.Go(func() {
 		c.drive(w, work, after)
 		c.ended.Store(time.Now().UnixNano())
@@ -70,7 +76,6 @@ func (c *Conversation) start(ctx context.Context, after func(context.Context) (a
 		permit()
 		c.finished(w)
 	})
-	c.m.active.Add(1)
 	return nil
 }
 
@@ -179,6 +184,8 @@ func (c *Conversation) PublishState() {
 	if w == nil || !c.hub.watched() {
 		return
 	}
+	c.publishing.Lock() // what is made later must not be told earlier
+	defer c.publishing.Unlock()
 	s := w.State()
 	c.mu.Lock()
 	raw, err := c.fullState(s)
