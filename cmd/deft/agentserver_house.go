@@ -173,6 +173,7 @@ func (h *house) openConversations(context.Context) (err error) {
 	if ttl := h.cfg.ConversationIdleTTLSeconds; ttl != nil {
 		o.IdleTTL = time.Duration(*ttl * float64(time.Second))
 	}
+	o.Deleted = func(ctx context.Context, id event.ConversationID) error { return h.scopes.Drop(ctx, id.Hex()) }
 	if h.webhooks != nil {
 		o.Changed, o.Deliver = h.webhooks.Tell, h.webhooks.Flush
 	}

@@ -38,11 +38,15 @@ func (f *outfitter) place(ctx context.Context, k *kit, n conversation.Needs) (in
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the deft binary: %w", err)
 	}
+	dir, err := filepath.Abs(n.Workspace)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the workspace: %w", err)
+	}
 	p := workplace.Start(context.WithoutCancel(ctx), workplace.Options{
 		Provider: replacing{f.boxes}, Connect: connectRemote,
 		Spec: sandbox.Spec{
-			ID: n.ID.Hex(), Workspace: n.Workspace, Network: true, Env: f.env,
-			Argv: []string{self, "action-server", "--workspace", n.Workspace, "--grace", boxGrace.String()},
+			ID: n.ID.Hex(), Workspace: dir, Network: true, Env: f.env,
+			Argv: []string{self, "action-server", "--workspace", dir, "--grace", boxGrace.String()},
 		},
 	})
 	rt := local.New(executor.New(k.execs, executor.Volatile()))
@@ -58,5 +62,19 @@ func (f *outfitter) scratch(n conversation.Needs) string {
 
 // openBoxes returns the provider of sandboxes, which hides directories.
 func openBoxes(dir string, hidden ...string) (*process.Provider, error) {
-	return process.New(process.Options{Dir: dir, Hidden: hidden})
+	o := process.Options{Hidden: make([]string, len(hidden))}
+	var err error
+	if o.Dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("find the directory of sandboxes: %w", err)
+	}
+	for i, h := range hidden {
+		if o.Hidden[i], err = filepath.Abs(h); err != nil {
+			return nil, fmt.Errorf("find %s: %w", h, err)
+		}
+		// What is hidden must be there.
+		if err := os.MkdirAll(o.Hidden[i], 0o700); err != nil {
+			return nil, fmt.Errorf("make %s: %w", h, err)
+		}
+	}
+	return process.New(o)
 }

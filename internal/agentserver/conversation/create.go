@@ -215,6 +215,11 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 	if err := os.RemoveAll(filepath.Join(m.o.Dir, id.Hex())); err != nil {
 		m.o.Log.Warn("remove the files of a conversation", "conversation", id, "err", err)
 	}
+	if m.o.Deleted != nil {
+		if err := m.o.Deleted(ctx, id); err != nil {
+			m.o.Log.Warn("remove what is kept for a conversation", "conversation", id, "err", err)
+		}
+	}
 	return m.dropWorktree(ctx, c.cfg.Worktree)
 }
 

@@ -100,6 +100,9 @@ type Options struct {
 	// Deliver returns when everybody who is told of a conversation's events
 	// has them all; it is called before one is deleted. Nil for nobody.
 	Deliver func(ctx context.Context, id event.ConversationID) error
+	// Deleted is called when a conversation has been removed, so that others
+	// remove what they keep for it; nil for nobody.
+	Deleted func(ctx context.Context, id event.ConversationID) error
 	// MaxRuns bounds the runs at one time; 0 for no bound.
 	MaxRuns int
 	// IdleTTL is after what time without use a conversation is let go of; 0

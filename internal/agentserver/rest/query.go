@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -118,6 +119,12 @@ func (q *Query) Time(name string, zone *time.Location) (t time.Time, ok bool) {
 	v := q.values.Get(name)
 	if i := strings.LastIndexByte(v, ' '); i > len("2006-01-02") {
 		v = v[:i] + "+" + v[i+1:]
+	}
+	if n, err := strconv.ParseFloat(v, 64); err == nil && math.Abs(n) < 1e15 { // seconds, or milliseconds
+		if math.Abs(n) > 2e10 {
+			n /= 1000
+		}
+		return time.UnixMicro(int64(n * 1e6)).In(zone), true
 	}
 	for _, layout := range layouts {
 		if t, err := time.ParseInLocation(layout, v, zone); err == nil {
