@@ -1,10 +1,12 @@
 package settings
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
@@ -22,7 +24,8 @@ const (
 	secretsLock  = ".secrets.lock"
 )
 
-// Document is everything in the file of settings. Secrets are in the clear.
+// Document is everything in the file of settings. Secrets are in the clear. Its
+// parts may be shared: who changes one changes a copy.
 type Document struct {
 	Agent        *shape.Map // as package agentsettings has it
 	Conversation *shape.Map
@@ -80,6 +83,9 @@ func (s *Service) read(strict bool) (*Document, error) {
 	if err != nil || raw == nil {
 		return nil, err
 	}
+	if doc := s.last.get(raw); doc != nil && !strict {
+		return doc, nil
+	}
 	v, err := shape.Parse(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
@@ -92,7 +98,36 @@ func (s *Service) read(strict bool) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
+	if !strict {
+		s.last.put(raw, doc)
+	}
 	return doc, nil
+}
+
+// recent is the document that a file's content was last read as: starts of
+// conversations read the same settings again and again.
+type recent struct {
+	mu  sync.Mutex
+	raw []byte
+	doc Document
+}
+
+// get returns the document of a content, nil if it is another one. Callers may
+// replace its parts but not change them.
+func (c *recent) get(raw []byte) *Document {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.raw == nil || !bytes.Equal(c.raw, raw) {
+		return nil
+	}
+	doc := c.doc
+	return &doc
+}
+
+func (c *recent) put(raw []byte, doc *Document) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.raw, c.doc = raw, *doc
 }
 
 var pointerSchema = &shape.Object{Fields: []shape.Field{

@@ -46,6 +46,7 @@ type Service struct {
 
 	o    Options
 	keys shape.Keys // nil without a current key
+	last recent
 }
 
 // Open returns the service of a directory. Secrets that only an old key opens

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
@@ -32,9 +31,6 @@ func malformed(raw []byte, err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		at = syntax.Offset
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("unexpected end of JSON input")
 	}
 	return rest.Violations{{
 		Type: "json_invalid", Loc: []any{"body", at}, Msg: "JSON decode error", Input: map[string]any{}, Ctx: map[string]any{"error": err.Error()},

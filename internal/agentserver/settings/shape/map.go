@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -131,74 +130,6 @@ func (m *Map) UnmarshalJSON(raw []byte) error {
 	}
 	*m = *o
 	return nil
-}
-
-// deepest bounds how far values may be nested.
-const deepest = 128
-
-// Parse reads one JSON value: objects as *Map, arrays as []any, numbers as
-// json.Number. What is nested too deeply is an error.
-func Parse(raw []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	v, err := parse(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("invalid character after the JSON value")
-	}
-	return v, nil
-}
-
-func parse(d *json.Decoder, depth int) (any, error) {
-	if depth > deepest {
-		return nil, fmt.Errorf("the JSON is nested too deeply")
-	}
-	t, err := d.Token()
-	if err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
-	}
-	switch t {
-	case json.Delim('{'):
-		return parseObject(d, depth)
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			v, err := parse(d, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		_, err := d.Token()
-		return list, err
-	}
-	return t, nil
-}
-
-func parseObject(d *json.Decoder, depth int) (any, error) {
-	m := NewMap()
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		key, ok := t.(string)
-		if !ok {
-			return nil, fmt.Errorf("a key of an object is not a string")
-		}
-		v, err := parse(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		m.Set(key, v)
-	}
-	_, err := d.Token()
-	return m, err
 }
 
 // Encode returns a value as compact JSON, Indent as the reference writes

@@ -1,6 +1,7 @@
 package shape_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -231,7 +232,23 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		v, err := shape.Parse(raw)
 		if err != nil {
+			if json.Valid(raw) && bytes.Count(raw, []byte("["))+bytes.Count(raw, []byte("{")) <= 128 {
+				t.Fatalf("%q is JSON: %v", raw, err)
+			}
 			return
+		}
+		if !json.Valid(raw) {
+			t.Fatalf("%q is no JSON", raw)
+		}
+		var theirs, ours any
+		if err := json.Unmarshal(raw, &theirs); err != nil {
+			return // a number beyond all bounds
+		}
+		if err := json.Unmarshal([]byte(encode(t, v)), &ours); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(theirs, ours); diff != "" {
+			t.Fatalf("%q\n%s", raw, diff)
 		}
 		out := encode(t, v)
 		if again := encode(t, parse(t, out)); again != out {
