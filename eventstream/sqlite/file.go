@@ -16,6 +16,10 @@ var schema string
 // version is the schema's version, kept in PRAGMA user_version.
 const version = 2
 
+// pageSize is the size of the database's pages: SQLite's default, which is
+// also the unit of most disks.
+const pageSize = 4096
+
 // lockDir makes the directory and opens its lock file. Each process holds a
 // shared lock on it while it has the store open.
 func lockDir(dir string) (*os.File, error) {

@@ -69,6 +69,7 @@ type Store struct {
 
 	closed sync.Once
 	err    error // of Close
+	room   error // of closing the log's room
 	wg     sync.WaitGroup
 }
 
@@ -119,9 +120,12 @@ func (s *Store) start(path string, o Options) (err error) {
 	w := &writer{
 		c: s.writer, labels: s.labels, topics: s.topics, lock: s.lock, reap: dead,
 		heads: map[event.ConversationID]*head{}, dirty: map[event.ConversationID]*head{},
-		scratch: make([]byte, 0, 4096),
+		scratch: make([]byte, 0, 4096), path: path,
 	}
-	s.wg.Go(func() { w.run(s.queue) })
+	s.wg.Go(func() {
+		w.run(s.queue)
+		s.room = w.room.close()
+	})
 	if dead {
 		s.queue.look() // starts the clean-up
 	}
@@ -143,7 +147,7 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) release() error {
-	var errs []error
+	errs := []error{s.room}
 	if s.watch != nil {
 		errs = append(errs, s.watch.close())
 	}

@@ -96,9 +96,9 @@ func scanWAL(f *os.File) (*walState, error) {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return w, ignoreEOF(err)
 	}
-	if bytes.Equal(head, make([]byte, walHeaderLen)) && st.Size() == walHeaderLen {
-		w.whole = true // never written
-		return w, nil
+	if bytes.Equal(head, make([]byte, walHeaderLen)) {
+		w.whole, err = allZero(f) // never written, but for its room
+		return w, err
 	}
 	sum, ok := w.header(head)
 	if !ok {
@@ -122,6 +122,19 @@ func scanWAL(f *os.File) (*walState, error) {
 			w.committed = n
 		case !good && ours && commit:
 			w.beyond++
+		}
+	}
+}
+
+func allZero(r io.Reader) (bool, error) {
+	b := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(b)
+		if len(bytes.Trim(b[:n], "\x00")) > 0 {
+			return false, nil
+		}
+		if err != nil {
+			return true, ignoreEOF(err)
 		}
 	}
 }

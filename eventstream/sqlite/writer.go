@@ -22,6 +22,8 @@ type writer struct {
 	fresh   []fresh                // events of this transaction that are followed
 	gone    []event.ConversationID // deleted in this transaction
 	chunk   packer
+	room    room
+	path    string // of the database
 	scratch []byte
 	version int64 // PRAGMA data_version that heads belongs to
 	reap    bool  // there may be rows that nobody can see
@@ -117,7 +119,11 @@ func (w *writer) begin() error {
 		}
 		delete(w.heads, id)
 	}
-	return w.chunk.start(w.c)
+	if err := w.chunk.start(w.c); err != nil {
+		return w.rollback(err)
+	}
+	w.room.make(w.path)
+	return nil
 }
 
 // notice forgets what is cached when another process has written since, and
