@@ -166,7 +166,7 @@ func (h *house) openConversations(context.Context) (err error) {
 	o := conversation.Options{
 		Stream: h.stream(), Dir: h.cfg.ConversationsPath, Ring: h.ring, Log: h.log,
 		Resolve: l.resolve, LLM: l.llm, Profile: l.profile, Model: models.open, Outfit: fit.outfit,
-		Modules: toolModules, CheckClientTool: checkClientTool, Lookup: h.lookup,
+		Modules: toolModules, CheckClientTool: checkClientTool, Server: h.url, Lookup: h.lookup,
 		UserSkills: userSkillDirs(h.home, h.cfg.PersistenceDir),
 		Worktree:   h.addWorktree, DropWorktree: dropWorktree, MaxRuns: h.cfg.MaxConcurrentRuns, IdleTTL: -1,
 	}

@@ -235,19 +235,23 @@ func evidence(s *state.State) string {
 
 func postGoal(c *Conversation, r *http.Request) error {
 	req := struct {
-		Objective     string `json:"objective"`
-		MaxIterations int    `json:"max_iterations"`
+		Objective     *string `json:"objective"`
+		MaxIterations int     `json:"max_iterations"`
 	}{MaxIterations: 10}
 	if err := rest.Body(r, &req); err != nil {
 		return err
 	}
 	switch {
-	case req.Objective == "":
+	case req.Objective == nil:
 		return rest.Missing("body", "objective")
 	case req.MaxIterations < 1:
 		return rest.Invalid("max_iterations must be at least 1", req.MaxIterations, "body", "max_iterations")
 	}
-	return c.StartGoal(r.Context(), req.Objective, req.MaxIterations)
+	objective := strings.TrimSpace(*req.Objective)
+	if objective == "" {
+		return rest.Fail(http.StatusBadRequest, "Goal objective must not be empty.")
+	}
+	return c.StartGoal(r.Context(), objective, req.MaxIterations)
 }
 
 func postGoalResume(c *Conversation, r *http.Request) error { return c.ResumeGoal(r.Context()) }

@@ -38,7 +38,7 @@ func (c *Conversation) openSecrets(raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	all, err := secret.ParseMap(raw, secret.ParseOptions{Ring: c.m.o.Ring})
+	all, err := secret.ParseMap(raw, c.m.o.reading())
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *Conversation) firstSecrets(r *StartRequest) error {
 		if err != nil {
 			return err
 		}
-		all, err := secret.ParseMap(raw, secret.ParseOptions{Ring: c.m.o.Ring})
+		all, err := secret.ParseMap(raw, c.m.o.reading())
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (c *Conversation) addSecrets(sources map[string]json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		all, err := secret.ParseMap(raw, secret.ParseOptions{Ring: c.m.o.Ring})
+		all, err := secret.ParseMap(raw, c.m.o.reading())
 		if err != nil {
 			return err
 		}
@@ -119,4 +119,9 @@ func (c *Conversation) SetSecrets(ctx context.Context, sources map[string]json.R
 		return serr
 	}
 	return w.Update(ctx, "secret_registry", json.RawMessage(shown))
+}
+
+// reading says how sources of secrets are read.
+func (o *Options) reading() secret.ParseOptions {
+	return secret.ParseOptions{Ring: o.Ring, Server: o.Server}
 }

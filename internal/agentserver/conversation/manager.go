@@ -79,6 +79,9 @@ type Options struct {
 	Model func(l *wirellm.LLM, retried func(controller.Retry, error)) (llm.Model, error)
 	// Outfit makes what a conversation works with.
 	Outfit func(ctx context.Context, n Needs) (*Outfit, error)
+	// Server is where this machine reaches the server: relative URLs of
+	// secrets begin there.
+	Server string
 	// Lookup answers secrets whose URL is this server's own; nil for none.
 	Lookup func(ctx context.Context, url string) (value string, ok bool)
 	// UserSkills are the directories of the user's own skills.
