@@ -93,6 +93,8 @@ func TestAnotherKeyBlocksWriting(t *testing.T) {
 		{"GET", "/api/settings/secrets/TOKEN", "", 404},
 		{"POST", "/api/profiles/fast/activate", "", 409},
 		{"POST", "/api/llm/provider-connections", `{"display_name":"d","api_key":"k"}`, 400},
+		{"GET", "/api/llm/provider-connections", "", 400},
+		{"GET", "/api/profiles", "", 200},
 	} {
 		if r := s.do(c.method, c.path, c.body); r.Status != c.status {
 			t.Errorf("%s %s: %v, want %d", c.method, c.path, r, c.status)

@@ -142,7 +142,12 @@ func (s *LLMs) Names(ctx context.Context) ([]string, error) {
 }
 
 // List returns all profiles. Files that cannot be read are passed over.
+// Provider connections are read only if a profile has one.
 func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
+	out, linked, err := s.list(ctx)
+	if err != nil || !linked {
+		return out, err
+	}
 	shared, err := s.connections.List(ctx, false)
 	if err != nil {
 		return nil, err
@@ -151,16 +156,29 @@ func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
 	for _, c := range shared {
 		hasKey[c.ID] = c.APIKey != ""
 	}
+	for i := range out {
+		if id := out[i].ConnectionID; id != nil {
+			key, ok := hasKey[*id]
+			out[i].ConnectionBroken = !ok
+			out[i].APIKeySet = out[i].APIKeySet || key
+		}
+	}
+	return out, nil
+}
+
+// list returns all profiles without what their connections add, and whether
+// there are any.
+func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error) {
 	unlock, err := s.hold(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer unlock()
 	names, err := s.names()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	out := []Summary{}
+	out = []Summary{}
 	for _, name := range names {
 		m, err := s.read(name)
 		if err != nil || m == nil {
@@ -172,14 +190,10 @@ func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
 			Name: name, Model: textOf(m, "model"), BaseURL: textOf(m, "base_url"), ConnectionID: textOf(m, "provider_connection_id"),
 			APIKeySet: isKey(m.Text("api_key")),
 		}
-		if one.ConnectionID != nil {
-			key, ok := hasKey[*one.ConnectionID]
-			one.ConnectionBroken = !ok
-			one.APIKeySet = one.APIKeySet || key
-		}
+		linked = linked || one.ConnectionID != nil
 		out = append(out, one)
 	}
-	return out, nil
+	return out, linked, nil
 }
 
 func (s *LLMs) rename(ctx context.Context, from, to string) error {
