@@ -17,21 +17,25 @@ func (o Options) document() (object, error) {
 		return nil, err
 	}
 	known, ours := c.index(), operations()
-	paths := map[string]object{}
+	paths := object{}
 	for _, r := range o.Routes {
 		if r.Hidden {
 			continue
 		}
 		path, op := describe(r, known, ours)
-		if paths[path] == nil {
-			paths[path] = object{}
+		ops, ok := paths[path].(object)
+		if !ok {
+			ops = object{}
+			paths[path] = ops
 		}
-		paths[path][strings.ToLower(r.Method)] = op
+		ops[strings.ToLower(r.Method)] = op
 	}
 	schemas := map[string]any{"Failure": failure}
 	for _, ops := range paths {
 		c.reachable(ops, schemas)
 	}
+	c.name(paths)
+	c.name(schemas)
 	doc := object{
 		"openapi":    "3.1.0",
 		"info":       object{"title": "OpenHands Agent Server", "version": o.Version, "description": "Deft's Agent Server, with the contract of the OpenHands Agent Server."},
@@ -73,7 +77,9 @@ func describe(r rest.Route, known map[string]described, ours map[string]operatio
 	}
 	responses, _ := op["responses"].(object)
 	for _, status := range slices.Concat(line.statuses, general(r, op)) {
-		if responses[status] == nil {
+		if code, media, ok := strings.Cut(status, "="); ok {
+			also(responses, code, media)
+		} else if responses[status] == nil {
 			responses[status] = object{"content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Failure"}}}}
 		}
 	}
@@ -81,6 +87,21 @@ func describe(r rest.Route, known map[string]described, ours map[string]operatio
 		complete(status, answer)
 	}
 	return path, op
+}
+
+// also adds a type of content to an answer.
+func also(responses object, status, media string) {
+	r, ok := responses[status].(object)
+	if !ok {
+		r = object{}
+		responses[status] = r
+	}
+	content, ok := r["content"].(object)
+	if !ok {
+		content = object{}
+		r["content"] = content
+	}
+	content[media] = object{"schema": object{"type": "string"}}
 }
 
 // general are statuses that routes have for what they are.

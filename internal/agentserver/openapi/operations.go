@@ -118,6 +118,42 @@ func (c *contract) reachable(v any, found map[string]any) {
 	}
 }
 
+// name gives the choices of discriminators the values that they have. The
+// contract has names there that no value ever equals.
+func (c *contract) name(v any) {
+	switch v := v.(type) {
+	case object:
+		if d, ok := v["discriminator"].(object); ok {
+			if mapping, ok := d["mapping"].(object); ok {
+				d["mapping"] = c.named(mapping, d["propertyName"])
+			}
+		}
+		for _, item := range v {
+			c.name(item)
+		}
+	case []any:
+		for _, item := range v {
+			c.name(item)
+		}
+	}
+}
+
+func (c *contract) named(mapping object, property any) object {
+	out := object{}
+	for was, ref := range mapping {
+		path, _ := ref.(string)
+		schema, _ := c.Components.Schemas[strings.TrimPrefix(path, "#/components/schemas/")].(object)
+		properties, _ := schema["properties"].(object)
+		name, _ := property.(string)
+		value, _ := properties[name].(object)
+		if value["const"] != nil {
+			was = fmt.Sprint(value["const"])
+		}
+		out[was] = ref
+	}
+	return out
+}
+
 func sortedCompact(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)
