@@ -8,3 +8,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 ./openhands.sh
 ./mcp.sh
 ../llmmocks/install.sh
+../openapi/install.sh
