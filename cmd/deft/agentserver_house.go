@@ -190,9 +190,13 @@ func (h *house) openBash(context.Context) (err error) {
 	if h.bash, err = bash.Open(o); err != nil {
 		return err
 	}
-	h.scopes = bash.NewScopes(bash.ScopeOptions{
+	scoped := bash.ScopeOptions{
 		Options: o, Dir: func(id string) string { return filepath.Join(h.cfg.ConversationsPath, id, "bash_events") },
-	})
+	}
+	if h.boxes != nil {
+		scoped.Runner = func(s jail.Scope) bash.Runner { return boxed{h, s.ID} }
+	}
+	h.scopes = bash.NewScopes(scoped)
 	return nil
 }
 

@@ -3,18 +3,23 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/internal/agentserver/bash"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/tool/command"
 )
 
 // boxGrace is how long a sandbox outlives the server, so that a server that
@@ -77,4 +82,41 @@ func openBoxes(dir string, hidden ...string) (*process.Provider, error) {
 		}
 	}
 	return process.New(o)
+}
+
+// boxed runs the shell commands of a conversation's clients in its sandbox.
+// What they print is there when they have ended.
+type boxed struct {
+	h  *house
+	id string
+}
+
+// commandLimit bounds such a command, in seconds: its caller's limit is
+// shorter.
+const commandLimit = 24 * 60 * 60
+
+// Run implements [bash.Runner].
+func (b boxed) Run(ctx context.Context, j bash.Job) (int, error) {
+	id, ok := event.ParseConversationID(b.id)
+	if !ok {
+		return 0, fault.New(fault.NotFound, "Conversation not found: "+b.id)
+	}
+	c, err := b.h.conversations.Load().Get(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	obs, err := c.Do(ctx, &command.Action{Argv: []string{"sh", "-c", j.Command}, Dir: j.Dir, Seconds: commandLimit})
+	if err != nil {
+		if ctx.Err() != nil {
+			return -1, context.Cause(ctx)
+		}
+		return 0, err
+	}
+	got, ok := obs.(*command.Observation)
+	if !ok || got.IsError {
+		return 0, fault.New(fault.Unavailable, "run in the sandbox: "+event.JoinText(obs.Result().Content))
+	}
+	_, _ = io.WriteString(j.Stdout, got.Stdout) // neither fails
+	_, _ = io.WriteString(j.Stderr, got.Stderr)
+	return got.ExitCode, nil
 }

@@ -32,7 +32,7 @@ const (
 	ObservationKind = "DeftCommandObservation"
 )
 
-// timeout bounds a program, and maxOutput each of its outputs, in bytes.
+// timeout bounds a program that names no other limit, and maxOutput each of its outputs, in bytes.
 const (
 	timeout   = 30 * time.Second
 	maxOutput = 1 << 20
@@ -48,6 +48,8 @@ type Action struct {
 	event.ActionBase
 	Argv []string `json:"argv"` // the program is looked up in PATH
 	Dir  string   `json:"dir"`  // absolute
+	// Seconds bounds how long it may run; 0 takes 30.
+	Seconds int `json:"seconds,omitempty"`
 }
 
 // Kind implements [event.Action].
@@ -83,7 +85,11 @@ func (x *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	if !ok || len(a.Argv) == 0 {
 		return failed("there is no program to run"), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	limit := timeout
+	if a.Seconds > 0 {
+		limit = time.Duration(a.Seconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	defer context.AfterFunc(x.ctx, cancel)()
 	var stdout, stderr bounded

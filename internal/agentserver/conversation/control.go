@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -261,4 +262,20 @@ func (c *Conversation) SwitchProfile(ctx context.Context, name string) (string, 
 		return "", err
 	}
 	return l.Model, c.SwitchLLM(ctx, l)
+}
+
+// Do runs an action where the conversation's actions run, beside its events.
+func (c *Conversation) Do(ctx context.Context, a event.Action) (event.Observation, error) {
+	w, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, rt := event.NewID(), w.outfit.Runtime
+	stop := context.AfterFunc(ctx, func() { _ = rt.Interrupt(context.WithoutCancel(ctx), id) }) // it may have ended
+	defer stop()
+	obs, err := rt.Execute(ctx, runtime.Request{ID: id, Action: a})
+	if k, ok := rt.(runtime.Acknowledger); ok && err == nil {
+		k.Ack(id)
+	}
+	return obs, err
 }
