@@ -175,12 +175,12 @@ func (s *Store) observe() (err error) {
 	default:
 	}
 	if s.watch == nil {
-		s.watch, err = startWatch(s.lock.Name(), s.touched)
+		s.watch, err = startWatch(s.lock, s.touched)
 	}
 	return err
 }
 
-// touched is called after a commit of any process.
+// touched is called after a commit of another process.
 func (s *Store) touched() {
 	if !s.topics.idle() {
 		s.queue.look()

@@ -9,20 +9,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch calls a function when any process, this one too, has committed: each
-// touches the lock file after a commit.
+// watch calls a function when another process has committed: each touches the
+// lock file after a commit while others watch, which they show by a lock on
+// the byte watchByte of it. The kernel takes the lock away when a process
+// ends, however it does.
 type watch struct {
 	f  *os.File
 	wg sync.WaitGroup
 }
 
-func startWatch(path string, touched func()) (*watch, error) {
+// watchByte is behind what is ever written to the lock file.
+const watchByte = 1
+
+// watchLock describes a lock of a kind on watchByte.
+func watchLock(kind int16) *unix.Flock_t {
+	return &unix.Flock_t{Type: kind, Start: watchByte, Len: 1}
+}
+
+// watched reports whether others watch, which touching the lock file would
+// tell. When that cannot be known, they may.
+func watched(lock *os.File) bool {
+	l := watchLock(unix.F_WRLCK)
+	err := unix.FcntlFlock(lock.Fd(), unix.F_OFD_GETLK, l)
+	return err != nil || l.Type != unix.F_UNLCK
+}
+
+func startWatch(lock *os.File, touched func()) (*watch, error) {
+	if err := unix.FcntlFlock(lock.Fd(), unix.F_OFD_SETLK, watchLock(unix.F_RDLCK)); err != nil {
+		return nil, fmt.Errorf("watch for other processes: %w", err)
+	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("watch for other processes: %w", err)
 	}
 	w := &watch{f: os.NewFile(uintptr(fd), "inotify")}
-	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_MODIFY); err != nil {
+	if _, err := unix.InotifyAddWatch(fd, lock.Name(), unix.IN_MODIFY); err != nil {
 		return nil, errors.Join(fmt.Errorf("watch for other processes: %w", err), w.f.Close())
 	}
 	w.wg.Go(func() {

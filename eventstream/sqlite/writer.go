@@ -16,7 +16,7 @@ type writer struct {
 	c       *conn
 	labels  *labels
 	topics  *topics
-	lock    *os.File // touched after each commit, for other processes
+	lock    *os.File // touched after a commit, for other processes
 	heads   map[event.ConversationID]*head
 	dirty   map[event.ConversationID]*head
 	fresh   []fresh                // events of this transaction that are followed
@@ -206,6 +206,9 @@ func (w *writer) publish() {
 	w.fresh = w.fresh[:0]
 	clear(w.dirty)
 	w.gone = w.gone[:0]
+	if !watched(w.lock) {
+		return
+	}
 	// A failed touch delays followers in other processes until the next
 	// commit; the events are stored all the same.
 	w.touch++
