@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,13 +85,14 @@ func BenchmarkAppend64Of1000(b *testing.B) {
 }
 
 // appendFrom64 appends b.N events from 64 goroutines, each to its share of
-// the conversations in turn.
+// the conversations in random order.
 func appendFrom64(b *testing.B, s eventstream.Stream, conversations int) []event.ConversationID {
 	const writers = 64
 	ids := make([]event.ConversationID, conversations)
 	for i := range ids {
 		ids[i] = newConversation(b, s)
 	}
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	var wg sync.WaitGroup
 	b.ResetTimer()
 	for w := range writers {
