@@ -12,6 +12,7 @@ wanted=(
     gcc:gcc             # go test -race needs cgo
     unshare:util-linux  # probes of the sandbox
     ps:procps           # looking for orphans
+    chromium:chromium   # the web page that drives the agent server
 )
 missing=()
 for w in "${wanted[@]}"; do
@@ -23,6 +24,8 @@ for w in "${wanted[@]}"; do
 done
 # gcc alone has no headers.
 [[ -e /usr/include/stdlib.h ]] || missing+=(libc6-dev)
+# A browser without letters shows boxes.
+[[ -e /usr/share/fonts/truetype/liberation ]] || missing+=(fonts-liberation)
 [[ ${#missing[@]} -eq 0 ]] && exit 0
 
 as_root=()

@@ -8,4 +8,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 ./openhands.sh
 ./mcp.sh
 ../llmmocks/install.sh
+../interop/install.sh
 ../openapi/install.sh

@@ -1,0 +1,225 @@
+// Package place starts what the published clients of OpenHands are tried with:
+// the built program as an agent server, the scripted LLM, and Node.
+//
+// # Usage
+//
+//	func TestMain(m *testing.M) { place.Main(m) }
+//
+//	llm := place.LLM(t, "llm.yaml")
+//	server := place.Serve(t, place.Options{Key: "a key"})
+//	place.Script(t, "main.mjs", map[string]any{"server": server.URL, "llm": llm})
+//
+// test/interop/install.sh installs the clients. Without them a test skips with
+// the reason, and fails where CI is "true".
+//
+// # Concurrency and failure
+//
+// Each test has servers of its own, on free ports of the loopback interface.
+// They end with the test; what they said is logged where it failed.
+package place
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// deft is the built program. [Main] sets it.
+var deft string
+
+// Main builds the program, runs the tests and ends the process.
+func Main(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "deft-interop-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	deft = filepath.Join(dir, "deft")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", deft, "github.com/deft-dev/deft/cmd/deft")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build deft:", err)
+		return 1
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// LLM starts the scripted LLM and returns its address, without /v1.
+func LLM(t *testing.T, script string) string {
+	t.Helper()
+	args := []string{"dev", "scripted-llm", "--addr", "127.0.0.1:0", "--data", t.TempDir(), script}
+	return start(t, regexp.MustCompile(`listening on (http://\S+)`), deft, args, nil)
+}
+
+// Options are what a server is started with.
+type Options struct {
+	Key     string   // session key; without one the server asks for none
+	Sandbox string   // "", none or process
+	Dir     string   // its folder; default: a fresh one
+	Env     []string // further environment
+}
+
+// Server is an agent server at work.
+type Server struct {
+	URL string
+	Dir string // its folder: home, settings and conversations
+}
+
+// Serve starts an agent server and waits until it answers.
+func Serve(t *testing.T, o Options) Server {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	home := filepath.Join(o.Dir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	env := append([]string{
+		"HOME=" + home,
+		"OH_SECRET_KEY=secret-of-the-interop-tests",
+		"OH_PERSISTENCE_DIR=" + filepath.Join(home, ".openhands"),
+	}, o.Env...)
+	if o.Key != "" {
+		env = append(env, "OH_SESSION_API_KEYS_0="+o.Key)
+	}
+	args := []string{
+		"agent-server", "--host", "127.0.0.1", "--port", "0",
+		"--data", filepath.Join(o.Dir, "data"),
+		"--conversations-path", filepath.Join(o.Dir, "conversations"),
+		"--workspace-path", filepath.Join(o.Dir, "project"),
+	}
+	if o.Sandbox != "" {
+		args = append(args, "--sandbox", o.Sandbox)
+	}
+	s := Server{Dir: o.Dir, URL: start(t, regexp.MustCompile(`agent-server on (http://\S+)`), deft, args, env)}
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/health", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return s
+}
+
+// Start runs a program until the test ends, and returns the first group of
+// ready in what it says, on either stream.
+func Start(t *testing.T, ready *regexp.Regexp, program string, args, env []string) string {
+	t.Helper()
+	return start(t, ready, program, args, env)
+}
+
+func start(t *testing.T, ready *regexp.Regexp, program string, args, env []string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	cmd.Env = append(environment(), env...)
+	said := &listener{ready: ready, found: make(chan string, 1)}
+	in, out := io.Pipe()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	ended := make(chan struct{})
+	work.Go(func() { said.listen(in) })
+	work.Go(func() {
+		defer close(ended)
+		err := cmd.Wait()
+		out.Close()
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("%s ended: %v", filepath.Base(program), err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		work.Wait()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", filepath.Base(program), said.text())
+		}
+	})
+	select {
+	case url := <-said.found:
+		return url
+	case <-ended:
+	case <-time.After(time.Minute):
+	}
+	t.Fatalf("%s %v does not answer", program, args)
+	return ""
+}
+
+// environment is this process's, without what would configure a server.
+func environment() []string {
+	var kept []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "OH_") && !strings.HasPrefix(v, "DEFT_") && !strings.HasPrefix(v, "SESSION_API_KEY") {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// listener keeps the end of what a program says and looks for a line.
+type listener struct {
+	ready *regexp.Regexp
+	found chan string
+
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *listener) listen(r io.Reader) {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadString('\n')
+		l.mu.Lock()
+		if l.lines = append(l.lines, line); len(l.lines) > 400 {
+			l.lines = l.lines[200:]
+		}
+		l.mu.Unlock()
+		if m := l.ready.FindStringSubmatch(line); m != nil && len(l.found) == 0 {
+			l.found <- m[1]
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
+			return
+		}
+	}
+}
+
+func (l *listener) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "")
+}
