@@ -12,7 +12,15 @@ import (
 // and run any command (their rooms have tests of their own), or they say 5xx
 // for features that are not there, as the reference does.
 const left = `(file/upload|file/create_directory|bash/start_bash_command|bash/execute_bash_command` +
-	`|app-backends|vscode/url|/device/|/v1/)`
+	`|app-backends|vscode/url|/device/)`
+
+// phases are what schemathesis does; DEFT_PROOF=1 adds minutes of random input.
+func phases() []string {
+	if os.Getenv("DEFT_PROOF") != "" {
+		return []string{"--phases", "coverage,fuzzing", "--max-examples", "30"}
+	}
+	return []string{"--phases", "coverage"}
+}
 
 // schemathesis runs it on the server and fails with what it found.
 func schemathesis(t *testing.T, url, settings string, args ...string) {
@@ -52,7 +60,7 @@ func tail(s string) string {
 func TestSchemathesis(t *testing.T) {
 	t.Parallel()
 	python(t)
-	schemathesis(t, server(t), "", "--phases", "coverage", "--exclude-path", "/api/init")
+	schemathesis(t, server(t), "", append(phases(), "--exclude-path", "/api/init")...)
 }
 
 // TestSchemathesisConversation calls the operations of a conversation that is
@@ -69,6 +77,6 @@ func TestSchemathesisConversation(t *testing.T) {
 		"initial_message": map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "hi"}}, "run": true},
 	}, &made)
 	settings := "[parameters]\n" + `"path.conversation_id" = "` + made.ID + "\"\n" + `"path.runtime_conversation_id" = "` + made.ID + "\"\n"
-	schemathesis(t, url, settings, "--phases", "coverage", "--include-path-regex", `/api/conversations/\{`,
-		"--exclude-method", "DELETE", "--exclude-path-regex", left+`|switch_llm|switch_profile`)
+	schemathesis(t, url, settings, append(phases(), "--include-path-regex", `/api/conversations/\{`,
+		"--exclude-method", "DELETE", "--exclude-path-regex", left+`|switch_llm|switch_profile`)...)
 }
