@@ -110,7 +110,7 @@ func (d *door) enter(ctx context.Context, cfg *config.Loaded) (*agentserver.Serv
 		return nil, err
 	}
 	s, err := agentserver.New(agentserver.Options{
-		Routes: d.routes(h, cfg), Keys: cfg.Keys, Origin: cfg.Origin, Log: d.log,
+		Routes: d.routes(h, cfg), Keys: cfg.Keys, Origin: cfg.Origin, Host: cfg.Names, Log: d.log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, h.close(ctx))

@@ -42,10 +42,11 @@ type Options struct {
 	Routes []rest.Route
 	// Handler serves in place of Routes, if it is not nil.
 	Handler http.Handler
-	// Keys, Ready and Origin are as in [rest.Options].
+	// Keys, Ready, Origin and Host are as in [rest.Options].
 	Keys   func() []string
 	Ready  func() bool
 	Origin func(string) bool
+	Host   func(string) bool
 	Log    *slog.Logger
 }
 
@@ -63,7 +64,7 @@ func New(o Options) (*Server, error) {
 	h := o.Handler
 	if h == nil {
 		table, err := rest.New(rest.Options{
-			Routes: o.Routes, Keys: o.Keys, Ready: o.Ready, Origin: o.Origin, Log: o.Log,
+			Routes: o.Routes, Keys: o.Keys, Ready: o.Ready, Origin: o.Origin, Host: o.Host, Log: o.Log,
 			Seen: func() { s.seen.Store(time.Now().UnixNano()) },
 		})
 		if err != nil {

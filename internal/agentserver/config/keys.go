@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,6 +47,27 @@ func (c *Config) Origin(origin string) bool {
 	}
 	re, err := regexp.Compile(`^(?:` + *c.AllowCORSOriginRegex + `)$`) // Load refuses what does not compile
 	return err == nil && re.MatchString(origin)
+}
+
+// Names reports whether a host, as browsers write it into a request, names this
+// machine or the address that was configured for the server.
+func (c *Config) Names(host string) bool {
+	u, err := url.Parse("http://" + host)
+	if err != nil {
+		return false
+	}
+	name := u.Hostname()
+	if Private(name) || name != "" && name == os.Getenv("DOCKER_HOST_ADDR") {
+		return true
+	}
+	own := slices.Clone(c.AllowCORSOrigins)
+	if c.WebURL != nil {
+		own = append(own, *c.WebURL)
+	}
+	return slices.ContainsFunc(own, func(address string) bool {
+		u, err := url.Parse(address)
+		return err == nil && name != "" && strings.EqualFold(u.Hostname(), name)
+	})
 }
 
 // Ring returns the keys that seal stored secrets: the configured one, else a

@@ -144,3 +144,19 @@ func TestOrigin(t *testing.T) {
 		}
 	}
 }
+
+// TestNames knows the machine and the configured address from names that only
+// lead here.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	l := mustLoad(t, `{"web_url": "https://agent.example/base", "allow_cors_origins": ["https://ui.example"]}`, config.Flags{})
+	for host, want := range map[string]bool{
+		"localhost:8000": true, "127.0.0.1": true, "127.8.8.8:1": true, "[::1]:8000": true, "agent.example": true, "Agent.Example:443": true,
+		"ui.example": true, "evil.example:8000": false, "127.0.0.1.evil.example": false, "localhost.evil": false, "": false,
+		"10.0.0.1:8000": false, "a b": false, "[::1": false,
+	} {
+		if got := l.Names(host); got != want {
+			t.Errorf("Names(%q) = %v, want %v", host, got, want)
+		}
+	}
+}

@@ -45,6 +45,15 @@ func (s *Server) admit(route Route, r *http.Request) error {
 	return Fail(http.StatusUnauthorized, "Unauthorized")
 }
 
+// reached refuses requests to other hosts while there are no keys.
+func (s *Server) reached(r *http.Request) error {
+	if s.o.Host == nil || s.o.Host(r.Host) || len(s.o.Keys()) > 0 {
+		return nil
+	}
+	return Fail(http.StatusForbidden, "This server has no key and answers only to names of this machine: "+
+		"set OH_WEB_URL to the address by which it is reached, or OH_SESSION_API_KEYS_0")
+}
+
 // foreign reports whether a page from elsewhere asks for a change. A browser
 // lets any page send forms and text to any address; only the answer is kept
 // from it. Where a key is wanted in a header it asks first.

@@ -51,3 +51,33 @@ func TestForeignPages(t *testing.T) {
 		}
 	}
 }
+
+// TestHost refuses names that were pointed at this machine, as long as there
+// is no key that a page cannot know.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	s, err := rest.New(rest.Options{
+		Keys: func() []string { return keys }, Host: func(host string) bool { return host == "localhost:8000" },
+		Routes: []rest.Route{{Method: "GET", Path: "/x", Handle: func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(host, key string, want int) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/x", nil)
+		r.Host = host
+		r.Header.Set("Origin", "http://"+host)
+		r.Header.Set(rest.KeyHeader, key)
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("host %s, key %q: %d %s, want %d", host, key, w.Code, w.Body, want)
+		}
+	}
+	ask("localhost:8000", "", 200)
+	ask("evil.example:8000", "", 403)
+	keys = []string{"k"}
+	ask("evil.example:8000", "", 401)
+	ask("evil.example:8000", "k", 200)
+}

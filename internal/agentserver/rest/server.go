@@ -23,6 +23,11 @@ type Options struct {
 	// Origin reports whether a page of this origin may use the server with
 	// credentials, beside those of this machine; nil for none.
 	Origin func(origin string) bool
+	// Host reports whether a server without keys is reached under a host, as
+	// browsers write it into the request; nil for any. A page whose name was
+	// pointed at this machine (DNS rebinding) is refused by it, since to the
+	// browser it is of the server's own origin.
+	Host func(host string) bool
 	// Seen is told of each request that passed, for the idle time; nil for
 	// nobody.
 	Seen func()
@@ -97,6 +102,10 @@ func (s *Server) handler(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.cors(w, r, route.Access == Cookie)
 		defer s.caught(w, r)
+		if err := s.reached(r); err != nil {
+			s.fail(w, r, err)
+			return
+		}
 		if err := s.admit(route, r); err != nil {
 			s.fail(w, r, err)
 			return
