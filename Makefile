@@ -54,6 +54,7 @@ deps: ## Install the outside parts that tests need.
 bench: build ## Run the benchmarks, and measure bin/deft end to end against its budgets.
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
 	$(GO) run ./test/bench -deft bin/deft $(if $(wildcard $(DEFT_OPENHANDS_PYTHON)),-openhands $(DEFT_OPENHANDS_PYTHON))
+	$(GO) run ./test/bench/agentserver -deft bin/deft $(if $(wildcard $(DEFT_OPENHANDS_PYTHON)),-openhands $(DEFT_OPENHANDS_PYTHON))
 
 .PHONY: proof
 proof: deps ## Run the slow proofs: every crash and chaos test in full, then fuzzing.

@@ -29,6 +29,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/agentserver/settings/workspaces"
 	"github.com/deft-dev/deft/internal/agentserver/skills"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
@@ -38,6 +39,7 @@ import (
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -145,7 +147,7 @@ func (h *house) openSettings(ctx context.Context) (err error) {
 		Home: h.home, Persistence: h.cfg.PersistenceDir, Public: os.Getenv("EXTENSIONS_PATH"), Log: h.log,
 	})
 	h.settings, err = settings.Open(ctx, settings.Options{
-		Dir: h.cfg.PersistenceDir, Keys: h.ring, Ping: pingModel, Log: h.log, Usable: usableTool,
+		Dir: h.cfg.PersistenceDir, Keys: h.ring, Ping: wirellm.Pinger(route.New), Log: h.log, Usable: usableTool,
 	})
 	return err
 }
@@ -161,7 +163,7 @@ func (h *house) openConversations(context.Context) (err error) {
 			return names
 		},
 	}
-	models := wireModels{broker.NewBreakers(broker.BreakerOptions{})}
+	models := wireModels{broker.NewBreakers(broker.BreakerOptions{}), h.log}
 	l := launcher{h.settings, h.ring}
 	o := conversation.Options{
 		Stream: h.stream(), Dir: h.cfg.ConversationsPath, Ring: h.ring, Log: h.log,
@@ -226,7 +228,7 @@ func (h *house) routes() []rest.Route {
 	return slices.Concat(
 		h.conversations.Load().Routes(), h.sockets.Routes(), h.settings.Routes(),
 		workspaces.New(filepath.Join(h.cfg.ConversationsPath, "..", ".openhands")).Routes(),
-		llmlist.New(catalog.Default(), nil).Routes(),
+		llmlist.New(catalog.Default(), route.Prefixes()).Routes(),
 		h.bash.Routes(), h.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		h.skills.Routes(), hookroom.Routes(h.log),
 		plugins.New(plugins.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),

@@ -20,8 +20,6 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/worktree"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/keyring"
-	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/tool/client"
@@ -109,21 +107,6 @@ func (l launcher) llm(ctx context.Context, raw json.RawMessage) (*wirellm.LLM, e
 // profile returns the LLM of a stored profile.
 func (l launcher) profile(ctx context.Context, name string) (*wirellm.LLM, error) {
 	return l.settings.Profiles.LLMs.Load(ctx, name)
-}
-
-// pingModel makes one short call.
-func pingModel(ctx context.Context, l *wirellm.LLM) error {
-	m, err := route.New(l.Config(nil))
-	if err != nil {
-		return err
-	}
-	_, err = llm.Complete(ctx, m, l.Request(llm.Request{
-		MaxOutputTokens: 1, Messages: []event.Message{
-			{Role: event.RoleSystem, Content: []event.Content{event.Text("Answer with one word.")}},
-			{Role: event.RoleUser, Content: []event.Content{event.Text("ping")}},
-		},
-	}), func(llm.Delta) {})
-	return err
 }
 
 // usableTool reports whether agents of this server can have a tool.

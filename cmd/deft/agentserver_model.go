@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 
 	"github.com/deft-dev/deft/controller"
@@ -46,9 +47,15 @@ func (m wireModel) Generate(ctx context.Context, r llm.Request, onDelta func(llm
 
 // wireModels opens the models of LLMs of the wire, behind the layer that
 // retries.
-type wireModels struct{ breakers *broker.Breakers }
+type wireModels struct {
+	breakers *broker.Breakers
+	log      *slog.Logger
+}
 
 func (w wireModels) open(l *wirellm.LLM, retried func(controller.Retry, error)) (llm.Model, error) {
+	if unused := l.Unused(); len(unused) > 0 {
+		w.log.Warn("settings of the LLM have no effect here", "model", l.Model, "settings", unused)
+	}
 	cfg := l.Config(nil)
 	m, err := route.New(cfg)
 	if err != nil {

@@ -106,7 +106,7 @@ func TestErrors(t *testing.T) {
 // python finds an interpreter with the cryptography package.
 func python(t *testing.T) string {
 	t.Helper()
-	const where = "/opt/ohsdk/bin/python"
+	where := os.Getenv("DEFT_OPENHANDS_PYTHON")
 	if err := exec.Command(where, "-c", "import cryptography.fernet").Run(); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("%s with cryptography: %v", where, err)

@@ -110,7 +110,7 @@ func (m *Manager) revive(info eventstream.Info) (*Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := wireagent.Decode(s.Config.Agent, shape.Reading{Keys: m.o.Ring}, "agent")
+	a, err := wireagent.Decode(s.Config.Agent, shape.Reading{Keys: m.o.Ring, Strict: true}, "agent")
 	if err != nil {
 		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
 	}

@@ -27,15 +27,12 @@ import (
 // reference starts the reference's own server on a directory.
 func reference(t *testing.T, dir, key string, previous ...string) string {
 	t.Helper()
-	python := os.Getenv("DEFT_OPENHANDS_SERVER_PYTHON")
-	if python == "" {
-		python = "/opt/ohserver/bin/python"
-	}
+	python := os.Getenv("DEFT_OPENHANDS_PYTHON")
 	if _, err := os.Stat(python); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("the reference's server is not installed: %v", err)
 		}
-		t.Skipf("the reference's server is not installed (DEFT_OPENHANDS_SERVER_PYTHON): %v", err)
+		t.Skipf("the reference's server is not installed (make deps; DEFT_OPENHANDS_PYTHON): %v", err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
