@@ -107,7 +107,7 @@ func also(responses object, status, media string) {
 // general are statuses that routes have for what they are.
 func general(r rest.Route, op object) (out []string) {
 	if r.Access != rest.Open && r.Access != rest.Own {
-		out = append(out, "401")
+		out = append(out, "401", "403")
 	}
 	if !r.Dormant {
 		out = append(out, "503") // while a server waits for its configuration
