@@ -125,7 +125,7 @@ func (s *Store) Delete(ctx context.Context, id event.ConversationID) error {
 		if err != nil {
 			return err
 		}
-		if err := w.settle(h); err != nil {
+		if err := w.saveTail(h); err != nil {
 			return err
 		}
 		for _, sql := range []string{

@@ -35,8 +35,7 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 	return nil
 }
 
-// settle makes the events of a log known to those who do not read its head:
-// forks, and the clean-up.
+// settle makes the events of a log known to forks, which do not read its head.
 func (w *writer) settle(h *head) error {
 	if h.indexed < h.events {
 		if err := w.index(h); err != nil {
@@ -46,6 +45,12 @@ func (w *writer) settle(h *head) error {
 			return err
 		}
 	}
+	return w.saveTail(h)
+}
+
+// saveTail writes the unfinished lump of a log to where those look for it who
+// do not read the head: forks and the clean-up.
+func (w *writer) saveTail(h *head) error {
 	if len(h.tail.spots) == 0 {
 		return nil
 	}

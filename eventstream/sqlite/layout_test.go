@@ -110,6 +110,9 @@ func TestLostIDs(t *testing.T) {
 				t.Errorf("getting it gives %v", err)
 			}
 			checkIntact(t, s, id, 301)
+			if err := s.Delete(t.Context(), id); err != nil {
+				t.Errorf("deleting the conversation: %v", err)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/deft-dev/deft/event"
@@ -26,10 +27,10 @@ type topic struct {
 	size      int // of recent
 }
 
-// The most that is kept of a conversation.
+// The most that is kept of a conversation. A thousand may be followed.
 const (
-	recentEvents = 256
-	recentBytes  = 256 << 10
+	recentEvents = 16
+	recentBytes  = 32 << 10
 )
 
 // fresh is what one request appended to a conversation that is followed.
@@ -109,17 +110,24 @@ func (p *topic) keep(f fresh) {
 	if n := len(p.recent); n > 0 && (p.log != f.log || p.recent[n-1].Seq+1 != first) {
 		p.forget()
 	}
-	p.log = f.log
-	for i := range f.ps {
+	// A new list each time: followers read the old one, and what is dropped
+	// from it shall not stay in memory behind its start.
+	all := slices.Clone(p.recent)
+	skip := max(0, len(f.ps)-recentEvents)
+	if skip > 0 {
+		all, p.size = nil, 0
+	}
+	for i := skip; i < len(f.ps); i++ {
 		rec := f.ps[i].rec
 		rec.Seq = first + eventstream.Seq(i)
-		p.recent = append(p.recent, rec)
+		all = append(all, rec)
 		p.size += len(rec.JSON)
 	}
-	for len(p.recent) > recentEvents || p.size > recentBytes {
-		p.size -= len(p.recent[0].JSON)
-		p.recent = p.recent[1:]
+	drop := 0
+	for ; len(all)-drop > recentEvents || p.size > recentBytes; drop++ {
+		p.size -= len(all[drop].JSON)
 	}
+	p.log, p.recent = f.log, slices.Clone(all[drop:])
 }
 
 func (p *topic) forget() { p.recent, p.size = nil, 0 }
