@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -167,6 +168,9 @@ func (h *house) reveal(value string) string {
 	return string(plain)
 }
 
+// addWorktree makes a worktree for a conversation; where there is no repository
+// it works in dir itself, as at the reference: the web page asks for a worktree
+// wherever a conversation starts.
 func (h *house) addWorktree(ctx context.Context, dir string, id event.ConversationID, o *conversation.WorktreeOptions) (root, work string, err error) {
 	w := worktree.Options{
 		Root: h.cfg.ConversationWorktreeRoot, Dir: dir, Name: id.Hex(), Branch: "openhands/" + id.Hex(),
@@ -181,6 +185,9 @@ func (h *house) addWorktree(ctx context.Context, dir string, id event.Conversati
 		}
 	}
 	t, err := worktree.Add(ctx, w)
+	if errors.Is(err, worktree.ErrNoRepository) {
+		return "", dir, nil
+	}
 	return t.Root, t.Dir, err
 }
 

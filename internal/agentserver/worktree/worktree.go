@@ -16,7 +16,7 @@
 // # Concurrency and failure
 //
 // Git's own locks keep callers apart. Errors carry what git said; a directory
-// that is in no repository is fault.Invalid.
+// that is in no repository is [ErrNoRepository].
 package worktree
 
 import (
@@ -44,6 +44,10 @@ const (
 // limit bounds one call of git; fetching a reference is the longest.
 const limit = time.Minute
 
+// ErrNoRepository says that there is nothing to make a worktree of: the
+// directory is in no repository, or git cannot read it.
+var ErrNoRepository = errors.New("no git repository")
+
 // Options say what a worktree is made of.
 type Options struct {
 	Root   string // directory of all worktrees
@@ -60,11 +64,15 @@ type Tree struct {
 	Dir  string // what stands in it for Options.Dir
 }
 
-// Add makes a worktree on a new branch.
+// Add makes a worktree on a new branch. ErrNoRepository where there is none to
+// make it of; fault.Invalid where it has no such reference.
 func Add(ctx context.Context, o Options) (Tree, error) {
 	top, err := run(ctx, o.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
-		return Tree{}, fault.Wrap(err, fault.Invalid, o.Dir+" is in no git repository, so there can be no worktree")
+		if ctx.Err() != nil {
+			return Tree{}, fmt.Errorf("look for a repository: %w", ctx.Err())
+		}
+		return Tree{}, fmt.Errorf("%w in %s: %w", ErrNoRepository, o.Dir, err)
 	}
 	dir, err := filepath.EvalSymlinks(o.Dir)
 	if err != nil {

@@ -1,6 +1,7 @@
 package worktree_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,13 +115,16 @@ func TestRefusals(t *testing.T) {
 	empty := t.TempDir()
 	git(t, empty, "init", "-q")
 	for name, o := range map[string]worktree.Options{
-		"no repository": {Dir: t.TempDir()},
-		"no commit":     {Dir: empty},
-		"unknown ref":   {Dir: repository(t, filepath.Join(t.TempDir(), "ran")), Base: worktree.Ref, Ref: "nowhere"},
+		"no commit":   {Dir: empty},
+		"unknown ref": {Dir: repository(t, filepath.Join(t.TempDir(), "ran")), Base: worktree.Ref, Ref: "nowhere"},
 	} {
 		o.Root, o.Name, o.Branch = t.TempDir(), "x", "openhands/x"
 		if _, err := worktree.Add(t.Context(), o); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	none := worktree.Options{Root: t.TempDir(), Dir: t.TempDir(), Name: "x", Branch: "openhands/x"}
+	if _, err := worktree.Add(t.Context(), none); !errors.Is(err, worktree.ErrNoRepository) {
+		t.Errorf("no repository: %v", err)
 	}
 }
