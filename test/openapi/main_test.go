@@ -73,8 +73,8 @@ const key = "a-key-of-the-test"
 var listens = regexp.MustCompile(`on (http://\S+)`)
 
 // server starts the binary in a directory of its own, without a way to the
-// network, and returns its URL.
-func server(t *testing.T) string {
+// network, and returns its URL. More variables come after those that all have.
+func server(t *testing.T, more ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -86,6 +86,7 @@ func server(t *testing.T) string {
 		"HTTP_PROXY=" + nowhere, "HTTPS_PROXY=" + nowhere, "ALL_PROXY=" + nowhere, "NO_PROXY=127.0.0.1,localhost",
 		"GIT_TERMINAL_PROMPT=0",
 	}
+	cmd.Env = append(cmd.Env, more...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -126,8 +127,14 @@ func server(t *testing.T) string {
 	return url
 }
 
-// do sends a request and decodes the answer into out, if it is not nil.
+// do is doAs with the key of the test.
 func do(t *testing.T, method, url string, body any, out any) {
+	t.Helper()
+	doAs(t, key, method, url, body, out)
+}
+
+// doAs sends a request and decodes the answer into out, if it is not nil.
+func doAs(t *testing.T, key, method, url string, body any, out any) {
 	t.Helper()
 	var sent io.Reader
 	if body != nil {
