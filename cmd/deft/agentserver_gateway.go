@@ -38,7 +38,7 @@ func (h *house) findChat(ctx context.Context, id string) (gateway.Conversation, 
 	if err != nil {
 		return nil, err
 	}
-	return chat{c}, nil
+	return chat{c, h.atCapacity}, nil
 }
 
 // startChat starts a conversation of the active agent profile, with the LLM
@@ -86,7 +86,7 @@ func (h *house) startChat(ctx context.Context, r gateway.Request) (gateway.Conve
 	if err != nil {
 		return nil, err
 	}
-	return chat{c}, nil
+	return chat{c, h.atCapacity}, nil
 }
 
 // confirmations takes over what the settings say of conversations.
@@ -112,14 +112,29 @@ func confirmations(r *conversation.StartRequest, s *shape.Map) {
 	}
 }
 
+// atCapacity refuses before a message is stored, so that the client can send
+// the same request again (sdk-wire-1.58.md section C.5).
+func (h *house) atCapacity() error {
+	if h.conversations.Load().Running() < h.cfg.MaxConcurrentRuns {
+		return nil
+	}
+	return fault.New(fault.RateLimit, "Maximum number of concurrent conversation runs reached")
+}
+
 // chat is a conversation as the gateway sees it.
-type chat struct{ c *conversation.Conversation }
+type chat struct {
+	c        *conversation.Conversation
+	capacity func() error
+}
 
 // ID implements [gateway.Conversation].
 func (t chat) ID() string { return string(t.c.ID()) }
 
 // Send implements [gateway.Conversation].
 func (t chat) Send(ctx context.Context, content []event.Content) error {
+	if err := t.capacity(); err != nil {
+		return err
+	}
 	return t.c.Send(ctx, conversation.Message{Role: event.RoleUser, Content: content, Run: true})
 }
 
