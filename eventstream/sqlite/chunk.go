@@ -50,7 +50,7 @@ func (k *packer) add(c *conn, p *packed, log int64, seq eventstream.Seq, label i
 		}
 	}
 	var pre [maxPrefix]byte
-	head := (&packed{crc: p.crc}).appendTo(pre[:0], log, seq, label)
+	head := p.prefix(pre[:0], log, seq, label)
 	k.buf = binary.AppendUvarint(k.buf, uint64(len(head)+len(p.rest)))
 	k.buf = append(k.buf, head...)
 	k.buf = append(k.buf, p.rest...)

@@ -48,6 +48,11 @@ func countBuckets(c *conn, log int64) (int64, error) {
 	return top - lumpKey(log, 0) + 1, nil
 }
 
+// bucketsFor returns how many buckets a log with n entries has.
+func bucketsFor(n int64) int64 { return max(1, (n+bucketLoad-1)/bucketLoad) }
+
+var errLostIDs = fmt.Errorf("a part of the list of ids is gone: %w", errShape)
+
 type entry struct {
 	hash uint32
 	seq  uint32
@@ -112,12 +117,20 @@ func (w *writer) index(h *head) error {
 		}
 	}
 	added := h.hashes[len(h.hashes)-len(fresh):]
-	want := max(1, (n+int64(len(fresh))+bucketLoad-1)/bucketLoad)
-	for h.buckets < want {
+	for h.buckets < bucketsFor(n+int64(len(fresh))) {
 		if err := w.split(h); err != nil {
 			return err
 		}
 	}
+	if err := w.enter(h, fresh); err != nil {
+		return err
+	}
+	h.indexed = h.events
+	return w.widen(h, added)
+}
+
+// enter adds entries to their buckets.
+func (w *writer) enter(h *head, fresh []entry) error {
 	slices.SortFunc(fresh, func(a, b entry) int {
 		return int(bucketOf(a.hash, h.buckets) - bucketOf(b.hash, h.buckets))
 	})
@@ -136,8 +149,7 @@ func (w *writer) index(h *head) error {
 		}
 		fresh = fresh[k:]
 	}
-	h.indexed = h.events
-	return w.widen(h, added)
+	return nil
 }
 
 // widen adds to the filter of a log what was entered into its buckets.
@@ -154,12 +166,14 @@ func (w *writer) widen(h *head, added []uint32) error {
 	return nil
 }
 
+// knowBuckets finds out how many buckets a log has, if it has indexed events.
 func (h *head) knowBuckets(c *conn) (err error) {
-	if h.buckets == 0 {
-		h.buckets, err = countBuckets(c, h.log)
+	if h.buckets > 0 {
+		return nil
 	}
-	if err == nil && h.buckets == 0 {
-		err = fmt.Errorf("the list of ids is gone: %w", errShape)
+	h.buckets, err = countBuckets(c, h.log)
+	if err == nil && h.buckets != bucketsFor(int64(h.indexed-h.base)) {
+		h.buckets, err = 0, errLostIDs
 	}
 	return err
 }
@@ -190,11 +204,8 @@ func (w *writer) split(h *head) error {
 	return w.saveBucket(lumpKey(h.log, n), move)
 }
 
-// candidates returns which events of a log may have an id, by its hash.
-func candidates(c *conn, log, buckets int64, hash uint32) (seqs []eventstream.Seq, err error) {
-	if buckets == 0 {
-		return nil, nil
-	}
+// lookUp returns which events of a log may have an id, by its hash.
+func lookUp(c *conn, log, buckets int64, hash uint32) (seqs []eventstream.Seq, err error) {
 	body, err := loadBucket(c, lumpKey(log, bucketOf(hash, buckets)))
 	for ; len(body) >= entryLen; body = body[entryLen:] {
 		if binary.LittleEndian.Uint32(body) == hash {
@@ -227,6 +238,21 @@ func (h *head) locate(c *conn, id event.ID, hash uint32, get func(piece) (events
 		}
 		pieces = append(pieces[:len(pieces):len(pieces)], piece{src: h.log, first: h.base + 1, last: h.indexed, at: h.base + 1})
 	}
+	seqs, err := h.candidates(c, pieces, hash)
+	if err != nil {
+		return rec, false, err
+	}
+	for _, one := range seqs {
+		if rec, err := get(one); err != nil || rec.ID == id {
+			return rec, err == nil, err
+		}
+	}
+	return eventstream.Record{}, false, nil
+}
+
+// candidates returns the events of some pieces that may have an id, by its
+// hash.
+func (h *head) candidates(c *conn, pieces []piece, hash uint32) (found []piece, err error) {
 	for i, p := range pieces {
 		if slices.ContainsFunc(pieces[:i], func(q piece) bool { return q.src == p.src }) {
 			continue // asked already
@@ -234,24 +260,23 @@ func (h *head) locate(c *conn, id event.ID, hash uint32, get func(piece) (events
 		n := h.buckets
 		if p.src != h.log {
 			if n, err = countBuckets(c, p.src); err != nil {
-				return rec, false, err
+				return nil, err
+			}
+			if n == 0 {
+				return nil, errLostIDs
 			}
 		}
-		seqs, err := candidates(c, p.src, n, hash)
+		seqs, err := lookUp(c, p.src, n, hash)
 		if err != nil {
-			return rec, false, err
+			return nil, err
 		}
 		for _, seq := range seqs {
-			one, ok := only(pieces, p.src, seq)
-			if !ok {
-				continue
-			}
-			if rec, err := get(one); err != nil || rec.ID == id {
-				return rec, err == nil, err
+			if one, ok := only(pieces, p.src, seq); ok {
+				found = append(found, one)
 			}
 		}
 	}
-	return eventstream.Record{}, false, nil
+	return found, nil
 }
 
 // only returns the piece that holds nothing but an event of a log. ok is

@@ -84,6 +84,7 @@ func TestLostIDs(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
 		"all":     "DELETE FROM ids",
+		"last":    "DELETE FROM ids WHERE bucket = (SELECT max(bucket) FROM ids)",
 		"changed": "UPDATE ids SET body = zeroblob(length(body))",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,13 +49,13 @@ func pack(r eventstream.Record) packed {
 // maxPrefix is the most that stands in front of rest.
 const maxPrefix = 4 + 3*binary.MaxVarintLen64
 
-// appendTo adds the stored form of a record that goes to log and seq.
-func (p *packed) appendTo(b []byte, log int64, seq eventstream.Seq, label int64) []byte {
+// prefix makes what stands in front of rest in a record that goes to log and
+// seq.
+func (p *packed) prefix(b []byte, log int64, seq eventstream.Seq, label int64) []byte {
 	b = binary.LittleEndian.AppendUint32(b, placeSum(p.crc, log, seq))
 	b = binary.AppendUvarint(b, uint64(log))
 	b = binary.AppendUvarint(b, uint64(seq))
-	b = binary.AppendUvarint(b, uint64(label))
-	return append(b, p.rest...)
+	return binary.AppendUvarint(b, uint64(label))
 }
 
 func contentSum(r eventstream.Record) uint32 {
