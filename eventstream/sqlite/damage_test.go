@@ -279,3 +279,29 @@ func checkOneBad(t *testing.T, s eventstream.Stream, id event.ConversationID, wa
 		t.Fatalf("read up to %d of %d", n, len(want))
 	}
 }
+
+// TestUnusedLog opens a store whose log was given room and then never used,
+// and one where something stands in that room although the log has no header.
+func TestUnusedLog(t *testing.T) {
+	t.Parallel()
+	sm := makeSample(t, true)
+	for name, tc := range map[string]struct {
+		at      int // of a byte that is set, 0 for none
+		damaged bool
+	}{"room": {0, false}, "no header": {40_000, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := sm.write(t, "none", nil)
+			log := make([]byte, 65536)
+			if tc.at > 0 {
+				log[tc.at] = 1
+			}
+			if err := os.WriteFile(filepath.Join(dir, "events.db-wal"), log, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := sm.check(t, dir, name); got != tc.damaged {
+				t.Fatalf("reported damage: %v, want %v", got, tc.damaged)
+			}
+		})
+	}
+}
