@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/gjson"
 
@@ -18,6 +20,33 @@ import (
 // something else without such a keyword, or that has an open object, gives an
 // error of kind Unsupported.
 func Strict(schema json.RawMessage) (json.RawMessage, error) {
+	key := string(schema)
+	if known, ok := stricts.Load(key); ok {
+		s := known.(strictly)
+		return s.schema, s.err
+	}
+	out, err := makeStrict(schema)
+	if strictsKept.Add(1) <= maxStricts {
+		stricts.Store(key, strictly{out, err})
+	}
+	return out, err
+}
+
+// stricts are schemas that were asked for before, up to maxStricts: the tools
+// of an agent are the same in all its conversations.
+var (
+	stricts     sync.Map // of strictly, by schema
+	strictsKept atomic.Int64
+)
+
+const maxStricts = 512
+
+type strictly struct {
+	schema json.RawMessage
+	err    error
+}
+
+func makeStrict(schema json.RawMessage) (json.RawMessage, error) {
 	root := gjson.ParseBytes(schema)
 	if !gjson.ValidBytes(schema) || !root.IsObject() {
 		return nil, fault.New(fault.Invalid, "the schema is not a JSON object")

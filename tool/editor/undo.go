@@ -52,13 +52,11 @@ type undoHead struct {
 	After   string `json:"after"` // SHA-256 of what the edit wrote
 }
 
-// openUndo reads what an earlier process kept.
+// openUndo reads what an earlier process kept. The directory is made for the
+// first version that is kept.
 func openUndo(dir string) (*undoLog, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make undo directory: %w", err)
-	}
 	found, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read undo directory: %w", err)
 	}
 	u := &undoLog{dir: dir}
@@ -97,6 +95,11 @@ func (u *undoLog) push(path string, before []byte, existed bool, after []byte) (
 		return nil, err
 	}
 	entry := undoEntry{key: undoKey(path), number: u.next, size: int64(len(head) + 1 + len(before))}
+	if len(u.entries) == 0 {
+		if err := os.MkdirAll(u.dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make undo directory: %w", err)
+		}
+	}
 	tmp := filepath.Join(u.dir, "new")
 	if err := os.WriteFile(tmp, slices.Concat(head, []byte("\n"), before), 0o600); err != nil {
 		return nil, fmt.Errorf("keep the old version: %w", err)

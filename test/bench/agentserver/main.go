@@ -66,6 +66,7 @@ func measure(ctx context.Context, deft, python, only string) (err error) {
 		}
 		fmt.Fprintln(os.Stderr, "measuring:", part.name)
 		if err := part.run(ctx); err != nil {
+			b.showLogs()
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
@@ -92,3 +93,15 @@ func (b *bench) note(what, budget, got string) {
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
+
+// showLogs prints the ends of what the servers said.
+func (b *bench) showLogs() {
+	logs, _ := filepath.Glob(filepath.Join(b.dir, "*", "*.log")) // the pattern is right
+	for _, name := range logs {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "%s:\n%s\n", name, raw[max(0, len(raw)-4000):])
+	}
+}
