@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Makes the virtual environment with the reference implementation that events
-# and stored conversations are compared with. test/events/requirements.txt
-# pins the versions.
+# Makes the virtual environment with the reference implementation: events and
+# stored conversations are compared with it, its clients drive the agent server
+# (test/interop/python), and its server can be measured and asked the same.
+# test/events/requirements.txt pins the versions. An environment that lacks
+# some of the packages is completed.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 requirements=$here/../events/requirements.txt
@@ -35,13 +37,15 @@ if [[ -z $python ]]; then
     exit 0
 fi
 
-echo "deps: installing the reference implementation in $venv (about 750 MB, two minutes)"
+echo "deps: installing the reference implementation in $venv (about 800 MB, two minutes)"
 mkdir -p "$(dirname "$venv")"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # pip installs dependencies first, so the packages that complete looks for
 # come last: a download that was cut off does not look complete.
-"$python" -m venv --clear "$venv"
+if [[ ! -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    "$python" -m venv --clear "$venv"
+fi
 if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input \
     -r "$requirements" >"$log" 2>&1; then
     tail -n 5 "$log" >&2

@@ -1,0 +1,191 @@
+package python_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+var reference = flag.Bool("reference", false, "run the scenarios against the server that OpenHands publishes")
+
+// deft is the path of the binary under test.
+var deft string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := prepare(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// prepare builds the binary and runs the tests with it.
+func prepare(m *testing.M) (int, error) {
+	deft = os.Getenv("DEFT_BIN")
+	if deft == "" {
+		dir, err := os.MkdirTemp("", "deft-interop-bin-")
+		if err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(dir)
+		if err := os.Chmod(dir, 0o755); err != nil { // sandboxes run it too
+			return 0, err
+		}
+		deft = filepath.Join(dir, "deft")
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", deft, "../../../cmd/deft")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return 0, fmt.Errorf("build deft: %w", err)
+		}
+	}
+	var err error
+	if deft, err = filepath.Abs(deft); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+// missing skips the test, or fails it where everything must be there.
+func missing(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// interpreter returns the Python that has the packages installed.
+func interpreter(t *testing.T, wanted ...string) string {
+	t.Helper()
+	python := os.Getenv("DEFT_OPENHANDS_PYTHON")
+	if python == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		python = filepath.Join(cache, "deft-deps", "openhands-1.58", "bin", "python")
+	}
+	if _, err := os.Stat(python); err != nil {
+		missing(t, "OpenHands' Python packages are not installed (make deps): "+err.Error())
+	}
+	for _, name := range wanted {
+		found, err := filepath.Glob(filepath.Join(filepath.Dir(python), "..", "lib", "python3*", "site-packages", name+"-*.dist-info"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			missing(t, name+" is not installed (make deps)")
+		}
+	}
+	return python
+}
+
+// line is what main.py prints: first the plan, then each scenario's outcome.
+type line struct {
+	Plan   []string `json:"plan"`
+	Folder string   `json:"folder"`
+
+	Name    string   `json:"name"`
+	OK      bool     `json:"ok"`
+	Seconds float64  `json:"seconds"`
+	Notes   []string `json:"notes"`
+	Error   string   `json:"error"`
+}
+
+// play runs the scenarios and makes a subtest of each.
+func play(t *testing.T, python string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	if end, ok := t.Deadline(); ok {
+		ctx, cancel = context.WithDeadline(t.Context(), end)
+	}
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, append([]string{"-B", "main.py", "--deft", deft}, args...)...)
+	// The group holds all servers that scenarios start.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "OH_") && !strings.HasPrefix(v, "DEFT_") && !strings.HasPrefix(v, "OPENHANDS_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var l line
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatalf("main.py said %q: %v", lines.Text(), err)
+		}
+		if l.Plan != nil {
+			left = l.Plan
+			t.Log("folders in", l.Folder)
+			continue
+		}
+		left = slices.DeleteFunc(left, func(name string) bool { return name == l.Name })
+		t.Run(l.Name, func(t *testing.T) {
+			t.Logf("%.2f s; %s", l.Seconds, strings.Join(l.Notes, "; "))
+			if !l.OK {
+				t.Error(l.Error)
+			}
+		})
+	}
+	err = cmd.Wait()
+	if len(left) > 0 || (err != nil && !t.Failed()) {
+		t.Errorf("main.py: %v, %v not run\n%s", err, left, tail(stderr.Bytes()))
+	}
+}
+
+func tail(b []byte) []byte { return b[max(0, len(b)-4000):] }
+
+// TestClient runs every scenario where commands run beside the server.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	play(t, interpreter(t, "openhands_sdk", "openhands_tools", "openhands_workspace"))
+}
+
+// TestClientWithSandbox runs those to which it makes a difference with a
+// sandbox around each conversation's workspace.
+func TestClientWithSandbox(t *testing.T) {
+	t.Parallel()
+	python := interpreter(t, "openhands_sdk", "openhands_tools", "openhands_workspace")
+	// Its exit status tells of more than sandboxes.
+	if out, _ := exec.Command(deft, "doctor").CombinedOutput(); !bytes.Contains(out, []byte("✓ sandbox")) {
+		missing(t, "this host does not allow sandboxes:\n"+string(out))
+	}
+	play(t, python, "--sandbox", "process")
+}
+
+// TestReference runs the scenarios against the reference's own server.
+func TestReference(t *testing.T) {
+	if !*reference {
+		t.Skip("only with -reference: it takes minutes")
+	}
+	server := os.Getenv("DEFT_OPENHANDS_SERVER_PYTHON")
+	if server == "" {
+		server = interpreter(t, "openhands_agent_server")
+	}
+	play(t, interpreter(t, "openhands_sdk", "openhands_tools", "openhands_workspace"), "--reference", server)
+}

@@ -1,0 +1,213 @@
+"""What agents can have: client tools, MCP servers, skills, hooks, worktrees,
+children."""
+
+import sys
+from pathlib import Path
+
+from harness import (
+    bash, call, contains, equal, eventually, finish, kinds, last_message, observations, say, scenario, status, text_of,
+)
+from scenarios_workspace import git
+
+from openhands.sdk import AgentContext
+from openhands.sdk.conversation import RemoteConversation
+from openhands.sdk.hooks import HookConfig
+from openhands.sdk.skills import KeywordTrigger, Skill
+from openhands.sdk.tool.client_tool import ClientToolSpec
+
+TINY = str(Path(__file__).parent / "tiny_mcp.py")
+
+
+@scenario
+def isolation(t):
+    """With a sandbox, commands see the workspace alone."""
+    (t.directory("beside") / "private").write_text("of the host")
+    c = t.conversation(t.agent([bash("cat ../beside/private; echo mine > own; cat own"), say("ok")]))
+    t.run(c, "look around")
+    out = text_of(observations(c)[0])
+    contains(out, "mine")
+    equal("of the host" in out, t.plan.sandbox == "none")
+    equal((t.directory() / "own").read_text(), "mine\n")
+
+
+@scenario
+def client_tools(t):
+    spec = ClientToolSpec(
+        name="show_panel", description="Show a panel to the user.",
+        parameters={"type": "object", "properties": {"panel": {"type": "string"}}, "required": ["panel"]},
+    )
+    c = t.conversation(t.agent([call("show_panel", panel="files"), say("shown")]), client_tools=[spec])
+    t.run(c, "show me the files")
+    act = c.seen.wait_kind("ActionEvent")
+    equal((act.tool_name, act.action.kind, act.action.panel), ("show_panel", "ClientAction_show_panel", "files"))
+    equal(last_message(c), "shown")
+    equal(len(observations(c, "show_panel")), 1)
+    again = RemoteConversation.attach(t.workspace(), c.id, visualizer=None)
+    t.kept.append(again)
+    contains(kinds(again.state.events[:]), "ActionEvent")
+
+
+@scenario
+def mcp_server(t):
+    servers = {"tiny": {"command": sys.executable, "args": ["-B", TINY], "env": {"GREETING": "moin"}}}
+    turns = [call("add", a=2, b=40), call("tell"), say("ok")]  # one server: no prefix
+    c = t.conversation(t.agent(turns, mcp_config=servers))
+    t.run(c, "add")
+    results = [e for e in c.state.events[:] if type(e).__name__ == "ObservationEvent"]
+    if not results:
+        raise AssertionError([(type(e).__name__, getattr(e, "error", "")) for e in c.state.events[:]])
+    contains(text_of(results[0]), "42")
+    contains(text_of(results[1]), "moin")
+    equal(results[0].observation.kind, "MCPToolObservation")
+
+
+@scenario
+def a_broken_mcp_server(t):
+    """It is a warning, not the end."""
+    servers = {"broken": {"command": "/nonexistent/program", "args": []}, "tiny": {"command": sys.executable, "args": ["-B", TINY]}}
+    c = t.conversation(t.agent([bash("echo still here"), say("ok")], mcp_config=servers))
+    t.run(c, "work")
+    contains(text_of(observations(c, "terminal")[0]), "still here")
+
+
+@scenario(sandbox=False)
+def mcp_test_route(t):
+    server = {"transport": "stdio", "command": sys.executable, "args": ["-B", TINY]}
+    r = t.rest("POST", "/api/mcp/test", json={"server": server, "name": "tiny", "timeout": 20}, status=200).json()
+    equal(r["ok"], True)
+    equal(sorted(r["tools"]), ["add", "tell"])
+
+
+@scenario(sandbox=False)
+def skills_by_keyword(t):
+    skills = [
+        Skill(name="greet", content="GREETING RULE: say moin.", trigger=KeywordTrigger(keywords=["hamburg"])),
+        Skill(name="house", content="HOUSE RULE: be brief."),
+    ]
+    turns = [say("moin", match={"user": "GREETING RULE", "system": "HOUSE RULE"}), say("hello")]
+    c = t.conversation(t.agent(turns, agent_context=AgentContext(skills=skills)))
+    t.run(c, "greetings from Hamburg")
+    equal(last_message(c), "moin")
+    sent = [e for e in c.state.events[:] if type(e).__name__ == "MessageEvent" and e.source == "user"][0]
+    equal(sent.activated_skills, ["greet"])
+    contains(sent.extended_content[0].text, "GREETING RULE")
+    equal(c.state.activated_knowledge_skills, ["greet"])
+    t.run(c, "something else")
+    equal(last_message(c), "hello")
+
+
+@scenario
+def invokes_a_skill(t):
+    skills = [Skill(name="deploy", description="How to deploy.", content="DEPLOY BY HAND", is_agentskills_format=True)]
+    c = t.conversation(t.agent([call("invoke_skill", name="deploy"), say("I know how")], agent_context=AgentContext(skills=skills)))
+    t.run(c, "deploy it")
+    contains(text_of(observations(c, "invoke_skill")[0]), "DEPLOY BY HAND")
+    eventually(lambda: t.info(c)["invoked_skills"] == ["deploy"], "it counts as invoked")
+    equal(last_message(c), "I know how")
+
+
+@scenario(sandbox=False)
+def system_suffix(t):
+    context = AgentContext(system_message_suffix="SUFFIX OF THE USER", user_message_suffix="END OF MESSAGE")
+    turns = [say("both", match={"system": "SUFFIX OF THE USER", "user": "END OF MESSAGE"})]
+    c = t.conversation(t.agent(turns, agent_context=context))
+    t.run(c, "hello")
+    equal(last_message(c), "both")
+
+
+@scenario(sandbox=False)
+def hooks_are_accepted(t):
+    """Running hooks comes later; a conversation that has them works."""
+    hooks = HookConfig.from_dict({"hooks": {"PreToolUse": [{"matcher": "terminal", "hooks": [{"type": "command", "command": "true"}]}]}})
+    c = t.conversation(t.agent([bash("echo hooked"), say("ok")]), hook_config=hooks)
+    t.run(c, "work")
+    contains(text_of(observations(c)[0]), "hooked")
+    equal(c.state.hook_config, hooks)
+
+
+def repository(t):
+    d = t.directory("repository")
+    git(d, "init")
+    (d / "README").write_text("hi\n")
+    git(d, "add", ".")
+    git(d, "commit", "-m", "first")
+    return d
+
+
+@scenario
+def worktree(t):
+    d = repository(t)
+    agent = t.agent([bash("cat README; pwd; echo new > added"), finish()])
+    body = {
+        "agent": agent.model_dump(mode="json", context={"expose_secrets": True}), "workspace": {"working_dir": str(d)},
+        "worktree": True,
+    }
+    info = t.rest("POST", "/api/conversations", json=body, status=201).json()
+    place = info["workspace"]["working_dir"]
+    assert place != str(d), "it works in the repository itself"
+    ws = t.workspace(d)
+    c = RemoteConversation.attach(ws, info["id"], visualizer=None)
+    t.kept.append(c)
+    t.run(c, "work")
+    contains(text_of(observations(c)[0]), "hi")
+    contains(text_of(observations(c)[0]), place)
+    assert not (d / "added").exists()
+    t.rest("DELETE", f"/api/conversations/{c.id}", status=200)
+    assert not Path(place).exists(), "the working tree is still there"
+
+
+@scenario
+def children(t):
+    d = repository(t)
+    agent = t.agent([say("child works", match={"user": "the task of the child"}), say("parent")], script={"lenient": True})
+    c = t.conversation(agent, t.workspace(d))
+    r = t.rest("POST", f"/api/conversations/{c.id}/children", json={"task": "the task of the child", "title": "Child"}, status=201).json()
+    equal(r["parent_conversation_id"], str(c.id))
+    equal(r["isolation"], "worktree")
+    child = RemoteConversation.attach(t.workspace(d), r["conversation_id"], visualizer=None)
+    t.kept.append(child)
+    eventually(lambda: t.info(child)["execution_status"] not in ("idle", "running") or last_message(child), "the child ends")
+    child.state.events.reconcile()
+    equal(last_message(child), "child works")
+    equal(t.info(child)["title"], "Child")
+    assert t.info(child)["parent_conversation_id"] == str(c.id) or t.plan.reference
+    r = t.rest("POST", f"/api/conversations/{c.id}/children", json={"task": "the task of the child", "isolation": "shared"}, status=201).json()
+    equal(r["workspace"], str(d))
+
+
+@scenario
+def initial_message(t):
+    agent = t.agent([bash("echo first"), say("started by itself")])
+    body = {
+        "agent": agent.model_dump(mode="json", context={"expose_secrets": True}),
+        "workspace": {"working_dir": str(t.directory())},
+        "initial_message": {"role": "user", "content": [{"type": "text", "text": "begin"}], "run": True},
+        "secrets": {"IN_CREATE": {"kind": "StaticSecret", "value": "value-in-create"}}, "autotitle": False,
+    }
+    info = t.rest("POST", "/api/conversations", json=body, status=201).json()
+    assert "value-in-create" not in str(info)
+    c = RemoteConversation.attach(t.workspace(), info["id"], visualizer=None)
+    t.kept.append(c)
+    eventually(lambda: t.info(c)["execution_status"] not in ("idle", "running"), "it runs by itself")
+    c.state.events.reconcile()
+    equal(last_message(c), "started by itself")
+
+
+@scenario
+def agent_by_settings(t):
+    llm = t.model([bash("echo by settings"), finish("By settings.")])
+    body = {
+        "agent_settings": {
+            "agent_kind": "openhands", "llm": llm.model_dump(mode="json", exclude_none=True, context={"expose_secrets": True}),
+            "tools": [{"name": "terminal"}],
+        },
+        "workspace": {"working_dir": str(t.directory())},
+    }
+    info = t.rest("POST", "/api/conversations", json=body, status=201).json()
+    c = RemoteConversation.attach(t.workspace(), info["id"], visualizer=None)
+    t.kept.append(c)
+    t.run(c, "go")
+    equal(status(c), "finished")
+    contains(text_of(observations(c, "terminal")[0]), "by settings")
+
+
