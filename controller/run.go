@@ -105,7 +105,7 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool, next *thought
 			return c.stopAs(ctx, how)
 		}
 		if t := next; t != nil {
-			next = nil
+			next, again = nil, false // it begins only where nothing is pending
 			if err := c.conclude(ctx, r, t); err != nil {
 				return c.fail(ctx, r, err)
 			}
