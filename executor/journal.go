@@ -83,6 +83,13 @@ func Volatile() *Journal {
 	return &Journal{index: map[event.ID]*entry{}, head: header{proof: proofComplete}}
 }
 
+// Forgetful is Volatile for tools that have an effect outside the process: an
+// id that it does not know, of which a caller says that it may have been asked
+// for before, is answered with fault.Interrupted and not run.
+func Forgetful() *Journal {
+	return &Journal{index: map[event.ID]*entry{}, head: header{proof: proofLost}}
+}
+
 // OpenJournal reads the journal in f, which must be open for reading and
 // writing, and takes it over. An empty file is a new journal. A record torn by
 // a crash is cut off; what is behind a damaged place is kept.

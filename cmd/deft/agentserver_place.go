@@ -35,7 +35,7 @@ func (f *outfitter) place(ctx context.Context, k *kit, n conversation.Needs) (in
 			return nil, nil, fmt.Errorf("set up tools: %w", err)
 		}
 		maps.Copy(k.execs, execs)
-		rt := local.New(executor.New(k.execs, executor.Volatile()))
+		rt := local.New(executor.New(k.execs, executor.Forgetful()))
 		k.closers = append(k.closers, rt.Close)
 		return rt, rt, nil
 	}
@@ -54,7 +54,7 @@ func (f *outfitter) place(ctx context.Context, k *kit, n conversation.Needs) (in
 			Argv: []string{self, "action-server", "--workspace", dir, "--grace", boxGrace.String()},
 		},
 	})
-	rt := local.New(executor.New(k.execs, executor.Volatile()))
+	rt := local.New(executor.New(k.execs, executor.Forgetful()))
 	k.closers = append(k.closers, p.Close, rt.Close)
 	return p, rt, nil
 }
