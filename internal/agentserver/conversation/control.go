@@ -56,25 +56,31 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 // startWith stores a message and starts a run with it in one step, where that
 // can be.
 func (c *Conversation) startWith(ctx context.Context, w *work, ev *event.MessageEvent) error {
-	stored := false
+	stored, alone := false, false
 	err := c.startRun(w, func() (func(context.Context) error, error) {
 		work, err := w.SendStart(ctx, ev)
-		stored = err == nil
+		stored, alone = err == nil, work != nil
 		return work, err
 	}, nil)
+	if stored && !alone { // a condensation is at work, which answers nobody
+		if err := w.Wait(ctx); err != nil {
+			return err
+		}
+		return c.runAfterSend(ctx, w)
+	}
 	if stored || err != nil && !errors.Is(err, errRunning) && !errors.Is(err, errCapacity) {
 		return err
 	}
 	if err := w.Send(ctx, ev); err != nil {
 		return err
 	}
-	return c.runAfterSend(ctx)
+	return c.runAfterSend(ctx, w)
 }
 
 // runAfterSend runs for a message that is stored.
-func (c *Conversation) runAfterSend(ctx context.Context) error {
+func (c *Conversation) runAfterSend(ctx context.Context, w *work) error {
 	for {
-		if c.rerun() {
+		if c.rerun(w) {
 			return nil
 		}
 		err := c.Run(ctx)
@@ -91,32 +97,22 @@ func (c *Conversation) runAfterSend(ctx context.Context) error {
 // Pause stops the run before its next step. Where nothing runs, the
 // conversation is marked as paused.
 func (c *Conversation) Pause(ctx context.Context) error {
-	return c.stop(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, func(w *work) error {
-		w.Pause()
-		return nil
-	})
+	return c.stop(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, pausing)
 }
 
 // Interrupt stops the run at once, with the command that it runs.
 func (c *Conversation) Interrupt(ctx context.Context) error {
-	return c.stop(ctx, &event.InterruptEvent{Base: event.NewBase(event.SourceUser)}, func(w *work) error {
-		return w.Interrupt(ctx)
-	})
+	return c.stop(ctx, &event.InterruptEvent{Base: event.NewBase(event.SourceUser)}, interrupting)
 }
 
-func (c *Conversation) stop(ctx context.Context, mark event.Event, running func(*work) error) error {
+func (c *Conversation) stop(ctx context.Context, mark event.Event, how halt) error {
 	w, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
-	c.run.mu.Lock()
-	c.run.stops++
-	c.run.again = false
-	on := c.run.on
-	c.run.mu.Unlock()
 	defer c.changed(w)
-	if on {
-		return running(w)
+	if on, err := c.halt(ctx, w, how); on {
+		return err
 	}
 	if s := w.State().Status; s != state.Idle && s != state.Running {
 		return nil

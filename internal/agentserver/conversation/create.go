@@ -192,8 +192,8 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 	if err != nil {
 		return err
 	}
-	if w := c.open.Load(); w != nil && c.run.busy() {
-		if err := w.Interrupt(ctx); err != nil {
+	if w := c.open.Load(); w != nil {
+		if _, err := c.halt(ctx, w, interrupting); err != nil {
 			m.o.Log.Warn("stop a conversation that is deleted", "conversation", id, "err", err)
 		}
 		if err := c.Wait(ctx); err != nil {

@@ -16,9 +16,20 @@ type runs struct {
 	mu    sync.Mutex
 	on    bool
 	again bool // a message came that wants another run
-	stops int  // explicit stops; a run that is to follow gives way to one
+	fresh bool // it came after the controller's run had ended
+	halt  halt // how the present run was asked to stop
+	quit  func()
 	done  chan struct{}
 }
+
+// halt is how a run is stopped.
+type halt int
+
+const (
+	proceed halt = iota
+	pausing
+	interrupting
+)
 
 func (r *runs) busy() bool {
 	r.mu.Lock()
@@ -60,23 +71,63 @@ func (c *Conversation) startRun(w *work, begin func() (func(context.Context) err
 		c.run.mu.Unlock()
 		return err
 	}
-	c.run.on, c.run.again, c.run.done = true, false, make(chan struct{})
+	c.run.on, c.run.again, c.run.halt, c.run.done = true, false, proceed, make(chan struct{})
 	c.run.mu.Unlock()
 	work, err := begin()
 	if err != nil || work == nil {
-		permit()
-		c.finished(nil)
+		c.run.end(permit)
 		return err
 	}
+	c.obey(w)
 	c.m.active.Add(1)
 	c.m.running.Go(func() {
-		c.drive(w, work, after)
-		c.ended.Store(time.Now().UnixNano())
-		c.m.active.Add(-1)
-		permit()
+		c.drive(w, work, after, func() {
+			c.ended.Store(time.Now().UnixNano())
+			c.m.active.Add(-1)
+			permit()
+		})
 		c.finished(w)
 	})
 	return nil
+}
+
+// obey stops a run that was asked to before the controller had it.
+func (c *Conversation) obey(w *work) {
+	c.run.mu.Lock()
+	how := c.run.halt
+	c.run.mu.Unlock()
+	if err := how.tell(c.m.ctx, w); err != nil {
+		c.m.o.Log.Warn("stop a run", "conversation", c.id, "err", err)
+	}
+}
+
+// tell stops what the controller runs.
+func (h halt) tell(ctx context.Context, w *work) error {
+	switch h {
+	case pausing:
+		w.Pause()
+	case interrupting:
+		return w.Interrupt(ctx)
+	}
+	return nil
+}
+
+// halt stops the present run and what would follow it; on is false if there is
+// none.
+func (c *Conversation) halt(ctx context.Context, w *work, how halt) (on bool, err error) {
+	c.run.mu.Lock()
+	c.run.again = false
+	on = c.run.on
+	c.run.halt = max(c.run.halt, how)
+	quit := c.run.quit
+	c.run.mu.Unlock()
+	if !on {
+		return false, nil
+	}
+	if quit != nil {
+		quit()
+	}
+	return true, how.tell(ctx, w)
 }
 
 // permit takes one of the server's permits to run.
@@ -92,47 +143,111 @@ func (m *Manager) permit() (release func(), err error) {
 	}
 }
 
-// drive runs until nothing asks for another run.
-func (c *Conversation) drive(w *work, work func(context.Context) error, after func(context.Context) bool) {
+// drive runs until nothing asks for another run; then it releases what the
+// run held.
+func (c *Conversation) drive(w *work, work func(context.Context) error, after func(context.Context) bool, release func()) {
 	for {
 		err := work(c.m.ctx)
 		switch {
 		case err == nil:
 		case errors.Is(err, context.Canceled) && c.m.ctx.Err() != nil:
+			c.run.end(release)
 			return // another server goes on
 		default:
 			c.m.o.Log.Error("a run failed", "conversation", c.id, "err", err)
 			c.publishError("RunFailed", err)
+			c.run.end(release)
+			return
 		}
-		again := c.run.takeAgain() && w.State().Status == state.Idle
-		if err == nil && !again && after != nil {
-			again = after(c.m.ctx)
+		again := c.run.takeAgain(w)
+		if !again && after != nil {
+			again = c.afterwards(after)
 		}
-		if !again || err != nil || c.m.ctx.Err() != nil {
+		if c.m.ctx.Err() != nil {
+			c.run.end(release)
+			return
+		}
+		if !again && c.run.over(w, release) {
 			return
 		}
 		if work, err = w.Start(c.m.ctx); err != nil {
 			c.m.o.Log.Error("run again", "conversation", c.id, "err", err)
+			c.run.end(release)
 			return
 		}
+		c.obey(w)
 	}
 }
 
-func (r *runs) takeAgain() bool {
+// afterwards calls after with a context that ends when the run is stopped.
+func (c *Conversation) afterwards(after func(context.Context) bool) (again bool) {
+	ctx, cancel := context.WithCancel(c.m.ctx)
+	defer cancel()
+	c.run.mu.Lock()
+	c.run.quit = cancel
+	if c.run.halt != proceed {
+		cancel()
+	}
+	c.run.mu.Unlock()
+	again = after(ctx)
+	c.run.mu.Lock()
+	c.run.quit = nil
+	c.run.mu.Unlock()
+	return again
+}
+
+// takeAgain takes the wish for another run, where the conversation stands so
+// that there is something to do. A run that has failed is not tried again for
+// a message that it knew.
+func (r *runs) takeAgain(w *work) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	again := r.again
-	r.again = false
+	return r.wanted(w)
+}
+
+func (r *runs) wanted(w *work) bool {
+	s := w.State().Status
+	again := r.again && (s == state.Idle || s == state.Paused || s == state.Errored && r.fresh)
+	r.again, r.fresh = false, false
+	if again {
+		r.halt = proceed // the message came after it
+	}
 	return again
+}
+
+// over ends the run, unless another is wanted at the last moment: who sends a
+// message finds either a run that takes note of it, or none.
+func (r *runs) over(w *work, release func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.wanted(w) {
+		return false
+	}
+	r.finish(release)
+	return true
+}
+
+// end ends the run.
+func (r *runs) end(release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.finish(release)
+}
+
+func (r *runs) finish(release func()) {
+	release()
+	r.on, r.again, r.fresh = false, false, false
+	close(r.done)
 }
 
 // rerun asks for another run after the present one. It reports whether there
 // is a present one.
-func (c *Conversation) rerun() bool {
+func (c *Conversation) rerun(w *work) bool {
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
 	if c.run.on {
 		c.run.again = true
+		c.run.fresh = w.State().Status != state.Running
 	}
 	return c.run.on
 }
@@ -141,19 +256,6 @@ func (c *Conversation) rerun() bool {
 // later: a client that starts a run begins to listen only after the answer
 // (sdk-wire.md section 0).
 func (c *Conversation) finished(w *work) {
-	c.run.mu.Lock()
-	late := c.run.again
-	c.run.on = false
-	close(c.run.done)
-	c.run.mu.Unlock()
-	if w == nil {
-		return
-	}
-	if late && w.State().Status == state.Idle { // it came while the run ended
-		if err := c.Run(c.m.ctx); err == nil || errors.Is(err, errRunning) {
-			return
-		}
-	}
 	c.PublishState()
 	c.keep(w)
 	c.m.repeat(c)

@@ -81,10 +81,7 @@ func (c *Conversation) writeTitle(ctx context.Context, w *work, text string, len
 		}
 		usage = titles
 	}
-	if prompt == "" {
-		prompt = titlePrompt
-	}
-	prompt = strings.NewReplacer("{conversation_content}", cut(text, titleInput), "{max_length}", itoa(length)).Replace(prompt)
+	prompt = fillTitlePrompt(prompt, cut(text, titleInput), length)
 	m, done := w.Service(usage)
 	resp, err := llm.Complete(ctx, m, llm.Request{Session: string(c.id), Messages: []event.Message{
 		{Role: event.RoleSystem, Content: []event.Content{event.Text(titleSystem)}},
@@ -101,6 +98,20 @@ func (c *Conversation) writeTitle(ctx context.Context, w *work, text string, len
 		return cut(text, length), nil
 	}
 	return c.secrets.Mask(title), nil
+}
+
+// fillTitlePrompt puts the conversation into a prompt, or into our own for a
+// blank one. Where the prompt has no place for it, it comes behind.
+func fillTitlePrompt(prompt, content string, length int) string {
+	const place = "{conversation_content}"
+	prompt = strings.TrimSpace(prompt)
+	switch {
+	case prompt == "":
+		prompt = titlePrompt
+	case !strings.Contains(prompt, place):
+		prompt += "\n\n" + place
+	}
+	return strings.NewReplacer(place, content, "{max_length}", itoa(length)).Replace(prompt)
 }
 
 var thinking = regexp.MustCompile(`(?s)<think>.*?(</think>|$)`)
