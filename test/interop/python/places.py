@@ -126,7 +126,7 @@ class Server:
         self.await_health()
 
     def await_health(self):
-        end = time.monotonic() + 150  # the reference, on a machine with other work
+        end = time.monotonic() + 300  # the reference, on a machine with other work
         while time.monotonic() < end and self.process.popen.poll() is None:
             try:
                 if httpx.get(self.url + "/health", timeout=5).status_code < 500:

@@ -1,0 +1,7 @@
+package conversation
+
+// Parts of how titles are made.
+var (
+	FillTitlePrompt = fillTitlePrompt
+	CleanTitle      = cleanTitle
+)
