@@ -36,6 +36,11 @@ func (o Options) document() (object, error) {
 	}
 	c.name(paths)
 	c.name(schemas)
+	for name, schema := range schemas {
+		if strings.HasSuffix(name, "-Output") {
+			readable(schema)
+		}
+	}
 	doc := object{
 		"openapi":    "3.1.0",
 		"info":       object{"title": "OpenHands Agent Server", "version": o.Version, "description": "Deft's Agent Server, with the contract of the OpenHands Agent Server."},

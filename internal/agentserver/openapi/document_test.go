@@ -97,6 +97,9 @@ func TestSuperset(t *testing.T) {
 	components, _ := doc["components"].(object)
 	schemas, _ := components["schemas"].(object)
 	for name, schema := range c.Components.Schemas {
+		if strings.HasSuffix(name, "-Output") {
+			readable(schema) // the one thing that is taken away
+		}
 		if got, ok := schemas[name]; ok {
 			within(t, name, schema, got)
 		} else {

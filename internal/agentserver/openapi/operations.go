@@ -138,6 +138,22 @@ func (c *contract) name(v any) {
 	}
 }
 
+// readable takes writeOnly from what answers hold: the contract has it there on
+// secrets, which answers do hold, masked or null.
+func readable(v any) {
+	switch v := v.(type) {
+	case object:
+		delete(v, "writeOnly")
+		for _, item := range v {
+			readable(item)
+		}
+	case []any:
+		for _, item := range v {
+			readable(item)
+		}
+	}
+}
+
 func (c *contract) named(mapping object, property any) object {
 	out := object{}
 	for was, ref := range mapping {
