@@ -147,7 +147,8 @@ func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) 
 
 // SetPolicy changes when actions wait for the user.
 func (c *Conversation) SetPolicy(ctx context.Context, raw json.RawMessage) error {
-	if err := checkPolicy(raw); err != nil {
+	raw, err := normalPolicy(raw)
+	if err != nil {
 		return err
 	}
 	return c.setField(ctx, keyPolicy, raw)
@@ -155,7 +156,8 @@ func (c *Conversation) SetPolicy(ctx context.Context, raw json.RawMessage) error
 
 // SetAnalyzer changes who rates the risk of actions; null for nobody.
 func (c *Conversation) SetAnalyzer(ctx context.Context, raw json.RawMessage) error {
-	if err := checkAnalyzer(raw); err != nil {
+	raw, err := normalAnalyzer(raw)
+	if err != nil {
 		return err
 	}
 	return c.setField(ctx, keyAnalyzer, raw)

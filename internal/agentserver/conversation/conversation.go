@@ -115,6 +115,9 @@ func (m *Manager) revive(info eventstream.Info) (*Conversation, error) {
 		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
 	}
 	c := &Conversation{m: m, id: info.ID, created: info.Created, meta: info.Meta, cfg: s.Config}
+	if !s.Config.Created.IsZero() {
+		c.created = s.Config.Created
+	}
 	c.snapshot, c.snapSeq = s.Snapshot, s.Seq
 	c.meta.Extra = nil
 	if err := c.setAgent(a); err != nil {
@@ -253,6 +256,7 @@ func (c *Conversation) close(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
+	c.note(w)
 	return w.close(ctx)
 }
 

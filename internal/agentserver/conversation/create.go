@@ -108,6 +108,7 @@ func (m *Manager) make(ctx context.Context, id event.ConversationID, r *StartReq
 // storeNew stores a conversation that has no events yet.
 func (c *Conversation) storeNew(ctx context.Context) (err error) {
 	c.created = time.Now()
+	c.cfg.Created = c.created
 	c.snapshot, err = c.describe(&state.State{Status: state.Idle}, c.created, c.created)
 	if err != nil {
 		return err
@@ -158,10 +159,11 @@ func configOf(r *StartRequest, l *Launch) (config, error) {
 	if r.StuckDetection != nil {
 		cfg.StuckDetection = *r.StuckDetection
 	}
-	if err := checkPolicy(cfg.Policy); err != nil {
+	var err error
+	if cfg.Policy, err = normalPolicy(cfg.Policy); err != nil {
 		return cfg, err
 	}
-	if err := checkAnalyzer(cfg.Analyzer); err != nil {
+	if cfg.Analyzer, err = normalAnalyzer(cfg.Analyzer); err != nil {
 		return cfg, err
 	}
 	return cfg, nil
@@ -292,7 +294,7 @@ func (c *Conversation) forkTo(ctx context.Context, w *work, id event.Conversatio
 		Title: r.Title, Tags: maps.Clone(r.Tags), WorkingDir: c.meta.WorkingDir, ForkOf: c.id,
 	}
 	c.mu.Unlock()
-	f.cfg.SubConversations, f.cfg.ForkedAt = nil, r.From
+	f.cfg.SubConversations, f.cfg.ForkedAt, f.cfg.Created = nil, r.From, f.created
 	s := stored{Config: f.cfg}
 	meta, err := s.encode(f.meta)
 	if err != nil {

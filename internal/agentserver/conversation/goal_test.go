@@ -103,7 +103,7 @@ func TestGoal(t *testing.T) {
 			if err := conv.StartGoal(t.Context(), "make it work", c.rounds); err != nil {
 				t.Fatal(err)
 			}
-			rest(t, conv)
+			settle(t, conv)
 			if diff := cmp.Diff(c.want, h.goals(t, conv.ID())); diff != "" {
 				t.Errorf("goal (-want +got):\n%s", diff)
 			}
@@ -141,7 +141,7 @@ func TestGoalStopped(t *testing.T) {
 			if err := stop(c, t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			rest(t, c)
+			settle(t, c)
 			got := h.goals(t, c.ID())
 			if last := got[len(got)-1]; !strings.HasPrefix(last, "interrupted") {
 				t.Errorf("the goal was stopped: %q", got)
@@ -182,7 +182,7 @@ func TestGoalResumed(t *testing.T) {
 	if err := c.ResumeGoal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rest(t, c)
+	settle(t, c)
 	want := []string{"running 0/3", "interrupted 0/3", "running 0/3", "complete 1/3"}
 	if diff := cmp.Diff(want, h.goals(t, c.ID())); diff != "" {
 		t.Errorf("goal (-want +got):\n%s", diff)
@@ -212,7 +212,7 @@ func TestGoalAfterCrash(t *testing.T) {
 	if err := c.ResumeGoal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rest(t, c)
+	settle(t, c)
 	want := []string{"running 0/3", "interrupted 0/3", "running 0/3", "complete 1/3"}
 	if diff := cmp.Diff(want, h.goals(t, c.ID())); diff != "" {
 		t.Errorf("goal (-want +got):\n%s", diff)

@@ -116,15 +116,15 @@ func lastText(r llm.Request) string {
 }
 
 // commands is the terminal of the tests: "block" waits to be released or
-// interrupted, anything else is echoed.
+// interrupted, "reveal" prints what is hidden, anything else is echoed.
 type commands struct {
 	started chan string
 	release chan struct{}
-	secrets chan map[string]string
+	hidden  string // what "reveal" prints
 }
 
 func newCommands() *commands {
-	return &commands{started: make(chan string, 100), release: make(chan struct{}), secrets: make(chan map[string]string, 100)}
+	return &commands{started: make(chan string, 100), release: make(chan struct{})}
 }
 
 func (c *commands) Execute(ctx context.Context, call tool.Call) (event.Observation, error) {
@@ -133,7 +133,10 @@ func (c *commands) Execute(ctx context.Context, call tool.Call) (event.Observati
 		return nil, fmt.Errorf("the terminal cannot run a %T", call.Action)
 	}
 	zero, text := 0, a.Command
-	if a.Command == "block" {
+	switch a.Command {
+	case "reveal":
+		text = c.hidden
+	case "block":
 		c.started <- a.Command
 		select {
 		case <-ctx.Done():
@@ -156,10 +159,20 @@ func terminalTool() *tool.Definition {
 	}
 }
 
-// counted is a stream that counts what reads events.
+// counted is a stream that counts what reads events, and tells of titles that
+// are stored.
 type counted struct {
 	eventstream.Stream
 	reads atomic.Int64
+	named chan string
+}
+
+func (c *counted) SetMeta(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
+	err := c.Stream.SetMeta(ctx, id, meta)
+	if meta.Title != "" {
+		c.named <- meta.Title
+	}
+	return err
 }
 
 func (c *counted) Read(ctx context.Context, id event.ConversationID, from eventstream.Seq) iter.Seq2[eventstream.Record, error] {
@@ -195,7 +208,7 @@ func setup(t testing.TB, answer reply, change func(*conversation.Options)) *hous
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.stream = &counted{Stream: store}
+	h.stream = &counted{Stream: store, named: make(chan string, 1000)}
 	ring := keyring.New("a key of the tests")
 	h.o = conversation.Options{
 		Stream: h.stream, Dir: h.dir, Ring: ring, IdleTTL: -1,
@@ -325,8 +338,8 @@ func send(t testing.TB, c *conversation.Conversation, text string) {
 	}
 }
 
-// rest waits until nothing runs and nothing is about to.
-func rest(t testing.TB, c *conversation.Conversation) {
+// settle waits until nothing runs.
+func settle(t testing.TB, c *conversation.Conversation) {
 	t.Helper()
 	if err := c.Wait(t.Context()); err != nil {
 		t.Fatal(err)

@@ -172,11 +172,12 @@ func (m *Manager) Resume(ctx context.Context) (n int, err error) {
 			if err == nil {
 				err = c.Run(ctx)
 			}
-			if err != nil && !fault.Is(err, fault.Conflict) {
+			switch {
+			case err == nil:
+				n++
+			case !fault.Is(err, fault.Conflict): // that is another server's, or runs
 				m.o.Log.Warn("cannot go on with a conversation", "conversation", info.ID, "err", err)
-				continue
 			}
-			n++
 		}
 		if q.PageID = page.NextID; q.PageID == "" {
 			return n, nil

@@ -57,14 +57,21 @@ func (c *Conversation) unrated(s *state.State, ev event.Event) {
 	}
 }
 
-// checkPolicy says what is wrong with a policy.
-func checkPolicy(raw json.RawMessage) error {
-	_, err := security.ParsePolicy(raw)
-	return err
+// normalPolicy checks a policy and returns what is kept and shown of it.
+func normalPolicy(raw json.RawMessage) (json.RawMessage, error) {
+	p, err := security.ParsePolicy(raw)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(p)
 }
 
-// checkAnalyzer says what is wrong with an analyser; absent and null are none.
-func checkAnalyzer(raw json.RawMessage) error {
-	_, err := security.ParseAnalyzer(orDefault(raw, null))
-	return err
+// normalAnalyzer checks an analyser and returns what is kept and shown of it,
+// which no key of a service is part of; null for none.
+func normalAnalyzer(raw json.RawMessage) (json.RawMessage, error) {
+	a, err := security.ParseAnalyzer(orDefault(raw, null))
+	if err != nil || a == nil {
+		return null, err
+	}
+	return json.Marshal(a)
 }

@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 	h := setup(t, inTurn(shell("ls"), finished("it is done")), nil)
 	c := h.begin(t, "")
 	send(t, c, "list the files")
-	rest(t, c)
+	settle(t, c)
 	want := []string{
 		"user: list the files", "running", "ActionEvent", "ObservationEvent", "ActionEvent", "ObservationEvent", "finished",
 	}
@@ -60,7 +60,7 @@ func TestSendWhileRunning(t *testing.T) {
 	}
 	send(t, c, "second")
 	close(h.tools.release)
-	rest(t, c)
+	settle(t, c)
 	if diff := cmp.Diff([]string{"", "second"}, seen); diff != "" {
 		t.Errorf("the model heard (-want +got):\n%s", diff)
 	}
@@ -110,10 +110,10 @@ func endings(t *testing.T, h *house, rounds int) {
 			runtime.Gosched()
 		}
 		if i%3 == 0 {
-			rest(t, c)
+			settle(t, c)
 		}
 		send(t, c, fmt.Sprint("b", i))
-		rest(t, c)
+		settle(t, c)
 		last := lastRecord(t, h, c)
 		if want := fmt.Sprint("agent: re: b", i); last != want {
 			t.Errorf("round %d ends with %q, want %q: %q", i, last, want, tail(h.kinds(t, c.ID())))
@@ -187,7 +187,7 @@ func TestStopWins(t *testing.T) {
 				if err := how.stop(c, t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				rest(t, c)
+				settle(t, c)
 				if got := status(t, c); got != "paused" {
 					t.Fatalf("round %d: status %s after a stop: %q", i, got, tail(h.kinds(t, c.ID())))
 				}
@@ -222,7 +222,7 @@ func TestStopBesideStart(t *testing.T) {
 		if err := c.Interrupt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		rest(t, c)
+		settle(t, c)
 		if got := status(t, c); got != "paused" {
 			t.Fatalf("round %d: status %s", i, got)
 		}
@@ -240,7 +240,7 @@ func TestPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(h.tools.release) // a pause lets the command end
-	rest(t, c)
+	settle(t, c)
 	if got := status(t, c); got != "paused" {
 		t.Fatalf("status %s: %q", got, h.kinds(t, c.ID()))
 	}
@@ -250,7 +250,7 @@ func TestPause(t *testing.T) {
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rest(t, c)
+	settle(t, c)
 	if got := lastRecord(t, h, c); got != "agent: went on" {
 		t.Errorf("after the pause: %q", got)
 	}
@@ -265,7 +265,7 @@ func TestInterrupt(t *testing.T) {
 	if err := c.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rest(t, c)
+	settle(t, c)
 	got := h.kinds(t, c.ID())
 	want := []string{"user: work", "running", "ActionEvent", "ObservationEvent", "InterruptEvent", "paused"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -288,7 +288,7 @@ func TestPauseAtRest(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	send(t, c, "hi")
-	rest(t, c)
+	settle(t, c)
 	if err := c.Pause(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -310,12 +310,12 @@ func TestMessageAfterError(t *testing.T) {
 	}
 	c := h.begin(t, "")
 	send(t, c, "hi")
-	rest(t, c)
+	settle(t, c)
 	if got := status(t, c); got != "error" {
 		t.Fatalf("status %s", got)
 	}
 	send(t, c, "again")
-	rest(t, c)
+	settle(t, c)
 	if got := lastRecord(t, h, c); got != "agent: hello" {
 		t.Errorf("last is %q", got)
 	}
@@ -359,11 +359,11 @@ func TestCapacity(t *testing.T) {
 		t.Errorf("%d conversations, then %d: %v", before, after, err)
 	}
 	close(h.tools.release)
-	rest(t, a)
+	settle(t, a)
 	if err := b.Run(t.Context()); err != nil {
 		t.Fatalf("run when there is room: %v", err)
 	}
-	rest(t, b)
+	settle(t, b)
 	if got := lastRecord(t, h, b); got != "agent: done" {
 		t.Errorf("last is %q", got)
 	}
@@ -383,7 +383,7 @@ func TestOutfitFails(t *testing.T) {
 	h.reject = nil
 	h.mu.Unlock()
 	send(t, c, "hi")
-	rest(t, c)
+	settle(t, c)
 	if got := lastRecord(t, h, c); got != "agent: hello" {
 		t.Errorf("last is %q", got)
 	}

@@ -36,22 +36,25 @@ func (c *Conversation) settle(w *work) {
 // that is missing or old is made anew when it is asked for.
 func (c *Conversation) keep(w *work) {
 	c.changed(w)
-	c.m.running.Go(func() {
-		s := w.State()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if seqOf(s) <= c.snapSeq {
-			return
-		}
-		raw, err := c.describe(s, c.created, time.Now())
-		if err == nil {
-			c.snapshot, c.snapSeq = raw, seqOf(s)
-			err = c.save(c.m.ctx)
-		}
-		if err != nil && c.m.ctx.Err() == nil {
-			c.m.o.Log.Warn("keep the description of a conversation", "conversation", c.id, "err", err)
-		}
-	})
+	c.m.running.Go(func() { c.note(w) })
+}
+
+// note is the storing part of keep, where there is anything new.
+func (c *Conversation) note(w *work) {
+	s := w.State()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if seqOf(s) <= c.snapSeq {
+		return
+	}
+	raw, err := c.describe(s, c.created, time.Now())
+	if err == nil {
+		c.snapshot, c.snapSeq = raw, seqOf(s)
+		err = c.save(c.m.ctx)
+	}
+	if err != nil && !fault.Is(err, fault.NotFound) { // it may be deleted
+		c.m.o.Log.Warn("keep the description of a conversation", "conversation", c.id, "err", err)
+	}
 }
 
 // changed tells who wants to know of a change.
@@ -95,6 +98,7 @@ func (c *Conversation) describeAs(ctx context.Context, info eventstream.Info) (j
 		if w, err = c.begin(ctx); err != nil {
 			return nil, err
 		}
+		c.note(w) // so that the next one need not
 	}
 	return c.describeState(w.State(), info.Updated)
 }
@@ -134,6 +138,15 @@ func (c *Conversation) keptState(info eventstream.Info) (json.RawMessage, error)
 	if c.snapshot == nil || c.snapSeq != info.Events {
 		return nil, nil
 	}
+	s, err := c.snapshotState()
+	if err != nil {
+		return nil, err
+	}
+	return c.fullState(s)
+}
+
+// snapshotState is the state that the snapshot shows. The caller holds mu.
+func (c *Conversation) snapshotState() (*state.State, error) {
 	var d description
 	if err := json.Unmarshal(c.snapshot, &d); err != nil {
 		return nil, fault.Wrap(err, fault.Corrupt, "read the description of conversation "+string(c.id))
@@ -151,7 +164,7 @@ func (c *Conversation) keptState(info eventstream.Info) (json.RawMessage, error)
 	if err := json.Unmarshal(d.Stats, &s.Stats); err != nil {
 		return nil, fault.Wrap(err, fault.Corrupt, "read the metrics of conversation "+string(c.id))
 	}
-	return c.fullState(s)
+	return s, nil
 }
 
 // SetTitle renames the conversation.
@@ -180,11 +193,14 @@ func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta))
 	before := c.meta
 	change(&c.meta)
 	if c.snapshot != nil { // it holds the title and the tags
-		s := &state.State{Status: state.Status(info.Status)}
+		var s *state.State
 		if w := c.open.Load(); w != nil {
 			s = w.State()
-		} else if info.Events > 0 {
+		} else if c.snapSeq != info.Events {
 			c.snapshot, c.snapSeq, s = nil, 0, nil
+		} else if s, err = c.snapshotState(); err != nil {
+			c.meta = before
+			return err
 		}
 		if s != nil {
 			raw, err := c.describe(s, c.created, time.Now())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -16,6 +17,7 @@ import (
 // events: secrets are sealed. What is set later by state updates (policy,
 // analyser) is in the events and wins.
 type config struct {
+	Created          time.Time              `json:"created_at,omitzero"` // as clients are told
 	Workspace        Workspace              `json:"workspace"`
 	Worktree         string                 `json:"worktree,omitempty"` // the root of the worktree made for it
 	MaxIterations    int                    `json:"max_iterations"`

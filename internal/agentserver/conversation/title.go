@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
@@ -53,13 +54,12 @@ func (c *Conversation) autotitle(w *work, first *event.MessageEvent) {
 			c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
 			title = cut(text, titleLength)
 		}
-		c.mu.Lock()
-		taken := c.meta.Title != ""
-		c.mu.Unlock()
-		if taken { // the user was faster
-			return
-		}
-		if err := c.SetTitle(c.m.ctx, title); err != nil && c.m.ctx.Err() == nil {
+		err = c.edit(c.m.ctx, func(m *eventstream.Meta) {
+			if m.Title == "" { // the user may have been faster
+				m.Title = title
+			}
+		})
+		if err != nil && c.m.ctx.Err() == nil {
 			c.m.o.Log.Warn("set the title", "conversation", c.id, "err", err)
 		}
 	})

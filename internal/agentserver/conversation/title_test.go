@@ -1,43 +1,69 @@
 package conversation_test
 
 import (
-	"strings"
+	"context"
+	"errors"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/llm"
 )
 
-func TestTitlePrompt(t *testing.T) {
-	t.Parallel()
-	for prompt, want := range map[string]string{
-		"Name: {conversation_content} ({max_length})": "Name: fix it (20)",
-		"Name it.":                           "Name it.\n\nfix it",
-		"  Up to {max_length}, in German.  ": "Up to 20, in German.\n\nfix it",
-	} {
-		if got := conversation.FillTitlePrompt(prompt, "fix it", 20); got != want {
-			t.Errorf("%q: got %q, want %q", prompt, got, want)
+// titled answers as an agent, and writes titles once it may.
+func titled(title func() (*llm.Response, error)) reply {
+	return func(_ context.Context, r llm.Request) (*llm.Response, error) {
+		if len(r.Tools) == 0 {
+			return title()
 		}
-	}
-	for _, blank := range []string{"", " \n"} {
-		got := conversation.FillTitlePrompt(blank, "fix {max_length}", 20)
-		if !strings.Contains(got, "20") || !strings.HasSuffix(got, "fix {max_length}") {
-			t.Errorf("%q: got %q", blank, got)
-		}
+		return says("hello"), nil
 	}
 }
 
-func TestCleanTitle(t *testing.T) {
+func TestTitle(t *testing.T) {
 	t.Parallel()
-	for said, want := range map[string]string{
-		"Fix the test":                           "Fix the test",
-		"\"Fix it\"\n":                           "Fix it",
-		"Fix it\nBecause":                        "Fix it",
-		"<think>What is it?</think>\n  'Fix it'": "Fix it",
-		"<think>never closed":                    "",
-		"A title that is much longer than what was wanted": "A title that is m...",
+	for name, c := range map[string]struct {
+		title func() (*llm.Response, error)
+		want  string
+	}{
+		"model":    {func() (*llm.Response, error) { return says("<think>hm</think>\n\"Fix the tests\"\nReally"), nil }, "Fix the tests"},
+		"empty":    {func() (*llm.Response, error) { return says(" "), nil }, "please fix the tests"},
+		"fallback": {func() (*llm.Response, error) { return nil, errors.New("no titles today") }, "please fix the tests"},
 	} {
-		if got := conversation.CleanTitle(said, 20); got != want {
-			t.Errorf("%q: got %q, want %q", said, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := setup(t, titled(c.title), nil)
+			conv := h.begin(t, `"autotitle":true`)
+			send(t, conv, "please fix\n the tests")
+			<-h.stream.named
+			settle(t, conv)
+			h.restart(t)
+			if got := field(t, []byte(describe(t, h.get(t, conv.ID()))), "title"); got != c.want {
+				t.Errorf("title %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestTitleOfUser keeps what the user wrote while the model thought.
+func TestTitleOfUser(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}), make(chan struct{})
+	h := setup(t, titled(func() (*llm.Response, error) {
+		close(asked)
+		<-answer
+		return says("of the model"), nil
+	}), nil)
+	c := h.begin(t, `"autotitle":true`)
+	send(t, c, "hi")
+	<-asked
+	if err := c.SetTitle(t.Context(), "of the user"); err != nil {
+		t.Fatal(err)
+	}
+	<-h.stream.named
+	close(answer)
+	<-h.stream.named // the model's is looked at, and not taken
+	settle(t, c)
+	h.restart(t)
+	if got := field(t, []byte(describe(t, h.get(t, c.ID()))), "title"); got != "of the user" {
+		t.Errorf("title %q", got)
 	}
 }
