@@ -79,5 +79,5 @@ func TestSchemathesisConversation(t *testing.T) {
 	}, &made)
 	settings := "[parameters]\n" + `"path.conversation_id" = "` + made.ID + "\"\n" + `"path.runtime_conversation_id" = "` + made.ID + "\"\n"
 	schemathesis(t, url, settings, append(phases(), "--include-path-regex", `/api/conversations/\{`,
-		"--exclude-method", "DELETE", "--exclude-path-regex", left+`|switch_llm|switch_profile|security_analyzer`)...)
+		"--exclude-method", "DELETE", "--exclude-path-regex", left+`|switch_llm|switch_profile`)...)
 }
