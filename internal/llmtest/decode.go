@@ -115,9 +115,9 @@ func sessionOf(root object) string {
 }
 
 var (
-	openAIName    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
-	geminiName    = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$`)
+	openAIName    = name{regexp.MustCompile(`^[a-zA-Z0-9_-]+$`), 64}
+	anthropicName = name{regexp.MustCompile(`^[a-zA-Z0-9_-]+$`), 128}
+	geminiName    = name{regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`), 128}
 	plainID       = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 )
 
@@ -202,3 +202,13 @@ func (d *decoding) model(root object) {
 		d.fail("stream", "Invalid type for 'stream': expected a boolean, but got %s instead.", kindOf(s))
 	}
 }
+
+// name is what a provider takes as the name of a tool. The length is apart,
+// because a repetition that is counted makes a large program of its pattern.
+type name struct {
+	pattern *regexp.Regexp
+	most    int
+}
+
+// MatchString reports whether the provider takes s.
+func (n name) MatchString(s string) bool { return len(s) <= n.most && n.pattern.MatchString(s) }

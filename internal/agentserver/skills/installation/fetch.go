@@ -118,8 +118,11 @@ var (
 	scheme = regexp.MustCompile(`^(https?|ssh|git|file)://[^-]`)
 	scp    = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-:]`)
 	// aRef is what may name a branch, tag or commit: never an option.
-	aRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,254}$`)
+	aRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`)
 )
+
+// maxRef bounds the length of a reference.
+const maxRef = 255
 
 // IsGitURL reports whether a source is fetched with Git. Transports that run
 // programs (ext::) are not.
@@ -186,7 +189,7 @@ func repositoryName(url string) string {
 // returns the commit. ref "" is the default branch. Errors are [ErrFetch] and
 // show no credentials.
 func Clone(ctx context.Context, url, ref, dir string) (commit string, err error) {
-	if !IsGitURL(url) || ref != "" && !aRef.MatchString(ref) {
+	if !IsGitURL(url) || len(ref) > maxRef || ref != "" && !aRef.MatchString(ref) {
 		return "", failed("not the URL and ref of a repository")
 	}
 	if ref == "" {
