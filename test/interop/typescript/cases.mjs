@@ -10,10 +10,11 @@ export const place = JSON.parse(process.env.DEFT_INTEROP); // {server, key, llm,
 
 export const groups = new Map();
 
-// group collects cases that run one after the other; groups run side by side.
-export function group(name) {
-  const list = [];
-  groups.set(name, list);
+// group collects cases that run one after the other, behind those of the same
+// queue; queues run side by side.
+export function group(name, queue = name) {
+  const list = groups.get(queue) ?? [];
+  groups.set(queue, list);
   return (title, run) => list.push({ name: `${name}/${title}`, run });
 }
 
@@ -69,7 +70,7 @@ export function keys(object, ...wanted) {
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // eventually asks until the answer pleases, and returns it.
-export async function eventually(what, ask, pleases, seconds = 15) {
+export async function eventually(what, ask, pleases, seconds = 40) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const answer = await ask();

@@ -1,7 +1,7 @@
 // LLM profiles, agent profiles, meta-profiles, and conversations from them.
 import { assert, client, eventually, folder, group, keys, model, refused } from './cases.mjs';
 
-const test = group('profiles');
+const test = group('profiles', 'settings'); // a profile that is activated changes the settings
 
 test('LLM profiles', async () => {
   const { profiles } = client();
