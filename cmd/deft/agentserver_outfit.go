@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -106,19 +107,37 @@ func (k *kit) own(n conversation.Needs) error {
 	}
 	builtin := map[string]*tool.Definition{"FinishTool": finish.Definition(), "ThinkTool": think.Definition()}
 	for _, t := range n.Agent.Tools {
-		d := known[t.Name]
+		d := cmp.Or(known[t.Name], builtin[t.Name])
 		if d == nil {
 			k.warnings = append(k.warnings, "this server has no tool "+t.Name)
 			continue
 		}
+		d, err := responding(d, t.Params)
+		if err != nil {
+			return err
+		}
 		k.defs = append(k.defs, d)
 	}
 	for _, name := range n.Agent.IncludeDefaultTools {
-		if d := builtin[name]; d != nil {
+		d := builtin[name]
+		if d != nil && !slices.ContainsFunc(k.defs, func(own *tool.Definition) bool { return own.Name == d.Name }) {
 			k.defs = append(k.defs, d)
 		}
 	}
 	return nil
+}
+
+// responding gives a tool the form of answer that its parameters ask for.
+func responding(d *tool.Definition, params *shape.Map) (*tool.Definition, error) {
+	wanted, ok := params.Lookup("response_schema")
+	if !ok || wanted == nil {
+		return d, nil
+	}
+	raw, err := shape.Encode(wanted)
+	if err != nil {
+		return nil, err
+	}
+	return tool.WithResponse(d, raw)
 }
 
 // skills adds the tool by which the agent asks for skills, where it has any.
