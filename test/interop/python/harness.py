@@ -121,9 +121,13 @@ class Case:
             if self.plan.reference and not self.own_server:
                 self._server = self.plan.shared
             else:
-                self._server = Server(self.plan, self.folder / "server")
-                self.ends.append(self._server.stop)
+                self.start_server()
         return self._server
+
+    def start_server(self, **env):
+        """Start the server, with variables of its environment."""
+        self._server = Server(self.plan, self.folder / "server", env)
+        self.ends.append(self._server.stop)
 
     def note(self, text):
         """Say something about the run that its reader may want to know."""
@@ -135,14 +139,14 @@ class Case:
         self.ends.append(llm.end)
         return llm
 
-    def model(self, turns, *, stream=False, usage="agent", **script):
+    def model(self, turns, *, stream=False, usage="agent", name="openai/scripted", **script):
         """An LLM of the SDK that answers with turns."""
-        return self.model_of(self.llm(turns, **script).url, stream=stream, usage=usage)
+        return self.model_of(self.llm(turns, **script).url, stream=stream, usage=usage, name=name)
 
     @staticmethod
-    def model_of(url, *, stream=False, usage="agent", key="llm-key-of-the-user", **more):
+    def model_of(url, *, stream=False, usage="agent", key="llm-key-of-the-user", name="openai/scripted", **more):
         return LLM(
-            model="openai/scripted", base_url=url + "/v1", api_key=key, usage_id=usage, stream=stream,
+            model=name, base_url=url + "/v1", api_key=key, usage_id=usage, stream=stream,
             reasoning_effort="none", num_retries=1, retry_min_wait=0, retry_max_wait=0, **more,
         )
 

@@ -82,6 +82,7 @@ def main():
     import scenarios_control
     import scenarios_life
     import scenarios_outfit
+    import scenarios_packages
     import scenarios_run
     import scenarios_several
     import scenarios_state

@@ -162,7 +162,7 @@ def tools(t):
     equal(ends[0].action.message, "Wrote a.txt.")
 
 
-@scenario
+@scenario(reference=False)  # 1.58.0 does not find the command again
 def long_commands(t):
     """A command that outlives its timeout goes on, and takes input."""
     turns = [

@@ -2,11 +2,12 @@
 titles."""
 
 from harness import (
-    absent, bash, call, contains, equal, eventually, finish, kinds, last_message, observations, raises, say, scenario,
+    absent, bash, call, contains, equal, eventually, finish, kinds, last_message, lasting, observations, raises, say, scenario,
     status, text_of,
 )
 
 import httpx
+from openhands.sdk.conversation import RemoteConversation
 from openhands.sdk.context.condenser import LLMSummarizingCondenser
 from openhands.sdk.secret import StaticSecret
 
@@ -158,6 +159,11 @@ def condenses_by_itself(t):
     equal(status(c), "finished")
     assert len([k for k in kinds(c.state.events[:]) if k == "Condensation"]) >= 2
     equal(len(observations(c, "terminal")), 30)
+    stored = [e["id"] for e in t.log(c)]
+    assert len(stored) > 100, "more than a page of events"
+    again = RemoteConversation.attach(t.workspace(), c.id, visualizer=None)
+    t.kept.append(again)
+    equal([e.id for e in lasting(again.state.events[:])], stored)
 
 
 @scenario(sandbox=False)
