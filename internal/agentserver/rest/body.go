@@ -37,13 +37,15 @@ func OptionalBody(r *http.Request, out any) error {
 	return Decode(raw, out, "body")
 }
 
+var errTooLarge = Fail(http.StatusRequestEntityTooLarge, "Request body is too large")
+
 // Raw reads the request's body, within the route's limit.
 func Raw(r *http.Request) ([]byte, error) {
-	raw, err := io.ReadAll(r.Body)
+	raw, err := readAll(r)
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return nil, Fail(http.StatusRequestEntityTooLarge, "Request body is too large")
+		return nil, errTooLarge
 	case err != nil:
 		return nil, Fail(http.StatusBadRequest, "There was an error parsing the body")
 	}

@@ -113,11 +113,18 @@ func (s *Server) handler(route Route) http.Handler {
 		if s.o.Seen != nil {
 			s.o.Seen()
 		}
-		switch {
-		case route.Limit == 0:
-			r.Body = http.MaxBytesReader(w, r.Body, DefaultBody)
-		case route.Limit > 0:
-			r.Body = http.MaxBytesReader(w, r.Body, route.Limit)
+		impatient(w, r)
+		limit := route.Limit
+		if limit == 0 {
+			limit = DefaultBody
+		}
+		if limit > 0 {
+			if r.ContentLength > limit { // nothing of it is read
+				w.Header().Set("Connection", "close")
+				s.fail(w, r, errTooLarge)
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, limit)
 		}
 		if err := route.Handle(w, r); err != nil {
 			s.fail(w, r, err)
