@@ -1,0 +1,79 @@
+package canvas_test
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/deft-dev/deft/test/interop/place"
+)
+
+func TestMain(m *testing.M) { place.Main(m) }
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	place.Node(t)
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		place.Missing(t, "chromium is not installed")
+	}
+	adder, err := filepath.Abs("../typescript/mcpserver.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "key-of-interop"
+	server := place.Serve(t, place.Options{Key: key})
+	shots := os.Getenv("DEFT_SHOTS")
+	if shots == "" {
+		shots = t.TempDir()
+	}
+	place.Script(t, "main.mjs", map[string]any{
+		"page":      serve(t, server.URL, key),
+		"wrong":     serve(t, server.URL, "of-another-server"),
+		"elsewhere": serve(t, "", ""),
+		"open":      place.Serve(t, place.Options{}).URL,
+		"second":    place.Serve(t, place.Options{Key: key}).URL,
+		"key":       key,
+		"llm":       place.LLM(t, "llm.yaml"),
+		"shots":     shots,
+		"chromium":  chromium,
+		"node":      place.Node(t),
+		"mcp":       adder,
+	})
+}
+
+// serve starts the page's own server and returns its address. With a backend it
+// hands the paths of an agent server on to it; without, the user names one.
+func serve(t *testing.T, backend, key string) string {
+	t.Helper()
+	dir := filepath.Join(place.Installed(t), "canvas")
+	port := freePort(t)
+	args := []string{
+		filepath.Join(dir, "scripts", "static-server.mjs"), "--dir", filepath.Join(dir, "build"),
+		"--host", "127.0.0.1", "--port", port, "--disable-telemetry",
+	}
+	for _, path := range []string{"/api", "/sockets", "/server_info", "/alive", "/health", "/ready", "/docs", "/openapi.json"} {
+		if backend != "" {
+			args = append(args, "--route", path+"="+backend)
+		}
+	}
+	if key != "" {
+		args = append(args, "--session-api-key", key)
+	}
+	return place.Start(t, regexp.MustCompile(`(http://127\.0\.0\.1:`+port+`)`), place.Node(t), args, nil)
+}
+
+// freePort returns a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)
+}

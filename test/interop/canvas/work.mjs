@@ -1,0 +1,65 @@
+// What a user does to a conversation: stop it, look at git, attach, rename.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert, page, panel, said, send, shows, t, test } from './page.mjs';
+
+let dir;
+
+test('stop', async () => {
+  await panel('files');
+  dir = await t('files-tab-workspace-path-value').innerText();
+  await send('work for long');
+  await shows('touch started; sleep 600');
+  await t('stop-button').click();
+  await t('stop-button').waitFor({ state: 'detached' });
+  await send('are you there?');
+  await said('You said: are you there?');
+});
+
+test('changes, commits and a diff', async () => {
+  const git = (...args) => execFileSync('git', ['-C', dir, '-c', 'user.name=A', '-c', 'user.email=a@example.org', ...args]);
+  git('init', '-q', '-b', 'main');
+  git('add', '.');
+  git('commit', '-q', '-m', 'The first commit');
+  writeFileSync(join(dir, 'poem.txt'), 'Violets are blue\n');
+  await page.reload();
+  await said('You said: are you there?');
+  await panel('commits');
+  await shows('The first commit');
+  await page.getByText('Uncommitted').click();
+  await page.getByText('poem.txt').last().click();
+  await shows('Violets are blue');
+});
+
+test('usage', async () => {
+  await panel('usage');
+  await t('context-meter').waitFor();
+  await panel('files');
+});
+
+test('an image', async () => {
+  const image = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+  await page.locator('input[type=file]').first().setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: image });
+  await send('what is in the picture?');
+  await said('You said: what is in the picture?');
+  await t('user-message').last().locator('img').first().waitFor();
+});
+
+test('a file', async () => {
+  await page.locator('input[type=file]').first().setInputFiles({ name: 'note.txt', mimeType: 'text/plain', buffer: Buffer.from('a note\n') });
+  await shows('note.txt');
+  await send('read the note');
+  await said('You said: read the note');
+  assert.equal(readFileSync(join(dir, 'note.txt'), 'utf8'), 'a note\n');
+});
+
+test('rename', async () => {
+  await t('conversation-name').locator('..').getByTestId('ellipsis-button').click();
+  await t('rename-button').click();
+  await t('conversation-name-input').fill('A better title');
+  await page.keyboard.press('Enter');
+  await t('conversation-card').filter({ hasText: 'A better title' }).waitFor();
+  await page.reload();
+  await t('conversation-name-title').filter({ hasText: 'A better title' }).waitFor();
+});
