@@ -202,8 +202,16 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 			return err
 		}
 	}
-	m.tellDeleted(ctx, c)
 	e := m.hold(id)
+	if c.open.Load() == nil { // what another server works on is not for this one to delete
+		lease, err := m.lease(id)
+		if err != nil {
+			m.letGo(id, e, e.c)
+			return err
+		}
+		defer lease.Close()
+	}
+	m.tellDeleted(ctx, c)
 	err = c.close(ctx)
 	if derr := m.o.Stream.Delete(ctx, id); derr != nil {
 		m.letGo(id, e, e.c)

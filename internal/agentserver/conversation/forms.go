@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 )
 
@@ -66,18 +68,28 @@ func withoutSkills(raw json.RawMessage) json.RawMessage {
 }
 
 // dropWorktree removes the worktree of a conversation that is deleted, unless
-// a fork works in it.
+// another works in it: a fork, or a child that shares it.
 func (m *Manager) dropWorktree(ctx context.Context, root string) error {
 	if root == "" || m.o.DropWorktree == nil {
 		return nil
 	}
-	for _, c := range m.all() {
-		c.mu.Lock()
-		used := c.cfg.Worktree == root
-		c.mu.Unlock()
-		if used {
-			return nil
+	quoted, err := marshal(root)
+	if err != nil {
+		return err
+	}
+	inside := quoted[:len(quoted)-1] // and what is below it
+	for q := (eventstream.ListQuery{Limit: 1000}); ; {
+		page, err := m.o.Stream.List(ctx, q)
+		if err != nil {
+			return fmt.Errorf("look who works in %s: %w", root, err)
+		}
+		for _, info := range page.Infos {
+			if bytes.Contains(info.Meta.Extra, inside) {
+				return nil
+			}
+		}
+		if q.PageID = page.NextID; q.PageID == "" {
+			return m.o.DropWorktree(ctx, root)
 		}
 	}
-	return m.o.DropWorktree(ctx, root)
 }

@@ -31,6 +31,9 @@ func TestLease(t *testing.T) {
 	if err := twin.Send(t.Context(), message("me too", true)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a message beside the owner: %v", err)
 	}
+	if err := other.Delete(t.Context(), c.ID()); !fault.Is(err, fault.Conflict) {
+		t.Errorf("deleted beside the owner: %v", err)
+	}
 	if n, err := other.Resume(t.Context()); n != 0 {
 		t.Errorf("resumed %d conversations of another server: %v", n, err)
 	}
@@ -351,5 +354,46 @@ func TestChild(t *testing.T) {
 	}
 	if n := len(h.kinds(t, c.ID())); n != 0 {
 		t.Errorf("the parent has %d events", n)
+	}
+}
+
+// TestWorktreeShared removes a worktree with the last that works in it.
+func TestWorktreeShared(t *testing.T) {
+	t.Parallel()
+	var root string
+	var dropped []string
+	h := setup(t, inTurn(says("hello"), says("done")), func(o *conversation.Options) {
+		o.Worktree = func(_ context.Context, dir string, id event.ConversationID, _ *conversation.WorktreeOptions) (string, string, error) {
+			root = dir + "/" + id.Hex()
+			return root, root + "/sub", nil
+		}
+		o.DropWorktree = func(_ context.Context, root string) error {
+			dropped = append(dropped, root)
+			return nil
+		}
+	})
+	c := h.begin(t, `"worktree":true`)
+	send(t, c, "hi")
+	settle(t, c)
+	f, err := c.Fork(t.Context(), conversation.ForkRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := c.StartChild(t.Context(), conversation.ChildRequest{Task: "a part", Isolation: "shared"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, child)
+	h.restart(t) // nobody is loaded
+	for _, id := range []event.ConversationID{child.ID(), c.ID(), f.ID()} {
+		if len(dropped) > 0 {
+			t.Errorf("the worktree is gone before %s", id)
+		}
+		if err := h.Delete(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{root}, dropped); diff != "" {
+		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 }

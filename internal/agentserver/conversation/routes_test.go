@@ -1,0 +1,94 @@
+package conversation_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+)
+
+// serve puts the routes behind a server and returns how to ask it.
+func (h *house) serve(t *testing.T) func(method, path, body string) (int, string) {
+	t.Helper()
+	s, err := rest.New(rest.Options{Routes: h.Routes(), Keys: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(method, path, body string) (int, string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/api/conversations"+path, strings.NewReader(body)))
+		raw, err := io.ReadAll(w.Result().Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Code, string(raw)
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("block"), says("done")), func(o *conversation.Options) { o.MaxRuns = 1 })
+	ask := h.serve(t)
+	id, gone := event.NewConversationID(), event.NewConversationID()
+	body := fmt.Sprintf(`{"conversation_id":%q,"autotitle":false,"workspace":{"working_dir":%q},
+"agent":{"kind":"Agent","llm":{"model":"openai/mock","api_key":"k"},"tools":[{"name":"terminal"}]}}`, id, h.work)
+	one := "/" + string(id)
+	other := strings.ReplaceAll(body, string(id), string(event.NewConversationID()))
+	for i, s := range []struct {
+		method, path, body string
+		status             int
+		has                string
+	}{
+		{"POST", "", body, 201, `"execution_status":"idle"`},
+		{"POST", "", body, 200, `"execution_status":"idle"`},
+		{"POST", "", "{", 422, `"json_invalid"`},
+		{"POST", "", "{}", 422, `["body","workspace"]`},
+		{"POST", one + "/events", `{"role":"nobody","content":[]}`, 422, "literal_error"},
+		{"POST", one + "/events", `{"role":"user","content":[{"type":"text","text":"go"}],"run":true}`, 200, "true"},
+		{"BLOCK", "", "", 0, ""},
+		{"POST", one + "/run", "", 409, "already running"},
+		{"POST", "", other, 201, ""},
+		{"POST", "", strings.Replace(strings.ReplaceAll(body, string(id), string(event.NewConversationID())), "{", `{"initial_message":{"content":[{"type":"text","text":"hi"}]},`, 1), 429, "detail"},
+		{"PATCH", one, `{"title":""}`, 422, `["body","title"]`},
+		{"PATCH", one, `{"title":" a title ","tags":{"a":"b"}}`, 200, "true"},
+		{"GET", one, "", 200, `"title":"a title"`},
+		{"GET", one + "0", "", 422, "uuid_parsing"},
+		{"GET", "/" + string(gone), "", 404, "Conversation not found"},
+		{"GET", "?ids=" + string(id) + "&ids=" + string(gone), "", 200, `,null]`},
+		{"GET", "", "", 422, `["query","ids"]`},
+		{"GET", "/count?status=running", "", 200, "1"},
+		{"GET", "/search?limit=1", "", 200, `"next_page_id":"`},
+		{"GET", "/search?limit=0", "", 422, `["query","limit"]`},
+		{"GET", "/search?status=tired", "", 422, `["query","status"]`},
+		{"POST", one + "/confirmation_policy", `{"policy":{"kind":"Nobody"}}`, 422, ""},
+		{"POST", one + "/navigate", `{}`, 422, `["body","event_id"]`},
+		{"POST", one + "/navigate", `{"event_id":null}`, 409, ""},
+		{"POST", one + "/goal/resume", "", 400, "no_resumable_goal"},
+		{"POST", one + "/switch_profile", `{"profile_name":"none"}`, 404, ""},
+		{"POST", one + "/interrupt", "", 200, "true"},
+		{"DELETE", one, "", 200, "true"},
+		{"DELETE", one, "", 404, "Conversation not found"},
+		{"GET", one + "/events/search", "", 404, ""},
+		{"POST", one + "/events", `{"role":"user","content":[]}`, 404, ""},
+	} {
+		if s.method == "BLOCK" {
+			<-h.tools.started
+			continue
+		}
+		status, answer := ask(s.method, s.path, s.body)
+		if status != s.status || !strings.Contains(answer, s.has) {
+			t.Errorf("%d: %s %s: %d %.300s, want %d with %s", i, s.method, s.path, status, answer, s.status, s.has)
+		}
+		if status >= http.StatusBadRequest && !json.Valid([]byte(answer)) || status >= 400 && !strings.HasPrefix(answer, `{"detail":`) {
+			t.Errorf("%d: the error is %.300s", i, answer)
+		}
+	}
+}
