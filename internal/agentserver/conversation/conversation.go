@@ -45,6 +45,8 @@ type Conversation struct {
 	hub     hub
 	used    atomic.Int64 // when it was last used, Unix nanoseconds
 	ended   atomic.Int64 // when its last run ended
+	polled  atomic.Int64 // when a client last looked at it
+	listed  atomic.Int64 // when a client last listed its events
 
 	secrets *secret.Registry
 

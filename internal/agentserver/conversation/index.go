@@ -3,7 +3,6 @@ package conversation
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -93,20 +92,6 @@ func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawM
 	}
 	raw, err := c.describeAs(ctx, info)
 	return withRuntime(raw), err
-}
-
-// nudge publishes the state of a conversation that a client polls because it
-// missed the end of a run (sdk-wire.md section 0).
-func (m *Manager) nudge(id event.ConversationID) {
-	c := m.peek(id)
-	if c == nil || c.run.busy() {
-		return
-	}
-	ended := c.ended.Load()
-	if ended == 0 || time.Since(time.Unix(0, ended)) > time.Minute {
-		return
-	}
-	c.PublishState()
 }
 
 // Exists reports whether there is a conversation.

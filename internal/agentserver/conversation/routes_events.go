@@ -66,6 +66,7 @@ func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return unknown(err, id)
 	}
+	m.noteListed(id)
 	items := make([]json.RawMessage, len(p.Records))
 	for i := range p.Records {
 		items[i] = p.Records[i].JSON

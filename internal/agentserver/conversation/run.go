@@ -261,25 +261,6 @@ func (c *Conversation) finished(w *work) {
 	c.m.repeat(c)
 }
 
-// repeat publishes the state again after a moment, if the conversation is
-// still at rest then.
-func (m *Manager) repeat(c *Conversation) {
-	if !c.hub.watched() {
-		return
-	}
-	m.running.Go(func() {
-		t := time.NewTimer(DefaultRepeat)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			if !c.run.busy() {
-				c.PublishState()
-			}
-		case <-m.ctx.Done():
-		}
-	})
-}
-
 // PublishState tells watchers the state as it is now.
 func (c *Conversation) PublishState() {
 	w := c.open.Load()

@@ -217,7 +217,7 @@ def stops_and_resumes_a_goal(t):
     t.rest("POST", path, json={"objective": "another"}, status=409)
     t.rest("POST", path + "/stop", status=200)
     c.seen.wait(lambda e: getattr(e, "key", "") == "goal" and e.value["status"] == "interrupted", "the goal stops")
-    eventually(lambda: t.info(c)["execution_status"] in ("paused", "idle"), "the run stops")
+    eventually(lambda: t.info(c)["execution_status"] != "running", "the run stops")
     t.rest("POST", path + "/resume", status=200)
     c.seen.wait(lambda e: getattr(e, "key", "") == "goal" and e.value["status"] == "complete", "the goal is reached")
 
