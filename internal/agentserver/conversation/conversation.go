@@ -58,7 +58,7 @@ type Conversation struct {
 	snapshot json.RawMessage // the description, if it is that of snapSeq
 	snapSeq  eventstream.Seq
 
-	publishing sync.Mutex // held while a state is made and told
+	publishing sync.Mutex // held while a state is made and told, and while a run begins
 
 	opening sync.Mutex // held while the parts below are made
 	open    atomic.Pointer[work]

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -215,6 +216,30 @@ func TestPublished(t *testing.T) {
 		if statuses[x.after] != x.status {
 			t.Errorf("after event %d the state is %s, told was %s", x.after, statuses[x.after], x.status)
 		}
+	}
+}
+
+// TestNeverStale starts the next run as soon as one has ended: once it is
+// started, nobody is told of the rest before it.
+func TestNeverStale(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(context.Context, llm.Request) (*llm.Response, error) { return says("done"), nil }, nil)
+	c := h.begin(t, "")
+	var begun atomic.Int64 // events when the present run had begun
+	stop := c.Watch(func(tr conversation.Transient) {
+		if floor := begun.Load(); tr.FullState && int64(tr.After) < floor {
+			t.Errorf("told of event %d when the run of event %d had begun", tr.After, floor)
+		}
+	})
+	defer stop()
+	for range 100 {
+		info, err := h.stream.Info(t.Context(), c.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(t, c, "go")
+		begun.Store(int64(info.Events) + 1)
+		settle(t, c)
 	}
 }
 

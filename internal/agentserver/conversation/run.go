@@ -73,7 +73,9 @@ func (c *Conversation) startRun(w *work, begin func() (func(context.Context) err
 	}
 	c.run.on, c.run.again, c.run.halt, c.run.done = true, false, proceed, make(chan struct{})
 	c.run.mu.Unlock()
+	c.publishing.Lock() // nobody is told of the rest any more
 	work, err := begin()
+	c.publishing.Unlock()
 	if err != nil || work == nil {
 		c.run.end(permit)
 		return err
