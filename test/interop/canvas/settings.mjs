@@ -67,6 +67,7 @@ test('a question is accepted, another rejected', async () => {
   await t('action-reject-button').click();
   await t('action-reject-button').waitFor({ state: 'detached' });
   await panel('files');
+  await t('files-tab-refresh').click();
   await t('file-tree-file-allowed-one').waitFor();
   assert.equal(await t('file-tree-file-allowed-two').count(), 0);
 });

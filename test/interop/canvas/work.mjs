@@ -28,8 +28,10 @@ test('changes, commits and a diff', async () => {
   await panel('commits');
   await shows('The first commit');
   await page.getByText('Uncommitted').click();
+  // The page draws differences with an editor of the internet's.
+  const diff = page.waitForResponse((r) => r.url().includes('/api/git/diff') && r.request().method() === 'GET');
   await page.getByText('poem.txt').last().click();
-  await shows('Violets are blue');
+  assert.deepEqual(await (await diff).json(), { original: 'Roses are red', modified: 'Violets are blue' });
 });
 
 test('usage', async () => {
