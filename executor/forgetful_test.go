@@ -1,0 +1,34 @@
+package executor_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/tool"
+	thinking "github.com/deft-dev/deft/tool/think"
+)
+
+// TestForgetful does what is new and refuses what may have been done before.
+func TestForgetful(t *testing.T) {
+	t.Parallel()
+	x := executor.New(map[string]tool.Executor{"ThinkAction": thinking.New()}, executor.Forgetful())
+	defer func() {
+		if err := x.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	action := &event.ThinkAction{Thought: "hm"}
+	if _, err := x.Execute(t.Context(), executor.Request{ID: "new", Action: action}); err != nil {
+		t.Errorf("a new action: %v", err)
+	}
+	if _, err := x.Execute(t.Context(), executor.Request{ID: "new", Action: action, Again: true}); err != nil {
+		t.Errorf("the same again: %v", err)
+	}
+	// That it has run something proves nothing about the life before.
+	if _, err := x.Execute(t.Context(), executor.Request{ID: "old", Action: action, Again: true}); !fault.Is(err, fault.Interrupted) {
+		t.Errorf("an action of an earlier life: %v", err)
+	}
+}
