@@ -103,6 +103,7 @@ func Serve(t *testing.T, o Options) Server {
 		"HOME=" + home,
 		"OH_SECRET_KEY=secret-of-the-interop-tests",
 		"OH_PERSISTENCE_DIR=" + filepath.Join(home, ".openhands"),
+		"OH_BASH_EVENTS_DIR=" + filepath.Join(o.Dir, "bash_events"),
 	}, o.Env...)
 	if o.Key != "" {
 		env = append(env, "OH_SESSION_API_KEYS_0="+o.Key)
