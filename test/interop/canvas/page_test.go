@@ -43,6 +43,7 @@ func TestPage(t *testing.T) {
 		"chromium":  chromium,
 		"node":      place.Node(t),
 		"mcp":       adder,
+		"home":      filepath.Join(server.Dir, "home"),
 	})
 }
 

@@ -1,4 +1,6 @@
 // The pages of settings and what they change.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { assert, page, panel, place, said, send, shows, t, test } from './page.mjs';
 
 const visit = async (path, id) => {
@@ -73,7 +75,11 @@ test('a question is accepted, another rejected', async () => {
 });
 
 test('skills and plugins', async () => {
+  const skill = join(place.home, '.agents/skills/weaving/SKILL.md');
+  mkdirSync(dirname(skill), { recursive: true });
+  writeFileSync(skill, '---\nname: weaving\ndescription: Says how weaving is done.\n---\nDo it well.\n');
   await visit('/skills', 'sidebar-extensions-/skills');
+  await shows('Says how weaving is done.');
   await visit('/plugins', 'sidebar-extensions-/plugins');
 });
 
