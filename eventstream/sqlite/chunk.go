@@ -84,11 +84,12 @@ func cutRecord(b []byte) (rec, rest []byte, ok bool) {
 
 // recordAt returns a record of a chunk, nil if there is none.
 func recordAt(chunk []byte, slot int) []byte {
-	for ok := true; len(chunk) > 0; slot-- {
-		var rec []byte
-		if rec, chunk, ok = cutRecord(chunk); !ok || slot == 0 {
+	for ; len(chunk) > 0; slot-- {
+		rec, rest, ok := cutRecord(chunk)
+		if !ok || slot == 0 {
 			return rec
 		}
+		chunk = rest
 	}
 	return nil
 }

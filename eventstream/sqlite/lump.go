@@ -2,8 +2,8 @@ package sqlite
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -195,7 +195,7 @@ func walkStored(db *conn, p piece, back bool, visit func(lump) (bool, error)) (m
 }
 
 func notLost(err error) error {
-	if _, lost := err.(lostPlace); lost {
+	if _, lost := errors.AsType[lostPlace](err); lost {
 		return nil
 	}
 	return err
@@ -214,11 +214,4 @@ func nextLump(r *rows, p piece, n int64) (lump, bool) {
 	l, _, ok := parseLump(n, body)
 	lo, hi := max(p.first, eventstream.Seq(n)*lumpEvents+1), min(p.last, eventstream.Seq(n+1)*lumpEvents)
 	return l, ok && l.first <= lo && l.last() >= hi
-}
-
-// clone keeps the spots apart from those of l.
-func (l *lump) clone() lump {
-	c := *l
-	c.spots = slices.Clone(l.spots)
-	return c
 }
