@@ -3,6 +3,7 @@ package secret
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -182,7 +183,7 @@ func (o ParseOptions) absolute(text string) string {
 
 // shapeOf says what has the wrong type, without the value itself.
 func shapeOf(err error) string {
-	if wrong, ok := err.(*json.UnmarshalTypeError); ok { // never wrapped by json
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field == "headers" && wrong.Type.Kind().String() == "map" {
 			return "headers: Input should be a valid dictionary"
 		}

@@ -138,7 +138,7 @@ func kindOf(raw []byte) (string, error) {
 	}
 	var kind string
 	if json.Unmarshal(in.Kind, &kind) != nil {
-		return "", nil
+		return "", nil //nolint:nilerr // a kind that is no text is none
 	}
 	return kind, nil
 }

@@ -128,7 +128,7 @@ var filters = set("jq yq grep egrep fgrep rg ag head tail sort uniq wc cat tac l
 
 func set(words string) map[string]bool {
 	m := map[string]bool{}
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		m[w] = true
 	}
 	return m

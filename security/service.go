@@ -3,6 +3,7 @@ package security
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/deft-dev/deft/event"
@@ -115,7 +116,7 @@ func service(kind string, fields any) (Analyzer, error) {
 
 // wrongType names the field that has the wrong type, without its value.
 func wrongType(err error) error {
-	if wrong, ok := err.(*json.UnmarshalTypeError); ok { // never wrapped by json
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fault.New(fault.Invalid, fmt.Sprintf("%s: Input should be a valid %s", wrong.Field, wrong.Type))
 	}
 	return fault.New(fault.Invalid, "not JSON")

@@ -158,7 +158,7 @@ func xargs(j *judge, _ string, args []text, stdin text) text {
 	more := []text{{}}
 	if stdin.known {
 		more = nil
-		for _, w := range strings.Fields(stdin.s) {
+		for w := range strings.FieldsSeq(stdin.s) {
 			more = append(more, static(w))
 		}
 	}
