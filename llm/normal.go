@@ -2,6 +2,7 @@ package llm
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 
 	"github.com/deft-dev/deft/event"
@@ -128,8 +129,8 @@ func (s *seenIDs) mark() { s.since = s.since[:0] }
 // undo takes out what was added since the mark. The latest goes first, so that
 // nobody looks for others behind it.
 func (s *seenIDs) undo() {
-	for i := len(s.since) - 1; i >= 0; i-- {
-		s.slots[s.since[i]] = 0
+	for _, at := range slices.Backward(s.since) {
+		s.slots[at] = 0
 		s.size--
 	}
 	s.mark()

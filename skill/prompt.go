@@ -2,6 +2,7 @@ package skill
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,12 +42,7 @@ func forFamily(name, family string) bool {
 // HasInvocable reports whether there is a skill that the model can ask for,
 // so that it needs the tool invoke_skill.
 func HasInvocable(skills []Skill) bool {
-	for _, s := range skills {
-		if listed(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(skills, listed)
 }
 
 func listed(s Skill) bool { return (s.AgentSkills || s.Trigger != nil) && Invocable(s) }
