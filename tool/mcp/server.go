@@ -137,8 +137,7 @@ func (s *session) connect(ctx context.Context, sv *server, version string) error
 	if err == nil {
 		return nil
 	}
-	var answered *jsonrpc.Error
-	if errors.As(err, &answered) {
+	if _, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return err
 	}
 	if s.program != nil {
@@ -151,8 +150,7 @@ func (s *session) connect(ctx context.Context, sv *server, version string) error
 // may quote the URL, or a server that tells its key on stderr.
 func (s *server) failed(doing string, err error) error {
 	text := err.Error()
-	var inURL *url.Error
-	if errors.As(err, &inURL) {
+	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		text = inURL.Err.Error()
 	}
 	return fault.New(fault.Unavailable, doing+": "+s.config.conceal(text))

@@ -39,7 +39,8 @@ type program struct {
 
 // start runs a server's command by argv.
 func start(s Server, dir string) (*program, error) {
-	cmd := exec.Command(s.Command, s.Args...)
+	// It outlives the call that needs it first; Close ends its whole group.
+	cmd := exec.CommandContext(context.Background(), s.Command, s.Args...)
 	cmd.Dir = dir
 	if s.Cwd != "" {
 		cmd.Dir = s.Cwd
