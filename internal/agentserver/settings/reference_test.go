@@ -298,8 +298,7 @@ func launches(t *testing.T, dir, theirs string) {
 		r, err := launch.Resolve(t.Context(), launch.Source{Agent: request.Agent, Settings: request.Settings, ProfileID: request.Profile, LLMProfile: request.Additions.LLM}, stores)
 		if err != nil {
 			status := 422
-			var own *rest.Error
-			if errors.As(err, &own) {
+			if own, ok := errors.AsType[*rest.Error](err); ok {
 				status = own.Status
 				detail, _ := json.Marshal(map[string]any{"detail": own.Detail})
 				if diff := cmp.Diff(normal(want.Body), normal(parsed(t, detail))); diff != "" {

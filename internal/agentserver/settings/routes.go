@@ -97,7 +97,7 @@ func exposure(r *http.Request) (shape.Mode, error) {
 
 // noKey answers 503 where secrets were asked for sealed without a key.
 func noKey(err error) error {
-	if err == shape.ErrNoKey {
+	if errors.Is(err, shape.ErrNoKey) {
 		return rest.Fail(http.StatusServiceUnavailable, "Encryption not available: OH_SECRET_KEY is not configured. Cannot return encrypted secrets.")
 	}
 	return err

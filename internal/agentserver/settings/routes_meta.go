@@ -2,13 +2,13 @@ package settings
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/fault"
 )
 
 func (s *Service) listMetas(w http.ResponseWriter, r *http.Request) error {
@@ -47,7 +47,7 @@ var routable = func() *shape.Object {
 			return err
 		}
 		if classes, _ := m.Get("classes").([]any); len(classes) == 0 && m.Get("prompt_template") == nil {
-			return errors.New("A meta-profile needs either classes or a prompt_template to route.")
+			return fault.New(fault.Invalid, "A meta-profile needs either classes or a prompt_template to route.")
 		}
 		return nil
 	}

@@ -72,8 +72,7 @@ func (s *Service) activeLLM(ctx context.Context, d Diff) (*shape.Map, error) {
 
 // unprocessable answers 422 for an LLM whose connection is gone.
 func unprocessable(err error) error {
-	var gone *wirellm.DanglingError
-	if errors.As(err, &gone) {
+	if gone, ok := errors.AsType[*wirellm.DanglingError](err); ok {
 		return rest.Fail(http.StatusUnprocessableEntity, gone.Error())
 	}
 	return err

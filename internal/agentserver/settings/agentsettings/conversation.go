@@ -1,10 +1,10 @@
 package agentsettings
 
 import (
-	"errors"
 	"regexp"
 
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/fault"
 )
 
 // ConversationVersion is the schema version of conversation settings.
@@ -24,7 +24,7 @@ var Conversation = &s.Object{
 	Name: "ConversationSettings",
 	After: func(m *s.Map) error {
 		if m.Get("worktree_base") == "ref" && m.Get("worktree_base_ref") == nil {
-			return errors.New("Branching worktrees from a ref needs worktree_base_ref")
+			return fault.New(fault.Invalid, "Branching worktrees from a ref needs worktree_base_ref")
 		}
 		return nil
 	},

@@ -41,7 +41,7 @@ func refuseRemoved(m *s.Map) error {
 		return nil
 	}
 	slices.Sort(gone)
-	return fmt.Errorf("Removed agent settings: %s", strings.Join(gone, ", "))
+	return fault.New(fault.Invalid, "Removed agent settings: "+strings.Join(gone, ", "))
 }
 
 // Validate returns agent settings in their normal form, with their secrets

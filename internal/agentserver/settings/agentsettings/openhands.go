@@ -2,12 +2,12 @@ package agentsettings
 
 import (
 	"encoding/json"
-	"errors"
 	"regexp"
 
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Version is the schema version of agent settings that is written.
@@ -83,9 +83,9 @@ func checkMeta(m *s.Map) error {
 	case !ok:
 		return nil
 	case !instanceText.MatchString(template):
-		return errors.New("Direct-routing meta-profiles must include {{ instance_text }} in prompt_template.")
+		return fault.New(fault.Invalid, "Direct-routing meta-profiles must include {{ instance_text }} in prompt_template.")
 	case len(classes) > 0:
-		return errors.New("Direct-routing meta-profiles cannot also define classes.")
+		return fault.New(fault.Invalid, "Direct-routing meta-profiles cannot also define classes.")
 	}
 	return nil
 }

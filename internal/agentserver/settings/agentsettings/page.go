@@ -1,6 +1,8 @@
 package agentsettings
 
 import (
+	"slices"
+
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
@@ -19,21 +21,12 @@ func section(key, label, variant string, fields []any) any {
 func entries(o *s.Object, prefix, key, label, variant string, only ...string) []any {
 	out := []any{}
 	for _, f := range o.Fields {
-		if f.Page == nil || len(only) > 0 && !contains(only, f.Name) {
+		if f.Page == nil || len(only) > 0 && !slices.Contains(only, f.Name) {
 			continue
 		}
 		out = append(out, f.Entry(prefix, key, label, variant))
 	}
 	return out
-}
-
-func contains(list []string, name string) bool {
-	for _, e := range list {
-		if e == name {
-			return true
-		}
-	}
-	return false
 }
 
 // AgentPage returns what the pages of agent settings are drawn from.

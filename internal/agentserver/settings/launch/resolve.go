@@ -129,8 +129,7 @@ func fromSettings(src Source) (*Resolved, error) {
 
 // invalid makes any error of a request a violation.
 func invalid(err error) error {
-	var bad rest.Violations
-	if errors.As(err, &bad) {
+	if _, ok := errors.AsType[rest.Violations](err); ok {
 		return err
 	}
 	return rest.Invalid(err.Error(), nil, "body")

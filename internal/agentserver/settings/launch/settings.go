@@ -214,9 +214,9 @@ func words(line string) ([]any, error) {
 	}
 	switch {
 	case quote != 0:
-		return nil, errors.New("No closing quotation")
+		return nil, fault.New(fault.Invalid, "No closing quotation")
 	case escaped:
-		return nil, errors.New("No escaped character")
+		return nil, fault.New(fault.Invalid, "No escaped character")
 	case open:
 		out = append(out, b.String())
 	}

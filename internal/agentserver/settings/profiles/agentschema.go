@@ -2,7 +2,6 @@ package profiles
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -78,7 +77,7 @@ var acpProfile = &s.Object{
 func refuseSwitches(m *s.Map) error {
 	for _, k := range []string{"enable_sub_agents", "enable_switch_llm_tool"} {
 		if _, ok := m.Lookup(k); ok {
-			return errors.New("Retired tool switches were removed; select tools instead.")
+			return fault.New(fault.Invalid, "Retired tool switches were removed; select tools instead.")
 		}
 	}
 	return nil

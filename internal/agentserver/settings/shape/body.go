@@ -28,8 +28,7 @@ func Document(r *http.Request) (v any, sent bool, err error) {
 
 func malformed(raw []byte, err error) error {
 	at := int64(len(raw))
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = syntax.Offset
 	}
 	return rest.Violations{{

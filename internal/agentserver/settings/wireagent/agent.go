@@ -6,6 +6,7 @@ import (
 
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/internal/fault"
 )
 
 var (
@@ -107,7 +108,7 @@ func prepareAgent(m *s.Map) error {
 		m.Set("security_policy_filename", "")
 	}
 	if file, ok := m.Lookup("system_prompt_filename"); ok && file != defaultPrompt && m.Get("system_prompt") != nil {
-		return errors.New("Cannot set both 'system_prompt' and a non-default 'system_prompt_filename'. Use one or the other.")
+		return fault.New(fault.Invalid, "Cannot set both 'system_prompt' and a non-default 'system_prompt_filename'. Use one or the other.")
 	}
 	kwargs := s.NewMap()
 	if given := m.Object("system_prompt_kwargs"); given != nil {

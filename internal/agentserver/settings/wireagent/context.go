@@ -7,6 +7,7 @@ import (
 	"time"
 
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/fault"
 )
 
 // SourceSchema describes an object that says where a secret is.
@@ -69,7 +70,7 @@ var SkillSchema = &s.Object{
 func prepareSkill(m *s.Map) error {
 	if t, ok := m.Get("allowed_tools").(string); ok {
 		list := []any{}
-		for _, w := range strings.Fields(t) {
+		for w := range strings.FieldsSeq(t) {
 			list = append(list, w)
 		}
 		m.Set("allowed_tools", list)
@@ -149,7 +150,7 @@ func finishContext(m *s.Map) error {
 		}
 		name := skill.Text("name")
 		if seen[name] {
-			return fmt.Errorf("Duplicate skill name found: %s", name)
+			return fault.New(fault.Invalid, "Duplicate skill name found: "+name)
 		}
 		seen[name] = true
 		if !off[name] {

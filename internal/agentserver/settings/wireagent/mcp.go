@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -92,7 +93,7 @@ func checkServer(m *s.Map) error {
 	if m.Get("auth") != nil {
 		for _, k := range m.Object("headers").Keys() {
 			if strings.EqualFold(k, "authorization") {
-				return errors.New("'auth' cannot be combined with an explicit top-level 'Authorization' header; use auth.strategy='header' instead.")
+				return fault.New(fault.Invalid, "'auth' cannot be combined with an explicit top-level 'Authorization' header; use auth.strategy='header' instead.")
 			}
 		}
 	}
