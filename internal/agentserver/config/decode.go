@@ -80,7 +80,7 @@ func (d *decoder) object(out reflect.Value, tree any, path string) error {
 	if !ok {
 		return wrong(path, "must be an object")
 	}
-	if p, ok := out.Addr().Interface().(presetter); ok {
+	if p, ok := reflect.TypeAssert[presetter](out.Addr()); ok {
 		p.preset()
 	}
 	known := map[string]bool{}

@@ -9,7 +9,7 @@
 //	}
 //
 //	loaded, err := config.Load(os.Environ(), c.Flags)
-//	for _, w := range loaded.Warnings { log.Warn(w) }
+//	for _, w := range loaded.Warnings { log.Warn("configuration", "warning", w) }
 //	ring, err := loaded.Ring()
 //	listener, err := net.Listen("tcp", loaded.Address())
 //

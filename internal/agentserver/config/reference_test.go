@@ -61,7 +61,7 @@ func TestReference(t *testing.T) {
 
 // plain is a configuration as encoding/json would read it, with its secrets.
 func plain(v reflect.Value) any {
-	if s, ok := v.Interface().(llm.Secret); ok {
+	if s, ok := reflect.TypeAssert[llm.Secret](v); ok {
 		return s.Reveal()
 	}
 	switch v.Kind() {

@@ -24,7 +24,7 @@ func Runs() int {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) != nil {
 		files.Cur = 1024
 	}
-	return runs(memory(), uint64(files.Cur), number("/sys/fs/cgroup/pids.max"))
+	return runs(memory(), files.Cur, number("/sys/fs/cgroup/pids.max"))
 }
 
 // runs is Runs for a machine; 0 stands for no limit.
@@ -43,7 +43,7 @@ func runs(memory, files, tasks uint64) int {
 func memory() (bytes uint64) {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) == nil {
-		bytes = uint64(info.Totalram) * uint64(info.Unit)
+		bytes = uint64(info.Totalram) * uint64(info.Unit) //nolint:unconvert // 32 bits on some architectures
 	}
 	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		if limit := number(file); limit > 0 && (bytes == 0 || limit < bytes) {

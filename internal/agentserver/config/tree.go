@@ -158,7 +158,7 @@ func (e *environment) list(name string, item reflect.Type) (any, error) {
 		return e.items(name, item, given)
 	}
 	var out []any
-	for i := 0; i < most; i++ {
+	for i := range most {
 		it, err := e.tree(name+"_"+strconv.Itoa(i), item)
 		if err != nil {
 			return nil, err
