@@ -103,7 +103,7 @@ func (d *door) wake(ctx context.Context, r deferred.Request) (*agentserver.Serve
 // enter opens the house and returns the server of its rooms.
 func (d *door) enter(ctx context.Context, cfg *config.Loaded) (*agentserver.Server, error) {
 	for _, w := range cfg.Warnings {
-		d.log.Warn(w)
+		d.log.Warn("configuration", "warning", w)
 	}
 	h, err := openHouse(ctx, cfg, d.addr, d.log)
 	if err != nil {

@@ -81,7 +81,7 @@ func (a API) install(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		return rest.JSON(w, http.StatusOK, a.Show(info))
 	}
-	a.Log.Info(a.Noun+" not installed", "err", err)
+	a.Log.Info("not installed", "what", a.Noun, "err", err)
 	switch {
 	case errors.Is(err, ErrFetch):
 		return rest.Fail(http.StatusBadRequest, "Failed to fetch "+a.Noun+" source. Check that the source is valid.")
