@@ -205,7 +205,7 @@ func TestPublished(t *testing.T) {
 	statuses := map[int64]string{}
 	seq := int64(0)
 	now := "idle"
-	for _, line := range strings.Split(strings.TrimSpace(h.stored(t, c.ID())), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(h.stored(t, c.ID())), "\n") {
 		seq++
 		if field(t, []byte(line), "key") == "execution_status" {
 			now = field(t, []byte(line), "value")

@@ -103,7 +103,7 @@ func New(o Options) (*Service, error) {
 	}
 	o.Tools, o.Capabilities = ordered(o.Tools, tools), ordered(o.Capabilities, Capabilities)
 	s := &Service{o: o}
-	if info, err := os.Stat(o.Static); o.Static == "" || err != nil || !info.IsDir() {
+	if !isDir(o.Static) {
 		return s, nil
 	}
 	root, err := os.OpenRoot(o.Static)
@@ -113,6 +113,11 @@ func New(o Options) (*Service, error) {
 	_, err = root.Stat("index.html")
 	s.static, s.index = root, err == nil
 	return s, nil
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // Close ends the service.

@@ -232,7 +232,7 @@ func (p Plugin) Files() []string {
 		}
 		switch {
 		case err != nil:
-			return nil // a directory that cannot be read has no files to list
+			return nil //nolint:nilerr // a directory that cannot be read has no files to list
 		case e.IsDir() && e.Name() == ".git":
 			return fs.SkipDir
 		case e.IsDir():

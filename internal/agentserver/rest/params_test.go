@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -49,7 +50,7 @@ func TestLimit(t *testing.T) {
 		q := query(t, "limit", text)
 		q.Limit("limit", 100, 100)
 		got := ""
-		if v, ok := q.Err().(rest.Violations); ok {
+		if v, ok := errors.AsType[rest.Violations](q.Err()); ok {
 			got = v[0].Type
 		}
 		if got != want {

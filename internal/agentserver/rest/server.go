@@ -85,8 +85,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // otherSlash returns where the route is if only the last slash is wrong.
 func (s *Server) otherSlash(r *http.Request) (string, bool) {
 	u := *r.URL
-	if strings.HasSuffix(u.Path, "/") {
-		u.Path = strings.TrimSuffix(u.Path, "/")
+	if path, ok := strings.CutSuffix(u.Path, "/"); ok {
+		u.Path = path
 	} else {
 		u.Path += "/"
 	}
@@ -135,7 +135,7 @@ func (s *Server) handler(route Route) http.Handler {
 // caught answers for a panic.
 func (s *Server) caught(w http.ResponseWriter, r *http.Request) {
 	p := recover()
-	if p == nil || p == http.ErrAbortHandler {
+	if p == nil || p == http.ErrAbortHandler { //nolint:errorlint // net/http knows no wrapped one either
 		if p != nil {
 			panic(p)
 		}

@@ -2,6 +2,7 @@ package socket
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -129,7 +130,7 @@ func endOf(err error) ending {
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return ending{4004, "Conversation not found"}
-	case err == errFull:
+	case errors.Is(err, errFull):
 		return ending{websocket.StatusTryAgainLater, "Too many connections for this conversation"}
 	case fault.Is(err, fault.Canceled):
 		return ending{websocket.StatusGoingAway, ""}

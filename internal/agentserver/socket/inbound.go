@@ -163,11 +163,11 @@ func violations(v rest.Violations) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d validation error(s) for ExecuteBashRequest", len(v))
 	for _, one := range v {
-		at := ""
+		var at []string
 		for _, part := range one.Loc[min(1, len(one.Loc)):] {
-			at += fmt.Sprint(part) + "."
+			at = append(at, fmt.Sprint(part))
 		}
-		fmt.Fprintf(&b, "\n%s\n  %s", strings.TrimSuffix(at, "."), one.Msg)
+		fmt.Fprintf(&b, "\n%s\n  %s", strings.Join(at, "."), one.Msg)
 	}
 	return b.String()
 }

@@ -3,6 +3,7 @@ package subagents
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -86,9 +87,7 @@ func Parse(name, text string) (Definition, error) {
 			d.Examples = append(d.Examples, one)
 		}
 	}
-	for key, v := range fields {
-		d.Metadata[key] = v
-	}
+	maps.Copy(d.Metadata, fields)
 	for _, key := range known {
 		delete(d.Metadata, key)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,9 +114,7 @@ func (c *File) Begin(endpoint string, at map[event.ConversationID]eventstream.Se
 	if c.at[endpoint] == nil {
 		c.at[endpoint] = map[event.ConversationID]eventstream.Seq{}
 	}
-	for id, seq := range at {
-		c.at[endpoint][id] = seq
-	}
+	maps.Copy(c.at[endpoint], at)
 	return c.rewrite()
 }
 
