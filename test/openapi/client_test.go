@@ -17,8 +17,7 @@ func TestOpenAIClient(t *testing.T) {
 	withModel(t, url)
 	out, err := exec.CommandContext(t.Context(), py, "-B", "chat.py", url, key).Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("%v\n%s", err, exit.Stderr)
 		}
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func (b *bench) together(ctx context.Context, s *server, n int) (time.Duration, 
 				errs[i] = err
 				return
 			}
-			defer ws.CloseNow()
+			defer func() { _ = ws.CloseNow() }()
 			_, errs[i] = s.turn(ctx, ws, id)
 		})
 	}
@@ -151,7 +151,7 @@ func (b *bench) fanOut(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		defer ws.CloseNow()
+		defer func() { _ = ws.CloseNow() }()
 		go func() { // ends with CloseNow
 			for {
 				_, frame, err := ws.Read(ctx)
@@ -168,7 +168,7 @@ func (b *bench) fanOut(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer stalled.CloseNow()
+	defer func() { _ = stalled.CloseNow() }()
 	var took []time.Duration
 	for range 30 {
 		began := time.Now()

@@ -70,17 +70,26 @@ func (b *bench) serve(ctx context.Context, name, dir string, command func(port s
 		return nil, err
 	}
 	for time.Since(began) < time.Minute {
-		res, err := s.clients.Get(s.url + "/health")
-		if err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				s.took = time.Since(began)
-				return s, nil
-			}
+		if s.healthy(ctx) {
+			s.took = time.Since(began)
+			return s, nil
 		}
 		time.Sleep(500 * time.Microsecond)
 	}
 	return nil, errors.Join(fmt.Errorf("%s did not start; see %s", name, log.Name()), s.stop())
+}
+
+func (s *server) healthy(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/health", nil)
+	if err != nil {
+		return false
+	}
+	res, err := s.clients.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = res.Body.Close()
+	return res.StatusCode == http.StatusOK
 }
 
 func (s *server) stop() error {

@@ -172,7 +172,7 @@ func replay(ctx context.Context, s *server, id event.ConversationID) (time.Durat
 	if err != nil {
 		return 0, err
 	}
-	defer ws.CloseNow()
+	defer func() { _ = ws.CloseNow() }()
 	for range longEvents + 1 { // the state comes first
 		if _, _, err := ws.Read(ctx); err != nil {
 			return 0, err

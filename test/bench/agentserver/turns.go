@@ -106,7 +106,7 @@ func (b *bench) turnsOf(ctx context.Context, s *server, tools, n int) (first, p5
 	if err != nil {
 		return 0, 0, err
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }()
 	var took []time.Duration
 	for i := range n {
 		d, err := s.turn(ctx, conn, id)

@@ -54,7 +54,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	deft = filepath.Join(dir, "deft")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", deft, "github.com/deft-dev/deft/cmd/deft")
+	// There is no test yet whose context could end it.
+	build := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-o", deft, "github.com/deft-dev/deft/cmd/deft")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build deft:", err)
