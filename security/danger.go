@@ -2,7 +2,6 @@ package security
 
 import (
 	"path"
-	"regexp"
 	"strings"
 )
 
@@ -110,12 +109,12 @@ func criticalRoot(p string) bool {
 }
 
 // harmlessDevice are devices that hold nothing.
-var harmlessDevice = regexp.MustCompile(`^/dev/(null|zero|full|tty\w*|stdin|stdout|stderr|fd(/\d+)?|shm(/.*)?|pts(/\d+)?|random|urandom|tcp/.*|udp/.*)$`)
+var harmlessDevice = lazily(`^/dev/(null|zero|full|tty\w*|stdin|stdout|stderr|fd(/\d+)?|shm(/.*)?|pts(/\d+)?|random|urandom|tcp/.*|udp/.*)$`)
 
 // device reports whether writing to a path writes to a device.
 func device(p string) bool {
 	p = path.Clean(p)
-	return strings.HasPrefix(p, "/dev/") && !harmlessDevice.MatchString(p)
+	return strings.HasPrefix(p, "/dev/") && !harmlessDevice().MatchString(p)
 }
 
 // copyRaw judges dd.

@@ -2,7 +2,6 @@ package security
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/deft-dev/deft/event"
 )
@@ -41,7 +40,7 @@ func (Rails) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error)
 
 // relevant is a cheap test of texts that are no commands: most arguments of
 // tools name nothing that a rail minds.
-var relevant = regexp.MustCompile(`\b(rm|dd|mkfs\S*|curl|wget|nc|ncat|wipefs|shred|eval|find)\b|/dev/|base64|xargs`)
+var relevant = lazily(`\b(rm|dd|mkfs\S*|curl|wget|nc|ncat|wipefs|shred|eval|find)\b|/dev/|base64|xargs`)
 
 // judgeSegments reads the command of an action, and its other texts as far as
 // they are scripts: in those only what is certain counts, because most of them
@@ -52,7 +51,7 @@ func judgeSegments(s segments) findings {
 		if f.rule != "" {
 			break
 		}
-		if !relevant.MatchString(text) {
+		if !relevant().MatchString(text) {
 			continue
 		}
 		j := newJudge()

@@ -41,7 +41,7 @@ func (j *judge) run(args []text, stdin text) text {
 		j.broken(railDisk, "a file system is made with "+base)
 	case strings.HasPrefix(base, "ld-linux"), strings.HasPrefix(base, "ld-musl"):
 		return j.run(afterOptions(rest, nil), stdin)
-	case interpreterName.MatchString(base):
+	case interpreterName().MatchString(base):
 		return interpreter(j, base, rest, stdin)
 	case stdin.fetched && !filters[base]:
 		j.broken(railFetch, "what is fetched from the network is piped to "+base)

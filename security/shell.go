@@ -3,6 +3,7 @@ package security
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // runScript judges a script that is an argument.
@@ -142,10 +143,10 @@ func alias(j *judge, _ string, args []text, stdin text) text {
 }
 
 // interpreterName is how programs are called that run code in a language.
-var interpreterName = regexp.MustCompile(`^(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|rscript|osascript|pwsh|powershell|awk|gawk|mawk|nawk)[0-9.]*$`)
+var interpreterName = lazily(`^(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|rscript|osascript|pwsh|powershell|awk|gawk|mawk|nawk)[0-9.]*$`)
 
 // codeOption are the options with code behind them, by language.
-var codeOption = regexp.MustCompile(`^-(c|e|E|r|ne|pe|le|lne|lpe|n?pi?e|-eval|-command|Command|Ic|Sc|Bc|uc)$`)
+var codeOption = lazily(`^-(c|e|E|r|ne|pe|le|lne|lpe|n?pi?e|-eval|-command|Command|Ic|Sc|Bc|uc)$`)
 
 // interpreter judges a program that runs code in a language other than the
 // shell's.
@@ -158,7 +159,7 @@ func interpreter(j *judge, name string, args []text, stdin text) text {
 	}
 	for i, a := range args {
 		switch {
-		case codeOption.MatchString(a.s) && i+1 < len(args):
+		case codeOption().MatchString(a.s) && i+1 < len(args):
 			return j.code(args[i+1], stdin)
 		case a.s == "-m" && i+1 < len(args):
 			return text{fetched: stdin.fetched} // a module of its own reads the data
@@ -195,12 +196,12 @@ func interpreter(j *judge, name string, args []text, stdin text) text {
 }
 
 var (
-	runsShell  = regexp.MustCompile(`\b(system|popen|Popen|subprocess|exec\w*|spawn\w*|child_process|check_output|check_call|getoutput|shell_exec|passthru|proc_open|os\.exec\w+|Open3|backtick|qx)\b|` + "`")
-	runsCode   = regexp.MustCompile(`\b(exec|eval|compile|Function|system|popen|Popen|subprocess|execSync|spawn\w*|loadstring|instance_eval)\b`)
-	getsRemote = regexp.MustCompile(`\b(urlopen|urlretrieve|requests\.get|urllib|httpx|http\.get|https\.get|fetch\(|open-uri|Net::HTTP|LWP|file_get_contents\s*\(\s*.https?:|socket)`)
-	deletesAll = regexp.MustCompile(`\b(rmtree|rmSync|rmdirSync|rm_rf|rm_r|remove_tree|removeSync|rimraf|FileUtils|deltree)\b`)
-	quotedText = regexp.MustCompile(`"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|` + "`((?:[^`\\\\]|\\\\.)*)`")
-	listOf     = regexp.MustCompile(`[\[(]\s*((?:"[^"\n]*"|'[^'\n]*')(?:\s*,\s*(?:"[^"\n]*"|'[^'\n]*'))+)\s*,?\s*[\])]`)
+	runsShell  = lazily(`\b(system|popen|Popen|subprocess|exec\w*|spawn\w*|child_process|check_output|check_call|getoutput|shell_exec|passthru|proc_open|os\.exec\w+|Open3|backtick|qx)\b|` + "`")
+	runsCode   = lazily(`\b(exec|eval|compile|Function|system|popen|Popen|subprocess|execSync|spawn\w*|loadstring|instance_eval)\b`)
+	getsRemote = lazily(`\b(urlopen|urlretrieve|requests\.get|urllib|httpx|http\.get|https\.get|fetch\(|open-uri|Net::HTTP|LWP|file_get_contents\s*\(\s*.https?:|socket)`)
+	deletesAll = lazily(`\b(rmtree|rmSync|rmdirSync|rm_rf|rm_r|remove_tree|removeSync|rimraf|FileUtils|deltree)\b`)
+	quotedText = lazily(`"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|` + "`((?:[^`\\\\]|\\\\.)*)`")
+	listOf     = lazily(`[\[(]\s*((?:"[^"\n]*"|'[^'\n]*')(?:\s*,\s*(?:"[^"\n]*"|'[^'\n]*'))+)\s*,?\s*[\])]`)
 )
 
 // code judges a program of another language by what stands in quotes in it,
@@ -214,16 +215,16 @@ func (j *judge) code(code, stdin text) text {
 	case !code.known && code.s == "":
 		j.unsure("a program is run that cannot be known")
 		return out
-	case getsRemote.MatchString(code.s) && runsCode.MatchString(code.s):
+	case getsRemote().MatchString(code.s) && runsCode().MatchString(code.s):
 		j.broken(railFetch, "a program fetches from the network and runs what it gets")
-	case stdin.fetched && runsCode.MatchString(code.s):
+	case stdin.fetched && runsCode().MatchString(code.s):
 		j.broken(railFetch, "a program gets what is fetched from the network and may run it")
 	}
-	shells, deletes := runsShell.MatchString(code.s), deletesAll.MatchString(code.s)
+	shells, deletes := runsShell().MatchString(code.s), deletesAll().MatchString(code.s)
 	if !shells && !deletes {
 		return out
 	}
-	for _, m := range quotedText.FindAllStringSubmatch(code.s, 200) {
+	for _, m := range quotedText().FindAllStringSubmatch(code.s, 200) {
 		literal := m[1] + m[2] + m[3]
 		if shells {
 			j.script(unbackslash(literal), text{}, false)
@@ -232,9 +233,9 @@ func (j *judge) code(code, stdin text) text {
 			j.broken(railDelete, "a program deletes "+literal)
 		}
 	}
-	for _, m := range listOf.FindAllStringSubmatch(code.s, 200) {
+	for _, m := range listOf().FindAllStringSubmatch(code.s, 200) {
 		var words []text
-		for _, q := range quotedText.FindAllStringSubmatch(m[1], 200) {
+		for _, q := range quotedText().FindAllStringSubmatch(m[1], 200) {
 			words = append(words, static(q[1]+q[2]+q[3]))
 		}
 		if shells {
@@ -242,4 +243,10 @@ func (j *judge) code(code, stdin text) text {
 		}
 	}
 	return out
+}
+
+// lazily compiles a pattern when it is first asked for: most processes judge
+// no command.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -163,7 +163,7 @@ func xargs(j *judge, _ string, args []text, stdin text) text {
 		}
 	}
 	base := strings.ToLower(path.Base(rest[0].s))
-	if _, isShell := programs[base]; stdin.fetched && (isShell && !filters[base] && base != "echo" || interpreterName.MatchString(base)) && !deletes(base) {
+	if _, isShell := programs[base]; stdin.fetched && (isShell && !filters[base] && base != "echo" || interpreterName().MatchString(base)) && !deletes(base) {
 		j.broken(railFetch, "what is fetched from the network becomes arguments of "+base)
 	}
 	return j.run(append(append([]text(nil), rest...), more...), text{})
