@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/security"
 	"github.com/deft-dev/deft/state"
 )
@@ -69,9 +71,52 @@ func normalPolicy(raw json.RawMessage) (json.RawMessage, error) {
 // normalAnalyzer checks an analyser and returns what is kept and shown of it,
 // which no key of a service is part of; null for none.
 func normalAnalyzer(raw json.RawMessage) (json.RawMessage, error) {
-	a, err := security.ParseAnalyzer(orDefault(raw, null))
+	raw, err := checkedLLMs(orDefault(raw, null), 0)
+	if err != nil {
+		return nil, err
+	}
+	a, err := security.ParseAnalyzer(raw)
 	if err != nil || a == nil {
 		return null, err
 	}
 	return json.Marshal(a)
+}
+
+// analyzersDeep bounds analysers in analysers; security bounds them as well.
+const analyzersDeep = 16
+
+// checkedLLMs checks the LLMs that an analyser names, and takes their secrets
+// out.
+func checkedLLMs(raw json.RawMessage, depth int) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || depth > analyzersDeep {
+		return raw, nil // whoever parses it says what is wrong
+	}
+	if llm, ok := fields["llm"]; ok && string(llm) != "null" {
+		l, err := wirellm.Decode(llm, shape.Reading{}, "body", keyAnalyzer, "llm")
+		if err != nil {
+			return nil, err
+		}
+		if fields["llm"], err = l.JSON(shape.Writing{Mode: shape.Nulled}); err != nil {
+			return nil, err
+		}
+	}
+	var inner []json.RawMessage
+	if json.Unmarshal(fields["analyzers"], &inner) == nil && len(inner) > 0 {
+		for i := range inner {
+			var err error
+			if inner[i], err = checkedLLMs(inner[i], depth+1); err != nil {
+				return nil, err
+			}
+		}
+		list, err := json.Marshal(inner)
+		if err != nil {
+			return nil, err
+		}
+		fields["analyzers"] = list
+	}
+	if len(fields) == 0 {
+		return raw, nil
+	}
+	return json.Marshal(fields)
 }
