@@ -45,10 +45,15 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
 		return fault.New(fault.Unavailable, "cannot listen on "+loaded.Address()).Because(err).
 			Hint("choose another port with --port")
 	}
-	d, err := openDoor(ctx, std, loaded, l.Addr(), log)
+	d, err := newDoor(std, loaded, l.Addr(), log)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	err = d.outer.Serve(ctx, l)
+	served := make(chan error, 1)
+	go func() { served <- d.outer.Serve(ctx, l) }()
+	if err = d.open(ctx); err != nil {
+		stop()
+	}
+	err = errors.Join(err, <-served)
 	return errors.Join(err, d.close(context.WithoutCancel(ctx)))
 }

@@ -37,6 +37,8 @@ type door struct {
 	addr net.Addr
 	log  *slog.Logger
 
+	opened  chan struct{} // closed when the house is open
+	front   *rest.Server  // answers before that
 	details *info.Service
 	wait    *deferred.Service
 	outer   *agentserver.Server                // what listens
@@ -44,29 +46,64 @@ type door struct {
 	house   atomic.Pointer[house]              // nil while the server waits
 }
 
-// openDoor opens the house too, unless the server is to wait.
-func openDoor(ctx context.Context, std *streams, cfg *config.Loaded, addr net.Addr, log *slog.Logger) (_ *door, err error) {
-	d := &door{std: std, cfg: cfg, addr: addr, log: log}
+// newDoor opens nothing yet: it is there at once, so that those who ask how
+// the server is are answered while the house is opened.
+func newDoor(std *streams, cfg *config.Loaded, addr net.Addr, log *slog.Logger) (d *door, err error) {
+	d = &door{std: std, cfg: cfg, addr: addr, log: log, opened: make(chan struct{})}
 	if d.details, err = info.New(d.about()); err != nil {
 		return nil, err
 	}
 	docs := openapi.New(openapi.Options{Routes: d.details.Routes(), Version: info.Contract})
-	o := deferred.Options{Key: cfg.InitKey, Dormant: slices.Concat(d.details.Routes(), docs.Routes()), Log: log}
+	front := slices.Concat(d.details.Routes(), docs.Routes())
+	o := deferred.Options{Key: cfg.InitKey, Dormant: front, Log: log}
 	if cfg.DeferredInit {
 		o.Start = func(ctx context.Context, r deferred.Request) (http.Handler, error) { return d.wake(ctx, r) }
 	}
 	if d.wait, err = deferred.New(o); err != nil {
 		return nil, err
 	}
-	if cfg.DeferredInit {
-		fmt.Fprintf(std.err, "deft agent-server waits on http://%s for POST /api/init\n", addr)
-		d.outer, err = agentserver.New(agentserver.Options{Handler: d.wait, Log: log})
-		return d, err
+	outer := http.Handler(d.wait)
+	if !cfg.DeferredInit {
+		if d.front, err = rest.New(rest.Options{Routes: d.details.Routes(), Keys: cfg.Keys, Origin: cfg.Origin, Log: log}); err != nil {
+			return nil, err
+		}
+		outer = d
 	}
-	if d.outer, err = d.enter(ctx, cfg); err != nil {
-		return nil, errors.Join(err, d.close(ctx))
+	d.outer, err = agentserver.New(agentserver.Options{Handler: outer, Log: log})
+	return d, err
+}
+
+// open opens the house, unless the server is to wait for the rest of its
+// configuration.
+func (d *door) open(ctx context.Context) error {
+	if d.cfg.DeferredInit {
+		fmt.Fprintf(d.std.err, "deft agent-server waits on http://%s for POST /api/init\n", d.addr)
+		return nil
 	}
-	return d, nil
+	_, err := d.enter(ctx, d.cfg)
+	if err == nil {
+		close(d.opened)
+	}
+	return err
+}
+
+// ServeHTTP serves a server that does not wait: who asks for /health and the
+// like is answered at once, anybody else when the house is open.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s := d.inner.Load(); s != nil {
+		s.ServeHTTP(w, r)
+		return
+	}
+	switch r.URL.Path {
+	case "/health", "/alive", "/ready", "/server_info":
+		d.front.ServeHTTP(w, r)
+		return
+	}
+	select {
+	case <-d.opened:
+		d.inner.Load().ServeHTTP(w, r)
+	case <-r.Context().Done():
+	}
 }
 
 func (d *door) about() info.Options {

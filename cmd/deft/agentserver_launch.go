@@ -54,9 +54,12 @@ func (l launcher) resolve(ctx context.Context, r *conversation.StartRequest) (*c
 	if add.LLMProfile != "" && src.ProfileID == "" {
 		return nil, rest.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
 	}
-	stores, err := l.settings.LaunchStores()
-	if err != nil {
-		return nil, err
+	var stores *launch.Stores
+	if src.ProfileID != "" || len(src.Agent) == 0 || string(src.Agent) == "null" { // an agent refers to nothing
+		var err error
+		if stores, err = l.settings.LaunchStores(); err != nil {
+			return nil, err
+		}
 	}
 	resolved, err := launch.Resolve(ctx, src, stores)
 	if err != nil {

@@ -118,6 +118,14 @@ func (m *Manager) postConversation(w http.ResponseWriter, r *http.Request) error
 	if err != nil && !errors.Is(err, errSaved) {
 		return worded(err)
 	}
+	if made && req.InitialMessage == nil { // it is as it was described when it was stored
+		c.mu.Lock()
+		raw := c.snapshot
+		c.mu.Unlock()
+		if raw != nil {
+			return rest.Bytes(w, http.StatusCreated, raw)
+		}
+	}
 	raw, err := c.Describe(r.Context())
 	if err != nil {
 		return err
