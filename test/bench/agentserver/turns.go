@@ -81,7 +81,7 @@ func (b *bench) turns(ctx context.Context) error {
 func (b *bench) timesOf(ctx context.Context, s *server, n int) (t times, err error) {
 	ws := filepath.Join(s.dir, "ws")
 	var create []time.Duration
-	for range n {
+	for range 5 * n {
 		began := time.Now()
 		if _, err := s.create(ctx, b.llm.request(ws, 0)); err != nil {
 			return t, err
