@@ -88,9 +88,9 @@ const analyzersDeep = 16
 // checkedLLMs checks the LLMs that an analyser names, and takes their secrets
 // out.
 func checkedLLMs(raw json.RawMessage, depth int) (json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || depth > analyzersDeep {
-		return raw, nil // whoever parses it says what is wrong
+	fields := object(raw)
+	if len(fields) == 0 || depth > analyzersDeep {
+		return raw, nil
 	}
 	if llm, ok := fields["llm"]; ok && string(llm) != "null" {
 		l, err := wirellm.Decode(llm, shape.Reading{}, "body", keyAnalyzer, "llm")
@@ -115,8 +115,15 @@ func checkedLLMs(raw json.RawMessage, depth int) (json.RawMessage, error) {
 		}
 		fields["analyzers"] = list
 	}
-	if len(fields) == 0 {
-		return raw, nil
-	}
 	return json.Marshal(fields)
+}
+
+// object returns the fields of a JSON object; none for what is no object,
+// about which whoever parses it complains.
+func object(raw json.RawMessage) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil
+	}
+	return fields
 }
