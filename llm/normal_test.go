@@ -73,10 +73,13 @@ func TestNormalIsTrue(t *testing.T) {
 	}
 }
 
-func TestNormalizeOfSoundHistoryAllocatesNothing(t *testing.T) {
+// TestNormalizeOfSoundHistoryAllocatesLittle bounds it by a number that the
+// 5,000 messages do not show in. It is not 0, because the race detector
+// empties pools now and then.
+func TestNormalizeOfSoundHistoryAllocatesLittle(t *testing.T) {
 	msgs := loop(5_000)
 	Normalize(msgs)
-	if n := testing.AllocsPerRun(20, func() { Normalize(msgs) }); n > 1 {
+	if n := testing.AllocsPerRun(20, func() { Normalize(msgs) }); n > 16 {
 		t.Errorf("%v allocations", n)
 	}
 }
