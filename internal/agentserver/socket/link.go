@@ -226,9 +226,10 @@ func (l *link) end(e ending) { l.shut(e.code, e.reason) }
 // goAway is shut for a server that stops, which does not wait for a client
 // that takes nothing.
 func (l *link) goAway() {
-	if !l.mu.TryLock() {
-		_ = l.Conn.Close() // its reader sees it
-		return
+	if !l.mu.TryLock() { // something is being written
+		late := time.AfterFunc(2*moment, func() { _ = l.Conn.Close() }) // its reader sees it
+		l.mu.Lock()
+		late.Stop()
 	}
 	defer l.mu.Unlock()
 	l.farewell(websocket.StatusGoingAway, "")

@@ -142,9 +142,11 @@ func (s *Service) Close() {
 		links = append(links, l)
 	}
 	s.mu.Unlock()
+	var leaving sync.WaitGroup
 	for _, l := range links {
-		l.goAway()
+		leaving.Go(l.goAway)
 	}
+	leaving.Wait()
 	s.cancel()
 	s.wg.Wait()
 }
