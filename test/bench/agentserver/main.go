@@ -27,6 +27,7 @@ type bench struct {
 	dir    string
 	deft   string // the binary
 	python string // of the reference; "" where it is not installed
+	many   int    // conversations in the largest store
 	llm    *llm
 	rows   []row
 }
@@ -35,15 +36,15 @@ func main() {
 	deft := flag.String("deft", "bin/deft", "the binary to measure")
 	python := flag.String("openhands", "", "python of an environment with openhands-agent-server 1.58, to compare with")
 	only := flag.String("only", "", "comma-separated parts: start, turns, stored, long, load, fanout (default: all)")
+	many := flag.Int("stored", 10_000, "conversations in the largest store of the part stored")
 	flag.Parse()
-	if err := measure(context.Background(), *deft, *python, *only); err != nil {
+	if err := (&bench{python: *python, many: *many}).measure(context.Background(), *deft, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(ctx context.Context, deft, python, only string) (err error) {
-	b := &bench{python: python}
+func (b *bench) measure(ctx context.Context, deft, only string) (err error) {
 	if b.deft, err = filepath.Abs(deft); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -17,22 +18,43 @@ import (
 func (b *bench) stored(ctx context.Context) error {
 	dir := filepath.Join(b.dir, "stored")
 	made := 0
-	for _, n := range []int{2_000, 10_000} {
+	for _, n := range []int{b.many / 5, b.many} {
 		s, err := b.deftServer(ctx, dir)
 		if err != nil {
 			return err
 		}
-		for ; made < n && err == nil; made++ {
-			_, err = s.create(ctx, b.llm.request(filepath.Join(dir, "ws"), 0))
-		}
-		if err = errors.Join(err, s.stop()); err != nil {
+		err = errors.Join(b.createMany(ctx, s, filepath.Join(dir, "ws"), n-made), s.stop())
+		if err != nil {
 			return err
 		}
+		made = n
 		if err := b.listing(ctx, dir, n); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// createMany creates n conversations, eight at a time: their commits join.
+func (b *bench) createMany(ctx context.Context, s *server, workspace string, n int) error {
+	var left atomic.Int64
+	left.Store(int64(n))
+	made := make(chan error)
+	const clients = 8
+	for range clients {
+		go func() {
+			var err error
+			for err == nil && left.Add(-1) >= 0 {
+				_, err = s.create(ctx, b.llm.request(workspace, 0))
+			}
+			made <- err
+		}()
+	}
+	var err error
+	for range clients {
+		err = errors.Join(err, <-made)
+	}
+	return err
 }
 
 func (b *bench) listing(ctx context.Context, dir string, n int) (err error) {
