@@ -192,7 +192,6 @@ func (f *follower) sendState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.owes = false
 	if f.p.style == plain {
 		return f.l.sendText(raw)
 	}
@@ -200,15 +199,17 @@ func (f *follower) sendState(ctx context.Context) error {
 }
 
 // fullState makes a full state. When one was published meanwhile, it cannot
-// be known which of the two is newer, and another is made.
+// be known which of the two is newer, and another is made. Where they are
+// published without a pause, those of the meantime are passed over, and a
+// state is due again: none that is older follows, and the newest is not missed.
 func (f *follower) fullState(ctx context.Context) (raw json.RawMessage, err error) {
 	for range 3 {
 		n := f.ring.published()
 		if raw, err = f.c.FullState(ctx); err != nil {
 			return nil, err
 		}
-		f.state = n
-		if f.ring.published() == n {
+		f.state = f.ring.published()
+		if f.owes = f.state != n; !f.owes {
 			break
 		}
 	}
