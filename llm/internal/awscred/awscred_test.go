@@ -2,6 +2,7 @@ package awscred
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -162,97 +163,13 @@ func (a *amazon) chain(pairs map[string]string) *Chain {
 	return c
 }
 
-const config = `
-[default]
-region = us-east-1
-[profile plain]
-region=us-east-1 # ours
-s3 =
-  aws_access_key_id = nested
-[profile role]
-role_arn = arn:one
-source_profile = plain
-external_id = ext
-duration_seconds = 900
-role_session_name = me
-[profile twice]
-role_arn = arn:two
-source_profile = role
-[profile self]
-role_arn = arn:self
-source_profile = self
-[profile ring]
-role_arn = arn:ring
-source_profile = gnir
-[profile gnir]
-role_arn = arn:ring
-source_profile = ring
-[profile closed]
-role_arn = arn:closed
-source_profile = plain
-[profile env]
-role_arn = arn:env
-credential_source = Environment
-[profile ecs]
-role_arn = arn:ecs
-credential_source = EcsContainer
-[profile ec2]
-role_arn = arn:ec2
-credential_source = Ec2InstanceMetadata
-[profile odd]
-role_arn = arn:odd
-[profile lost]
-role_arn = arn:lost
-source_profile = nobody
-[profile mfa]
-role_arn = arn:mfa
-source_profile = plain
-mfa_serial = arn:phone
-[profile eks]
-role_arn = arn:eks
-web_identity_token_file = HOME/jwt
-[profile sso]
-sso_session = corp
-sso_account_id = 12
-sso_role_name = dev ops
-[profile old]
-sso_start_url = https://old.example.com/start
-sso_region = us-east-1
-sso_account_id = 12
-sso_role_name = dev
-[profile stale]
-sso_session = stale
-sso_account_id = 12
-sso_role_name = dev
-[profile away]
-sso_session = away
-sso_account_id = 12
-sso_role_name = dev
-[sso-session corp]
-sso_region = us-east-1
-sso_start_url = https://corp.example.com/start
-[sso-session stale]
-sso_region = us-east-1
-[sso-session away]
-sso_region = us-east-1
-[profile signin]
-login_session = arn:me
-[profile "my own"]
-aws_access_key_id = OWN
-aws_secret_access_key = s
-`
-
-const keys = `[default]
-aws_access_key_id = ID
-aws_secret_access_key = SECRET
-[plain]
-aws_access_key_id=W
-aws_secret_access_key=s
-aws_session_token=WT
-[self]
-aws_access_key_id=SELF
-aws_secret_access_key=s
-`
+// config and keys are what a user has in ~/.aws; HOME in them is the test's.
+var (
+	//go:embed testdata/config
+	config string
+	//go:embed testdata/credentials
+	keys string
+)
 
 func (a *amazon) files(t *testing.T) {
 	t.Helper()
