@@ -15,7 +15,7 @@
 //
 // # Concurrency and failure
 //
-// Git's own locks keep callers apart. Errors carry what git said; a directory
+// One caller at a time changes a repository; the others wait. Errors carry what git said; a directory
 // that is in no repository is [ErrNoRepository].
 package worktree
 
@@ -82,6 +82,15 @@ func Add(ctx context.Context, o Options) (Tree, error) {
 	if err != nil || sub == ".." || strings.HasPrefix(sub, "../") {
 		return Tree{}, fault.New(fault.Invalid, o.Dir+" is not in the repository "+top)
 	}
+	common, err := commonDir(ctx, top)
+	if err != nil {
+		return Tree{}, err
+	}
+	release, err := hold(ctx, common)
+	if err != nil {
+		return Tree{}, err
+	}
+	defer release()
 	base, err := o.base(ctx, top)
 	if err != nil {
 		return Tree{}, err
@@ -138,10 +147,15 @@ func Remove(ctx context.Context, root string) error {
 	if _, err := os.Lstat(root); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	common, err := run(ctx, root, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	common, err := commonDir(ctx, root)
 	if err != nil {
-		return fmt.Errorf("find the repository of a worktree: %w", err)
+		return err
 	}
+	release, err := hold(ctx, common)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if _, err := run(ctx, common, "worktree", "remove", "--force", "--force", root); err != nil {
 		return fmt.Errorf("remove a worktree: %w", err)
 	}

@@ -2,10 +2,12 @@ package worktree_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/deft-dev/deft/internal/agentserver/worktree"
@@ -108,6 +110,27 @@ func TestBases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestManyAtOnce: git itself fails when trees are added side by side.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	repo := repository(t, filepath.Join(t.TempDir(), "ran"))
+	root := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			name := fmt.Sprint("x", i)
+			tree, err := worktree.Add(t.Context(), worktree.Options{Root: root, Dir: repo, Name: name, Branch: "openhands/" + name})
+			if err == nil {
+				err = worktree.Remove(t.Context(), tree.Root)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestRefusals(t *testing.T) {
