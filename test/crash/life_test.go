@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/test/binary"
 )
 
 // sign is something that is seen from outside while a task is worked on.
@@ -175,7 +176,7 @@ func (b *bench) live(args ...string) *life {
 
 // deft returns a command of the binary under test.
 func (b *bench) deft(args ...string) *exec.Cmd {
-	cmd := exec.Command(deft, args...)
+	cmd := exec.Command(binary.Path(), args...)
 	cmd.Dir = b.ws
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "DEFT_DATA=" + b.data, "LLM_API_KEY=none"}
 	if b.user != nil {

@@ -25,61 +25,28 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/test/binary"
 )
 
-// deft is the path of the binary under test.
-var deft string
-
 func TestMain(m *testing.M) {
-	code, err := prepare(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "crash:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// prepare builds the binary and runs the tests with it.
-func prepare(m *testing.M) (int, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("adopt orphans: %w", err)
+		fmt.Fprintln(os.Stderr, "adopt orphans:", err)
+		os.Exit(1)
 	}
-	deft = os.Getenv("DEFT_BIN")
-	if deft == "" {
-		dir, err := os.MkdirTemp("", "deft-crash-")
-		if err != nil {
-			return 0, err
-		}
-		defer os.RemoveAll(dir)
-		if err := os.Chmod(dir, 0o755); err != nil { // other users run it too
-			return 0, err
-		}
-		deft = filepath.Join(dir, "deft")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", deft, "../../cmd/deft")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return 0, fmt.Errorf("build deft: %w", err)
-		}
-	}
-	var err error
-	if deft, err = filepath.Abs(deft); err != nil {
-		return 0, err
-	}
-	code := m.Run()
+	code := binary.Run(m)
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
-			return 1, err
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
 		}
 	}
-	return code, nil
+	os.Exit(code)
 }
 
 // dice returns the test's source of random points. Each test has its own, so

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/deft-dev/deft/test/binary"
 )
 
 // zeros is a body without an end of its own.
@@ -312,7 +314,7 @@ func TestPublicAddress(t *testing.T) {
 	for _, host := range []string{"0.0.0.0", "::", "192.0.2.1"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
-		out, err := command(ctx, t.TempDir(), "", "--host", host, "--port", "0").CombinedOutput()
+		out, err := binary.AgentServer(ctx, t.TempDir(), "--host", host, "--port", "0").CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || ctx.Err() != nil || exit.ExitCode() <= 0 {
 			t.Errorf("--host %s without keys: %v\n%s", host, err, out)

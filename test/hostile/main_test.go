@@ -13,61 +13,23 @@
 package hostile_test
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/deft-dev/deft/test/binary"
 )
 
-// deft is the path of the binary under test.
-var deft string
-
-func TestMain(m *testing.M) {
-	code, err := prepare(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hostile:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func prepare(m *testing.M) (int, error) {
-	deft = os.Getenv("DEFT_BIN")
-	if deft == "" {
-		dir, err := os.MkdirTemp("", "deft-hostile-")
-		if err != nil {
-			return 0, err
-		}
-		defer os.RemoveAll(dir)
-		deft = filepath.Join(dir, "deft")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", deft, "../../cmd/deft")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return 0, fmt.Errorf("build deft: %w", err)
-		}
-	}
-	var err error
-	if deft, err = filepath.Abs(deft); err != nil {
-		return 0, err
-	}
-	return m.Run(), nil
-}
-
-var listens = regexp.MustCompile(`on (http://\S+)`)
+func TestMain(m *testing.M) { os.Exit(binary.Run(m)) }
 
 // victim is a running server.
 type victim struct {
@@ -81,77 +43,17 @@ type victim struct {
 	answers map[int]int // by status
 }
 
-// command is the server with an environment of its own, without a way to the
-// network.
-func command(ctx context.Context, dir, key string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, deft, append([]string{"agent-server"}, args...)...)
-	cmd.Dir = dir
-	nowhere := "http://127.0.0.1:9" // discard; nobody listens
-	cmd.Env = []string{
-		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OH_PERSISTENCE_DIR=" + filepath.Join(dir, "oh"),
-		"HTTP_PROXY=" + nowhere, "HTTPS_PROXY=" + nowhere, "ALL_PROXY=" + nowhere, "NO_PROXY=127.0.0.1,localhost",
-		"GIT_TERMINAL_PROMPT=0",
-	}
-	if key != "" {
-		cmd.Env = append(cmd.Env, "OH_SESSION_API_KEYS_0="+key)
-	}
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return cmd
-}
-
 // start runs a server until the test ends. At its end it must be alive still,
 // and must not have panicked.
 func start(t *testing.T, key string) *victim {
 	t.Helper()
-	v := &victim{dir: t.TempDir(), key: key, answers: map[int]int{}}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := command(ctx, v.dir, key, "--host", "127.0.0.1", "--port", "0")
-	errs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
+	var env []string
+	if key != "" {
+		env = append(env, "OH_SESSION_API_KEYS_0="+key)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	v.pid = cmd.Process.Pid
-	var said strings.Builder // read after drained
-	found, drained := make(chan string, 1), make(chan struct{})
-	go func() {
-		defer close(drained)
-		defer close(found)
-		for lines := bufio.NewReader(errs); ; {
-			line, err := lines.ReadString('\n')
-			said.WriteString(line)
-			if m := listens.FindStringSubmatch(line); m != nil && v.url == "" && len(found) == 0 {
-				found <- m[1]
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		if v.url != "" {
-			v.alive(t)
-		}
-		cancel()
-		<-drained
-		_ = cmd.Wait() // ended by us
-		if strings.Contains(said.String(), "panic") || strings.Contains(said.String(), "goroutine ") {
-			t.Error("the server panicked")
-		}
-		if t.Failed() {
-			text := said.String()
-			t.Logf("the server said at last:\n%s", text[max(0, len(text)-6000):])
-		}
-	})
-	url, ok := <-found
-	if !ok {
-		t.Fatal("the server did not start")
-	}
-	v.url, v.host = url, strings.TrimPrefix(url, "http://")
+	s := binary.Serve(t, env...)
+	v := &victim{url: s.URL, host: strings.TrimPrefix(s.URL, "http://"), pid: s.PID, dir: s.Dir, key: key, answers: map[int]int{}}
+	t.Cleanup(func() { v.alive(t) })
 	return v
 }
 

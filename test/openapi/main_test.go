@@ -13,118 +13,28 @@
 package openapi_test
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/test/binary"
 )
 
-// deft is the path of the binary under test.
-var deft string
-
-func TestMain(m *testing.M) {
-	code, err := prepare(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "openapi:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func prepare(m *testing.M) (int, error) {
-	deft = os.Getenv("DEFT_BIN")
-	if deft == "" {
-		dir, err := os.MkdirTemp("", "deft-openapi-")
-		if err != nil {
-			return 0, err
-		}
-		defer os.RemoveAll(dir)
-		deft = filepath.Join(dir, "deft")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", deft, "../../cmd/deft")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return 0, fmt.Errorf("build deft: %w", err)
-		}
-	}
-	var err error
-	if deft, err = filepath.Abs(deft); err != nil {
-		return 0, err
-	}
-	return m.Run(), nil
-}
+func TestMain(m *testing.M) { os.Exit(binary.Run(m)) }
 
 const key = "a-key-of-the-test"
 
-var listens = regexp.MustCompile(`on (http://\S+)`)
-
-// server starts the binary in a directory of its own, without a way to the
-// network, and returns its URL. More variables come after those that all have.
+// server starts a server that has the key and returns its URL. More variables
+// come after those that all have.
 func server(t *testing.T, more ...string) string {
 	t.Helper()
-	dir := t.TempDir()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, deft, "agent-server", "--host", "127.0.0.1", "--port", "0")
-	cmd.Dir = dir
-	nowhere := "http://127.0.0.1:9" // discard; nobody listens
-	cmd.Env = []string{
-		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OH_PERSISTENCE_DIR=" + filepath.Join(dir, "oh"), "OH_SESSION_API_KEYS_0=" + key,
-		"HTTP_PROXY=" + nowhere, "HTTPS_PROXY=" + nowhere, "ALL_PROXY=" + nowhere, "NO_PROXY=127.0.0.1,localhost",
-		"GIT_TERMINAL_PROMPT=0",
-	}
-	cmd.Env = append(cmd.Env, more...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	errs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var said strings.Builder // read after drained
-	found, drained := make(chan string, 1), make(chan struct{})
-	go func() {
-		defer close(drained)
-		defer close(found)
-		for lines := bufio.NewScanner(errs); lines.Scan(); {
-			said.WriteString(lines.Text() + "\n")
-			if m := listens.FindStringSubmatch(lines.Text()); m != nil && len(found) == 0 {
-				found <- m[1]
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-drained
-		_ = cmd.Wait() // ended by us
-		if strings.Contains(said.String(), "panic") {
-			t.Error("the server panicked")
-		}
-		if t.Failed() {
-			t.Logf("the server said:\n%s", said.String())
-		}
-	})
-	url, ok := <-found
-	if !ok {
-		t.Fatal("the server did not start")
-	}
-	return url
+	return binary.Serve(t, append([]string{"OH_SESSION_API_KEYS_0=" + key}, more...)...).URL
 }
 
 // do is doAs with the key of the test.

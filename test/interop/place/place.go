@@ -36,44 +36,26 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/deft-dev/deft/test/binary"
 )
 
-// deft is the built program. [Main] sets it.
-var deft string
-
-// Main builds the program, runs the tests and ends the process.
+// Main builds the program as [binary.Run] does, runs the tests and ends the
+// process.
 func Main(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "deft-interop-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	deft = filepath.Join(dir, "deft")
-	// There is no test yet whose context could end it.
-	build := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-o", deft, "github.com/deft-dev/deft/cmd/deft")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build deft:", err)
-		return 1
-	}
-	code := m.Run()
+	code := binary.Run(m)
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		code = 1
 	}
-	return code
+	os.Exit(code)
 }
 
 // LLM starts the scripted LLM and returns its address, without /v1.
 func LLM(t *testing.T, script string) string {
 	t.Helper()
 	args := []string{"dev", "scripted-llm", "--addr", "127.0.0.1:0", "--data", t.TempDir(), script}
-	return start(t, regexp.MustCompile(`listening on (http://\S+)`), deft, args, nil)
+	return start(t, regexp.MustCompile(`listening on (http://\S+)`), binary.Path(), args, nil)
 }
 
 // Options are what a server is started with.
@@ -118,7 +100,7 @@ func Serve(t *testing.T, o Options) Server {
 	if o.Sandbox != "" {
 		args = append(args, "--sandbox", o.Sandbox)
 	}
-	s := Server{Dir: o.Dir, URL: start(t, regexp.MustCompile(`agent-server on (http://\S+)`), deft, args, env)}
+	s := Server{Dir: o.Dir, URL: start(t, regexp.MustCompile(`agent-server on (http://\S+)`), binary.Path(), args, env)}
 	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/health", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,49 +13,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/deft-dev/deft/test/binary"
 )
 
 var reference = flag.Bool("reference", false, "run the scenarios against the server that OpenHands publishes")
 
-// deft is the path of the binary under test.
-var deft string
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code, err := prepare(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "interop:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// prepare builds the binary and runs the tests with it.
-func prepare(m *testing.M) (int, error) {
-	deft = os.Getenv("DEFT_BIN")
-	if deft == "" {
-		dir, err := os.MkdirTemp("", "deft-interop-bin-")
-		if err != nil {
-			return 0, err
-		}
-		defer os.RemoveAll(dir)
-		if err := os.Chmod(dir, 0o755); err != nil { // sandboxes run it too
-			return 0, err
-		}
-		deft = filepath.Join(dir, "deft")
-		build := exec.Command("go", "build", "-buildvcs=false", "-o", deft, "../../../cmd/deft")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return 0, fmt.Errorf("build deft: %w", err)
-		}
-	}
-	var err error
-	if deft, err = filepath.Abs(deft); err != nil {
-		return 0, err
-	}
-	return m.Run(), nil
-}
+func TestMain(m *testing.M) { os.Exit(binary.Run(m)) }
 
 // missing skips the test, or fails it where everything must be there.
 func missing(t *testing.T, why string) {
@@ -113,7 +76,7 @@ func play(t *testing.T, python string, args ...string) {
 		ctx, cancel = context.WithDeadline(t.Context(), end)
 	}
 	defer cancel()
-	cmd := exec.CommandContext(ctx, python, append([]string{"-B", "main.py", "--deft", deft}, args...)...)
+	cmd := exec.CommandContext(ctx, python, append([]string{"-B", "main.py", "--deft", binary.Path()}, args...)...)
 	// The group holds all servers that scenarios start.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -172,7 +135,7 @@ func TestClientWithSandbox(t *testing.T) {
 	t.Parallel()
 	python := interpreter(t, "openhands_sdk", "openhands_tools", "openhands_workspace")
 	// Its exit status tells of more than sandboxes.
-	if out, _ := exec.Command(deft, "doctor").CombinedOutput(); !bytes.Contains(out, []byte("✓ sandbox")) {
+	if out, _ := exec.Command(binary.Path(), "doctor").CombinedOutput(); !bytes.Contains(out, []byte("✓ sandbox")) {
 		missing(t, "this host does not allow sandboxes:\n"+string(out))
 	}
 	play(t, python, "--sandbox", "process")
