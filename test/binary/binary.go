@@ -8,7 +8,8 @@
 //	url := binary.Serve(t, "OH_SESSION_API_KEYS_0="+key).URL
 //	out, err := exec.Command(binary.Path(), "doctor").CombinedOutput()
 //
-// Where DEFT_BIN names a binary, that one is tested and nothing is built.
+// Where DEFT_BIN names a binary, that one is tested and nothing is built. A path
+// that is not absolute begins at the folder of the tests.
 //
 // # Concurrency and failure
 //

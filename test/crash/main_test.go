@@ -8,7 +8,7 @@
 //	go test ./test/crash                  # some points of each kind
 //	DEFT_PROOF=1 go test ./test/crash     # all of them
 //	DEFT_CRASH_SEED=7 go test ./test/crash -run 'TestBothKilled$' -v
-//	DEFT_BIN=bin/deft go test ./test/crash
+//	DEFT_BIN=$PWD/bin/deft go test ./test/crash
 //
 // Every test prints its seed, which repeats the choice of points; where in the
 // program a point falls is up to the machine.

@@ -7,7 +7,7 @@
 // # Usage
 //
 //	go test ./test/hostile
-//	DEFT_BIN=bin/deft go test ./test/hostile
+//	DEFT_BIN=$PWD/bin/deft go test ./test/hostile
 //
 // It needs nothing from outside.
 package hostile_test

@@ -6,7 +6,7 @@
 // # Usage
 //
 //	go test ./test/openapi
-//	DEFT_BIN=bin/deft DEFT_API_PYTHON=…/python go test ./test/openapi
+//	DEFT_BIN=$PWD/bin/deft DEFT_API_PYTHON=…/python go test ./test/openapi
 //
 // make deps installs the Python parts. Without them their tests are skipped,
 // or fail where CI is true.
