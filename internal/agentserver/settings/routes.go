@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/fault"
 )
@@ -33,31 +32,9 @@ func (s *Service) Routes() []rest.Route {
 		rest.Route{Method: "GET", Path: "/secrets/{name}", Handle: s.getSecret},
 		rest.Route{Method: "DELETE", Path: "/secrets/{name}", Handle: s.deleteSecret},
 	)...)
-	all = append(all, group("Profiles", "/api/profiles",
-		rest.Route{Method: "GET", Handle: s.listLLMs},
-		rest.Route{Method: "GET", Path: "/{name}", Handle: s.getLLM},
-		rest.Route{Method: "POST", Path: "/{name}", Handle: s.saveLLM},
-		rest.Route{Method: "DELETE", Path: "/{name}", Handle: s.deleteLLM},
-		rest.Route{Method: "POST", Path: "/{name}/validate", Handle: s.validateLLM},
-		rest.Route{Method: "POST", Path: "/{name}/rename", Handle: s.renameLLM},
-		rest.Route{Method: "POST", Path: "/{name}/activate", Handle: s.activateLLM},
-	)...)
-	all = append(all, group("Agent Profiles", "/api/agent-profiles",
-		rest.Route{Method: "GET", Handle: s.listAgents},
-		rest.Route{Method: "GET", Path: "/{name}", Handle: s.getAgent},
-		rest.Route{Method: "POST", Path: "/{name}", Handle: s.saveAgent},
-		rest.Route{Method: "DELETE", Path: "/{name}", Handle: s.deleteAgent},
-		rest.Route{Method: "POST", Path: "/{name}/rename", Handle: s.renameAgent},
-		rest.Route{Method: "POST", Path: "/{profile_id}/activate", Handle: s.activateAgent},
-		rest.Route{Method: "POST", Path: "/{name}/materialize", Handle: s.materialize},
-	)...)
-	all = append(all, group("Meta-profiles", "/api/meta-profiles",
-		rest.Route{Method: "GET", Handle: s.listMetas},
-		rest.Route{Method: "GET", Path: "/{name}", Handle: s.getMeta},
-		rest.Route{Method: "POST", Path: "/{name}", Handle: s.saveMeta},
-		rest.Route{Method: "DELETE", Path: "/{name}", Handle: s.deleteMeta},
-		rest.Route{Method: "POST", Path: "/{name}/activate", Handle: s.activateMeta},
-	)...)
+	all = append(all, group("Profiles", "/api/profiles", s.llmRoutes()...)...)
+	all = append(all, group("Agent Profiles", "/api/agent-profiles", s.agentRoutes()...)...)
+	all = append(all, group("Meta-profiles", "/api/meta-profiles", s.metaRoutes()...)...)
 	return append(all, group("LLM Provider Connections", "/api/llm/provider-connections",
 		rest.Route{Method: "GET", Handle: s.listConnections},
 		rest.Route{Method: "POST", Handle: s.createConnection},
@@ -101,21 +78,4 @@ func noKey(err error) error {
 		return rest.Fail(http.StatusServiceUnavailable, "Encryption not available: OH_SECRET_KEY is not configured. Cannot return encrypted secrets.")
 	}
 	return err
-}
-
-// profileName returns the name in a path; 422 if it cannot be one.
-func profileName(r *http.Request) (string, error) {
-	name := r.PathValue("name")
-	_, err := shape.Check(nameType, name, shape.Reading{}, "path", "name")
-	return name, err
-}
-
-var nameType = shape.String{Min: 1, Max: 64, Pattern: profiles.Names}
-
-var renameBody = &shape.Object{Fields: []shape.Field{{Name: "new_name", Type: nameType, Required: true}}}
-
-// done is the answer to changes of something with a name.
-type done struct {
-	Name    string `json:"name"`
-	Message string `json:"message"`
 }

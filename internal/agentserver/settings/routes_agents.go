@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -10,29 +11,32 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 )
 
-func (s *Service) listAgents(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.EnsureActive(r.Context()); err != nil {
-		return err
-	}
-	list, err := s.Profiles.Agents.List(r.Context())
-	if err != nil {
-		return err
-	}
-	doc, err := s.Load()
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, struct {
-		Profiles []profiles.AgentSummary `json:"profiles"`
-		Active   *string                 `json:"active_agent_profile_id"`
-	}{list, doc.ActiveAgentProfile})
+// agentRoutes are the operations on agent profiles.
+func (s *Service) agentRoutes() []rest.Route {
+	return namedStore{
+		what: "Agent profile",
+		list: listing(s, s.listAgents, func(list []profiles.AgentSummary, doc *Document) any {
+			return struct {
+				Profiles []profiles.AgentSummary `json:"profiles"`
+				Active   *string                 `json:"active_agent_profile_id"`
+			}{list, doc.ActiveAgentProfile}
+		}),
+		get: s.getAgent, save: s.saveAgent, remove: s.DeleteAgentProfile, rename: s.Profiles.Agents.Rename,
+	}.routes(
+		rest.Route{Method: "POST", Path: "/{profile_id}/activate", Handle: s.activateAgent},
+		rest.Route{Method: "POST", Path: "/{name}/materialize", Handle: byName(s.materialize)},
+	)
 }
 
-func (s *Service) getAgent(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
+// listAgents returns the agent profiles, of which one is always active.
+func (s *Service) listAgents(ctx context.Context) ([]profiles.AgentSummary, error) {
+	if _, err := s.EnsureActive(ctx); err != nil {
+		return nil, err
 	}
+	return s.Profiles.Agents.List(ctx)
+}
+
+func (s *Service) getAgent(w http.ResponseWriter, r *http.Request, name string) error {
 	p, err := s.Profiles.Agents.Load(r.Context(), name)
 	if err != nil {
 		return err
@@ -60,11 +64,7 @@ func checkProfile(v any, name string) (*shape.Map, error) {
 	return p, nil
 }
 
-func (s *Service) saveAgent(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
+func (s *Service) saveAgent(r *http.Request, name string) error {
 	v, sent, err := shape.Document(r)
 	if err != nil {
 		return err
@@ -76,41 +76,7 @@ func (s *Service) saveAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Profiles.Agents.Save(r.Context(), p); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusCreated, done{name, "Agent profile '" + name + "' saved"})
-}
-
-func (s *Service) deleteAgent(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
-	if err := s.DeleteAgentProfile(r.Context(), name); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, done{name, "Agent profile '" + name + "' deleted"})
-}
-
-func (s *Service) renameAgent(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
-	m, err := renameBody.Body(r)
-	if err != nil {
-		return err
-	}
-	to := m.Text("new_name")
-	if err := s.Profiles.Agents.Rename(r.Context(), name, to); err != nil {
-		return err
-	}
-	message := "Agent profile '" + name + "' renamed to '" + to + "'"
-	if name == to {
-		message = "Agent profile '" + name + "' unchanged (same name)"
-	}
-	return rest.JSON(w, http.StatusOK, done{to, message})
+	return s.Profiles.Agents.Save(r.Context(), p)
 }
 
 func (s *Service) activateAgent(w http.ResponseWriter, r *http.Request) error {
@@ -143,11 +109,7 @@ var draftBody = &shape.Object{Extra: shape.Forbid, Fields: []shape.Field{
 }}
 
 // materialize previews a profile: the saved one, or the draft in the body.
-func (s *Service) materialize(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
+func (s *Service) materialize(w http.ResponseWriter, r *http.Request, name string) error {
 	p, err := s.draft(r, name)
 	if err != nil {
 		return err

@@ -11,26 +11,23 @@ import (
 	"github.com/deft-dev/deft/internal/fault"
 )
 
-func (s *Service) listMetas(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.Profiles.Metas.List(r.Context())
-	if err != nil {
-		return err
-	}
-	doc, err := s.Load()
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, struct {
-		Profiles []profiles.MetaSummary `json:"meta_profiles"`
-		Active   *string                `json:"active_meta_profile"`
-	}{list, doc.ActiveMetaProfile})
+// metaRoutes are the operations on meta-profiles.
+func (s *Service) metaRoutes() []rest.Route {
+	return namedStore{
+		what: "Meta-profile",
+		list: listing(s, s.Profiles.Metas.List, func(list []profiles.MetaSummary, doc *Document) any {
+			return struct {
+				Profiles []profiles.MetaSummary `json:"meta_profiles"`
+				Active   *string                `json:"active_meta_profile"`
+			}{list, doc.ActiveMetaProfile}
+		}),
+		get: s.getMeta, save: s.saveMeta, remove: s.deleteMeta,
+	}.routes(
+		rest.Route{Method: "POST", Path: "/{name}/activate", Handle: byName(s.activateMeta)},
+	)
 }
 
-func (s *Service) getMeta(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
+func (s *Service) getMeta(w http.ResponseWriter, r *http.Request, name string) error {
 	m, err := s.Profiles.Metas.Load(r.Context(), name)
 	if err != nil {
 		return err
@@ -54,27 +51,16 @@ var routable = func() *shape.Object {
 	return &o
 }()
 
-func (s *Service) saveMeta(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
+func (s *Service) saveMeta(r *http.Request, name string) error {
 	m, err := routable.Body(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Profiles.Metas.Save(r.Context(), name, m); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusCreated, done{name, "Meta-profile '" + name + "' saved"})
+	return s.Profiles.Metas.Save(r.Context(), name, m)
 }
 
-func (s *Service) deleteMeta(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
-	if err := s.Profiles.Metas.Delete(r.Context(), name); err != nil {
+func (s *Service) deleteMeta(ctx context.Context, name string) error {
+	if err := s.Profiles.Metas.Delete(ctx, name); err != nil {
 		return err
 	}
 	doc, err := s.Load()
@@ -82,11 +68,9 @@ func (s *Service) deleteMeta(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if doc.ActiveMetaProfile != nil && *doc.ActiveMetaProfile == name {
-		if _, err := s.activate(r.Context(), nil, nil); err != nil {
-			return err
-		}
+		_, err = s.activate(ctx, nil, nil)
 	}
-	return rest.JSON(w, http.StatusOK, done{name, "Meta-profile '" + name + "' deleted"})
+	return err
 }
 
 // activate makes a meta-profile the active one, or none, with a copy of it in
@@ -101,11 +85,7 @@ func (s *Service) activate(ctx context.Context, name *string, m *shape.Map) (*Do
 	})
 }
 
-func (s *Service) activateMeta(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
+func (s *Service) activateMeta(w http.ResponseWriter, r *http.Request, name string) error {
 	m, err := s.Profiles.Metas.Load(r.Context(), name)
 	if err != nil {
 		return err

@@ -10,26 +10,24 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 )
 
-func (s *Service) listLLMs(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.Profiles.LLMs.List(r.Context())
-	if err != nil {
-		return err
-	}
-	doc, err := s.Load()
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, struct {
-		Profiles []profiles.Summary `json:"profiles"`
-		Active   *string            `json:"active_profile"`
-	}{list, doc.ActiveProfile})
+// llmRoutes are the operations on LLM profiles.
+func (s *Service) llmRoutes() []rest.Route {
+	return namedStore{
+		what: "Profile",
+		list: listing(s, s.Profiles.LLMs.List, func(list []profiles.Summary, doc *Document) any {
+			return struct {
+				Profiles []profiles.Summary `json:"profiles"`
+				Active   *string            `json:"active_profile"`
+			}{list, doc.ActiveProfile}
+		}),
+		get: s.getLLM, save: s.saveLLM, remove: s.deleteLLM, rename: s.renameLLM,
+	}.routes(
+		rest.Route{Method: "POST", Path: "/{name}/validate", Handle: byName(s.validateLLM)},
+		rest.Route{Method: "POST", Path: "/{name}/activate", Handle: byName(s.activateLLM)},
+	)
 }
 
-func (s *Service) getLLM(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
+func (s *Service) getLLM(w http.ResponseWriter, r *http.Request, name string) error {
 	mode, err := exposure(r)
 	if err != nil {
 		return err
@@ -88,19 +86,12 @@ func (s *Service) bodyLLM(r *http.Request) (l *wirellm.LLM, secrets bool, err er
 	return l, m.Get("include_secrets") == true, err
 }
 
-func (s *Service) saveLLM(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
+func (s *Service) saveLLM(r *http.Request, name string) error {
 	l, secrets, err := s.bodyLLM(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Profiles.LLMs.Save(r.Context(), name, l, secrets); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusCreated, done{name, "Profile '" + name + "' saved"})
+	return s.Profiles.LLMs.Save(r.Context(), name, l, secrets)
 }
 
 // follow keeps the pointer to the active LLM profile on the profile it was on;
@@ -120,48 +111,22 @@ func (s *Service) follow(ctx context.Context, from string, to *string) error {
 	return err
 }
 
-func (s *Service) deleteLLM(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
+func (s *Service) deleteLLM(ctx context.Context, name string) error {
+	if err := s.Profiles.DeleteLLM(ctx, name); err != nil {
 		return err
 	}
-	if err := s.Profiles.DeleteLLM(r.Context(), name); err != nil {
-		return err
-	}
-	if err := s.follow(r.Context(), name, nil); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, done{name, "Profile '" + name + "' deleted"})
+	return s.follow(ctx, name, nil)
 }
 
-func (s *Service) renameLLM(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
+func (s *Service) renameLLM(ctx context.Context, name, to string) error {
+	if err := s.Profiles.RenameLLM(ctx, name, to); err != nil || name == to {
 		return err
-	}
-	m, err := renameBody.Body(r)
-	if err != nil {
-		return err
-	}
-	to := m.Text("new_name")
-	if err := s.Profiles.RenameLLM(r.Context(), name, to); err != nil {
-		return err
-	}
-	if name == to {
-		return rest.JSON(w, http.StatusOK, done{to, "Profile '" + name + "' unchanged (same name)"})
 	}
 	clean := profiles.Canonical(to)
-	if err := s.follow(r.Context(), name, &clean); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, done{to, "Profile '" + name + "' renamed to '" + to + "'"})
+	return s.follow(ctx, name, &clean)
 }
 
-func (s *Service) activateLLM(w http.ResponseWriter, r *http.Request) error {
-	name, err := profileName(r)
-	if err != nil {
-		return err
-	}
+func (s *Service) activateLLM(w http.ResponseWriter, r *http.Request, name string) error {
 	l, err := s.Profiles.LLMs.Load(r.Context(), name)
 	if err != nil {
 		return err

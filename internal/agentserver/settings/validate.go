@@ -82,10 +82,7 @@ func withoutKeys(text string, l *wirellm.LLM) string {
 	return text
 }
 
-func (s *Service) validateLLM(w http.ResponseWriter, r *http.Request) error {
-	if _, err := profileName(r); err != nil {
-		return err
-	}
+func (s *Service) validateLLM(w http.ResponseWriter, r *http.Request, _ string) error {
 	l, _, err := s.bodyLLM(r)
 	if err != nil {
 		return err
