@@ -1,10 +1,14 @@
 package modeltest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
@@ -29,6 +33,30 @@ func LongHistory(n int) []event.Message {
 			event.Message{Role: event.RoleTool, Name: "terminal", ToolCallID: id, Content: event.Texts(output)})
 	}
 	return msgs
+}
+
+// AsAgent returns the first n messages as an agent sends them: a new slice, the
+// last message marked.
+func AsAgent(msgs []event.Message, n int) []event.Message {
+	out := append([]event.Message(nil), msgs[:n]...)
+	mark(out)
+	return out
+}
+
+// EncodeSessions holds the body of a session, written step by step, to the same
+// body written at once. The history has 22 messages.
+func EncodeSessions(t *testing.T, history []event.Message, encode func(*llm.Request) []byte) {
+	t.Helper()
+	history = append(history, event.Message{Role: event.RoleAssistant, Content: event.Texts("Done.")})
+	for _, n := range []int{2, 4, 6, 6, 10, 10, 22, 10, 12, 23} {
+		r := llm.Request{Messages: AsAgent(history, n), Session: "s"}
+		got := encode(&r)
+		r.Session = ""
+		want := encode(&r)
+		if !json.Valid(got) || !bytes.Equal(got, want) {
+			t.Fatalf("%d messages (-at once +in steps):\n%s", n, cmp.Diff(string(want), string(got)))
+		}
+	}
 }
 
 // BenchEncode measures how an adapter builds the prompt of a conversation of
