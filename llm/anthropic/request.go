@@ -76,7 +76,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 	if err != nil {
 		return nil, "", err
 	}
-	if !end.messages {
+	if !end.Begun {
 		return nil, "", m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	w := wireRequest{Model: m.end.WireModel(), MaxTokens: m.maxTokens(r), Stream: !r.NoStream}

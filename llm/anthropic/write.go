@@ -10,13 +10,13 @@ import (
 // maxMarks is how many cache marks a request may hold.
 const maxMarks = 4
 
-// written is how far the history in a body is: the leading system messages
-// stand apart, the others in turns that alternate.
+// form is how the Messages API writes histories.
+var form = &wirelog.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
+
+// written is how far the history in a body is.
 type written struct {
-	system   bool   // the array of the system's blocks is begun
-	messages bool   // the array of messages is begun
-	role     string // of the message whose blocks come last
-	marks    int    // cache marks so far
+	wirelog.Turns
+	marks int // cache marks so far
 	// thoughtless says that a turn with calls since the user's last words
 	// begins without thinking.
 	thoughtless bool
@@ -32,7 +32,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	}
 	var room [4]block
 	blocks := room[:0]
-	if msg.Role == event.RoleSystem && !w.messages {
+	if msg.Role == event.RoleSystem && !w.Begun {
 		dst, w = w.addSystem(dst, m.blocks(blocks, msg.Content))
 		return dst, w, nil
 	}
@@ -58,11 +58,7 @@ func (w written) addSystem(dst []byte, blocks []block) ([]byte, written) {
 		if blocks[i].Type != "text" {
 			continue
 		}
-		if w.system {
-			dst = append(dst, ',')
-		} else {
-			dst, w.system = append(dst, `"system":[`...), true
-		}
+		dst, w.Turns = w.BeginSystem(dst, form)
 		dst = blocks[i].appendTo(dst)
 	}
 	return dst, w
@@ -73,31 +69,17 @@ func (w written) add(dst []byte, role string, blocks []block) ([]byte, written) 
 	if len(blocks) == 0 {
 		return dst, w
 	}
-	if !w.messages {
-		if w.system {
-			dst = append(dst, "],"...)
-		}
-		dst, w.messages = append(dst, `"messages":[`...), true
-	}
-	switch w.role {
-	case role:
-		dst = append(dst, ',')
-	case "":
-		dst = append(dst, `{"role":"`+role+`","content":[`...)
-	default:
-		dst = append(dst, `]},{"role":"`+role+`","content":[`...)
-	}
-	w.role = role
+	dst, w.Turns = w.Begin(dst, form, role)
 	return appendBlocks(dst, blocks), w
 }
 
 // finish closes what is open.
 func (w written) finish(dst []byte) []byte {
 	// Newer models refuse a history that ends with the assistant's words.
-	if w.role == "assistant" {
+	if w.Role == "assistant" {
 		dst, w = w.add(dst, "user", []block{{Type: "text", Text: goOn}})
 	}
-	return append(dst, "]}]"...)
+	return w.End(dst)
 }
 
 func appendBlocks(dst []byte, blocks []block) []byte {

@@ -72,7 +72,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
-	if !end.messages {
+	if !end.Begun {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	tools := r.Tools

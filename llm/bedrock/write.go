@@ -11,15 +11,15 @@ import (
 // maxMarks is how many cache points a request may hold.
 const maxMarks = 4
 
-// written is how far the history in a body is: the leading system messages
-// stand apart, the others in turns that alternate.
+// form is how Converse writes histories.
+var form = &wirelog.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
+
+// written is how far the history in a body is.
 type written struct {
-	system   bool   // the array of the system's blocks is begun
-	messages bool   // the array of messages is begun
-	role     string // of the turn whose blocks come last
-	marks    int    // cache marks so far
-	tokens   int    // of all messages, estimated
-	calls    bool   // there is a call
+	wirelog.Turns
+	marks  int  // cache marks so far
+	tokens int  // of all messages, estimated
+	calls  bool // there is a call
 	// thoughtless says that a turn with calls since the user's last words
 	// begins without thinking.
 	thoughtless bool
@@ -38,7 +38,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	var room [4]block
 	role, blocks := "user", room[:0]
 	switch {
-	case msg.Role == event.RoleSystem && !w.messages:
+	case msg.Role == event.RoleSystem && !w.Begun:
 		dst, w = w.addSystem(dst, m.blocks(blocks, msg.Content))
 		return dst, w, nil
 	case msg.Role == event.RoleAssistant:
@@ -60,11 +60,7 @@ func (w written) addSystem(dst []byte, blocks []block) ([]byte, written) {
 		if blocks[i].Kind == imageBlock {
 			continue
 		}
-		if w.system {
-			dst = append(dst, ',')
-		} else {
-			dst, w.system = append(dst, `"system":[`...), true
-		}
+		dst, w.Turns = w.BeginSystem(dst, form)
 		dst = blocks[i].appendTo(dst)
 	}
 	return dst, w
@@ -75,30 +71,16 @@ func (w written) add(dst []byte, role string, blocks []block) ([]byte, written) 
 	if len(blocks) == 0 {
 		return dst, w
 	}
-	if !w.messages {
-		if w.system {
-			dst = append(dst, "],"...)
-		}
-		dst, w.messages = append(dst, `"messages":[`...), true
-	}
-	switch w.role {
-	case role:
-		dst = append(dst, ',')
-	case "":
-		dst = append(append(append(dst, `{"role":"`...), role...), `","content":[`...)
-	default:
-		dst = append(append(append(dst, `]},{"role":"`...), role...), `","content":[`...)
-	}
-	w.role = role
+	dst, w.Turns = w.Begin(dst, form, role)
 	return appendBlocks(dst, blocks), w
 }
 
 // finish closes what is open.
 func (w written) finish(dst []byte) []byte {
-	if w.role == "assistant" { // newer models refuse to go on with their own words
+	if w.Role == "assistant" { // newer models refuse to go on with their own words
 		dst, _ = w.add(dst, "user", []block{{Text: goOn}})
 	}
-	return append(dst, "]}]"...)
+	return w.End(dst)
 }
 
 func appendBlocks(dst []byte, blocks []block) []byte {

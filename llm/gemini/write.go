@@ -7,12 +7,12 @@ import (
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
-// written is how far the history in a body is: the leading system messages
-// stand apart, the others in turns that alternate.
+// form is how the API writes histories.
+var form = &wirelog.Form{System: `"systemInstruction":{"parts":[`, EndSystem: "]},", Turns: `"contents":[`, Blocks: "parts"}
+
+// written is how far the history in a body is.
 type written struct {
-	system   bool   // the instruction is begun
-	contents bool   // the array of turns is begun
-	role     string // of the turn whose parts come last
+	wirelog.Turns
 	// images of tool results wait until the results are written: those have to
 	// stand together. The slice is never changed.
 	images []part
@@ -23,7 +23,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	var room [4]part
 	parts := room[:0]
 	switch {
-	case msg.Role == event.RoleSystem && !w.contents:
+	case msg.Role == event.RoleSystem && !w.Begun:
 		dst, w = w.addSystem(dst, m.parts(parts, msg.Content))
 		return dst, w, nil
 	case msg.Role == event.RoleTool:
@@ -49,11 +49,7 @@ func (w written) addSystem(dst []byte, parts []part) ([]byte, written) {
 		if parts[i].Kind != textPart {
 			continue
 		}
-		if w.system {
-			dst = append(dst, ',')
-		} else {
-			dst, w.system = append(dst, `"systemInstruction":{"parts":[`...), true
-		}
+		dst, w.Turns = w.BeginSystem(dst, form)
 		dst = parts[i].appendTo(dst)
 	}
 	return dst, w
@@ -64,21 +60,7 @@ func (w written) add(dst []byte, role string, parts []part) ([]byte, written) {
 	if len(parts) == 0 {
 		return dst, w
 	}
-	if !w.contents {
-		if w.system {
-			dst = append(dst, "]},"...)
-		}
-		dst, w.contents = append(dst, `"contents":[`...), true
-	}
-	switch w.role {
-	case role:
-		dst = append(dst, ',')
-	case "":
-		dst = append(append(append(dst, `{"role":"`...), role...), `","parts":[`...)
-	default:
-		dst = append(append(append(dst, `]},{"role":"`...), role...), `","parts":[`...)
-	}
-	w.role = role
+	dst, w.Turns = w.Begin(dst, form, role)
 	for i := range parts {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -98,10 +80,10 @@ func (w written) flush(dst []byte) ([]byte, written) {
 // finish closes what is open.
 func (w written) finish(dst []byte) []byte {
 	dst, w = w.flush(dst)
-	if w.role == "model" { // the API wants the last word to be the user's
+	if w.Role == "model" { // the API wants the last word to be the user's
 		dst, _ = w.add(dst, "user", []part{text(goOn)})
 	}
-	return append(dst, "]}]"...)
+	return w.End(dst)
 }
 
 // appendTo appends the part's JSON. By hand, because a restarted server writes

@@ -13,6 +13,9 @@
 // value S. A body is a list of parts, of which those of the history are the
 // cache's own: a long history is neither copied nor written twice.
 //
+// A writer whose protocol has a system prompt apart and turns that alternate
+// keeps [Turns] in its state.
+//
 // Messages are compared by what they hold, so a caller may build its history
 // anew for each call, and a condensed, forked or marked history is encoded
 // again from the first message that differs. Messages that are promised not to
