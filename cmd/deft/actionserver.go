@@ -34,7 +34,7 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if c.Results == "" {
 		c.Results = filepath.Join(os.TempDir(), ".deft")
 	}
-	tools, err := sandboxTools(c.Workspace, c.Results, os.Environ())
+	tools, err := sandboxTools(c.Workspace, c.Results, os.Environ(), nil)
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}

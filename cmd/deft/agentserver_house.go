@@ -37,6 +37,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/route"
@@ -51,6 +52,7 @@ type house struct {
 	home string
 	ring *keyring.Ring
 
+	shells        *spawn.Starter
 	store         *sqlite.Store
 	boxes         *process.Provider
 	webhooks      *webhook.Service
@@ -73,6 +75,9 @@ func openHouse(ctx context.Context, cfg *config.Loaded, addr net.Addr, log *slog
 	h.home, _ = os.UserHomeDir() // a user without one has no skills of his own
 	if h.ring, err = cfg.Ring(); err != nil {
 		return nil, err
+	}
+	if h.shells, err = spawn.New(); err != nil {
+		log.Debug("shells are started from a thread with all descriptors", "err", err)
 	}
 	if h.store, err = sqlite.Open(ctx, cfg.ConversationsPath, sqlite.Options{}); err != nil {
 		return nil, err
@@ -154,7 +159,7 @@ func (h *house) openSettings(ctx context.Context) (err error) {
 
 func (h *house) openConversations(context.Context) (err error) {
 	fit := &outfitter{
-		dir: h.cfg.ConversationsPath, env: commandEnv(os.Environ()), log: h.log, boxes: h.boxes,
+		dir: h.cfg.ConversationsPath, env: commandEnv(os.Environ()), log: h.log, boxes: h.boxes, shells: h.shells,
 		profiles: func(ctx context.Context) []string {
 			names, err := h.settings.Profiles.LLMs.Names(ctx)
 			if err != nil {
@@ -270,6 +275,7 @@ func (h *house) close(ctx context.Context) error {
 	if h.boxes != nil {
 		errs = append(errs, h.boxes.Close())
 	}
+	h.shells.Close()
 	if h.store != nil {
 		errs = append(errs, h.store.Close())
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/tool"
@@ -36,6 +37,7 @@ type outfitter struct {
 	log      *slog.Logger
 	profiles func(context.Context) []string // of LLMs, by name
 	boxes    *process.Provider              // nil: tools run where the server stands
+	shells   *spawn.Starter                 // of shells that run there; may be nil
 }
 
 // kit is an outfit in the making.

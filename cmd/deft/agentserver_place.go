@@ -30,7 +30,7 @@ const boxGrace = 10 * time.Minute
 // or, with boxes, in a sandbox of their own around the workspace.
 func (f *outfitter) place(ctx context.Context, k *kit, n conversation.Needs) (inside, beside runtime.Runtime, err error) {
 	if f.boxes == nil {
-		execs, err := sandboxTools(n.Workspace, f.scratch(n), f.env)
+		execs, err := sandboxTools(n.Workspace, f.scratch(n), f.env, f.shells)
 		if err != nil {
 			return nil, nil, fmt.Errorf("set up tools: %w", err)
 		}

@@ -265,9 +265,6 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 			if err = boxes.Remove(ctx, id.Hex()); err == nil {
 				err = s.Delete(ctx, id)
 			}
-			if err == nil {
-				err = os.Remove(filepath.Join(p.locks(), id.Hex()))
-			}
 			unlock()
 			if err != nil {
 				return fmt.Errorf("delete conversation %s: %w", id, err)

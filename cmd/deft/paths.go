@@ -31,4 +31,3 @@ func findPaths(data string, env func(string) string) (paths, error) {
 
 func (p paths) store() string     { return filepath.Join(p.data, "events") }
 func (p paths) sandboxes() string { return filepath.Join(p.data, "sandboxes") }
-func (p paths) locks() string     { return filepath.Join(p.data, "locks") }

@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/lease"
 )
 
 // openStore opens the event store.
@@ -60,33 +58,23 @@ func resolve(ctx context.Context, s eventstream.Stream, name string) (event.Conv
 	return "", fault.New(fault.Invalid, fmt.Sprintf("%d conversations begin with %s", len(found), name)).Hint("give more of the id")
 }
 
-// lockConversation keeps other processes from running the same conversation.
-// The lock goes with the process.
+// lockConversation keeps other processes from running the same conversation,
+// an agent server on the same directory among them.
 func lockConversation(p paths, id event.ConversationID) (release func(), err error) {
-	if err := os.MkdirAll(p.locks(), 0o700); err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "make the lock directory")
-	}
-	f, err := os.OpenFile(filepath.Join(p.locks(), id.Hex()), os.O_CREATE|os.O_RDWR, 0o600)
+	book, err := lease.Open(p.store())
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "open the conversation's lock")
+		return nil, err
 	}
-	if err := tryLock(f); err != nil {
-		f.Close()
-		return nil, fault.New(fault.Conflict, "the conversation "+string(id)+" is running in another process").
-			Hint("wait for it, or stop it there")
-	}
-	return func() { f.Close() }, nil // closing unlocks
-}
-
-// tryLock locks the file, or gives up after a moment: a process that was
-// killed while it started another leaves the lock with the child until that
-// one's exec, and nothing tells of its end.
-func tryLock(f *os.File) error {
-	for try := 0; ; try++ {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil || try == 20 {
-			return err
+	giveBack, err := book.Take(id)
+	if err != nil {
+		if errors.Is(err, lease.ErrHeld) {
+			err = fault.New(fault.Conflict, "the conversation "+string(id)+" is running in another process").
+				Hint("wait for it, or stop it there")
 		}
-		<-time.After(25 * time.Millisecond)
+		return nil, errors.Join(err, book.Close())
 	}
+	return func() {
+		giveBack()
+		_ = book.Close() // nothing is written to it
+	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/command"
@@ -39,15 +40,15 @@ func localTools(tasks func() []event.TaskItem) map[string]tool.Executor {
 }
 
 // sandboxTools run inside the sandbox. scratch is a directory of the action
-// server's own, for what does not fit into a result.
-func sandboxTools(workspace, scratch string, env []string) (map[string]tool.Executor, error) {
+// server's own, for what does not fit into a result. shells may be nil.
+func sandboxTools(workspace, scratch string, env []string, shells *spawn.Starter) (map[string]tool.Executor, error) {
 	edit, err := editor.New(editor.Config{Workspace: workspace, UndoDir: filepath.Join(scratch, "undo")})
 	if err != nil {
 		return nil, err
 	}
 	return map[string]tool.Executor{
 		terminal.Definition().ActionKind: terminal.New(terminal.Config{
-			WorkingDir: workspace, Env: env, OutputDir: filepath.Join(scratch, "output"),
+			WorkingDir: workspace, Env: env, OutputDir: filepath.Join(scratch, "output"), Starter: shells,
 		}),
 		editor.Definition().ActionKind: edit,
 		glob.Definition().ActionKind:   glob.New(glob.Config{Workspace: workspace}),

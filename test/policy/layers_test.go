@@ -14,9 +14,9 @@ import (
 // lower floor. A new domain gets its floor here and its paragraph in
 // ARCHITECTURE.md.
 var floors = map[string]int{
-	"internal/fault": 0,
-	"event":          1, "internal/keyring": 1,
-	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2,
+	"internal/fault": 0, "internal/spawn": 0,
+	"event": 1, "internal/keyring": 1,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/lease": 2,
 	"state":    3, // what a conversation cost is in llm's metrics
 	"executor": 4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
 	"agent":      5,

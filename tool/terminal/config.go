@@ -3,6 +3,8 @@ package terminal
 import (
 	"cmp"
 	"time"
+
+	"github.com/deft-dev/deft/internal/spawn"
 )
 
 // Config says how the shell is run. The zero value is usable.
@@ -16,6 +18,8 @@ type Config struct {
 	Env []string
 	// Shell is the path of bash. Default: bash, as found on PATH.
 	Shell string
+	// Starter starts it; nil is right where few descriptors are open.
+	Starter *spawn.Starter
 	// SoftTimeout is how long a command may print nothing before the call
 	// returns, if the call has no timeout. Default 30 s.
 	SoftTimeout time.Duration

@@ -69,7 +69,7 @@ func (s *session) snapshot() snapshot {
 	}
 	n.prompt.status = -1
 	if s.shell != nil {
-		link := fmt.Sprintf("/proc/%d/cwd", s.shell.cmd.Process.Pid)
+		link := fmt.Sprintf("/proc/%d/cwd", s.shell.process.PID())
 		if dir, err := os.Readlink(link); err == nil {
 			n.prompt.cwd = dir
 		}

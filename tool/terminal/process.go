@@ -6,17 +6,11 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
-)
 
-// signalOf returns the signal that ended a process.
-func signalOf(p *os.ProcessState) (syscall.Signal, bool) {
-	ws, ok := p.Sys().(syscall.WaitStatus)
-	if !ok || !ws.Signaled() {
-		return 0, false
-	}
-	return ws.Signal(), true
-}
+	"golang.org/x/sys/unix"
+)
 
 // killSessions ends all processes of the given sessions, those in the
 // background too. Processes that made a session of their own (daemons) are
@@ -41,6 +35,60 @@ func killSessions(ids []int) error {
 
 // sessionMembers lists the living processes of the given sessions.
 func sessionMembers(ids []int) ([]int, error) {
+	sessions, err := everybody.count()
+	if err != nil {
+		return nil, err
+	}
+	var members []int
+	for _, id := range ids {
+		members = append(members, sessions[id]...)
+	}
+	return slices.DeleteFunc(members, dead), nil
+}
+
+// census lists all processes of the machine by session. The kernel has no
+// shorter way to a session's, and a server that ends closes a thousand of them
+// at a time, so one list is made for all who ask for one meanwhile.
+type census struct {
+	mu   sync.Mutex
+	next *tally // not begun yet; nil if nobody waits
+
+	counting sync.Mutex // held while a list is made
+}
+
+// tally is one list, by session.
+type tally struct {
+	sessions map[int][]int
+	err      error
+	done     chan struct{}
+}
+
+var everybody census
+
+// count returns a list that was begun after the call.
+func (c *census) count() (map[int][]int, error) {
+	c.mu.Lock()
+	t := c.next
+	first := t == nil
+	if first {
+		t = &tally{done: make(chan struct{})}
+		c.next = t
+	}
+	c.mu.Unlock()
+	if first {
+		c.counting.Lock()
+		c.mu.Lock()
+		c.next = nil // who comes from here on needs another one
+		c.mu.Unlock()
+		t.sessions, t.err = bySession()
+		close(t.done)
+		c.counting.Unlock()
+	}
+	<-t.done
+	return t.sessions, t.err
+}
+
+func bySession() (map[int][]int, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -50,34 +98,27 @@ func sessionMembers(ids []int) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	var members []int
+	sessions := map[int][]int{}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue // ended
-		}
-		if sid, alive := parseStat(stat); alive && slices.Contains(ids, sid) {
-			members = append(members, pid)
+		if sid, err := unix.Getsid(pid); err == nil { // else it has ended
+			sessions[sid] = append(sessions[sid], pid)
 		}
 	}
-	return members, nil
+	return sessions, nil
 }
 
-// parseStat reads the session and the state from /proc/PID/stat (proc(5)).
-// The name of the program, in parentheses, may hold anything.
-func parseStat(stat []byte) (sid int, alive bool) {
-	i := bytes.LastIndexByte(stat, ')')
-	if i < 0 {
-		return 0, false
+// dead reports whether a process is gone, or only waits for its parent to
+// take note (proc(5)). The name of the program, in parentheses, may hold
+// anything.
+func dead(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return true
 	}
-	f := bytes.Fields(stat[i+1:]) // state ppid pgrp session …
-	if len(f) < 4 || f[0][0] == 'Z' || f[0][0] == 'X' {
-		return 0, false
-	}
-	sid, err := strconv.Atoi(string(f[3]))
-	return sid, err == nil
+	rest := bytes.TrimLeft(stat[bytes.LastIndexByte(stat, ')')+1:], " ")
+	return len(rest) == 0 || rest[0] == 'Z' || rest[0] == 'X'
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 )
@@ -85,7 +84,7 @@ func (s *session) startShell(ctx context.Context) error {
 		return err
 	}
 	s.started = true
-	s.shells = append(s.shells, sh.cmd.Process.Pid)
+	s.shells = append(s.shells, sh.process.PID())
 	s.mu.Lock()
 	s.shell, s.exports = sh, ""
 	s.mu.Unlock()
@@ -188,10 +187,13 @@ func (s *session) input(b string) error {
 	return nil
 }
 
+// readSize is what the kernel gives at most at one time (n_tty's buffer).
+const readSize = 4 << 10
+
 // read takes all output until the terminal is closed.
 func (s *session) read() {
 	defer close(s.readerDone)
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, readSize)
 	for {
 		n, err := s.pty.master.Read(buf)
 		s.take(buf[:n])
@@ -272,7 +274,7 @@ func (s *session) shellExited(sh *shell) {
 
 func (s *session) shellEnded() {
 	sh := s.shell
-	status, how := describeExit(sh.cmd.ProcessState)
+	status, how := describeExit(sh)
 	e := &ending{status: status, died: how, idle: s.await == "" && s.ended == nil}
 	if dir, exports := sh.lastWords(); dir != "" {
 		s.last.cwd, s.exports, e.kept = dir, exports, true
@@ -283,14 +285,14 @@ func (s *session) shellEnded() {
 	s.settle()
 }
 
-func describeExit(p *os.ProcessState) (status int, how string) {
-	if p == nil {
+func describeExit(sh *shell) (status int, how string) {
+	switch sig := sh.status.Signal(); {
+	case sh.lost != nil:
 		return -1, "status unknown"
-	}
-	if sig, ok := signalOf(p); ok {
+	case sh.status.Signaled():
 		return 128 + int(sig), fmt.Sprintf("killed by signal %d, %s", int(sig), sig)
 	}
-	return p.ExitCode(), fmt.Sprintf("status %d", p.ExitCode())
+	return sh.status.ExitStatus(), fmt.Sprintf("status %d", sh.status.ExitStatus())
 }
 
 // close ends everything on the terminal and waits for it.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/spawn"
 )
 
 //go:embed init.bash
@@ -30,12 +31,14 @@ var initScript string
 // At the end of each command the shell writes what it knows to the report
 // pipe and then the command's marker to the terminal.
 type shell struct {
-	cmd       *exec.Cmd
+	process   *spawn.Process
 	control   *os.File
 	report    *os.File
-	buf       []byte   // read from report and not used yet
-	exitNonce string   // of the marker written after the shell's death
-	exitFile  *os.File // in memory: its EXIT trap leaves directory and variables
+	buf       []byte             // read from report and not used yet
+	exitNonce string             // of the marker written after the shell's death
+	exitFile  *os.File           // in memory: its EXIT trap leaves directory and variables
+	status    syscall.WaitStatus // how it ended, once waited is closed …
+	lost      error              // … unless that is unknown
 	waited    chan struct{}
 }
 
@@ -68,8 +71,7 @@ func startShell(cfg Config, tty *os.File, dir string, onExit func(*shell)) (*she
 	}
 	go func() {
 		defer close(sh.waited)
-		// The status is in ProcessState; a failing wait has none.
-		_ = sh.cmd.Wait()
+		sh.status, sh.lost = sh.process.Wait()
 		onExit(sh)
 	}()
 	return sh, nil
@@ -83,14 +85,16 @@ func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) e
 		return fmt.Errorf("make memory file: %w", err)
 	}
 	sh.exitFile = os.NewFile(uintptr(fd), "deft-shell")
-	sh.cmd = exec.Command(cfg.Shell, "--norc", "--noprofile", "--noediting", "-i")
-	sh.cmd.Args[0] = "bash"
-	sh.cmd.Dir = dir
-	sh.cmd.Env = shellEnv(cfg.Env)
-	sh.cmd.Stdin, sh.cmd.Stdout, sh.cmd.Stderr = in, tty, tty
-	sh.cmd.ExtraFiles = []*os.File{out}
-	sh.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
-	return sh.cmd.Start()
+	path, err := exec.LookPath(cfg.Shell)
+	if err != nil {
+		return err
+	}
+	sh.process, err = cfg.Starter.Start(spawn.Command{
+		Path: path, Args: []string{"bash", "--norc", "--noprofile", "--noediting", "-i"},
+		Env: shellEnv(cfg.Env), Dir: dir, Files: []*os.File{in, tty, tty, out},
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1},
+	})
+	return err
 }
 
 // pipe returns our end, which knows deadlines, and the child's, which blocks.
@@ -195,7 +199,7 @@ func (sh *shell) readReport(nonce string) (prompt, error) {
 	if err := sh.report.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 		return prompt{}, fmt.Errorf("set deadline of report: %w", err)
 	}
-	chunk := make([]byte, 16<<10)
+	chunk := make([]byte, 2<<10) // most reports fit
 	for {
 		if i := bytes.Index(sh.buf, []byte(nonce+"\x00")); i >= 0 {
 			parts := bytes.SplitN(sh.buf[i+len(nonce)+1:], []byte{0}, fields+1)

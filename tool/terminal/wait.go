@@ -132,7 +132,7 @@ func (s *session) interrupt() {
 	if sh != nil {
 		// Its group may have ended by itself meanwhile; so may the shell.
 		s.signalForeground(syscall.SIGKILL)
-		_ = sh.cmd.Process.Kill()
+		_ = sh.process.Kill()
 		s.waitIdle(2 * step)
 	}
 }
@@ -153,7 +153,7 @@ func (s *session) askAgain() {
 	s.mu.Lock()
 	sh, nonce := s.shell, s.await
 	s.mu.Unlock()
-	if sh == nil || nonce == "" || s.pty.foreground() != sh.cmd.Process.Pid {
+	if sh == nil || nonce == "" || s.pty.foreground() != sh.process.PID() {
 		return
 	}
 	// A shell that takes nothing any more is killed in the end.
@@ -171,7 +171,7 @@ func (s *session) signalForeground(sig syscall.Signal) {
 	if pgrp <= 1 || sh == nil {
 		return
 	}
-	if pgrp == sh.cmd.Process.Pid {
+	if pgrp == sh.process.PID() {
 		sig = syscall.SIGINT
 	}
 	// The group may be gone; then there is nothing to signal.

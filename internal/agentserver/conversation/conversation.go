@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/agent"
@@ -19,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/lease"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/skill"
@@ -78,7 +76,7 @@ type work struct {
 	guard  *guard
 	skills []skill.Skill
 	review *review
-	lease  *os.File
+	lease  func() // gives it back; nil before it is taken
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
@@ -268,7 +266,7 @@ func (w *work) close(ctx context.Context) error {
 		errs = append(errs, w.outfit.Close(ctx))
 	}
 	if w.lease != nil {
-		errs = append(errs, w.lease.Close())
+		w.lease()
 	}
 	return errors.Join(errs...)
 }
@@ -283,26 +281,15 @@ func (c *Conversation) state(ctx context.Context) (*state.State, error) {
 	return w.State(), nil
 }
 
-// locks is the directory of leases. `deft run` uses the same beside its
-// store, so that it and a server exclude each other.
-func (o *Options) locks() string { return filepath.Join(o.Dir, "locks") }
-
-func (m *Manager) leasePath(id event.ConversationID) string {
-	return filepath.Join(m.o.locks(), id.Hex())
-}
-
-// lease makes this process the only one that works on a conversation, as
-// long as the file is open.
-func (m *Manager) lease(id event.ConversationID) (*os.File, error) {
-	f, err := os.OpenFile(m.leasePath(id), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "open the lease of a conversation")
+// lease makes this process the only one that works on a conversation, until
+// release is called.
+func (m *Manager) lease(id event.ConversationID) (release func(), err error) {
+	release, err = m.leases.Take(id)
+	if errors.Is(err, lease.ErrHeld) {
+		return nil, fault.New(fault.Conflict,
+			"Conversation is owned by another agent server instance; the write was refused")
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fault.New(fault.Conflict,
-			"Conversation is owned by another agent server instance; the write was refused"), f.Close())
-	}
-	return f, nil
+	return release, err
 }
 
 // deltas publishes what the model writes as it comes.

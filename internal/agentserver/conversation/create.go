@@ -204,12 +204,12 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 	}
 	e := m.hold(id)
 	if c.open.Load() == nil { // what another server works on is not for this one to delete
-		lease, err := m.lease(id)
+		release, err := m.lease(id)
 		if err != nil {
 			m.letGo(id, e, e.c)
 			return err
 		}
-		defer lease.Close()
+		defer release()
 	}
 	m.tellDeleted(ctx, c)
 	err = c.close(ctx)
@@ -221,7 +221,6 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 	if err != nil {
 		m.o.Log.Warn("let go of a deleted conversation", "conversation", id, "err", err)
 	}
-	_ = os.Remove(m.leasePath(id)) // of no more use
 	if err := os.RemoveAll(filepath.Join(m.o.Dir, id.Hex())); err != nil {
 		m.o.Log.Warn("remove the files of a conversation", "conversation", id, "err", err)
 	}

@@ -25,9 +25,8 @@
 // # Failure
 //
 // Errors have the kinds of package fault; rest words them for clients. A
-// conversation is run by one process at a time: a lock of the operating system
-// on a file, which a process cannot outlive and a clock cannot expire, is its
-// lease, and others get fault.Conflict.
+// conversation is run by one process at a time, which holds its lease (package
+// lease); others get fault.Conflict.
 package conversation
 
 import (
@@ -36,11 +35,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
@@ -49,6 +49,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/lease"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -117,6 +118,7 @@ type Options struct {
 // Manager keeps the conversations of a server.
 type Manager struct {
 	o       Options
+	leases  *lease.Book
 	ctx     context.Context // of everything that runs
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -144,10 +146,11 @@ func Open(o Options) (*Manager, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(o.locks(), 0o700); err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "make the directory of conversations")
+	leases, err := lease.Open(o.Dir)
+	if err != nil {
+		return nil, err
 	}
-	m := &Manager{o: o, live: map[event.ConversationID]*entry{}}
+	m := &Manager{o: o, leases: leases, live: map[event.ConversationID]*entry{}}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	if o.MaxRuns > 0 {
 		m.runs = make(chan struct{}, o.MaxRuns)
@@ -193,12 +196,26 @@ func (m *Manager) Running() int { return int(m.active.Load()) }
 func (m *Manager) Close(ctx context.Context) error {
 	m.cancel()
 	m.running.Wait()
+	var all errgroup.Group
+	all.SetLimit(closers)
 	var errs []error
+	var mu sync.Mutex
 	for _, c := range m.all() {
-		errs = append(errs, c.close(ctx))
+		all.Go(func() error {
+			err := c.close(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+			return nil
+		})
 	}
-	return errors.Join(errs...)
+	_ = all.Wait() // returns none
+	return errors.Join(append(errs, m.leases.Close())...)
 }
+
+// closers is how many conversations are closed side by side: each mostly
+// waits for its shell to be gone.
+const closers = 64
 
 // all returns the live conversations.
 func (m *Manager) all() []*Conversation {

@@ -1,0 +1,198 @@
+package spawn
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Starter forks from a thread of its own.
+type Starter struct {
+	mu     sync.Mutex // one command at a time: the socket is one queue
+	ours   int        // descriptors go in here …
+	orders chan Command
+	pids   chan started
+}
+
+type started struct {
+	pid int
+	err error
+}
+
+// errClosed is what Start says after Close.
+var errClosed = errors.New("no more processes are started")
+
+// New makes a Starter. Make it early: its thread begins with a copy of all
+// descriptors. The error says what the system does not let it do; a nil
+// *Starter does instead.
+func New() (*Starter, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make a socket for descriptors: %w", err)
+	}
+	s := &Starter{ours: pair[0], orders: make(chan Command), pids: make(chan started)}
+	ready := make(chan error)
+	go s.lock(pair[1], ready)
+	err = <-ready
+	_ = unix.Close(pair[1]) // the thread has its own by now
+	if err != nil {
+		_ = unix.Close(pair[0])
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the thread. What was started goes on.
+func (s *Starter) Close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orders != nil {
+		close(s.orders)
+		s.orders = nil
+		_ = unix.Close(s.ours)
+	}
+}
+
+// fork has the thread start a command.
+func (s *Starter) fork(c Command, fds []int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.orders == nil {
+		return 0, errClosed
+	}
+	// The thread does not share our descriptors, so they are sent to it.
+	if err := unix.Sendmsg(s.ours, []byte{0}, unix.UnixRights(fds...), nil, 0); err != nil {
+		return 0, fmt.Errorf("hand over descriptors: %w", err)
+	}
+	s.orders <- c
+	got := <-s.pids
+	return got.pid, got.err
+}
+
+// lock takes a thread for good: it is never unlocked, so it ends with its
+// goroutine. The main thread will not do, because its descriptors are what
+// /proc shows as those of the process; it is held until another one is found.
+func (s *Starter) lock(socket int, ready chan<- error) {
+	runtime.LockOSThread()
+	if unix.Gettid() != os.Getpid() {
+		s.run(socket, ready)
+		return
+	}
+	other := make(chan error)
+	go s.lock(socket, other)
+	err := <-other
+	runtime.UnlockOSThread()
+	ready <- err
+}
+
+// run is the thread. Nothing in it may make an *os.File: the poller would take
+// the number for one of the other table.
+func (s *Starter) run(socket int, ready chan<- error) {
+	orders := s.orders
+	err := unix.Unshare(unix.CLONE_FILES)
+	if err != nil {
+		err = fmt.Errorf("give a thread descriptors of its own: %w", err)
+	} else {
+		err = closeOthers(socket)
+	}
+	ready <- err
+	if err != nil {
+		return
+	}
+	for c := range orders {
+		s.pids <- s.obey(c, socket)
+	}
+}
+
+func (s *Starter) obey(c Command, socket int) started {
+	fds, err := receive(socket, len(c.Files))
+	if err != nil {
+		return started{err: err}
+	}
+	pid, err := fork(c, fds)
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+	return started{pid, err}
+}
+
+func receive(socket, n int) ([]int, error) {
+	rights := make([]byte, unix.CmsgSpace(4*max(n, 1)))
+	_, got, _, _, err := unix.Recvmsg(socket, make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("take over descriptors: %w", err)
+	}
+	var fds []int
+	messages, err := unix.ParseSocketControlMessage(rights[:got])
+	for _, m := range messages {
+		if more, err := unix.ParseUnixRights(&m); err == nil {
+			fds = append(fds, more...)
+		}
+	}
+	if err != nil || len(fds) != n {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+		return nil, fmt.Errorf("take over descriptors: %d of %d came", len(fds), n)
+	}
+	return fds, nil
+}
+
+// closeOthers closes what this thread has a copy of, but for the first three,
+// the socket, and what the Go runtime itself polls and wakes with: it does so
+// on any thread.
+func closeOthers(socket int) error {
+	fds, err := listFDs()
+	if err != nil {
+		return fmt.Errorf("list the descriptors of a thread: %w", err)
+	}
+	target := make([]byte, 64)
+	for _, fd := range fds {
+		n, err := unix.Readlink("/proc/thread-self/fd/"+strconv.Itoa(fd), target)
+		if err != nil {
+			continue // the list's own
+		}
+		name := string(target[:n])
+		if fd > 2 && fd != socket && !strings.HasPrefix(name, "anon_inode:[event") {
+			_ = unix.Close(fd)
+		}
+	}
+	return nil
+}
+
+// listFDs reads a directory without os.File, see run.
+func listFDs() ([]int, error) {
+	dir, err := unix.Open("/proc/thread-self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: "/proc/thread-self/fd", Err: err}
+	}
+	defer unix.Close(dir)
+	var names []string
+	buf := make([]byte, 8<<10)
+	for {
+		n, err := unix.ReadDirent(dir, buf)
+		if err != nil {
+			return nil, os.NewSyscallError("getdents", err)
+		}
+		if n == 0 {
+			break
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
+	var fds []int
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil {
+			fds = append(fds, fd)
+		}
+	}
+	return fds, nil
+}
