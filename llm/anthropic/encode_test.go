@@ -5,8 +5,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/modeltest"
 )
@@ -55,27 +53,6 @@ func TestBlocksAreJSON(t *testing.T) {
 		if got := string(b.appendTo(nil)); got != want {
 			t.Errorf("block  %s\nwant   %s", got, want)
 		}
-	}
-}
-
-func TestLimitMarks(t *testing.T) {
-	t.Parallel()
-	msgs := modeltest.LongHistory(14)
-	for i := range msgs {
-		msgs[i].Content[0].CachePrompt = true
-	}
-	out := limitMarks(msgs)
-	var kept []int
-	for i := range out {
-		if out[i].Content[0].CachePrompt {
-			kept = append(kept, i)
-		}
-		if !msgs[i].Content[0].CachePrompt {
-			t.Errorf("message %d of the input was changed", i)
-		}
-	}
-	if diff := cmp.Diff([]int{0, 11, 12, 13}, kept); diff != "" {
-		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 }
 

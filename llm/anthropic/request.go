@@ -116,7 +116,7 @@ func (m *Model) history(ctx context.Context, r *llm.Request) ([][]byte, written,
 	msgs := llm.NormalizeGrown(ctx, r.Messages)
 	body, end, err := m.sent.Encode(ctx, r.Session, "", msgs, m.write)
 	if err == nil && end.marks > maxMarks {
-		return m.sent.Encode(ctx, r.Session, "", limitMarks(msgs), m.write)
+		return m.sent.Encode(ctx, r.Session, "", wirelog.LimitMarks(msgs, maxMarks, marked), m.write)
 	}
 	return body, end, err
 }

@@ -133,36 +133,6 @@ func member(dst []byte, name, value string) []byte {
 	return wirelog.AppendString(append(dst, name...), value)
 }
 
-// limitMarks keeps the first cache mark, which holds the system prompt and the
-// tools, and the last three, which are where the conversation grows. The input
-// is not changed.
-func limitMarks(msgs []event.Message) []event.Message {
-	marks := 0
-	for i := range msgs {
-		for k := range msgs[i].Content {
-			if marked(&msgs[i].Content[k]) {
-				marks++
-			}
-		}
-	}
-	if marks <= maxMarks {
-		return msgs
-	}
-	out := append([]event.Message(nil), msgs...)
-	nth := 0
-	for i := range out {
-		content := append(event.List[event.Content](nil), out[i].Content...)
-		for k := range content {
-			if marked(&content[k]) {
-				nth++
-				content[k].CachePrompt = nth == 1 || nth > marks-(maxMarks-1)
-			}
-		}
-		out[i].Content = content
-	}
-	return out
-}
-
 // marked reports whether a cache mark will stand at a block.
 func marked(c *event.Content) bool {
 	return c.CachePrompt && (c.Type == event.TypeText && strings.TrimSpace(c.Text) != "" || c.Type == event.TypeImage && len(c.ImageURLs) > 0)

@@ -116,7 +116,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 func (m *Model) history(ctx context.Context, session string, msgs []event.Message) ([][]byte, written, error) {
 	body, end, err := m.sent.Encode(ctx, session, "", msgs, m.write)
 	if err == nil && end.marks > maxMarks {
-		return m.sent.Encode(ctx, session, "", limitMarks(msgs), m.write)
+		return m.sent.Encode(ctx, session, "", wirelog.LimitMarks(msgs, maxMarks, marked), m.write)
 	}
 	return body, end, err
 }

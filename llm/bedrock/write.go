@@ -1,8 +1,6 @@
 package bedrock
 
 import (
-	"slices"
-
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
@@ -31,7 +29,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	w.tokens += llm.EstimateMessage(msg)
 	w.calls = w.calls || len(msg.ToolCalls) > 0
 	for i := range msg.Content {
-		if msg.Content[i].CachePrompt {
+		if marked(&msg.Content[i]) {
 			w.marks++
 		}
 	}
@@ -122,37 +120,5 @@ func member(dst []byte, name, value string) []byte {
 	return wirelog.AppendString(append(dst, name...), value)
 }
 
-// limitMarks keeps the first cache mark, which holds the system prompt and the
-// tools, and the last three, which are where the conversation grows. The input
-// is not changed.
-func limitMarks(msgs []event.Message) []event.Message {
-	marks := 0
-	for i := range msgs {
-		for k := range msgs[i].Content {
-			if msgs[i].Content[k].CachePrompt {
-				marks++
-			}
-		}
-	}
-	if marks <= maxMarks {
-		return msgs
-	}
-	out, seen := slices.Clone(msgs), 0
-	for i := range out {
-		cloned := false
-		for k := range out[i].Content {
-			if !out[i].Content[k].CachePrompt {
-				continue
-			}
-			seen++
-			if seen == 1 || seen > marks-(maxMarks-1) {
-				continue
-			}
-			if !cloned {
-				out[i].Content, cloned = slices.Clone(out[i].Content), true
-			}
-			out[i].Content[k].CachePrompt = false
-		}
-	}
-	return out
-}
+// marked reports whether there is a cache mark at a block.
+func marked(c *event.Content) bool { return c.CachePrompt }
