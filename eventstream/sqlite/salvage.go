@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -62,7 +60,7 @@ func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
 	if err != nil {
 		return rep, errors.Join(err, c.close())
 	}
-	s := &salvager{c: c, dst: dst, labels: &labels{}}
+	s := &salvager{c: c, dst: dst}
 	err = s.run(ctx)
 	rep.Conversations = s.found
 	return rep, errors.Join(err, dst.Close(), c.close())
@@ -94,21 +92,43 @@ func copyFile(from, to string) error {
 }
 
 type salvager struct {
-	c      *conn
-	dst    *Store
-	labels *labels
-	found  []Salvaged
-	spots  map[int64]map[eventstream.Seq]spot // of every intact record, by log
+	c     *conn
+	src   source
+	dst   *Store
+	found []Salvaged
+}
+
+// source is what can be read of a damaged store.
+type source interface {
+	// conversation returns what its own row and its segments tell of it.
+	conversation(id event.ConversationID) (*head, eventstream.Meta, error)
+	// record returns an event of a log; ok is false when it is lost.
+	record(log int64, seq eventstream.Seq) (rec eventstream.Record, ok bool)
+	// done ends what calls of record have begun.
+	done()
+	// logs returns the logs that have events, with an error if there may be
+	// more, and span the first and the last event of one.
+	logs() ([]int64, error)
+	span(log int64) (first, last eventstream.Seq, err error)
+}
+
+// open reads what the store has of its events.
+func (s *salvager) open() error {
+	l := &labels{}
+	if err := l.load(s.c); err != nil {
+		return fmt.Errorf("read the kinds of events: %w", storage(err))
+	}
+	s.src = scan(s.c, l)
+	return nil
 }
 
 func (s *salvager) run(ctx context.Context) error {
-	if err := s.labels.load(s.c); err != nil {
-		return fmt.Errorf("read the kinds of events: %w", storage(err))
+	if err := s.open(); err != nil {
+		return err
 	}
-	s.scan()
 	known := s.dead()
 	for _, id := range s.ids() {
-		h, meta, err := s.conversation(id)
+		h, meta, err := s.src.conversation(id)
 		if err != nil {
 			continue // its events are found by their log below
 		}
@@ -117,12 +137,12 @@ func (s *salvager) run(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, log := range slices.Sorted(maps.Keys(s.spots)) {
-		if known[log] {
+	logs, _ := s.src.logs() // behind an error there is nothing that can be read
+	for _, log := range logs {
+		first, last, err := s.src.span(log)
+		if err != nil || known[log] {
 			continue
 		}
-		seqs := slices.Sorted(maps.Keys(s.spots[log]))
-		first, last := seqs[0], seqs[len(seqs)-1]
 		p := piece{src: log, first: first, last: last, at: first}
 		out := Salvaged{ID: event.NewConversationID(), Unnamed: true}
 		if err := s.copy(ctx, out, eventstream.Meta{Title: "Salvaged conversation"}, []piece{p}, last); err != nil {
@@ -130,47 +150,6 @@ func (s *salvager) run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// maxHole is after how many unreadable chunks in a row there are none left.
-const maxHole = 20_000
-
-// scan finds every intact record, whatever has become of the places.
-func (s *salvager) scan() {
-	s.spots = map[int64]map[eventstream.Seq]spot{}
-	resolve := func(n int64) (label, bool) { return s.labels.get(n) }
-	hole := 0
-	for from := int64(0); hole < maxHole; from++ {
-		r := s.c.query("SELECT chunk, recs FROM chunks WHERE chunk >= ? ORDER BY chunk", from)
-		for r.next() {
-			chunk, recs := r.int(0), r.blob(1)
-			if chunk < from {
-				break
-			}
-			from, hole = chunk, 0
-			for slot := 0; len(recs) > 0; slot++ {
-				rec, rest, ok := cutRecord(recs)
-				if !ok {
-					break
-				}
-				if p, _, why := unpack(rec, resolve); why == "" {
-					s.note(p, spot{chunk: chunk, slot: slot})
-				}
-				recs = rest
-			}
-		}
-		if r.close() == nil {
-			return
-		}
-		hole++
-	}
-}
-
-func (s *salvager) note(p prefix, at spot) {
-	if s.spots[p.log] == nil {
-		s.spots[p.log] = map[eventstream.Seq]spot{}
-	}
-	s.spots[p.log][p.seq] = at
 }
 
 // dead returns the logs that were deleted, as far as that can be read.
@@ -201,23 +180,6 @@ func (s *salvager) ids() (ids []event.ConversationID) {
 	return ids
 }
 
-func (s *salvager) conversation(id event.ConversationID) (*head, eventstream.Meta, error) {
-	var meta eventstream.Meta
-	h, err := loadHead(s.c, id)
-	if err == nil && h == nil {
-		err = notFound(id)
-	}
-	if err != nil {
-		return nil, meta, err
-	}
-	r := s.c.query("SELECT metasum, meta, extra FROM conversations WHERE log = ?", h.log)
-	if r.next() {
-		// Meta data that is damaged is no reason to give the name up.
-		meta, _ = (packedMeta{r.blob(1), r.blob(2)}).unpack(h.log, r.int(0))
-	}
-	return h, meta, r.close()
-}
-
 // copy copies the events of some pieces to a new conversation.
 func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta, pieces []piece, events eventstream.Seq) error {
 	if err := s.dst.Create(ctx, out.ID, meta); err != nil {
@@ -231,31 +193,22 @@ func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta
 		batch, size = batch[:0], 0
 		return err
 	}
-	f := newFetcher(s.c, s.labels)
 	for _, p := range pieces {
 		for at := p.at; at <= p.end(); at++ {
-			seq := p.first + at - p.at
-			spot, ok := s.spots[p.src][seq]
-			if ok {
-				// It was read before; what fails now is lost.
-				n, _, err := f.fetch(p.src, []item{{seq, spot}}, func(r eventstream.Record) bool {
-					batch = append(batch, r)
-					size += len(r.JSON)
-					return true
-				})
-				ok = err == nil && n == 1
-			}
-			if !ok {
+			if r, ok := s.src.record(p.src, p.first+at-p.at); ok {
+				batch = append(batch, r)
+				size += len(r.JSON)
+			} else {
 				out.Lost = append(out.Lost, at)
 			}
 			if len(batch) >= pageEvents || size >= pageBytes {
 				if err := flush(); err != nil {
-					return errors.Join(err, f.close())
+					return err
 				}
 			}
 		}
 	}
-	_ = f.close() // it has been read, or counted as lost
+	s.src.done()
 	if err := flush(); err != nil {
 		return err
 	}
