@@ -25,10 +25,17 @@ type stmt struct {
 	args []driver.NamedValue
 }
 
-// dial opens a connection; pragmas run in order before anything else.
+// dial opens a connection that may write; pragmas run in order before
+// anything else.
 func dial(path string, pragmas ...string) (*conn, error) {
+	return dialAs(path, "mode=rw", pragmas...)
+}
+
+// dialAs is dial with the parameters of the URI that tell what the connection
+// may do (https://www.sqlite.org/uri.html).
+func dialAs(path, mode string, pragmas ...string) (*conn, error) {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	raw, err := (&driverlib.Driver{}).Open(u.String() + "?mode=rw")
+	raw, err := (&driverlib.Driver{}).Open(u.String() + "?" + mode)
 	if err != nil {
 		return nil, err
 	}

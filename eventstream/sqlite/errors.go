@@ -69,6 +69,10 @@ func damaged(id event.ConversationID, seq eventstream.Seq, why string) error {
 	return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s is damaged: %s", seq, id, why)).Hint(salvageHint)
 }
 
+func unreadable(id event.ConversationID, seq eventstream.Seq, err error) error {
+	return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s cannot be read", seq, id)).Hint(salvageHint).Because(err)
+}
+
 var errNotEmpty = fault.New(fault.Conflict, "there is an event store already").Hint("name an empty directory")
 
 var errClosed = fault.New(fault.Canceled, "the event store is closed")

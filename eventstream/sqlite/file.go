@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"context"
 	_ "embed"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -36,13 +39,13 @@ func lockDir(dir string) (*os.File, error) {
 // prepareFile opens the writing connection. The first process that opens a
 // store makes it, checks what a crash or a damage left, and brings its schema
 // up to date; those that come later find that done.
-func prepareFile(lock *os.File, path string) (*conn, error) {
-	first, err := lockExclusive(lock)
+func prepareFile(ctx context.Context, lock *os.File, path string, log *slog.Logger) (*conn, error) {
+	first, err := claim(lock, path)
 	if err != nil {
-		return nil, fsError(err, "cannot lock the data directory")
+		return nil, err
 	}
 	if first {
-		if err := firstUse(path); err != nil {
+		if err := firstUse(ctx, path, log); err != nil {
 			return nil, err
 		}
 	}
@@ -59,7 +62,28 @@ func prepareFile(lock *os.File, path string) (*conn, error) {
 	return c, nil
 }
 
-func firstUse(path string) error {
+// claim takes the lock alone, or shares it with those that have the store
+// open already.
+func claim(lock *os.File, path string) (first bool, err error) {
+	for again := false; ; again = true {
+		if first, err = lockExclusive(lock); err != nil {
+			return false, fsError(err, "cannot lock the data directory")
+		}
+		if first {
+			return true, nil
+		}
+		if v, _ := checkHeader(path); v != 1 {
+			return false, nil
+		}
+		// The one that was first has failed to bring the store up to date,
+		// which this one tries too; or it is an older Deft.
+		if again {
+			return false, errOldInUse
+		}
+	}
+}
+
+func firstUse(ctx context.Context, path string, log *slog.Logger) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if st, err := os.Stat(path + "-wal"); err == nil && st.Size() > 0 {
@@ -70,25 +94,34 @@ func firstUse(path string) error {
 	if err != nil {
 		return fsError(err, "cannot read the event database")
 	}
-	if err := checkHeader(path); err != nil {
+	v, err := checkHeader(path)
+	if err != nil {
 		return err
 	}
-	return checkWAL(path)
+	if err := checkWAL(path); err != nil {
+		return err
+	}
+	if v == 1 {
+		return newMigration(path, log).run(ctx)
+	}
+	return clearMigration(path)
 }
 
-// checkHeader refuses what SQLite would take for a new, empty database.
-func checkHeader(path string) error {
+// checkHeader refuses what SQLite would take for a new, empty database. It
+// returns the schema's version, which no log changes
+// (https://www.sqlite.org/fileformat2.html#the_database_header).
+func checkHeader(path string) (uint32, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return fsError(err, "cannot read the event database")
+		return 0, fsError(err, "cannot read the event database")
 	}
 	defer f.Close()
 	const magic = "SQLite format 3\x00"
-	b := make([]byte, len(magic))
-	if _, err := f.ReadAt(b, 0); err != nil || string(b) != magic {
-		return fault.New(fault.Corrupt, "events.db is not an event database, or its first page is damaged").Hint(salvageHint)
+	b := make([]byte, 100)
+	if _, err := f.ReadAt(b, 0); err != nil || string(b[:len(magic)]) != magic {
+		return 0, fault.New(fault.Corrupt, "events.db is not an event database, or its first page is damaged").Hint(salvageHint)
 	}
-	return nil
+	return binary.BigEndian.Uint32(b[60:]), nil
 }
 
 // createFile makes a new database under another name first, so that a file
@@ -144,11 +177,7 @@ func checkVersion(c *conn, first bool) error {
 		return fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, this Deft knows versions up to %d", v, version)).
 			Hint("use the newer Deft that wrote it")
 	}
-	if 1 <= v && v < version {
-		return fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, from before the first release; this Deft knows version %d", v, version)).
-			Hint("export its conversations with the Deft that wrote it (`deft conversations export`), or move the directory away")
-	}
-	if v < 1 {
+	if v < version {
 		return fault.New(fault.Corrupt, "events.db is not an event database").Hint("move it away, or choose another data directory")
 	}
 	if !first {

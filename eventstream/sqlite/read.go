@@ -7,7 +7,6 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // A page of a read ends after this many events or bytes, which bounds the
@@ -96,7 +95,7 @@ func (c *cursor) fill(db *conn, h *head) error {
 			err = closeErr
 		}
 		if err != nil {
-			return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s cannot be read", c.next, c.id)).Hint(salvageHint).Because(err)
+			return unreadable(c.id, c.next, err)
 		}
 	}
 	return nil

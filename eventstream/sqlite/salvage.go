@@ -32,8 +32,9 @@ type Salvaged struct {
 	Unnamed bool
 }
 
-// Salvage copies every readable event of the damaged store in dir to a new
-// store in into, which must not hold one yet. dir is only read. Events that
+// Salvage copies every readable event of the damaged store in dir, which may
+// be of version 1, to a new store in into, which must not hold one yet. dir is
+// only read. Events that
 // forks shared are copied to each of them.
 func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
 	var rep SalvageReport
@@ -112,11 +113,15 @@ type source interface {
 	span(log int64) (first, last eventstream.Seq, err error)
 }
 
-// open reads what the store has of its events.
+// open finds out which version the store has.
 func (s *salvager) open() error {
 	l := &labels{}
 	if err := l.load(s.c); err != nil {
 		return fmt.Errorf("read the kinds of events: %w", storage(err))
+	}
+	if _, old, err := s.c.number("SELECT 1 FROM sqlite_schema WHERE name = 'records'"); err == nil && old {
+		s.src = &version1{c: s.c, labels: l}
+		return nil
 	}
 	s.src = scan(s.c, l)
 	return nil

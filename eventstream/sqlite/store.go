@@ -10,6 +10,11 @@
 // and events.lock. Directory and files can be read by their owner only.
 // [Salvage] copies what is intact of a damaged store to a new one.
 //
+// A store of version 1, from before the first release, is brought up to date
+// by the first process that opens it: it is copied, compared and replaced, and
+// the old database stays as events-v1.db until somebody deletes it. A process
+// that is killed meanwhile, or finds damage, leaves the old store as it was.
+//
 // # Concurrency
 //
 // A [Store] is safe for concurrent use, and several processes may open one
@@ -34,6 +39,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -53,6 +59,9 @@ type Options struct {
 	// Readers is how many reads run at the same time. Defaults to 4. Each
 	// takes a connection with a cache of 512 KB, opened when first needed.
 	Readers int
+	// Log is told when a store of an older version is brought up to date.
+	// Defaults to slog.Default().
+	Log *slog.Logger
 }
 
 // Store is an [eventstream.Stream] in a SQLite database.
@@ -96,14 +105,17 @@ func open(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{queue: newQueue(), labels: &labels{}, topics: newTopics(), lock: lock}
-	if err := s.start(filepath.Join(dir, dbName), o); err != nil {
+	if err := s.start(ctx, filepath.Join(dir, dbName), o); err != nil {
 		return nil, errors.Join(storage(err), s.release())
 	}
 	return s, nil
 }
 
-func (s *Store) start(path string, o Options) (err error) {
-	if s.writer, err = prepareFile(s.lock, path); err != nil {
+func (s *Store) start(ctx context.Context, path string, o Options) (err error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if s.writer, err = prepareFile(ctx, s.lock, path, o.Log); err != nil {
 		return err
 	}
 	if err := s.labels.load(s.writer); err != nil {
