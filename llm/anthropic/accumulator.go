@@ -3,7 +3,6 @@ package anthropic
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,11 +11,6 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
-
-// maxAnswer bounds what one answer may hold: 64 MiB.
-const maxAnswer = 64 << 20
-
-var errTooLarge = errors.New("the answer is larger than 64 MiB")
 
 // streamEvent is an event of a stream, after
 // https://docs.anthropic.com/en/api/messages-streaming.
@@ -153,8 +147,8 @@ func (a *accumulator) grow(e *streamEvent) error {
 	}
 	d := &e.Delta
 	a.size += len(d.Text) + len(d.Thinking) + len(d.PartialJSON) + len(d.Signature)
-	if a.size > maxAnswer {
-		return errTooLarge
+	if a.size > exchange.MaxAnswer {
+		return exchange.ErrTooLarge
 	}
 	switch {
 	case d.Type == "text_delta" && g.Type == "text":

@@ -12,11 +12,6 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// maxAnswer bounds what one answer may hold: 64 MiB.
-const maxAnswer = 64 << 20
-
-var errTooLarge = errors.New("the answer is larger than 64 MiB")
-
 // streamEvent is the payload of any event of ConverseStream, after
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html.
 type streamEvent struct {
@@ -158,8 +153,8 @@ func (a *accumulator) grow(e *streamEvent) error {
 	default:
 		a.say(e.Index, d.Text)
 	}
-	if a.size > maxAnswer {
-		return errTooLarge
+	if a.size > exchange.MaxAnswer {
+		return exchange.ErrTooLarge
 	}
 	return nil
 }

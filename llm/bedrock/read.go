@@ -92,12 +92,9 @@ func (m *Model) complete(a *accumulator) error {
 
 // readWhole reads an answer that is one JSON document.
 func (m *Model) readWhole(body io.Reader, a *accumulator) error {
-	data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	data, err := m.end.ReadWhole(body)
 	if err != nil {
 		return err
-	}
-	if len(data) > maxAnswer {
-		return m.end.Malformed(errTooLarge, false)
 	}
 	var w wireAnswer
 	if err := json.Unmarshal(data, &w); err != nil {

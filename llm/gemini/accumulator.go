@@ -3,7 +3,6 @@ package gemini
 import (
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -11,11 +10,6 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
-
-// maxAnswer bounds what one answer may hold: 64 MiB.
-const maxAnswer = 64 << 20
-
-var errTooLarge = errors.New("the answer is larger than 64 MiB")
 
 // wireAnswer is a GenerateContentResponse: a whole answer, or a piece of one.
 type wireAnswer struct {
@@ -119,8 +113,8 @@ func (a *accumulator) part(p *answerPart) error {
 	if p.FunctionCall != nil {
 		a.size += len(p.FunctionCall.Args)
 	}
-	if a.size > maxAnswer {
-		return errTooLarge
+	if a.size > exchange.MaxAnswer {
+		return exchange.ErrTooLarge
 	}
 	switch {
 	case p.FunctionCall != nil:

@@ -109,12 +109,9 @@ func because(words string) string {
 // readWhole reads an answer that is one JSON document, or an array of pieces
 // as from a server that streams without events.
 func (m *Model) readWhole(body io.Reader, a *accumulator) error {
-	data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	data, err := m.end.ReadWhole(body)
 	if err != nil {
 		return err
-	}
-	if len(data) > maxAnswer {
-		return m.end.Malformed(errTooLarge, false)
 	}
 	pieces := []json.RawMessage{data}
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '[' {

@@ -16,13 +16,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// Bounds of an answer, and of one line of it.
-const (
-	maxAnswer = 64 << 20
-	maxLine   = 32 << 20
-)
-
-var errTooLarge = errors.New("the answer is larger than 64 MiB")
+// maxLine bounds one line of an answer: 32 MiB.
+const maxLine = 32 << 20
 
 // chunk is a line of a stream, or a whole answer.
 type chunk struct {
@@ -89,7 +84,7 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 
 // readWhole reads an answer that is one JSON document.
 func (m *Model) readWhole(body io.Reader, a *accumulator) error {
-	data, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	data, err := m.end.ReadWhole(body)
 	if err != nil {
 		return err
 	}
@@ -108,8 +103,8 @@ func (m *Model) take(a *accumulator, data []byte) error {
 	if len(c.Error) > 0 && !bytes.Equal(c.Error, []byte("null")) {
 		return m.explain(m.end.StatusError(0, nil, data))
 	}
-	if a.add(&c); a.size > maxAnswer {
-		return m.end.Malformed(errTooLarge, a.HandedOut)
+	if a.add(&c); a.size > exchange.MaxAnswer {
+		return m.end.Malformed(exchange.ErrTooLarge, a.HandedOut)
 	}
 	return nil
 }

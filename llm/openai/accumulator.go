@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -11,11 +10,6 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
-
-// maxAnswer bounds what one answer may hold: 64 MiB.
-const maxAnswer = 64 << 20
-
-var errTooLarge = errors.New("the answer is larger than 64 MiB")
 
 // accumulator puts an answer together, in time linear in its size, and hands
 // out its pieces.
@@ -91,8 +85,8 @@ func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	for i := range d.ToolCalls {
 		a.addCall(&d.ToolCalls[i], whole)
 	}
-	if a.size > maxAnswer {
-		return errTooLarge
+	if a.size > exchange.MaxAnswer {
+		return exchange.ErrTooLarge
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package responses
 import (
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -11,11 +10,6 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
-
-// maxAnswer bounds what one answer may hold: 64 MiB.
-const maxAnswer = 64 << 20
-
-var errTooLarge = errors.New("the answer is larger than 64 MiB")
 
 // The kinds of items that are kept; others belong to tools that we do not ask
 // for.

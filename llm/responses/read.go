@@ -35,8 +35,8 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 		if err := m.take(a, &e, data, res.Header); err != nil {
 			return err
 		}
-		if a.size > maxAnswer {
-			return m.end.Malformed(errTooLarge, a.HandedOut)
+		if a.size > exchange.MaxAnswer {
+			return m.end.Malformed(exchange.ErrTooLarge, a.HandedOut)
 		}
 	}
 	return m.complete(a)
@@ -128,12 +128,9 @@ func (m *Model) body(a *accumulator, b *wireBody, h http.Header) error {
 
 // readWhole reads an answer that is one JSON document.
 func (m *Model) readWhole(res *http.Response, a *accumulator) error {
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	data, err := m.end.ReadWhole(res.Body)
 	if err != nil {
 		return err
-	}
-	if len(data) > maxAnswer {
-		return m.end.Malformed(errTooLarge, false)
 	}
 	var b wireBody
 	if err := json.Unmarshal(data, &b); err != nil {

@@ -1,0 +1,25 @@
+package exchange
+
+import (
+	"errors"
+	"io"
+)
+
+// MaxAnswer bounds what one answer may hold: 64 MiB.
+const MaxAnswer = 64 << 20
+
+// ErrTooLarge says that an answer holds more than [MaxAnswer].
+var ErrTooLarge = errors.New("the answer is larger than 64 MiB")
+
+// ReadWhole reads an answer that is one document. One that is too large is
+// Malformed; other errors are those of the connection.
+func (e *Endpoint) ReadWhole(body io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxAnswer {
+		return nil, e.Malformed(ErrTooLarge, false)
+	}
+	return data, nil
+}
