@@ -23,7 +23,6 @@ package bedrock
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -37,9 +36,6 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
-
-// maxErrorBody bounds what is read of an error answer: 64 KiB.
-const maxErrorBody = 64 << 10
 
 // Model is one model in one region.
 type Model struct {
@@ -195,16 +191,7 @@ func (m *Model) post(ctx context.Context, r *llm.Request, body [][]byte) (*http.
 	if err := m.authorize(ctx, req, body); err != nil {
 		return nil, err
 	}
-	res, err := m.end.HTTP.Do(req)
-	if err != nil || res.StatusCode < 300 && !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
-		return res, err
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
-	if err != nil && len(answer) == 0 {
-		answer = nil // the status alone still says what went wrong
-	}
-	return nil, m.statusError(res.StatusCode, res.Header, answer)
+	return m.end.Send(req, m.statusError)
 }
 
 // authorize signs a request. What ends with the context keeps its error.

@@ -34,7 +34,6 @@ package gemini
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -52,9 +51,6 @@ const DefaultURL = "https://generativelanguage.googleapis.com/v1beta"
 // SignaturePrefix begins every thought signature that this package stores in a
 // message.
 const SignaturePrefix = "gemini:"
-
-// maxErrorBody bounds what is read of an error answer: 64 KiB.
-const maxErrorBody = 64 << 10
 
 // Model is one model behind one endpoint.
 type Model struct {
@@ -178,14 +174,5 @@ func (m *Model) post(ctx context.Context, r *llm.Request, body [][]byte) (*http.
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "deft")
 	}
-	res, err := m.end.HTTP.Do(req)
-	if err != nil || res.StatusCode < 300 && !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
-		return res, err
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
-	if err != nil && len(answer) == 0 {
-		answer = nil // the status alone still says what went wrong
-	}
-	return nil, m.statusError(res.StatusCode, res.Header, answer)
+	return m.end.Send(req, m.statusError)
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/http"
 	"runtime"
+
+	"github.com/deft-dev/deft/llm"
 )
 
 // maxErrorBody bounds what is read of an error answer: 64 KiB.
@@ -33,6 +35,12 @@ func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body ..
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", userAgent+" ("+runtime.GOOS+")")
 	}
+	return e.Send(req, e.StatusError)
+}
+
+// Send sends a request and returns an answer of status 2xx. Any other answer is
+// the error that explain makes of it; other errors are those of the connection.
+func (e *Endpoint) Send(req *http.Request, explain func(status int, h http.Header, body []byte) *llm.Error) (*http.Response, error) {
 	res, err := e.HTTP.Do(req)
 	if err != nil || res.StatusCode < 300 && !isHTML(res.Header, nil) {
 		return res, err
@@ -42,5 +50,5 @@ func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body ..
 	if err != nil && len(answer) == 0 {
 		answer = nil // the status alone still says what went wrong
 	}
-	return nil, e.StatusError(res.StatusCode, res.Header, answer)
+	return nil, explain(res.StatusCode, res.Header, answer)
 }
