@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -79,7 +78,7 @@ type accumulator struct {
 	id, model, stop string
 	blocks          []*growing
 	byIndex         map[int]*growing
-	ids             map[string]bool
+	ids             exchange.CallIDs
 	calls           int
 	usage           llm.Usage // Prompt without what was cached
 	usageSeen       bool
@@ -87,7 +86,7 @@ type accumulator struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*growing{}, ids: map[string]bool{}}
+	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*growing{}}
 }
 
 // begin takes the frame of an answer: message_start, or the whole document.
@@ -110,7 +109,7 @@ func (a *accumulator) open(index int, b *answerBlock) {
 	case "tool_use":
 		g.call = a.calls
 		a.calls++
-		g.ID = a.unique(b.ID)
+		g.ID = a.ids.Unique(cmp.Or(b.ID, "toolu"))
 		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.ID, Name: b.Name}})
 		if len(b.Input) > 0 && string(b.Input) != "{}" && string(b.Input) != "null" {
 			a.argue(g, string(b.Input))
@@ -161,16 +160,6 @@ func (a *accumulator) grow(e *streamEvent) error {
 		a.argue(g, d.PartialJSON)
 	}
 	return nil
-}
-
-func (a *accumulator) unique(id string) string {
-	base := cmp.Or(id, "toolu")
-	try := base
-	for k := 2; a.ids[try]; k++ {
-		try = base + "_" + strconv.Itoa(k)
-	}
-	a.ids[try] = true
-	return try
 }
 
 func (a *accumulator) count(u *wireUsage) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -99,7 +98,7 @@ type accumulator struct {
 	id, model, stop string
 	blocks          []*growing
 	byIndex         map[int]*growing
-	ids             map[string]bool
+	ids             exchange.CallIDs
 	calls           int
 	usage           llm.Usage
 	usageSeen       bool
@@ -107,7 +106,7 @@ type accumulator struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*growing{}, ids: map[string]bool{}}
+	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*growing{}}
 }
 
 // block returns the block at an index, which begins with its first delta if it
@@ -127,7 +126,7 @@ func (a *accumulator) block(index int, kind string) *growing {
 func (a *accumulator) open(index int, u *toolUse) {
 	delete(a.byIndex, index)
 	g := a.block(index, kindCall)
-	g.id, g.name, g.call = a.unique(u.ToolUseID), u.Name, a.calls
+	g.id, g.name, g.call = a.ids.Unique(cmp.Or(u.ToolUseID, "tooluse")), u.Name, a.calls
 	a.calls++
 	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.id, Name: g.name}})
 }
@@ -211,16 +210,6 @@ func (a *accumulator) whole(w *wireAnswer) {
 			a.say(i, b.Text)
 		}
 	}
-}
-
-func (a *accumulator) unique(id string) string {
-	base := cmp.Or(id, "tooluse")
-	try := base
-	for k := 2; a.ids[try]; k++ {
-		try = base + "_" + strconv.Itoa(k)
-	}
-	a.ids[try] = true
-	return try
 }
 
 func (a *accumulator) count(u *wireUsage) {

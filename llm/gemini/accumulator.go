@@ -3,7 +3,6 @@ package gemini
 import (
 	"crypto/rand"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -69,14 +68,14 @@ type accumulator struct {
 	text, thought       strings.Builder
 	signature           string // of the text
 	calls               []event.ToolCall
-	ids                 map[string]bool
+	ids                 exchange.CallIDs
 	usage               llm.Usage
 	usageSeen           bool
 	size                int
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{Deltas: exchange.To(onDelta), ids: map[string]bool{}}
+	return &accumulator{Deltas: exchange.To(onDelta)}
 }
 
 // add takes a piece of an answer, or the whole of it.
@@ -140,26 +139,16 @@ func (a *accumulator) call(p *answerPart) {
 	if args == "" || args == "null" {
 		args = "{}"
 	}
-	c := event.ToolCall{ID: a.unique(f.ID), Name: f.Name, Arguments: args, Origin: event.OriginCompletion}
+	id := f.ID
+	if id == "" { // as from older models; a random one differs in the whole conversation
+		id = "call_" + rand.Text()
+	}
+	c := event.ToolCall{ID: a.ids.Unique(id), Name: f.Name, Arguments: args, Origin: event.OriginCompletion}
 	if p.ThoughtSignature != "" {
 		c.ResponsesItemID = SignaturePrefix + p.ThoughtSignature
 	}
 	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
 	a.calls = append(a.calls, c)
-}
-
-// unique returns an id that no call of the answer has. Older models give none:
-// theirs are random, so as to differ in the whole conversation.
-func (a *accumulator) unique(id string) string {
-	if id == "" {
-		id = "call_" + rand.Text()
-	}
-	try := id
-	for k := 2; a.ids[try]; k++ {
-		try = id + "_" + strconv.Itoa(k)
-	}
-	a.ids[try] = true
-	return try
 }
 
 // count takes the usage. Each piece of a stream repeats it; the last counts.

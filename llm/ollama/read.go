@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -51,7 +50,7 @@ type accumulator struct {
 	done, counted bool
 	text, thought strings.Builder
 	calls         []event.ToolCall
-	ids           map[string]bool
+	ids           exchange.CallIDs
 	usage         llm.Usage
 	size          int
 }
@@ -156,26 +155,14 @@ func (a *accumulator) call(p *callPiece) {
 	if strings.TrimSpace(args) == "" {
 		args = "{}"
 	}
-	c := event.ToolCall{ID: a.unique(p.ID), Name: p.Function.Name, Arguments: args, Origin: event.OriginCompletion}
-	a.size += len(c.ID) + len(c.Name) + len(args) + 64
-	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
-	a.calls = append(a.calls, c)
-}
-
-// unique returns an id that no other call of the answer has.
-func (a *accumulator) unique(id string) string {
-	if a.ids == nil {
-		a.ids = map[string]bool{}
-	}
+	id := p.ID
 	if id == "" {
 		id = "call_" + random()
 	}
-	try := id
-	for k := 2; a.ids[try]; k++ {
-		try = id + "_" + strconv.Itoa(k)
-	}
-	a.ids[try] = true
-	return try
+	c := event.ToolCall{ID: a.ids.Unique(id), Name: p.Function.Name, Arguments: args, Origin: event.OriginCompletion}
+	a.size += len(c.ID) + len(c.Name) + len(args) + 64
+	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(a.calls), ID: c.ID, Name: c.Name, Arguments: args}})
+	a.calls = append(a.calls, c)
 }
 
 func random() string { return strings.ToLower(rand.Text()[:20]) }

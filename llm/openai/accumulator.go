@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"crypto/rand"
-	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -23,7 +22,7 @@ type accumulator struct {
 	inline            inlineThought
 	calls             []*call
 	byIndex           map[int]*call
-	ids               map[string]bool
+	ids               exchange.CallIDs
 	usage             *wireUsage
 	choices           bool // at least one choice was seen
 	size              int
@@ -146,18 +145,14 @@ func (a *accumulator) current(p *callPiece) *call {
 
 func (a *accumulator) open(p *callPiece) *call {
 	if a.byIndex == nil {
-		a.byIndex, a.ids = map[int]*call{}, map[string]bool{}
+		a.byIndex = map[int]*call{}
 	}
 	c := &call{position: len(a.calls), wireID: p.ID, name: p.Function.Name}
-	base := p.ID
-	if base == "" {
-		base = "call_" + strings.ToLower(rand.Text()[:20])
+	id := p.ID
+	if id == "" {
+		id = "call_" + strings.ToLower(rand.Text()[:20])
 	}
-	c.id = base
-	for k := 2; a.ids[c.id]; k++ {
-		c.id = base + "_" + strconv.Itoa(k)
-	}
-	a.ids[c.id] = true
+	c.id = a.ids.Unique(id)
 	if p.Index != nil {
 		a.byIndex[*p.Index] = c
 	}

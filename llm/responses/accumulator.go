@@ -3,7 +3,6 @@ package responses
 import (
 	"cmp"
 	"crypto/rand"
-	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -31,7 +30,7 @@ type accumulator struct {
 	items                     []*item
 	byID                      map[string]*item
 	byIndex                   map[int]*item
-	ids                       map[string]bool // of calls
+	ids                       exchange.CallIDs // of calls
 	calls                     int
 	kept                      *event.ReasoningItem
 	lost                      bool // a second reasoning item was seen
@@ -53,7 +52,7 @@ type item struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{Deltas: exchange.To(onDelta), byID: map[string]*item{}, byIndex: map[int]*item{}, ids: map[string]bool{}}
+	return &accumulator{Deltas: exchange.To(onDelta), byID: map[string]*item{}, byIndex: map[int]*item{}}
 }
 
 // open returns the item that an event is about, made if this is its first.
@@ -128,15 +127,11 @@ func (a *accumulator) name(it *item, w *wireItem) {
 	if it.id != "" {
 		return
 	}
-	base := cmp.Or(w.CallID, w.ID)
-	if base == "" {
-		base = "call_" + strings.ToLower(rand.Text()[:20])
+	id := cmp.Or(w.CallID, w.ID)
+	if id == "" {
+		id = "call_" + strings.ToLower(rand.Text()[:20])
 	}
-	it.id, it.name = base, w.Name
-	for k := 2; a.ids[it.id]; k++ {
-		it.id = base + "_" + strconv.Itoa(k)
-	}
-	a.ids[it.id] = true
+	it.id, it.name = a.ids.Unique(id), w.Name
 	it.wireID = cmp.Or(w.ID, it.wireID)
 	a.size += len(it.id) + len(it.name)
 	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, ID: it.id, Name: it.name}})
