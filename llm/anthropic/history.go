@@ -5,6 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // block is a content block of any kind that requests hold; appendTo knows
@@ -43,7 +44,7 @@ func (m *Model) assistant(blocks []block, msg *event.Message) []block {
 		}
 	}
 	for _, c := range msg.ToolCalls {
-		blocks = append(blocks, block{Type: "tool_use", ID: cleanID(c.ID), Name: c.Name, Input: llm.ArgumentsText(c.Arguments)})
+		blocks = append(blocks, block{Type: "tool_use", ID: wirelog.WordID(c.ID), Name: c.Name, Input: llm.ArgumentsText(c.Arguments)})
 	}
 	if last := len(blocks) - 1; last >= 0 && strings.HasSuffix(blocks[last].Type, "thinking") {
 		return nil // nothing but thoughts: the API refuses that
@@ -61,30 +62,17 @@ func thoughtful(blocks []block) bool {
 func thinkingBlocks(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {
-		case b.Type == "thinking" && ownSignature(b.Signature):
+		case b.Type == "thinking" && wirelog.IsBase64(b.Signature):
 			out = append(out, block{Type: b.Type, Thinking: b.Thinking, Signature: b.Signature})
-		case b.Type == "redacted_thinking" && ownSignature(b.Data):
+		case b.Type == "redacted_thinking" && wirelog.IsBase64(b.Data):
 			out = append(out, block{Type: b.Type, Data: b.Data})
 		}
 	}
 	return out
 }
 
-// ownSignature reports whether a signature, or a thought that is not shown, may
-// be the API's own: base64. Those of other providers, which a conversation
-// that changed its model holds, often are not, and the API refuses the whole
-// history for one.
-func ownSignature(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; !isWordByte(c) && c != '+' && c != '/' && c != '=' {
-			return false
-		}
-	}
-	return s != ""
-}
-
 func (m *Model) toolResult(msg *event.Message) block {
-	b := block{Type: "tool_result", ID: cleanID(msg.ToolCallID), Content: m.blocks(nil, msg.Content)}
+	b := block{Type: "tool_result", ID: wirelog.WordID(msg.ToolCallID), Content: m.blocks(nil, msg.Content)}
 	// The mark belongs on the outermost block.
 	for i := range b.Content {
 		b.Mark = b.Mark || b.Content[i].Mark
@@ -132,26 +120,4 @@ func (m *Model) image(url string) block {
 		media = "image/jpeg"
 	}
 	return block{Type: "image", Source: source{MediaType: media, Data: data}}
-}
-
-// cleanID replaces what the API does not take in an id: other providers' ids
-// may hold dots, colons or anything else.
-func cleanID(id string) string {
-	for i := range len(id) {
-		if !isWordByte(id[i]) {
-			return strings.Map(wordRune, id)
-		}
-	}
-	return id
-}
-
-func wordRune(r rune) rune {
-	if r < 0x80 && isWordByte(byte(r)) {
-		return r
-	}
-	return '_'
-}
-
-func isWordByte(c byte) bool {
-	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }

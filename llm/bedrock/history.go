@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // block is a content block of any kind that requests hold; appendTo knows which
@@ -72,27 +73,14 @@ func thoughts(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {
 		case b.Type == event.TypeRedacted:
-			if isBase64(b.Data) {
+			if wirelog.IsBase64(b.Data) {
 				out = append(out, block{Kind: redactedBlock, Data: b.Data})
 			}
-		case isBase64(b.Signature):
+		case wirelog.IsBase64(b.Signature):
 			out = append(out, block{Kind: thoughtBlock, Text: b.Thinking, Data: b.Signature})
 		}
 	}
 	return out
-}
-
-func isBase64(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; !isWordByte(c) && c != '+' && c != '/' && c != '=' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isWordByte(c byte) bool {
-	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
 // result appends the answer to a call. A cache point stands behind it, not
@@ -157,23 +145,10 @@ func (m *Model) image(url string) block {
 // callID makes an id one that the API takes: letters, digits, _ and -, at most
 // 64 of them. A longer one keeps its beginning and ends with a hash of it all.
 func callID(id string) string {
-	for i := range len(id) {
-		if !isWordByte(id[i]) {
-			id = strings.Map(wordRune, id)
-			break
-		}
-	}
-	if len(id) <= maxID {
+	if id = wirelog.WordID(id); len(id) <= maxID {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
 	tail := "_" + hex.EncodeToString(sum[:10])
 	return id[:maxID-len(tail)] + tail
-}
-
-func wordRune(r rune) rune {
-	if r < 0x80 && isWordByte(byte(r)) {
-		return r
-	}
-	return '_'
 }
