@@ -95,16 +95,8 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 		Ask:    func(ctx context.Context) (*http.Response, error) { return m.post(ctx, r.Session, beta, body) },
 		Whole:  func(res *http.Response) error { return m.readWhole(res.Body, a) },
 		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res, w, a) },
-		Finish: func(http.Header) *llm.Response { return m.priced(a.response(), a.usageSeen) },
+		Finish: func(http.Header) *llm.Response { return exchange.Priced(a.response(), m.info.Price, a.usageSeen) },
 	})
-}
-
-// priced sets the cost of an answer whose usage is known.
-func (m *Model) priced(out *llm.Response, known bool) *llm.Response {
-	if known {
-		out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
-	}
-	return out
 }
 
 func (m *Model) post(ctx context.Context, session, beta string, body [][]byte) (*http.Response, error) {

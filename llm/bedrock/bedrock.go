@@ -157,17 +157,9 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res.Body, w, a) },
 		Finish: func(h http.Header) *llm.Response {
 			a.id, a.model = h.Get("X-Amzn-Requestid"), m.end.WireModel()
-			return m.priced(a.response(), a.usageSeen)
+			return exchange.Priced(a.response(), m.info.Price, a.usageSeen)
 		},
 	})
-}
-
-// priced sets the cost of an answer whose usage is known.
-func (m *Model) priced(out *llm.Response, known bool) *llm.Response {
-	if known {
-		out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
-	}
-	return out
 }
 
 // post signs and sends a request.

@@ -136,16 +136,8 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 		Ask:    func(ctx context.Context) (*http.Response, error) { return m.post(ctx, &r, body) },
 		Whole:  func(res *http.Response) error { return m.readWhole(res.Body, a) },
 		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res.Body, w, a) },
-		Finish: func(http.Header) *llm.Response { return m.priced(a.response(), a.usageSeen) },
+		Finish: func(http.Header) *llm.Response { return exchange.Priced(a.response(), m.info.Price, a.usageSeen) },
 	})
-}
-
-// priced sets the cost of an answer whose usage is known.
-func (m *Model) priced(out *llm.Response, known bool) *llm.Response {
-	if known {
-		out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
-	}
-	return out
 }
 
 // post sends a request. Unlike the endpoint's own Post it reads the details of

@@ -111,11 +111,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 		Whole:  func(res *http.Response) error { return m.readWhole(res.Body, a) },
 		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res.Body, w, a) },
 		Finish: func(http.Header) *llm.Response {
-			out := a.response(m.end.WireModel())
-			if a.counted {
-				out.Cost, out.CostKnown = m.Info().Price.Cost(out.Usage)
-			}
-			return out
+			return exchange.Priced(a.response(m.end.WireModel()), m.Info().Price, a.counted)
 		},
 	})
 }

@@ -103,11 +103,9 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 		Whole:  func(res *http.Response) error { return m.readWhole(res, a) },
 		Stream: func(res *http.Response, w *exchange.Watch) error { return m.readStream(res, w, a) },
 		Finish: func(h http.Header) *llm.Response {
-			out := a.response()
+			out := exchange.Priced(a.response(), m.info.Price, a.usage != nil)
 			if cost, ok := exchange.BilledCost(h); ok {
 				out.Cost, out.CostKnown = cost, true
-			} else if a.usage != nil {
-				out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
 			}
 			return out
 		},

@@ -63,3 +63,11 @@ func BilledCost(h http.Header) (dollars float64, ok bool) {
 	}
 	return 0, false
 }
+
+// Priced sets the cost of an answer whose usage is known.
+func Priced(out *llm.Response, price llm.Price, known bool) *llm.Response {
+	if known {
+		out.Cost, out.CostKnown = price.Cost(out.Usage)
+	}
+	return out
+}
