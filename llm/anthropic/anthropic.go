@@ -19,11 +19,11 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
@@ -50,13 +50,7 @@ var _ llm.Model = (*Model)(nil)
 
 // New makes a model of cfg. It makes no request. Errors are of kind Invalid.
 func New(cfg llm.Config) (*Model, error) {
-	if cfg.Model == "" {
-		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
-	}
-	provider := cfg.Provider
-	if provider == "" {
-		provider = "anthropic"
-	}
+	provider := cmp.Or(cfg.Provider, "anthropic")
 	// Other tools take the address with /v1; Post adds it.
 	if short := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"); short != "" {
 		cfg.BaseURL = short

@@ -65,7 +65,7 @@ var _ llm.Model = (*Model)(nil)
 // are of kind Invalid. That there are no keys is said by the first call.
 func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Model == "" {
-		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+		return nil, exchange.NoModel()
 	}
 	if cfg.Provider == "" {
 		cfg.Provider = "bedrock"

@@ -38,7 +38,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
@@ -96,9 +95,6 @@ func New(cfg llm.Config) (*Model, error) {
 
 // newModel makes what both endpoints share. owner is whose prices hold.
 func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
-	if cfg.Model == "" {
-		return nil, noModel()
-	}
 	end, err := checkURL(cfg, defaultURL)
 	if err != nil {
 		return nil, err
@@ -115,10 +111,6 @@ func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 		m.header.Set(name, value)
 	}
 	return m, nil
-}
-
-func noModel() error {
-	return fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
 }
 
 // Info implements llm.Model.

@@ -57,7 +57,7 @@ type cloud struct {
 // cfg.
 func findCloud(cfg *llm.Config, env func(string) string) (*cloud, error) {
 	if cfg.Model == "" {
-		return nil, noModel()
+		return nil, exchange.NoModel()
 	}
 	if cfg.Provider == "" {
 		cfg.Provider = "vertex_ai"

@@ -32,7 +32,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
@@ -68,9 +67,6 @@ var _ llm.Model = (*Model)(nil)
 
 // New makes a model of cfg. It makes no request. Errors are of kind Invalid.
 func New(cfg llm.Config) (*Model, error) {
-	if cfg.Model == "" {
-		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
-	}
 	cfg.Provider = cmp.Or(cfg.Provider, "ollama")
 	// The address may be the one of the compatible API.
 	for _, suffix := range []string{"/v1", "/api"} {

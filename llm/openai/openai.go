@@ -23,10 +23,10 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
@@ -51,13 +51,7 @@ var _ llm.Model = (*Model)(nil)
 
 // New makes a model of cfg. It makes no request. Errors are of kind Invalid.
 func New(cfg llm.Config) (*Model, error) {
-	if cfg.Model == "" {
-		return nil, fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
-	}
-	provider := cfg.Provider
-	if provider == "" {
-		provider = "openai"
-	}
+	provider := cmp.Or(cfg.Provider, "openai")
 	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared)}
 	if err := m.end.Check(); err != nil {
 		return nil, err

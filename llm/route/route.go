@@ -32,6 +32,7 @@ import (
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/dialect"
 	"github.com/deft-dev/deft/llm/images"
+	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
 // Router makes models. The zero value uses the embedded catalogue.
@@ -109,7 +110,7 @@ func (r Router) catalog() *catalog.Catalog {
 // find returns who serves a model, and its name there.
 func (r Router) find(cfg llm.Config) (provider, string, error) {
 	if strings.TrimSpace(cfg.Model) == "" {
-		return provider{}, "", fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+		return provider{}, "", exchange.NoModel()
 	}
 	prefix, rest, ok := strings.Cut(cfg.Model, "/")
 	if ok && rest == "" {

@@ -99,8 +99,16 @@ func newClient(connect time.Duration) *http.Client {
 	}}
 }
 
-// Check says whether the base URL can be used at all.
+// NoModel is the error of a configuration without a model.
+func NoModel() error {
+	return fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+}
+
+// Check says whether a model is named and the base URL can be used at all.
 func (e *Endpoint) Check() error {
+	if e.Model == "" {
+		return NoModel()
+	}
 	u, err := url.Parse(e.BaseURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fault.New(fault.Invalid, "the base URL is not an http or https URL: "+e.shownURL()).Hint("check --base-url")
