@@ -8,20 +8,16 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
 )
 
 // UserFile is where a user's own catalogue is: deft/models.json below
 // $XDG_CONFIG_HOME or ~/.config. It is "" where neither is set.
 func UserFile(env func(string) string) string {
-	base := env("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) { // the specification ignores relative ones
-		home := env("HOME")
-		if home == "" {
-			return ""
-		}
-		base = filepath.Join(home, ".config")
+	if dir := llm.UserDir(env); dir != "" {
+		return filepath.Join(dir, "models.json")
 	}
-	return filepath.Join(base, "deft", "models.json")
+	return ""
 }
 
 // Load returns the embedded catalogue with the user's own, if there is one, on

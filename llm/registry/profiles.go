@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
 )
 
 // Limits of the store (sdk-features.md section 1, "Profiles").
@@ -34,15 +35,10 @@ type Profiles struct{ dir string }
 // Dir is where a user's profiles are: deft/profiles below $XDG_CONFIG_HOME or
 // ~/.config. It is "" where neither is set.
 func Dir(env func(string) string) string {
-	base := env("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(base) { // the specification ignores relative ones
-		home := env("HOME")
-		if home == "" {
-			return ""
-		}
-		base = filepath.Join(home, ".config")
+	if dir := llm.UserDir(env); dir != "" {
+		return filepath.Join(dir, "profiles")
 	}
-	return filepath.Join(base, "deft", "profiles")
+	return ""
 }
 
 // OpenProfiles opens the store in a directory, which is made if it is missing.
