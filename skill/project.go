@@ -27,7 +27,7 @@ func LoadProject(dir string) ([]Skill, []Warning) {
 	}
 	var loaders []*loader
 	var warnings []Warning
-	for _, root := range roots(dir) {
+	for _, root := range Roots(dir) {
 		r, err := os.OpenRoot(root)
 		if err != nil {
 			if !os.IsNotExist(err) {
@@ -61,8 +61,9 @@ func LoadProject(dir string) ([]Skill, []Warning) {
 	return skills, warnings
 }
 
-// roots returns the directory and, if another, the root of its repository.
-func roots(dir string) []string {
+// Roots returns the directory and, if another, the root of its repository:
+// where what belongs to a project is looked for.
+func Roots(dir string) []string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			if at == dir {

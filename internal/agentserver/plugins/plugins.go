@@ -24,6 +24,7 @@ import (
 	"sort"
 
 	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
+	"github.com/deft-dev/deft/skill"
 )
 
 // Options say where plugins are.
@@ -63,7 +64,7 @@ func (s *Service) Available(user, project bool, projectDir string) []Plugin {
 		mine = add(mine, s.enabled())
 	}
 	if project && projectDir != "" {
-		for _, root := range roots(projectDir) {
+		for _, root := range skill.Roots(projectDir) {
 			for _, sub := range []string{".agents/plugins", ".openhands/plugins"} {
 				theirs = add(theirs, s.within(root, sub))
 			}
@@ -184,19 +185,4 @@ func (s *Service) load(list []Plugin, dir string) []Plugin {
 		s.o.Log.Warn("part of a plugin left out", "path", w.Path, "err", w.Err)
 	}
 	return append(list, p)
-}
-
-// roots returns a directory and, if another, the root of its repository.
-func roots(dir string) []string {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			if at == dir {
-				return []string{dir}
-			}
-			return []string{dir, at}
-		}
-		if at == filepath.Dir(at) {
-			return []string{dir}
-		}
-	}
 }
