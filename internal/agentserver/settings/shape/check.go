@@ -257,6 +257,15 @@ func (t List) dump(w *writer, v any) any {
 type Dict struct{ Of Type }
 
 func (t Dict) check(r *reader, v any, loc []any) any {
+	return r.dict(v, loc, func(_ string, v any, loc []any) (any, bool) { return t.Of.check(r, v, loc), true })
+}
+
+func (t Dict) dump(w *writer, v any) any {
+	return dumpDict(v, func(_ string, v any) (any, bool) { return t.Of.dump(w, v), true })
+}
+
+// dict checks what must be an object, and keeps what one says of its values.
+func (r *reader) dict(v any, loc []any, one func(key string, v any, loc []any) (checked any, keep bool)) any {
 	m, ok := v.(*Map)
 	if !ok {
 		r.add("dict_type", "Input should be a valid dictionary", v, loc)
@@ -264,19 +273,25 @@ func (t Dict) check(r *reader, v any, loc []any) any {
 	}
 	out := NewMap()
 	for _, k := range m.Keys() {
-		out.Set(k, t.Of.check(r, m.Get(k), at(loc, k)))
+		if checked, keep := one(k, m.Get(k), at(loc, k)); keep {
+			out.Set(k, checked)
+		}
 	}
 	return out
 }
 
-func (t Dict) dump(w *writer, v any) any {
+// dumpDict writes an object with what one makes of its values; anything else
+// stays as it is.
+func dumpDict(v any, one func(key string, v any) (written any, keep bool)) any {
 	m, ok := v.(*Map)
 	if !ok {
 		return v
 	}
 	out := NewMap()
 	for _, k := range m.Keys() {
-		out.Set(k, t.Of.dump(w, m.Get(k)))
+		if written, keep := one(k, m.Get(k)); keep {
+			out.Set(k, written)
+		}
 	}
 	return out
 }

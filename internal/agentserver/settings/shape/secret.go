@@ -134,33 +134,14 @@ func (w *writer) secret(v any, null bool) any {
 type Secrets struct{}
 
 func (Secrets) check(r *reader, v any, loc []any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		r.add("dict_type", "Input should be a valid dictionary", v, loc)
-		return NewMap()
-	}
-	out := NewMap()
-	for _, k := range m.Keys() {
-		if s := (Secret{}).check(r, m.Get(k), at(loc, k)); s != nil {
-			out.Set(k, s)
-		}
-	}
-	return out
+	return r.dict(v, loc, func(_ string, v any, loc []any) (any, bool) {
+		s := (Secret{}).check(r, v, loc)
+		return s, s != nil
+	})
 }
 
 func (Secrets) dump(w *writer, v any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		return v
-	}
-	out := NewMap()
-	if w.Mode == Nulled {
-		return out
-	}
-	for _, k := range m.Keys() {
-		out.Set(k, w.secret(m.Get(k), false))
-	}
-	return out
+	return dumpDict(v, func(_ string, v any) (any, bool) { return w.secret(v, false), w.Mode != Nulled })
 }
 
 // Headers is an object of HTTP headers, of which those are secrets whose names
@@ -182,43 +163,27 @@ func SecretName(name string) bool {
 }
 
 func (Headers) check(r *reader, v any, loc []any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		r.add("dict_type", "Input should be a valid dictionary", v, loc)
-		return NewMap()
-	}
-	out := NewMap()
-	for _, k := range m.Keys() {
-		s, ok := m.Get(k).(string)
+	return r.dict(v, loc, func(k string, v any, loc []any) (any, bool) {
+		s, ok := v.(string)
 		switch {
 		case !ok:
-			r.add("string_type", "Input should be a valid string", nil, at(loc, k))
+			r.add("string_type", "Input should be a valid string", nil, loc)
+			return nil, false
 		case !SecretName(k):
-			out.Set(k, s)
-		default:
-			if s := r.secret(s); s != nil {
-				out.Set(k, s)
-			}
+			return s, true
 		}
-	}
-	return out
+		opened := r.secret(s)
+		return opened, opened != nil
+	})
 }
 
 func (Headers) dump(w *writer, v any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		return v
-	}
-	out := NewMap()
-	for _, k := range m.Keys() {
-		switch {
-		case !SecretName(k):
-			out.Set(k, m.Get(k))
-		case w.Mode != Nulled:
-			out.Set(k, w.secret(m.Get(k), false))
+	return dumpDict(v, func(k string, v any) (any, bool) {
+		if !SecretName(k) {
+			return v, true
 		}
-	}
-	return out
+		return w.secret(v, false), w.Mode != Nulled
+	})
 }
 
 // Sources is an object whose values are secrets, or objects that say where a
@@ -227,17 +192,10 @@ func (Headers) dump(w *writer, v any) any {
 type Sources struct{ Source Type }
 
 func (t Sources) check(r *reader, v any, loc []any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		r.add("dict_type", "Input should be a valid dictionary", v, loc)
-		return NewMap()
-	}
-	out := NewMap()
-	for _, k := range m.Keys() {
-		s, ok := m.Get(k).(string)
+	return r.dict(v, loc, func(_ string, v any, loc []any) (any, bool) {
+		s, ok := v.(string)
 		if !ok {
-			out.Set(k, t.Source.check(r, m.Get(k), at(loc, k)))
-			continue
+			return t.Source.check(r, v, loc), true
 		}
 		if r.Keys != nil && strings.HasPrefix(s, sealedPrefix) {
 			if plain, err := r.Keys.Open(s); err == nil {
@@ -246,25 +204,17 @@ func (t Sources) check(r *reader, v any, loc []any) any {
 				r.sealed = r.sealed || r.Strict
 			}
 		}
-		out.Set(k, s)
-	}
-	return out
+		return s, true
+	})
 }
 
 func (t Sources) dump(w *writer, v any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		return v
-	}
-	out := NewMap()
-	for _, k := range m.Keys() {
-		if s, ok := m.Get(k).(string); ok {
-			out.Set(k, w.secret(s, false))
-		} else {
-			out.Set(k, t.Source.dump(w, m.Get(k)))
+	return dumpDict(v, func(_ string, v any) (any, bool) {
+		if s, ok := v.(string); ok {
+			return w.secret(s, false), true
 		}
-	}
-	return out
+		return t.Source.dump(w, v), true
+	})
 }
 
 // Stale reports whether a stored document has a secret that only an old key
