@@ -65,12 +65,9 @@ func checkProfile(v any, name string) (*shape.Map, error) {
 }
 
 func (s *Service) saveAgent(r *http.Request, name string) error {
-	v, sent, err := shape.Document(r)
+	v, err := shape.Sent(r)
 	if err != nil {
 		return err
-	}
-	if !sent {
-		return rest.Missing("body")
 	}
 	p, err := checkProfile(v, name)
 	if err != nil {

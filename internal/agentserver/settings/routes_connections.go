@@ -95,12 +95,9 @@ var updateBody = &shape.Object{Extra: shape.Forbid,
 	}}
 
 func (s *Service) updateConnection(w http.ResponseWriter, r *http.Request) error {
-	v, sent, err := shape.Document(r)
+	v, err := shape.Sent(r)
 	if err != nil {
 		return err
-	}
-	if !sent {
-		return rest.Missing("body")
 	}
 	m, err := updateBody.Check(v, shape.Reading{}, "body")
 	if err != nil {

@@ -63,12 +63,9 @@ var patchBody = &shape.Object{Fields: []shape.Field{
 }}
 
 func (s *Service) patchSettings(w http.ResponseWriter, r *http.Request) error {
-	v, sent, err := shape.Document(r)
+	v, err := shape.Sent(r)
 	if err != nil {
 		return err
-	}
-	if !sent {
-		return rest.Missing("body")
 	}
 	m, err := patchBody.Check(v, shape.Reading{}, "body")
 	if err != nil {
@@ -135,12 +132,9 @@ var serverPatch = func() *shape.Object {
 }()
 
 func (s *Service) patchServer(w http.ResponseWriter, r *http.Request) error {
-	v, sent, err := shape.Document(r)
+	v, err := shape.Sent(r)
 	if err != nil {
 		return err
-	}
-	if !sent {
-		return rest.Missing("body")
 	}
 	checked, err := serverPatch.Check(v, shape.Reading{}, "body")
 	if err != nil {

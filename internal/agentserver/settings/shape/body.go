@@ -36,15 +36,21 @@ func malformed(raw []byte, err error) error {
 	}}
 }
 
+// Sent is [Document] for a body that must be there.
+func Sent(r *http.Request) (any, error) {
+	v, sent, err := Document(r)
+	if err == nil && !sent {
+		err = rest.Missing("body")
+	}
+	return v, err
+}
+
 // Body reads the body of a request, which must be a document of this form.
 // Sealed secrets are left sealed: who needs them opens them with Check.
 func (o *Object) Body(r *http.Request) (*Map, error) {
-	v, sent, err := Document(r)
-	switch {
-	case err != nil:
+	v, err := Sent(r)
+	if err != nil {
 		return nil, err
-	case !sent:
-		return nil, rest.Missing("body")
 	}
 	return o.Check(v, Reading{}, "body")
 }
