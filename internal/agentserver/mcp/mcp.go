@@ -122,10 +122,7 @@ func (s *Service) probe(q request) (p Probe, oauth bool, err error) {
 		}
 	}
 	if c := q.ToolCall; c != nil {
-		if c.Name == nil {
-			return p, false, rest.Missing("body", "tool_call", "name")
-		}
-		if err := rest.NotEmpty(*c.Name, "body", "tool_call", "name"); err != nil {
+		if err := rest.NotEmpty(c.Name, "body", "tool_call", "name"); err != nil {
 			return p, false, err
 		}
 		var object map[string]json.RawMessage
@@ -184,7 +181,7 @@ func (s *Service) server(given map[string]json.RawMessage) (raw json.RawMessage,
 	case json.Unmarshal(at, &text) != nil || string(at) == "null":
 		return nil, false, fail("string_type", address, "Input should be a valid string")
 	case text == "":
-		return nil, false, rest.NotEmpty(text, append(loc, address)...)
+		return nil, false, rest.NotEmpty(&text, append(loc, address)...)
 	}
 	entry[address] = text
 	var values map[string]string

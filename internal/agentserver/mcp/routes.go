@@ -59,10 +59,7 @@ func (s *Service) oauthCallback(_ http.ResponseWriter, r *http.Request) error {
 	if err := rest.Body(r, &body); err != nil {
 		return err
 	}
-	if body.URL == nil {
-		return rest.Missing("body", "callback_url")
-	}
-	if err := rest.NotEmpty(*body.URL, "body", "callback_url"); err != nil {
+	if err := rest.NotEmpty(body.URL, "body", "callback_url"); err != nil {
 		return err
 	}
 	return noJob()

@@ -62,10 +62,7 @@ func (s *Service) fetch(w http.ResponseWriter, r *http.Request) error {
 	if err := rest.Body(r, &body); err != nil {
 		return err
 	}
-	if body.Source == nil {
-		return rest.Missing("body", "source")
-	}
-	if err := rest.NotEmpty(*body.Source, "body", "source"); err != nil {
+	if err := rest.NotEmpty(body.Source, "body", "source"); err != nil {
 		return err
 	}
 	f := Fetch{Source: *body.Source, Ref: body.Ref, RepoPath: body.RepoPath}

@@ -18,13 +18,16 @@ func PathMatch(r *http.Request, name string, pattern *regexp.Regexp, shown strin
 	}}
 }
 
-// NotEmpty returns the violation of a text that is empty, or nil.
-func NotEmpty(v string, loc ...any) error {
-	if v != "" {
+// NotEmpty returns the violation of a text that is absent or empty, or nil.
+func NotEmpty(v *string, loc ...any) error {
+	switch {
+	case v == nil:
+		return Missing(loc...)
+	case *v != "":
 		return nil
 	}
 	return Violations{{
-		Type: "string_too_short", Loc: loc, Msg: "String should have at least 1 character", Input: v,
+		Type: "string_too_short", Loc: loc, Msg: "String should have at least 1 character", Input: *v,
 		Ctx: map[string]any{"min_length": 1},
 	}}
 }

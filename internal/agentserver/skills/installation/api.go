@@ -71,10 +71,7 @@ func (a API) install(w http.ResponseWriter, r *http.Request) error {
 	if err := rest.Body(r, &body); err != nil {
 		return err
 	}
-	if body.Source == nil {
-		return rest.Missing("body", "source")
-	}
-	if err := rest.NotEmpty(*body.Source, "body", "source"); err != nil {
+	if err := rest.NotEmpty(body.Source, "body", "source"); err != nil {
 		return err
 	}
 	info, err := a.Store.Install(r.Context(), Source{Source: *body.Source, Ref: body.Ref, RepoPath: body.RepoPath}, body.Force)
