@@ -38,12 +38,16 @@ func (c *Conversation) openSecrets(raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
 	}
+	return c.takeSecrets(raw)
+}
+
+// takeSecrets adds secrets that come as JSON.
+func (c *Conversation) takeSecrets(raw json.RawMessage) error {
 	all, err := secret.ParseMap(raw, c.m.o.reading())
-	if err != nil {
-		return err
+	if err == nil {
+		c.secrets.Set(all...)
 	}
-	c.secrets.Set(all...)
-	return nil
+	return err
 }
 
 // firstSecrets takes over the secrets of a request and of its agent.
@@ -56,11 +60,9 @@ func (c *Conversation) firstSecrets(r *StartRequest) error {
 		if err != nil {
 			return err
 		}
-		all, err := secret.ParseMap(raw, c.m.o.reading())
-		if err != nil {
+		if err := c.takeSecrets(raw); err != nil {
 			return err
 		}
-		c.secrets.Set(all...)
 	}
 	return c.addSecrets(r.Secrets)
 }
@@ -79,11 +81,9 @@ func (c *Conversation) addSecrets(sources map[string]json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		all, err := secret.ParseMap(raw, c.m.o.reading())
-		if err != nil {
+		if err := c.takeSecrets(raw); err != nil {
 			return err
 		}
-		c.secrets.Set(all...)
 	}
 	if len(c.secrets.Names()) == 0 {
 		return nil

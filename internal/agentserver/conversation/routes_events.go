@@ -28,10 +28,13 @@ func (m *Manager) eventRoutes() []rest.Route {
 	}
 }
 
-// eventQuery reads the filters of search and count.
-func eventQuery(r *http.Request) (eventstream.Query, error) {
+// eventQuery reads the conversation and the filters of search and count.
+func eventQuery(r *http.Request) (id event.ConversationID, out eventstream.Query, err error) {
+	if id, err = pathID(r); err != nil {
+		return id, out, err
+	}
 	q := rest.QueryOf(r)
-	out := eventstream.Query{
+	out = eventstream.Query{
 		PageID: event.ID(q.String("page_id", "")),
 		Limit:  q.Int("limit", 100, 1, 100),
 		Source: event.Source(q.String("source", "")),
@@ -50,15 +53,11 @@ func eventQuery(r *http.Request) (eventstream.Query, error) {
 	if t, ok := q.Time("timestamp__lt", time.Local); ok {
 		out.Before = event.At(t)
 	}
-	return out, q.Err()
+	return id, out, q.Err()
 }
 
 func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
-	q, err := eventQuery(r)
+	id, q, err := eventQuery(r)
 	if err != nil {
 		return err
 	}
@@ -75,11 +74,7 @@ func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (m *Manager) countEvents(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
-	q, err := eventQuery(r)
+	id, q, err := eventQuery(r)
 	if err != nil {
 		return err
 	}
