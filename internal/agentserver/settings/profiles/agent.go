@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -18,7 +17,6 @@ import (
 // Agents are the saved agent profiles.
 type Agents struct {
 	folder
-	log *slog.Logger
 }
 
 // AgentSummary is what a list says about an agent profile. Its fields are as
@@ -43,12 +41,9 @@ func (s *Agents) Load(ctx context.Context, name string) (*shape.Map, error) {
 }
 
 func (s *Agents) load(name string) (*shape.Map, error) {
-	m, err := s.read(name)
-	switch {
-	case err != nil:
+	m, err := s.existing(name)
+	if err != nil {
 		return nil, err
-	case m == nil:
-		return nil, s.missing(name)
 	}
 	out, err := ValidateAgent(m)
 	if err != nil {
@@ -105,12 +100,7 @@ func revision(m *shape.Map) int {
 
 // Delete removes a profile; one that is not there is no error.
 func (s *Agents) Delete(ctx context.Context, name string) error {
-	unlock, err := s.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.remove(name)
+	return s.remove(ctx, name)
 }
 
 // Rename gives a profile another name; its id stays.
@@ -149,17 +139,8 @@ func (s *Agents) List(ctx context.Context) ([]AgentSummary, error) {
 }
 
 func (s *Agents) list() ([]AgentSummary, error) {
-	names, err := s.names()
-	if err != nil {
-		return nil, err
-	}
 	out := []AgentSummary{}
-	for _, name := range names {
-		m, err := s.read(name)
-		if err != nil || m == nil {
-			s.log.Warn("passing over an agent profile that cannot be read", "name", name, "error", err)
-			continue
-		}
+	err := s.each(func(name string, m *shape.Map) (err error) {
 		one := AgentSummary{ID: textOf(m, "id"), Name: name, Kind: "openhands", MCPServers: json.RawMessage("null")}
 		if kind := m.Text("agent_kind"); kind != "" {
 			one.Kind = kind
@@ -172,11 +153,13 @@ func (s *Agents) list() ([]AgentSummary, error) {
 			one.Revision = &n
 		}
 		if refs, ok := m.Get("mcp_server_refs").([]any); ok {
-			if one.MCPServers, err = shape.Encode(refs); err != nil {
-				return nil, err
-			}
+			one.MCPServers, err = shape.Encode(refs)
 		}
 		out = append(out, one)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +31,7 @@ func Canonical(name string) string { return strings.TrimSuffix(name, ".json") }
 type folder struct {
 	dir, lock string
 	what      string // "Profile", "Agent profile" or "Meta-profile"
+	log       *slog.Logger
 }
 
 func (f folder) hold(ctx context.Context) (unlock func(), err error) {
@@ -96,6 +98,34 @@ func (f folder) read(name string) (*shape.Map, error) {
 	return m, nil
 }
 
+// existing is read for a profile that must be there.
+func (f folder) existing(name string) (*shape.Map, error) {
+	m, err := f.read(name)
+	if err == nil && m == nil {
+		err = f.missing(name)
+	}
+	return m, err
+}
+
+// each calls do with all documents. Files that cannot be read are passed over.
+func (f folder) each(do func(name string, m *shape.Map) error) error {
+	names, err := f.names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		m, err := f.read(name)
+		if err != nil || m == nil {
+			f.log.Warn("passing over what cannot be read", "what", f.what, "name", name, "error", err)
+			continue
+		}
+		if err := do(name, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // unreadable says why a file cannot be used. That it does not fit its form is
 // no violation of the request's, so the reason keeps its words only.
 func (f folder) unreadable(name string, err error) error {
@@ -122,6 +152,19 @@ func (f folder) room(path string) error {
 	return nil
 }
 
+// keep writes a document. A new profile beyond [Limit] is a Conflict.
+func (f folder) keep(ctx context.Context, path string, m *shape.Map) error {
+	unlock, err := f.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := f.room(path); err != nil {
+		return err
+	}
+	return write(path, m)
+}
+
 func write(path string, m *shape.Map) error {
 	raw, err := shape.Indent(m)
 	if err != nil {
@@ -131,7 +174,12 @@ func write(path string, m *shape.Map) error {
 }
 
 // remove deletes a profile; one that is not there is no error.
-func (f folder) remove(name string) error {
+func (f folder) remove(ctx context.Context, name string) error {
+	unlock, err := f.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	path, err := f.path(name)
 	if err != nil {
 		return err

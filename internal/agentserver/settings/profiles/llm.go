@@ -3,7 +3,6 @@ package profiles
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -20,7 +19,6 @@ type LLMs struct {
 	folder
 	keys        shape.Keys
 	connections *Connections
-	log         *slog.Logger
 }
 
 // Summary is what a list says about an LLM profile.
@@ -50,12 +48,9 @@ func (s *LLMs) Stored(ctx context.Context, name string) (*wirellm.LLM, error) {
 		return nil, err
 	}
 	defer unlock()
-	m, err := s.read(name)
-	switch {
-	case err != nil:
+	m, err := s.existing(name)
+	if err != nil {
 		return nil, err
-	case m == nil:
-		return nil, s.missing(name)
 	}
 	if v := m.Get("schema_version"); v != nil && v != shape.Count(llmVersion) && v != shape.Count(0) {
 		return nil, s.unreadable(name, fmt.Errorf("LLM profile schema_version %v is newer than supported version %d", v, llmVersion))
@@ -80,15 +75,7 @@ func (s *LLMs) Save(ctx context.Context, name string, l *wirellm.LLM, secrets bo
 	if err != nil {
 		return err
 	}
-	unlock, err := s.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := s.room(path); err != nil {
-		return err
-	}
-	return write(path, doc)
+	return s.keep(ctx, path, doc)
 }
 
 func (s *LLMs) persisted(l *wirellm.LLM, secrets bool) (*shape.Map, error) {
@@ -174,17 +161,8 @@ func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error)
 		return nil, false, err
 	}
 	defer unlock()
-	names, err := s.names()
-	if err != nil {
-		return nil, false, err
-	}
 	out = []Summary{}
-	for _, name := range names {
-		m, err := s.read(name)
-		if err != nil || m == nil {
-			s.log.Warn("passing over an LLM profile that cannot be read", "name", name, "error", err)
-			continue
-		}
+	err = s.each(func(name string, m *shape.Map) error {
 		wirellm.Canonicalize(m)
 		one := Summary{
 			Name: name, Model: textOf(m, "model"), BaseURL: textOf(m, "base_url"), ConnectionID: textOf(m, "provider_connection_id"),
@@ -192,6 +170,10 @@ func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error)
 		}
 		linked = linked || one.ConnectionID != nil
 		out = append(out, one)
+		return nil
+	})
+	if err != nil {
+		return nil, false, err
 	}
 	return out, linked, nil
 }
@@ -210,15 +192,6 @@ func (s *LLMs) rename(ctx context.Context, from, to string) error {
 		return err
 	}
 	return filestore.Sync(filepath.Dir(next))
-}
-
-func (s *LLMs) delete(ctx context.Context, name string) error {
-	unlock, err := s.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.remove(name)
 }
 
 func textOf(m *shape.Map, key string) *string {

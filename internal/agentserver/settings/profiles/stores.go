@@ -44,13 +44,13 @@ func Open(o Options) *Stores {
 		o.Now = time.Now
 	}
 	at := func(name, lock, what string) folder {
-		return folder{dir: filepath.Join(o.Dir, name), lock: lock, what: what}
+		return folder{dir: filepath.Join(o.Dir, name), lock: lock, what: what, log: o.Log}
 	}
 	shared := &Connections{dir: filepath.Join(o.Dir, "provider-connections"), keys: o.Keys, now: o.Now}
 	return &Stores{
-		LLMs:        &LLMs{folder: at("profiles", ".profiles.lock", "Profile"), keys: o.Keys, connections: shared, log: o.Log},
-		Agents:      &Agents{folder: at("agent-profiles", ".agent-profiles.lock", "Agent profile"), log: o.Log},
-		Metas:       &Metas{folder: at("meta-profiles", ".meta-profiles.lock", "Meta-profile"), log: o.Log},
+		LLMs:        &LLMs{folder: at("profiles", ".profiles.lock", "Profile"), keys: o.Keys, connections: shared},
+		Agents:      &Agents{folder: at("agent-profiles", ".agent-profiles.lock", "Agent profile")},
+		Metas:       &Metas{folder: at("meta-profiles", ".meta-profiles.lock", "Meta-profile")},
 		Connections: shared,
 		keys:        o.Keys,
 	}
@@ -87,7 +87,7 @@ func (s *Stores) DeleteLLM(ctx context.Context, name string) error {
 	if len(names) > 0 {
 		return fault.New(fault.Conflict, fmt.Sprintf("LLM profile is referenced by %d agent profile(s): %s", len(names), strings.Join(names, ", ")))
 	}
-	return s.LLMs.delete(ctx, name)
+	return s.LLMs.remove(ctx, name)
 }
 
 // RenameLLM renames an LLM profile, in the agent profiles that name it as well.
