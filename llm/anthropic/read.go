@@ -87,13 +87,10 @@ func (m *Model) complete(a *accumulator) error {
 
 // readWhole reads an answer that is one JSON document.
 func (m *Model) readWhole(body io.Reader, a *accumulator) error {
-	data, err := m.end.ReadWhole(body)
+	var w wireAnswer
+	data, err := m.end.ReadJSON(body, &w)
 	if err != nil {
 		return err
-	}
-	var w wireAnswer
-	if err := json.Unmarshal(data, &w); err != nil {
-		return m.end.Malformed(err, false)
 	}
 	if w.Type == "error" || len(w.Error) > 0 && string(w.Error) != "null" {
 		return m.end.StatusError(0, nil, data)

@@ -92,13 +92,9 @@ func (m *Model) complete(a *accumulator) error {
 
 // readWhole reads an answer that is one JSON document.
 func (m *Model) readWhole(body io.Reader, a *accumulator) error {
-	data, err := m.end.ReadWhole(body)
-	if err != nil {
-		return err
-	}
 	var w wireAnswer
-	if err := json.Unmarshal(data, &w); err != nil {
-		return m.end.Malformed(err, false)
+	if _, err := m.end.ReadJSON(body, &w); err != nil {
+		return err
 	}
 	a.whole(&w)
 	return m.complete(a)

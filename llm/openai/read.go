@@ -65,13 +65,10 @@ func (m *Model) complete(a *accumulator) error {
 
 // readWhole reads an answer that is one JSON document.
 func (m *Model) readWhole(body io.Reader, a *accumulator) error {
-	data, err := m.end.ReadWhole(body)
+	var c chunk
+	data, err := m.end.ReadJSON(body, &c)
 	if err != nil {
 		return err
-	}
-	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
-		return m.end.Malformed(err, false)
 	}
 	if isSet(c.Error) {
 		return m.end.StatusError(0, nil, data)

@@ -128,13 +128,9 @@ func (m *Model) body(a *accumulator, b *wireBody, h http.Header) error {
 
 // readWhole reads an answer that is one JSON document.
 func (m *Model) readWhole(res *http.Response, a *accumulator) error {
-	data, err := m.end.ReadWhole(res.Body)
-	if err != nil {
-		return err
-	}
 	var b wireBody
-	if err := json.Unmarshal(data, &b); err != nil {
-		return m.end.Malformed(err, false)
+	if _, err := m.end.ReadJSON(res.Body, &b); err != nil {
+		return err
 	}
 	if b.Status == "" && len(b.Output) > 0 {
 		b.Status = "completed" // servers that leave the status out do not stop halfway

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 )
@@ -20,6 +21,19 @@ func (e *Endpoint) ReadWhole(body io.Reader) ([]byte, error) {
 	}
 	if len(data) > MaxAnswer {
 		return nil, e.Malformed(ErrTooLarge, false)
+	}
+	return data, nil
+}
+
+// ReadJSON is [Endpoint.ReadWhole] for JSON, which goes to v. What is none is
+// Malformed.
+func (e *Endpoint) ReadJSON(body io.Reader, v any) ([]byte, error) {
+	data, err := e.ReadWhole(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, e.Malformed(err, false)
 	}
 	return data, nil
 }
