@@ -204,14 +204,20 @@ const hangThenFinish = `
   - {reply: {tool_calls: [{name: finish, arguments: {message: "went on"}}]}}
 `
 
+// heed makes the programs that this process starts heed a signal that it was
+// told to ignore, as by nohup: they inherit that, but not that it is caught.
+func heed(sig os.Signal) {
+	if signal.Ignored(sig) {
+		signal.Notify(make(chan os.Signal, 1), sig)
+	}
+}
+
 func TestPauseDuringCall(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			if signal.Ignored(sig) { // under nohup, and so do we
-				t.Skipf("%v is ignored in this process", sig)
-			}
+			heed(sig)
 			b := newBench(t, hangThenFinish)
 			p := b.start(t, "run", "wait for me")
 			if _, err := b.llm.Wait(t.Context(), 1); err != nil {
