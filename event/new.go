@@ -9,11 +9,14 @@ func NewUserMessage(text string) *MessageEvent {
 
 // NewStateUpdate returns a state update of one key. Its value must encode as
 // JSON; a value that does not is a defect of the caller and is returned as
-// the error.
+// the error. A json.RawMessage is taken as it is, and checked by [Marshal].
 func NewStateUpdate(key string, value any) (*ConversationStateUpdateEvent, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
+	raw, encoded := value.(json.RawMessage)
+	if !encoded {
+		var err error
+		if raw, err = json.Marshal(value); err != nil {
+			return nil, err
+		}
 	}
 	return &ConversationStateUpdateEvent{Base: NewBase(SourceEnvironment), Key: key, Value: raw}, nil
 }

@@ -23,11 +23,10 @@ func packMeta(id event.ConversationID, m eventstream.Meta) (packedMeta, error) {
 	}
 	extra := []byte{}
 	if m.Extra != nil {
-		var err error
-		if extra, err = json.Marshal(m.Extra); err != nil {
-			return packedMeta{}, fault.Wrap(err, fault.Invalid, "encode the conversation's meta data")
+		if !json.Valid(m.Extra) {
+			return packedMeta{}, fault.New(fault.Invalid, "the conversation's meta data is not JSON")
 		}
-		m.Extra = nil
+		extra, m.Extra = m.Extra, nil
 	}
 	raw, err := json.Marshal(m)
 	return packedMeta{raw, extra}, fault.Wrap(err, fault.Invalid, "encode the conversation's meta data")
