@@ -93,3 +93,12 @@ type Executor interface {
 	// Close ends everything the tool still runs.
 	Close() error
 }
+
+// Warmer is an [Executor] that can get ready while nobody waits for it: the
+// model still thinks. What fails then fails again with the first action, which
+// tells of it.
+type Warmer interface {
+	// Warm returns when the executor is ready. It may be called at any time,
+	// beside actions too.
+	Warm(ctx context.Context) error
+}

@@ -46,6 +46,7 @@ type kit struct {
 	execs    map[string]tool.Executor
 	closers  []func() error
 	warnings []string
+	warm     func(context.Context) error // nil for nothing to do
 }
 
 // outfit makes the tools of an agent and the places where they run.
@@ -83,7 +84,7 @@ func (f *outfitter) outfit(ctx context.Context, n conversation.Needs) (_ *conver
 	}
 	return &conversation.Outfit{
 		Agent: act, Runtime: inside, Local: beside, Warnings: k.warnings,
-		Close: func(context.Context) error { return k.close() },
+		Warm: k.warm, Close: func(context.Context) error { return k.close() },
 	}, nil
 }
 

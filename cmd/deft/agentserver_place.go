@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -19,7 +20,9 @@ import (
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/command"
+	"github.com/deft-dev/deft/tool/terminal"
 )
 
 // boxGrace is how long a sandbox outlives the server, so that a server that
@@ -35,6 +38,7 @@ func (f *outfitter) place(ctx context.Context, k *kit, n conversation.Needs) (in
 			return nil, nil, fmt.Errorf("set up tools: %w", err)
 		}
 		maps.Copy(k.execs, execs)
+		k.warmShell()
 		rt := local.New(executor.New(k.execs, executor.Forgetful()))
 		k.closers = append(k.closers, rt.Close)
 		return rt, rt, nil
@@ -57,6 +61,17 @@ func (f *outfitter) place(ctx context.Context, k *kit, n conversation.Needs) (in
 	rt := local.New(executor.New(k.execs, executor.Forgetful()))
 	k.closers = append(k.closers, p.Close, rt.Close)
 	return p, rt, nil
+}
+
+// warmShell has the shell start with the first run of an agent that has the
+// terminal: nearly all use it, and a model takes longer for its answer than a
+// shell for its start.
+func (k *kit) warmShell() {
+	d := terminal.Definition()
+	shell, ok := k.execs[d.ActionKind].(tool.Warmer)
+	if ok && slices.ContainsFunc(k.defs, func(own *tool.Definition) bool { return own.Name == d.Name }) {
+		k.warm = shell.Warm
+	}
 }
 
 // scratch is where a conversation keeps results that do not fit into an

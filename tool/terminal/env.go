@@ -22,7 +22,7 @@ var defaults = []string{
 // shellEnv is the environment of the shell: the caller's, without what would
 // disturb the session, with defaults for what it leaves open.
 func shellEnv(env []string) []string {
-	out := []string{"PS1=", "PS2="}
+	out := []string{"PS1=", "PS2=", "HISTFILE="} // empty: the user's history is not read
 	seen := map[string]bool{}
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")

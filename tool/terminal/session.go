@@ -79,6 +79,11 @@ func (s *session) startShell(ctx context.Context) error {
 			return err
 		}
 	}
+	leave, err := s.cfg.Starter.Turn(ctx)
+	if err != nil {
+		return fmt.Errorf("start shell: %w", err)
+	}
+	defer leave()
 	sh, err := startShell(s.cfg, s.pty.slave, dir, s.shellExited)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ const (
 )
 
 // New returns the executor of terminal actions. It takes no resources before
-// the first action.
+// the first action, unless it is warmed.
 func New(cfg Config) tool.Executor {
 	return &executor{cfg: cfg.withDefaults()}
 }
@@ -74,7 +74,20 @@ type executor struct {
 	python   pythonFinder
 }
 
-var _ tool.Executor = (*executor)(nil)
+var (
+	_ tool.Executor = (*executor)(nil)
+	_ tool.Warmer   = (*executor)(nil)
+)
+
+// Warm implements [tool.Warmer]: it starts the shell.
+func (e *executor) Warm(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || e.session != nil {
+		return nil
+	}
+	return e.ensure(ctx)
+}
 
 // Execute implements [tool.Executor] for [event.TerminalAction].
 func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {

@@ -60,6 +60,9 @@ type Outfit struct {
 	Local   runtime.Runtime
 	// Warnings are told to the user: parts that are not there.
 	Warnings []string
+	// Warm gets ready what the first actions will need; nil for nothing. It is
+	// called when a run begins, while the model thinks, and again with each.
+	Warm func(ctx context.Context) error
 	// Close ends what the outfit runs.
 	Close func(ctx context.Context) error
 }

@@ -81,6 +81,7 @@ func (c *Conversation) startRun(w *work, begin func() (func(context.Context) err
 		return err
 	}
 	c.obey(w)
+	c.warm(w)
 	c.m.active.Add(1)
 	c.m.running.Go(func() {
 		c.drive(w, work, after, func() {
@@ -91,6 +92,18 @@ func (c *Conversation) startRun(w *work, begin func() (func(context.Context) err
 		c.finished(w)
 	})
 	return nil
+}
+
+// warm has the outfit get ready while the model thinks.
+func (c *Conversation) warm(w *work) {
+	if w.outfit.Warm == nil {
+		return
+	}
+	c.m.running.Go(func() {
+		if err := w.outfit.Warm(c.m.ctx); err != nil { // the first action will tell
+			c.m.o.Log.Debug("get ready", "conversation", c.id, "err", err)
+		}
+	})
 }
 
 // obey stops a run that was asked to before the controller had it.
