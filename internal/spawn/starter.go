@@ -1,6 +1,7 @@
 package spawn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,6 +20,7 @@ type Starter struct {
 	ours   int        // descriptors go in here …
 	orders chan Command
 	pids   chan started
+	turns  *semaphore.Weighted
 }
 
 type started struct {
@@ -36,7 +39,8 @@ func New() (*Starter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a socket for descriptors: %w", err)
 	}
-	s := &Starter{ours: pair[0], orders: make(chan Command), pids: make(chan started)}
+	s := &Starter{ours: pair[0], orders: make(chan Command), pids: make(chan started),
+		turns: semaphore.NewWeighted(int64(2 * runtime.GOMAXPROCS(0)))}
 	ready := make(chan error)
 	go s.lock(pair[1], ready)
 	err = <-ready
@@ -46,6 +50,20 @@ func New() (*Starter, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Turn waits until few others get going. A caller that knows when its process
+// is ready leaves then: a thousand that start together are ready as soon when
+// they do so one after the other, and leave the machine usable meanwhile. The
+// error is that of the context.
+func (s *Starter) Turn(ctx context.Context) (leave func(), err error) {
+	if s == nil {
+		return func() {}, nil
+	}
+	if err := s.turns.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return func() { s.turns.Release(1) }, nil
 }
 
 // Close ends the thread. What was started goes on.

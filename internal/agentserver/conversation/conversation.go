@@ -173,7 +173,7 @@ func (c *Conversation) begin(ctx context.Context) (*work, error) {
 	if w := c.open.Load(); w != nil {
 		return w, nil
 	}
-	w, err := c.equip(ctx)
+	w, err := c.equipInTurn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
 	}
@@ -187,6 +187,22 @@ func (c *Conversation) begin(ctx context.Context) (*work, error) {
 		c.m.o.Log.Warn("a part is missing", "conversation", c.id, "warning", warning)
 	}
 	return w, nil
+}
+
+// equipInTurn is equip in its turn. MCP servers are strangers, who may let us
+// wait: an agent that has some gets by without one.
+func (c *Conversation) equipInTurn(ctx context.Context) (*work, error) {
+	c.mu.Lock()
+	strangers := len(c.agent.MCPServers) > 0
+	c.mu.Unlock()
+	if !strangers {
+		leave, err := c.m.turns.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	return c.equip(ctx)
 }
 
 // equip makes what a conversation works with.

@@ -119,6 +119,7 @@ type Options struct {
 type Manager struct {
 	o       Options
 	leases  *lease.Book
+	turns   turnstile
 	ctx     context.Context // of everything that runs
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -150,7 +151,7 @@ func Open(o Options) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{o: o, leases: leases, live: map[event.ConversationID]*entry{}}
+	m := &Manager{o: o, leases: leases, turns: newTurnstile(), live: map[event.ConversationID]*entry{}}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	if o.MaxRuns > 0 {
 		m.runs = make(chan struct{}, o.MaxRuns)

@@ -113,11 +113,7 @@ func (c *Conversation) describeState(s *state.State, updated time.Time) (json.Ra
 // rest is not read for it.
 func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
 	if c.open.Load() == nil {
-		info, err := c.m.o.Stream.Info(ctx, c.id)
-		if err != nil {
-			return nil, err
-		}
-		if raw, err := c.keptState(info); raw != nil || err != nil {
+		if raw, err := c.keptState(ctx); raw != nil || err != nil {
 			return raw, err
 		}
 	}
@@ -125,6 +121,11 @@ func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	leave, err := c.m.turns.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fullState(w.State())
@@ -132,15 +133,26 @@ func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
 
 // keptState makes the full_state update of what was kept when the
 // conversation was last at rest; nil if that has changed since.
-func (c *Conversation) keptState(info eventstream.Info) (json.RawMessage, error) {
+func (c *Conversation) keptState(ctx context.Context) (json.RawMessage, error) {
+	leave, err := c.m.turns.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	info, err := c.m.o.Stream.Info(ctx, c.id)
+	if err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.snapshot == nil || c.snapSeq != info.Events {
 		return nil, nil
 	}
-	s, err := c.snapshotState()
-	if err != nil {
-		return nil, err
+	s := &state.State{Status: state.Idle} // of a new one
+	if c.snapSeq > 0 {
+		if s, err = c.snapshotState(); err != nil {
+			return nil, err
+		}
 	}
 	return c.fullState(s)
 }
