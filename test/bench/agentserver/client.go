@@ -38,11 +38,17 @@ func (s *server) follow(ctx context.Context, id event.ConversationID, query stri
 
 // finished reads until a run has ended.
 func finished(ctx context.Context, ws *websocket.Conn) error {
+	var b bytes.Buffer
 	for {
-		_, frame, err := ws.Read(ctx)
+		_, r, err := ws.Reader(ctx)
 		if err != nil {
 			return err
 		}
+		b.Reset()
+		if _, err := b.ReadFrom(r); err != nil {
+			return err
+		}
+		frame := b.Bytes()
 		if !bytes.Contains(frame, []byte(`"execution_status"`)) || bytes.Contains(frame, []byte(`"full_state"`)) {
 			continue
 		}

@@ -34,8 +34,12 @@ func newLLM(ctx context.Context) (*llm, error) {
 func (l *llm) close() { _ = l.http.Close() }
 
 func (l *llm) answer(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	if r.ContentLength < 0 {
+		http.Error(w, "the length is missing", http.StatusLengthRequired)
+		return
+	}
+	body := make([]byte, r.ContentLength)
+	if _, err := io.ReadFull(r.Body, body); err != nil {
 		return // the client has gone
 	}
 	if d := time.Duration(l.delay.Load()); d > 0 {

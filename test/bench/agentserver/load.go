@@ -55,10 +55,13 @@ func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alo
 	if err != nil {
 		return err
 	}
-	health := b.watchHealth(ctx, s)
-	took, err := b.together(ctx, s, n)
-	p99 := health()
+	health, err := watchHealth(ctx, s)
 	if err != nil {
+		return err
+	}
+	took, err := b.together(ctx, s, n)
+	p99, herr := health()
+	if err = errors.Join(err, herr); err != nil {
 		return err
 	}
 	cpuAfter, err := s.cpu()
@@ -70,7 +73,7 @@ func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alo
 		return err
 	}
 	b.note(fmt.Sprintf("  %d at once (%s alone)", n, ms(alone)), fmt.Sprintf("<= %gx", budget),
-		fmt.Sprintf("%.2fx, %.1f ms CPU each, %.0f KB each, /health p99 %s",
+		fmt.Sprintf("%.2fx, %.1f ms CPU each with its shell, %.0f KB each, /health p99 %s",
 			float64(took)/float64(alone), (cpuAfter-cpu).Seconds()*1000/float64(n), float64(after-memory)/1024/float64(n), ms(p99)))
 	return nil
 }
@@ -100,34 +103,6 @@ func (b *bench) together(ctx context.Context, s *server, n int) (time.Duration, 
 	}
 	wg.Wait()
 	return time.Since(began), errors.Join(errs...)
-}
-
-// watchHealth asks for /health every 10 ms until the returned function is
-// called, which returns the 99th percentile.
-func (b *bench) watchHealth(ctx context.Context, s *server) func() time.Duration {
-	ctx, cancel := context.WithCancel(ctx)
-	var took []time.Duration
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(10 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			began := time.Now()
-			if _, err := s.call(ctx, "GET", "/health", ""); err == nil {
-				took = append(took, time.Since(began))
-			}
-		}
-	})
-	return func() time.Duration {
-		cancel()
-		wg.Wait()
-		return quantile(took, 0.99)
-	}
 }
 
 // followers is how many sockets follow one conversation.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -37,7 +38,16 @@ func main() {
 	python := flag.String("openhands", "", "python of an environment with openhands-agent-server 1.58, to compare with")
 	only := flag.String("only", "", "comma-separated parts: start, turns, stored, long, load, fanout (default: all)")
 	many := flag.Int("stored", 10_000, "conversations in the largest store of the part stored")
+	health := flag.String("health", "", "ask this URL until the input ends; for the program itself")
 	flag.Parse()
+	if *health != "" {
+		if err := askHealth(*health); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	debug.SetGCPercent(800) // what the clients and the LLM need is taken from the same cores
 	if err := (&bench{python: *python, many: *many}).measure(context.Background(), *deft, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

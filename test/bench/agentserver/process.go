@@ -127,24 +127,47 @@ func (s *server) memory() (int64, error) {
 	return pages * int64(os.Getpagesize()), err
 }
 
-// cpu returns the processor time that the server and its ended children have
-// used.
+// cpu returns the processor time that the server, its ended children and its
+// living ones have used: the shells are among these.
 func (s *server) cpu() (time.Duration, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	own := strconv.Itoa(s.cmd.Process.Pid)
+	_, total, err := usage(own)
 	if err != nil {
 		return 0, err
 	}
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return 0, err
+	}
+	for _, dir := range all {
+		parent, used, err := usage(filepath.Base(dir))
+		if err == nil && parent == own { // else it has ended, or is another's
+			total += used
+		}
+	}
+	return total, nil
+}
+
+// usage reads a process's parent and what it and its ended children have used
+// (proc(5)).
+func usage(pid string) (parent string, used time.Duration, err error) {
+	raw, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return "", 0, err
+	}
 	text := string(raw)
 	f := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	var ticks int64
-	for _, i := range []int{11, 12, 13, 14} { // utime, stime, cutime, cstime
-		n, err := strconv.ParseInt(f[i], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
+	if len(f) < 15 {
+		return "", 0, fmt.Errorf("/proc/%s/stat is short", pid)
 	}
-	return time.Duration(ticks) * 10 * time.Millisecond, nil
+	for _, field := range f[11:15] { // utime, stime, cutime, cstime
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return "", 0, err
+		}
+		used += time.Duration(n) * 10 * time.Millisecond
+	}
+	return f[1], used, nil
 }
 
 // call makes a request and returns the answer's body.
