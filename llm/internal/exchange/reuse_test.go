@@ -1,11 +1,12 @@
 package exchange_test
 
 import (
+	"context"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -13,37 +14,66 @@ import (
 	"github.com/deft-dev/deft/llm/openai"
 )
 
+// pipes is a listener of connections in memory: what waits for one waits in the
+// time of a bubble.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (p pipes) Close() error { close(p); return nil }
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	p <- theirs
+	return ours, nil
+}
+
 // TestConnectionIsUsedAgain makes calls to a server that ends its answers a
 // moment after their last event, and counts the connections.
 func TestConnectionIsUsedAgain(t *testing.T) {
 	t.Parallel()
-	var connections atomic.Int32
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = w.Write([]byte(`data: {"id":"r","choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"))
-		_ = http.NewResponseController(w).Flush()
-		<-time.After(time.Millisecond)
-	}))
-	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			connections.Add(1)
+	synctest.Test(t, func(t *testing.T) {
+		var connections atomic.Int32
+		srv := &http.Server{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = w.Write([]byte(`data: {"id":"r","choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"))
+				_ = http.NewResponseController(w).Flush()
+				<-time.After(time.Millisecond)
+			}),
+			ConnState: func(_ net.Conn, s http.ConnState) {
+				if s == http.StateNew {
+					connections.Add(1)
+				}
+			},
 		}
-	}
-	srv.Start()
-	defer srv.Close()
-	m, err := openai.New(llm.Config{Model: "openai/m", BaseURL: srv.URL, APIKey: "k"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		_, err := m.Generate(t.Context(), llm.Request{Messages: []event.Message{
-			{Role: event.RoleUser, Content: []event.Content{event.Text("hi")}},
-		}}, func(llm.Delta) {})
+		ln := make(pipes)
+		go func() { _ = srv.Serve(ln) }() // until it is closed
+		defer func() { _ = srv.Shutdown(t.Context()) }()
+		client := &http.Client{Transport: &http.Transport{DialContext: ln.dial}}
+		defer client.CloseIdleConnections()
+		m, err := openai.New(llm.Config{Model: "openai/m", BaseURL: "http://server.example", APIKey: "k", HTTPClient: client})
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if n := connections.Load(); n != 1 {
-		t.Errorf("%d connections for five calls one after the other, want 1", n)
-	}
+		for range 5 {
+			_, err := m.Generate(t.Context(), llm.Request{Messages: []event.Message{
+				{Role: event.RoleUser, Content: []event.Content{event.Text("hi")}},
+			}}, func(llm.Delta) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := connections.Load(); n != 1 {
+			t.Errorf("%d connections for five calls one after the other, want 1", n)
+		}
+	})
 }
