@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -103,60 +102,4 @@ func (b *bench) together(ctx context.Context, s *server, n int) (time.Duration, 
 	}
 	wg.Wait()
 	return time.Since(began), errors.Join(errs...)
-}
-
-// followers is how many sockets follow one conversation.
-const followers = 1000
-
-// fanOut measures how fast all followers of a conversation see an event, and
-// what one that reads nothing costs.
-func (b *bench) fanOut(ctx context.Context) (err error) {
-	s, err := b.deftServer(ctx, filepath.Join(b.dir, "fanout"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	id, err := s.create(ctx, b.llm.request(filepath.Join(s.dir, "ws"), 0))
-	if err != nil {
-		return err
-	}
-	arrived := make(chan time.Time, followers)
-	for range followers {
-		ws, err := s.follow(ctx, id, "")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = ws.CloseNow() }()
-		go func() { // ends with CloseNow
-			for {
-				_, frame, err := ws.Read(ctx)
-				if err != nil {
-					return
-				}
-				if bytes.Contains(frame, []byte(`"kind":"MessageEvent"`)) {
-					arrived <- time.Now()
-				}
-			}
-		}()
-	}
-	stalled, err := s.follow(ctx, id, "?resend_mode=all") // nobody reads from it
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stalled.CloseNow() }()
-	var took []time.Duration
-	for i := range 31 {
-		began := time.Now()
-		if _, err := s.call(ctx, "POST", "/api/conversations/"+string(id)+"/events", `{"role":"user","content":[{"type":"text","text":"hello"}]}`); err != nil {
-			return err
-		}
-		for range followers {
-			if at := <-arrived; i > 0 { // the first one brings the system prompt along
-				took = append(took, at.Sub(began))
-			}
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	b.row(fmt.Sprintf("an event at %d followers, p99", followers), "<= 20 ms", quantile(took, 0.99), 0)
-	return nil
 }
