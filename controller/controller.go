@@ -141,8 +141,18 @@ func Open(ctx context.Context, cfg Config) (*Controller, error) {
 // ID returns the conversation's id.
 func (c *Controller) ID() event.ConversationID { return c.cfg.ID }
 
-// State returns the present State. It never waits.
+// State returns the present State. It never waits: who has seen an event in
+// the stream may get a State from before it. See [Controller.Latest].
 func (c *Controller) State() *state.State { return c.snap.Load() }
+
+// Latest returns a State that has all events of this Controller that are in
+// the stream. It waits while some are being stored, so it must not be called
+// by what is called back then (Guard, Review, OnDelta).
+func (c *Controller) Latest() *state.State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.snap.Load()
+}
 
 // refold folds the whole stream anew.
 func (c *Controller) refold(ctx context.Context) error {

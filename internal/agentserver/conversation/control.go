@@ -114,7 +114,7 @@ func (c *Conversation) stop(ctx context.Context, mark event.Event, how halt) err
 	if on, err := c.halt(ctx, w, how); on {
 		return err
 	}
-	if s := w.State().Status; s != state.Idle && s != state.Running {
+	if s := w.Latest().Status; s != state.Idle && s != state.Running {
 		return nil
 	}
 	ev, err := event.NewStateUpdate(state.KeyStatus, state.Paused)

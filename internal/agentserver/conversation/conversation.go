@@ -294,7 +294,7 @@ func (c *Conversation) state(ctx context.Context) (*state.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.State(), nil
+	return w.Latest(), nil
 }
 
 // lease makes this process the only one that works on a conversation, until

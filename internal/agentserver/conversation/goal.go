@@ -70,7 +70,7 @@ func (c *Conversation) ResumeGoal(ctx context.Context) error {
 		return err
 	}
 	var g goalStatus
-	if !w.State().Field(keyGoal, &g) || g.Status != goalInterrupted {
+	if !w.Latest().Field(keyGoal, &g) || g.Status != goalInterrupted {
 		return rest.Fail(http.StatusBadRequest, map[string]string{
 			"code": "no_resumable_goal", "message": "There is no interrupted goal to resume",
 		})
@@ -86,7 +86,7 @@ func (c *Conversation) StopGoal(ctx context.Context) error {
 		return err
 	}
 	var g goalStatus
-	if !w.State().Field(keyGoal, &g) || !g.Active {
+	if !w.Latest().Field(keyGoal, &g) || !g.Active {
 		return nil
 	}
 	if err := c.Interrupt(ctx); err != nil {

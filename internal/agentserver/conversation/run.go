@@ -18,6 +18,8 @@ type runs struct {
 	again bool // a message came that wants another run
 	fresh bool // it came after the controller's run had ended
 	halt  halt // how the present run was asked to stop
+	begun bool // the state says so by now
+	goal  bool // what it has come to is judged at its end
 	quit  func()
 	done  chan struct{}
 }
@@ -56,7 +58,25 @@ func (c *Conversation) start(ctx context.Context, after func(context.Context) (a
 	if err != nil {
 		return err
 	}
-	return c.startRun(w, func() (func(context.Context) error, error) { return w.Start(context.WithoutCancel(ctx)) }, after)
+	begin := func() (func(context.Context) error, error) { return w.Start(context.WithoutCancel(ctx)) }
+	for {
+		err = c.startRun(w, begin, after)
+		if !errors.Is(err, errRunning) || !c.ending(w) {
+			return err
+		}
+		if err := c.Wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// ending reports whether the present run is at its end, and only has not
+// closed its books: clients see the last event before that.
+func (c *Conversation) ending(w *work) bool {
+	c.run.mu.Lock()
+	may := c.run.begun && !c.run.goal && !c.run.again
+	c.run.mu.Unlock()
+	return may && w.Latest().Status != state.Running
 }
 
 // startRun claims the conversation and a permit, and runs what begin starts.
@@ -72,6 +92,7 @@ func (c *Conversation) startRun(w *work, begin func() (func(context.Context) err
 		return err
 	}
 	c.run.on, c.run.again, c.run.halt, c.run.done = true, false, proceed, make(chan struct{})
+	c.run.begun, c.run.goal = false, after != nil
 	c.run.mu.Unlock()
 	c.publishing.Lock() // nobody is told of the rest any more
 	work, err := begin()
@@ -80,6 +101,7 @@ func (c *Conversation) startRun(w *work, begin func() (func(context.Context) err
 		c.run.end(permit)
 		return err
 	}
+	c.run.setBegun()
 	c.obey(w)
 	c.warm(w)
 	c.m.active.Add(1)
@@ -190,6 +212,7 @@ func (c *Conversation) drive(w *work, work func(context.Context) error, after fu
 			c.run.end(release)
 			return
 		}
+		c.run.setBegun()
 		c.obey(w)
 	}
 }
@@ -211,6 +234,12 @@ func (c *Conversation) afterwards(after func(context.Context) bool) (again bool)
 	return again
 }
 
+func (r *runs) setBegun() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun = true
+}
+
 // takeAgain takes the wish for another run, where the conversation stands so
 // that there is something to do. A run that has failed is not tried again for
 // a message that it knew.
@@ -225,6 +254,7 @@ func (r *runs) wanted(w *work) bool {
 	again := r.again && (s == state.Idle || s == state.Paused || s == state.Errored && r.fresh)
 	r.again, r.fresh = false, false
 	if again {
+		r.begun = false
 		r.halt = proceed // the message came after it
 	}
 	return again

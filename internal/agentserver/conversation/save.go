@@ -100,7 +100,11 @@ func (c *Conversation) describeAs(ctx context.Context, info eventstream.Info) (j
 		}
 		c.note(w) // so that the next one need not
 	}
-	return c.describeState(w.State(), info.Updated)
+	s := w.State()
+	if seqOf(s) < info.Events { // who asks may have seen them already
+		s = w.Latest()
+	}
+	return c.describeState(s, info.Updated)
 }
 
 func (c *Conversation) describeState(s *state.State, updated time.Time) (json.RawMessage, error) {
@@ -121,6 +125,7 @@ func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := w.Latest()
 	leave, err := c.m.turns.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -128,7 +133,7 @@ func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
 	defer leave()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.fullState(w.State())
+	return c.fullState(s)
 }
 
 // keptState makes the full_state update of what was kept when the
