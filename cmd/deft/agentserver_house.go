@@ -180,12 +180,21 @@ func (h *house) openConversations(context.Context) (err error) {
 	if ttl := h.cfg.ConversationIdleTTLSeconds; ttl != nil {
 		o.IdleTTL = time.Duration(*ttl * float64(time.Second))
 	}
-	o.Deleted = func(ctx context.Context, id event.ConversationID) error { return h.scopes.Drop(ctx, id.Hex()) }
+	o.Deleted = h.forget
 	if h.webhooks != nil {
 		o.Changed, o.Deliver = h.webhooks.Tell, h.webhooks.Flush
 	}
 	m, err := conversation.Open(o)
 	h.conversations.Store(m)
+	return err
+}
+
+// forget ends what is there for a conversation that is deleted.
+func (h *house) forget(ctx context.Context, id event.ConversationID) error {
+	err := h.scopes.Drop(ctx, id.Hex())
+	if h.boxes != nil {
+		err = errors.Join(err, h.boxes.Remove(ctx, id.Hex()))
+	}
 	return err
 }
 

@@ -21,6 +21,7 @@ package place
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,7 +112,42 @@ func Serve(t *testing.T, o Options) Server {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
+	if o.Sandbox == "process" {
+		t.Cleanup(func() { s.clear(t, o.Key) })
+	}
 	return s
+}
+
+// clear deletes all conversations: their sandboxes outlive a server by
+// minutes, so that one that comes back finds them.
+func (s Server) clear(t *testing.T, key string) {
+	t.Helper()
+	ask := func(method, path string) []byte {
+		r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, s.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Session-API-Key", key)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Errorf("clear the server: %v", err)
+			return nil
+		}
+		defer answer.Body.Close()
+		raw, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Errorf("clear the server: %v", err)
+		}
+		return raw
+	}
+	var all struct{ Items []struct{ ID string } }
+	if err := json.Unmarshal(ask(http.MethodGet, "/api/conversations/search?limit=100"), &all); err != nil {
+		t.Errorf("clear the server: %v", err)
+	}
+	for _, c := range all.Items {
+		ask(http.MethodDelete, "/api/conversations/"+c.ID)
+	}
 }
 
 // Start runs a program until the test ends, and returns the first group of

@@ -127,7 +127,7 @@ class Case:
     def start_server(self, **env):
         """Start the server, with variables of its environment."""
         self._server = Server(self.plan, self.folder / "server", env)
-        self.ends.append(self._server.stop)
+        self.ends += [self._server.stop, self._server.clear]
 
     def note(self, text):
         """Say something about the run that its reader may want to know."""

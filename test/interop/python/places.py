@@ -147,6 +147,14 @@ class Server:
     def stop(self):
         self.process.end(signal.SIGTERM)
 
+    def clear(self):
+        """Delete all conversations: their sandboxes outlive a server by minutes."""
+        if self.plan.sandbox == "none" or self.process.popen.poll() is not None:
+            return
+        with httpx.Client(base_url=self.url, headers={"X-Session-API-Key": KEY}, timeout=60) as c:
+            for item in c.get("/api/conversations/search", params={"limit": 100}).json()["items"]:
+                c.delete(f"/api/conversations/{item['id']}")
+
 
 class Proxy:
     """Bytes go through it to a server; its connections can be cut."""

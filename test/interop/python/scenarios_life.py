@@ -5,6 +5,9 @@ from harness import (
     text_of,
 )
 
+import uuid
+from pathlib import Path
+
 import httpx
 from openhands.sdk.conversation import RemoteConversation
 from openhands.sdk.conversation.impl.remote_conversation import WebSocketCallbackClient
@@ -111,3 +114,27 @@ def attaches(t):
     t.run(a, "go on")
     equal(last_message(a), "second")
     equal(status(c), status(a))
+
+
+@scenario(reference=False)
+def leaves_nothing_running_when_deleted(t):
+    mark = f"1{uuid.uuid4().int % 10**9}"  # seconds, that nobody else sleeps
+    c = t.conversation(t.agent([bash(f"sleep {mark} & echo started"), say("it runs")]))
+    t.run(c, "leave something behind")
+    assert processes(mark), "the command does not run"
+    t.rest("DELETE", f"/api/conversations/{c.id}", status=200)
+    equal(processes(mark), [])
+    equal(processes(f"action-server --workspace {t.directory()}"), [])
+
+
+def processes(text):
+    """The command lines with a text in them."""
+    found = []
+    for p in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = p.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if text in line:
+            found.append(line)
+    return found

@@ -127,7 +127,7 @@ def two_servers_on_one_folder(t):
     folder = t.server.folder
     env = {"OH_CONVERSATIONS_PATH": str(folder / "conversations"), "OH_PERSISTENCE_DIR": str(folder / "persistence")}
     other = Server(t.plan, t.folder / "other", env)
-    t.ends.append(other.stop)
+    t.ends += [other.stop, other.clear]
     r = t.rest("POST", f"/api/conversations/{c.id}/run", url=other.url)
     equal(r.status_code, 409, r.text)
     contains(r.text, "another agent server")
