@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -116,10 +117,8 @@ func (s *Starter) lock(socket int, ready chan<- error) {
 // the number for one of the other table.
 func (s *Starter) run(socket int, ready chan<- error) {
 	orders := s.orders
-	err := unix.Unshare(unix.CLONE_FILES)
-	if err != nil {
-		err = fmt.Errorf("give a thread descriptors of its own: %w", err)
-	} else {
+	err := ownTable()
+	if err == nil {
 		err = closeOthers(socket)
 	}
 	ready <- err
@@ -129,6 +128,19 @@ func (s *Starter) run(socket int, ready chan<- error) {
 	for c := range orders {
 		s.pids <- s.obey(c, socket)
 	}
+}
+
+// ownTable gives the thread a table of descriptors of its own. Containers often
+// forbid unshare(2) but not close_range(2), which does so as well, and closes
+// nothing where no numbers are.
+func ownTable() error {
+	if unix.CloseRange(math.MaxInt32, math.MaxUint32, unix.CLOSE_RANGE_UNSHARE) == nil {
+		return nil
+	}
+	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
+		return fmt.Errorf("give a thread descriptors of its own: %w", err)
+	}
+	return nil
 }
 
 func (s *Starter) obey(c Command, socket int) started {
