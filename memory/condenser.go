@@ -4,8 +4,8 @@
 // # Usage
 //
 //	c := memory.Summarizing{}
-//	if c.Needed(s) || s.CondensationRequested {
-//		ev, err := c.Condense(ctx, s, model, id) // append ev, take the next step
+//	if c.Needed(turn) || turn.State.CondensationRequested {
+//		ev, err := c.Condense(ctx, turn) // append ev, take the next step
 //	}
 //
 // # Concurrency
@@ -23,15 +23,40 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/state"
 )
 
 // Condenser shortens what the model sees.
 type Condenser interface {
 	// Needed reports whether the view has outgrown the condenser's limit.
-	Needed(s *state.State) bool
+	Needed(t Turn) bool
 	// Condense returns the event that shortens the view, or nil if it cannot
 	// be shortened.
-	Condense(ctx context.Context, s *state.State, m llm.Model, session event.ConversationID) (*event.Condensation, error)
+	Condense(ctx context.Context, t Turn) (*event.Condensation, error)
+}
+
+// Pipeline is condensers in a row: the first that has something to leave out
+// does it.
+type Pipeline []Condenser
+
+// Needed implements [Condenser].
+func (p Pipeline) Needed(t Turn) bool {
+	for _, c := range p {
+		if c.Needed(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// Condense implements [Condenser].
+func (p Pipeline) Condense(ctx context.Context, t Turn) (*event.Condensation, error) {
+	for _, c := range p {
+		if !t.State.CondensationRequested && !c.Needed(t) {
+			continue
+		}
+		if done, err := c.Condense(ctx, t); done != nil || err != nil {
+			return done, err
+		}
+	}
+	return nil, nil
 }

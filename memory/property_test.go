@@ -71,7 +71,7 @@ func TestRepeatedCondensationEnds(t *testing.T) {
 			}
 			conv.ask()
 			before := conv.state()
-			ev, err := c.Condense(context.Background(), before, &stub{}, "s")
+			ev, err := c.Condense(context.Background(), turn(before, &stub{}, "s"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestUnaskedCondensationGainsATenth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conv, c := history(t), drawCondenser(t)
 		before := conv.state()
-		ev, err := c.Condense(context.Background(), before, &stub{}, "s")
+		ev, err := c.Condense(context.Background(), turn(before, &stub{}, "s"))
 		if err != nil {
 			t.Fatal(err)
 		}

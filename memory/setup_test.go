@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -62,6 +63,11 @@ func (c *conversation) add(evs ...event.Event) {
 			c.t.Fatal(err)
 		}
 	}
+}
+
+// turn asks about a state, without anybody who counts tokens.
+func turn(s *state.State, m llm.Model, session event.ConversationID) memory.Turn {
+	return memory.Turn{State: s, Session: session, LLM: func(string) llm.Model { return m }}
 }
 
 func (c *conversation) state() *state.State { return c.fold.State() }

@@ -1,16 +1,15 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/state"
 )
 
 //go:embed summarize.md
@@ -23,55 +22,94 @@ type Summarizing struct {
 	// MaxSize is the number of events in a view beyond which it is condensed
 	// without being asked; default 240.
 	MaxSize int
-	// KeepFirst is how many events at the start are always kept; default 2.
+	// MaxTokens is the number of tokens beyond which a view is condensed
+	// without being asked, to half of it. The window of the agent's model holds
+	// as well; 0 is for that alone.
+	MaxTokens int
+	// KeepFirst is how many events at the start are kept; default 2, negative
+	// for the system prompt only, which always is.
 	KeepFirst int
+	// MinimumProgress is the least part of a view that is worth a summary;
+	// default 0.1.
+	MinimumProgress float64
 	// MaxEventChars bounds what of one event the summarising model is shown;
 	// default 10,000.
 	MaxEventChars int
+	// Retries is how often a summary is asked for with ever shorter events when
+	// even the request to summarise does not fit; default 5. Scaling is what is
+	// left of an event each time; default 0.5.
+	Retries int
+	Scaling float64
+	// Service is whose model writes the summary; default [Service].
+	Service string
 }
 
 // minEventChars is the least that is shown of an event when the events do not
 // fit the summarising model.
 const minEventChars = 64
 
-// retries is how often a summary is asked for with ever shorter events when
-// even the request to summarise does not fit.
-const retries = 5
-
 func (c Summarizing) withDefaults() Summarizing {
 	if c.MaxSize <= 0 {
 		c.MaxSize = 240
 	}
-	if c.KeepFirst <= 0 {
+	switch {
+	case c.KeepFirst < 0:
+		c.KeepFirst = 0
+	case c.KeepFirst == 0:
 		c.KeepFirst = 2
+	}
+	if c.MinimumProgress <= 0 {
+		c.MinimumProgress = 0.1
 	}
 	if c.MaxEventChars <= 0 {
 		c.MaxEventChars = 10_000
 	}
+	if c.Retries <= 0 {
+		c.Retries = 5
+	}
+	if c.Scaling <= 0 || c.Scaling >= 1 {
+		c.Scaling = 0.5
+	}
+	c.Service = cmp.Or(c.Service, Service)
 	return c
 }
 
 // Needed implements [Condenser].
-func (c Summarizing) Needed(s *state.State) bool { return len(s.View) > c.withDefaults().MaxSize }
+func (c Summarizing) Needed(t Turn) bool {
+	c = c.withDefaults()
+	return len(t.State.View) > c.MaxSize || c.over(t)
+}
 
 // Condense implements [Condenser]. It keeps the system prompt, the first
 // events and a tail; when it was asked for (the prompt did not fit) the tail
 // is at most half of what there is, and none at all if that gains too little.
 // Each condensation leaves fewer events in view that are not summaries, so
-// asking again comes to an end.
-func (c Summarizing) Condense(ctx context.Context, s *state.State, m llm.Model, session event.ConversationID) (*event.Condensation, error) {
+// asking again comes to an end. Where only the number of events calls for a
+// summary and the model cannot write it, the conversation goes on without
+// (sdk-features.md section 4).
+func (c Summarizing) Condense(ctx context.Context, t Turn) (*event.Condensation, error) {
 	c = c.withDefaults()
-	from, to := c.span(s)
+	over := c.over(t)
+	from, to := c.span(t, over)
 	if to <= from {
 		return nil, nil
 	}
-	forgotten := s.View[from:to]
+	done, err := c.summary(ctx, t, from, to)
+	if err != nil && ctx.Err() == nil && !over && !t.State.CondensationRequested {
+		return nil, nil
+	}
+	return done, err
+}
+
+// summary lets the model write about a part of the view.
+func (c Summarizing) summary(ctx context.Context, t Turn, from, to int) (*event.Condensation, error) {
+	m, forgotten := t.LLM(c.Service), t.State.View[from:to]
 	limit := c.MaxEventChars
 	for try := 0; ; try++ {
-		req := c.request(forgotten, limit, session)
+		req := c.request(forgotten, limit, t.Session)
 		for limit > minEventChars && tooLong(req, m.Info()) {
 			limit /= 2
-			req = c.request(forgotten, limit, session)
+			req = c.request(forgotten, limit, t.Session)
 		}
 		resp, err := llm.Complete(ctx, m, req, nil)
 		switch {
@@ -80,64 +118,16 @@ func (c Summarizing) Condense(ctx context.Context, s *state.State, m llm.Model, 
 		case err == nil:
 			return condensation(forgotten, from, resp), nil
 		}
-		if !fault.Is(err, fault.Context) || try == retries {
+		if !fault.Is(err, fault.Context) || try == c.Retries {
 			return nil, fmt.Errorf("summarise %d events: %w", len(forgotten), err)
 		}
-		limit = max(limit/2, minEventChars)
+		limit = max(int(float64(limit)*c.Scaling), minEventChars)
 	}
 }
 
 // tooLong reports whether a request surely leaves a model no room to answer.
 func tooLong(r llm.Request, info llm.Info) bool {
 	return info.ContextWindow > 0 && llm.EstimateTokens(r.Messages, nil) > info.ContextWindow*3/4
-}
-
-// span returns the part of the view to forget, on atom borders; nothing if
-// less than a tenth of the view could go, unless condensation was asked for.
-func (c Summarizing) span(s *state.State) (from, to int) {
-	n := len(s.View)
-	tail := max(c.MaxSize/2-c.KeepFirst-1, 0)
-	if s.CondensationRequested {
-		tail = min(tail, n/2)
-	}
-	cuts := atoms(s.View)
-	first := slices.IndexFunc(cuts, func(cut int) bool { return cut >= max(c.KeepFirst, prompts(s.View)) })
-	if first < 0 {
-		return 0, 0
-	}
-	from = cuts[first]
-	for _, cut := range cuts[first:] {
-		if cut <= n-tail {
-			to = cut
-		}
-	}
-	little := to-from < 2 || (to-from)*10 < n
-	switch {
-	case little && !s.CondensationRequested:
-		return 0, 0
-	case little:
-		to = cuts[len(cuts)-1]
-	}
-	if !slices.ContainsFunc(s.View[from:to], notSummary) {
-		return 0, 0 // a summary of summaries gains nothing
-	}
-	return from, to
-}
-
-func notSummary(ev event.Event) bool {
-	_, is := ev.(*event.CondensationSummaryEvent)
-	return !is
-}
-
-// prompts returns the length of the part of a view that ends with its last
-// system prompt: a summary stands behind it (sdk-features-1.58.md section 4).
-func prompts(view []event.Event) int {
-	for i, ev := range slices.Backward(view) {
-		if _, is := ev.(*event.SystemPromptEvent); is {
-			return i + 1
-		}
-	}
-	return 0
 }
 
 // inside keeps the text of an event from looking like its end.

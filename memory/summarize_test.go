@@ -27,7 +27,7 @@ func TestNeeded(t *testing.T) {
 		for range c.size {
 			conv.add(user("x"))
 		}
-		if got := (memory.Summarizing{MaxSize: c.max}).Needed(conv.state()); got != c.want {
+		if got := (memory.Summarizing{MaxSize: c.max}).Needed(turn(conv.state(), &stub{}, "s")); got != c.want {
 			t.Errorf("MaxSize %d with %d events: needed %v, want %v", c.max, c.size, got, c.want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestWhatIsForgotten(t *testing.T) {
 			if c.asked {
 				conv.ask()
 			}
-			ev, err := c.cond.Condense(t.Context(), conv.state(), &stub{}, "s")
+			ev, err := c.cond.Condense(t.Context(), turn(conv.state(), &stub{}, "s"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestSummaryStandsBehindTheStart(t *testing.T) {
 	t.Parallel()
 	conv := talk(t, slices.Concat([]event.Event{system(), user("task")}, rounds(6))...)
 	conv.ask()
-	ev, err := memory.Summarizing{}.Condense(t.Context(), conv.state(), &stub{}, "s")
+	ev, err := memory.Summarizing{}.Condense(t.Context(), turn(conv.state(), &stub{}, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestRequestToSummarise(t *testing.T) {
 	conv.ask()
 	m := &stub{}
 	c := memory.Summarizing{MaxSize: 6, MaxEventChars: 1000}
-	if _, err := c.Condense(t.Context(), conv.state(), m, "session"); err != nil {
+	if _, err := c.Condense(t.Context(), turn(conv.state(), m, "session")); err != nil {
 		t.Fatal(err)
 	}
 	msgs := m.calls[0].Messages
@@ -188,7 +188,7 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 			}
 			return "notes", nil
 		}}
-		ev, err := memory.Summarizing{}.Condense(t.Context(), big().state(), m, "s")
+		ev, err := memory.Summarizing{}.Condense(t.Context(), turn(big().state(), m, "s"))
 		if err != nil || ev == nil {
 			t.Fatalf("%v, %v", ev, err)
 		}
@@ -201,7 +201,7 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 	t.Run("gives up", func(t *testing.T) {
 		t.Parallel()
 		m := &stub{answer: func(int, llm.Request) (string, error) { return "", tooLong() }}
-		if _, err := (memory.Summarizing{}).Condense(t.Context(), big().state(), m, "s"); !fault.Is(err, fault.Context) {
+		if _, err := (memory.Summarizing{}).Condense(t.Context(), turn(big().state(), m, "s")); !fault.Is(err, fault.Context) {
 			t.Errorf("error %v, want one of context", err)
 		}
 		if len(m.calls) != 6 {
@@ -211,7 +211,7 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 	t.Run("is made to fit a known window", func(t *testing.T) {
 		t.Parallel()
 		m := &stub{info: llm.Info{ContextWindow: 8000}}
-		if _, err := (memory.Summarizing{}).Condense(t.Context(), big().state(), m, "s"); err != nil {
+		if _, err := (memory.Summarizing{}).Condense(t.Context(), turn(big().state(), m, "s")); err != nil {
 			t.Fatal(err)
 		}
 		if n := llm.EstimateTokens(m.calls[0].Messages, nil); len(m.calls) != 1 || n > 6000 {
@@ -237,7 +237,7 @@ func TestModelThatDoesNotSummarise(t *testing.T) {
 			conv := talk(t, slices.Concat([]event.Event{system(), user("task")}, rounds(6))...)
 			conv.ask()
 			m := &stub{answer: func(int, llm.Request) (string, error) { return c.text, c.err }}
-			ev, err := memory.Summarizing{}.Condense(t.Context(), conv.state(), m, "s")
+			ev, err := memory.Summarizing{}.Condense(t.Context(), turn(conv.state(), m, "s"))
 			if ev != nil || fault.KindOf(err) != c.kind || err == nil {
 				t.Errorf("%v, %v of kind %s, want kind %s", ev, err, fault.KindOf(err), c.kind)
 			}

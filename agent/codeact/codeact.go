@@ -49,6 +49,7 @@ type Agent struct {
 	static   string
 	offered  []llm.Tool
 	messages history
+	gauge    memory.Gauge
 }
 
 var _ agent.Agent = (*Agent)(nil)
@@ -66,6 +67,7 @@ func New(cfg Config) (*Agent, error) {
 	for _, o := range offers {
 		a.offered = append(a.offered, llm.Tool(o))
 	}
+	a.gauge.Beside = llm.EstimateTokens(nil, a.offered)
 	return a, nil
 }
 
@@ -88,20 +90,11 @@ func (a *Agent) Open() ([]event.Event, error) {
 
 // Step implements [agent.Agent].
 func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
-	if c := a.cfg.Condenser; c != nil && (t.State.CondensationRequested || c.Needed(t.State)) {
-		done, err := c.Condense(ctx, t.State, t.LLM(agent.UsageCondenser), t.Session)
-		switch {
-		case err != nil:
-			return nil, err
-		case done != nil:
-			return []event.Event{done}, nil
-		case t.State.CondensationRequested:
-			return nil, fault.New(fault.Context, "the conversation does not fit the model's context window and nothing in it can be left out").
-				Hint("use a model with a larger context window, or start a new conversation")
-		}
+	m := t.LLM(agent.UsageAgent)
+	if done, err := a.condense(ctx, t, m.Info()); done != nil || err != nil {
+		return done, err
 	}
 	item := event.NewID()
-	m := t.LLM(agent.UsageAgent)
 	ctx, msgs := a.messages.build(ctx, t.State.View, m.Info())
 	resp, err := llm.Complete(ctx, m, llm.Request{
 		Messages:        msgs,
@@ -112,8 +105,32 @@ func (a *Agent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
 	if err != nil {
 		return a.failed(err)
 	}
+	a.gauge.Learn(m.Info().Name, t.State.View, resp.Usage.Prompt)
 	t.Delta(item, llm.Delta{}) // the answer is complete
 	return a.answer(item, resp), nil
+}
+
+// condense shortens the view where it has to be; nothing where it need not be.
+func (a *Agent) condense(ctx context.Context, t agent.Turn, info llm.Info) ([]event.Event, error) {
+	c := a.cfg.Condenser
+	if c == nil {
+		return nil, nil
+	}
+	turn := memory.Turn{State: t.State, Tokens: &a.gauge, Window: info.ContextWindow, LLM: t.LLM, Session: t.Session}
+	if !t.State.CondensationRequested && !c.Needed(turn) {
+		return nil, nil
+	}
+	done, err := c.Condense(ctx, turn)
+	switch {
+	case err != nil:
+		return nil, err
+	case done != nil:
+		return []event.Event{done}, nil
+	case t.State.CondensationRequested:
+		return nil, fault.New(fault.Context, "the conversation does not fit the model's context window and nothing in it can be left out").
+			Hint("use a model with a larger context window, or start a new conversation")
+	}
+	return nil, nil
 }
 
 // failed turns an LLM error that condensation can cure into its request.

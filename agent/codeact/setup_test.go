@@ -182,9 +182,9 @@ type condenser struct {
 	asked  int
 }
 
-func (c *condenser) Needed(*state.State) bool { return c.needed }
+func (c *condenser) Needed(memory.Turn) bool { return c.needed }
 
-func (c *condenser) Condense(context.Context, *state.State, llm.Model, event.ConversationID) (*event.Condensation, error) {
+func (c *condenser) Condense(context.Context, memory.Turn) (*event.Condensation, error) {
 	c.asked++
 	return c.event, c.err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -226,6 +227,36 @@ func TestCondensation(t *testing.T) {
 			}
 			if c.condenser != nil && c.condenser.asked != c.asked {
 				t.Errorf("the condenser was asked %d times, want %d", c.condenser.asked, c.asked)
+			}
+		})
+	}
+}
+
+// TestPromptThatOutgrowsTheWindow is shortened before it is sent, by what the
+// provider counts.
+func TestPromptThatOutgrowsTheWindow(t *testing.T) {
+	t.Parallel()
+	view := []event.Event{system(), user("task"), user(strings.Repeat("abcdefg", 1000)), user("end")}
+	for name, c := range map[string]struct {
+		window, counted int
+		want            string
+	}{
+		"fits":                   {4000, 0, "MessageEvent"},
+		"does not":               {1500, 0, "Condensation"},
+		"fits by the count":      {2100, 1200, "MessageEvent"},
+		"does not, by the count": {4000, 5000, "Condensation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAgent(t, codeact.Config{Condenser: memory.Summarizing{}})
+			before := says("ok")
+			before.Usage.Prompt = c.counted
+			if _, err := step(a, &stub{resp: before}, &state.State{View: view}); err != nil {
+				t.Fatal(err)
+			}
+			evs, err := step(a, &stub{info: llm.Info{ContextWindow: c.window}}, &state.State{View: view})
+			if err != nil || evs[0].Kind() != c.want {
+				t.Errorf("%v, %v, want a %s", evs, err, c.want)
 			}
 		})
 	}

@@ -196,10 +196,10 @@ func (c *Conversation) Condense(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	has := summarizing(c.agent.Condenser) != nil
+	why := cannotCondense(c.agent)
 	c.mu.Unlock()
-	if !has {
-		return fault.New(fault.Conflict, "Cannot condense conversation: No condenser configured")
+	if why != "" {
+		return fault.New(fault.Conflict, why)
 	}
 	err = w.Condense(ctx)
 	if fault.Is(err, fault.Context) {
@@ -222,8 +222,9 @@ func (c *Conversation) Ask(ctx context.Context, question string) (string, error)
 	return c.secrets.Mask(answer), nil
 }
 
-// SwitchLLM gives the agent another LLM from its next call on. An LLM without
-// a usage of its own is counted as the agent's.
+// SwitchLLM gives the agent another LLM from its next call on, and its
+// condenser too if that had the same. An LLM without a usage of its own is
+// counted as the agent's.
 func (c *Conversation) SwitchLLM(ctx context.Context, l *wirellm.LLM) error {
 	w, err := c.begin(ctx)
 	if err != nil {
@@ -237,6 +238,9 @@ func (c *Conversation) SwitchLLM(ctx context.Context, l *wirellm.LLM) error {
 	defer c.mu.Unlock()
 	a, err := c.agent.WithLLM(l)
 	if err != nil {
+		return err
+	}
+	if err := w.models.setCondensers(a); err != nil {
 		return err
 	}
 	if err := c.setAgent(a); err != nil {

@@ -66,28 +66,3 @@ type Outfit struct {
 	// Close ends what the outfit runs.
 	Close func(ctx context.Context) error
 }
-
-// summarizing returns the first condenser that summarises, or nil.
-func summarizing(c *wireagent.Condenser) *wireagent.Condenser {
-	if c == nil {
-		return nil
-	}
-	if c.Kind == "LLMSummarizingCondenser" {
-		return c
-	}
-	for i := range c.Condensers {
-		if found := summarizing(&c.Condensers[i]); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// condenser makes the agent's condenser, or nil.
-func condenser(a *wireagent.Agent) memory.Condenser {
-	c := summarizing(a.Condenser)
-	if c == nil {
-		return nil
-	}
-	return memory.Summarizing{MaxSize: c.MaxSize, KeepFirst: c.KeepFirst}
-}

@@ -29,12 +29,20 @@ func (c *Conversation) openModels(a *wireagent.Agent) (*models, error) {
 	if err := ms.set(agent.UsageAgent, a.LLM); err != nil {
 		return nil, err
 	}
-	if cond := summarizing(a.Condenser); cond != nil && cond.LLM != nil {
-		if err := ms.set(agent.UsageCondenser, cond.LLM); err != nil {
-			return nil, err
+	return ms, ms.setCondensers(a)
+}
+
+// setCondensers gives the agent's condensers their models.
+func (ms *models) setCondensers(a *wireagent.Agent) error {
+	for i, c := range summarizing(a.Condenser) {
+		if c.LLM == nil {
+			continue
+		}
+		if err := ms.set(service(i), c.LLM); err != nil {
+			return err
 		}
 	}
-	return ms, nil
+	return nil
 }
 
 // set gives a service the model of an LLM.

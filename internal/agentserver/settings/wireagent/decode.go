@@ -139,11 +139,41 @@ func (a *Agent) With(field string, v any) (*Agent, error) {
 	return From(doc)
 }
 
-// WithLLM returns the agent with another LLM.
+// WithLLM returns the agent with another LLM. A condenser that summarises with
+// the one before goes along (sdk-features.md section 4, switch_llm).
 func (a *Agent) WithLLM(l *wirellm.LLM) (*Agent, error) {
-	doc, err := l.Doc()
+	next, err := l.Doc()
 	if err != nil {
 		return nil, err
 	}
-	return a.With("llm", doc)
+	doc := a.doc.Copy()
+	doc.Set("llm", next)
+	c := doc.Object("condenser")
+	if c.Text("kind") != "LLMSummarizingCondenser" || !sameLLM(c.Object("llm"), a.doc.Object("llm")) {
+		return From(doc)
+	}
+	own := next.Copy()
+	own.Set("usage_id", c.Object("llm").Get("usage_id"))
+	moved := c.Copy()
+	moved.Set("llm", own)
+	if err := checkCondenser(moved); err != nil {
+		return nil, err
+	}
+	doc.Set("condenser", moved)
+	return From(doc)
+}
+
+// sameLLM reports whether two LLMs differ at most in what they are counted as.
+func sameLLM(a, b *shape.Map) bool {
+	plain := func(m *shape.Map) string {
+		m = m.Copy()
+		m.Delete("usage_id")
+		raw, err := shape.Encode(m)
+		if err != nil {
+			return ""
+		}
+		return string(raw)
+	}
+	one := plain(a)
+	return one != "" && one == plain(b)
 }

@@ -73,6 +73,44 @@ func TestAgent(t *testing.T) {
 	}
 }
 
+// TestCondenserFollowsTheLLM switches a condenser with the agent's LLM if it
+// had the same one.
+func TestCondenserFollowsTheLLM(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ condenser, want string }{
+		"the same":     {`{"kind":"LLMSummarizingCondenser","max_size":50,"llm":{"model":"m","api_key":"k","usage_id":"condenser"}}`, "switched"},
+		"another key":  {`{"kind":"LLMSummarizingCondenser","llm":{"model":"m","api_key":"x","usage_id":"condenser"}}`, "m"},
+		"in pipelines": {`{"kind":"PipelineCondenser","condensers":[{"kind":"LLMSummarizingCondenser","llm":{"model":"m","api_key":"k"}}]}`, ""},
+		"none":         {`{"kind":"NoOpCondenser"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, err := wireagent.Decode([]byte(`{"llm":{"model":"m","api_key":"k","usage_id":"agent"},"condenser":`+c.condenser+`}`), shape.Reading{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := wirellm.New("switched")
+			other.Stream = true
+			b, err := a.WithLLM(other)
+			if err != nil || b.LLM.Model != "switched" {
+				t.Fatal(err)
+			}
+			got, l := "", b.Condenser.LLM
+			if l != nil {
+				if got = l.Model; l.UsageID != "condenser" || l.Stream {
+					t.Errorf("the condenser's LLM is %+v", l)
+				}
+			}
+			if got != c.want {
+				t.Errorf("the condenser has %q, want %q", got, c.want)
+			}
+			if in := b.Condenser.Condensers; len(in) == 1 && in[0].LLM.Model != "m" {
+				t.Errorf("a condenser in a pipeline has %s", in[0].LLM.Model)
+			}
+		})
+	}
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{

@@ -1,0 +1,100 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// Gauge tells how many tokens views take. It estimates, and corrects that by
+// what the provider counted last. While a view only grows, it reads what is
+// new. The zero Gauge is ready; it belongs to one goroutine at a time.
+type Gauge struct {
+	// Beside are the estimated tokens of what a prompt has beside the view:
+	// the tools.
+	Beside int
+
+	view   []event.Event
+	sums   []int // of what lies before each event, and of all
+	model  string
+	factor float64 // counted by estimated; 0 before the first answer
+}
+
+// How far a provider's count is believed: a server that is made for tests
+// counts as it likes.
+const leastFactor, mostFactor = 0.5, 2
+
+// Prompt returns the tokens of a prompt that shows a view.
+func (g *Gauge) Prompt(view []event.Event) int {
+	return g.corrected(g.Beside + g.upTo(view, len(view)))
+}
+
+// Part returns the tokens of a part of a view.
+func (g *Gauge) Part(view []event.Event, from, to int) int {
+	return g.corrected(g.upTo(view, to) - g.upTo(view, from))
+}
+
+// Learn notes what the provider counted for a prompt that showed a view. A
+// count of 0 tells nothing.
+func (g *Gauge) Learn(model string, view []event.Event, counted int) {
+	if g.model != model {
+		g.model, g.factor = model, 0
+	}
+	if estimate := g.Beside + g.upTo(view, len(view)); counted > 0 && estimate > 0 {
+		g.factor = min(max(float64(counted)/float64(estimate), leastFactor), mostFactor)
+	}
+}
+
+func (g *Gauge) corrected(n int) int {
+	if g.factor == 0 {
+		return n
+	}
+	return int(float64(n) * g.factor)
+}
+
+// upTo returns the estimate of the first n events of a view.
+func (g *Gauge) upTo(view []event.Event, n int) int {
+	if !g.grown(view) {
+		g.sums = append(g.sums[:0], 0)
+		g.view = nil
+	}
+	for _, ev := range view[len(g.view):] {
+		g.sums = append(g.sums, g.sums[len(g.sums)-1]+estimate(ev))
+	}
+	g.view = view
+	return g.sums[n]
+}
+
+// grown reports whether a view is the last one with more behind it. A State's
+// view grows at its end or is made anew.
+func (g *Gauge) grown(view []event.Event) bool {
+	n := len(g.view)
+	if n == 0 || n > len(view) {
+		return false
+	}
+	return &view[0] == &g.view[0] || slices.Equal(view[:n], g.view)
+}
+
+// estimate returns the tokens of an event where it is shown to a model.
+func estimate(ev event.Event) int {
+	m := event.Message{}
+	switch e := ev.(type) {
+	case *event.SystemPromptEvent:
+		m.Content = append(m.Content, e.SystemPrompt)
+		if e.DynamicContext != nil {
+			m.Content = append(m.Content, *e.DynamicContext)
+		}
+	case *event.MessageEvent:
+		extended := event.Message{Content: e.ExtendedContent}
+		return llm.EstimateMessage(&e.LLMMessage) + llm.EstimateMessage(&extended)
+	case *event.ActionEvent:
+		m.Content, m.ReasoningContent, m.ThinkingBlocks = e.Thought, e.ReasoningContent, e.ThinkingBlocks
+		m.ToolCalls = event.List[event.ToolCall]{e.ToolCall}
+	case *event.ObservationEvent:
+		m.Content = slices.Concat(e.Observation.Result().Content, e.ExtendedContent)
+	default:
+		m.Content = event.Texts(describe(ev))
+	}
+	return llm.EstimateMessage(&m)
+}

@@ -1,0 +1,114 @@
+package memory
+
+import (
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// limit returns how many tokens the view may take, 0 for any number.
+func (c Summarizing) limit(t Turn) int {
+	switch {
+	case t.Tokens == nil:
+		return 0
+	case c.MaxTokens > 0 && t.Window > 0:
+		return min(c.MaxTokens, t.Window)
+	}
+	return max(c.MaxTokens, t.Window)
+}
+
+// over reports whether the view takes too many tokens.
+func (c Summarizing) over(t Turn) bool {
+	limit := c.limit(t)
+	return limit > 0 && t.Tokens.Prompt(t.State.View) > limit
+}
+
+// span returns the part of the view to forget, on atom borders; nothing if
+// too little of the view could go, unless it must. Where there are too many
+// tokens and no other way it takes all but the system prompt, if that helps.
+func (c Summarizing) span(t Turn, over bool) (from, to int) {
+	view := t.State.View
+	cuts, prompt := atoms(view), prompts(view)
+	from, to = c.middle(t, cuts, max(c.KeepFirst, prompt), over)
+	gone := to - from
+	little := gone == 0 || gone < 2 && !over || float64(gone) < float64(len(view))*c.MinimumProgress
+	switch {
+	case little && over:
+		if a, z := between(cuts, prompt); c.helps(t, a, z) {
+			from, to = a, z
+		}
+	case little && !t.State.CondensationRequested:
+		return 0, 0
+	case little:
+		from, to = between(cuts, max(c.KeepFirst, prompt))
+	}
+	if !slices.ContainsFunc(view[from:to], notSummary) {
+		return 0, 0 // a summary of summaries gains nothing
+	}
+	return from, to
+}
+
+// between returns the first and the last of the cuts that are not before
+// least.
+func between(cuts []int, least int) (first, last int) {
+	i := slices.IndexFunc(cuts, func(cut int) bool { return cut >= least })
+	if i < 0 {
+		return 0, 0
+	}
+	return cuts[i], cuts[len(cuts)-1]
+}
+
+// middle returns the part between the first least events and the tail.
+func (c Summarizing) middle(t Turn, cuts []int, least int, over bool) (from, to int) {
+	n := len(t.State.View)
+	from, last := between(cuts, least)
+	if last <= from {
+		return from, from
+	}
+	tail := n
+	if n > c.MaxSize || !over {
+		tail = max(c.MaxSize/2-c.KeepFirst-1, 0)
+	}
+	if t.State.CondensationRequested {
+		tail = min(tail, n/2)
+	}
+	to = from
+	for _, cut := range cuts {
+		if cut >= from && cut <= n-tail {
+			to = cut
+		}
+	}
+	if !over {
+		return from, to
+	}
+	// As many tokens go as are more than half of the limit.
+	excess := t.Tokens.Prompt(t.State.View) - c.limit(t)/2
+	for _, cut := range cuts {
+		if cut > from && t.Tokens.Part(t.State.View, from, cut) > excess {
+			return from, max(to, cut)
+		}
+	}
+	return from, last
+}
+
+// helps reports whether the view has room without a part of it.
+func (c Summarizing) helps(t Turn, from, to int) bool {
+	all := t.Tokens.Prompt(t.State.View)
+	return to > from && all-t.Tokens.Part(t.State.View, from, to) < c.limit(t)
+}
+
+func notSummary(ev event.Event) bool {
+	_, is := ev.(*event.CondensationSummaryEvent)
+	return !is
+}
+
+// prompts returns the length of the part of a view that ends with its last
+// system prompt: a summary stands behind it (sdk-features-1.58.md section 4).
+func prompts(view []event.Event) int {
+	for i, ev := range slices.Backward(view) {
+		if _, is := ev.(*event.SystemPromptEvent); is {
+			return i + 1
+		}
+	}
+	return 0
+}
