@@ -48,13 +48,14 @@ type Conversation struct {
 
 	secrets *secret.Registry
 
-	mu       sync.Mutex // guards what follows; never held during a run
-	meta     eventstream.Meta
-	cfg      config
-	agent    *wireagent.Agent
-	shown    shownAgent
-	snapshot json.RawMessage // the description, if it is that of snapSeq
-	snapSeq  eventstream.Seq
+	mu        sync.Mutex // guards what follows; never held during a run
+	meta      eventstream.Meta
+	cfg       config
+	agent     *wireagent.Agent
+	shown     shownAgent
+	snapshot  json.RawMessage // the description, if it is that of snapSeq
+	snapSeq   eventstream.Seq
+	pathRules json.RawMessage // what the snapshot does not show of it; nil where an older store has none
 
 	publishing sync.Mutex // held while a state is made and told, and while a run begins
 
@@ -118,7 +119,7 @@ func (m *Manager) revive(info eventstream.Info) (*Conversation, error) {
 	if !s.Config.Created.IsZero() {
 		c.created = s.Config.Created
 	}
-	c.snapshot, c.snapSeq = s.Snapshot, s.Seq
+	c.snapshot, c.snapSeq, c.pathRules = s.Snapshot, s.Seq, s.PathRules
 	c.meta.Extra = nil
 	if err := c.setAgent(a); err != nil {
 		return nil, err

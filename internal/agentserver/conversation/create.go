@@ -113,7 +113,8 @@ func (c *Conversation) storeNew(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s := stored{Config: c.cfg, Snapshot: c.snapshot}
+	c.pathRules = emptyList
+	s := stored{Config: c.cfg, Snapshot: c.snapshot, PathRules: c.pathRules}
 	meta, err := s.encode(c.meta)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 // save stores what the conversation is made with. The caller holds mu.
 func (c *Conversation) save(ctx context.Context) error {
-	s := stored{Config: c.cfg, Snapshot: c.snapshot, Seq: c.snapSeq}
+	s := stored{Config: c.cfg, Snapshot: c.snapshot, Seq: c.snapSeq, PathRules: c.pathRules}
 	meta, err := s.encode(c.meta)
 	if err != nil {
 		return err
@@ -44,17 +44,22 @@ func (c *Conversation) note(w *work) {
 	s := w.State()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if seqOf(s) <= c.snapSeq {
+	if seqOf(s) < c.snapSeq || seqOf(s) == c.snapSeq && c.pathRules != nil {
 		return
 	}
 	raw, err := c.describe(s, c.created, time.Now())
 	if err == nil {
-		c.snapshot, c.snapSeq = raw, seqOf(s)
+		c.snap(raw, s)
 		err = c.save(c.m.ctx)
 	}
 	if err != nil && !fault.Is(err, fault.NotFound) { // it may be deleted
 		c.m.o.Log.Warn("keep the description of a conversation", "conversation", c.id, "err", err)
 	}
+}
+
+// snap takes over the description of a state. The caller holds mu.
+func (c *Conversation) snap(raw json.RawMessage, s *state.State) {
+	c.snapshot, c.snapSeq, c.pathRules = raw, seqOf(s), field(s, keyPathRules, emptyList)
 }
 
 // changed tells who wants to know of a change.
@@ -125,6 +130,9 @@ func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !c.run.busy() {
+		c.note(w) // so that the next one need not
+	}
 	s := w.Latest()
 	leave, err := c.m.turns.enter(ctx)
 	if err != nil {
@@ -150,7 +158,7 @@ func (c *Conversation) keptState(ctx context.Context) (json.RawMessage, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.snapshot == nil || c.snapSeq != info.Events {
+	if c.snapshot == nil || c.snapSeq != info.Events || c.pathRules == nil {
 		return nil, nil
 	}
 	s := &state.State{Status: state.Idle} // of a new one
@@ -172,6 +180,9 @@ func (c *Conversation) snapshotState() (*state.State, error) {
 		keyPolicy: d.Policy, keyAnalyzer: d.Analyzer, keyActivated: d.ActivatedSkills, keyInvoked: d.InvokedSkills,
 		"agent_state": d.AgentState,
 	}}
+	if c.pathRules != nil {
+		s.Fields[keyPathRules] = c.pathRules
+	}
 	if d.LastUserMessage != nil {
 		s.LastUserMessage = *d.LastUserMessage
 	}
@@ -225,7 +236,10 @@ func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta))
 				c.meta = before
 				return err
 			}
-			c.snapshot, c.snapSeq = raw, seqOf(s)
+			known := c.pathRules != nil || c.open.Load() != nil
+			if c.snap(raw, s); !known {
+				c.pathRules = nil // of an older store
+			}
 		}
 	}
 	if err := c.save(ctx); err != nil {

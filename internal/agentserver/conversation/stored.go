@@ -48,6 +48,9 @@ type stored struct {
 	Size     int             `json:"size"`
 	Snapshot json.RawMessage `json:"snapshot,omitempty"`
 	Config   config          `json:"config"`
+	// PathRules belong to the snapshot: descriptions do not show them. Older
+	// stores have none, which is not the same as an empty list.
+	PathRules json.RawMessage `json:"path_rules,omitempty"`
 }
 
 // kept returns the snapshot of a conversation and the Seq that it holds for;
