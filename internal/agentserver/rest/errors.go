@@ -75,7 +75,7 @@ func answer(err error) (status int, body any) {
 	var bad Violations
 	switch {
 	case errors.As(err, &bad):
-		return http.StatusUnprocessableEntity, map[string]any{"detail": bad}
+		return http.StatusUnprocessableEntity, map[string]any{"detail": bad.sanitized()}
 	case errors.As(err, &own):
 		if own.Status >= 500 {
 			return own.Status, map[string]any{"detail": http.StatusText(http.StatusInternalServerError), "exception": own.Error()}

@@ -1,0 +1,105 @@
+package rest
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// redacted takes the place of what could be a secret.
+const redacted = "<redacted>"
+
+// secretParts are what names of fields with secrets contain, and whole are
+// names of fields below which all is one (openhands/sdk/utils/redact.py).
+var (
+	secretParts = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWORD", "SECRET", "SESSION", "TOKEN"}
+	whole       = []string{"environment", "env", "headers"}
+)
+
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.ContainsFunc(secretParts, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// sanitized returns the violations without secrets in what they quote of a
+// request: an answer goes through proxies and into logs and reports.
+func (v Violations) sanitized() Violations {
+	out := slices.Clone(v)
+	for i, one := range out {
+		if name, ok := lastName(one.Loc); ok && secretName(name) {
+			if s, text := one.Input.(string); text && s != "" {
+				out[i].Input = redacted
+				continue
+			}
+		}
+		out[i].Input = sanitize(one.Input)
+	}
+	return out
+}
+
+// lastName returns the name of a field in a body that a violation is about.
+func lastName(loc []any) (name string, ok bool) {
+	if len(loc) < 2 || loc[0] != "body" {
+		return "", false
+	}
+	for _, part := range slices.Backward(loc) {
+		if name, ok := part.(string); ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func sanitize(v any) any {
+	switch v := v.(type) {
+	case nil, bool, string, int, float64, json.Number:
+		return v
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, value := range v {
+			switch {
+			case slices.Contains(whole, strings.ToLower(name)):
+				out[name] = hide(value)
+			case secretName(name):
+				out[name] = redacted
+			default:
+				out[name] = sanitize(value)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = sanitize(v[i])
+		}
+		return out
+	}
+	// Of another type: what its JSON is.
+	raw, err := json.Marshal(v)
+	var plain any
+	if err != nil || json.Unmarshal(raw, &plain) != nil {
+		return nil
+	}
+	return sanitize(plain)
+}
+
+// hide keeps the names and takes all values away.
+func hide(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, value := range v {
+			out[name] = hide(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = hide(v[i])
+		}
+		return out
+	case nil, bool, string, int, float64, json.Number:
+		return redacted
+	}
+	return hide(sanitize(v))
+}
