@@ -221,7 +221,7 @@ func (m *Manager) getSearch(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	order := q.Enum("sort_order", "CREATED_AT_DESC", "CREATED_AT", "UPDATED_AT", "CREATED_AT_DESC", "UPDATED_AT_DESC")
 	lq := eventstream.ListQuery{
-		Status: q.Enum("status", "", statuses...), Limit: q.Int("limit", 100, 1, 100),
+		Status: q.Enum("status", "", statuses...), Limit: q.Limit("limit", 100, 100),
 		ByUpdated: strings.HasPrefix(order, "UPDATED_AT"), Ascending: !strings.HasSuffix(order, "_DESC"),
 	}
 	if id, ok := event.ParseConversationID(q.String("page_id", "")); ok {

@@ -36,7 +36,7 @@ func eventQuery(r *http.Request) (id event.ConversationID, out eventstream.Query
 	q := rest.QueryOf(r)
 	out = eventstream.Query{
 		PageID: event.ID(q.String("page_id", "")),
-		Limit:  q.Int("limit", 100, 1, 100),
+		Limit:  q.Limit("limit", 100, 100),
 		Source: event.Source(q.String("source", "")),
 		Body:   q.String("body", ""),
 	}

@@ -71,9 +71,9 @@ func (w WorkspaceOf) guard(next rest.Handler) rest.Handler {
 		if err != nil {
 			return err
 		}
-		q := r.URL.Query()
+		q := rest.QueryOf(r) // the value that is looked at must be the one that is used
 		for _, name := range []string{"path", "workspace_dir"} {
-			if q.Has(name) && (!filepath.IsAbs(q.Get(name)) || !Inside(dir, q.Get(name))) {
+			if path := q.String(name, ""); q.Has(name) && (!filepath.IsAbs(path) || !Inside(dir, path)) {
 				return Outside(name)
 			}
 		}

@@ -1,12 +1,16 @@
 package jail_test
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/internal/agentserver/jail"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
 func tree(t testing.TB) string {
@@ -45,6 +49,30 @@ func TestInside(t *testing.T) {
 	}
 	if got := jail.Resolve(ws + "/loop/x"); !strings.HasSuffix(got, "/x") {
 		t.Errorf("a loop resolves to %q", got)
+	}
+}
+
+// TestRepeatedPath wants the path that is looked at to be the one that is used.
+func TestRepeatedPath(t *testing.T) {
+	t.Parallel()
+	ws := tree(t)
+	routes := jail.WorkspaceOf(func(context.Context, string) (string, error) { return ws, nil }).Routes([]rest.Route{{
+		Method: "GET", Path: "/api/file", Handle: func(w http.ResponseWriter, r *http.Request) error {
+			return rest.JSON(w, http.StatusOK, rest.QueryOf(r).String("path", ""))
+		},
+	}})
+	s, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{
+		"path=" + ws: 200, "path=/etc&path=" + ws: 200, "path=" + ws + "&path=/etc": 422, "path=": 422, "": 200,
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/api/conversations/"+strings.Repeat("0", 32)+"/file?"+query, nil))
+		if w.Code != want || strings.Contains(w.Body.String(), "/etc") {
+			t.Errorf("%s: %d %s", query, w.Code, w.Body)
+		}
 	}
 }
 

@@ -83,12 +83,12 @@ func Allowed(keys []string, key string) bool {
 
 // cors lets pages of allowed origins read the answer.
 func (s *Server) cors(w http.ResponseWriter, r *http.Request, any bool) bool {
+	h := w.Header()
+	h.Set("Vary", "Origin") // without one too: a cache would give it to a page
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		return false
 	}
-	h := w.Header()
-	h.Add("Vary", "Origin")
 	if !any && !LocalOrigin(origin) && (s.o.Origin == nil || !s.o.Origin(origin)) {
 		return false
 	}

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
@@ -48,6 +49,10 @@ func TestForeignPages(t *testing.T) {
 		s.ServeHTTP(w, r)
 		if w.Code != c.status {
 			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
+		}
+		// Else a cache gives a page what somebody without an origin was given.
+		if vary := w.Header().Values("Vary"); !slices.Equal(vary, []string{"Origin"}) {
+			t.Errorf("%+v: varies by %v", c, vary)
 		}
 	}
 }

@@ -14,7 +14,7 @@
 //
 //	func (s *Service) get(w http.ResponseWriter, r *http.Request) error {
 //		q := rest.QueryOf(r)
-//		limit := q.Int("limit", 100, 1, 100)
+//		limit := q.Limit("limit", 100, 100)
 //		if err := q.Err(); err != nil {
 //			return err // 422, as the reference words it
 //		}

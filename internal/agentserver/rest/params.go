@@ -36,7 +36,7 @@ func (q *Query) UUID(name string) string {
 	if !q.values.Has(name) {
 		return ""
 	}
-	id, wrong := parseUUID(q.values.Get(name), "query", name)
+	id, wrong := parseUUID(q.last(name), "query", name)
 	q.wrong = append(q.wrong, wrong...)
 	return id
 }

@@ -46,6 +46,8 @@ func TestLimit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"1": "", "100": "", " 7 ": "", "0": "greater_than", "-3": "greater_than", "101": "less_than_equal", "x": "int_parsing", "": "int_parsing",
+		"2.0": "", "+2": "", "0_1_0": "", "2.5": "int_parsing", "1e1": "int_parsing", "1.": "int_parsing", "1__0": "int_parsing", "_1": "int_parsing",
+		"-0": "greater_than", "99999999999999999999999": "less_than_equal", "-99999999999999999999999": "greater_than",
 	} {
 		q := query(t, "limit", text)
 		q.Limit("limit", 100, 100)
@@ -56,6 +58,18 @@ func TestLimit(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestRepeated wants the last of several values, as the reference takes it.
+func TestRepeated(t *testing.T) {
+	t.Parallel()
+	q := rest.QueryOf(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?n=x&n=2&s=a&s=b&b=maybe&b=1&e=x&e=all", nil))
+	if n, s, b, e := q.Int("n", 0, 1, 9), q.String("s", ""), q.Bool("b", false), q.Enum("e", "", "all"); n != 2 || s != "b" || !b || e != "all" {
+		t.Errorf("got %d, %q, %v, %q", n, s, b, e)
+	}
+	if got := q.Required("s"); got != "b" || q.Err() != nil {
+		t.Errorf("got %q, %v", got, q.Err())
 	}
 }
 

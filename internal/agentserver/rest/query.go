@@ -1,17 +1,20 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Query reads the query of a request and collects what is wrong with it.
+// Query reads the query of a request and collects what is wrong with it. Of a
+// parameter that is repeated the last one counts, as in the reference.
 type Query struct {
 	values url.Values
 	wrong  Violations
@@ -31,12 +34,20 @@ func (q *Query) Err() error {
 // Has reports whether the parameter was sent.
 func (q *Query) Has(name string) bool { return q.values.Has(name) }
 
+// last returns the value that counts.
+func (q *Query) last(name string) string {
+	if all := q.values[name]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
+}
+
 // String returns a parameter, or def when it was not sent.
 func (q *Query) String(name, def string) string {
 	if !q.values.Has(name) {
 		return def
 	}
-	return q.values.Get(name)
+	return q.last(name)
 }
 
 // Required returns a parameter that must be sent.
@@ -44,7 +55,7 @@ func (q *Query) Required(name string) string {
 	if !q.values.Has(name) {
 		q.wrong = append(q.wrong, Missing("query", name)...)
 	}
-	return q.values.Get(name)
+	return q.last(name)
 }
 
 // All returns all values of a parameter that may be repeated.
@@ -55,10 +66,9 @@ func (q *Query) Int(name string, def, lo, hi int) int {
 	if !q.values.Has(name) {
 		return def
 	}
-	s := strings.TrimSpace(q.values.Get(name))
-	n, err := strconv.Atoi(s)
+	n, ok := parseInt(q.last(name))
 	switch {
-	case err != nil:
+	case !ok:
 		q.add("int_parsing", name, "Input should be a valid integer, unable to parse string as an integer", nil)
 	case n > hi:
 		q.add("less_than_equal", name, fmt.Sprintf("Input should be less than or equal to %d", hi), map[string]any{"le": hi})
@@ -70,12 +80,26 @@ func (q *Query) Int(name string, def, lo, hi int) int {
 	return def
 }
 
+// integers are the spellings of whole numbers that the reference takes.
+var integers = regexp.MustCompile(`^([+-]?[0-9]+(?:_[0-9]+)*)(?:\.0+)?$`)
+
+// parseInt reads a whole number. One that is too large becomes the largest
+// there is, so that it is beyond any limit.
+func parseInt(s string) (n int, ok bool) {
+	m := integers.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.ReplaceAll(m[1], "_", ""))
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
+}
+
 // Bool returns a truth value in any of the spellings of the reference.
 func (q *Query) Bool(name string, def bool) bool {
 	if !q.values.Has(name) {
 		return def
 	}
-	switch strings.ToLower(q.values.Get(name)) {
+	switch strings.ToLower(q.last(name)) {
 	case "1", "true", "t", "yes", "y", "on":
 		return true
 	case "0", "false", "f", "no", "n", "off":
@@ -90,7 +114,7 @@ func (q *Query) Enum(name, def string, allowed ...string) string {
 	if !q.values.Has(name) {
 		return def
 	}
-	v := q.values.Get(name)
+	v := q.last(name)
 	if slices.Contains(allowed, v) {
 		return v
 	}
@@ -116,7 +140,7 @@ func (q *Query) Time(name string, zone *time.Location) (t time.Time, ok bool) {
 		return t, false
 	}
 	// A plus of an offset that was not escaped arrives as a space.
-	v := q.values.Get(name)
+	v := q.last(name)
 	if i := strings.LastIndexByte(v, ' '); i > len("2006-01-02") {
 		v = v[:i] + "+" + v[i+1:]
 	}
@@ -137,6 +161,6 @@ func (q *Query) Time(name string, zone *time.Location) (t time.Time, ok bool) {
 
 func (q *Query) add(typ, name, msg string, ctx map[string]any) {
 	q.wrong = append(q.wrong, Violation{
-		Type: typ, Loc: []any{"query", name}, Msg: msg, Input: q.values.Get(name), Ctx: ctx,
+		Type: typ, Loc: []any{"query", name}, Msg: msg, Input: q.last(name), Ctx: ctx,
 	})
 }

@@ -17,7 +17,8 @@ func (s *Service) listSecrets(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if id := r.URL.Query().Get("agent_profile_id"); r.URL.Query().Has("agent_profile_id") {
+	if q := rest.QueryOf(r); q.Has("agent_profile_id") {
+		id := q.String("agent_profile_id", "")
 		p, err := s.Profiles.Agents.ByID(r.Context(), id)
 		if fault.Is(err, fault.NotFound) {
 			return fault.New(fault.NotFound, "Agent profile not found")
