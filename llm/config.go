@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -34,6 +35,29 @@ type Config struct {
 	KeepAlive time.Duration
 	// Headers are added to each request.
 	Headers map[string]string
+	// ExtraBody is added to the JSON body of each call, for servers that take
+	// more than the protocol has. Objects are joined with what is there by one
+	// level; anything else replaces it, but not the model, the history, the
+	// tools or whether to stream. Bedrock takes it as the model's own fields.
+	ExtraBody map[string]json.RawMessage
+	// ToolsInText describes tools in the prompt and reads calls from the text,
+	// also where the model has tool calls of its own.
+	ToolsInText bool
+	// CacheRetention is how long prompts stay in the cache of a model that lets
+	// one choose ([Quirks].CacheRetention); default "24h".
+	CacheRetention string
+	// ReasoningSummary is how detailed OpenAI's summaries of reasoning are:
+	// "auto", also when empty, "concise" or "detailed".
+	ReasoningSummary string
+	// PlainReasoning asks for no encrypted reasoning, which OpenAI wants sent
+	// back: each call then thinks anew.
+	PlainReasoning bool
+	// KeepParameters makes a parameter of a request that the provider has no
+	// place for an error, instead of leaving it out.
+	KeepParameters bool
+	// AWS holds the keys for Bedrock where they are not those of the
+	// environment; other adapters do not look at it.
+	AWS AWS
 	// Info overrides what the catalogue knows; zero fields do not.
 	Info Info
 	// Quirks override what the catalogue says about the endpoint's parameters;
@@ -49,6 +73,23 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// HTTPClient replaces the default client, for tests and proxies.
 	HTTPClient *http.Client
+}
+
+// AWS says who signs requests to Amazon's services. What is empty is taken from
+// the environment and the files of the AWS CLI. Of several, a role goes before
+// a profile, and that before keys; the role is assumed with the keys.
+type AWS struct {
+	AccessKeyID, SecretAccessKey, SessionToken Secret
+
+	Region      string // also before that of the model's ARN
+	Profile     string
+	Role        string // its ARN
+	SessionName string // of the role; default one with the time in it
+}
+
+// Signs reports whether a says who signs, and not only where.
+func (a AWS) Signs() bool {
+	return a.AccessKeyID != "" || a.SecretAccessKey != "" || a.Profile != "" || a.Role != ""
 }
 
 // Values of [Config].API.

@@ -83,9 +83,17 @@ type Request struct {
 	MaxOutputTokens int
 	Temperature     *float64
 	TopP            *float64
-	Stop            []string
+	// TopK is how many of the likeliest words to pick from; Seed makes picks
+	// repeatable, as far as the provider can. Where it takes none they are left
+	// out, or refused with [Config.KeepParameters].
+	TopK *int
+	Seed *int
+	Stop []string
 	// ReasoningEffort is "", "none", "low", "medium", "high" or "xhigh".
 	ReasoningEffort string
+	// ThinkingBudget is how many tokens a model with [ThinkingBudget] may think;
+	// 0 lets the effort decide. Without an effort, or with "none", it is not used.
+	ThinkingBudget int
 	// Session is the conversation id: cache key and tracing header.
 	Session string
 	// Schema asks for an answer that is JSON of this schema; nil for text.

@@ -7,9 +7,15 @@ import "slices"
 type Quirks struct {
 	// MaxTokensField is "max_tokens" (default) or "max_completion_tokens".
 	MaxTokensField string `json:"max_tokens_field,omitempty"`
-	// NoSampling drops temperature and top_p, NoStop drops stop sequences.
+	// NoSampling drops temperature, top_p and top_k, NoStop drops stop sequences.
 	NoSampling bool `json:"no_sampling,omitempty"`
 	NoStop     bool `json:"no_stop,omitempty"`
+	// NoTopK says that Chat Completions refuse top_k, which most servers but
+	// OpenAI's take.
+	NoTopK bool `json:"no_top_k,omitempty"`
+	// SeedField is where Chat Completions take a seed: "" for seed, SeedNone
+	// where they do not, or another name.
+	SeedField string `json:"seed_field,omitempty"`
 	// Effort says that reasoning_effort is understood; Efforts lists its
 	// values where they are fewer than none, low, medium, high and xhigh.
 	Effort  bool     `json:"effort,omitempty"`
@@ -23,7 +29,7 @@ type Quirks struct {
 	NoStreamOptions bool `json:"no_stream_options,omitempty"`
 	// StringContent says that content has to be a string, not parts.
 	StringContent bool `json:"string_content,omitempty"`
-	// CacheRetention says that prompt_cache_retention "24h" is accepted.
+	// CacheRetention says that prompt_cache_retention is accepted.
 	CacheRetention bool `json:"cache_retention,omitempty"`
 	// ToolChoices lists the forms of tool_choice that are accepted: "auto",
 	// "none", "required" and "named". Empty means all of them.
@@ -53,6 +59,12 @@ type Quirks struct {
 const (
 	SchemaObject = "object"
 	SchemaPrompt = "prompt"
+)
+
+// Values of [Quirks].SeedField.
+const (
+	SeedNone   = "none"
+	SeedRandom = "random_seed" // Mistral
 )
 
 // Values of [Quirks].ReasoningField.

@@ -38,6 +38,7 @@ type wireRequest struct {
 	Stream        bool          `json:"stream,omitempty"`
 	Temperature   *float64      `json:"temperature,omitempty"`
 	TopP          *float64      `json:"top_p,omitempty"`
+	TopK          *int          `json:"top_k,omitempty"`
 	StopSequences []string      `json:"stop_sequences,omitempty"`
 	Thinking      *thinking     `json:"thinking,omitempty"`
 	OutputConfig  *outputConfig `json:"output_config,omitempty"`
@@ -91,12 +92,20 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 		beta = interleaved
 	}
 	if w.Thinking == nil && !m.quirks.NoSampling {
-		w.Temperature, w.TopP = unit(r.Temperature), unit(r.TopP)
+		w.Temperature, w.TopP, w.TopK = unit(r.Temperature), unit(r.TopP), r.TopK
+	}
+	if r.Seed != nil {
+		if err := m.end.LeaveOut("seed"); err != nil {
+			return nil, "", err
+		}
 	}
 	w.StopSequences = visible(r.Stop)
 	head, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
+	}
+	if head, err = m.end.Extend(head); err != nil {
+		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the extra body cannot be written as JSON", err)
 	}
 	head[len(head)-1] = ',' // tools and history go on inside the object
 	if len(r.Tools) > 0 {
@@ -157,15 +166,18 @@ func (m *Model) think(w *wireRequest, r *llm.Request, thoughtful bool) {
 		}
 		w.OutputConfig.Effort = adaptiveEffort(r.ReasoningEffort)
 	case llm.ThinkingBudget:
-		budget := min(budgetFor(r.ReasoningEffort), w.MaxTokens-max(leastBudget, w.MaxTokens/4))
+		budget := min(budgetFor(r), w.MaxTokens-max(leastBudget, w.MaxTokens/4))
 		if budget >= leastBudget && thoughtful {
 			w.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
 		}
 	}
 }
 
-func budgetFor(effort string) int {
-	switch effort {
+func budgetFor(r *llm.Request) int {
+	if r.ThinkingBudget > 0 {
+		return max(r.ThinkingBudget, leastBudget)
+	}
+	switch r.ReasoningEffort {
 	case "minimal":
 		return leastBudget
 	case "low":

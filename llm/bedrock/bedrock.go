@@ -21,6 +21,7 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -58,10 +59,10 @@ var _ llm.Model = (*Model)(nil)
 // New makes a model of Bedrock. env reads the environment, usually os.Getenv.
 // It makes no request.
 //
-// A bearer token is taken from the API key of cfg or AWS_BEARER_TOKEN_BEDROCK.
-// Without one, requests are signed with keys that are looked for where the AWS
-// CLI does, as package awscred says. The region is that of the model's ARN,
-// else AWS_REGION, AWS_DEFAULT_REGION, AWS_REGION_NAME or the profile's. Errors
+// A bearer token is taken from the API key of cfg or, unless cfg says who
+// signs, AWS_BEARER_TOKEN_BEDROCK. Without one, requests are signed as cfg says,
+// else with keys that are looked for where the AWS CLI does, as package awscred
+// says. The region is that of cfg, of the model's ARN, else AWS_REGION, AWS_DEFAULT_REGION, AWS_REGION_NAME or the profile's. Errors
 // are of kind Invalid. That there are no keys is said by the first call.
 func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Model == "" {
@@ -71,13 +72,14 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 		cfg.Provider = "bedrock"
 	}
 	m := &Model{header: http.Header{}, now: time.Now, sent: wirelog.New[written](wirelog.Shared), bearer: cfg.APIKey.Reveal()}
-	if m.bearer == "" {
+	env = awscred.Given(cfg.AWS, env)
+	if m.bearer == "" && !cfg.AWS.Signs() {
 		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")
 		cfg.APIKey = llm.Secret(m.bearer) // so that errors do not show it
 	}
 	wire := exchange.New(cfg.Provider, cfg, "").WireModel()
 	wire = strings.TrimPrefix(wire, "converse/") // other tools name the operation
-	m.region = findRegion(wire, cfg.BaseURL, env)
+	m.region = cmp.Or(awscred.CleanRegion(cfg.AWS.Region), findRegion(wire, cfg.BaseURL, env))
 	if m.region == "" {
 		return nil, fault.New(fault.Invalid, "no region of AWS is named").Hint("set AWS_REGION")
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
 )
 
 // Thinking budgets in tokens, as llm/anthropic has them.
@@ -23,6 +24,12 @@ type modelFields struct {
 	OutputConfig    *outputConfig `json:"output_config,omitempty"`
 	AnthropicBeta   []string      `json:"anthropic_beta,omitempty"`
 	ReasoningEffort string        `json:"reasoning_effort,omitempty"` // gpt-oss
+	TopK            *int          `json:"top_k,omitempty"`            // Claude
+	InferenceConfig *novaConfig   `json:"inferenceConfig,omitempty"`  // Nova
+}
+
+type novaConfig struct {
+	TopK *int `json:"topK"`
 }
 
 type thinking struct {
@@ -41,9 +48,38 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// extras asks for thinking, and for JSON, the way the model takes it; nil for
-// neither.
-func (m *Model) extras(r *llm.Request, thoughtful bool, maxTokens int, tools bool, c *toolChoice) *modelFields {
+// topK asks Claude and Nova for it; to other models Converse has no way.
+func (m *Model) topK(f *modelFields, k *int) error {
+	switch {
+	case k == nil:
+	case m.vendor == "anthropic":
+		f.TopK = k
+	case m.vendor == "amazon":
+		f.InferenceConfig = &novaConfig{k}
+	default:
+		return m.end.LeaveOut("top_k")
+	}
+	return nil
+}
+
+// additional writes the fields of the model's own, and those of the user; nil
+// for none.
+func (m *Model) additional(f modelFields) (json.RawMessage, error) {
+	out, err := wirelog.AppendJSON(nil, f)
+	if err == nil {
+		out, err = m.end.Extend(out)
+	}
+	if err != nil {
+		return nil, m.unwritten(err)
+	}
+	if string(out) == "{}" {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// extras asks for thinking, and for JSON, the way the model takes it.
+func (m *Model) extras(r *llm.Request, thoughtful bool, maxTokens int, tools bool, c *toolChoice) modelFields {
 	var f modelFields
 	if r.Schema != nil && m.vendor == "anthropic" {
 		f.OutputConfig = &outputConfig{Format: &outputFormat{"json_schema", r.Schema}}
@@ -55,29 +91,26 @@ func (m *Model) extras(r *llm.Request, thoughtful bool, maxTokens int, tools boo
 	case m.vendor == "openai":
 		f.ReasoningEffort = threeLevels(effort)
 	case m.vendor == "anthropic" && !forced:
-		m.think(&f, effort, thoughtful, maxTokens, tools)
+		m.think(&f, r, thoughtful, maxTokens, tools)
 	}
-	if f.Thinking == nil && f.OutputConfig == nil && f.ReasoningEffort == "" {
-		return nil
-	}
-	return &f
+	return f
 }
 
 // think asks for thinking. thoughtful says that every assistant turn with calls
 // since the user's last words begins with thinking, as a budget demands.
-func (m *Model) think(f *modelFields, effort string, thoughtful bool, maxTokens int, tools bool) {
+func (m *Model) think(f *modelFields, r *llm.Request, thoughtful bool, maxTokens int, tools bool) {
 	switch m.quirks.Thinking {
 	case llm.ThinkingAdaptive:
 		f.Thinking = &thinking{Type: "adaptive", Display: "summarized"}
 		if f.OutputConfig == nil {
 			f.OutputConfig = &outputConfig{}
 		}
-		if effort == "minimal" {
-			effort = "low"
+		f.OutputConfig.Effort = r.ReasoningEffort
+		if f.OutputConfig.Effort == "minimal" {
+			f.OutputConfig.Effort = "low"
 		}
-		f.OutputConfig.Effort = effort
 	case llm.ThinkingBudget:
-		budget := min(budgetFor(effort), maxTokens-max(leastBudget, maxTokens/4))
+		budget := min(budgetFor(r), maxTokens-max(leastBudget, maxTokens/4))
 		if budget < leastBudget || !thoughtful {
 			return
 		}
@@ -98,8 +131,11 @@ func threeLevels(effort string) string {
 	return "high"
 }
 
-func budgetFor(effort string) int {
-	switch effort {
+func budgetFor(r *llm.Request) int {
+	if r.ThinkingBudget > 0 {
+		return max(r.ThinkingBudget, leastBudget)
+	}
+	switch r.ReasoningEffort {
 	case "minimal":
 		return leastBudget
 	case "low":

@@ -28,8 +28,8 @@ const defaultMaxTokens = 16_384
 // which wirelog.Tools and written write; after
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 type wireRequest struct {
-	InferenceConfig *inference   `json:"inferenceConfig,omitempty"`
-	Additional      *modelFields `json:"additionalModelRequestFields,omitempty"`
+	InferenceConfig *inference      `json:"inferenceConfig,omitempty"`
+	Additional      json.RawMessage `json:"additionalModelRequestFields,omitempty"`
 }
 
 type inference struct {
@@ -85,9 +85,19 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	}
 	var w wireRequest
 	config := inference{MaxTokens: m.maxTokens(r, end.tokens)}
-	w.Additional = m.extras(r, !end.thoughtless, config.MaxTokens, len(tools) > 0, c)
-	if !m.quirks.NoSampling && (w.Additional == nil || w.Additional.Thinking == nil) {
+	extras := m.extras(r, !end.thoughtless, config.MaxTokens, len(tools) > 0, c)
+	if !m.quirks.NoSampling && extras.Thinking == nil {
 		config.Temperature, config.TopP = m.unit(r.Temperature), m.unit(r.TopP)
+		err = m.topK(&extras, r.TopK)
+	}
+	if err == nil && r.Seed != nil {
+		err = m.end.LeaveOut("seed")
+	}
+	if err == nil {
+		w.Additional, err = m.additional(extras)
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range r.Stop {
 		if strings.TrimSpace(s) != "" && !m.quirks.NoStop {

@@ -10,20 +10,20 @@ import (
 // provider's name, from the providers' API references as of 2026-11.
 var servers = map[string]llm.Quirks{
 	"openai":        {Strict: true},
-	"azure":         {MaxTokensField: "max_completion_tokens", PromptCacheKey: true, Strict: true},
+	"azure":         {MaxTokensField: "max_completion_tokens", PromptCacheKey: true, Strict: true, NoTopK: true},
 	"openhands":     {ReasoningField: llm.ReasoningBlocks},
 	"litellm_proxy": {ReasoningField: llm.ReasoningBlocks},
 	"openrouter":    {ReasoningField: llm.ReasoningDetails},
 	// DeepSeek knows JSON mode only, and wants content as text.
 	"deepseek": {Schema: llm.SchemaObject, StringContent: true},
 	// Mistral refuses fields that it does not know, and sends usage unasked.
-	"mistral": {NoStreamOptions: true, ShortIDs: true},
+	"mistral": {NoStreamOptions: true, ShortIDs: true, NoTopK: true, SeedField: llm.SeedRandom},
 	"groq":    {MaxTokensField: "max_completion_tokens", ReasoningField: llm.ReasoningPlain},
 	"xai":     {MaxTokensField: "max_completion_tokens"},
 	// Moonshot's thinking models refuse "required", Z.ai all but "auto".
 	// Moonshot fetches no images.
 	"moonshot":     {ToolChoices: []string{"auto", "none"}, PromptCacheKey: true, InlineImages: true},
-	"zai":          {ToolChoices: []string{"auto"}, Schema: llm.SchemaObject},
+	"zai":          {ToolChoices: []string{"auto"}, Schema: llm.SchemaObject, SeedField: llm.SeedNone},
 	"minimax":      {ToolChoices: []string{"auto", "none"}, Schema: llm.SchemaPrompt, ReasoningField: llm.ReasoningDetails, SplitReasoning: true},
 	"together_ai":  {},
 	"fireworks_ai": {},
@@ -45,6 +45,8 @@ func atServer(q llm.Quirks, provider string) llm.Quirks {
 	q.StringContent = q.StringContent || s.StringContent
 	q.InlineImages = q.InlineImages || s.InlineImages
 	q.ShortIDs = q.ShortIDs || s.ShortIDs
+	q.NoTopK = q.NoTopK || s.NoTopK
+	q.SeedField = cmp.Or(q.SeedField, s.SeedField)
 	q.SplitReasoning = q.SplitReasoning || s.SplitReasoning
 	q.Strict = (q.Strict || s.Strict) && !q.NoStrict
 	q.Schema = cmp.Or(q.Schema, s.Schema)

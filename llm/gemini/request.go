@@ -37,6 +37,8 @@ type generation struct {
 	MaxOutputTokens  int             `json:"maxOutputTokens,omitempty"`
 	Temperature      *float64        `json:"temperature,omitempty"`
 	TopP             *float64        `json:"topP,omitempty"`
+	TopK             *int            `json:"topK,omitempty"`
+	Seed             *int            `json:"seed,omitempty"`
 	StopSequences    []string        `json:"stopSequences,omitempty"`
 	ResponseMIMEType string          `json:"responseMimeType,omitempty"`
 	ResponseSchema   json.RawMessage `json:"responseSchema,omitempty"`
@@ -65,6 +67,9 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	}
 	rest, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
+		return nil, m.unwritten(err)
+	}
+	if rest, err = m.end.Extend(rest); err != nil {
 		return nil, m.unwritten(err)
 	}
 	if len(rest) > len("{}") {
@@ -98,13 +103,13 @@ func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 
 // generation adds the parameters of the answer.
 func (m *Model) generation(w *wireRequest, r *llm.Request) error {
-	g := &generation{MaxOutputTokens: r.MaxOutputTokens}
+	g := &generation{MaxOutputTokens: r.MaxOutputTokens, Seed: r.Seed}
 	if m.info.MaxOutput > 0 {
 		g.MaxOutputTokens = min(g.MaxOutputTokens, m.info.MaxOutput)
 	}
 	g.ThinkingConfig = m.family.thinking(r.ReasoningEffort, g.MaxOutputTokens)
 	if !m.quirks.NoSampling {
-		g.Temperature, g.TopP = r.Temperature, r.TopP
+		g.Temperature, g.TopP, g.TopK = r.Temperature, r.TopP, r.TopK
 	}
 	for _, s := range r.Stop {
 		if strings.TrimSpace(s) != "" && len(g.StopSequences) < maxStops && !m.quirks.NoStop {
@@ -120,7 +125,7 @@ func (m *Model) generation(w *wireRequest, r *llm.Request) error {
 		}
 		g.ResponseMIMEType, g.ResponseSchema = "application/json", schema
 	}
-	if g.MaxOutputTokens > 0 || g.ThinkingConfig != nil || g.Temperature != nil || g.TopP != nil || g.StopSequences != nil || g.ResponseMIMEType != "" {
+	if g.MaxOutputTokens > 0 || g.ThinkingConfig != nil || g.Temperature != nil || g.TopP != nil || g.StopSequences != nil || g.ResponseMIMEType != "" || g.TopK != nil || g.Seed != nil {
 		w.GenerationConfig = g
 	}
 	return nil

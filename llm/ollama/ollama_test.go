@@ -1,6 +1,7 @@
 package ollama_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -227,5 +228,25 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s: %v, hint %q", fault.KindOf(err), err, fault.HintOf(err))
 			}
 		})
+	}
+}
+
+// TestParameters shows where top_k, a seed and extra fields go.
+func TestParameters(t *testing.T) {
+	t.Parallel()
+	s := &server{show: large, lines: []string{said, ended}}
+	m := start(t, s, func(c *llm.Config) {
+		c.ExtraBody = map[string]json.RawMessage{"options": json.RawMessage(`{"min_p":0.1}`), "logprobs": json.RawMessage(`true`), "model": json.RawMessage(`"evil"`)}
+		c.KeepParameters = true
+	})
+	r := hi()
+	k, seed := 7, 3
+	r.TopK, r.Seed = &k, &seed
+	if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"min_p":0.1,"num_ctx":65536,"seed":3,"top_k":7}`
+	if got := gjson.Get(s.body, "options").Raw; got != want || !gjson.Get(s.body, "logprobs").Bool() || strings.Contains(s.body, "evil") {
+		t.Errorf("sent %s", s.body)
 	}
 }

@@ -31,6 +31,8 @@ type options struct {
 	NumPredict  int      `json:"num_predict,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
+	TopK        *int     `json:"top_k,omitempty"`
+	Seed        *int     `json:"seed,omitempty"`
 	Stop        []string `json:"stop,omitempty"`
 }
 
@@ -49,10 +51,10 @@ type wireFunction struct {
 func (m *Model) encode(ctx context.Context, r *llm.Request, c *card) ([][]byte, error) {
 	w := wireRequest{
 		Model: m.end.WireModel(), Stream: !r.NoStream, Format: r.Schema, KeepAlive: m.keepAlive, Think: think(r.ReasoningEffort, c),
-		Options: options{NumCtx: c.window, Stop: r.Stop},
+		Options: options{NumCtx: c.window, Stop: r.Stop, Seed: r.Seed},
 	}
 	if !m.quirks.NoSampling {
-		w.Options.Temperature, w.Options.TopP = finite(r.Temperature), finite(r.TopP)
+		w.Options.Temperature, w.Options.TopP, w.Options.TopK = finite(r.Temperature), finite(r.TopP), r.TopK
 	}
 	if r.MaxOutputTokens > 0 {
 		w.Options.NumPredict = min(r.MaxOutputTokens, c.window)
@@ -64,6 +66,9 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, c *card) ([][]byte, 
 	head, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten("the request", err)
+	}
+	if head, err = m.end.Extend(head); err != nil {
+		return nil, m.unwritten("the extra body", err)
 	}
 	head[len(head)-1] = ',' // tools and history go on inside the object
 	if r.ToolChoice != "none" && len(r.Tools) > 0 {

@@ -41,10 +41,12 @@ type Model struct {
 	end    *exchange.Endpoint
 	header http.Header // of each request
 	path   string
-	info   llm.Info
-	quirks llm.Quirks
-	sent   *wirelog.Cache[written]
-	tools  wirelog.Tools
+
+	retention string // of the prompt cache
+	info      llm.Info
+	quirks    llm.Quirks
+	sent      *wirelog.Cache[written]
+	tools     wirelog.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -58,6 +60,10 @@ func New(cfg llm.Config) (*Model, error) {
 	}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
+	// OpenAI itself refuses top_k; servers at other addresses are only said to
+	// be like it.
+	m.quirks.NoTopK = m.quirks.NoTopK || m.end.BaseURL == DefaultURL
+	m.retention = cmp.Or(cfg.CacheRetention, "24h")
 	m.path = m.end.Path(cfg, "chat/completions")
 	m.header = m.end.Header(cfg)
 	return m, nil

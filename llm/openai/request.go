@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -25,12 +26,21 @@ type wireRequest struct {
 	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	Temperature         *float64        `json:"temperature,omitempty"`
 	TopP                *float64        `json:"top_p,omitempty"`
+	TopK                *int            `json:"top_k,omitempty"` // of compatible servers
+	Seed                *int            `json:"seed,omitempty"`
+	RandomSeed          *int            `json:"random_seed,omitempty"` // Mistral
 	Stop                []string        `json:"stop,omitempty"`
 	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
 	PromptCacheKey      string          `json:"prompt_cache_key,omitempty"`
 	CacheRetention      string          `json:"prompt_cache_retention,omitempty"`
 	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
 	ReasoningSplit      bool            `json:"reasoning_split,omitempty"` // MiniMax
+	Thinking            *thinking       `json:"thinking,omitempty"`        // Claude's, through a proxy
+}
+
+type thinking struct {
+	Type         string `json:"type"`
+	BudgetTokens int    `json:"budget_tokens"`
 }
 
 type streamOptions struct {
@@ -76,12 +86,14 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 		w.PromptCacheKey = r.Session
 	}
 	if m.quirks.CacheRetention {
-		w.CacheRetention = "24h"
+		w.CacheRetention = m.retention
 	}
 	if r.Schema != nil {
 		w.ResponseFormat, msgs = m.answerAs(r.Schema, msgs)
 	}
-	m.sampling(&w, r)
+	if err := m.sampling(&w, r); err != nil {
+		return nil, err
+	}
 	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(r.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
 	}
@@ -96,6 +108,9 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	head, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten("the request", err)
+	}
+	if head, err = m.end.Extend(head); err != nil {
+		return nil, m.unwritten("the extra body", err)
 	}
 	head[len(head)-1] = ',' // tools and history go on inside the object
 	if len(r.Tools) > 0 {
@@ -129,9 +144,15 @@ func (m *Model) strict(schema json.RawMessage) (json.RawMessage, bool) {
 	return schema, false
 }
 
-func (m *Model) sampling(w *wireRequest, r *llm.Request) {
+func (m *Model) sampling(w *wireRequest, r *llm.Request) error {
 	if !m.quirks.NoSampling {
-		w.Temperature, w.TopP = finite(r.Temperature), finite(r.TopP)
+		w.Temperature, w.TopP, w.TopK = finite(r.Temperature), finite(r.TopP), r.TopK
+	}
+	if w.TopK != nil && m.quirks.NoTopK {
+		w.TopK = nil
+		if err := m.end.LeaveOut("top_k"); err != nil {
+			return err
+		}
 	}
 	if !m.quirks.NoStop {
 		w.Stop = r.Stop
@@ -145,6 +166,22 @@ func (m *Model) sampling(w *wireRequest, r *llm.Request) {
 	} else {
 		w.MaxTokens = limit
 	}
+	return m.seed(w, r.Seed)
+}
+
+// seed asks for repeatable picks where the server has a field for it.
+func (m *Model) seed(w *wireRequest, seed *int) error {
+	switch m.quirks.SeedField {
+	case "":
+		w.Seed = seed
+	case llm.SeedRandom:
+		w.RandomSeed = seed
+	default:
+		if seed != nil {
+			return m.end.LeaveOut("seed")
+		}
+	}
+	return nil
 }
 
 // answerAs asks for an answer of a JSON schema in the form that the server
@@ -178,7 +215,14 @@ func (m *Model) thinkByProxy(w *wireRequest, r *llm.Request, thoughtful bool) {
 		return
 	}
 	w.ReasoningEffort = llm.Quirks{Effort: true, Efforts: []string{"low", "medium", "high"}}.EffortFor(r.ReasoningEffort)
-	w.Temperature, w.TopP = nil, nil
+	if m.quirks.Thinking == llm.ThinkingBudget && r.ThinkingBudget > 0 {
+		budget := r.ThinkingBudget
+		if limit := cmp.Or(w.MaxTokens, w.MaxCompletionTokens); limit > 0 {
+			budget = min(budget, limit-1)
+		}
+		w.Thinking = &thinking{"enabled", budget}
+	}
+	w.Temperature, w.TopP, w.TopK = nil, nil, nil
 	if w.ToolChoice != "none" {
 		w.ToolChoice = nil
 	}

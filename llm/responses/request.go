@@ -72,7 +72,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 		w.PromptCacheKey = r.Session
 	}
 	if m.quirks.CacheRetention {
-		w.PromptCacheRetention = "24h"
+		w.PromptCacheRetention = m.retention
 	}
 	if r.Schema != nil {
 		w.Text = &wireText{wireFormat{Type: "json_schema", Name: "answer"}}
@@ -84,6 +84,9 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 	head, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten("the request", err)
+	}
+	if head, err = m.end.Extend(head); err != nil {
+		return nil, m.unwritten("the extra body", err)
 	}
 	head[len(head)-1] = ',' // tools and input go on inside the object
 	if len(r.Tools) > 0 {
@@ -130,10 +133,12 @@ func (m *Model) reasoning(w *wireRequest, r *llm.Request, known *refusals) {
 	if !m.info.Reasoning {
 		return
 	}
-	w.Include = []string{"reasoning.encrypted_content"}
+	if !m.plain {
+		w.Include = []string{"reasoning.encrypted_content"}
+	}
 	w.Reasoning = &wireReasoning{Effort: m.quirks.EffortFor(r.ReasoningEffort)}
 	if !known.summary && w.Reasoning.Effort != "none" {
-		w.Reasoning.Summary = "auto"
+		w.Reasoning.Summary = m.summary
 	}
 	if *w.Reasoning == (wireReasoning{}) {
 		w.Reasoning = nil

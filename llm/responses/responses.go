@@ -62,6 +62,9 @@ type Model struct {
 	info   llm.Info
 	quirks llm.Quirks
 
+	summary, retention string
+	plain              bool // without encrypted reasoning
+
 	sent    *wirelog.Cache[written]
 	tools   wirelog.Tools
 	refused atomic.Pointer[refusals]
@@ -79,6 +82,8 @@ func New(cfg llm.Config) (*Model, error) {
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
 	m.info.MustEcho.ReasoningItems = m.info.Reasoning
+	m.summary, m.retention = cmp.Or(cfg.ReasoningSummary, "auto"), cmp.Or(cfg.CacheRetention, "24h")
+	m.plain = cfg.PlainReasoning
 	m.path = m.end.Path(cfg, "responses")
 	m.header = m.end.Header(cfg)
 	m.refused.Store(&refusals{})

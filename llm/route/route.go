@@ -45,13 +45,13 @@ type Router struct {
 func New(cfg llm.Config) (llm.Model, error) { return Router{}.New(cfg) }
 
 // New makes the model that cfg names. Images are shrunk to what its provider
-// takes, and a model that is known not to call tools is shown them in text.
+// takes, and a model that is known not to call tools, or is not to, is shown them in text.
 func (r Router) New(cfg llm.Config) (llm.Model, error) {
 	m, err := r.adapter(cfg)
 	if err != nil {
 		return nil, err
 	}
-	if !m.Info().Tools {
+	if cfg.ToolsInText || !m.Info().Tools {
 		m = dialect.New(m)
 	}
 	return images.New(m), nil

@@ -19,8 +19,8 @@ type search struct {
 	tried  []string // what was there, but had no keys
 }
 
-// resolve returns the first keys that are found.
-func (c *Chain) resolve(ctx context.Context) (Credentials, error) {
+// find returns the first keys that are found.
+func (c *Chain) find(ctx context.Context) (Credentials, error) {
 	if cr, ok, err := c.environment(); ok {
 		return cr, err
 	}

@@ -20,6 +20,7 @@ package exchange
 
 import (
 	"cmp"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/url"
@@ -44,9 +45,11 @@ type Endpoint struct {
 	BaseURL  string // without a slash at its end
 	HTTP     *http.Client
 
-	secret              string
+	secrets             []llm.Secret // that errors do not show
 	total, first, chunk time.Duration
 	wireModel           string
+	extra               map[string]json.RawMessage
+	keep                bool // parameters, or fail
 }
 
 // New makes the endpoint of an adapter. defaultURL is used where cfg has no
@@ -57,10 +60,12 @@ func New(provider string, cfg llm.Config, defaultURL string) *Endpoint {
 		Model:     cfg.Model,
 		BaseURL:   strings.TrimRight(cmp.Or(cfg.BaseURL, defaultURL), "/"),
 		HTTP:      cfg.HTTPClient,
-		secret:    cfg.APIKey.Reveal(),
+		secrets:   []llm.Secret{cfg.APIKey, cfg.AWS.AccessKeyID, cfg.AWS.SecretAccessKey, cfg.AWS.SessionToken},
 		total:     cmp.Or(cfg.Timeout, DefaultTimeout),
 		chunk:     cmp.Or(cfg.IdleTimeout, DefaultTimeout),
 		wireModel: cfg.WireModel,
+		extra:     cfg.ExtraBody,
+		keep:      cfg.KeepParameters,
 	}
 	e.first = cmp.Or(cfg.FirstTimeout, e.chunk)
 	if e.wireModel == "" {

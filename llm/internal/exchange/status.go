@@ -55,8 +55,10 @@ var hints = map[fault.Kind]string{
 // sentence makes one short line of the provider's message, without the key.
 func (e *Endpoint) sentence(msg string, status int) string {
 	msg = strings.Join(strings.Fields(msg), " ")
-	if e.secret != "" {
-		msg = strings.ReplaceAll(msg, e.secret, "[redacted]")
+	for _, s := range e.secrets {
+		if s != "" {
+			msg = strings.ReplaceAll(msg, s.Reveal(), "[redacted]")
+		}
 	}
 	if msg == "" {
 		if status == 0 {

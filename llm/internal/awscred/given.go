@@ -1,0 +1,62 @@
+package awscred
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// What has no variable of the AWS CLI has names here that no environment can
+// hold, so that one key tells chains apart.
+const (
+	givenRole    = "=role"
+	givenSession = "=role session"
+)
+
+// Given returns env with the settings of a in the place of what it says about
+// the same (https://docs.litellm.ai/docs/providers/bedrock, "Authentication").
+func Given(a llm.AWS, env func(string) string) func(string) string {
+	over := map[string]string{}
+	if a.Region != "" {
+		over["AWS_REGION"] = a.Region
+	}
+	switch {
+	case a.Profile != "" && a.Role == "":
+		over["AWS_PROFILE"] = a.Profile
+		for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
+			over[name] = ""
+		}
+	case a.AccessKeyID != "" || a.SecretAccessKey != "":
+		over["AWS_ACCESS_KEY_ID"], over["AWS_SECRET_ACCESS_KEY"] = a.AccessKeyID.Reveal(), a.SecretAccessKey.Reveal()
+		over["AWS_SESSION_TOKEN"] = a.SessionToken.Reveal()
+	}
+	if a.Role != "" {
+		over[givenRole], over[givenSession] = a.Role, a.SessionName
+	}
+	if len(over) == 0 {
+		return env
+	}
+	return func(name string) string {
+		if v, ok := over[name]; ok {
+			return v
+		}
+		return env(name)
+	}
+}
+
+// resolve returns the keys to sign with: those that are found, or of the role
+// that they assume.
+func (c *Chain) resolve(ctx context.Context) (Credentials, error) {
+	cr, err := c.find(ctx)
+	role := c.env(givenRole)
+	if err != nil || role == "" {
+		return cr, err
+	}
+	if c.env("AWS_WEB_IDENTITY_TOKEN_FILE") != "" && c.env("AWS_ROLE_ARN") == role && c.env("AWS_ACCESS_KEY_ID") == "" {
+		return cr, nil // they are that role's already
+	}
+	s := &search{Chain: c}
+	p := settings{"role_arn": role, "role_session_name": cmp.Or(c.env(givenSession), c.env("AWS_ROLE_SESSION_NAME"))}
+	return s.assume(ctx, p, cr)
+}

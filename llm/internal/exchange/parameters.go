@@ -1,0 +1,65 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/wirelog"
+)
+
+// ours are the fields of a body, whatever the protocol, that extra fields do
+// not replace: the reference withholds the model as well; without the others
+// there would be no conversation.
+var ours = []string{
+	"model", "stream", "tools", "messages", "system", "input", "instructions",
+	"contents", "systemInstruction", "system_instruction",
+}
+
+// Extend adds the extra fields of the configuration to a JSON object, which is
+// a body without its history, or a part of one.
+func (e *Endpoint) Extend(object []byte) ([]byte, error) {
+	if len(e.extra) == 0 {
+		return object, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(object, &fields); err != nil {
+		return nil, err
+	}
+	for name, value := range e.extra {
+		if !slices.Contains(ours, name) {
+			fields[name] = over(fields[name], value)
+		}
+	}
+	return wirelog.AppendJSON(nil, fields)
+}
+
+// over lays value over what is there: objects are joined.
+func over(there, value json.RawMessage) json.RawMessage {
+	var base, more map[string]json.RawMessage
+	if !isObject(there) || !isObject(value) || json.Unmarshal(there, &base) != nil || json.Unmarshal(value, &more) != nil {
+		return value
+	}
+	maps.Copy(base, more)
+	joined, err := wirelog.AppendJSON(nil, base)
+	if err != nil {
+		return value
+	}
+	return joined
+}
+
+func isObject(v json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(v), []byte("{")) }
+
+// LeaveOut is what becomes of a parameter that the provider has no place for:
+// nothing, or an error where parameters are to be kept
+// (sdk-features.md section 1, drop_params).
+func (e *Endpoint) LeaveOut(name string) error {
+	if !e.keep {
+		return nil
+	}
+	return llm.NewError(fault.Invalid, e.Provider, e.Model, "the provider takes no "+name, nil).
+		Hint("leave " + name + " out, or allow it to be dropped (drop_params)")
+}
