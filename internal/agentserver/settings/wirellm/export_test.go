@@ -1,0 +1,4 @@
+package wirellm
+
+// WithoutEffect is withoutEffect, for tests.
+var WithoutEffect = withoutEffect

@@ -1,0 +1,43 @@
+package wirellm
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+)
+
+// withoutEffect holds the fields that Deft takes, keeps and does nothing with,
+// each with the reason; docs/agent-server.md names them for users. A test holds
+// every other field to an effect.
+var withoutEffect = map[string]string{
+	"auth_type":           "there are no subscriptions",
+	"subscription_vendor": "there are no subscriptions",
+	"is_subscription":     "there are no subscriptions",
+	"custom_tokenizer":    "tokens are estimated, and then known from the provider's count",
+	"max_message_chars":   "the reference reads it nowhere either; tools bound their own results",
+	"fallback_strategy":   "the reference leaves it out of the wire",
+
+	"log_completions":        "calls are not written into the conversation",
+	"log_completions_folder": "as log_completions",
+}
+
+// Unused names the settings of the LLM that differ from their defaults and
+// have no effect here, so that they can be told to the user.
+func (l *LLM) Unused() []string {
+	doc, err := l.Doc()
+	if err != nil {
+		return nil
+	}
+	defaults := Schema.Defaults()
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(withoutEffect)) {
+		got, err := shape.Encode(doc.Get(name))
+		usual, err2 := shape.Encode(defaults.Get(name))
+		if err == nil && err2 == nil && !bytes.Equal(got, usual) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
