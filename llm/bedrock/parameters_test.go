@@ -28,15 +28,17 @@ func TestModelFields(t *testing.T) {
 	extra := map[string]json.RawMessage{"x": json.RawMessage(`1`), "model": json.RawMessage(`"evil"`)}
 	for name, tt := range map[string]struct {
 		model, effort string
+		budget        int
 		extra         map[string]json.RawMessage
 		want          string
 	}{
-		"Claude":          {"bedrock/anthropic.claude-3-haiku-20240307-v1:0", "", nil, `{"top_k":7}`},
-		"a Claude thinks": {sonnet, "low", nil, `{"thinking":{"type":"enabled","budget_tokens":4096}}`},
-		"Nova":            {"bedrock/amazon.nova-pro-v1:0", "", nil, `{"inferenceConfig":{"topK":7}}`},
-		"another":         {"bedrock/meta.llama3-70b-instruct-v1:0", "", nil, ""},
-		"extra":           {"bedrock/meta.llama3-70b-instruct-v1:0", "", extra, `{"x":1}`},
-		"both":            {"bedrock/amazon.nova-pro-v1:0", "", extra, `{"inferenceConfig":{"topK":7},"x":1}`},
+		"Claude":          {"bedrock/anthropic.claude-3-haiku-20240307-v1:0", "", 0, nil, `{"top_k":7}`},
+		"a Claude thinks": {sonnet, "low", 0, nil, `{"thinking":{"type":"enabled","budget_tokens":4096}}`},
+		"a budget":        {sonnet, "low", 9_000, nil, `{"thinking":{"type":"enabled","budget_tokens":9000}}`},
+		"Nova":            {"bedrock/amazon.nova-pro-v1:0", "", 0, nil, `{"inferenceConfig":{"topK":7}}`},
+		"another":         {"bedrock/meta.llama3-70b-instruct-v1:0", "", 0, nil, ""},
+		"extra":           {"bedrock/meta.llama3-70b-instruct-v1:0", "", 0, extra, `{"x":1}`},
+		"both":            {"bedrock/amazon.nova-pro-v1:0", "", 0, extra, `{"inferenceConfig":{"topK":7},"x":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +49,7 @@ func TestModelFields(t *testing.T) {
 			}
 			again(false)
 			k, seed := 7, 3
-			r := llm.Request{Messages: []event.Message{user("hi")}, TopK: &k, Seed: &seed, ReasoningEffort: tt.effort, MaxOutputTokens: 40_000}
+			r := llm.Request{Messages: []event.Message{user("hi")}, TopK: &k, Seed: &seed, ThinkingBudget: tt.budget, ReasoningEffort: tt.effort, MaxOutputTokens: 40_000}
 			if _, err := llm.Complete(t.Context(), m, r, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -138,3 +138,28 @@ func TestExtraBody(t *testing.T) {
 		})
 	}
 }
+
+// TestThinkingBudget sends a budget that was chosen, whatever the effort but
+// none, to models that think by a budget.
+func TestThinkingBudget(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		model, effort string
+		budget, limit int
+		want          string
+	}{
+		"by effort":          {"anthropic/claude-sonnet-4-5", "low", 0, 0, "4096"},
+		"chosen":             {"anthropic/claude-sonnet-4-5", "low", 9_000, 0, "9000"},
+		"too little":         {"anthropic/claude-sonnet-4-5", "low", 5, 0, "1024"},
+		"no effort":          {"anthropic/claude-sonnet-4-5", "none", 9_000, 0, ""},
+		"adaptive":           {"anthropic/claude-opus-4-6", "low", 9_000, 0, ""},
+		"a proxy":            {"litellm_proxy/claude-sonnet-4-5", "low", 9_000, 0, "9000"},
+		"a proxy, bounded":   {"litellm_proxy/claude-sonnet-4-5", "low", 9_000, 8_000, "7999"},
+		"a proxy, by itself": {"litellm_proxy/claude-sonnet-4-5", "low", 0, 0, ""},
+	} {
+		body, err := asked(t, llm.Config{Model: c.model}, llm.Request{ReasoningEffort: c.effort, ThinkingBudget: c.budget, MaxOutputTokens: c.limit})
+		if got := gjson.Get(body, "thinking.budget_tokens").Raw; err != nil || got != c.want {
+			t.Errorf("%s: %q, want %q (%v)", name, got, c.want, err)
+		}
+	}
+}
