@@ -25,7 +25,7 @@ type models struct {
 // openModels opens the models that an agent names.
 func (c *Conversation) openModels(a *wireagent.Agent) (*models, error) {
 	ms := &models{by: map[string]llm.Model{}}
-	ms.open = func(l *wirellm.LLM) (llm.Model, error) { return c.m.o.Model(l, c.retried) }
+	ms.open = c.openModel
 	if err := ms.set(agent.UsageAgent, a.LLM); err != nil {
 		return nil, err
 	}
@@ -43,6 +43,15 @@ func (ms *models) setCondensers(a *wireagent.Agent) error {
 		}
 	}
 	return nil
+}
+
+// openModel opens the model of an LLM.
+func (c *Conversation) openModel(l *wirellm.LLM) (llm.Model, error) {
+	m, err := c.m.o.Model(l, c.retried)
+	if err != nil || !l.LogCompletions {
+		return m, err
+	}
+	return logged{m, c, l}, nil
 }
 
 // set gives a service the model of an LLM.

@@ -83,10 +83,12 @@ var effects = map[string]struct{ base, field, text string }{
 	"litellm_extra_body":           {plain, `"litellm_extra_body":{"tags":["a"]}`, `"tags":["a"]`},
 }
 
-// elsewhere are fields whose effect lies outside of the call, with the tests
-// that hold them to it.
+// elsewhere are fields whose effect lies outside of the call, with the test
+// that holds them to it, or who has the effect.
 var elsewhere = map[string]string{
-	"usage_id": "the name under which documents and copies of an LLM are told apart: wireagent and agentsettings",
+	"log_completions":        "conversation: TestCallsAreLogged",
+	"usage_id":               "conversation: TestCallsAreLogged",
+	"log_completions_folder": "the client's, who writes the logs there (openhands-sdk 1.58, remote_conversation.py)",
 }
 
 // TestEachFieldHasAnEffect holds every field of the wire to an effect, or to

@@ -18,9 +18,6 @@ var withoutEffect = map[string]string{
 	"custom_tokenizer":    "tokens are estimated, and then known from the provider's count",
 	"max_message_chars":   "the reference reads it nowhere either; tools bound their own results",
 	"fallback_strategy":   "the reference leaves it out of the wire",
-
-	"log_completions":        "calls are not written into the conversation",
-	"log_completions_folder": "as log_completions",
 }
 
 // Unused names the settings of the LLM that differ from their defaults and
