@@ -162,8 +162,10 @@ type Info struct {
 
 // ListQuery selects conversations. Its zero value lists all, newest first.
 type ListQuery struct {
-	Status    string // of this status only; empty for all
-	ByUpdated bool   // order by Updated instead of Created
+	// Status lists those of this status only; empty for all. Without an update
+	// that tells it, a conversation is "idle".
+	Status    string
+	ByUpdated bool // order by Updated instead of Created
 	Ascending bool
 	PageID    event.ConversationID // first of the page, as NextID gave it
 	Limit     int                  // 100 when 0

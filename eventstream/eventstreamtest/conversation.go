@@ -87,6 +87,10 @@ func testList(t *testing.T, s eventstream.Stream) {
 	appendAll(t, s, up[2], stateUpdate(t, "execution_status", "running"))
 	appendAll(t, s, up[0], stateUpdate(t, "execution_status", "running"))
 	same(t, "running", []event.ConversationID{up[2], up[0]}, listIDs(t, s, eventstream.ListQuery{Status: "running", Limit: 1}))
+	same(t, "idle, as never told", []event.ConversationID{up[6], up[5], up[4], up[3], up[1]}, listIDs(t, s, eventstream.ListQuery{Status: "idle", Limit: 2}))
+	appendAll(t, s, up[2], stateUpdate(t, "execution_status", "idle"))
+	same(t, "idle, as told", []event.ConversationID{up[6], up[5], up[4], up[3], up[2], up[1]}, listIDs(t, s, eventstream.ListQuery{Status: "idle"}))
+	appendAll(t, s, up[0], stateUpdate(t, "execution_status", "paused"))
 	same(t, "by updated", []event.ConversationID{up[0], up[2], up[6], up[5], up[4], up[3], up[1]}, listIDs(t, s, eventstream.ListQuery{ByUpdated: true, Limit: 2}))
 	page, err := s.List(t.Context(), eventstream.ListQuery{ByUpdated: true, Limit: 1})
 	if err != nil {

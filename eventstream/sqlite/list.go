@@ -167,6 +167,9 @@ func listUpdated(db *conn, q eventstream.ListQuery, visit func(*rows) (bool, err
 	return nil
 }
 
+// neverTold is the status of a conversation that no update has told one of.
+const neverTold = "idle"
+
 func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args []any, err error) {
 	key, dir, from := "c.created", " DESC", "<="
 	tables := headTables
@@ -178,8 +181,11 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 	}
 	where := " WHERE 1"
 	if q.Status != "" {
-		where += " AND h.status = ?"
-		args = append(args, q.Status)
+		where += " AND h.status IN (?, ?)"
+		args = append(args, q.Status, q.Status)
+		if q.Status == neverTold {
+			args[1] = ""
+		}
 	}
 	if q.PageID != "" {
 		r := db.queryOnce("SELECT "+key+", c.log"+headTables+" WHERE c.id = ?", string(q.PageID))
