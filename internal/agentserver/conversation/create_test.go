@@ -124,13 +124,19 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(shell("reveal"), says("it is "+plain)), nil)
 	h.tools.hidden = "the value is " + plain
-	c := h.begin(t, `"secrets":{"TOKEN":{"kind":"StaticSecret","value":"`+plain+`","description":"of the tests"}}`)
+	r := h.request(t, `"secrets":{"TOKEN":{"kind":"StaticSecret","value":"`+plain+`","description":"of the tests"}}`)
+	const aws = `"log_completions":true,"aws_access_key_id":"the-aws-id","aws_secret_access_key":"the-aws-secret","aws_session_token":"the-aws-session",`
+	r.Agent = []byte(strings.Replace(string(r.Agent), `"usage_id"`, aws+`"usage_id"`, 1))
+	c, _, err := h.Create(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
 	full := make(chan string, 100)
 	defer c.Watch(func(tr conversation.Transient) { full <- string(tr.Event) })()
 	send(t, c, "print "+plain)
 	settle(t, c)
 	second := "another-secret-entirely"
-	err := c.SetSecrets(t.Context(), map[string]json.RawMessage{"SECOND": json.RawMessage(`"` + second + `"`)})
+	err = c.SetSecrets(t.Context(), map[string]json.RawMessage{"SECOND": json.RawMessage(`"` + second + `"`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +163,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	for place, text := range places {
-		for _, s := range []string{plain, second, "the-api-key"} {
+		for _, s := range []string{plain, second, "the-api-key", "the-aws-id", "the-aws-secret", "the-aws-session"} {
 			// What the user wrote is the user's, and stands in the events.
 			if text := strings.ReplaceAll(text, "print "+plain, ""); strings.Contains(text, s) {
 				i := strings.Index(text, s)
