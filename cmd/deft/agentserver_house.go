@@ -35,6 +35,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 	"github.com/deft-dev/deft/internal/agentserver/subagents"
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
+	"github.com/deft-dev/deft/internal/agentserver/worktree"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/spawn"
@@ -175,6 +176,7 @@ func (h *house) openConversations(context.Context) (err error) {
 		Resolve: l.resolve, LLM: l.llm, Profile: l.profile, Model: models.open, Outfit: fit.outfit,
 		Modules: toolModules, CheckClientTool: checkClientTool, Server: h.url, Lookup: h.lookup,
 		UserSkills: userSkillDirs(h.home, h.cfg.PersistenceDir),
+		Repository: worktree.Init,
 		Worktree:   h.addWorktree, DropWorktree: dropWorktree, MaxRuns: h.cfg.MaxConcurrentRuns, IdleTTL: -1,
 	}
 	if ttl := h.cfg.ConversationIdleTTLSeconds; ttl != nil {

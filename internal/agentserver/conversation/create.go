@@ -186,6 +186,11 @@ func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID,
 		}
 		cfg.Worktree, cfg.Workspace.WorkingDir = root, work
 	}
+	if cfg.Worktree == "" && m.o.Repository != nil {
+		if err := m.o.Repository(ctx, dir); err != nil { // it works without
+			m.o.Log.Warn("make the workspace a git repository", "conversation", id, "err", err)
+		}
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package conversation_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -249,4 +250,29 @@ func (h *house) listed(t *testing.T) []string {
 		out = append(out, strings.ReplaceAll(string(raw), `"updated_at":"`+at+`"`, ""))
 	}
 	return out
+}
+
+// TestRepository wants a repository where a conversation works, and a
+// conversation where there can be none.
+func TestRepository(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	h := setup(t, inTurn(), func(o *conversation.Options) {
+		o.Repository = func(_ context.Context, dir string) error {
+			asked = append(asked, dir)
+			return errors.New("the disk is read-only")
+		}
+		o.Worktree = func(_ context.Context, dir string, _ event.ConversationID, o *conversation.WorktreeOptions) (string, string, error) {
+			if o == nil { // there is no repository
+				return "", dir, nil
+			}
+			return dir + "/tree", dir + "/tree", nil
+		}
+	})
+	h.begin(t, "")
+	h.begin(t, `"worktree":true`)
+	h.begin(t, `"worktree":true,"worktree_options":{}`)
+	if diff := cmp.Diff([]string{h.work, h.work}, asked); diff != "" {
+		t.Errorf("asked for repositories (-want +got):\n%s", diff)
+	}
 }

@@ -93,6 +93,9 @@ type Options struct {
 	// CheckClientTool says what is wrong with a client's tool; nil for
 	// nothing.
 	CheckClientTool func(raw json.RawMessage) error
+	// Repository makes a directory a git repository unless it is in one, so
+	// that changes to it can be shown; nil for not.
+	Repository func(ctx context.Context, dir string) error
 	// Worktree makes a worktree of the repository in dir for a conversation,
 	// and returns its root and the directory in it that stands for dir;
 	// DropWorktree removes it again. Nil for no worktrees.

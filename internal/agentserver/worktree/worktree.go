@@ -1,11 +1,14 @@
 // Package worktree gives a conversation a working tree of its own, so that
-// several can work on one repository at a time (sdk-wire-1.58.md section B.2).
+// several can work on one repository at a time (sdk-wire-1.58.md section B.2),
+// and a repository where there is none, so that its changes can be shown.
 //
 // # Usage
 //
 //	t, err := worktree.Add(ctx, worktree.Options{Root: root, Dir: dir, Name: id.Hex(), Branch: "openhands/" + id})
 //	… work in t.Dir …
 //	err = worktree.Remove(ctx, t.Root)
+//
+//	err = worktree.Init(ctx, dir) // where there is no repository
 //
 // # Security
 //

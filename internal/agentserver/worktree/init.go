@@ -1,0 +1,105 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+)
+
+// Init makes a directory an empty repository, as `git init` does, unless it is
+// in one already. It starts no program but the first time, to ask how the user
+// wants first branches to be called: a repository is made with each
+// conversation in a new place. What lies there is hostile; nothing is written
+// outside of the directory.
+func Init(ctx context.Context, dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fmt.Errorf("find the directory: %w", err)
+	}
+	if inRepository(dir) {
+		return nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("open the directory: %w", err)
+	}
+	err = fillRepository(root, firstBranch(ctx))
+	if err = errors.Join(err, root.Close()); err != nil {
+		return fmt.Errorf("make a repository: %w", err)
+	}
+	return nil
+}
+
+// inRepository reports whether a directory or one above it has a .git. One
+// without a HEAD was not finished.
+func inRepository(dir string) bool {
+	for {
+		git := filepath.Join(dir, ".git")
+		if at, err := os.Lstat(git); err == nil {
+			if !at.IsDir() {
+				return true
+			}
+			if _, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil {
+				return true
+			}
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
+}
+
+// fillRepository makes what git wants of a repository. HEAD, by which it is
+// one, comes last.
+func fillRepository(root *os.Root, branch string) error {
+	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
+		if err := root.MkdirAll(".git/"+dir, 0o755); err != nil {
+			return err
+		}
+	}
+	for _, f := range []struct{ name, text string }{
+		{"config", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"},
+		{"HEAD", "ref: refs/heads/" + branch + "\n"},
+	} {
+		if err := create(root, ".git/"+f.name, f.text); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func create(root *os.Root, name, text string) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+var (
+	branchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9_-]+)*$`)
+	branchOnce sync.Once
+	branchUser string
+)
+
+// firstBranch is the user's init.defaultBranch, as of the first call.
+func firstBranch(ctx context.Context) string {
+	branchOnce.Do(func() {
+		branchUser = "master"
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		name, err := call(ctx, string(filepath.Separator), []string{"config", "--get", "init.defaultBranch"})
+		if err == nil && branchName.MatchString(name) {
+			branchUser = name
+		}
+	})
+	return branchUser
+}
