@@ -118,7 +118,7 @@ func (h *house) atCapacity() error {
 	if h.conversations.Load().Running() < h.cfg.MaxConcurrentRuns {
 		return nil
 	}
-	return fault.New(fault.RateLimit, "Maximum number of concurrent conversation runs reached")
+	return fault.New(fault.RateLimit, "Conversation run limit reached. Retry the request later.")
 }
 
 // chat is a conversation as the gateway sees it.

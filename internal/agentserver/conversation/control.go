@@ -23,7 +23,7 @@ type Message struct {
 }
 
 // errSaved is told when a message is stored but there is no capacity to run.
-var errSaved = fault.New(fault.RateLimit, "The message was saved, but the maximum number of concurrent conversation runs is reached").
+var errSaved = fault.New(fault.RateLimit, "Message saved, but the conversation run limit was reached. Retry POST /run without resending the message.").
 	Hint("start the run later with POST /run; do not send the message again")
 
 // Send stores a message and, if it says so, runs the conversation. A run that

@@ -56,7 +56,7 @@ func TestRoutes(t *testing.T) {
 		{"BLOCK", "", "", 0, ""},
 		{"POST", one + "/run", "", 409, "already running"},
 		{"POST", "", other, 201, ""},
-		{"POST", "", strings.Replace(strings.ReplaceAll(body, string(id), string(event.NewConversationID())), "{", `{"initial_message":{"content":[{"type":"text","text":"hi"}]},`, 1), 429, "detail"},
+		{"POST", "", strings.Replace(strings.ReplaceAll(body, string(id), string(event.NewConversationID())), "{", `{"initial_message":{"content":[{"type":"text","text":"hi"}]},`, 1), 429, `{"detail":"Conversation run limit reached. Retry the request later.`},
 		{"PATCH", one, `{"title":""}`, 422, `["body","title"]`},
 		{"PATCH", one, `{"title":" a title ","tags":{"a":"b"}}`, 200, "true"},
 		{"GET", one, "", 200, `"title":"a title"`},

@@ -43,7 +43,7 @@ func (r *runs) busy() bool {
 var errRunning = fault.New(fault.Conflict, "conversation already running")
 
 // errCapacity is told when all permits are taken.
-var errCapacity = fault.New(fault.RateLimit, "Maximum number of concurrent conversation runs reached").
+var errCapacity = fault.New(fault.RateLimit, "Conversation run limit reached. Retry the request later.").
 	Hint("try again when another conversation has ended, or raise max_concurrent_runs")
 
 // Run starts a run and returns when the conversation is running. Conflict if
