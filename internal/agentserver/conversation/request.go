@@ -121,6 +121,9 @@ func (r *StartRequest) check() error {
 	if r.ConversationRuntime != nil && *r.ConversationRuntime != "local" {
 		v = append(v, rest.Invalid("This server only runs local conversations", *r.ConversationRuntime, "body", "conversation_runtime")...)
 	}
+	if r.InitialMessage != nil {
+		v = append(v, r.InitialMessage.check("body", "initial_message")...)
+	}
 	v = append(v, checkTags(r.Tags)...)
 	v = append(v, r.WorktreeOptions.check()...)
 	if r.Prompt != nil && len([]rune(*r.Prompt)) > 2000 {

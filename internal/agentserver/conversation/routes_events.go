@@ -160,34 +160,36 @@ func (m *Manager) postEvent(w http.ResponseWriter, r *http.Request) error {
 // ParseMessage reads what a user sends. Unknown keys are ignored.
 func ParseMessage(raw []byte) (Message, error) {
 	msg := Message{Role: event.RoleUser}
-	var check struct {
-		Content *[]struct {
-			Type string `json:"type"`
-		} `json:"content"`
-		Role *string `json:"role"`
-	}
-	if err := rest.Decode(raw, &check, "body"); err != nil {
+	if err := rest.Decode(raw, &msg, "body"); err != nil {
 		return msg, err
 	}
-	if check.Role != nil {
-		switch *check.Role {
-		case "user", "system", "assistant", "tool":
-		default:
-			return msg, rest.Violations{{
-				Type: "literal_error", Loc: []any{"body", "role"}, Input: *check.Role,
-				Msg: "Input should be 'user', 'system', 'assistant' or 'tool'",
-				Ctx: map[string]any{"expected": "'user', 'system', 'assistant' or 'tool'"},
-			}}
+	if v := msg.check("body"); v != nil {
+		return msg, v
+	}
+	return msg, nil
+}
+
+// check says what is wrong with a message that stood at loc. The reference
+// fails with 500 where the role is another's than the user's.
+func (m *Message) check(loc ...any) (v rest.Violations) {
+	at := func(more ...any) []any { return append(loc[:len(loc):len(loc)], more...) }
+	switch m.Role {
+	case "", event.RoleUser:
+	case event.RoleSystem, event.RoleAssistant, event.RoleTool:
+		v = append(v, rest.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), at("role")...)...)
+	default:
+		v = append(v, rest.Violation{
+			Type: "literal_error", Loc: at("role"), Input: string(m.Role),
+			Msg: "Input should be 'user', 'system', 'assistant' or 'tool'",
+			Ctx: map[string]any{"expected": "'user', 'system', 'assistant' or 'tool'"},
+		})
+	}
+	for i, block := range m.Content {
+		if block.Type != event.TypeText && block.Type != event.TypeImage {
+			v = append(v, rest.Invalid("unknown type of content", block.Type, at("content", i, "type")...)...)
 		}
 	}
-	if check.Content != nil {
-		for i, block := range *check.Content {
-			if block.Type != "text" && block.Type != "image" && block.Type != "" {
-				return msg, rest.Invalid("unknown type of content", block.Type, "body", "content", i, "type")
-			}
-		}
-	}
-	return msg, rest.Decode(raw, &msg, "body")
+	return v
 }
 
 func postRespond(c *Conversation, r *http.Request) error {

@@ -251,13 +251,15 @@ func TestInbound(t *testing.T) {
 	ev.expect("full_state")
 	se.expect("sync - -", "transient full_state")
 	for frame, want := range map[string]string{
-		`not json`:        "error JSONDecodeError",
-		`{"role":`:        "error JSONDecodeError",
-		`[1]`:             "error ValidationError",
-		`null`:            "error ValidationError",
-		`{"content":[]}`:  "error ValidationError",
-		`{"role":"boss"}`: "error ValidationError",
-		`{"role":7}`:      "error ValidationError",
+		`not json`:                            "error JSONDecodeError",
+		`{"role":`:                            "error JSONDecodeError",
+		`[1]`:                                 "error ValidationError",
+		`null`:                                "error ValidationError",
+		`{"content":[]}`:                      "error ValidationError",
+		`{"role":"boss"}`:                     "error ValidationError",
+		`{"role":7}`:                          "error ValidationError",
+		`{"role":"assistant","content":"hi"}`: "error AssertionError",
+		`{"role":"system","content":"hi"}`:    "error AssertionError",
 		`{"role":"user","content":{"type":"text","text":"x"}}`: "error ValidationError",
 		`{"role":"user","content":["x"]}`:                      "error ValidationError",
 		`{"role":"user","content":[{"type":"video"}]}`:         "error ValidationError",

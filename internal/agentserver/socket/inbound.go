@@ -39,6 +39,9 @@ func (f *follower) handle(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
+	if m.Role != event.RoleUser {
+		return &refusal{"AssertionError", "Only user messages are allowed to be sent to the agent."}
+	}
 	return f.c.Send(ctx, m)
 }
 
