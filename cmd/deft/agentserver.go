@@ -40,7 +40,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", loaded.Address())
+	l, err := new(net.ListenConfig).Listen(ctx, loaded.Network(), loaded.Address())
 	if err != nil {
 		return fault.New(fault.Unavailable, "cannot listen on "+loaded.Address()).Because(err).
 			Hint("choose another port with --port")

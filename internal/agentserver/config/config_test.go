@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,6 +152,10 @@ func TestRefused(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
+	if l, err := config.Load([]string{"HOME=/h", "OPENHANDS_AGENT_SERVER_CONFIG_PATH=/gone/c.json"}, config.Flags{}); err != nil ||
+		!slices.Equal(l.Warnings, []string{"there is no file of settings /gone/c.json"}) {
+		t.Errorf("a file that is not there: %v, %v", l, err)
+	}
 	l := mustLoad(t, `{"old": 1, "webhooks": [{"base_url": "http://a", "new": "secret"}]}`, config.Flags{Reload: true},
 		"OH_ENABLE_VNC=1", "OH_PRELOAD_TOOLS=yes", "OH_PERSISTENCE_DIR=/p", "PATH=/bin")
 	want := []string{
@@ -178,6 +183,8 @@ func TestAddress(t *testing.T) {
 		{"10.0.0.1", nil, ""}, {"agent.example", nil, ""},
 		{"", []string{"OH_SESSION_API_KEYS_0="}, "127.0.0.1"}, {"0.0.0.0", []string{"OH_SESSION_API_KEYS_0="}, ""},
 		{"0.0.0.0", []string{"SESSION_API_KEY="}, ""},
+		{"0.0.0.0", []string{"OH_SESSION_API_KEYS_0=  "}, ""}, {"0.0.0.0", []string{"SESSION_API_KEY=\t"}, ""},
+		{"0.0.0.0", []string{"OH_DEFERRED_INIT=1", "OH_SESSION_API_KEYS_0= "}, ""}, // it is no secret key either
 		{"", []string{"OH_SESSION_API_KEYS_0=k"}, "0.0.0.0"}, {"", []string{"SESSION_API_KEY=k"}, "0.0.0.0"},
 		{"10.0.0.1", []string{"SESSION_API_KEY=k"}, "10.0.0.1"},
 		{"0.0.0.0", []string{"OH_DEFERRED_INIT=1"}, ""},
@@ -195,6 +202,23 @@ func TestAddress(t *testing.T) {
 		case l.Host != tt.want:
 			t.Errorf("host %q with %v: listens on %q, want %q", tt.host, tt.env, l.Host, tt.want)
 		}
+	}
+}
+
+// TestNetwork listens on 0.0.0.0 and finds nobody at the IPv6 addresses.
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	l := mustLoad(t, "", config.Flags{Host: "0.0.0.0"}, "SESSION_API_KEY=k")
+	at, err := new(net.ListenConfig).Listen(t.Context(), l.Network(), l.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer at.Close()
+	if ip := at.Addr().(*net.TCPAddr).IP; ip.To4() == nil {
+		t.Errorf("listens on %s", ip)
+	}
+	if got := mustLoad(t, "", config.Flags{Host: "::1"}).Network(); got != "tcp" {
+		t.Errorf("::1 is of the network %s", got)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/deft-dev/deft/llm"
 )
 
 // Deferred are the settings that POST /api/init may bring (sdk-wire.md
@@ -44,7 +42,7 @@ func (l *Loaded) With(given map[string]any) (*Loaded, error) {
 		}
 		v.FieldByIndex(f.Index).Set(field)
 	}
-	c.SessionAPIKeys = slices.DeleteFunc(slices.Clone(c.SessionAPIKeys), func(k llm.Secret) bool { return k == "" })
+	c.SessionAPIKeys = slices.DeleteFunc(slices.Clone(c.SessionAPIKeys), blank)
 	if c.SecretKey == "" && given["session_api_keys"] != nil && len(c.SessionAPIKeys) > 0 {
 		c.SecretKey = c.SessionAPIKeys[0]
 	}

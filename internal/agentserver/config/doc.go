@@ -11,7 +11,7 @@
 //	loaded, err := config.Load(os.Environ(), c.Flags)
 //	for _, w := range loaded.Warnings { log.Warn("configuration", "warning", w) }
 //	ring, err := loaded.Ring()
-//	listener, err := net.Listen("tcp", loaded.Address())
+//	listener, err := net.Listen(loaded.Network(), loaded.Address())
 //
 // # The variables
 //

@@ -44,13 +44,20 @@ type Loaded struct {
 // is an error of kind fault.Denied, with what to do about it.
 func Load(environ []string, f Flags) (*Loaded, error) {
 	e := newEnvironment(environ)
-	file, err := readFile(cmpOr(f.Config, e.vars["OPENHANDS_AGENT_SERVER_CONFIG_PATH"], DefaultFile))
+	named := cmpOr(f.Config, e.vars["OPENHANDS_AGENT_SERVER_CONFIG_PATH"])
+	file, err := readFile(cmpOr(named, DefaultFile))
 	if err != nil {
 		return nil, err
 	}
 	vars, err := e.object("OH", reflect.TypeFor[Config]())
 	if err != nil {
 		return nil, err
+	}
+	if file == nil {
+		file = map[string]any{}
+		if named != "" {
+			e.warnings = append(e.warnings, "there is no file of settings "+named)
+		}
 	}
 	tree := merge(file, vars)
 	c := Default()
@@ -84,11 +91,11 @@ func cmpOr(texts ...string) string {
 	return ""
 }
 
-// readFile reads the file of settings; none is like an empty one.
+// readFile reads the file of settings, or returns nil if there is none.
 func readFile(name string) (any, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]any{}, nil
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "read the settings")
@@ -145,13 +152,22 @@ func (c *Config) settleKeys(tree any, e *environment) {
 	if m["session_api_keys"] == nil && old != "" {
 		c.SessionAPIKeys = []llm.Secret{old}
 	}
-	empty := func(s llm.Secret) bool { return s == "" }
-	c.SessionAPIKeys = slices.DeleteFunc(c.SessionAPIKeys, empty)
-	if strings.TrimSpace(c.SecretKey.Reveal()) == "" {
+	c.SessionAPIKeys = slices.DeleteFunc(c.SessionAPIKeys, blank)
+	if blank(c.SecretKey) {
 		_, c.blankSecretKey = m["secret_key"].(string)
-		c.SecretKey = llm.Secret(cmpOr(old.Reveal(), e.vars["OH_SESSION_API_KEYS_0"]))
+		c.SecretKey = old
+		if blank(old) {
+			c.SecretKey = llm.Secret(e.vars["OH_SESSION_API_KEYS_0"])
+		}
+		if blank(c.SecretKey) {
+			c.SecretKey = ""
+		}
 	}
 }
+
+// blank reports whether a key is none: nobody can show it in a header, and
+// everybody can guess it.
+func blank(key llm.Secret) bool { return strings.TrimSpace(key.Reveal()) == "" }
 
 // check says what is wrong beyond single numbers and words.
 func (c *Config) check() error {
@@ -223,6 +239,14 @@ func (l *Loaded) settleHost() error {
 func Private(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Network is the network of [Loaded.Address]: 0.0.0.0 means IPv4 alone.
+func (l *Loaded) Network() string {
+	if l.Host == "0.0.0.0" {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // Address is what to listen on, for net.Listen.
