@@ -114,7 +114,8 @@ func (d *door) about() info.Options {
 			}
 			return 0, 0
 		},
-		Ready:   func() bool { return d.inner.Load() != nil },
+		// Who waits for its configuration is ready to be given it.
+		Ready:   func() bool { return d.cfg.DeferredInit || d.inner.Load() != nil },
 		Version: version, Tools: mcproom.UsableNames(mcproom.Catalogue()), Capabilities: capabilities,
 	}
 	if d.cfg.StaticFilesPath != nil {

@@ -45,7 +45,7 @@ func TestWaiting(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"/health": 200, "/alive": 200, "/ready": 503, "/server_info": 200, "/openapi.json": 200, "/api/init": 200, "/api/settings": 503,
+		"/health": 200, "/alive": 200, "/ready": 200, "/server_info": 200, "/openapi.json": 200, "/api/init": 200, "/api/settings": 503,
 		"/v1/models": 503, "/sockets/bash-events": 503, "/sockets/events/11111111-1111-1111-1111-111111111111": 503,
 	} {
 		expect(want, "GET", path, "", session, "k")

@@ -220,6 +220,9 @@ func read(r *http.Request) (Request, error) {
 	if err := rest.Body(r, &fields); err != nil {
 		return Request{}, err
 	}
+	if fields == nil { // null would wake a server with nothing
+		return Request{}, rest.Missing("body")
+	}
 	req := Request{Settings: map[string]any{}}
 	var bad rest.Violations
 	for name, raw := range fields {
@@ -237,7 +240,7 @@ func read(r *http.Request) (Request, error) {
 			}
 			req.Settings[name] = v
 		default:
-			bad = append(bad, rest.Violation{Type: "extra_forbidden", Loc: []any{"body", name}, Msg: "Extra inputs are not permitted"})
+			bad = append(bad, rest.Violation{Type: "extra_forbidden", Loc: []any{"body", name}, Msg: "Extra inputs are not permitted", Input: raw})
 		}
 	}
 	if bad != nil {
@@ -249,8 +252,13 @@ func read(r *http.Request) (Request, error) {
 			return req, rest.Invalid("env has a name or a value that no variable can have", nil, "body", "env")
 		}
 	}
-	if keys, ok := req.Settings["session_api_keys"].([]any); ok && slices.Contains(keys, any("")) {
+	if keys, ok := req.Settings["session_api_keys"].([]any); ok && slices.ContainsFunc(keys, blank) {
 		return req, rest.Fail(http.StatusUnprocessableEntity, "session_api_keys cannot contain empty keys")
 	}
 	return req, nil
+}
+
+func blank(key any) bool {
+	s, ok := key.(string)
+	return ok && strings.TrimSpace(s) == ""
 }
