@@ -57,6 +57,10 @@ var placeKinds = map[fault.Kind]bool{
 	fault.Unavailable: true, fault.Unsupported: true, fault.Denied: true, fault.Timeout: true, fault.Conflict: true,
 }
 
+// ErrorCode returns the code of the ConversationErrorEvent that tells of an
+// error.
+func ErrorCode(err error) string { return errorEvent(err).Code }
+
 // errorEvent tells the user why a run ended. Its detail is the error and, if
 // there is one, the next step.
 func errorEvent(err error) *event.ConversationErrorEvent {

@@ -38,7 +38,7 @@ func transient(t conversation.Transient) socket.Transient {
 	switch {
 	case p == nil:
 	case p.Started:
-		out.Started = &socket.ItemStarted{Item: p.Item, Attempt: p.Attempt, Anchor: t.After}
+		out.Started = &socket.ItemStarted{Item: p.Item, Attempt: p.Attempt, Anchor: p.Anchor}
 	case p.Aborted != "":
 		out.Aborted = &socket.ItemAborted{Item: p.Item, Attempt: p.Attempt, Reason: p.Aborted}
 	default:

@@ -77,6 +77,7 @@ type work struct {
 	guard  *guard
 	skills []skill.Skill
 	review *review
+	writer *writer
 	lease  func() // gives it back; nil before it is taken
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
@@ -231,13 +232,13 @@ func (c *Conversation) equip(ctx context.Context) (_ *work, err error) {
 	if w.outfit, err = c.m.o.Outfit(ctx, c.needs(cfg, spec, info, w)); err != nil {
 		return nil, err
 	}
-	w.review = &review{c: c, w: w}
+	w.review, w.writer = &review{c: c, w: w}, newWriter(c, w)
 	w.streams.Store(spec.LLM != nil && spec.LLM.Stream)
 	w.Controller, err = controller.Open(ctx, controller.Config{
-		ID: c.id, Stream: c.m.o.Stream, Agent: w.outfit.Agent, Runtime: w.outfit.Runtime, Local: w.outfit.Local,
+		ID: c.id, Stream: c.m.o.Stream, Agent: overheard{w.outfit.Agent, w.writer}, Runtime: w.outfit.Runtime, Local: w.outfit.Local,
 		LLM: w.models.get, MaxIterations: cfg.MaxIterations, Parallel: max(spec.ToolConcurrencyLimit, 1),
 		Review: w.review.judge, Guard: w.guard, Stuck: stuckThresholds(cfg),
-		OnDelta: c.deltas(w), Log: c.m.o.Log,
+		Log: c.m.o.Log,
 	})
 	return w, err
 }
@@ -307,9 +308,4 @@ func (m *Manager) lease(id event.ConversationID) (release func(), err error) {
 			"Conversation is owned by another agent server instance; the write was refused")
 	}
 	return release, err
-}
-
-// deltas publishes what the model writes as it comes.
-func (c *Conversation) deltas(w *work) func(event.ID, llm.Delta) {
-	return newWriter(c, w).delta
 }

@@ -26,7 +26,8 @@ type Piece struct {
 	Item    event.ID // of the event that it becomes
 	Attempt int
 	Started bool
-	Aborted string // why the item will not become an event
+	Anchor  eventstream.Seq // of one that started: the event that it comes after
+	Aborted string          // why the item will not become an event
 	Order   int
 	Kind    string // "text" or "reasoning"
 	Content string

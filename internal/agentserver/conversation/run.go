@@ -111,6 +111,7 @@ func (c *Conversation) startRun(w *work, begin func() (func(context.Context) err
 			c.m.active.Add(-1)
 			permit()
 		})
+		w.writer.settle(c.m.ctx)
 		c.finished(w)
 	})
 	return nil

@@ -95,6 +95,9 @@ func (c *Conversation) retried(r controller.Retry, why error) {
 	if w == nil {
 		return
 	}
+	if r.Void && r.UsageID != agent.UsageCondenser {
+		w.writer.again()
+	}
 	if err := w.RecordRetry(c.m.ctx, r, why); err != nil {
 		c.m.o.Log.Warn("record a retry", "conversation", c.id, "err", err)
 	}
