@@ -23,11 +23,11 @@ type ToolDefinition struct {
 	ObservationType string          `json:"observation_type,omitempty"` // an Observation kind
 	Annotations     *Annotations    `json:"annotations,omitempty"`
 	Meta            json.RawMessage `json:"meta,omitempty"`
-	MCPTool         json.RawMessage `json:"mcp_tool,omitempty"`         // of MCPToolDefinition: the server's tool, keys in camel case
-	ClientToolName  string          `json:"client_tool_name,omitempty"` // of ClientTool
-	InputSchema     json.RawMessage `json:"input_schema,omitempty"`     // of ClientTool: its JSON Schema
-	KindName        string          `json:"kind"`                       // for example TerminalTool
-	Title           string          `json:"title"`                      // for people; the tool's name if it has none
+	MCPTool         json.RawMessage `json:"mcp_tool,omitempty" null:"no"`         // of MCPToolDefinition: the server's tool, keys in camel case
+	ClientToolName  string          `json:"client_tool_name,omitempty" null:"no"` // of ClientTool
+	InputSchema     json.RawMessage `json:"input_schema,omitempty" null:"no"`     // of ClientTool: its JSON Schema
+	KindName        string          `json:"kind"`                                 // for example TerminalTool
+	Title           string          `json:"title"`                                // for people; the tool's name if it has none
 }
 
 // Annotations are a tool's behaviour hints, as in the MCP specification.

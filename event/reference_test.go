@@ -37,6 +37,7 @@ type verdict struct {
 	Kind  string `json:"kind"`
 	OK    bool   `json:"ok"`
 	Same  bool   `json:"same"`
+	Whole bool   `json:"whole"`
 	Error string `json:"error"`
 }
 

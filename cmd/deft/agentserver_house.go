@@ -184,7 +184,7 @@ func (h *house) openConversations(context.Context) (err error) {
 	}
 	o.Deleted = h.forget
 	if h.webhooks != nil {
-		o.Changed, o.Deliver = h.webhooks.Tell, h.webhooks.Flush
+		o.Changed, o.Shown, o.Deliver = h.webhooks.Tell, h.webhooks.Show, h.webhooks.Flush
 	}
 	m, err := conversation.Open(o)
 	h.conversations.Store(m)

@@ -4,10 +4,11 @@ Usage: python -B test/events/accept.py < lines
 
 Reads one JSON value per line and prints one verdict per line, in order:
 
-    {"kind": "PauseEvent", "ok": true, "same": true}
+    {"kind": "PauseEvent", "ok": true, "same": true, "whole": false}
     {"kind": "PauseEvent", "ok": false, "error": "…"}
 
-"same" says whether the reference writes back the very value it was given.
+"same" says whether the reference writes back the very value it was given,
+"whole" whether it does so with a null for what is absent, as in webhooks.
 The exit status is 1 when any line was refused.
 """
 
@@ -35,7 +36,8 @@ def judge(line, known):
         instance = UNIONS[union].model_validate(value)
     except ValueError as error:
         return {"kind": kind, "ok": False, "error": str(error)}
-    return {"kind": kind, "ok": True, "same": ordered(stored(instance)) == ordered(value)}
+    value, whole = ordered(value), instance.model_dump(mode="json")
+    return {"kind": kind, "ok": True, "same": ordered(stored(instance)) == value, "whole": ordered(whole) == value}
 
 
 def ordered(value):

@@ -14,6 +14,7 @@ type field struct {
 	typ       reflect.Type
 	omitEmpty bool
 	omitZero  bool
+	nullable  bool // may be written as null where it is left out
 	depth     int
 }
 
@@ -61,6 +62,7 @@ func (l *layout) add(f reflect.StructField, name, options string, path []int) {
 		name = f.Name
 	}
 	made := field{name: name, prefix: string(appendString(nil, name)) + ":", index: path, typ: f.Type, depth: len(path)}
+	made.nullable = f.Tag.Get("null") != "no"
 	for option := range strings.SplitSeq(options, ",") {
 		switch option {
 		case "omitempty":

@@ -31,7 +31,7 @@ func (m *Manager) repeat(c *Conversation) {
 		select {
 		case <-t.C:
 			if !c.run.busy() && c.listed.Load() < ended {
-				c.PublishState()
+				c.publishState(nil)
 			}
 		case <-m.ctx.Done():
 		}
@@ -59,6 +59,6 @@ func (m *Manager) nudge(id event.ConversationID) {
 		return
 	}
 	if gap := now.Sub(time.Unix(0, last)); gap >= pollShortest && gap <= pollLongest {
-		c.PublishState()
+		c.publishState(nil)
 	}
 }

@@ -97,20 +97,21 @@ func (c *Conversation) runAfterSend(ctx context.Context, w *work) error {
 // Pause stops the run before its next step. Where nothing runs, the
 // conversation is marked as paused.
 func (c *Conversation) Pause(ctx context.Context) error {
-	return c.stop(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, pausing)
+	return c.stop(ctx, pausing)
 }
 
-// Interrupt stops the run at once, with the command that it runs.
+// Interrupt stops the run at once, with the command that it runs. Where nothing
+// runs it is [Conversation.Pause].
 func (c *Conversation) Interrupt(ctx context.Context) error {
-	return c.stop(ctx, &event.InterruptEvent{Base: event.NewBase(event.SourceUser)}, interrupting)
+	return c.stop(ctx, interrupting)
 }
 
-func (c *Conversation) stop(ctx context.Context, mark event.Event, how halt) error {
+func (c *Conversation) stop(ctx context.Context, how halt) error {
 	w, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.changed(w)
+	defer c.changed(ctx)
 	if on, err := c.halt(ctx, w, how); on {
 		return err
 	}
@@ -121,7 +122,7 @@ func (c *Conversation) stop(ctx context.Context, mark event.Event, how halt) err
 	if err != nil {
 		return err
 	}
-	if err := w.Record(ctx, mark, ev); err != nil {
+	if err := w.Record(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, ev); err != nil {
 		return err
 	}
 	c.PublishState()

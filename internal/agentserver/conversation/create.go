@@ -50,8 +50,17 @@ func (m *Manager) Create(ctx context.Context, r *StartRequest) (c *Conversation,
 
 // greet does what a request wants done with the new conversation.
 func (c *Conversation) greet(ctx context.Context, r *StartRequest) error {
+	if c.m.o.Shown != nil {
+		c.mu.Lock()
+		raw, err := c.fullState(&state.State{Status: state.Idle})
+		c.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		c.m.o.Shown(c.id, raw)
+	}
 	if c.m.o.Changed != nil {
-		c.m.o.Changed(c.id, withRuntime(c.snapshot))
+		c.m.o.Changed(c.id, c.snapshot)
 	}
 	if r.InitialMessage == nil {
 		return nil
@@ -245,8 +254,10 @@ func (m *Manager) tellDeleted(ctx context.Context, c *Conversation) {
 	if m.o.Changed == nil {
 		return
 	}
+	s := *c.lastState(ctx)
+	s.Status = state.Deleting
 	c.mu.Lock()
-	raw, err := c.describe(&state.State{Status: state.Deleting}, c.created, time.Now())
+	raw, err := c.describe(&s, c.created, time.Now())
 	c.mu.Unlock()
 	if err == nil {
 		m.o.Changed(c.id, raw)

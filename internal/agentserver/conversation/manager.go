@@ -101,9 +101,13 @@ type Options struct {
 	// DropWorktree removes it again. Nil for no worktrees.
 	Worktree     func(ctx context.Context, dir string, id event.ConversationID, o *WorktreeOptions) (root, work string, err error)
 	DropWorktree func(ctx context.Context, root string) error
-	// Changed is told of a conversation that began, was stopped, changed or
-	// is deleted, with its description; nil for nobody.
+	// Changed is told of a conversation that began, was paused or interrupted,
+	// got another title or other tags, or is deleted, with its description;
+	// nil for nobody.
 	Changed func(id event.ConversationID, info json.RawMessage)
+	// Shown is told the state, as a full_state update, whenever clients are;
+	// nil for nobody.
+	Shown func(id event.ConversationID, state json.RawMessage)
 	// Deliver returns when everybody who is told of a conversation's events
 	// has them all; it is called before one is deleted. Nil for nobody.
 	Deliver func(ctx context.Context, id event.ConversationID) error

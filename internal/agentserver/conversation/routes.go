@@ -278,15 +278,8 @@ func (m *Manager) patchConversation(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	if req.Title != nil {
-		if err := c.SetTitle(r.Context(), *req.Title); err != nil {
-			return err
-		}
-	}
-	if req.Tags != nil {
-		if err := c.SetTags(r.Context(), *req.Tags); err != nil {
-			return err
-		}
+	if err := c.Patch(r.Context(), req.Title, req.Tags); err != nil {
+		return err
 	}
 	return rest.OK(w)
 }

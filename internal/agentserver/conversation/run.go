@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -308,9 +309,12 @@ func (c *Conversation) finished(w *work) {
 }
 
 // PublishState tells watchers the state as it is now.
-func (c *Conversation) PublishState() {
+func (c *Conversation) PublishState() { c.publishState(c.m.o.Shown) }
+
+// publishState tells watchers the state, and also one who is not nil.
+func (c *Conversation) publishState(also func(event.ConversationID, json.RawMessage)) {
 	w := c.open.Load()
-	if w == nil || !c.hub.watched() {
+	if w == nil || !c.hub.watched() && also == nil {
 		return
 	}
 	c.publishing.Lock() // what is made later must not be told earlier
@@ -324,6 +328,9 @@ func (c *Conversation) PublishState() {
 		return
 	}
 	c.hub.publish(Transient{After: seqOf(s), Event: raw, FullState: true})
+	if also != nil {
+		also(c.id, raw)
+	}
 }
 
 // publishError tells watchers of an error that is not part of the

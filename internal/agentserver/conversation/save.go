@@ -35,7 +35,6 @@ func (c *Conversation) settle(w *work) {
 // listed without being loaded. It does so in the background: a description
 // that is missing or old is made anew when it is asked for.
 func (c *Conversation) keep(w *work) {
-	c.changed(w)
 	c.m.running.Go(func() { c.note(w) })
 }
 
@@ -63,18 +62,33 @@ func (c *Conversation) snap(raw json.RawMessage, s *state.State) {
 }
 
 // changed tells who wants to know of a change.
-func (c *Conversation) changed(w *work) {
+func (c *Conversation) changed(ctx context.Context) {
 	if c.m.o.Changed == nil {
 		return
 	}
-	c.mu.Lock()
-	raw, err := c.describe(w.State(), c.created, time.Now())
-	c.mu.Unlock()
+	raw, err := c.Describe(context.WithoutCancel(ctx))
 	if err != nil {
 		c.m.o.Log.Warn("describe a conversation", "conversation", c.id, "err", err)
 		return
 	}
 	c.m.o.Changed(c.id, raw)
+}
+
+// lastState is the state of a conversation that is deleted; nothing is loaded
+// for it.
+func (c *Conversation) lastState(ctx context.Context) *state.State {
+	if w := c.open.Load(); w != nil {
+		return w.Latest()
+	}
+	info, err := c.m.o.Stream.Info(ctx, c.id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && c.snapshot != nil && c.snapSeq == info.Events {
+		if s, err := c.snapshotState(); err == nil {
+			return s
+		}
+	}
+	return &state.State{}
 }
 
 // Describe returns the conversation's description as it is now.
@@ -207,6 +221,23 @@ func (c *Conversation) SetTags(ctx context.Context, tags map[string]string) erro
 		err = w.Update(ctx, "tags", tags)
 	}
 	return err
+}
+
+// Patch renames the conversation and replaces its tags, as far as they are
+// given, and tells who wants to know.
+func (c *Conversation) Patch(ctx context.Context, title *string, tags *map[string]string) error {
+	if title != nil {
+		if err := c.SetTitle(ctx, *title); err != nil {
+			return err
+		}
+	}
+	if tags != nil {
+		if err := c.SetTags(ctx, *tags); err != nil {
+			return err
+		}
+	}
+	c.changed(ctx)
+	return nil
 }
 
 // edit changes what lies beside the events.

@@ -23,16 +23,17 @@ func (e *endpoint) work(j *job) error {
 		return err
 	}
 	e.mu.Lock()
-	known := j.events
+	known, state := j.events, j.state
 	ready := known > 0 && (known >= e.spec.EventBufferSize || !time.Now().Before(j.flushAt) || j.failures > 0)
 	if ready {
-		j.events = 0
+		j.events, j.state = 0, nil
+		e.told -= len(state)
 	}
 	e.mu.Unlock()
 	if !ready {
 		return nil
 	}
-	err := e.postEvents(j.id)
+	err := e.postEvents(j.id, state)
 	if err == nil {
 		return nil
 	}
@@ -41,6 +42,10 @@ func (e *endpoint) work(j *job) error {
 	}
 	e.mu.Lock()
 	j.events += known
+	if j.state == nil { // else there is a newer one
+		j.state = state
+		e.told += len(state)
+	}
 	e.mu.Unlock()
 	e.complain("events", j, err)
 	return err
@@ -102,12 +107,18 @@ func (e *endpoint) postInfos(j *job) error {
 	}
 }
 
-// postEvents posts all events behind the cursor.
-func (e *endpoint) postEvents(id event.ConversationID) error {
+// postEvents posts all events behind the cursor, and then the state.
+func (e *endpoint) postEvents(id event.ConversationID, state json.RawMessage) error {
 	b := batch{limit: e.spec.MaxBatchBytes}
 	next := e.s.o.Cursors.Get(e.name, id) + 1
 	for {
 		err := e.read(&b, id, next)
+		if err == nil && state != nil {
+			err = e.put(&b, id, state)
+		}
+		if err == nil {
+			return e.send(&b, id)
+		}
 		if !fault.Is(err, fault.Corrupt) {
 			return err
 		}
@@ -130,19 +141,31 @@ func (e *endpoint) read(b *batch, id event.ConversationID, next eventstream.Seq)
 		if err != nil {
 			return err
 		}
-		if b.n > 0 && b.size()+len(rec.JSON)+1 > b.limit {
-			if err := e.send(b, id); err != nil {
-				return err
-			}
+		if err := e.put(b, id, rec.JSON); err != nil {
+			return err
 		}
-		b.add(rec)
-		if b.n >= e.spec.EventBufferSize {
+		if b.last = rec.Seq; b.n >= e.spec.EventBufferSize {
 			if err := e.send(b, id); err != nil {
 				return err
 			}
 		}
 	}
-	return e.send(b, id)
+	return nil
+}
+
+// put adds an event to a batch, which is sent before where it has no room.
+func (e *endpoint) put(b *batch, id event.ConversationID, raw []byte) error {
+	whole, err := event.WithNulls(raw)
+	if err != nil {
+		whole = raw // as good as it is
+	}
+	if b.n > 0 && b.size()+len(whole)+1 > b.limit {
+		if err := e.send(b, id); err != nil {
+			return err
+		}
+	}
+	b.add(whole)
+	return nil
 }
 
 // send posts a batch and moves the cursor.
@@ -152,11 +175,11 @@ func (e *endpoint) send(b *batch, id event.ConversationID) error {
 			return err
 		}
 	}
-	if b.last == 0 {
-		return nil
-	}
 	last := b.last
 	b.reset()
+	if last == 0 {
+		return nil
+	}
 	return e.s.o.Cursors.Set(e.name, id, last)
 }
 
@@ -170,14 +193,14 @@ type batch struct {
 
 func (b *batch) size() int { return b.buf.Len() + 1 }
 
-func (b *batch) add(rec eventstream.Record) {
+func (b *batch) add(raw []byte) {
 	if b.n == 0 {
 		b.buf.WriteByte('[')
 	} else {
 		b.buf.WriteByte(',')
 	}
-	b.buf.Write(rec.JSON)
-	b.n, b.last = b.n+1, rec.Seq
+	b.buf.Write(raw)
+	b.n++
 }
 
 func (b *batch) body() []byte {

@@ -7,6 +7,7 @@
 //	s, err := webhook.New(webhook.Options{Specs: specs, Stream: store, Cursors: cursors, Key: firstKey})
 //	stream := s.Stream()     // appends through it are delivered
 //	s.Tell(id, info)         // on start, pause, interrupt, update and delete
+//	s.Show(id, fullState)    // behind the events
 //	s.Flush(ctx, id)         // before a conversation is deleted
 //	s.Close(ctx)             // delivers what it can until ctx ends
 //
@@ -14,9 +15,8 @@
 // events are not dropped. They are read from the stream behind a cursor that
 // is stored when an endpoint has taken them, so that each is delivered at
 // least once and in the conversation's order, also after a crash. An event may
-// come twice; its id tells. Fields without a value are absent from the events
-// as they are in the stream, where the reference writes null: its own
-// consumers take both for the same.
+// come twice; its id tells. Of the full states, which are not stored, an
+// endpoint that is behind gets the newest.
 //
 // An endpoint that is new gets what happens from then on, not the past.
 //

@@ -34,8 +34,9 @@ type job struct {
 	events   int // not delivered, as far as is known
 	flushAt  time.Time
 	infos    []json.RawMessage
-	describe bool // an info is to be made, before all else
-	failures int  // in a row
+	state    json.RawMessage // to be posted behind the events
+	describe bool            // an info is to be made, before all else
+	failures int             // in a row
 	waiting  []chan struct{}
 }
 
@@ -108,6 +109,22 @@ func (e *endpoint) tell(id event.ConversationID, info json.RawMessage) {
 	e.told += len(info)
 	j.infos = append(j.infos, info)
 	e.plan(j)
+}
+
+// show notes a conversation's state, to be posted with its events.
+func (e *endpoint) show(id event.ConversationID, state json.RawMessage) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	j := e.job(id)
+	e.told -= len(j.state)
+	if e.told+len(state) > e.spec.MaxQueueBytes && e.told > 0 {
+		j.state = nil
+		e.s.o.Log.Warn("too much waits for an endpoint: a conversation's state is passed over", "conversation", id, "endpoint", e.name)
+	} else {
+		j.state = state
+		e.told += len(state)
+	}
+	e.more(j, 1)
 }
 
 // flush makes a conversation's job due and returns what is closed when it is

@@ -152,6 +152,15 @@ func (s *Service) Tell(id event.ConversationID, info json.RawMessage) {
 	}
 }
 
+// Show posts a state update that is not stored to all endpoints, behind the
+// events that there are. One that did not take the last one gets the new one
+// only.
+func (s *Service) Show(id event.ConversationID, state json.RawMessage) {
+	for _, e := range s.ends {
+		e.show(id, state)
+	}
+}
+
 // Added says that a conversation has n new events. Appends through
 // [Service.Stream] need not be told.
 func (s *Service) Added(id event.ConversationID, n int) {

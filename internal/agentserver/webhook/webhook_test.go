@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
@@ -47,6 +48,95 @@ func TestBatches(t *testing.T) {
 	h.stop(s, false) // flushes too
 	if p := <-sink.got; join(p.texts) != "5" {
 		t.Errorf("got %v", p.texts)
+	}
+}
+
+// TestForm holds that events are as the reference posts them: with nulls.
+func TestForm(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec())
+	defer h.stop(s, true)
+	id := h.conversation()
+	h.add(s.Stream(), id, 1, 1)
+	p := <-sink.got
+	for _, want := range []string{`"parent_id":null`, `"sender":null`, `"tool_calls":null`, `"critic_result":null`} {
+		if !strings.Contains(string(p.raw), want) {
+			t.Errorf("no %s in %s", want, p.raw)
+		}
+	}
+}
+
+// state is a state update that is not stored, named by a text.
+func state(text string) json.RawMessage {
+	return json.RawMessage(`{"llm_message":{"content":[{"text":"` + text + `"}]},"key":"full_state","value":{},"kind":"ConversationStateUpdateEvent"}`)
+}
+
+// TestStates posts states behind the events, and of those that an endpoint did
+// not take the newest.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay = 3600; s.EventBufferSize = 100 }))
+	id := h.conversation()
+	flush := func(want string) {
+		t.Helper()
+		if err := s.Flush(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if p := <-sink.got; join(p.texts) != want || p.path != "/hook/events/"+id.Hex() {
+			t.Errorf("got %v at %s, want %s", p.texts, p.path, want)
+		}
+	}
+	s.Show(id, state("first"))
+	flush("first")
+	s.Show(id, state("old"))
+	h.add(s.Stream(), id, 1, 1)
+	s.Show(id, state("new"))
+	flush("1 new")
+	var mu sync.Mutex
+	refused := 0
+	sink.decide(func(post) int {
+		mu.Lock()
+		defer mu.Unlock()
+		if refused++; refused == 1 {
+			return http.StatusBadGateway
+		}
+		return http.StatusOK
+	})
+	s.Show(id, state("again"))
+	flush("again")
+	s.Show(id, state("last"))
+	h.stop(s, false) // delivers it
+	if p := <-sink.got; join(p.texts) != "last" {
+		t.Errorf("got %v at the end", p.texts)
+	}
+}
+
+// TestStatesAreBounded passes over a state that has no room.
+func TestStatesAreBounded(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay, s.MaxQueueBytes = 3600, len(state("one"))+10 }))
+	one, two := h.conversation(), h.conversation()
+	s.Show(one, state("one"))
+	s.Show(two, state("two"))
+	s.Show(one, state("1"))
+	for range 2 {
+		for _, id := range []event.ConversationID{one, two} {
+			if err := s.Flush(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Show(two, state("2")) // there is room again
+	}
+	h.stop(s, false)
+	var got []string
+	for len(sink.got) > 0 {
+		got = append(got, (<-sink.got).texts...)
+	}
+	if join(got) != "1 2 2" {
+		t.Errorf("got %v", got)
 	}
 }
 
