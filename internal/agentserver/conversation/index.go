@@ -69,9 +69,32 @@ func (m *Manager) Summary(ctx context.Context, id event.ConversationID) (json.Ra
 	return raw, nil
 }
 
-// summary describes a conversation: from its live state, or from what was
-// kept when it was last at rest, or by loading it.
+// summary describes a conversation; one that another server works on as it was
+// kept last, with the status that it has now.
 func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawMessage, error) {
+	raw, err := m.describe(ctx, info)
+	if !fault.Is(err, fault.Conflict) {
+		return raw, err
+	}
+	s, serr := decodeStored(info.ID, info.Meta)
+	if serr != nil || s.Snapshot == nil {
+		return nil, err
+	}
+	var d map[string]json.RawMessage
+	if json.Unmarshal(withRuntime(s.Snapshot), &d) != nil {
+		return nil, err
+	}
+	if info.Status != "" {
+		if d["execution_status"], serr = json.Marshal(info.Status); serr != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(d)
+}
+
+// describe describes a conversation: from its live state, or from what was
+// kept when it was last at rest, or by loading it.
+func (m *Manager) describe(ctx context.Context, info eventstream.Info) (json.RawMessage, error) {
 	if c := m.peek(info.ID); c != nil {
 		raw, err := c.describeAs(ctx, info)
 		return withRuntime(raw), err

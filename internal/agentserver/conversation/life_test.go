@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
@@ -34,6 +35,15 @@ func TestLease(t *testing.T) {
 	}
 	if err := other.Delete(t.Context(), c.ID()); !fault.Is(err, fault.Conflict) {
 		t.Errorf("deleted beside the owner: %v", err)
+	}
+	for range 2 { // not loaded, and loaded
+		raw, err := other.Summary(t.Context(), c.ID())
+		if err != nil || field(t, raw, "execution_status") != "running" || field(t, raw, "id") != string(c.ID()) {
+			t.Errorf("seen from beside the owner: %s, %v", raw, err)
+		}
+	}
+	if p, err := other.List(t.Context(), eventstream.ListQuery{}); err != nil || len(p.Items) != 1 {
+		t.Errorf("listed beside the owner: %d, %v", len(p.Items), err)
 	}
 	if n, err := other.Resume(t.Context()); n != 0 {
 		t.Errorf("resumed %d conversations of another server: %v", n, err)
