@@ -176,7 +176,7 @@ func (h *house) reveal(value string) string {
 // wherever a conversation starts.
 func (h *house) addWorktree(ctx context.Context, dir string, id event.ConversationID, o *conversation.WorktreeOptions) (root, work string, err error) {
 	w := worktree.Options{
-		Root: h.cfg.ConversationWorktreeRoot, Dir: dir, Name: id.Hex(), Branch: "openhands/" + id.Hex(),
+		Root: h.cfg.ConversationWorktreeRoot, Dir: dir, Name: string(id), Branch: "openhands/" + string(id),
 	}
 	if o != nil {
 		w.Base = o.Base
@@ -184,7 +184,7 @@ func (h *house) addWorktree(ctx context.Context, dir string, id event.Conversati
 			w.Ref = *o.Ref
 		}
 		if o.BranchPrefix != nil {
-			w.Branch = *o.BranchPrefix + id.Hex()
+			w.Branch = *o.BranchPrefix + string(id)
 		}
 	}
 	t, err := worktree.Add(ctx, w)

@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-//	t, err := worktree.Add(ctx, worktree.Options{Root: root, Dir: dir, Name: id.Hex(), Branch: "openhands/" + id})
+//	t, err := worktree.Add(ctx, worktree.Options{Root: root, Dir: dir, Name: id, Branch: "openhands/" + id})
 //	… work in t.Dir …
 //	err = worktree.Remove(ctx, t.Root)
 //
@@ -55,7 +55,7 @@ var ErrNoRepository = errors.New("no git repository")
 type Options struct {
 	Root   string // directory of all worktrees
 	Dir    string // a directory of the repository
-	Name   string // of the worktree, a file name
+	Name   string // of a directory in Root; the worktree in it is called as the repository
 	Branch string // to be made
 	Base   string // DefaultBranch, Head or Ref; "" is DefaultBranch
 	Ref    string // with Ref: a branch, tag or commit, fetched from origin first
@@ -98,15 +98,16 @@ func Add(ctx context.Context, o Options) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	if err := os.MkdirAll(o.Root, 0o700); err != nil {
-		return Tree{}, fault.Wrap(err, fault.Denied, "make the directory of worktrees")
-	}
-	root, err := filepath.Abs(filepath.Join(o.Root, o.Name))
+	root, err := filepath.Abs(filepath.Join(o.Root, o.Name, filepath.Base(top)))
 	if err != nil {
 		return Tree{}, fmt.Errorf("find the worktree: %w", err)
 	}
+	if err := os.MkdirAll(filepath.Dir(root), 0o700); err != nil {
+		return Tree{}, fault.Wrap(err, fault.Denied, "make the directory of worktrees")
+	}
 	// The branch is never taken for an option: it has a prefix of its own.
 	if _, err := run(ctx, top, "worktree", "add", "--quiet", "-b", o.Branch, root, base); err != nil {
+		_ = os.Remove(filepath.Dir(root)) // it was made for this
 		return Tree{}, fmt.Errorf("make a worktree: %w", err)
 	}
 	t := Tree{Root: root, Dir: filepath.Join(root, sub)}
@@ -162,6 +163,7 @@ func Remove(ctx context.Context, root string) error {
 	if _, err := run(ctx, common, "worktree", "remove", "--force", "--force", root); err != nil {
 		return fmt.Errorf("remove a worktree: %w", err)
 	}
+	_ = os.Remove(filepath.Dir(root)) // unless there is something else in it
 	return nil
 }
 

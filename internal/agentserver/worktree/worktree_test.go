@@ -62,6 +62,9 @@ func TestAddAndRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if want := filepath.Join(o.Root, "one", filepath.Base(repo)); tree.Root != want {
+		t.Errorf("the worktree is %s, want %s", tree.Root, want)
+	}
 	text, err := os.ReadFile(filepath.Join(tree.Dir, "a.txt"))
 	if err != nil || string(text) != "one\n" {
 		t.Errorf("a.txt in the worktree: %q, %v", text, err)
@@ -72,7 +75,7 @@ func TestAddAndRemove(t *testing.T) {
 	if err := worktree.Remove(t.Context(), tree.Root); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(tree.Root); !os.IsNotExist(err) {
+	if _, err := os.Lstat(filepath.Dir(tree.Root)); !os.IsNotExist(err) {
 		t.Errorf("the worktree is still there: %v", err)
 	}
 	git(t, repo, "rev-parse", "--verify", "refs/heads/openhands/one") // the branch stays
