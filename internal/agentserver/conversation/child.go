@@ -59,6 +59,15 @@ func (c *Conversation) StartChild(ctx context.Context, r ChildRequest) (*Convers
 	})
 }
 
+// isolation says whether a child got a worktree: where there is no repository
+// it shares its parent's workspace.
+func (c *Conversation) isolation() string {
+	if c.cfg.Worktree == "" {
+		return "shared"
+	}
+	return "worktree"
+}
+
 func (m *Manager) postChild(w http.ResponseWriter, r *http.Request) error {
 	req := ChildRequest{Isolation: "worktree"}
 	if err := rest.Body(r, &req); err != nil {
@@ -91,6 +100,6 @@ func (m *Manager) postChild(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusCreated, map[string]any{
 		"conversation_id": child.id, "parent_conversation_id": c.id, "status": status,
 		"title": orNull(req.Title), "url": json.RawMessage("null"),
-		"workspace": child.Workspace(), "isolation": req.Isolation,
+		"workspace": child.Workspace(), "isolation": child.isolation(),
 	})
 }

@@ -98,7 +98,7 @@ func (m *Manager) make(ctx context.Context, id event.ConversationID, r *StartReq
 		return nil, err
 	}
 	if err := c.firstSecrets(r); err != nil {
-		return nil, err
+		return nil, placed(err, "secrets")
 	}
 	c.cfg.ToolModules = maps.Clone(r.ToolModules)
 	if m.o.Modules != nil {
@@ -171,10 +171,10 @@ func configOf(r *StartRequest, l *Launch) (config, error) {
 	}
 	var err error
 	if cfg.Policy, err = normalPolicy(cfg.Policy); err != nil {
-		return cfg, err
+		return cfg, placed(err, keyPolicy)
 	}
 	if cfg.Analyzer, err = normalAnalyzer(cfg.Analyzer); err != nil {
-		return cfg, err
+		return cfg, placed(err, keyAnalyzer)
 	}
 	return cfg, nil
 }
@@ -274,11 +274,11 @@ func (m *Manager) tellDeleted(ctx context.Context, c *Conversation) {
 
 // ForkRequest says how a fork differs from its source (sdk-wire.md section 4).
 type ForkRequest struct {
-	ID           string            `json:"id"`
-	Title        string            `json:"title"`
-	Tags         map[string]string `json:"tags"`
-	ResetMetrics *bool             `json:"reset_metrics"`
-	From         event.ID          `json:"from_event_id"`
+	ID           string   `json:"id"`
+	Title        string   `json:"title"`
+	Tags         tags     `json:"tags"`
+	ResetMetrics *bool    `json:"reset_metrics"`
+	From         event.ID `json:"from_event_id"`
 }
 
 // Fork makes a conversation that shares the events up to one of this one.
@@ -290,6 +290,12 @@ func (c *Conversation) Fork(ctx context.Context, r ForkRequest) (*Conversation, 
 		if id, ok = event.ParseConversationID(r.ID); !ok {
 			return nil, badUUID(r.ID, "id")
 		}
+	}
+	if n := len([]rune(r.Title)); n > 200 {
+		return nil, rest.Violations{{
+			Type: "string_too_long", Loc: []any{"body", "title"}, Msg: "String should have at most 200 characters",
+			Input: r.Title, Ctx: map[string]any{"max_length": 200},
+		}}
 	}
 	if v := checkTags(r.Tags); len(v) > 0 {
 		return nil, v

@@ -86,7 +86,7 @@ func TestCreateRefused(t *testing.T) {
 		"tag":        {`"tags":{"No":"x"}`, "[body tags]"},
 		"tag value":  {`"tags":{"a":"` + strings.Repeat("x", 257) + `"}`, "[body tags]"},
 		"runtime":    {`"conversation_runtime":"docker"`, "[body conversation_runtime]"},
-		"two agents": {`"agent_profile_id":"p"`, "[body]"},
+		"two agents": {`"agent_profile_id":"` + string(event.NewConversationID()) + `"`, "[body]"},
 		"no agent":   {`"agent":null`, "[body]"},
 		"prompt":     {`"prompt":"` + strings.Repeat("x", 2001) + `"`, "[body prompt]"},
 		"nul":        {`"workspace":{"working_dir":"/tmp/\u0000"}`, "[body workspace working_dir]"},

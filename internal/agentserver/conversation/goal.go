@@ -32,7 +32,7 @@ type goalStatus struct {
 	Iteration     int      `json:"iteration"`
 	MaxIterations int      `json:"max_iterations"`
 	Objective     string   `json:"objective"`
-	Verdict       *verdict `json:"verdict,omitempty"`
+	Verdict       *verdict `json:"verdict"`
 }
 
 // verdict is what the judge thinks of the work.
@@ -71,9 +71,7 @@ func (c *Conversation) ResumeGoal(ctx context.Context) error {
 	}
 	var g goalStatus
 	if !w.Latest().Field(keyGoal, &g) || g.Status != goalInterrupted {
-		return rest.Fail(http.StatusBadRequest, map[string]string{
-			"code": "no_resumable_goal", "message": "There is no interrupted goal to resume",
-		})
+		return rest.Fail(http.StatusBadRequest, "no_resumable_goal")
 	}
 	g.Active, g.Status = true, goalRunning
 	return c.pursue(ctx, g, goOn(g))

@@ -30,7 +30,7 @@ type StartRequest struct {
 	ClientTools          []json.RawMessage          `json:"client_tools"`
 	LaunchAdditions      json.RawMessage            `json:"agent_launch_additions"`
 	HookConfig           json.RawMessage            `json:"hook_config"`
-	Tags                 map[string]string          `json:"tags"`
+	Tags                 tags                       `json:"tags"`
 	UserID               string                     `json:"user_id"`
 	Autotitle            *bool                      `json:"autotitle"`
 	TitleProfile         string                     `json:"title_llm_profile"`
@@ -138,7 +138,12 @@ func (r *StartRequest) check() error {
 // checkSource holds that exactly one thing says what the agent is.
 func (r *StartRequest) checkSource() error {
 	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-	profile := r.AgentProfileID != nil && *r.AgentProfileID != ""
+	profile := r.AgentProfileID != nil
+	if profile {
+		if _, ok := event.ParseConversationID(*r.AgentProfileID); !ok {
+			return badUUID(*r.AgentProfileID, "agent_profile_id")
+		}
+	}
 	switch {
 	case profile && (given(r.Agent) || given(r.AgentSettings)):
 		return rest.Invalid("agent_profile_id cannot be combined with agent or agent_settings", nil, "body")
@@ -165,6 +170,25 @@ func (o *WorktreeOptions) check() rest.Violations {
 	}
 	if o.Ref != nil && !refRE.MatchString(*o.Ref) {
 		return rest.Invalid("ref is not a git reference", *o.Ref, "body", "worktree_options", "ref")
+	}
+	return nil
+}
+
+// tags are the user's own marks of a conversation.
+type tags map[string]string
+
+// UnmarshalJSON takes texts only.
+func (t *tags) UnmarshalJSON(b []byte) error {
+	var in map[string]*string
+	if err := json.Unmarshal(b, &in); err != nil || in == nil {
+		return err
+	}
+	*t = make(tags, len(in))
+	for key, value := range in {
+		if value == nil {
+			return rest.Violations{{Type: "string_type", Loc: []any{"body", "tags", key}, Msg: "Input should be a valid string"}}
+		}
+		(*t)[key] = *value
 	}
 	return nil
 }

@@ -66,13 +66,11 @@ func (m *Manager) conversation(r *http.Request) (*Conversation, error) {
 }
 
 func pathID(r *http.Request) (event.ConversationID, error) {
-	text := r.PathValue("conversation_id")
-	id, ok := event.ParseConversationID(text)
-	if !ok {
-		return "", rest.Violations{{
-			Type: "uuid_parsing", Loc: []any{"path", "conversation_id"}, Msg: "Input should be a valid UUID", Input: text,
-		}}
+	hex, err := rest.PathUUID(r, "conversation_id")
+	if err != nil {
+		return "", err
 	}
+	id, _ := event.ParseConversationID(hex) // 32 digits
 	return id, nil
 }
 
@@ -256,8 +254,8 @@ func (m *Manager) getCount(w http.ResponseWriter, r *http.Request) error {
 
 func (m *Manager) patchConversation(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
-		Title *string            `json:"title"`
-		Tags  *map[string]string `json:"tags"`
+		Title *string `json:"title"`
+		Tags  *tags   `json:"tags"`
 	}
 	if err := rest.Body(r, &req); err != nil {
 		return err
@@ -367,15 +365,8 @@ func (m *Manager) postNavigate(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
 		EventID *event.ID `json:"event_id"`
 	}
-	raw, err := rest.Raw(r)
-	if err != nil {
+	if err := rest.Body(r, &req); err != nil {
 		return err
-	}
-	if err := rest.Decode(raw, &req, "body"); err != nil {
-		return err
-	}
-	if req.EventID == nil && !bytes.Contains(raw, []byte(`"event_id"`)) {
-		return rest.Missing("body", "event_id")
 	}
 	c, err := m.conversation(r)
 	if err != nil {

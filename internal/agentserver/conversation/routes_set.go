@@ -2,9 +2,11 @@ package conversation
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/fault"
 )
 
 // body reads a body that must have a field.
@@ -20,6 +22,31 @@ func body(r *http.Request, field string) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// text reads a body that must have a field with a text.
+func text(r *http.Request, field string) (string, error) {
+	raw, err := body(r, field)
+	if err != nil {
+		return "", err
+	}
+	var s *string
+	if err := rest.Decode(raw, &s, "body", field); err != nil {
+		return "", err
+	}
+	if s == nil {
+		return "", rest.Violations{{Type: "string_type", Loc: []any{"body", field}, Msg: "Input should be a valid string"}}
+	}
+	return *s, nil
+}
+
+// placed makes a violation of what does not fit at a place of the body.
+func placed(err error, loc ...any) error {
+	var v rest.Violations
+	if fault.Is(err, fault.Invalid) && !errors.As(err, &v) {
+		return rest.Invalid(err.Error(), nil, append([]any{"body"}, loc...)...)
+	}
+	return err
+}
+
 func postSecrets(c *Conversation, r *http.Request) error {
 	raw, err := body(r, "secrets")
 	if err != nil {
@@ -29,7 +56,7 @@ func postSecrets(c *Conversation, r *http.Request) error {
 	if err := rest.Decode(raw, &secrets, "body", "secrets"); err != nil {
 		return err
 	}
-	return c.SetSecrets(r.Context(), secrets)
+	return placed(c.SetSecrets(r.Context(), secrets), "secrets")
 }
 
 func postPolicy(c *Conversation, r *http.Request) error {
@@ -37,7 +64,7 @@ func postPolicy(c *Conversation, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.SetPolicy(r.Context(), raw)
+	return placed(c.SetPolicy(r.Context(), raw), "policy")
 }
 
 func postAnalyzer(c *Conversation, r *http.Request) error {
@@ -45,19 +72,19 @@ func postAnalyzer(c *Conversation, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.SetAnalyzer(r.Context(), raw)
+	return placed(c.SetAnalyzer(r.Context(), raw), "security_analyzer")
 }
 
 func postSwitchProfile(c *Conversation, r *http.Request) error {
-	raw, err := body(r, "profile_name")
+	name, err := text(r, "profile_name")
 	if err != nil {
 		return err
 	}
-	var name string
-	if err := rest.Decode(raw, &name, "body", "profile_name"); err != nil {
-		return err
-	}
 	_, err = c.SwitchProfile(r.Context(), name)
+	var v rest.Violations
+	if fault.Is(err, fault.Invalid) && !errors.As(err, &v) {
+		return rest.Fail(http.StatusBadRequest, err.Error())
+	}
 	return err
 }
 
@@ -74,20 +101,15 @@ func postSwitchLLM(c *Conversation, r *http.Request) error {
 }
 
 func postSwitchACP(_ *Conversation, r *http.Request) error {
-	if _, err := body(r, "model"); err != nil {
+	if _, err := text(r, "model"); err != nil {
 		return err
 	}
-	return rest.Fail(http.StatusBadRequest, "Conversation does not use an ACP agent")
+	return rest.Fail(http.StatusBadRequest, "switch_acp_model is only supported for ACP conversations.")
 }
 
 func postLoadPlugin(_ *Conversation, r *http.Request) error {
-	raw, err := body(r, "plugin_ref")
-	if err != nil {
+	if _, err := text(r, "plugin_ref"); err != nil {
 		return err
 	}
-	var name string
-	if err := rest.Decode(raw, &name, "body", "plugin_ref"); err != nil {
-		return err
-	}
-	return rest.Fail(http.StatusNotFound, "Plugin '"+name+"' not found")
+	return rest.Fail(http.StatusBadRequest, "No agent context available. Configure agent_context with registered_marketplaces to use load_plugin().")
 }

@@ -1,0 +1,74 @@
+package conversation_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
+)
+
+// TestRefusals wants the statuses, the places and the forms of the reference
+// for requests that do not fit.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(), nil)
+	ask := h.serve(t)
+	id := event.NewConversationID()
+	body := fmt.Sprintf(`{"conversation_id":%q,"workspace":{"working_dir":%q},
+"agent":{"kind":"Agent","llm":{"model":"openai/mock","api_key":"k"},"tools":[]}}`, id, h.work)
+	with := func(more string) string {
+		return strings.Replace(strings.ReplaceAll(body, string(id), string(event.NewConversationID())), "{", "{"+more+",", 1)
+	}
+	one := "/" + string(id)
+	for _, s := range []struct {
+		method, path, body string
+		status             int
+		has                string
+	}{
+		{"POST", "", body, 201, ""},
+		{"POST", "", with(`"tags":{"a":null}`), 422, `["body","tags","a"]`},
+		{"POST", "", with(`"agent_profile_id":"x"`), 422, `["body","agent_profile_id"]`},
+		{"POST", "", with(`"confirmation_policy":{"kind":"No"}`), 422, `["body","confirmation_policy"]`},
+		{"POST", "", with(`"security_analyzer":{"kind":"No"}`), 422, `["body","security_analyzer"]`},
+		{"POST", "", with(`"secrets":{"A":5}`), 422, `["body","secrets"]`},
+		{"GET", "/nobody", "", 422, "found `n` at 1"},
+		{"PATCH", one, `{"tags":{"a":null}}`, 422, `["body","tags","a"]`},
+		{"PATCH", one, `{"tags":null}`, 200, "true"},
+		{"POST", one + "/secrets", `{"secrets":{"A":5}}`, 422, `["body","secrets"]`},
+		{"POST", one + "/confirmation_policy", `{"policy":{"kind":"No"}}`, 422, `["body","policy"]`},
+		{"POST", one + "/confirmation_policy", `{"policy":{"kind":"ConfirmRisky","threshold":"UNKNOWN"}}`, 422, "cannot be UNKNOWN"},
+		{"POST", one + "/security_analyzer", `{"security_analyzer":{}}`, 422, `["body","security_analyzer"]`},
+		{"POST", one + "/switch_profile", `{"profile_name":null}`, 422, `["body","profile_name"]`},
+		{"POST", one + "/switch_acp_model", `{"model":5}`, 422, `["body","model"]`},
+		{"POST", one + "/switch_acp_model", `{"model":"x"}`, 400, "only supported for ACP"},
+		{"POST", one + "/load_plugin", `{"plugin_ref":"x"}`, 400, "registered_marketplaces"},
+		{"POST", one + "/fork", `{"title":"` + strings.Repeat("x", 201) + `"}`, 422, `"string_too_long"`},
+		{"POST", one + "/goal/resume", "", 400, `{"detail":"no_resumable_goal"}`},
+		{"POST", one + "/navigate", `{}`, 200, `"leaf_event_id":null`},
+	} {
+		status, answer := ask(s.method, s.path, s.body)
+		if status != s.status || !strings.Contains(answer, s.has) {
+			t.Errorf("%s %s %.80s: %d %.300s, want %d with %s", s.method, s.path, s.body, status, answer, s.status, s.has)
+		}
+	}
+}
+
+// TestChildIsolation tells how a child works, not how it was asked to.
+func TestChildIsolation(t *testing.T) {
+	t.Parallel()
+	for want, tree := range map[string]string{"shared": "", "worktree": "/tree"} {
+		h := setup(t, inTurn(says("done")), func(o *conversation.Options) {
+			o.Worktree = func(_ context.Context, dir string, _ event.ConversationID, _ *conversation.WorktreeOptions) (string, string, error) {
+				return tree, dir + tree, nil
+			}
+		})
+		ask := h.serve(t)
+		status, answer := ask("POST", "/"+string(h.begin(t, "").ID())+"/children", `{"task":"a part"}`)
+		if status != 201 || !strings.Contains(answer, `"isolation":"`+want+`"`) {
+			t.Errorf("%s: %d %s", want, status, answer)
+		}
+	}
+}
