@@ -276,7 +276,7 @@ func (m *Manager) patchConversation(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	if err := c.Patch(r.Context(), req.Title, req.Tags); err != nil {
+	if err := c.Patch(r.Context(), req.Title, (*map[string]string)(req.Tags)); err != nil {
 		return err
 	}
 	return rest.OK(w)
