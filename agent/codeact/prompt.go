@@ -14,11 +14,15 @@ var sections embed.FS
 // Prompt says what the system prompt is made of, besides its fixed sections
 // (tools.md section 5).
 type Prompt struct {
+	// Verbatim replaces all sections; only the tools' guidance follows it.
+	Verbatim string
 	// Persona replaces the sections that say who the agent is and how it
 	// works; policy, risk and tool guidance stay.
 	Persona string
-	// SecurityPolicy replaces the body of the SECURITY section.
+	// SecurityPolicy replaces the body of the SECURITY section, and NoPolicy
+	// leaves that out.
 	SecurityPolicy string
+	NoPolicy       bool
 	// NoRisk leaves out how to rate the risk of a call.
 	NoRisk bool
 	// RepoContext is text of the workspace (AGENTS.md), by file name. It is
@@ -73,6 +77,9 @@ const (
 // static is the same for all conversations of one configuration, so that
 // providers can cache it.
 func (p Prompt) static(tools *tool.Set) string {
+	if p.Verbatim != "" {
+		return strings.Join(append([]string{p.Verbatim}, tools.Guidance()...), "\n\n")
+	}
 	var blocks []string
 	if p.Persona != "" {
 		blocks = append(blocks, strings.TrimSpace(p.Persona))
@@ -83,6 +90,7 @@ func (p Prompt) static(tools *tool.Set) string {
 			blocks = append(blocks, tools.Guidance()...)
 		case s.identity && p.Persona != "":
 		case s.file == "risk" && p.NoRisk:
+		case s.file == "security" && p.NoPolicy:
 		case s.file == "security" && p.SecurityPolicy != "":
 			blocks = append(blocks, tagged(s.tag, p.SecurityPolicy))
 		default:

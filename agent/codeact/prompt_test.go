@@ -123,6 +123,13 @@ func TestPersona(t *testing.T) {
 
 func TestSecurity(t *testing.T) {
 	t.Parallel()
+	if static, _ := opened(t, codeact.Prompt{NoPolicy: true}); strings.Contains(static, "<SECURITY>") {
+		t.Error("a policy that was not asked for")
+	}
+	verbatim, _ := opened(t, codeact.Prompt{Verbatim: "Be terse.", Persona: "p"})
+	if want := "Be terse.\n\n<SHELL>\nQuote paths.\n</SHELL>"; verbatim != want {
+		t.Errorf("got %q, want %q", verbatim, want)
+	}
 	static, _ := opened(t, codeact.Prompt{SecurityPolicy: "Touch nothing.", NoRisk: true})
 	if !strings.Contains(static, "<SECURITY>\nTouch nothing.\n</SECURITY>") {
 		t.Error("the policy does not replace the section's body")

@@ -74,11 +74,14 @@ func (f *outfitter) outfit(ctx context.Context, n conversation.Needs) (_ *conver
 	if err != nil {
 		return nil, err
 	}
-	act, err := codeact.New(codeact.Config{
-		Tools: set, Condenser: n.Condenser, ReportRisk: true, Prompt: codeact.Prompt{
-			Persona: n.Prompt.Persona, Suffix: n.Prompt.Suffix, Secrets: n.Prompt.Secrets, Now: n.Prompt.Now,
-		},
-	})
+	prompt, err := promptOf(n)
+	if err != nil {
+		return nil, err
+	}
+	if file := n.Agent.SystemPromptFilename; file != builtinPrompt {
+		k.warnings = append(k.warnings, "this server has no system prompt "+file)
+	}
+	act, err := codeact.New(codeact.Config{Tools: set, Condenser: n.Condenser, ReportRisk: true, Prompt: prompt})
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
