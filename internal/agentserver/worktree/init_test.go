@@ -1,6 +1,7 @@
 package worktree_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,5 +72,19 @@ func TestInitOutside(t *testing.T) {
 	}
 	if got, err := os.ReadDir(away); err != nil || len(got) > 0 {
 		t.Errorf("outside there is %v, %v", got, err)
+	}
+}
+
+// TestInitThenAdd wants no error for good where there is no commit yet: the web
+// page asks for a worktree wherever a conversation starts.
+func TestInitThenAdd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start(t, dir)
+	for _, base := range []string{"", worktree.Head} {
+		_, err := worktree.Add(t.Context(), worktree.Options{Root: t.TempDir(), Dir: dir, Name: "x", Branch: "openhands/x", Base: base})
+		if !errors.Is(err, worktree.ErrNoRepository) {
+			t.Errorf("base %q: %v", base, err)
+		}
 	}
 }

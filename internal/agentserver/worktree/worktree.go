@@ -48,7 +48,8 @@ const (
 const limit = time.Minute
 
 // ErrNoRepository says that there is nothing to make a worktree of: the
-// directory is in no repository, or git cannot read it.
+// directory is in no repository, or in one without a commit, or git cannot read
+// it.
 var ErrNoRepository = errors.New("no git repository")
 
 // Options say what a worktree is made of.
@@ -140,7 +141,7 @@ func (o Options) base(ctx context.Context, top string) (string, error) {
 	}
 	at, err := commit("HEAD")
 	if err != nil {
-		return "", fault.New(fault.Invalid, "the repository has no commit yet, so there can be no worktree")
+		return "", fmt.Errorf("%w with a commit: %w", ErrNoRepository, err)
 	}
 	return at, nil
 }

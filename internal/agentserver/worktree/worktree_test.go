@@ -138,10 +138,7 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	empty := t.TempDir()
-	git(t, empty, "init", "-q")
 	for name, o := range map[string]worktree.Options{
-		"no commit":   {Dir: empty},
 		"unknown ref": {Dir: repository(t, filepath.Join(t.TempDir(), "ran")), Base: worktree.Ref, Ref: "nowhere"},
 	} {
 		o.Root, o.Name, o.Branch = t.TempDir(), "x", "openhands/x"
