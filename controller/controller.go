@@ -69,6 +69,9 @@ type Config struct {
 	// the spending limit are the model's own affair (llm/broker); a call that
 	// it refuses with fault.Limit ends the run.
 	LLM func(usage string) llm.Model
+	// CountedAs returns the name under which the calls of a service are
+	// counted in the metrics; nil for the service's own.
+	CountedAs func(usage string) string
 	// MaxIterations bounds the steps of one run; 0 takes the default.
 	MaxIterations int
 	// Parallel bounds the actions of one answer that run side by side.

@@ -232,5 +232,9 @@ func (c *Controller) stopAs(ctx context.Context, how stop) error {
 
 // model returns the metered model of a service; see meter.
 func (m *meter) model(usage string) llm.Model {
-	return &metered{Model: m.cfg.LLM(usage), usage: usage, meter: m}
+	counted := usage
+	if m.cfg.CountedAs != nil {
+		counted = m.cfg.CountedAs(usage)
+	}
+	return &metered{Model: m.cfg.LLM(usage), usage: counted, meter: m}
 }

@@ -257,14 +257,14 @@ func (c *Conversation) SwitchLLM(ctx context.Context, l *wirellm.LLM) error {
 	return w.Update(ctx, keyAgent, shown)
 }
 
-// SwitchProfile is SwitchLLM to the LLM of a stored profile; it returns the
-// model's name.
+// SwitchProfile is SwitchLLM to the LLM of a stored profile, whose use is
+// counted under the profile's name; it returns the model's name.
 func (c *Conversation) SwitchProfile(ctx context.Context, name string) (string, error) {
 	l, err := c.m.o.Profile(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	return l.Model, c.SwitchLLM(ctx, l)
+	return l.Model, c.SwitchLLM(ctx, l.Clone("profile:"+name))
 }
 
 // Do runs an action where the conversation's actions run, beside its events.

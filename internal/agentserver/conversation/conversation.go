@@ -236,7 +236,7 @@ func (c *Conversation) equip(ctx context.Context) (_ *work, err error) {
 	w.streams.Store(spec.LLM != nil && spec.LLM.Stream)
 	w.Controller, err = controller.Open(ctx, controller.Config{
 		ID: c.id, Stream: c.m.o.Stream, Agent: overheard{w.outfit.Agent, w.writer}, Runtime: w.outfit.Runtime, Local: w.outfit.Local,
-		LLM: w.models.get, MaxIterations: cfg.MaxIterations, Parallel: max(spec.ToolConcurrencyLimit, 1),
+		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: cfg.MaxIterations, Parallel: max(spec.ToolConcurrencyLimit, 1),
 		Review: w.review.judge, Guard: w.guard, Stuck: stuckThresholds(cfg),
 		Log: c.m.o.Log,
 	})

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -18,13 +19,14 @@ import (
 type models struct {
 	open func(*wirellm.LLM) (llm.Model, error)
 
-	mu sync.Mutex
-	by map[string]llm.Model
+	mu  sync.Mutex
+	by  map[string]llm.Model
+	ids map[string]string // under which a service is counted
 }
 
 // openModels opens the models that an agent names.
 func (c *Conversation) openModels(a *wireagent.Agent) (*models, error) {
-	ms := &models{by: map[string]llm.Model{}}
+	ms := &models{by: map[string]llm.Model{}, ids: map[string]string{}}
 	ms.open = c.openModel
 	if err := ms.set(agent.UsageAgent, a.LLM); err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func (ms *models) set(service string, l *wirellm.LLM) error {
 	}
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
-	ms.by[service] = m
+	ms.by[service], ms.ids[service] = m, l.UsageID
 	return nil
 }
 
@@ -78,6 +80,15 @@ func (ms *models) get(service string) llm.Model {
 		return m
 	}
 	return noModel{}
+}
+
+// countedAs returns the name under which a service is counted: the usage_id of
+// its LLM, as in the reference. A service without an LLM of its own is counted
+// under its own name, though the agent's LLM works for it.
+func (ms *models) countedAs(service string) string {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return cmp.Or(ms.ids[service], service)
 }
 
 // noModel refuses calls.

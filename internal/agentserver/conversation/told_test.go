@@ -17,6 +17,7 @@ import (
 func TestWhoIsTold(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
+	more := sync.NewCond(&mu)
 	var told []string
 	var last json.RawMessage
 	h := setup(t, inTurn(says("done")), func(o *conversation.Options) {
@@ -25,6 +26,7 @@ func TestWhoIsTold(t *testing.T) {
 			defer mu.Unlock()
 			told = append(told, "info "+field(t, info, "execution_status")+" "+field(t, info, "title"))
 			last = info
+			more.Broadcast()
 		}
 		o.Shown = func(_ event.ConversationID, raw json.RawMessage) {
 			var up struct{ Value json.RawMessage }
@@ -34,12 +36,16 @@ func TestWhoIsTold(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, "state "+field(t, up.Value, "execution_status"))
+			more.Broadcast()
 		}
 	})
 	expect := func(what string, want ...string) {
 		t.Helper()
 		mu.Lock()
 		defer mu.Unlock()
+		for len(told) < len(want) { // a run has ended a moment before that is told
+			more.Wait()
+		}
 		if diff := cmp.Diff(want, told); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
