@@ -85,11 +85,12 @@ func New(o Options) (*Service, error) {
 		}
 		s.ends = append(s.ends, e)
 	}
+	if err := s.resume(); err != nil {
+		s.cancel()
+		return nil, err
+	}
 	for _, e := range s.ends {
 		s.wg.Go(e.run)
-	}
-	if len(s.ends) > 0 {
-		s.wg.Go(s.resume)
 	}
 	return s, nil
 }
@@ -130,18 +131,20 @@ func (s *Service) baseline(e *endpoint) error {
 	return s.o.Cursors.Begin(e.name, at)
 }
 
-// resume finds what was not delivered before the service last ended.
-func (s *Service) resume() {
-	err := s.each(s.ctx, func(i eventstream.Info) {
+// resume finds what was not delivered before the service last ended. It is
+// done before anything is appended through the service: those events would
+// look left over too.
+func (s *Service) resume() error {
+	if len(s.ends) == 0 {
+		return nil
+	}
+	return s.each(s.ctx, func(i eventstream.Info) {
 		for _, e := range s.ends {
 			if n := i.Events - s.o.Cursors.Get(e.name, i.ID); n > 0 {
 				e.resume(i.ID, int(n))
 			}
 		}
 	})
-	if err != nil && s.ctx.Err() == nil {
-		s.o.Log.Error("cannot look for events to deliver", "error", err)
-	}
 }
 
 // Tell posts a conversation's ConversationInfo to all endpoints, before its
