@@ -101,9 +101,8 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool, next *thought
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if how := r.stopped(); how != goOn {
-			return c.stopAs(ctx, how)
-		}
+		// Also when the run is to stop: what was thought counts, and its end
+		// comes before the stop.
 		if t := next; t != nil {
 			next, again = nil, false // it begins only where nothing is pending
 			if err := c.conclude(ctx, r, t); err != nil {
@@ -111,6 +110,12 @@ func (c *Controller) loop(ctx context.Context, r *run, again bool, next *thought
 			}
 			steps++
 			continue
+		}
+		if how := r.stopped(); how != goOn {
+			if c.State().Status != state.Running {
+				return nil // it has come to its end before
+			}
+			return c.stopAs(ctx, how)
 		}
 		s := c.State()
 		switch {

@@ -157,6 +157,30 @@ func TestPauseGivesUpTheCallAndResumes(t *testing.T) {
 	}
 }
 
+// TestStopWaitsForAThoughtAhead holds that what the agent began to think while
+// its message was stored counts, although the run is stopped before it takes
+// that up: an answer that came finishes the run.
+func TestStopWaitsForAThoughtAhead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, func(ctx context.Context, _ int, _ llm.Request) (*llm.Response, error) {
+		<-ctx.Done() // too late
+		return says("answer"), nil
+	})
+	work, err := b.SendStart(t.Context(), event.NewUserMessage("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := work(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.State(); s.Status != state.Finished {
+		t.Errorf("status %s", s.Status)
+	}
+}
+
 func TestInterruptStopsTheRunningAction(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"sleep"}`}), done()))
