@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -76,7 +78,7 @@ func Decode(raw []byte, out any, loc ...any) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return malformed(int64(len(raw)), "unexpected end of JSON input", loc)
 	case errors.As(err, &typ):
-		return mistyped(typ, loc)
+		return mistyped(typ, raw, loc)
 	}
 	return Invalid(err.Error(), nil, loc...)
 }
@@ -102,12 +104,20 @@ var expected = map[reflect.Kind][2]string{
 	reflect.Struct: {"model_attributes_type", "Input should be a valid dictionary or object to extract fields from"},
 }
 
-func mistyped(e *json.UnmarshalTypeError, loc []any) Violations {
+func mistyped(e *json.UnmarshalTypeError, raw []byte, loc []any) Violations {
+	var path []string
 	if e.Field != "" {
-		for part := range strings.SplitSeq(e.Field, ".") {
-			loc = append(loc[:len(loc):len(loc)], part)
+		path = strings.Split(e.Field, ".")
+	}
+	kind, _, _ := strings.Cut(e.Value, " ") // "number 1.5"
+	at, input, found := locate(raw, path, kind, deepest)
+	if !found {
+		at = nil
+		for _, part := range path {
+			at = append(at, part)
 		}
 	}
+	loc = append(loc[:len(loc):len(loc)], at...)
 	want, ok := expected[e.Type.Kind()]
 	switch k := e.Type.Kind(); {
 	case ok:
@@ -118,5 +128,69 @@ func mistyped(e *json.UnmarshalTypeError, loc []any) Violations {
 	default:
 		want = [2]string{"type_error", "Input has the wrong type"}
 	}
-	return Violations{{Type: want[0], Loc: loc, Msg: want[1], Input: e.Value}}
+	return Violations{{Type: want[0], Loc: loc, Msg: want[1], Input: input}}
+}
+
+// deepest bounds how deep a value is looked for: each level is read once more.
+const deepest = 16
+
+// locate finds the value of a kind at a path in which the places in lists and
+// the keys of maps are left out, as encoding/json does.
+func locate(raw json.RawMessage, path []string, kind string, depth int) (at []any, value any, found bool) {
+	if len(path) == 0 && kindOf(raw) == kind {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		err := d.Decode(&value)
+		return nil, value, err == nil
+	}
+	if depth == 0 {
+		return nil, nil, false
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) == nil {
+		for i, item := range list {
+			if at, value, found = locate(item, path, kind, depth-1); found {
+				return append([]any{i}, at...), value, true
+			}
+		}
+		return nil, nil, false
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil, nil, false
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		rest := path
+		if len(path) > 0 {
+			if !strings.EqualFold(name, path[0]) {
+				continue
+			}
+			rest = path[1:]
+		}
+		if at, value, found = locate(fields[name], rest, kind, depth-1); found {
+			return append([]any{name}, at...), value, true
+		}
+	}
+	return nil, nil, false
+}
+
+// kindOf names a JSON value as [json.UnmarshalTypeError] does.
+func kindOf(raw json.RawMessage) string {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return ""
+	}
+	switch raw[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "bool"
+	case 'n':
+		return "null"
+	}
+	return "number"
 }
