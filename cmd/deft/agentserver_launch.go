@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -131,7 +132,14 @@ func probeServer(ctx context.Context, p mcproom.Probe) (mcproom.Result, error) {
 // checkClientTool says what is wrong with a client's tool.
 func checkClientTool(raw json.RawMessage) error {
 	var s client.Spec
-	return rest.Decode(raw, &s, "body", "client_tools")
+	if err := rest.Decode(raw, &s, "body", "client_tools"); err != nil {
+		return err
+	}
+	if usableTool(s.Name) {
+		return rest.Fail(http.StatusUnprocessableEntity,
+			"Client tool name '"+s.Name+"' collides with an existing non-client tool. Choose a unique client tool name.")
+	}
+	return nil
 }
 
 func userSkillDirs(home, persistence string) []string { return skill.UserDirs(home, persistence) }
