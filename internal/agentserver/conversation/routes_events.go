@@ -184,6 +184,10 @@ func (m *Message) check(loc ...any) (v rest.Violations) {
 			Ctx: map[string]any{"expected": "'user', 'system', 'assistant' or 'tool'"},
 		})
 	}
+	for _, one := range m.lacking {
+		one.Loc = at(one.Loc...)
+		v = append(v, one)
+	}
 	for i, block := range m.Content {
 		if block.Type != event.TypeText && block.Type != event.TypeImage {
 			v = append(v, rest.Invalid("unknown type of content", block.Type, at("content", i, "type")...)...)
