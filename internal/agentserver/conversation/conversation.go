@@ -176,7 +176,10 @@ func (c *Conversation) begin(ctx context.Context) (*work, error) {
 		return w, nil
 	}
 	w, err := c.equipInTurn(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, errOwned): // clients are told as it is
+		return nil, errOwned
+	case err != nil:
 		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
 	}
 	c.open.Store(w)
@@ -299,13 +302,15 @@ func (c *Conversation) state(ctx context.Context) (*state.State, error) {
 	return w.Latest(), nil
 }
 
+// errOwned is told where another server works on the conversation.
+var errOwned = fault.New(fault.Conflict, "Conversation is owned by another agent server instance; the write was refused")
+
 // lease makes this process the only one that works on a conversation, until
 // release is called.
 func (m *Manager) lease(id event.ConversationID) (release func(), err error) {
 	release, err = m.leases.Take(id)
 	if errors.Is(err, lease.ErrHeld) {
-		return nil, fault.New(fault.Conflict,
-			"Conversation is owned by another agent server instance; the write was refused")
+		return nil, errOwned
 	}
 	return release, err
 }

@@ -30,11 +30,17 @@ func TestLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := twin.Send(t.Context(), message("me too", true)); !fault.Is(err, fault.Conflict) {
-		t.Errorf("a message beside the owner: %v", err)
-	}
-	if err := other.Delete(t.Context(), c.ID()); !fault.Is(err, fault.Conflict) {
-		t.Errorf("deleted beside the owner: %v", err)
+	const owned = "Conversation is owned by another agent server instance; the write was refused"
+	title := "mine"
+	for what, err := range map[string]error{
+		"a message": twin.Send(t.Context(), message("me too", true)),
+		"a title":   twin.Patch(t.Context(), &title, nil),
+		"tags":      twin.Patch(t.Context(), nil, &map[string]string{"a": "b"}),
+		"deletion":  other.Delete(t.Context(), c.ID()),
+	} {
+		if !fault.Is(err, fault.Conflict) || err.Error() != owned {
+			t.Errorf("%s beside the owner: %v", what, err)
+		}
 	}
 	for range 2 { // not loaded, and loaded
 		raw, err := other.Summary(t.Context(), c.ID())

@@ -240,9 +240,37 @@ func (c *Conversation) Patch(ctx context.Context, title *string, tags *map[strin
 	return nil
 }
 
-// edit changes what lies beside the events.
+// own holds the lease of a conversation until release is called: that of its
+// work, or one for the moment.
+func (c *Conversation) own() (release func(), err error) {
+	if c.open.Load() != nil {
+		return func() {}, nil
+	}
+	c.opening.Lock() // who opens it must not find the lease taken
+	if c.open.Load() != nil {
+		c.opening.Unlock()
+		return func() {}, nil
+	}
+	giveBack, err := c.m.lease(c.id)
+	if err != nil {
+		c.opening.Unlock()
+		return nil, err
+	}
+	return func() {
+		giveBack()
+		c.opening.Unlock()
+	}, nil
+}
+
+// edit changes what lies beside the events. Conflict if another server works on
+// the conversation.
 func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta)) error {
 	c.touch()
+	release, err := c.own()
+	if err != nil {
+		return err
+	}
+	defer release()
 	info, err := c.m.o.Stream.Info(ctx, c.id)
 	if err != nil {
 		return err

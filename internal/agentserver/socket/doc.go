@@ -31,6 +31,7 @@
 // A client that takes nothing for Options.WriteTimeout is cut off; it delays
 // nobody and holds at most 32 KB meanwhile. Frames that are not understood are
 // answered with an error on the socket, which stays open. Close codes are the
-// reference's: 4001 for a wrong key, 4004 for an unknown conversation, 1013 for
-// too many followers or for one that has to resume, 1001 when the server stops.
+// reference's: 4001 for a wrong key, 4004 for an unknown conversation
+// or one of another server, 1013 for too many followers or for one that has to
+// resume, 1001 when the server stops.
 package socket

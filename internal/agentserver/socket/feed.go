@@ -130,6 +130,8 @@ func endOf(err error) ending {
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return ending{4004, "Conversation not found"}
+	case fault.Is(err, fault.Conflict):
+		return ending{4004, "Conversation is owned by another agent server instance"}
 	case errors.Is(err, errFull):
 		return ending{websocket.StatusTryAgainLater, "Too many connections for this conversation"}
 	case fault.Is(err, fault.Canceled):

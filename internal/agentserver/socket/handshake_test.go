@@ -196,6 +196,7 @@ func TestFindFails(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[fault.Kind]websocket.StatusCode{
 		fault.Unavailable: websocket.StatusTryAgainLater, fault.Corrupt: websocket.StatusInternalError,
+		fault.Conflict: 4004, // another server works on it
 	} {
 		h := setup(t, func(o *socket.Options) {
 			o.Find = func(context.Context, event.ConversationID) (socket.Conversation, error) {
