@@ -2,12 +2,14 @@ package terminal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +19,8 @@ import (
 // out of its reach; the sandbox ends them.
 func killSessions(ids []int) error {
 	// A process may fork while the list is read: once more until it is empty.
-	for range 20 {
+	// One that sticks in the kernel is not waited for longer than this.
+	for range 5 {
 		members, err := sessionMembers(ids)
 		if err != nil {
 			return err
@@ -29,8 +32,27 @@ func killSessions(ids []int) error {
 			// It may have ended by itself meanwhile.
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
+		awaitEnds(members, time.Second)
 	}
 	return nil
+}
+
+// awaitEnds returns when all of the processes have ended, or after a while.
+func awaitEnds(pids []int, limit time.Duration) {
+	var waiting []unix.PollFd
+	for _, pid := range pids {
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil { // else it is gone
+			waiting = append(waiting, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+			defer unix.Close(fd)
+		}
+	}
+	for end := time.Now().Add(limit); len(waiting) > 0 && time.Now().Before(end); {
+		_, err := unix.Poll(waiting, int(max(time.Until(end).Milliseconds(), 1)))
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+		waiting = slices.DeleteFunc(waiting, func(p unix.PollFd) bool { return p.Revents != 0 })
+	}
 }
 
 // sessionMembers lists the living processes of the given sessions.
