@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
@@ -38,6 +39,22 @@ func TestUUID(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
+func TestTime(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{ // in UTC, or "" for none
+		"2020-01-01 10:00": "2020-01-01T10:00:00Z", "2020-01-01T10:00": "2020-01-01T10:00:00Z", "2020-01-01T10:00Z": "2020-01-01T10:00:00Z",
+		"2020-01-01T10:00:00+0100": "2020-01-01T09:00:00Z", "2020-01-01": "2020-01-01T00:00:00Z",
+		"1.5": "1970-01-01T00:00:01Z", "99999999999": "1973-03-03T09:46:39Z", "253402300799000": "9999-12-31T23:59:59Z",
+		"1e9": "", "": "", "999999999999999": "", "10000-01-01T00:00:00": "", "0x10": "", "inf": "",
+	} {
+		q := query(t, "at", text)
+		got, ok := q.Time("at", time.UTC)
+		if ok != (want != "") || (q.Err() == nil) != ok || ok && got.UTC().Format(time.RFC3339) != want {
+			t.Errorf("%q: %v, %v, want %q", text, got, q.Err(), want)
 		}
 	}
 }

@@ -130,8 +130,15 @@ func (q *Query) Enum(name, def string, allowed ...string) string {
 // zone come last.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
-	"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02",
+	"2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00",
+	"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 }
+
+// stamps are the spellings of a time as a number, and lastSecond is the end of
+// the year 9999.
+var stamps = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?$`)
+
+const lastSecond = 253402300799
 
 // Time returns a time, and whether it was sent. One without a zone is read in
 // zone.
@@ -144,11 +151,14 @@ func (q *Query) Time(name string, zone *time.Location) (t time.Time, ok bool) {
 	if i := strings.LastIndexByte(v, ' '); i > len("2006-01-02") {
 		v = v[:i] + "+" + v[i+1:]
 	}
-	if n, err := strconv.ParseFloat(v, 64); err == nil && math.Abs(n) < 1e15 { // seconds, or milliseconds
+	if stamps.MatchString(v) { // seconds, or milliseconds
+		n, err := strconv.ParseFloat(v, 64)
 		if math.Abs(n) > 2e10 {
 			n /= 1000
 		}
-		return time.UnixMicro(int64(n * 1e6)).In(zone), true
+		if err == nil && math.Abs(n) <= lastSecond {
+			return time.UnixMicro(int64(n * 1e6)).In(zone), true
+		}
 	}
 	for _, layout := range layouts {
 		if t, err := time.ParseInLocation(layout, v, zone); err == nil {
