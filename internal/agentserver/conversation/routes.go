@@ -140,6 +140,11 @@ func (m *Manager) getConversation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
+	q := rest.QueryOf(r)
+	q.Bool("include_skills", false) // descriptions never hold them
+	if err := q.Err(); err != nil {
+		return err
+	}
 	raw, err := m.Summary(r.Context(), id)
 	if err != nil {
 		return unknown(err, id)
@@ -222,6 +227,7 @@ func (m *Manager) getSearch(w http.ResponseWriter, r *http.Request) error {
 		Status: q.Enum("status", "", statuses...), Limit: q.Limit("limit", 100, 100),
 		ByUpdated: strings.HasPrefix(order, "UPDATED_AT"), Ascending: !strings.HasSuffix(order, "_DESC"),
 	}
+	q.Bool("include_skills", false) // as above
 	if id, ok := event.ParseConversationID(q.String("page_id", "")); ok {
 		lq.PageID = id
 	}

@@ -40,8 +40,8 @@ func eventQuery(r *http.Request) (id event.ConversationID, out eventstream.Query
 		Source: event.Source(q.String("source", "")),
 		Body:   q.String("body", ""),
 	}
-	if kind := q.String("kind", ""); kind != "" {
-		out.Kinds = []string{event.ShortKind(kind)}
+	if q.Has("kind") { // an empty one is no event's
+		out.Kinds = []string{event.ShortKind(q.String("kind", ""))}
 	}
 	if q.Enum("sort_order", "TIMESTAMP", "TIMESTAMP", "TIMESTAMP_DESC") == "TIMESTAMP_DESC" {
 		out.Order = eventstream.Descending
