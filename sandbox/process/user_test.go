@@ -62,6 +62,10 @@ func copyFile(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	defer in.Close()
+	// A child that another test starts meanwhile would have the file open for
+	// writing until its exec, and the file could not be run ("text file busy").
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {
 		t.Fatal(err)
