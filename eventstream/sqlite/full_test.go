@@ -15,11 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDiskFull fills a file system of its own. Where this process may not
-// mount one, TestFileTooLarge stands in for it.
-func TestDiskFull(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("deft-test", dir, "tmpfs", 0, "size=1m"); err != nil {
+// smallDisk mounts a file system of a size, as mount(8) writes it. The test is
+// skipped where this process may not, but not in CI as root.
+func smallDisk(t *testing.T, size string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := unix.Mount("deft-test", dir, "tmpfs", 0, "size="+size); err != nil {
 		if os.Getenv("CI") == "true" && os.Getuid() == 0 {
 			t.Fatalf("root cannot mount a small file system: %v", err)
 		}
@@ -30,6 +31,21 @@ func TestDiskFull(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// growDisk makes a small disk larger.
+func growDisk(t *testing.T, dir, size string) {
+	t.Helper()
+	if err := unix.Mount("deft-test", dir, "tmpfs", unix.MS_REMOUNT, "size="+size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDiskFull fills a file system of its own. Where this process may not
+// mount one, TestFileTooLarge stands in for it.
+func TestDiskFull(t *testing.T) {
+	dir := smallDisk(t, "1m")
 	s := open(t, dir)
 	id := newConversation(t, s)
 	stored := appendUntilFull(t, s, id)
@@ -40,9 +56,7 @@ func TestDiskFull(t *testing.T) {
 
 	// A request that does not fit does not take a smaller one with it, and
 	// once there is space all goes on.
-	if err := unix.Mount("deft-test", dir, "tmpfs", unix.MS_REMOUNT, "size=8m"); err != nil {
-		t.Fatal(err)
-	}
+	growDisk(t, dir, "8m")
 	for range 20 {
 		if _, err := s.Append(t.Context(), id, bigMessage()); err != nil {
 			t.Fatalf("append with space again: %v", err)

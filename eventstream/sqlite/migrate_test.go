@@ -296,15 +296,7 @@ func unchanged(t *testing.T, dir string, before map[string]string) {
 // TestMigrateFull has no space for a second store.
 func TestMigrateFull(t *testing.T) {
 	old := oldStores(t)["closed"]
-	dir := t.TempDir()
-	if err := unix.Mount("deft-test", dir, "tmpfs", 0, "size=300k"); err != nil {
-		t.Skipf("cannot mount a small file system: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := smallDisk(t, "300k")
 	if err := os.WriteFile(filepath.Join(dir, "events.db"), old.files[""], 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -313,8 +305,6 @@ func TestMigrateFull(t *testing.T) {
 		t.Fatalf("got %v of kind %s, hint %q", err, fault.KindOf(err), fault.HintOf(err))
 	}
 	unchanged(t, dir, before)
-	if err := unix.Mount("deft-test", dir, "tmpfs", unix.MS_REMOUNT, "size=8m"); err != nil {
-		t.Fatal(err)
-	}
+	growDisk(t, dir, "8m")
 	checkMigrated(t, old, dir, true)
 }
