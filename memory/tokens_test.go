@@ -165,7 +165,6 @@ func TestSummaryThatCanWait(t *testing.T) {
 
 func TestPipeline(t *testing.T) {
 	t.Parallel()
-	view := slices.Concat([]event.Event{system(), user("task")}, rounds(10))
 	for name, c := range map[string]struct {
 		pipe  memory.Pipeline
 		asked bool
@@ -178,7 +177,7 @@ func TestPipeline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conv := talk(t, slices.Clone(view)...)
+			conv := talk(t, slices.Concat([]event.Event{system(), user("task")}, rounds(10))...)
 			if c.asked {
 				conv.ask()
 			}
