@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,15 +19,6 @@ type Set struct {
 	defs    []*Definition
 	byName  map[string]*Definition
 	schemas map[string]Schema // own fields only, foreign ones parsed
-}
-
-// Offer is a tool as a model is told of it; LLM adapters put it in their
-// provider's form.
-type Offer struct {
-	Name        string
-	Description string
-	// Parameters is the JSON schema of the arguments, see [FunctionSchema].
-	Parameters json.RawMessage
 }
 
 // Parsed is a model's call, understood.
@@ -73,20 +63,6 @@ func (s *Set) All() []*Definition { return slices.Clone(s.defs) }
 // Get returns the definition called name, or nil. Aliases are not considered.
 func (s *Set) Get(name string) *Definition { return s.byName[name] }
 
-// Offered returns what the model is told, in order. The error is a schema
-// that does not encode, a defect of the tool.
-func (s *Set) Offered() ([]Offer, error) {
-	offers := make([]Offer, 0, len(s.defs))
-	for _, d := range s.defs {
-		params, err := FunctionSchema(d)
-		if err != nil {
-			return nil, fmt.Errorf("schema of tool %s: %w", d.Name, err)
-		}
-		offers = append(offers, Offer{Name: d.Name, Description: d.Description, Parameters: params})
-	}
-	return offers, nil
-}
-
 // Guidance returns the tools' additions to the system prompt in order, each
 // block once.
 func (s *Set) Guidance() []string {
@@ -124,37 +100,6 @@ func Describe(d *Definition) event.ToolDefinition {
 		d.Describe(&t)
 	}
 	return t
-}
-
-// The arguments that every tool gets (tools.md section 1).
-const (
-	argRisk    = "security_risk"
-	argSummary = "summary"
-)
-
-// FunctionSchema returns the JSON schema of the arguments as the model sees
-// it: security_risk (unless the tool only reads), summary (unless the tool has
-// one of its own), then the tool's fields.
-func FunctionSchema(d *Definition) (json.RawMessage, error) {
-	own, err := d.fields()
-	if err != nil {
-		return nil, err
-	}
-	var all Schema
-	if _, has := own.find(argRisk); !has && !d.Annotations.ReadOnly {
-		all.Properties = append(all.Properties, Property{
-			Name: argRisk, Type: "string", Enum: []string{"UNKNOWN", "LOW", "MEDIUM", "HIGH"},
-			Description: "How much harm this call could do, by the rules of the security section.",
-		})
-	}
-	if _, has := own.find(argSummary); !has {
-		all.Properties = append(all.Properties, Property{
-			Name: argSummary, Type: "string",
-			Description: "What this call does, in about ten words, for the person who watches.",
-		})
-	}
-	all.Properties = append(all.Properties, own.Properties...)
-	return all.MarshalJSON()
 }
 
 func (d *Definition) fields() (Schema, error) {

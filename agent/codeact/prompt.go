@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/internal/memo"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -77,9 +78,29 @@ const (
 // static is the same for all conversations of one configuration, so that
 // providers can cache it.
 func (p Prompt) static(tools *tool.Set) string {
-	if p.Verbatim != "" {
-		return strings.Join(append([]string{p.Verbatim}, tools.Guidance()...), "\n\n")
+	guidance := tools.Guidance()
+	switch {
+	case p.Verbatim != "":
+		return strings.Join(append([]string{p.Verbatim}, guidance...), "\n\n")
+	case p.Persona != "" || p.SecurityPolicy != "":
+		return p.fixed(guidance)
 	}
+	key := usualPrompt{p.NoPolicy, p.NoRisk, strings.Join(guidance, "\n\n")}
+	text, _ := usualPrompts.Get(key, func() (string, error) { return p.fixed(guidance), nil })
+	return text
+}
+
+// usualPrompt tells apart the static prompts that no person has written parts
+// of; the conversations of a server share their text.
+type usualPrompt struct {
+	noPolicy, noRisk bool
+	guidance         string
+}
+
+var usualPrompts = memo.New[usualPrompt, string](16)
+
+// fixed puts the sections together.
+func (p Prompt) fixed(guidance []string) string {
 	var blocks []string
 	if p.Persona != "" {
 		blocks = append(blocks, strings.TrimSpace(p.Persona))
@@ -87,7 +108,7 @@ func (p Prompt) static(tools *tool.Set) string {
 	for _, s := range staticSections {
 		switch {
 		case s.tag == "":
-			blocks = append(blocks, tools.Guidance()...)
+			blocks = append(blocks, guidance...)
 		case s.identity && p.Persona != "":
 		case s.file == "risk" && p.NoRisk:
 		case s.file == "security" && p.NoPolicy:

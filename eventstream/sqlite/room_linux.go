@@ -25,6 +25,10 @@ const (
 	roomSpare = 64 << 20  // free space that stays untouched
 )
 
+// zeros is only ever read, so it takes no memory: the system shows its one page
+// of zeros.
+var zeros [roomMost]byte
+
 // make writes zeros behind the log when its end is near. The caller holds
 // the database's write lock, so nobody else appends to the log.
 func (r *room) make(path string) {
@@ -64,8 +68,7 @@ func (r *room) extend(path string) (err error) {
 	if int64(fs.Bavail)*fs.Bsize < roomSpare {
 		return nil
 	}
-	zeros := make([]byte, min(max(roomStep, r.size), roomMost))
-	n, err := r.log.WriteAt(zeros, r.size)
+	n, err := r.log.WriteAt(zeros[:min(max(roomStep, r.size), roomMost)], r.size)
 	r.size += int64(n)
 	return err
 }

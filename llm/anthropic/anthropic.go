@@ -43,7 +43,7 @@ type Model struct {
 	info   llm.Info
 	quirks llm.Quirks
 	sent   *wirelog.Cache[written]
-	tools  wirelog.Tools
+	tools  *wirelog.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -55,7 +55,7 @@ func New(cfg llm.Config) (*Model, error) {
 	if short := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"); short != "" {
 		cfg.BaseURL = short
 	}
-	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared)}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("anthropic")}
 	if err := m.end.Check(); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ type Model struct {
 	noIDs  bool // Vertex matches results to calls by name and order
 	schema schemaCache
 	sent   *wirelog.Cache[written]
-	tools  wirelog.Tools
+	tools  *wirelog.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -99,7 +99,7 @@ func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{end: end, header: http.Header{}, sent: wirelog.New[written](wirelog.Shared)}
+	m := &Model{end: end, header: http.Header{}, sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("gemini")}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
 	if cfg.Info.Provider == "" {

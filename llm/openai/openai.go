@@ -46,7 +46,7 @@ type Model struct {
 	info      llm.Info
 	quirks    llm.Quirks
 	sent      *wirelog.Cache[written]
-	tools     wirelog.Tools
+	tools     *wirelog.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -60,6 +60,7 @@ func New(cfg llm.Config) (*Model, error) {
 	}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
+	m.tools = wirelog.ToolsIn(toolForm(m.quirks.Strict))
 	// OpenAI itself refuses top_k; servers at other addresses are only said to
 	// be like it.
 	m.quirks.NoTopK = m.quirks.NoTopK || m.end.BaseURL == DefaultURL
@@ -119,4 +120,12 @@ func (m *Model) price(out *llm.Response, a *accumulator, h http.Header) {
 		return
 	}
 	out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
+}
+
+// toolForm names how tools are written.
+func toolForm(strict bool) string {
+	if strict {
+		return "openai, strict"
+	}
+	return "openai"
 }

@@ -14,7 +14,7 @@ import (
 // lower floor. A new domain gets its floor here and its paragraph in
 // ARCHITECTURE.md.
 var floors = map[string]int{
-	"internal/fault": 0, "internal/spawn": 0,
+	"internal/fault": 0, "internal/spawn": 0, "internal/memo": 0,
 	"event": 1, "internal/keyring": 1,
 	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/lease": 2,
 	"state":    3, // what a conversation cost is in llm's metrics

@@ -153,13 +153,11 @@ func (c *Conversation) setAgent(a *wireagent.Agent) error {
 // alone.
 func (c *Conversation) agentState() (json.RawMessage, error) {
 	if c.shown.state == nil {
-		masked, err := c.agent.JSON(shape.Writing{Mode: shape.Masked})
-		if err == nil {
-			c.shown.state, err = withoutNulls(masked)
-		}
+		masked, err := c.agent.JSON(shape.Writing{Mode: shape.Masked, NoNulls: true})
 		if err != nil {
 			return nil, fmt.Errorf("show the agent: %w", err)
 		}
+		c.shown.state = masked
 	}
 	return c.shown.state, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -156,7 +157,7 @@ func (c *Conversation) describe(s *state.State, created, updated time.Time) (jso
 	if d.ToolModules == nil {
 		d.ToolModules = map[string]string{}
 	}
-	raw, err := marshal(d)
+	raw, err := encodeDocument(d)
 	if err != nil {
 		return nil, fmt.Errorf("describe conversation %s: %w", c.id, err)
 	}
@@ -191,21 +192,28 @@ func (c *Conversation) fullState(s *state.State) (json.RawMessage, error) {
 	if v.Tags == nil {
 		v.Tags = map[string]string{}
 	}
-	value, err := marshal(v)
+	value, err := encodeDocument(v)
 	if err != nil {
 		return nil, fmt.Errorf("show the state of conversation %s: %w", c.id, err)
 	}
 	return stateEvent("full_state", value)
 }
 
-// stateEvent makes the JSON of a state update that is not stored.
-func stateEvent(key string, value any) (json.RawMessage, error) {
-	ev, err := event.NewStateUpdate(key, value)
+// stateEvent makes the JSON of a state update that is not stored. The value is
+// put in as it is.
+func stateEvent(key string, value json.RawMessage) (json.RawMessage, error) {
+	const place = `"value":0`
+	ev, err := event.NewStateUpdate(key, json.RawMessage("0"))
 	if err != nil {
 		return nil, err
 	}
 	ev.Timestamp = event.Now()
-	return event.Marshal(ev)
+	raw, err := event.Marshal(ev)
+	if err != nil {
+		return nil, err
+	}
+	head, tail, _ := bytes.Cut(raw, []byte(place)) // quotes within texts are escaped
+	return slices.Concat(head, []byte(place[:len(place)-1]), value, tail), nil
 }
 
 func noNull(raw json.RawMessage) json.RawMessage {
@@ -224,17 +232,6 @@ func statsJSON(s *state.State) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode stats: %w", err)
 	}
 	return raw, nil
-}
-
-// marshal is json.Marshal without escaping for HTML.
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
 // withRuntime puts what there is to say of the runtime into a description.

@@ -13,36 +13,6 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// withoutNulls leaves out what is null, at any depth, as state updates are
-// written (sdk-wire-1.58.md section A).
-func withoutNulls(raw json.RawMessage) (json.RawMessage, error) {
-	v, err := shape.Parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	return shape.Encode(prune(v))
-}
-
-func prune(v any) any {
-	switch v := v.(type) {
-	case *shape.Map:
-		out := shape.NewMap()
-		for _, key := range v.Keys() {
-			if value := v.Get(key); value != nil {
-				out.Set(key, prune(value))
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = prune(v[i])
-		}
-		return out
-	}
-	return v
-}
-
 // withoutSkills empties the agent's inline skills, which REST answers carry
 // only where they are asked for (sdk-wire.md section 4).
 func withoutSkills(raw json.RawMessage) json.RawMessage {

@@ -95,7 +95,7 @@ func decodeStored(id event.ConversationID, meta eventstream.Meta) (*stored, erro
 // encode returns the Meta with the configuration and the snapshot.
 func (s *stored) encode(meta eventstream.Meta) (eventstream.Meta, error) {
 	s.Size = len(s.Snapshot)
-	raw, err := marshal(s)
+	raw, err := encodeDocument(*s)
 	if err != nil {
 		return meta, fmt.Errorf("encode the configuration: %w", err)
 	}

@@ -91,16 +91,15 @@ func (e *Endpoint) WireModel() string { return e.wireModel }
 var shared = sync.OnceValue(func() *http.Client { return newClient(DefaultConnect) })
 
 func newClient(connect time.Duration) *http.Client {
-	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
+	dialer := dialer{net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}}
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer.DialContext,
+		DialContext:         dialer.dial,
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: connect,
-		MaxIdleConns:        256,
-		MaxIdleConnsPerHost: 64,
+		MaxIdleConns:        1024,
+		MaxIdleConnsPerHost: 512, // a server's conversations mostly have one provider
 		IdleConnTimeout:     90 * time.Second,
-		ReadBufferSize:      16 << 10,
 	}}
 }
 

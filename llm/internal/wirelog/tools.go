@@ -8,8 +8,9 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// toolLists is how many lists of tools are kept: agents of one model have few.
-const toolLists = 4
+// toolLists is how many lists of tools are kept of one form: most conversations
+// of a server have the same.
+const toolLists = 16
 
 // Tools keeps the encoded form of the lists of tools that were sent last, since
 // the schemas of an agent's tools cost more than the rest of a call. The zero
@@ -17,6 +18,18 @@ const toolLists = 4
 type Tools struct {
 	mu    sync.Mutex
 	lists []toolList // the latest used in front
+}
+
+var toolForms sync.Map // of *Tools, by form
+
+// ToolsIn returns the Tools that all models share whose protocols write tools
+// in the same form; form is any name of that.
+func ToolsIn(form string) *Tools {
+	t, ok := toolForms.Load(form)
+	if !ok {
+		t, _ = toolForms.LoadOrStore(form, new(Tools))
+	}
+	return t.(*Tools)
 }
 
 type toolList struct {

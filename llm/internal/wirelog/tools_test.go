@@ -21,7 +21,13 @@ func TestTools(t *testing.T) {
 	list := func(n int) []llm.Tool {
 		return []llm.Tool{{Name: fmt.Sprint(n), Parameters: []byte("{}")}, {Name: "x", Parameters: []byte("[]")}}
 	}
-	for _, tt := range []struct{ list, written int }{{1, 2}, {1, 0}, {2, 2}, {3, 2}, {4, 2}, {1, 0}, {5, 2}, {1, 0}, {2, 2}} {
+	steps := []struct{ list, written int }{{1, 2}, {1, 0}}
+	for n := 2; n <= 16; n++ {
+		steps = append(steps, struct{ list, written int }{n, 2})
+	}
+	steps = append(steps, struct{ list, written int }{1, 0}, struct{ list, written int }{17, 2}, // drives out the second
+		struct{ list, written int }{1, 0}, struct{ list, written int }{2, 2})
+	for _, tt := range steps {
 		written = 0
 		got, err := kept.Append([]byte(">"), list(tt.list), write)
 		if want := fmt.Sprintf(`>["%d"{},"x"[]]`, tt.list); err != nil || string(got) != want || written != tt.written {
@@ -37,8 +43,32 @@ func TestTools(t *testing.T) {
 		copy(tools[0].Parameters, "[]")
 	}
 	broken := errors.New("broken")
-	if _, err := kept.Append(nil, list(7), func(dst []byte, _ *llm.Tool) ([]byte, error) { return dst, broken }); !errors.Is(err, broken) {
+	if _, err := kept.Append(nil, list(99), func(dst []byte, _ *llm.Tool) ([]byte, error) { return dst, broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestToolsInForms shares what is written in the same form, and only that.
+func TestToolsInForms(t *testing.T) {
+	t.Parallel()
+	tools := []llm.Tool{{Name: "x"}}
+	in := func(form string) string {
+		got, err := wirelog.ToolsIn(t.Name()+form).Append(nil, tools, func(dst []byte, _ *llm.Tool) ([]byte, error) {
+			return append(dst, form...), nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return string(got)
+	}
+	for _, form := range []string{"a", "b", "a"} {
+		if got := in(form); got != "["+form+"]" {
+			t.Errorf("in form %s: %s", form, got)
+		}
+	}
+	first := wirelog.ToolsIn(t.Name())
+	if again := wirelog.ToolsIn(t.Name()); again != first {
+		t.Error("one form is kept twice")
 	}
 }
 

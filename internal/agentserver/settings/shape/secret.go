@@ -53,6 +53,9 @@ const (
 type Writing struct {
 	Mode Mode
 	Keys Keys // for Sealed
+	// NoNulls leaves out what is null, at any depth, as state updates are
+	// written (sdk-wire-1.58.md section A).
+	NoNulls bool
 }
 
 // Secret is a text that is masked and sealed. Blank texts and the mask are

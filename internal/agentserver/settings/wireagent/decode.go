@@ -125,6 +125,9 @@ func (a *Agent) JSON(how shape.Writing) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if how.NoNulls {
+		out = shape.WithoutNulls(out)
+	}
 	return shape.Encode(out)
 }
 

@@ -1,0 +1,57 @@
+package exchange_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/internal/exchange"
+)
+
+// TestBodies sends bodies of all sizes, in parts and twice over.
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "/", http.StatusTemporaryRedirect)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			_, err = w.Write(body)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	e := exchange.New("test", llm.Config{Model: "m", BaseURL: srv.URL}, "")
+	for _, sizes := range [][]int{{1}, {0, 3, 0}, {4096, 1}, {100, 20_000, 3, 60_000}, {1 << 20, 5, 1 << 20}} {
+		for _, path := range []string{"", "moved"} {
+			var parts [][]byte
+			for _, n := range sizes {
+				part := make([]byte, n)
+				rand.Read(part) // never fails
+				parts = append(parts, part)
+			}
+			res, err := e.Post(t.Context(), path, nil, parts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			if err := res.Body.Close(); err != nil {
+				t.Error(err)
+			}
+			if !bytes.Equal(got, bytes.Join(parts, nil)) {
+				t.Errorf("parts of %v bytes to /%s: %d bytes came back, others than were sent", sizes, path, len(got))
+			}
+		}
+	}
+}
