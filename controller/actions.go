@@ -24,31 +24,10 @@ const (
 // may, it begins the next step with the last answer, and returns it.
 func (c *Controller) execute(whole context.Context, r *run, batch []*event.ActionEvent, again, mayThink bool) (next *thought, err error) {
 	ctx, cancel := context.WithCancel(whole)
-	answers := make([]chan answer, len(batch))
-	ended := make([]chan struct{}, len(batch))
-	slots := make(chan struct{}, c.cfg.Parallel)
-	for i := range batch {
-		answers[i], ended[i] = make(chan answer, 1), make(chan struct{})
-	}
-	locks := c.locks(batch)
-	for i, a := range batch {
-		go func() {
-			defer close(ended[i])
-			for j := range i {
-				if locks[i].meets(locks[j]) {
-					<-ended[j]
-				}
-			}
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			answers[i] <- c.perform(ctx, r, a, again)
-		}()
-	}
+	answers, wait := c.performAll(ctx, r, batch, again)
 	defer func() {
 		cancel()
-		for _, e := range ended {
-			<-e
-		}
+		wait()
 	}()
 	for i, a := range batch {
 		got := <-answers[i]
@@ -78,6 +57,41 @@ func (c *Controller) execute(whole context.Context, r *run, batch []*event.Actio
 		}
 	}
 	return next, nil
+}
+
+// performAll has actions performed, those beside one another that may be; each
+// answer comes in its own channel. wait returns when all have ended.
+func (c *Controller) performAll(ctx context.Context, r *run, batch []*event.ActionEvent, again bool) (answers []chan answer, wait func()) {
+	answers = make([]chan answer, len(batch))
+	ended := make([]chan struct{}, len(batch))
+	for i := range batch {
+		answers[i], ended[i] = make(chan answer, 1), make(chan struct{})
+	}
+	slots := make(chan struct{}, c.cfg.Parallel)
+	locks := c.locks(batch)
+	perform := func(i int) {
+		defer close(ended[i])
+		for j := range i {
+			if locks[i].meets(locks[j]) {
+				<-ended[j]
+			}
+		}
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		answers[i] <- c.perform(ctx, r, batch[i], again)
+	}
+	if len(batch) == 1 { // as it mostly is
+		perform(0)
+	} else {
+		for i := range batch {
+			go perform(i)
+		}
+	}
+	return answers, func() {
+		for _, e := range ended {
+			<-e
+		}
+	}
 }
 
 // messageSince reports whether the user wrote after the event id: then the

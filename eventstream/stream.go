@@ -90,6 +90,9 @@ type Stream interface {
 	// grows with the number of segments only.
 	Fork(ctx context.Context, dst, src event.ConversationID, segments []Segment, meta Meta) error
 
+	// Last returns the Seq of a conversation's last event, 0 if it has none.
+	// It costs less than Info, which returns all that is known.
+	Last(ctx context.Context, id event.ConversationID) (Seq, error)
 	// Info returns what is known about one conversation.
 	Info(ctx context.Context, id event.ConversationID) (Info, error)
 	// List returns one page of conversations.

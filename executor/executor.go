@@ -173,15 +173,17 @@ func (x *Executor) launch(r Request, t tool.Executor) *run {
 	x.running[r.ID] = run
 	x.runs.Go(func() {
 		defer cancel(nil)
-		res := run.execute(ctx, t, tool.Call{ID: r.ID, Action: r.Action, Tool: r.Tool, Progress: run.progress, Secrets: r.Secrets})
-		x.mu.Lock()
-		// A result that cannot be written stays in memory and is answered all
-		// the same: the controller stores it. Only if this process dies first
-		// is it lost, and then the started record says so.
-		x.journal.finish(r.ID, res)
-		delete(x.running, r.ID)
-		x.mu.Unlock()
-		run.finish(res)
+		call := tool.Call{ID: r.ID, Action: r.Action, Tool: r.Tool, Progress: run.progress, Secrets: r.Secrets}
+		run.execute(ctx, t, call, func(res result) {
+			x.mu.Lock()
+			// A result that cannot be written stays in memory and is answered
+			// all the same: the controller stores it. Only if this process
+			// dies first is it lost, and then the started record says so.
+			x.journal.finish(r.ID, res)
+			delete(x.running, r.ID)
+			x.mu.Unlock()
+			run.finish(res)
+		})
 	})
 	return run
 }

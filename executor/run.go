@@ -74,23 +74,18 @@ func (r *run) finish(res result) {
 	close(r.done)
 }
 
-// execute calls the tool and turns whatever happens into a result. The tool
-// gets a goroutine of its own, because one that calls runtime.Goexit must not
-// take the bookkeeping with it.
-func (r *run) execute(ctx context.Context, t tool.Executor, c tool.Call) result {
-	out := make(chan result, 1)
-	go func() {
-		res := failed(fault.New(fault.Internal, "the tool ended its goroutine without a result"))
-		defer func() { out <- res }()
-		defer func() {
-			if v := recover(); v != nil {
-				res = failed(fault.New(fault.Internal, fmt.Sprintf("the tool panicked at %s: %v", panicSite(), v)))
-			}
-		}()
-		obs, err := t.Execute(ctx, c)
-		res = resultOf(obs, err)
+// execute calls the tool, turns whatever happens into a result, and hands that
+// to finish: also where the tool panics or calls runtime.Goexit.
+func (r *run) execute(ctx context.Context, t tool.Executor, c tool.Call, finish func(result)) {
+	res := failed(fault.New(fault.Internal, "the tool ended its goroutine without a result"))
+	defer func() { finish(res) }()
+	defer func() {
+		if v := recover(); v != nil {
+			res = failed(fault.New(fault.Internal, fmt.Sprintf("the tool panicked at %s: %v", panicSite(), v)))
+		}
 	}()
-	return <-out
+	obs, err := t.Execute(ctx, c)
+	res = resultOf(obs, err)
 }
 
 // resultOf encodes what a tool returned.

@@ -15,6 +15,13 @@ func info(t testing.TB, s eventstream.Stream, id event.ConversationID) eventstre
 	if err != nil {
 		t.Fatal(err)
 	}
+	last, err := s.Last(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last < i.Events {
+		t.Errorf("the last event is %d after it was %d", last, i.Events)
+	}
 	return i
 }
 
@@ -39,6 +46,11 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 	appendAll(t, s, id, messages(3)...)
 	after := info(t, s, id)
 	same(t, "events", eventstream.Seq(3), after.Events)
+	last, err := s.Last(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "last", eventstream.Seq(3), last)
 	same(t, "created", got.Created, after.Created)
 	if after.Updated.Before(got.Updated) {
 		t.Fatalf("updated went back from %v to %v", got.Updated, after.Updated)
@@ -50,7 +62,9 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 	same(t, "events stay", 3, len(readAll(t, s, id, 1)))
 
 	unknown := event.NewConversationID()
-	_, err := s.Info(t.Context(), unknown)
+	_, err = s.Info(t.Context(), unknown)
+	isKind(t, err, fault.NotFound)
+	_, err = s.Last(t.Context(), unknown)
 	isKind(t, err, fault.NotFound)
 	isKind(t, s.SetMeta(t.Context(), unknown, eventstream.Meta{}), fault.NotFound)
 	isKind(t, s.Delete(t.Context(), unknown), fault.NotFound)

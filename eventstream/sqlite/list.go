@@ -36,6 +36,26 @@ func (s *Store) Info(ctx context.Context, id event.ConversationID) (eventstream.
 	return info, err
 }
 
+// Last implements [eventstream.Stream].
+func (s *Store) Last(ctx context.Context, id event.ConversationID) (eventstream.Seq, error) {
+	var last int64
+	err := s.pool.read(ctx, func(db *conn) error {
+		r := db.query("SELECT coalesce(h.events, 0)"+headTables+" WHERE c.id = ?", string(id))
+		found := r.next()
+		if found {
+			last = r.int(0)
+		}
+		switch err := r.close(); {
+		case err != nil:
+			return err
+		case !found:
+			return notFound(id)
+		}
+		return nil
+	})
+	return eventstream.Seq(last), err
+}
+
 // scanInfo reads a row of infoColumns.
 func scanInfo(r *rows) (eventstream.Info, error) {
 	h, _ := scanHead(r)

@@ -53,6 +53,7 @@ type Conversation struct {
 	cfg       config
 	agent     *wireagent.Agent
 	shown     shownAgent
+	stats     shownStats
 	snapshot  json.RawMessage // the description, if it is that of snapSeq
 	snapSeq   eventstream.Seq
 	pathRules json.RawMessage // what the snapshot does not show of it; nil where an older store has none
@@ -68,6 +69,12 @@ type Conversation struct {
 // shownAgent are the forms in which clients see the agent; state is made when
 // it is first needed.
 type shownAgent struct{ info, state json.RawMessage }
+
+// shownStats are the stats of the state of a Seq.
+type shownStats struct {
+	seq eventstream.Seq
+	raw json.RawMessage
+}
 
 // work is what a conversation has while it is at work.
 type work struct {

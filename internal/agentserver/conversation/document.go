@@ -121,7 +121,7 @@ func orDefault(raw, def json.RawMessage) json.RawMessage {
 
 // describe makes the description of a conversation in a state.
 func (c *Conversation) describe(s *state.State, created, updated time.Time) (json.RawMessage, error) {
-	stats, err := statsJSON(s)
+	stats, err := c.statsOf(s)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (c *Conversation) describe(s *state.State, created, updated time.Time) (jso
 
 // fullState makes the full_state update of a conversation in a state.
 func (c *Conversation) fullState(s *state.State) (json.RawMessage, error) {
-	stats, err := statsJSON(s)
+	stats, err := c.statsOf(s)
 	if err != nil {
 		return nil, err
 	}
@@ -223,14 +223,20 @@ func noNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func statsJSON(s *state.State) (json.RawMessage, error) {
+// statsOf returns the stats of a state, which several documents show. The
+// caller holds mu.
+func (c *Conversation) statsOf(s *state.State) (json.RawMessage, error) {
 	if len(s.Stats.UsageToMetrics) == 0 {
 		return noStats, nil
+	}
+	if c.stats.raw != nil && c.stats.seq == seqOf(s) {
+		return c.stats.raw, nil
 	}
 	raw, err := marshal(s.Stats)
 	if err != nil {
 		return nil, fmt.Errorf("encode stats: %w", err)
 	}
+	c.stats = shownStats{seqOf(s), raw}
 	return raw, nil
 }
 

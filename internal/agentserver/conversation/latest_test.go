@@ -24,11 +24,21 @@ type late struct {
 
 func (l *late) Info(ctx context.Context, id event.ConversationID) (eventstream.Info, error) {
 	info, err := l.Stream.Info(ctx, id)
+	l.ask()
+	return info, err
+}
+
+func (l *late) Last(ctx context.Context, id event.ConversationID) (eventstream.Seq, error) {
+	last, err := l.Stream.Last(ctx, id)
+	l.ask()
+	return last, err
+}
+
+func (l *late) ask() {
 	select {
 	case l.asked <- struct{}{}:
 	default:
 	}
-	return info, err
 }
 
 func (l *late) Append(ctx context.Context, id event.ConversationID, evs ...event.Event) (eventstream.Seq, error) {

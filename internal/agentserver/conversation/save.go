@@ -80,10 +80,10 @@ func (c *Conversation) lastState(ctx context.Context) *state.State {
 	if w := c.open.Load(); w != nil {
 		return w.Latest()
 	}
-	info, err := c.m.o.Stream.Info(ctx, c.id)
+	last, err := c.m.o.Stream.Last(ctx, c.id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil && c.snapshot != nil && c.snapSeq == info.Events {
+	if err == nil && c.snapshot != nil && c.snapSeq == last {
 		if s, err := c.snapshotState(); err == nil {
 			return s
 		}
@@ -166,13 +166,13 @@ func (c *Conversation) keptState(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	defer leave()
-	info, err := c.m.o.Stream.Info(ctx, c.id)
+	last, err := c.m.o.Stream.Last(ctx, c.id)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.snapshot == nil || c.snapSeq != info.Events || c.pathRules == nil {
+	if c.snapshot == nil || c.snapSeq != last || c.pathRules == nil {
 		return nil, nil
 	}
 	s := &state.State{Status: state.Idle} // of a new one
@@ -271,7 +271,7 @@ func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta))
 		return err
 	}
 	defer release()
-	info, err := c.m.o.Stream.Info(ctx, c.id)
+	last, err := c.m.o.Stream.Last(ctx, c.id)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta))
 		var s *state.State
 		if w := c.open.Load(); w != nil {
 			s = w.State()
-		} else if c.snapSeq != info.Events {
+		} else if c.snapSeq != last {
 			c.snapshot, c.snapSeq, s = nil, 0, nil
 		} else if s, err = c.snapshotState(); err != nil {
 			c.meta = before

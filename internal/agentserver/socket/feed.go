@@ -65,15 +65,15 @@ func (s *Service) exit(id event.ConversationID, f *feed) {
 func (s *Service) follow(c Conversation) func(*ring) (func(), error) {
 	return func(r *ring) (func(), error) {
 		unwatch := c.Watch(func(tr Transient) { s.publish(r, &tr) })
-		info, err := c.Stream().Info(s.ctx, c.ID())
+		last, err := c.Stream().Last(s.ctx, c.ID())
 		if err != nil {
 			unwatch()
 			return nil, fmt.Errorf("follow: %w", err)
 		}
-		r.begin(info.Events)
+		r.begin(last)
 		ctx, cancel := context.WithCancel(s.ctx)
 		var wg sync.WaitGroup
-		wg.Go(func() { r.close(s.pump(ctx, c, r, info.Events+1)) })
+		wg.Go(func() { r.close(s.pump(ctx, c, r, last+1)) })
 		return func() {
 			unwatch()
 			cancel()
@@ -120,8 +120,8 @@ func (s *Service) unreadable(ctx context.Context, c Conversation, seq eventstrea
 		return false
 	}
 	s.o.Log.Warn("an event cannot be read", "conversation", c.ID(), "seq", seq, "error", err)
-	info, err := c.Stream().Info(ctx, c.ID())
-	return err == nil && seq <= info.Events
+	last, err := c.Stream().Last(ctx, c.ID())
+	return err == nil && seq <= last
 }
 
 // endOf says how sockets are closed for an error of the stream or of

@@ -97,11 +97,11 @@ func (s *Service) join(ctx context.Context, f *follower) (leave func(), err erro
 // place decides where a follower begins. The number of events is taken before
 // the full state is made: what happens in between is in both, never in none.
 func (f *follower) place(ctx context.Context) error {
-	info, err := f.c.Stream().Info(ctx, f.p.id)
+	last, err := f.c.Stream().Last(ctx, f.p.id)
 	if err != nil {
 		return err
 	}
-	f.until, f.next = info.Events, f.p.from(info.Events)
+	f.until, f.next = last, f.p.from(last)
 	if f.p.since == "" {
 		return nil
 	}

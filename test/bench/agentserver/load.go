@@ -46,7 +46,7 @@ func (b *bench) load(ctx context.Context) (err error) {
 }
 
 func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alone time.Duration) error {
-	cpu, err := s.cpu()
+	server, shells, err := s.cpu()
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alo
 	if err = errors.Join(err, herr); err != nil {
 		return err
 	}
-	cpuAfter, err := s.cpu()
+	serverAfter, shellsAfter, err := s.cpu()
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,10 @@ func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alo
 	if err != nil {
 		return err
 	}
+	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(n) }
 	b.note(fmt.Sprintf("  %d at once (%s alone)", n, ms(alone)), fmt.Sprintf("<= %gx", budget),
-		fmt.Sprintf("%.2fx, %.1f ms CPU each with its shell, %.0f KB each, /health p99 %s",
-			float64(took)/float64(alone), (cpuAfter-cpu).Seconds()*1000/float64(n), float64(after-memory)/1024/float64(n), ms(p99)))
+		fmt.Sprintf("%.2fx, %.1f ms CPU each, %.1f of them its shell's, %.0f KB each, /health p99 %s",
+			float64(took)/float64(alone), each(serverAfter-server+shellsAfter-shells), each(shellsAfter-shells), float64(after-memory)/1024/float64(n), ms(p99)))
 	return nil
 }
 

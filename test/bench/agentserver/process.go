@@ -127,47 +127,62 @@ func (s *server) memory() (int64, error) {
 	return pages * int64(os.Getpagesize()), err
 }
 
-// cpu returns the processor time that the server, its ended children and its
-// living ones have used: the shells are among these.
-func (s *server) cpu() (time.Duration, error) {
+// cpu returns the processor time that the server and its ended children have
+// used, and that of the children that live: the shells.
+func (s *server) cpu() (server, shells time.Duration, err error) {
 	own := strconv.Itoa(s.cmd.Process.Pid)
-	_, total, err := usage(own)
-	if err != nil {
-		return 0, err
+	if server, _, err = usage(own); err != nil {
+		return 0, 0, err
 	}
 	all, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, dir := range all {
-		parent, used, err := usage(filepath.Base(dir))
-		if err == nil && parent == own { // else it has ended, or is another's
-			total += used
+		pid := filepath.Base(dir)
+		if _, parent, err := usage(pid); err == nil && parent == own { // else it has ended, or is another's
+			used, err := exactly(pid)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				return 0, 0, err
+			}
+			shells += used
 		}
 	}
-	return total, nil
+	return server, shells, nil
 }
 
-// usage reads a process's parent and what it and its ended children have used
-// (proc(5)).
-func usage(pid string) (parent string, used time.Duration, err error) {
+// usage reads what a process and its ended children have used, in steps of 10
+// ms, and the process's parent (proc(5)).
+func usage(pid string) (used time.Duration, parent string, err error) {
 	raw, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
-		return "", 0, err
+		return 0, "", err
 	}
 	text := string(raw)
 	f := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(f) < 15 {
-		return "", 0, fmt.Errorf("/proc/%s/stat is short", pid)
+		return 0, "", fmt.Errorf("/proc/%s/stat is short", pid)
 	}
 	for _, field := range f[11:15] { // utime, stime, cutime, cstime
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return "", 0, err
+			return 0, "", err
 		}
 		used += time.Duration(n) * 10 * time.Millisecond
 	}
-	return f[1], used, nil
+	return used, f[1], nil
+}
+
+// exactly reads what a process of one thread has used: a shell uses less than
+// a step of [usage].
+func exactly(pid string) (time.Duration, error) {
+	raw, err := os.ReadFile("/proc/" + pid + "/schedstat")
+	if err != nil {
+		return 0, err
+	}
+	ns, _, _ := strings.Cut(string(raw), " ")
+	n, err := strconv.ParseInt(ns, 10, 64)
+	return time.Duration(n), err
 }
 
 // call makes a request and returns the answer's body.
