@@ -31,6 +31,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -76,9 +77,7 @@ type Config struct {
 func New(cfg Config) tool.Executor {
 	switch cfg.Ripgrep {
 	case "":
-		if rg, err := exec.LookPath("rg"); err == nil {
-			cfg.Ripgrep = rg
-		}
+		cfg.Ripgrep = ripgrep()
 	case NoRipgrep:
 		cfg.Ripgrep = ""
 	}
@@ -92,6 +91,15 @@ func New(cfg Config) tool.Executor {
 		return obs
 	})
 }
+
+// ripgrep is where it is installed, empty if it is not.
+var ripgrep = sync.OnceValue(func() string {
+	rg, err := exec.LookPath("rg")
+	if err != nil {
+		return ""
+	}
+	return rg
+})
 
 func run(ctx context.Context, scope search.Scope, ripgrep string, obs *event.GrepObservation) error {
 	include, suffix := func(string) bool { return true }, ""

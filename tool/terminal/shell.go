@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -85,12 +84,8 @@ func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) e
 		return fmt.Errorf("make memory file: %w", err)
 	}
 	sh.exitFile = os.NewFile(uintptr(fd), "deft-shell")
-	path, err := exec.LookPath(cfg.Shell)
-	if err != nil {
-		return err
-	}
 	sh.process, err = cfg.Starter.Start(spawn.Command{
-		Path: path, Args: []string{"bash", "--norc", "--noprofile", "--noediting", "-i"},
+		Path: cfg.Shell, Args: []string{"bash", "--norc", "--noprofile", "--noediting", "-i"},
 		Env: shellEnv(cfg.Env), Dir: dir, Files: []*os.File{in, tty, tty, out},
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1},
 	})

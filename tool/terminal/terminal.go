@@ -48,6 +48,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/internal/memo"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -259,15 +260,33 @@ func (e *executor) resolve() (Config, error) {
 	if info, err := os.Stat(cfg.WorkingDir); err != nil || !info.IsDir() {
 		return cfg, fault.New(fault.NotFound, "the working directory "+cfg.WorkingDir+" does not exist").Because(err)
 	}
-	if cfg.Shell, err = exec.LookPath(cfg.Shell); err != nil {
+	if cfg.Shell, err = lookShell(cfg.Shell); err != nil {
 		return cfg, fault.New(fault.Unsupported, "the terminal needs bash").Hint("install bash").Because(err)
 	}
-	e.hostname, _ = os.Hostname() // unknown stays empty
-	e.username = strconv.Itoa(os.Getuid())
-	if u, err := user.LookupId(e.username); err == nil {
-		e.username = u.Username
-	}
+	e.hostname, e.username = hostname(), username()
 	return cfg, nil
+}
+
+// What is the same for all conversations of a process.
+var (
+	shells   = memo.New[string, string](16)
+	hostname = sync.OnceValue(func() string {
+		name, _ := os.Hostname() // unknown stays empty
+		return name
+	})
+	username = sync.OnceValue(func() string {
+		id := strconv.Itoa(os.Getuid())
+		if u, err := user.LookupId(id); err == nil {
+			return u.Username
+		}
+		return id
+	})
+)
+
+// lookShell finds the shell's program. Where it has gone since, starting it
+// says so.
+func lookShell(name string) (string, error) {
+	return shells.Get(name, func() (string, error) { return exec.LookPath(name) })
 }
 
 // Close implements [tool.Executor]: it ends the shell and all that it runs.
