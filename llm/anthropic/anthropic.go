@@ -55,7 +55,7 @@ func New(cfg llm.Config) (*Model, error) {
 	if short := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"); short != "" {
 		cfg.BaseURL = short
 	}
-	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("anthropic")}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("anthropic", false)}
 	if err := m.end.Check(); err != nil {
 		return nil, err
 	}

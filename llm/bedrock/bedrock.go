@@ -71,7 +71,7 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Provider == "" {
 		cfg.Provider = "bedrock"
 	}
-	m := &Model{header: http.Header{}, now: time.Now, sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("bedrock"), bearer: cfg.APIKey.Reveal()}
+	m := &Model{header: http.Header{}, now: time.Now, sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("bedrock", false), bearer: cfg.APIKey.Reveal()}
 	env = awscred.Given(cfg.AWS, env)
 	if m.bearer == "" && !cfg.AWS.Signs() {
 		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")

@@ -99,7 +99,7 @@ func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{end: end, header: http.Header{}, sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("gemini")}
+	m := &Model{end: end, header: http.Header{}, sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("gemini", false)}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
 	if cfg.Info.Provider == "" {

@@ -77,7 +77,7 @@ func New(cfg llm.Config) (*Model, error) {
 	}
 	m := &Model{
 		end: exchange.New(cfg.Provider, cfg, DefaultURL), cfg: cfg,
-		sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("ollama"), asking: make(chan struct{}, 1),
+		sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("ollama", false), asking: make(chan struct{}, 1),
 	}
 	if err := m.end.Check(); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func New(cfg llm.Config) (*Model, error) {
 	}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
-	m.tools = wirelog.ToolsIn(toolForm(m.quirks.Strict))
+	m.tools = wirelog.ToolsIn("openai", m.quirks.Strict)
 	// OpenAI itself refuses top_k; servers at other addresses are only said to
 	// be like it.
 	m.quirks.NoTopK = m.quirks.NoTopK || m.end.BaseURL == DefaultURL
@@ -120,12 +120,4 @@ func (m *Model) price(out *llm.Response, a *accumulator, h http.Header) {
 		return
 	}
 	out.Cost, out.CostKnown = m.info.Price.Cost(out.Usage)
-}
-
-// toolForm names how tools are written.
-func toolForm(strict bool) string {
-	if strict {
-		return "openai, strict"
-	}
-	return "openai"
 }

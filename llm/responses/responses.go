@@ -81,7 +81,7 @@ func New(cfg llm.Config) (*Model, error) {
 	}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
-	m.tools = wirelog.ToolsIn(toolForm(m.quirks.Strict))
+	m.tools = wirelog.ToolsIn("responses", m.quirks.Strict)
 	m.info.MustEcho.ReasoningItems = m.info.Reasoning
 	m.summary, m.retention = cmp.Or(cfg.ReasoningSummary, "auto"), cmp.Or(cfg.CacheRetention, "24h")
 	m.plain = cfg.PlainReasoning
@@ -136,12 +136,4 @@ func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error)
 		}
 		m.refused.Store(more)
 	}
-}
-
-// toolForm names how tools are written.
-func toolForm(strict bool) string {
-	if strict {
-		return "responses, strict"
-	}
-	return "responses"
 }

@@ -20,11 +20,18 @@ type Tools struct {
 	lists []toolList // the latest used in front
 }
 
-var toolForms sync.Map // of *Tools, by form
+// toolForm is how tools are written.
+type toolForm struct {
+	protocol string
+	strict   bool
+}
 
-// ToolsIn returns the Tools that all models share whose protocols write tools
-// in the same form; form is any name of that.
-func ToolsIn(form string) *Tools {
+var toolForms sync.Map // of *Tools, by toolForm
+
+// ToolsIn returns the Tools that all models of a protocol share, whose schemas
+// are in their strict form or as they are.
+func ToolsIn(protocol string, strict bool) *Tools {
+	form := toolForm{protocol, strict}
 	t, ok := toolForms.Load(form)
 	if !ok {
 		t, _ = toolForms.LoadOrStore(form, new(Tools))

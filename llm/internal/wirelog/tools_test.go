@@ -52,23 +52,21 @@ func TestTools(t *testing.T) {
 func TestToolsInForms(t *testing.T) {
 	t.Parallel()
 	tools := []llm.Tool{{Name: "x"}}
-	in := func(form string) string {
-		got, err := wirelog.ToolsIn(t.Name()+form).Append(nil, tools, func(dst []byte, _ *llm.Tool) ([]byte, error) {
-			return append(dst, form...), nil
+	for _, c := range []struct {
+		protocol string
+		strict   bool
+		text     string
+		want     string
+	}{
+		{"a", false, "1", "[1]"}, {"b", false, "2", "[2]"}, {"a", true, "3", "[3]"},
+		{"a", false, "4", "[1]"}, {"b", false, "5", "[2]"}, {"a", true, "6", "[3]"},
+	} {
+		got, err := wirelog.ToolsIn(t.Name()+c.protocol, c.strict).Append(nil, tools, func(dst []byte, _ *llm.Tool) ([]byte, error) {
+			return append(dst, c.text...), nil
 		})
-		if err != nil {
-			t.Error(err)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s, strict %v: %s, want %s; %v", c.protocol, c.strict, got, c.want, err)
 		}
-		return string(got)
-	}
-	for _, form := range []string{"a", "b", "a"} {
-		if got := in(form); got != "["+form+"]" {
-			t.Errorf("in form %s: %s", form, got)
-		}
-	}
-	first := wirelog.ToolsIn(t.Name())
-	if again := wirelog.ToolsIn(t.Name()); again != first {
-		t.Error("one form is kept twice")
 	}
 }
 
