@@ -37,18 +37,12 @@ func (s *server) follow(ctx context.Context, id event.ConversationID, query stri
 }
 
 // finished reads until a run has ended.
-func finished(ctx context.Context, ws *websocket.Conn) error {
-	var b bytes.Buffer
+func finished(f *frames) error {
 	for {
-		_, r, err := ws.Reader(ctx)
+		frame, err := f.next()
 		if err != nil {
 			return err
 		}
-		b.Reset()
-		if _, err := b.ReadFrom(r); err != nil {
-			return err
-		}
-		frame := b.Bytes()
 		if !bytes.Contains(frame, []byte(`"execution_status"`)) || bytes.Contains(frame, []byte(`"full_state"`)) {
 			continue
 		}
@@ -64,12 +58,12 @@ func finished(ctx context.Context, ws *websocket.Conn) error {
 const goMessage = `{"role":"user","content":[{"type":"text","text":"go"}],"run":true}`
 
 // turn sends a message and waits for the end of the run.
-func (s *server) turn(ctx context.Context, ws *websocket.Conn, id event.ConversationID) (time.Duration, error) {
+func (s *server) turn(ctx context.Context, f *frames, id event.ConversationID) (time.Duration, error) {
 	began := time.Now()
 	if _, err := s.call(ctx, "POST", "/api/conversations/"+string(id)+"/events", goMessage); err != nil {
 		return 0, err
 	}
-	err := finished(ctx, ws)
+	err := finished(f)
 	return time.Since(began), err
 }
 

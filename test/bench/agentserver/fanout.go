@@ -1,18 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
 	"path/filepath"
 	"time"
-
-	"github.com/deft-dev/deft/event"
 )
 
 // followers is how many sockets follow one conversation.
@@ -36,12 +30,12 @@ func (b *bench) fanOut(ctx context.Context) (err error) {
 	}
 	arrived := make(chan time.Time, followers)
 	for range followers {
-		conn, err := s.listen(ctx, id)
+		f, err := s.listen(ctx, id)
 		if err != nil {
 			return err
 		}
-		defer conn.Close()
-		go tellMessages(conn, arrived) // ends with Close
+		defer f.Close()
+		go tellMessages(f, arrived) // ends with Close
 	}
 	stalled, err := s.follow(ctx, id, "?resend_mode=all") // nobody reads from it
 	if err != nil {
@@ -65,40 +59,13 @@ func (b *bench) fanOut(ctx context.Context) (err error) {
 	return nil
 }
 
-// listen opens a WebSocket whose bytes are read as they come: a thousand
-// clients that do more with them take from the server what is measured.
-func (s *server) listen(ctx context.Context, id event.ConversationID) (net.Conn, error) {
-	u, err := url.Parse(s.url)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
-	if err != nil {
-		return nil, err
-	}
-	_, err = fmt.Fprintf(conn, "GET /sockets/events/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", id, u.Host)
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil) // takes nothing of the frames
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	_ = res.Body.Close() // there is none
-	if res.StatusCode != http.StatusSwitchingProtocols {
-		return nil, errors.Join(fmt.Errorf("follow %s: %s", id, res.Status), conn.Close())
-	}
-	return conn, nil
-}
-
 // tellMessages sends the time when a message came.
-func tellMessages(conn net.Conn, arrived chan<- time.Time) {
+func tellMessages(f *frames, arrived chan<- time.Time) {
 	mark := []byte(`"kind":"MessageEvent"`)
 	buf := make([]byte, 16<<10)
 	kept := 0 // of the last read: a mark may come in two pieces
 	for {
-		n, err := conn.Read(buf[kept:])
+		n, err := f.Read(buf[kept:])
 		if err != nil {
 			return
 		}

@@ -56,9 +56,12 @@ func (l *llm) answer(w http.ResponseWriter, r *http.Request) {
 		wanted = int(body[i+len("tools-")] - '0')
 	}
 	// What came after the last message of the user.
-	since := body[bytes.LastIndex(body, []byte(`"role":"user"`))+1:]
-	if i := bytes.LastIndex(body, []byte(`"role": "user"`)); i >= 0 {
-		since = body[i:]
+	since := body
+	for _, form := range []string{`"role":"user"`, `"role": "user"`} {
+		if i := bytes.LastIndex(body, []byte(form)); i >= 0 {
+			since = body[i:]
+			break
+		}
 	}
 	done := bytes.Count(since, []byte(`"role":"tool"`)) + bytes.Count(since, []byte(`"role": "tool"`))
 	n := l.calls.Add(1)

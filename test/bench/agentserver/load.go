@@ -92,13 +92,13 @@ func (b *bench) together(ctx context.Context, s *server, n int) (time.Duration, 
 	began := time.Now()
 	for i, id := range ids {
 		wg.Go(func() {
-			ws, err := s.follow(ctx, id, "")
+			f, err := s.listen(ctx, id)
 			if err != nil {
 				errs[i] = err
 				return
 			}
-			defer func() { _ = ws.CloseNow() }()
-			_, errs[i] = s.turn(ctx, ws, id)
+			defer f.Close()
+			_, errs[i] = s.turn(ctx, f, id)
 		})
 	}
 	wg.Wait()

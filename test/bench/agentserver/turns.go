@@ -108,14 +108,14 @@ func (b *bench) turnsOf(ctx context.Context, s *server, tools, n int) (first, p5
 	if err != nil {
 		return 0, 0, err
 	}
-	conn, err := s.follow(ctx, id, "")
+	f, err := s.listen(ctx, id)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { _ = conn.CloseNow() }()
+	defer f.Close()
 	var took []time.Duration
 	for i := range n {
-		d, err := s.turn(ctx, conn, id)
+		d, err := s.turn(ctx, f, id)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// frames is a WebSocket to a conversation's events that does hardly anything
+// with them: a thousand clients that do more take from the server, which runs
+// on the same processors, what is measured.
+type frames struct {
+	net.Conn
+	in      *bufio.Reader
+	payload []byte
+}
+
+// listen opens a WebSocket (RFC 6455).
+func (s *server) listen(ctx context.Context, id event.ConversationID) (*frames, error) {
+	u, err := url.Parse(s.url)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(conn, "GET /sockets/events/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", id, u.Host)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	in := bufio.NewReader(conn)
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	_ = res.Body.Close() // there is none
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		return nil, errors.Join(fmt.Errorf("follow %s: %s", id, res.Status), conn.Close())
+	}
+	return &frames{Conn: conn, in: in}, nil
+}
+
+// Read reads bytes as they come, whatever frames they are of.
+func (f *frames) Read(p []byte) (int, error) { return f.in.Read(p) }
+
+const (
+	opClose = 0x8
+	opPing  = 0x9
+	opPong  = 0xa
+)
+
+// next returns the payload of the next text frame; it is valid until the next
+// call.
+func (f *frames) next() ([]byte, error) {
+	for {
+		op, err := f.frame()
+		switch {
+		case err != nil:
+			return nil, err
+		case op == opClose:
+			return nil, fmt.Errorf("the server has closed the socket: %q", f.payload)
+		case op != opPing:
+			return f.payload, nil
+		}
+		// Clients mask what they send; here with zeros.
+		pong := append([]byte{0x80 | opPong, 0x80 | byte(len(f.payload)), 0, 0, 0, 0}, f.payload...)
+		if _, err := f.Write(pong); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// frame reads one frame. Servers neither mask nor, here, split their frames.
+func (f *frames) frame() (op byte, err error) {
+	var h [8]byte
+	if _, err := io.ReadFull(f.in, h[:2]); err != nil {
+		return 0, err
+	}
+	op, n := h[0]&0xf, uint64(h[1]&0x7f)
+	switch n {
+	case 126:
+		_, err = io.ReadFull(f.in, h[:2])
+		n = uint64(binary.BigEndian.Uint16(h[:2]))
+	case 127:
+		_, err = io.ReadFull(f.in, h[:8])
+		n = binary.BigEndian.Uint64(h[:8])
+	}
+	if err != nil {
+		return 0, err
+	}
+	if uint64(cap(f.payload)) < n {
+		f.payload = make([]byte, n)
+	}
+	f.payload = f.payload[:n]
+	_, err = io.ReadFull(f.in, f.payload)
+	return op, err
+}
