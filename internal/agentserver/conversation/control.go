@@ -220,6 +220,9 @@ func (c *Conversation) Navigate(ctx context.Context, to event.ID) error {
 	if err != nil {
 		return err
 	}
+	if to, err = c.onTree(ctx, to); err != nil {
+		return err
+	}
 	if err := w.Navigate(ctx, to); err != nil {
 		return err
 	}

@@ -380,7 +380,9 @@ func (m *Manager) postNavigate(w http.ResponseWriter, r *http.Request) error {
 	}
 	to := event.ID("")
 	if req.EventID != nil {
-		to = *req.EventID
+		if to = *req.EventID; to == "" {
+			return unknownEvent(to)
+		}
 	}
 	if err := c.Navigate(r.Context(), to); err != nil {
 		return err

@@ -28,23 +28,25 @@ func (m *Manager) eventRoutes() []rest.Route {
 	}
 }
 
-// eventQuery reads the conversation and the filters of search and count.
-func eventQuery(r *http.Request) (id event.ConversationID, out eventstream.Query, err error) {
+// eventQuery reads the conversation and the filters of search and count. A
+// filter that is there and empty is a filter too.
+func eventQuery(r *http.Request, q *rest.Query) (id event.ConversationID, out eventstream.Query, err error) {
 	if id, err = pathID(r); err != nil {
 		return id, out, err
 	}
-	q := rest.QueryOf(r)
-	out = eventstream.Query{
-		PageID: event.ID(q.String("page_id", "")),
-		Limit:  q.Limit("limit", 100, 100),
-		Source: event.Source(q.String("source", "")),
-		Body:   q.String("body", ""),
-	}
+	out = eventstream.Query{Source: event.Source(q.String("source", "")), Body: q.String("body", "")}
 	if q.Has("kind") { // an empty one is no event's
 		out.Kinds = []string{event.ShortKind(q.String("kind", ""))}
 	}
-	if q.Enum("sort_order", "TIMESTAMP", "TIMESTAMP", "TIMESTAMP_DESC") == "TIMESTAMP_DESC" {
-		out.Order = eventstream.Descending
+	switch {
+	case q.Has("source") && out.Source == "": // nor is an empty source
+		out.Kinds = []string{""}
+	case q.Has("body") && out.Body == "": // which every message has
+		if out.Kinds == nil {
+			out.Kinds = []string{kindMessage}
+		} else if out.Kinds[0] != kindMessage {
+			out.Kinds = []string{""}
+		}
 	}
 	// Events carry local times without a zone; so are those asked for.
 	if t, ok := q.Time("timestamp__gte", time.Local); ok {
@@ -53,12 +55,22 @@ func eventQuery(r *http.Request) (id event.ConversationID, out eventstream.Query
 	if t, ok := q.Time("timestamp__lt", time.Local); ok {
 		out.Before = event.At(t)
 	}
-	return id, out, q.Err()
+	return id, out, nil
 }
 
+const kindMessage = "MessageEvent"
+
 func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
-	id, q, err := eventQuery(r)
+	given := rest.QueryOf(r)
+	id, q, err := eventQuery(r, given)
 	if err != nil {
+		return err
+	}
+	q.PageID, q.Limit = event.ID(given.String("page_id", "")), given.Limit("limit", 100, 100)
+	if given.Enum("sort_order", "TIMESTAMP", "TIMESTAMP", "TIMESTAMP_DESC") == "TIMESTAMP_DESC" {
+		q.Order = eventstream.Descending
+	}
+	if err := given.Err(); err != nil {
 		return err
 	}
 	p, err := m.o.Stream.Search(r.Context(), id, q)
@@ -74,8 +86,12 @@ func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (m *Manager) countEvents(w http.ResponseWriter, r *http.Request) error {
-	id, q, err := eventQuery(r)
+	given := rest.QueryOf(r)
+	id, q, err := eventQuery(r, given)
 	if err != nil {
+		return err
+	}
+	if err := given.Err(); err != nil {
 		return err
 	}
 	n, err := m.o.Stream.Count(r.Context(), id, q)
