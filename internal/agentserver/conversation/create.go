@@ -286,10 +286,10 @@ type ForkRequest struct {
 func (c *Conversation) Fork(ctx context.Context, r ForkRequest) (*Conversation, error) {
 	id := event.NewConversationID()
 	if r.ID != "" {
-		var ok bool
-		if id, ok = event.ParseConversationID(r.ID); !ok {
-			return nil, badUUID(r.ID, "id")
+		if wrong := plainID(&r.ID, "id"); wrong != nil {
+			return nil, wrong
 		}
+		id, _ = event.ParseConversationID(r.ID) // checked
 	}
 	if n := len([]rune(r.Title)); n > 200 {
 		return nil, rest.Violations{{

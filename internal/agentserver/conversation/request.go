@@ -102,16 +102,8 @@ func (r *StartRequest) check() error {
 	} else if strings.ContainsRune(r.Workspace.WorkingDir, 0) || r.Workspace.WorkingDir == "" {
 		v = append(v, rest.Invalid("working_dir is not a path", nil, "body", "workspace", "working_dir")...)
 	}
-	if r.ConversationID != "" {
-		if _, ok := event.ParseConversationID(r.ConversationID); !ok {
-			v = append(v, badUUID(r.ConversationID, "conversation_id")...)
-		}
-	}
-	if r.ParentConversationID != "" {
-		if _, ok := event.ParseConversationID(r.ParentConversationID); !ok {
-			v = append(v, badUUID(r.ParentConversationID, "parent_conversation_id")...)
-		}
-	}
+	v = append(v, plainID(&r.ConversationID, "conversation_id")...)
+	v = append(v, plainID(&r.ParentConversationID, "parent_conversation_id")...)
 	if r.MaxIterations != nil && *r.MaxIterations < 1 {
 		v = append(v, rest.Violation{
 			Type: "greater_than_equal", Loc: []any{"body", "max_iterations"},
@@ -139,16 +131,15 @@ func (r *StartRequest) check() error {
 func (r *StartRequest) checkSource() error {
 	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	profile := r.AgentProfileID != nil
-	if profile {
-		if _, ok := event.ParseConversationID(*r.AgentProfileID); !ok {
-			return badUUID(*r.AgentProfileID, "agent_profile_id")
-		}
-	}
 	switch {
 	case profile && (given(r.Agent) || given(r.AgentSettings)):
 		return rest.Invalid("agent_profile_id cannot be combined with agent or agent_settings", nil, "body")
 	case !profile && !given(r.Agent) && !given(r.AgentSettings):
 		return rest.Invalid("one of agent, agent_settings or agent_profile_id is required", nil, "body")
+	case profile:
+		if v := plainID(r.AgentProfileID, "agent_profile_id"); v != nil {
+			return v
+		}
 	}
 	return nil
 }
@@ -205,10 +196,17 @@ func checkTags(tags map[string]string) (v rest.Violations) {
 	return v
 }
 
-func badUUID(got string, field ...any) rest.Violations {
-	return rest.Violations{{
-		Type: "uuid_parsing", Loc: append([]any{"body"}, field...), Msg: "Input should be a valid UUID", Input: got,
-	}}
+// plainID brings an id of a body, unless it is "", to the form with dashes.
+func plainID(id *string, field string) rest.Violations {
+	if *id == "" {
+		return nil
+	}
+	hex, wrong := rest.ParseUUID(*id, "body", field)
+	if wrong == nil {
+		plain, _ := event.ParseConversationID(hex) // 32 digits
+		*id = string(plain)
+	}
+	return wrong
 }
 
 // dir is the workspace's directory, absolute.

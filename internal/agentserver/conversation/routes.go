@@ -166,12 +166,11 @@ func (m *Manager) getBatch(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := make([]json.RawMessage, len(ids))
 	for i, text := range ids {
-		id, ok := event.ParseConversationID(text)
-		if !ok {
-			return rest.Violations{{
-				Type: "uuid_parsing", Loc: []any{"query", "ids", i}, Msg: "Input should be a valid UUID", Input: text,
-			}}
+		hex, wrong := rest.ParseUUID(text, "query", "ids", i)
+		if wrong != nil {
+			return wrong
 		}
+		id, _ := event.ParseConversationID(hex) // 32 digits
 		raw, err := m.Summary(r.Context(), id)
 		switch {
 		case fault.Is(err, fault.NotFound):

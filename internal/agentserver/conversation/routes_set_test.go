@@ -30,7 +30,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"POST", "", body, 201, ""},
 		{"POST", "", with(`"tags":{"a":null}`), 422, `["body","tags","a"]`},
-		{"POST", "", with(`"agent_profile_id":"x"`), 422, `["body","agent_profile_id"]`},
+		{"POST", "", with(`"agent_profile_id":"x"`), 422, `"loc":["body"]`},
+		{"POST", "", `{"workspace":{"working_dir":"x"},"agent_profile_id":"x"}`, 422, `["body","agent_profile_id"]`},
 		{"POST", "", with(`"confirmation_policy":{"kind":"No"}`), 422, `["body","confirmation_policy"]`},
 		{"POST", "", with(`"security_analyzer":{"kind":"No"}`), 422, `["body","security_analyzer"]`},
 		{"POST", "", with(`"secrets":{"A":5}`), 422, `["body","secrets"]`},

@@ -26,7 +26,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -201,17 +200,15 @@ func (o Outcome) err() error {
 	return &rest.Error{Status: http.StatusInternalServerError, Detail: said}
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$`)
-
 // conversationID reads the id of the header, with dashes.
 func conversationID(r *http.Request) (string, error) {
 	sent := r.Header.Get(IDHeader)
 	if sent == "" {
 		return "", nil
 	}
-	if !uuid.MatchString(sent) {
-		return "", rest.Violations{{Type: "uuid_parsing", Loc: []any{"header", IDHeader}, Msg: "Input should be a valid UUID", Input: sent}}
+	h, wrong := rest.ParseUUID(sent, "header", IDHeader)
+	if wrong != nil {
+		return "", wrong
 	}
-	h := strings.ToLower(strings.ReplaceAll(sent, "-", ""))
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:], nil
 }

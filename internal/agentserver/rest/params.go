@@ -36,14 +36,14 @@ func (q *Query) UUID(name string) string {
 	if !q.values.Has(name) {
 		return ""
 	}
-	id, wrong := parseUUID(q.last(name), "query", name)
+	id, wrong := ParseUUID(q.last(name), "query", name)
 	q.wrong = append(q.wrong, wrong...)
 	return id
 }
 
 // PathUUID returns a UUID of the path as 32 hexadecimal digits.
 func PathUUID(r *http.Request, name string) (string, error) {
-	id, wrong := parseUUID(r.PathValue(name), "path", name)
+	id, wrong := ParseUUID(r.PathValue(name), "path", name)
 	if wrong != nil {
 		return "", wrong
 	}
@@ -53,13 +53,17 @@ func PathUUID(r *http.Request, name string) (string, error) {
 // groups are the lengths of a UUID's parts between its dashes (RFC 9562).
 var groups = []int{8, 4, 4, 4, 12}
 
-// parseUUID takes a UUID plain, with dashes, in braces, or as a URN.
-func parseUUID(s string, loc ...any) (string, Violations) {
-	text := strings.TrimPrefix(s, "urn:uuid:")
-	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") && len(text) == 38 {
-		text = text[1:37]
+// ParseUUID reads a UUID of a request as 32 hexadecimal digits: plain, with
+// dashes, or with dashes in braces or as a URN. loc says where it stood.
+func ParseUUID(s string, loc ...any) (string, Violations) {
+	text, before := s, 0
+	switch {
+	case strings.HasPrefix(s, "urn:uuid:"):
+		text, before = s[len("urn:uuid:"):], len("urn:uuid:")
+	case len(s) > 1 && s[0] == '{' && s[len(s)-1] == '}':
+		text, before = s[1:len(s)-1], 1
 	}
-	why := uuidFault(text)
+	why := uuidFault(text, before)
 	if why == "" {
 		return strings.ToLower(strings.ReplaceAll(text, "-", "")), nil
 	}
@@ -69,16 +73,17 @@ func parseUUID(s string, loc ...any) (string, Violations) {
 	}}
 }
 
-// uuidFault says why text is no UUID, or "".
-func uuidFault(text string) string {
+// uuidFault says why text is no UUID, or "". Before it stood some letters, as
+// they stand before the form with dashes only.
+func uuidFault(text string, before int) string {
 	for i, c := range text {
 		if !strings.ContainsRune("0123456789abcdefABCDEF-", c) {
-			return fmt.Sprintf("invalid character: found `%c` at %d", c, i+1)
+			return fmt.Sprintf("invalid character: found `%c` at %d", c, before+i+1)
 		}
 	}
 	parts := strings.Split(text, "-")
 	switch {
-	case len(parts) == 1:
+	case len(parts) == 1 && before == 0:
 		if len(text) != hex.EncodedLen(16) {
 			return fmt.Sprintf("invalid length: expected length 32 for simple format, found %d", len(text))
 		}

@@ -75,9 +75,9 @@ func (s *Service) open(w http.ResponseWriter, r *http.Request, q *rest.Query, p 
 	}
 	ok := q.Err() == nil
 	if p.style != shell {
-		var valid bool
-		p.id, valid = event.ParseConversationID(r.PathValue("conversation_id"))
-		ok = ok && valid
+		hex, err := rest.PathUUID(r, "conversation_id")
+		p.id, _ = event.ParseConversationID(hex) // 32 digits
+		ok = ok && err == nil
 	}
 	if p.known, ok = s.admit(r, q, ok); !ok {
 		w.Header().Set("Content-Length", "0")

@@ -31,6 +31,9 @@ func TestRefusedHandshakes(t *testing.T) {
 		"query before header":     {h.events() + "?session_api_key=wrong", "right"},
 		"not an id":               {"/sockets/events/notauuid", "right"},
 		"traversal":               {"/sockets/events/..%2f..", "right"},
+		"braces, no dashes":       {"/sockets/events/%7B" + strings.ReplaceAll(string(h.id), "-", "") + "%7D", "right"},
+		"URN in capitals":         {"/sockets/session/URN:UUID:" + string(h.id), "right"},
+		"blank behind the id":     {h.events() + "%20", "right"},
 		"NUL":                     {"/sockets/session/%00", "right"},
 		"unknown resend mode":     {h.events() + "?resend_mode=foo", "right"},
 		"not a time":              {h.events() + "?resend_mode=since&after_timestamp=xx", "right"},
@@ -80,6 +83,12 @@ func TestAccepted(t *testing.T) {
 		},
 		"upper case": func(t *testing.T) *client {
 			return h.dial(t, "/sockets/events/"+strings.ToUpper(string(h.id)), rest.KeyHeader, "right")
+		},
+		"braces": func(t *testing.T) *client {
+			return h.dial(t, "/sockets/events/%7B"+string(h.id)+"%7D", rest.KeyHeader, "right")
+		},
+		"URN": func(t *testing.T) *client {
+			return h.dial(t, "/sockets/events/urn:uuid:"+string(h.id), rest.KeyHeader, "right")
 		},
 		"foreign page with the key": func(t *testing.T) *client {
 			c := h.dial(t, h.events(), "Origin", "https://else.example")
