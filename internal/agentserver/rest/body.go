@@ -43,6 +43,9 @@ var errTooLarge = Fail(http.StatusRequestEntityTooLarge, "Request body is too la
 
 // Raw reads the request's body, within the route's limit.
 func Raw(r *http.Request) ([]byte, error) {
+	if body, ok := r.Body.(*kept); ok {
+		return body.raw, nil
+	}
 	raw, err := readAll(r)
 	var long *http.MaxBytesError
 	switch {
@@ -51,6 +54,7 @@ func Raw(r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, Fail(http.StatusBadRequest, "There was an error parsing the body")
 	}
+	r.Body = &kept{r.Body, raw}
 	return raw, nil
 }
 

@@ -65,7 +65,7 @@ func Missing(loc ...any) Violations {
 func Invalid(msg string, input any, loc ...any) Violations {
 	return Violations{{
 		Type: "value_error", Loc: loc, Msg: "Value error, " + msg, Input: input,
-		Ctx: map[string]any{"error": map[string]any{}},
+		Ctx: map[string]any{"error": msg},
 	}}
 }
 

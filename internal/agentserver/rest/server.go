@@ -152,6 +152,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrBroken) {
 		panic(http.ErrAbortHandler)
 	}
+	if bad, ok := errors.AsType[Violations](err); ok {
+		err = bad.quoted(r)
+	}
 	status, body := answer(err)
 	if status >= 500 {
 		id := ErrorID()
