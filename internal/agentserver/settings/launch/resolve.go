@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -116,11 +117,8 @@ func fromSettings(src Source) (*Resolved, error) {
 	m, err := agentsettings.Validate(v, shape.Reading{Keys: src.Keys}, agentsettings.Requested)
 	var bad rest.Violations
 	switch {
-	case errors.As(err, &bad):
-		for i := range bad {
-			bad[i].Loc = append([]any{"body", "agent_settings"}, bad[i].Loc...)
-		}
-		return nil, bad
+	case errors.As(err, &bad) && len(bad) > 0: // which the reference tells of the request
+		return nil, rest.Invalid(fmt.Sprintf("agent_settings %v: %s", bad[0].Loc, bad[0].Msg), nil, "body")
 	case err != nil:
 		return nil, invalid(err)
 	}

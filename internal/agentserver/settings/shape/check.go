@@ -69,8 +69,13 @@ func (Bool) check(r *reader, v any, loc []any) any {
 	case bool:
 		return v
 	case json.Number:
-		if f, err := v.Float64(); err == nil && (f == 0 || f == 1) {
+		f, err := v.Float64()
+		switch {
+		case err == nil && (f == 0 || f == 1):
 			return f == 1
+		case f != math.Trunc(f):
+			r.add("bool_type", "Input should be a valid boolean", v, loc)
+			return false
 		}
 	case string:
 		switch strings.ToLower(v) {
@@ -335,14 +340,18 @@ func (t Tagged) pick(m *Map) (*Object, string) {
 func (t Tagged) check(r *reader, v any, loc []any) any {
 	m, ok := v.(*Map)
 	if !ok {
-		r.add("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", v, loc)
+		r.add("model_attributes_type", notObject, v, loc)
 		return NewMap()
 	}
 	o, name := t.pick(m)
+	tag, tagged := m.Lookup(t.Key)
+	if _, ok := tag.(string); !ok && tagged {
+		name = fmt.Sprint(tag)
+	}
 	switch {
 	case o != nil:
 		return o.check(r, m, at(loc, name))
-	case name == "":
+	case !tagged:
 		r.addCtx("union_tag_not_found", fmt.Sprintf("Unable to extract tag using discriminator '%s'", t.Key), v, loc, map[string]any{"discriminator": "'" + t.Key + "'"})
 	default:
 		r.addCtx("union_tag_invalid", fmt.Sprintf("Input tag '%s' found using '%s' does not match any of the expected tags: '%s'",

@@ -1,6 +1,8 @@
 package shape
 
 import (
+	"errors"
+
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
@@ -58,6 +60,19 @@ func (r *reader) add(typ, msg string, input any, loc []any) { r.addCtx(typ, msg,
 
 func (r *reader) addCtx(typ, msg string, input any, loc []any, ctx map[string]any) {
 	r.wrong = append(r.wrong, rest.Violation{Type: typ, Loc: loc, Msg: msg, Input: input, Ctx: ctx})
+}
+
+// refuse notes what a function says against a value: in its own words, or as
+// violations of which only the place is missing.
+func (r *reader) refuse(err error, loc []any) {
+	own, ok := errors.AsType[rest.Violations](err)
+	if !ok {
+		own = rest.Invalid(err.Error(), nil, loc...)
+	}
+	for _, one := range own {
+		one.Loc = loc
+		r.wrong = append(r.wrong, one)
+	}
 }
 
 // Check returns the document in its normal form: every field, in order, secrets
@@ -124,13 +139,13 @@ func (f Field) value() any {
 func (o *Object) check(r *reader, v any, loc []any) any {
 	m, ok := v.(*Map)
 	if !ok {
-		r.add("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", v, loc)
+		r.add("model_attributes_type", notObject, v, loc)
 		return NewMap()
 	}
 	if o.Before != nil {
 		m = m.Copy()
 		if err := o.Before(m); err != nil {
-			r.wrong = append(r.wrong, rest.Invalid(err.Error(), nil, loc...)...)
+			r.refuse(err, loc)
 			return NewMap()
 		}
 	}
@@ -149,7 +164,7 @@ func (o *Object) check(r *reader, v any, loc []any) any {
 	o.extra(r, m, out, loc)
 	if o.After != nil && len(r.wrong) == before {
 		if err := o.After(out); err != nil {
-			r.wrong = append(r.wrong, rest.Invalid(err.Error(), nil, loc...)...)
+			r.refuse(err, loc)
 		}
 	}
 	return out

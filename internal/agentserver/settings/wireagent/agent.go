@@ -38,9 +38,9 @@ var ToolSchema = &s.Object{
 // CondenserSchema describes what shortens an agent's history.
 var CondenserSchema = condenserSchema()
 
-func condenserSchema() s.Tagged {
+func condenserSchema() s.Kinds {
 	kind := s.Field{Name: "kind", Type: s.String{}}
-	t := s.Tagged{Key: "kind", Order: []string{"LLMSummarizingCondenser", "NoOpCondenser", "PipelineCondenser"}, Of: map[string]*s.Object{
+	t := s.Kinds{Order: []string{"LLMSummarizingCondenser", "NoOpCondenser", "PipelineCondenser"}, Of: map[string]*s.Object{
 		"NoOpCondenser": {Fields: []s.Field{kind}},
 		"LLMSummarizingCondenser": {After: checkCondenser, Fields: []s.Field{
 			{Name: "llm", Type: wirellm.Extended, Required: true},
@@ -75,8 +75,8 @@ func checkCondenser(m *s.Map) error {
 }
 
 // Schema describes agents: those of our own and, in outline, ACP agents.
-var Schema = s.Tagged{
-	Key: "kind", Default: "Agent", Order: []string{"ACPAgent", "Agent"},
+var Schema = s.Kinds{
+	Default: "Agent", Mark: "llm", Order: []string{"ACPAgent", "Agent"},
 	Of: map[string]*s.Object{"Agent": agentSchema, "ACPAgent": acpSchema},
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // SourceSchema describes an object that says where a secret is.
-var SourceSchema = s.Tagged{
-	Key: "kind", Order: []string{"LookupSecret", "StaticSecret"},
+var SourceSchema = s.Kinds{
+	Order: []string{"LookupSecret", "StaticSecret"},
 	Of: map[string]*s.Object{
 		"StaticSecret": {Fields: []s.Field{
 			{Name: "description", Type: text},
@@ -75,6 +75,13 @@ func prepareSkill(m *s.Map) error {
 		}
 		m.Set("allowed_tools", list)
 	}
+	if given, ok := m.Get("allowed_tools").([]any); ok {
+		list := make([]any, len(given))
+		for i, one := range given {
+			list[i] = fmt.Sprint(one)
+		}
+		m.Set("allowed_tools", list)
+	}
 	if meta := m.Object("metadata"); meta != nil {
 		out := s.NewMap()
 		for _, k := range meta.Keys() {
@@ -85,15 +92,6 @@ func prepareSkill(m *s.Map) error {
 			}
 		}
 		m.Set("metadata", out)
-	}
-	if t := m.Object("trigger"); t != nil && t.Get("type") == nil {
-		t = t.Copy()
-		for name, list := range map[string]string{"keyword": "keywords", "task": "triggers", "path": "paths"} {
-			if t.Get(list) != nil {
-				t.Set("type", name)
-			}
-		}
-		m.Set("trigger", t)
 	}
 	return nil
 }

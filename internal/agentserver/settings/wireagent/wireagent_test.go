@@ -16,7 +16,7 @@ import (
 
 const full = `{"kind":"Agent","llm":{"model":"m","api_key":"s1"},"tools":[{"name":"terminal","params":{"a":1}}],
 	"mcp_config":{"one":{"command":"c","env":{"K":"s2"}},"two":{"url":"u","auth":{"strategy":"basic","username":"n","password":"s3"},"enabled":false}},
-	"agent_context":{"secrets":{"A":"s4","B":{"kind":"StaticSecret","value":"s5"}},"skills":[{"name":"k","content":"c","trigger":{"keywords":["w"]}}]},
+	"agent_context":{"secrets":{"A":"s4","B":{"kind":"StaticSecret","value":"s5"}},"skills":[{"name":"k","content":"c","trigger":{"type":"keyword","keywords":["w"]}}]},
 	"condenser":{"kind":"PipelineCondenser","condensers":[{"kind":"NoOpCondenser"},{"kind":"LLMSummarizingCondenser","llm":{"model":"n","api_key":"s6","stream":true}}]},
 	"new_field":[1]}`
 
