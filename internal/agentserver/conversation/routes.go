@@ -9,7 +9,9 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/fault"
 )
 
@@ -27,28 +29,28 @@ func (m *Manager) Routes() []rest.Route {
 		r("GET", "/api/conversations/search", m.getSearch),
 		r("GET", "/api/conversations/count", m.getCount),
 		r("GET", one, m.getConversation),
-		r("PATCH", one, m.patchConversation),
+		r("PATCH", one, formed(form.Patch, m.patchConversation)),
 		r("DELETE", one, m.deleteConversation),
 		r("GET", one+"/agent_final_response", m.getFinalResponse),
 		r("POST", one+"/run", m.postRun),
 		r("POST", one+"/pause", m.simple(func(c *Conversation, r *http.Request) error { return c.Pause(r.Context()) })),
 		r("POST", one+"/interrupt", m.simple(func(c *Conversation, r *http.Request) error { return c.Interrupt(r.Context()) })),
-		r("POST", one+"/secrets", m.simple(postSecrets)),
-		r("POST", one+"/confirmation_policy", m.simple(postPolicy)),
-		r("POST", one+"/security_analyzer", m.simple(postAnalyzer)),
+		r("POST", one+"/secrets", formed(form.Secrets, m.simple(postSecrets))),
+		r("POST", one+"/confirmation_policy", formed(form.Policy, m.simple(postPolicy))),
+		r("POST", one+"/security_analyzer", formed(form.Analyzer, m.simple(postAnalyzer))),
 		r("POST", one+"/switch_profile", m.simple(postSwitchProfile)),
 		r("POST", one+"/switch_llm", m.simple(postSwitchLLM)),
 		r("POST", one+"/switch_acp_model", m.simple(postSwitchACP)),
 		r("POST", one+"/load_plugin", m.simple(postLoadPlugin)),
-		r("POST", one+"/ask_agent", m.postAsk),
+		r("POST", one+"/ask_agent", formed(form.Question, m.postAsk)),
 		r("POST", one+"/generate_title", m.postTitle),
 		r("POST", one+"/condense", m.simple(func(c *Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
-		r("POST", one+"/fork", m.postFork),
+		r("POST", one+"/fork", formed(form.Fork, m.postFork)),
 		r("POST", one+"/navigate", m.postNavigate),
-		r("POST", one+"/goal", m.simple(postGoal)),
+		r("POST", one+"/goal", formed(form.Goal, m.simple(postGoal))),
 		r("POST", one+"/goal/stop", m.simple(func(c *Conversation, r *http.Request) error { return c.StopGoal(r.Context()) })),
 		r("POST", one+"/goal/resume", m.simple(postGoalResume)),
-		r("POST", one+"/children", m.postChild),
+		r("POST", one+"/children", formed(form.Child, m.postChild)),
 		r("GET", one+"/runtime", m.getRuntime),
 		r("POST", one+"/runtime/reprovision", m.getRuntime),
 	}
@@ -72,6 +74,23 @@ func pathID(r *http.Request) (event.ConversationID, error) {
 	}
 	id, _ := event.ParseConversationID(hex) // 32 digits
 	return id, nil
+}
+
+// formed is a handler of bodies of a form.
+func formed(f *shape.Object, h rest.Handler) rest.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if _, err := pathID(r); err != nil {
+			return err
+		}
+		raw, err := rest.Raw(r)
+		if err != nil {
+			return err
+		}
+		if err := form.Check(f, raw); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
 }
 
 // unknown words the absence of a conversation as the reference does.
@@ -109,6 +128,13 @@ func worded(err error) error {
 
 func (m *Manager) postConversation(w http.ResponseWriter, r *http.Request) error {
 	var req StartRequest
+	raw, err := rest.Raw(r)
+	if err != nil {
+		return err
+	}
+	if err := form.Start(raw); err != nil {
+		return err
+	}
 	if err := rest.Body(r, &req); err != nil {
 		return err
 	}
@@ -124,8 +150,7 @@ func (m *Manager) postConversation(w http.ResponseWriter, r *http.Request) error
 			return rest.Bytes(w, http.StatusCreated, raw)
 		}
 	}
-	raw, err := c.Describe(r.Context())
-	if err != nil {
+	if raw, err = c.Describe(r.Context()); err != nil {
 		return err
 	}
 	status := http.StatusOK

@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/fault"
 )
@@ -24,7 +25,7 @@ func (m *Manager) eventRoutes() []rest.Route {
 		r("GET", events+"/{event_id}", m.getEvent),
 		r("GET", events, m.batchEvents),
 		r("POST", events, m.postEvent),
-		r("POST", events+"/respond_to_confirmation", m.simple(postRespond)),
+		r("POST", events+"/respond_to_confirmation", formed(form.Accepting, m.simple(postRespond))),
 	}
 }
 
@@ -176,6 +177,9 @@ func (m *Manager) postEvent(w http.ResponseWriter, r *http.Request) error {
 // ParseMessage reads what a user sends. Unknown keys are ignored.
 func ParseMessage(raw []byte) (Message, error) {
 	msg := Message{Role: event.RoleUser}
+	if err := form.Message(raw); err != nil {
+		return msg, err
+	}
 	if err := rest.Decode(raw, &msg, "body"); err != nil {
 		return msg, err
 	}

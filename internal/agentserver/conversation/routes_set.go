@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -9,17 +10,24 @@ import (
 	"github.com/deft-dev/deft/internal/fault"
 )
 
-// body reads a body that must have a field.
+// body reads a body that must have a field. To the reference such a field is a
+// parameter: where it is absent, what else there is does not matter.
 func body(r *http.Request, field string) (json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	if err := rest.Body(r, &fields); err != nil {
+	raw, err := rest.Raw(r)
+	if err != nil {
 		return nil, err
 	}
-	raw, ok := fields[field]
-	if !ok {
-		return nil, rest.Missing("body", field)
+	var fields map[string]json.RawMessage
+	if json.Valid(raw) && json.Unmarshal(raw, &fields) == nil || len(bytes.TrimSpace(raw)) == 0 {
+		if raw, ok := fields[field]; ok {
+			return raw, nil
+		}
+	} else if !json.Valid(raw) {
+		return nil, rest.Decode(raw, &fields, "body")
 	}
-	return raw, nil
+	wrong := rest.Missing("body", field)
+	wrong[0].Input = null
+	return nil, wrong
 }
 
 // text reads a body that must have a field with a text.

@@ -1,0 +1,58 @@
+package form
+
+import (
+	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+)
+
+// The bodies of operations on one conversation (sdk-wire.md section 4).
+var (
+	Patch = &s.Object{Fields: []s.Field{
+		{Name: "title", Type: s.Opt(s.String{Min: 1, Max: 200})},
+		{Name: "tags", Type: tags},
+	}}
+	Fork = &s.Object{Fields: []s.Field{
+		{Name: "id", Type: s.Opt(s.UUID{})},
+		{Name: "title", Type: s.Opt(s.String{Max: 200})},
+		{Name: "tags", Type: tags},
+		{Name: "reset_metrics", Type: flag},
+		{Name: "from_event_id", Type: text},
+	}}
+	Child = &s.Object{Fields: []s.Field{
+		{Name: "task", Type: s.String{Min: 1}, Required: true},
+		{Name: "title", Type: text},
+		{Name: "isolation", Type: s.Enum{"worktree", "shared"}},
+	}}
+	Goal = &s.Object{Fields: []s.Field{
+		{Name: "objective", Type: s.String{}, Required: true},
+		{Name: "max_iterations", Type: s.Int{Bounds: s.Bounds{GE: &one}}},
+	}}
+	Question  = &s.Object{Fields: []s.Field{{Name: "question", Type: s.String{}, Required: true}}}
+	Secrets   = &s.Object{Fields: []s.Field{{Name: "secrets", Type: s.Sources{Source: source}, Required: true}}}
+	Policy    = &s.Object{Fields: []s.Field{{Name: "policy", Type: policy, Required: true}}}
+	Analyzer  = &s.Object{Fields: []s.Field{{Name: "security_analyzer", Type: s.Opt(analyzer), Required: true}}}
+	Accepting = &s.Object{Fields: []s.Field{
+		{Name: "accept", Type: flag, Required: true},
+		{Name: "reason", Type: s.String{}},
+	}}
+)
+
+// source takes a value without a kind, too.
+var source = func() s.Kinds {
+	k := wireagent.SourceSchema
+	k.Default, k.Mark = "StaticSecret", "value"
+	return k
+}()
+
+var tags = blank(checkTags, s.Dict{Of: s.String{}})
+
+// Check says what is wrong with a body. One that is absent or no JSON is left
+// to who decodes it.
+func Check(form *s.Object, raw []byte) error {
+	v, err := s.Parse(raw)
+	if err != nil || v == nil {
+		return nil //nolint:nilerr // left to who decodes it
+	}
+	_, err = form.Check(v, s.Reading{}, "body")
+	return err
+}
