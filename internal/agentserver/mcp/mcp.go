@@ -139,6 +139,28 @@ func seconds(s float64) time.Duration {
 	return max(time.Duration(s*float64(time.Second)), time.Millisecond)
 }
 
+// listed reads a list of texts, which may be absent.
+func listed(raw json.RawMessage, loc []any) ([]string, rest.Violations) {
+	if raw == nil {
+		return nil, nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || list == nil {
+		return nil, rest.Violations{{Type: "list_type", Loc: loc, Msg: "Input should be a valid list"}}
+	}
+	out := make([]string, len(list))
+	var wrong rest.Violations
+	for i, one := range list {
+		var text *string
+		if json.Unmarshal(one, &text) != nil || text == nil {
+			wrong = append(wrong, rest.Violation{Type: "string_type", Loc: append(slices.Clone(loc), i), Msg: "Input should be a valid string"})
+			continue
+		}
+		out[i] = *text
+	}
+	return out, wrong
+}
+
 // transports are the forms of a server, as they are named on the wire.
 var transports = []string{"stdio", "http", "shttp", "streamable-http", "sse"}
 
@@ -160,9 +182,9 @@ func (s *Service) server(given map[string]json.RawMessage) (raw json.RawMessage,
 	address, fields := "url", []string{"headers"}
 	if kind == "stdio" {
 		address, fields = "command", []string{"env"}
-		var args []string
-		if v := given["args"]; present(v) && json.Unmarshal(v, &args) != nil {
-			return nil, false, fail("list_type", "args", "Input should be a valid list")
+		args, wrong := listed(given["args"], append(slices.Clone(loc), "args"))
+		if wrong != nil {
+			return nil, false, wrong
 		}
 		entry["args"] = args
 		var cwd *string

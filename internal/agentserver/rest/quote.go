@@ -35,9 +35,15 @@ func (v Violations) quoted(r *http.Request) Violations {
 	}
 	out := slices.Clone(v)
 	for i, one := range out {
-		if bare(one) {
-			out[i].Input = careful(one.Loc[1:], at(doc, one.Loc[1:], one.Type == "missing"))
+		if !bare(one) {
+			continue
 		}
+		place, missing := one.Loc[1:], one.Type == "missing"
+		value := at(doc, place, missing)
+		if missing && len(place) > 0 {
+			place = place[:len(place)-1]
+		}
+		out[i].Input = careful(place, value)
 	}
 	return out
 }

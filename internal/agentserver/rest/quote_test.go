@@ -32,6 +32,8 @@ func TestQuoted(t *testing.T) {
 		{"said by itself", `{"a":1}`, rest.Invalid("no", "x", "body", "a"), `"x"`},
 		{"of the query", `{"a":1}`, rest.Invalid("no", nil, "query", "a"), `null`},
 		{"a secret", `{"api_key":"hush"}`, rest.Invalid("no", nil, "body", "api_key"), `"<redacted>"`},
+		{"a missing secret", `{"a":"b"}`, rest.Missing("body", "api_key"), `{"a":"b"}`},
+		{"missing below a secret", `{"secrets":{"a":"b"}}`, rest.Missing("body", "secrets", "name"), `{"a":"<redacted>"}`},
 		{"below a secret", `{"secrets":{"A":{"kind":"x"}}}`, rest.Invalid("no", nil, "body", "secrets", "A"), `{"kind":"<redacted>"}`},
 		{"beside a secret", `{"token":"hush","a":{"value":"hush"},"b":[{"value":1}]}`, rest.Missing("body", "name"), `{"a":{"value":"<redacted>"},"b":[{"value":1}],"token":"<redacted>"}`},
 		{"too long to quote", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, rest.Missing("body", "name"), `null`},

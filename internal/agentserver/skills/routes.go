@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
 	"github.com/deft-dev/deft/skill"
 )
@@ -25,6 +26,16 @@ func (s *Service) Routes() []rest.Route {
 		Show: func(i installation.Info) any { return installation.ShapeOf(i) },
 	}.Routes()...)
 }
+
+var (
+	flag     = shape.Bool{}
+	optional = shape.Opt(shape.String{})
+	listForm = &shape.Object{Fields: []shape.Field{
+		{Name: "load_public", Type: flag}, {Name: "load_user", Type: flag},
+		{Name: "load_project", Type: flag}, {Name: "load_org", Type: flag},
+		{Name: "marketplace_path", Type: optional}, {Name: "project_dir", Type: optional},
+	}}
+)
 
 func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	marketplace := defaultMarketplace
@@ -49,6 +60,9 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 			} `json:"exposed_urls"`
 		} `json:"sandbox_config"`
 	}{Public: true, User: true, Project: true, Org: true, Marketplace: &marketplace}
+	if err := listForm.Fits(r); err != nil {
+		return err
+	}
 	if err := rest.Body(r, &body); err != nil {
 		return err
 	}

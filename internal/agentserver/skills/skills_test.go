@@ -140,7 +140,10 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/install", `{"source":` + project + `,"repo_path":"../.."}`, 400, `{"detail":"Failed to fetch skill source. Check that the source is valid."}`},
 		{"POST", "/install", `{"source":` + project + `}`, 422, `{"detail":"Invalid skill. Ensure the source contains a valid SKILL.md."}`},
 		{"POST", "/install", `{"source":""}`, 422, `{"detail":[{"type":"string_too_short","loc":["body","source"],"msg":"String should have at least 1 character","input":"","ctx":{"min_length":1}}]}`},
+		{"POST", "/install", `{"source":null,"force":null}`, 422, `{"detail":[{"type":"string_type","loc":["body","source"],"msg":"Input should be a valid string","input":null},{"type":"bool_type","loc":["body","force"],"msg":"Input should be a valid boolean","input":null}]}`},
 		{"GET", "/installed", "", 200, `{"skills":[` + item + `]}`},
+		{"PATCH", "/installed/good", `{"enabled":null}`, 422, `{"detail":[{"type":"bool_type","loc":["body","enabled"],"msg":"Input should be a valid boolean","input":null}]}`},
+		{"PATCH", "/installed/good", `{}`, 422, `{"detail":[{"type":"missing","loc":["body","enabled"],"msg":"Field required","input":{}}]}`},
 		{"GET", "/installed/good", "", 200, item},
 		{"GET", "/installed/none", "", 404, `{"detail":"Skill 'none' is not installed"}`},
 		{"GET", "/installed/BAD", "", 422, `{"detail":[{"type":"string_pattern_mismatch","loc":["path","skill_name"],"msg":"String should match pattern '^[a-z0-9]+(-[a-z0-9]+)*$'","input":"BAD","ctx":{"pattern":"^[a-z0-9]+(-[a-z0-9]+)*$"}}]}`},
@@ -158,7 +161,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		b.ask(c.method, "/api/skills"+c.path, c.body, c.status, c.want)
 	}
-	for _, body := range []string{``, `null`, `[]`, `{"load_public":"x"}`, `{"project_dir":1}`, `{`, `{"org_configs":[{}]}`, `{"sandbox_config":{"exposed_urls":[{"name":"WORKER_1"}]}}`} {
+	for _, body := range []string{``, `null`, `[]`, `{"load_public":"x"}`, `{"load_user":null}`, `{"project_dir":1}`, `{`, `{"org_configs":[{}]}`, `{"sandbox_config":{"exposed_urls":[{"name":"WORKER_1"}]}}`} {
 		resp, err := http.Post(b.url+"/api/skills", "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

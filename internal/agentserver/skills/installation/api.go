@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/fault"
 )
 
@@ -61,12 +62,24 @@ func (a API) Routes() []rest.Route {
 
 func (a API) title() string { return strings.ToUpper(a.Noun[:1]) + a.Noun[1:] }
 
+var (
+	optional    = shape.Opt(shape.String{})
+	installForm = &shape.Object{Fields: []shape.Field{
+		{Name: "source", Type: shape.String{Min: 1}, Required: true},
+		{Name: "ref", Type: optional}, {Name: "repo_path", Type: optional}, {Name: "force", Type: shape.Bool{}},
+	}}
+	enableForm = &shape.Object{Fields: []shape.Field{{Name: "enabled", Type: shape.Bool{}, Required: true}}}
+)
+
 func (a API) install(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Source   *string `json:"source"`
 		Ref      *string `json:"ref"`
 		RepoPath *string `json:"repo_path"`
 		Force    bool    `json:"force"`
+	}
+	if err := installForm.Fits(r); err != nil {
+		return err
 	}
 	if err := rest.Body(r, &body); err != nil {
 		return err
@@ -133,6 +146,9 @@ func (a API) enable(w http.ResponseWriter, r *http.Request) error {
 	}
 	var body struct {
 		Enabled *bool `json:"enabled"`
+	}
+	if err := enableForm.Fits(r); err != nil {
+		return err
 	}
 	if err := rest.Body(r, &body); err != nil {
 		return err
