@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // kept is a body that was read, for violations that quote it.
@@ -83,10 +82,8 @@ func at(doc any, loc []any, missing bool) any {
 
 // careful hides what is below a name of secrets, and texts called a value.
 func careful(loc []any, v any) any {
-	for _, part := range loc {
-		if name, ok := part.(string); ok && v != nil && (secretName(name) || slices.Contains(whole, strings.ToLower(name))) {
-			return hide(v)
-		}
+	if v != nil && amongSecrets(append([]any{"body"}, loc...)) {
+		return hide(v)
 	}
 	return withoutValues(v)
 }

@@ -26,28 +26,22 @@ func secretName(name string) bool {
 func (v Violations) sanitized() Violations {
 	out := slices.Clone(v)
 	for i, one := range out {
-		if name, ok := lastName(one.Loc); ok && secretName(name) {
-			if s, text := one.Input.(string); text && s != "" {
-				out[i].Input = redacted
-				continue
-			}
+		if s, text := one.Input.(string); text && s != "" && amongSecrets(one.Loc) {
+			out[i].Input = redacted
+			continue
 		}
 		out[i].Input = sanitize(one.Input)
 	}
 	return out
 }
 
-// lastName returns the name of a field in a body that a violation is about.
-func lastName(loc []any) (name string, ok bool) {
-	if len(loc) < 2 || loc[0] != "body" {
-		return "", false
-	}
-	for _, part := range slices.Backward(loc) {
-		if name, ok := part.(string); ok {
-			return name, true
-		}
-	}
-	return "", false
+// amongSecrets reports whether a place in a body is at or below a name of
+// secrets.
+func amongSecrets(loc []any) bool {
+	return len(loc) > 1 && loc[0] == "body" && slices.ContainsFunc(loc[1:], func(part any) bool {
+		name, ok := part.(string)
+		return ok && (secretName(name) || slices.Contains(whole, strings.ToLower(name)))
+	})
 }
 
 func sanitize(v any) any {

@@ -30,6 +30,8 @@ func TestRedacted(t *testing.T) {
 		{"typed", []any{"body"}, typed{Token: "hush", Env: map[string]string{"A": "hush"}}, `{"env":{"A":"<redacted>"},"token":"<redacted>"}`},
 		{"raw", []any{"body"}, json.RawMessage(`{"password":["hush"]}`), `{"password":"<redacted>"}`},
 		{"the field itself", []any{"body", "session_api_keys", 0}, "hush", `"<redacted>"`},
+		{"below the field", []any{"body", "secrets", "A"}, "hush", `"<redacted>"`},
+		{"deep below it", []any{"body", "llm", "extra_headers", "headers", "X"}, "hush", `"<redacted>"`},
 		{"not in the body", []any{"path", "settings_key"}, "a b", `"a b"`},
 		{"plain", []any{"body", "n"}, 5, `5`},
 		{"nothing", []any{"body", "api_key"}, nil, `null`},
