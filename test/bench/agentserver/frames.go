@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/deft-dev/deft/event"
 )
@@ -20,7 +21,7 @@ import (
 type frames struct {
 	net.Conn
 	in      *bufio.Reader
-	payload []byte
+	payload *[]byte // of the last frame, one of bodies
 }
 
 // listen opens a WebSocket (RFC 6455).
@@ -63,17 +64,17 @@ const (
 // call.
 func (f *frames) next() ([]byte, error) {
 	for {
-		op, err := f.frame()
+		op, payload, err := f.frame()
 		switch {
 		case err != nil:
 			return nil, err
 		case op == opClose:
-			return nil, fmt.Errorf("the server has closed the socket: %q", f.payload)
+			return nil, fmt.Errorf("the server has closed the socket: %q", payload)
 		case op != opPing:
-			return f.payload, nil
+			return payload, nil
 		}
 		// Clients mask what they send; here with zeros.
-		pong := append([]byte{0x80 | opPong, 0x80 | byte(len(f.payload)), 0, 0, 0, 0}, f.payload...)
+		pong := append([]byte{0x80 | opPong, 0x80 | byte(len(payload)), 0, 0, 0, 0}, payload...)
 		if _, err := f.Write(pong); err != nil {
 			return nil, err
 		}
@@ -81,10 +82,14 @@ func (f *frames) next() ([]byte, error) {
 }
 
 // frame reads one frame. Servers neither mask nor, here, split their frames.
-func (f *frames) frame() (op byte, err error) {
+func (f *frames) frame() (op byte, payload []byte, err error) {
+	if f.payload != nil { // nobody needs it while nothing comes
+		bodies.Put(f.payload)
+		f.payload = nil
+	}
 	var h [8]byte
 	if _, err := io.ReadFull(f.in, h[:2]); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	op, n := h[0]&0xf, uint64(h[1]&0x7f)
 	switch n {
@@ -96,12 +101,10 @@ func (f *frames) frame() (op byte, err error) {
 		n = binary.BigEndian.Uint64(h[:8])
 	}
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	if uint64(cap(f.payload)) < n {
-		f.payload = make([]byte, n)
-	}
-	f.payload = f.payload[:n]
-	_, err = io.ReadFull(f.in, f.payload)
-	return op, err
+	f.payload = bodies.Get().(*[]byte)
+	*f.payload = slices.Grow((*f.payload)[:0], int(n))[:n]
+	_, err = io.ReadFull(f.in, *f.payload)
+	return op, *f.payload, err
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -38,8 +40,8 @@ func (l *llm) answer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the length is missing", http.StatusLengthRequired)
 		return
 	}
-	body := make([]byte, r.ContentLength)
-	if _, err := io.ReadFull(r.Body, body); err != nil {
+	wanted, done, err := l.read(r)
+	if err != nil {
 		return // the client has gone
 	}
 	if d := time.Duration(l.delay.Load()); d > 0 {
@@ -51,11 +53,33 @@ func (l *llm) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	var wanted int
-	if i := bytes.Index(body, []byte("tools-")); i >= 0 {
+	n := l.calls.Add(1)
+	message, reason := `{"role":"assistant","content":"done"}`, "stop"
+	if done < wanted {
+		reason = "tool_calls"
+		message = fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"call_%d","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"echo %d\"}"}}]}`, n, n)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"id":"r%d","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":%q,"message":%s}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`, n, reason, message)
+}
+
+// bodies are buffers of requests: what this program takes for itself is
+// missing to the server beside it.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// read returns how many calls of a tool a request asks for, and how many it
+// has had since the last message of the user.
+func (l *llm) read(r *http.Request) (wanted, done int, err error) {
+	buf := bodies.Get().(*[]byte)
+	defer bodies.Put(buf)
+	*buf = slices.Grow((*buf)[:0], int(r.ContentLength))[:r.ContentLength]
+	body := *buf
+	if _, err := io.ReadFull(r.Body, body); err != nil {
+		return 0, 0, err
+	}
+	if i := bytes.Index(body, []byte("tools-")); i >= 0 && bytes.Contains(body, []byte(`"tools"`)) {
 		wanted = int(body[i+len("tools-")] - '0')
 	}
-	// What came after the last message of the user.
 	since := body
 	for _, form := range []string{`"role":"user"`, `"role": "user"`} {
 		if i := bytes.LastIndex(body, []byte(form)); i >= 0 {
@@ -63,15 +87,8 @@ func (l *llm) answer(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 	}
-	done := bytes.Count(since, []byte(`"role":"tool"`)) + bytes.Count(since, []byte(`"role": "tool"`))
-	n := l.calls.Add(1)
-	message, reason := `{"role":"assistant","content":"done"}`, "stop"
-	if done < wanted && bytes.Contains(body, []byte(`"tools"`)) {
-		reason = "tool_calls"
-		message = fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"call_%d","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"echo %d\"}"}}]}`, n, n)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"id":"r%d","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":%q,"message":%s}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`, n, reason, message)
+	done = bytes.Count(since, []byte(`"role":"tool"`)) + bytes.Count(since, []byte(`"role": "tool"`))
+	return wanted, done, nil
 }
 
 // request asks for a conversation whose model makes so many calls.
