@@ -108,15 +108,11 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the extra body cannot be written as JSON", err)
 	}
 	head[len(head)-1] = ',' // tools and history go on inside the object
-	if len(r.Tools) > 0 {
-		head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, writeTool)
-		if err != nil {
-			return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)
-		}
-		head = append(head, ',')
+	parts, err := m.tools.Parts(head, `"tools":`, ",", r.Tools, writeTool)
+	if err != nil {
+		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)
 	}
-	body[0] = head
-	return append(body, append(end.finish(nil), '}')), beta, nil
+	return wirelog.Body(parts, body, append(end.finish(nil), '}')), beta, nil
 }
 
 // history writes the messages of r, with no more cache marks than the API

@@ -107,7 +107,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if config.MaxTokens > 0 || config.Temperature != nil || config.TopP != nil || config.StopSequences != nil {
 		w.InferenceConfig = &config
 	}
-	head, err := m.addTools([]byte{'{'}, tools, c)
+	parts, err := m.withTools(tools, c)
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
@@ -116,10 +116,10 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 		return nil, m.unwritten(err)
 	}
 	if len(rest) > len("{}") {
-		head = append(append(head, rest[1:len(rest)-1]...), ',')
+		rest[len(rest)-1] = ',' // the history goes on inside the object
+		parts = append(parts, rest[1:])
 	}
-	body[0] = head
-	return append(body, append(end.finish(nil), '}')), nil
+	return wirelog.Body(parts, body, append(end.finish(nil), '}')), nil
 }
 
 // history writes messages, with no more cache marks than the API takes.
@@ -131,21 +131,18 @@ func (m *Model) history(ctx context.Context, session string, msgs []event.Messag
 	return body, end, err
 }
 
-// addTools appends the tools and how to choose among them.
-func (m *Model) addTools(dst []byte, tools []llm.Tool, c *toolChoice) ([]byte, error) {
-	if len(tools) == 0 {
-		return dst, nil
-	}
-	dst, err := m.tools.Append(append(dst, `"toolConfig":{"tools":`...), tools, writeTool)
-	if err != nil {
-		return dst, err
-	}
+// withTools returns the beginning of a body with the tools and how to choose
+// among them.
+func (m *Model) withTools(tools []llm.Tool, c *toolChoice) ([][]byte, error) {
+	after := "},"
 	if c != nil {
-		if dst, err = wirelog.AppendJSON(append(dst, `,"toolChoice":`...), c); err != nil {
-			return dst, err
+		choice, err := wirelog.AppendJSON([]byte(`,"toolChoice":`), c)
+		if err != nil {
+			return nil, err
 		}
+		after = string(choice) + after
 	}
-	return append(dst, "},"...), nil
+	return m.tools.Parts([]byte{'{'}, `"toolConfig":{"tools":`, after, tools, writeTool)
 }
 
 func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {

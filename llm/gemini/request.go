@@ -57,13 +57,9 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if err := m.generation(&w, r); err != nil {
 		return nil, err
 	}
-	head := []byte{'{'}
-	var err error
-	if len(r.Tools) > 0 {
-		if head, err = m.tools.Append(append(head, `"tools":[{"functionDeclarations":`...), r.Tools, m.writeTool); err != nil {
-			return nil, err
-		}
-		head = append(head, "}],"...)
+	parts, err := m.tools.Parts([]byte{'{'}, `"tools":[{"functionDeclarations":`, "}],", r.Tools, m.writeTool)
+	if err != nil {
+		return nil, err
 	}
 	rest, err := wirelog.AppendJSON(nil, &w)
 	if err != nil {
@@ -73,7 +69,8 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 		return nil, m.unwritten(err)
 	}
 	if len(rest) > len("{}") {
-		head = append(append(head, rest[1:len(rest)-1]...), ',')
+		rest[len(rest)-1] = ',' // the history goes on inside the object
+		parts = append(parts, rest[1:])
 	}
 	body, end, err := m.sent.Encode(ctx, r.Session, "", llm.NormalizeGrown(ctx, r.Messages), m.write)
 	if err != nil {
@@ -82,8 +79,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if !end.Begun {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
-	body[0] = head
-	return append(body, append(end.finish(nil), '}')), nil
+	return wirelog.Body(parts, body, append(end.finish(nil), '}')), nil
 }
 
 func (m *Model) unwritten(err error) error {

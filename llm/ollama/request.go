@@ -71,11 +71,13 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, c *card) ([][]byte, 
 		return nil, m.unwritten("the extra body", err)
 	}
 	head[len(head)-1] = ',' // tools and history go on inside the object
-	if r.ToolChoice != "none" && len(r.Tools) > 0 {
-		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, writeTool); err != nil {
-			return nil, m.unwritten("the tools", err)
-		}
-		head = append(head, ',')
+	tools := r.Tools
+	if r.ToolChoice == "none" {
+		tools = nil
+	}
+	parts, err := m.tools.Parts(head, `"tools":`, ",", tools, writeTool)
+	if err != nil {
+		return nil, m.unwritten("the tools", err)
 	}
 	writer := writer{vision: c.vision, thinks: c.thinks}
 	body, end, err := m.sent.Encode(ctx, r.Session, fmt.Sprintf("%+v", writer), msgs, writer.write)
@@ -83,8 +85,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, c *card) ([][]byte, 
 		return nil, m.unwritten("the history", err)
 	}
 	tail, _ := end.flush(nil)
-	body[0] = append(head, `"messages":[`...)
-	return append(body, append(tail, "]}"...)), nil
+	return wirelog.Body(append(parts, []byte(`"messages":[`)), body, append(tail, "]}"...)), nil
 }
 
 func (m *Model) unwritten(what string, err error) error {

@@ -113,14 +113,11 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 		return nil, m.unwritten("the extra body", err)
 	}
 	head[len(head)-1] = ',' // tools and history go on inside the object
-	if len(r.Tools) > 0 {
-		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, m.writeTool); err != nil {
-			return nil, m.unwritten("the tools", err)
-		}
-		head = append(head, ',')
+	parts, err := m.tools.Parts(head, `"tools":`, ",", r.Tools, m.writeTool)
+	if err != nil {
+		return nil, m.unwritten("the tools", err)
 	}
-	body[0] = head
-	return append(body, append(end.finish(nil), '}')), nil
+	return wirelog.Body(parts, body, append(end.finish(nil), '}')), nil
 }
 
 func (m *Model) unwritten(what string, err error) error {

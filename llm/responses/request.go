@@ -89,18 +89,15 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 		return nil, m.unwritten("the extra body", err)
 	}
 	head[len(head)-1] = ',' // tools and input go on inside the object
-	if len(r.Tools) > 0 {
-		if head, err = m.tools.Append(append(head, `"tools":`...), r.Tools, m.writeTool); err != nil {
-			return nil, m.unwritten("the tools", err)
-		}
-		head = append(head, ',')
+	parts, err := m.tools.Parts(head, `"tools":`, ",", r.Tools, m.writeTool)
+	if err != nil {
+		return nil, m.unwritten("the tools", err)
 	}
 	body, _, err := m.sent.Encode(ctx, r.Session, known.variant(), msgs, writer{m, known}.write)
 	if err != nil {
 		return nil, m.unwritten("the history", err)
 	}
-	body[0] = append(head, `"input":[`...)
-	return append(body, []byte("]}")), nil
+	return wirelog.Body(append(parts, []byte(`"input":[`)), body, []byte("]}")), nil
 }
 
 func (m *Model) unwritten(what string, err error) error {

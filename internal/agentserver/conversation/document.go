@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -192,17 +191,17 @@ func (c *Conversation) fullState(s *state.State) (json.RawMessage, error) {
 	if v.Tags == nil {
 		v.Tags = map[string]string{}
 	}
-	value, err := encodeDocument(v)
+	raw, err := stateEvent("full_state", v)
 	if err != nil {
 		return nil, fmt.Errorf("show the state of conversation %s: %w", c.id, err)
 	}
-	return stateEvent("full_state", value)
+	return raw, nil
 }
 
-// stateEvent makes the JSON of a state update that is not stored. The value is
-// put in as it is.
-func stateEvent(key string, value json.RawMessage) (json.RawMessage, error) {
-	const place = `"value":0`
+// stateEvent makes the JSON of a state update that is not stored, whose value
+// is a document.
+func stateEvent(key string, document any) (json.RawMessage, error) {
+	const place = `"value":`
 	ev, err := event.NewStateUpdate(key, json.RawMessage("0"))
 	if err != nil {
 		return nil, err
@@ -212,8 +211,8 @@ func stateEvent(key string, value json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, tail, _ := bytes.Cut(raw, []byte(place)) // quotes within texts are escaped
-	return slices.Concat(head, []byte(place[:len(place)-1]), value, tail), nil
+	at := bytes.Index(raw, []byte(place+"0")) + len(place) // quotes within texts are escaped
+	return encodeWithin(raw[:at], document, raw[at+1:])
 }
 
 func noNull(raw json.RawMessage) json.RawMessage {

@@ -33,12 +33,16 @@ const scratchMost = 1 << 20
 
 // encodeDocument returns the JSON of a struct as encoding/json does without
 // escaping for HTML, except that it copies fields that are a json.RawMessage.
-func encodeDocument(v any) (json.RawMessage, error) {
+func encodeDocument(v any) (json.RawMessage, error) { return encodeWithin(nil, v, nil) }
+
+// encodeWithin is encodeDocument between other text.
+func encodeWithin(head []byte, v any, tail []byte) (json.RawMessage, error) {
 	buf := scratch.Get().(*[]byte)
-	b, err := appendDocument((*buf)[:0], reflect.ValueOf(v))
+	b, err := appendDocument(append((*buf)[:0], head...), reflect.ValueOf(v))
 	if err != nil {
 		return nil, err
 	}
+	b = append(b, tail...)
 	out := bytes.Clone(b)
 	if cap(b) <= scratchMost {
 		*buf = b

@@ -44,12 +44,31 @@ type toolList struct {
 	encoded []byte
 }
 
-// Append appends the tools as a JSON array; write appends one of them. An error
-// of write is returned as it is.
-func (t *Tools) Append(dst []byte, tools []llm.Tool, write func(dst []byte, tool *llm.Tool) ([]byte, error)) ([]byte, error) {
-	if encoded := t.find(tools); encoded != nil {
-		return append(dst, encoded...), nil
+// Parts returns the beginning of a body: head and before, the tools as a JSON
+// array, after. Without tools it is head alone. write appends one tool, and its
+// error is returned as it is. Who gets the parts must not change them.
+func (t *Tools) Parts(head []byte, before, after string, tools []llm.Tool, write func(dst []byte, tool *llm.Tool) ([]byte, error)) ([][]byte, error) {
+	if len(tools) == 0 {
+		return [][]byte{head}, nil
 	}
+	encoded := t.find(tools)
+	if encoded == nil {
+		var err error
+		if encoded, err = t.encode(tools, write); err != nil {
+			return nil, err
+		}
+	}
+	return [][]byte{append(head, before...), encoded, []byte(after)}, nil
+}
+
+// Body returns a whole body: what stands before a history, the history as
+// [Cache.Encode] returns it, and what stands behind it.
+func Body(head, history [][]byte, tail []byte) [][]byte {
+	return slices.Concat(head, history[1:], [][]byte{tail})
+}
+
+// encode writes a list of tools, and keeps it.
+func (t *Tools) encode(tools []llm.Tool, write func(dst []byte, tool *llm.Tool) ([]byte, error)) ([]byte, error) {
 	encoded := []byte{'['}
 	kept := slices.Clone(tools)
 	for i := range tools {
@@ -58,7 +77,7 @@ func (t *Tools) Append(dst []byte, tools []llm.Tool, write func(dst []byte, tool
 		}
 		var err error
 		if encoded, err = write(encoded, &tools[i]); err != nil {
-			return dst, err
+			return nil, err
 		}
 		kept[i].Parameters = slices.Clone(tools[i].Parameters)
 	}
@@ -67,7 +86,7 @@ func (t *Tools) Append(dst []byte, tools []llm.Tool, write func(dst []byte, tool
 	defer t.mu.Unlock()
 	t.lists = slices.Insert(t.lists, 0, toolList{kept, encoded})
 	t.lists = t.lists[:min(len(t.lists), toolLists)]
-	return append(dst, encoded...), nil
+	return encoded, nil
 }
 
 // find returns the encoded form, which nobody changes.

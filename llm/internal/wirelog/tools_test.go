@@ -1,6 +1,7 @@
 package wirelog_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -29,21 +30,26 @@ func TestTools(t *testing.T) {
 		struct{ list, written int }{1, 0}, struct{ list, written int }{2, 2})
 	for _, tt := range steps {
 		written = 0
-		got, err := kept.Append([]byte(">"), list(tt.list), write)
-		if want := fmt.Sprintf(`>["%d"{},"x"[]]`, tt.list); err != nil || string(got) != want || written != tt.written {
+		parts, err := kept.Parts([]byte("a"), "<", ">", list(tt.list), write)
+		got := bytes.Join(parts, nil)
+		if want := fmt.Sprintf(`a<["%d"{},"x"[]]>`, tt.list); err != nil || string(got) != want || written != tt.written {
 			t.Errorf("list %d: %s, %d written, want %s, %d; %v", tt.list, got, written, want, tt.written, err)
 		}
 	}
 	// A schema that the caller changes in place is another one.
 	tools := list(9)
 	for _, want := range []string{`["9"{},"x"[]]`, `["9"[],"x"[]]`} {
-		if got, _ := kept.Append(nil, tools, write); string(got) != want {
+		parts, _ := kept.Parts(nil, "", "", tools, write)
+		if got := bytes.Join(parts, nil); string(got) != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 		copy(tools[0].Parameters, "[]")
 	}
 	broken := errors.New("broken")
-	if _, err := kept.Append(nil, list(99), func(dst []byte, _ *llm.Tool) ([]byte, error) { return dst, broken }); !errors.Is(err, broken) {
+	if parts, err := kept.Parts([]byte("a"), "<", ">", nil, write); err != nil || string(bytes.Join(parts, nil)) != "a" {
+		t.Errorf("no tools: %s, %v", parts, err)
+	}
+	if _, err := kept.Parts(nil, "", "", list(99), func(dst []byte, _ *llm.Tool) ([]byte, error) { return dst, broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -61,9 +67,10 @@ func TestToolsInForms(t *testing.T) {
 		{"a", false, "1", "[1]"}, {"b", false, "2", "[2]"}, {"a", true, "3", "[3]"},
 		{"a", false, "4", "[1]"}, {"b", false, "5", "[2]"}, {"a", true, "6", "[3]"},
 	} {
-		got, err := wirelog.ToolsIn(t.Name()+c.protocol, c.strict).Append(nil, tools, func(dst []byte, _ *llm.Tool) ([]byte, error) {
+		parts, err := wirelog.ToolsIn(t.Name()+c.protocol, c.strict).Parts(nil, "", "", tools, func(dst []byte, _ *llm.Tool) ([]byte, error) {
 			return append(dst, c.text...), nil
 		})
+		got := bytes.Join(parts, nil)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s, strict %v: %s, want %s; %v", c.protocol, c.strict, got, c.want, err)
 		}
@@ -78,9 +85,10 @@ func TestToolsConcurrently(t *testing.T) {
 		wg.Go(func() {
 			for i := range 200 {
 				name := fmt.Sprint((worker + i) % 6)
-				got, err := kept.Append(nil, []llm.Tool{{Name: name}}, func(dst []byte, tool *llm.Tool) ([]byte, error) {
+				parts, err := kept.Parts(nil, "", "", []llm.Tool{{Name: name}}, func(dst []byte, tool *llm.Tool) ([]byte, error) {
 					return append(dst, tool.Name...), nil
 				})
+				got := bytes.Join(parts, nil)
 				if err != nil || string(got) != "["+name+"]" {
 					t.Errorf("got %s, %v", got, err)
 				}
