@@ -211,12 +211,17 @@ func (e *executor) limits(a *event.TerminalAction) limits {
 // maxTimeout bounds what a model asks for, far below what overflows.
 const maxTimeout = 365 * 24 * time.Hour
 
+// parsers are kept because one has room for more than most commands need.
+var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+
 // refusal says why a command cannot be run, or nothing.
 func refusal(command string) string {
 	if strings.ContainsRune(command, 0) {
 		return "The command was not run: it holds a NUL character, which bash cannot read."
 	}
-	_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	p := parsers.Get().(*syntax.Parser)
+	_, err := p.Parse(strings.NewReader(command), "")
+	parsers.Put(p)
 	if err != nil && syntax.IsIncomplete(err) {
 		return "The command was not run, because it is not complete (" + err.Error() +
 			"). Close what is open (quotes, brackets, if/for/while/case, heredocs) and send all of it again."

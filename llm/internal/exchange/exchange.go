@@ -97,8 +97,8 @@ func newClient(connect time.Duration) *http.Client {
 		DialContext:         dialer.dial,
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: connect,
-		MaxIdleConns:        1024,
-		MaxIdleConnsPerHost: 512, // a server's conversations mostly have one provider
+		MaxIdleConns:        2048,
+		MaxIdleConnsPerHost: 1024, // a server's conversations mostly have one provider
 		IdleConnTimeout:     90 * time.Second,
 	}}
 }
