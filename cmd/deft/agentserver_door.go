@@ -55,7 +55,7 @@ func newDoor(std *streams, cfg *config.Loaded, addr net.Addr, log *slog.Logger) 
 	}
 	docs := openapi.New(openapi.Options{Routes: d.details.Routes(), Version: info.Contract})
 	front := slices.Concat(d.details.Routes(), docs.Routes())
-	o := deferred.Options{Key: cfg.InitKey, Dormant: front, Log: log}
+	o := deferred.Options{Key: cfg.InitKey, Host: cfg.Names, Dormant: front, Log: log}
 	if cfg.DeferredInit {
 		o.Start = func(ctx context.Context, r deferred.Request) (http.Handler, error) { return d.wake(ctx, r) }
 	}

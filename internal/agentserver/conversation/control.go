@@ -272,10 +272,6 @@ func (c *Conversation) SwitchLLM(ctx context.Context, l *wirellm.LLM) error {
 	if err != nil {
 		return err
 	}
-	if err := w.models.set(agent.UsageAgent, l); err != nil {
-		return err
-	}
-	w.streams.Store(l.Stream)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, err := c.agent.WithLLM(l)
@@ -285,6 +281,10 @@ func (c *Conversation) SwitchLLM(ctx context.Context, l *wirellm.LLM) error {
 	if err := w.models.setCondensers(a); err != nil {
 		return err
 	}
+	if err := w.models.set(agent.UsageAgent, l); err != nil {
+		return err
+	}
+	w.streams.Store(l.Stream)
 	if err := c.setAgent(a); err != nil {
 		return err
 	}

@@ -60,7 +60,10 @@ func (c *Conversation) greet(ctx context.Context, r *StartRequest) error {
 		c.m.o.Shown(c.id, raw)
 	}
 	if c.m.o.Changed != nil {
-		c.m.o.Changed(c.id, c.snapshot)
+		c.mu.Lock() // clients who chose its id can use it by now
+		described := c.snapshot
+		c.mu.Unlock()
+		c.m.o.Changed(c.id, described)
 	}
 	if r.InitialMessage == nil {
 		return nil
@@ -236,13 +239,13 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 	if err != nil {
 		m.o.Log.Warn("let go of a deleted conversation", "conversation", id, "err", err)
 	}
-	if err := os.RemoveAll(filepath.Join(m.o.Dir, id.Hex())); err != nil {
-		m.o.Log.Warn("remove the files of a conversation", "conversation", id, "err", err)
-	}
-	if m.o.Deleted != nil {
+	if m.o.Deleted != nil { // first, because it ends what still writes files
 		if err := m.o.Deleted(ctx, id); err != nil {
 			m.o.Log.Warn("remove what is kept for a conversation", "conversation", id, "err", err)
 		}
+	}
+	if err := os.RemoveAll(filepath.Join(m.o.Dir, id.Hex())); err != nil {
+		m.o.Log.Warn("remove the files of a conversation", "conversation", id, "err", err)
 	}
 	return m.dropWorktree(ctx, c.cfg.Worktree)
 }

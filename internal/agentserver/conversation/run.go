@@ -112,7 +112,6 @@ func (c *Conversation) startRun(w *work, begin func() (func(context.Context) err
 			c.m.active.Add(-1)
 			permit()
 		})
-		w.writer.settle(c.m.ctx)
 		c.finished(w)
 	})
 	return nil
@@ -187,6 +186,7 @@ func (m *Manager) permit() (release func(), err error) {
 func (c *Conversation) drive(w *work, work func(context.Context) error, after func(context.Context) bool, release func()) {
 	for {
 		err := work(c.m.ctx)
+		w.writer.settle(c.m.ctx) // while no other run can begin
 		switch {
 		case err == nil:
 		case errors.Is(err, context.Canceled) && c.m.ctx.Err() != nil:

@@ -62,7 +62,11 @@ type Options struct {
 	// Start makes the server's handler. An error of kind fault.Invalid or
 	// fault.Denied is answered with 422. Nil for a server that does not wait.
 	Start func(ctx context.Context, r Request) (http.Handler, error)
-	Log   *slog.Logger
+	// Host reports whether a name is one of this machine; others are refused
+	// while no key is wanted: a page could have given its own name the
+	// machine's address. Nil for all.
+	Host func(host string) bool
+	Log  *slog.Logger
 }
 
 // The states of a server.
@@ -178,6 +182,9 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) error {
 func (s *Service) allowed(r *http.Request) error {
 	key, open := s.o.Key()
 	got, want := sha256.Sum256([]byte(r.Header.Get(Header))), sha256.Sum256([]byte(key))
+	if open && s.o.Host != nil && !s.o.Host(r.Host) {
+		return rest.Fail(http.StatusForbidden, "This server has no key and answers only to names of this machine")
+	}
 	if open || key != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
 		return nil
 	}

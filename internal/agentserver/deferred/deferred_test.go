@@ -188,3 +188,42 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the base changed: %+v", base.Config)
 	}
 }
+
+// TestPagesFromElsewhere keeps web pages from waking a server that wants no
+// key, also those that gave their own name the machine's address.
+func TestPagesFromElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		origin, host string
+		want         int
+	}{
+		"no page":               {"", "127.0.0.1:8000", 200},
+		"a page of the machine": {"http://localhost:3000", "127.0.0.1:8000", 200},
+		"another page":          {"https://evil.example", "127.0.0.1:8000", 403},
+		"another name":          {"", "evil.example:8000", 403},
+		"its own name":          {"http://evil.example:8000", "evil.example:8000", 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config.Config{}
+			s, err := deferred.New(deferred.Options{
+				Key: func() (string, bool) { return "", true }, Host: cfg.Names,
+				Start: func(context.Context, deferred.Request) (http.Handler, error) { return http.NotFoundHandler(), nil },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequestWithContext(t.Context(), "POST", "/api/init", strings.NewReader(`{}`))
+			r.Host = c.host
+			r.Header.Set("Content-Type", "text/plain")
+			if c.origin != "" {
+				r.Header.Set("Origin", c.origin)
+			}
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			if w.Code != c.want || s.Ready() != (c.want == 200) {
+				t.Errorf("%d %s, awake %v", w.Code, w.Body, s.Ready())
+			}
+		})
+	}
+}

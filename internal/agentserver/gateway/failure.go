@@ -31,7 +31,7 @@ func told(h rest.Handler) rest.Handler {
 		if err == nil || errors.Is(err, rest.ErrBroken) {
 			return err
 		}
-		status, detail, message := explain(err)
+		status, detail, message := explain(r, err)
 		if status == 0 {
 			return err
 		}
@@ -49,7 +49,7 @@ func told(h rest.Handler) rest.Handler {
 
 // explain returns the status, the reference's detail and a sentence; a status
 // of 0 for an error that is the server's to tell.
-func explain(err error) (status int, detail any, message string) {
+func explain(r *http.Request, err error) (status int, detail any, message string) {
 	var bad rest.Violations
 	var own *rest.Error
 	switch {
@@ -60,7 +60,7 @@ func explain(err error) (status int, detail any, message string) {
 				message += " at " + string(at)
 			}
 		}
-		return http.StatusUnprocessableEntity, bad, message
+		return http.StatusUnprocessableEntity, bad.Told(r), message
 	case errors.As(err, &own):
 		return own.Status, own.Detail, own.Error()
 	}

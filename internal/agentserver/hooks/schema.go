@@ -68,9 +68,7 @@ func plainEvents(m *s.Map) error {
 		}
 		given = below
 	}
-	for _, name := range m.Copy().Keys() {
-		m.Delete(name)
-	}
+	*m = s.Map{}
 	known := (&Config{}).events()
 	for _, name := range given.Keys() {
 		event := snake(name)

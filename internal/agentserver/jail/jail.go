@@ -77,7 +77,10 @@ func (w WorkspaceOf) guard(next rest.Handler) rest.Handler {
 				return Outside(name)
 			}
 		}
-		return next(rw, r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir})))
+		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir}))
+		err = next(rw, inner)
+		r.Body = inner.Body // what was read of it, for who quotes it
+		return err
 	}
 }
 

@@ -76,6 +76,30 @@ func TestRepeatedPath(t *testing.T) {
 	}
 }
 
+// TestQuotes wants the answer to a bad body to say what was in it, as beside a
+// conversation.
+func TestQuotes(t *testing.T) {
+	t.Parallel()
+	ws := tree(t)
+	routes := jail.WorkspaceOf(func(context.Context, string) (string, error) { return ws, nil }).Routes([]rest.Route{{
+		Method: "POST", Path: "/api/x", Handle: func(_ http.ResponseWriter, r *http.Request) error {
+			if _, err := rest.Raw(r); err != nil {
+				return err
+			}
+			return rest.Missing("body", "a")
+		},
+	}})
+	s, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/api/conversations/"+strings.Repeat("0", 32)+"/x", strings.NewReader(`{"b":1}`)))
+	if w.Code != 422 || !strings.Contains(w.Body.String(), `"input":{"b":1}`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 func FuzzInside(f *testing.F) {
 	for _, s := range []string{"sub", "../x", "out/passwd", "in/../../..", "dangling", "loop/a", "\x00", "up/ws/sub"} {
 		f.Add(s)

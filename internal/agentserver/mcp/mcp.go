@@ -151,6 +151,9 @@ func listed(raw json.RawMessage, loc []any) ([]string, rest.Violations) {
 	out := make([]string, len(list))
 	var wrong rest.Violations
 	for i, one := range list {
+		if len(wrong) == rest.MostTold {
+			break
+		}
 		var text *string
 		if json.Unmarshal(one, &text) != nil || text == nil {
 			wrong = append(wrong, rest.Violation{Type: "string_type", Loc: append(slices.Clone(loc), i), Msg: "Input should be a valid string"})

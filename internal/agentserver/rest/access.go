@@ -22,14 +22,14 @@ func (s *Server) admit(route Route, r *http.Request) error {
 	if !route.Dormant && route.Access != Open && s.o.Ready != nil && !s.o.Ready() {
 		return &Error{Status: http.StatusServiceUnavailable, Detail: "Server is not initialized"}
 	}
-	if route.Access == Open || route.Access == Own {
+	if route.Access == Open {
 		return nil
 	}
 	keys := s.o.Keys()
 	if len(keys) == 0 && s.foreign(r) {
 		return Fail(http.StatusForbidden, "Pages of this origin may not use the server")
 	}
-	if len(keys) == 0 || Allowed(keys, r.Header.Get(KeyHeader)) {
+	if route.Access == Own || len(keys) == 0 || Allowed(keys, r.Header.Get(KeyHeader)) {
 		return nil
 	}
 	if route.Access == Bearer {

@@ -17,9 +17,12 @@ type kept struct {
 // quotable bounds a body that is quoted: it is decoded once more for that.
 const quotable = 64 << 10
 
+// Told returns the violations of a request as its client is told of them: with
+// what they are about, without secrets, and no more than [MostTold].
+func (v Violations) Told(r *http.Request) Violations { return v.quoted(r).sanitized() }
+
 // quoted returns the violations with what stood at their places in the body,
-// where they do not say it themselves. A value whose name could be that of a
-// secret is hidden.
+// where they do not say it themselves.
 func (v Violations) quoted(r *http.Request) Violations {
 	body, ok := r.Body.(*kept)
 	bare := func(one Violation) bool { return one.Input == nil && len(one.Loc) > 0 && one.Loc[0] == "body" }
@@ -32,17 +35,12 @@ func (v Violations) quoted(r *http.Request) Violations {
 	if d.Decode(&doc) != nil {
 		return v
 	}
-	out := slices.Clone(v)
+	out := slices.Clone(v[:min(len(v), MostTold)])
 	for i, one := range out {
 		if !bare(one) {
 			continue
 		}
-		place, missing := one.Loc[1:], one.Type == "missing"
-		value := at(doc, place, missing)
-		if missing && len(place) > 0 {
-			place = place[:len(place)-1]
-		}
-		out[i].Input = careful(place, value)
+		out[i].Input = at(doc, one.Loc[1:], one.Type == "missing")
 	}
 	return out
 }
@@ -78,30 +76,4 @@ func at(doc any, loc []any, missing bool) any {
 		}
 	}
 	return doc
-}
-
-// careful hides what is below a name of secrets, and texts called a value.
-func careful(loc []any, v any) any {
-	if v != nil && amongSecrets(append([]any{"body"}, loc...)) {
-		return hide(v)
-	}
-	return withoutValues(v)
-}
-
-func withoutValues(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, inner := range v {
-			if _, ok := inner.(string); ok && name == "value" {
-				v[name] = redacted
-			} else {
-				v[name] = withoutValues(inner)
-			}
-		}
-	case []any:
-		for i := range v {
-			v[i] = withoutValues(v[i])
-		}
-	}
-	return v
 }

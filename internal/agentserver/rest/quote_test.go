@@ -35,7 +35,7 @@ func TestQuoted(t *testing.T) {
 		{"a missing secret", `{"a":"b"}`, rest.Missing("body", "api_key"), `{"a":"b"}`},
 		{"missing below a secret", `{"secrets":{"a":"b"}}`, rest.Missing("body", "secrets", "name"), `{"a":"<redacted>"}`},
 		{"below a secret", `{"secrets":{"A":{"kind":"x"}}}`, rest.Invalid("no", nil, "body", "secrets", "A"), `{"kind":"<redacted>"}`},
-		{"beside a secret", `{"token":"hush","a":{"value":"hush"},"b":[{"value":1}]}`, rest.Missing("body", "name"), `{"a":{"value":"<redacted>"},"b":[{"value":1}],"token":"<redacted>"}`},
+		{"beside a secret", `{"token":"hush","a":{"value":"hush"},"b":[{"value":1}]}`, rest.Missing("body", "name"), `{"a":{"value":"<redacted>"},"b":[{"value":"<redacted>"}],"token":"<redacted>"}`},
 		{"too long to quote", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, rest.Missing("body", "name"), `null`},
 		{"broken", `{"a":`, rest.Missing("body", "name"), `null`},
 	} {

@@ -10,10 +10,11 @@ import (
 const redacted = "<redacted>"
 
 // secretParts are what names of fields with secrets contain, and whole are
-// names of fields below which all is one (openhands/sdk/utils/redact.py).
+// names of fields below which all is one (openhands/sdk/utils/redact.py, and
+// those in which clients send keys).
 var (
 	secretParts = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWORD", "SECRET", "SESSION", "TOKEN"}
-	whole       = []string{"environment", "env", "headers"}
+	whole       = []string{"environment", "env", "headers", "extra_headers", "auth", "value"}
 )
 
 func secretName(name string) bool {
@@ -24,15 +25,41 @@ func secretName(name string) bool {
 // sanitized returns the violations without secrets in what they quote of a
 // request: an answer goes through proxies and into logs and reports.
 func (v Violations) sanitized() Violations {
-	out := slices.Clone(v)
+	out := slices.Clone(v[:min(len(v), MostTold)])
 	for i, one := range out {
-		if s, text := one.Input.(string); text && s != "" && amongSecrets(one.Loc) {
-			out[i].Input = redacted
-			continue
+		loc := one.Loc
+		if one.Type == "missing" && len(loc) > 0 {
+			loc = loc[:len(loc)-1] // what is quoted is what lacks it
 		}
-		out[i].Input = sanitize(one.Input)
+		switch {
+		case one.Input != nil && one.Input != "" && amongSecrets(loc):
+			out[i].Input = bounded(hide(one.Input))
+		default:
+			out[i].Input = bounded(sanitize(one.Input))
+		}
 	}
 	return out
+}
+
+// MostTold is how many violations of one request are told at most: an answer
+// is not to be many times as long as a hostile body.
+const MostTold = 1000
+
+// bounded returns a value, or null where it is longer than what is quoted.
+func bounded(v any) any {
+	switch v := v.(type) {
+	case nil, bool, int, float64, json.Number:
+		return v
+	case string:
+		if len(v) > quotable {
+			return nil
+		}
+		return v
+	}
+	if raw, err := json.Marshal(v); err != nil || len(raw) > quotable {
+		return nil
+	}
+	return v
 }
 
 // amongSecrets reports whether a place in a body is at or below a name of

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,13 @@ func TestRedacted(t *testing.T) {
 		{"the field itself", []any{"body", "session_api_keys", 0}, "hush", `"<redacted>"`},
 		{"below the field", []any{"body", "secrets", "A"}, "hush", `"<redacted>"`},
 		{"deep below it", []any{"body", "llm", "extra_headers", "headers", "X"}, "hush", `"<redacted>"`},
+		{"a list below it", []any{"body", "secrets"}, []any{"hush"}, `["<redacted>"]`},
+		{"an object below it", []any{"body", "secrets", "A"}, map[string]any{"a": "hush", "b": 7}, `{"a":"<redacted>","b":"<redacted>"}`},
+		{"a number below it", []any{"body", "secrets", "A"}, json.Number("48151623"), `"<redacted>"`},
+		{"a value", []any{"body", "value"}, json.Number("48151623"), `"<redacted>"`},
+		{"how to show who one is", []any{"body", "mcpServers", "a", "auth"}, map[string]any{"strategy": "Bearer", "value": "hush"}, `{"strategy":"<redacted>","value":"<redacted>"}`},
+		{"too long", []any{"body", "content"}, strings.Repeat("x", 65<<10), `null`},
+		{"too long as a whole", []any{"body", "content"}, slices.Repeat([]any{"xxxxxxxx"}, 10_000), `null`},
 		{"not in the body", []any{"path", "settings_key"}, "a b", `"a b"`},
 		{"plain", []any{"body", "n"}, 5, `5`},
 		{"nothing", []any{"body", "api_key"}, nil, `null`},

@@ -75,7 +75,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	var wrong rest.Violations
 	need := func(given bool, loc ...any) {
-		if !given {
+		if !given && len(wrong) < rest.MostTold {
 			wrong = append(wrong, rest.Missing(append([]any{"body"}, loc...)...)...)
 		}
 	}

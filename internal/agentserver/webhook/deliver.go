@@ -3,9 +3,11 @@ package webhook
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	neturl "net/url"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -232,6 +234,9 @@ func (e *endpoint) post(url string, body []byte) error {
 	}
 	res, err := e.s.o.Client.Do(req)
 	if err != nil {
+		if u, ok := errors.AsType[*neturl.Error](err); ok {
+			err = u.Err // without the address, which may hold a key
+		}
 		return fault.Wrap(err, fault.Unavailable, "post to a webhook")
 	}
 	// The status says all; what the answer goes on to say does not matter.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -77,8 +78,13 @@ func New(o Options) (*Service, error) {
 	}
 	s := &Service{o: o}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	same := map[string]int{}
 	for _, spec := range o.Specs {
 		e := newEndpoint(s, spec)
+		if n := same[e.name]; n > 0 { // the same address with other headers
+			e.name += "-" + strconv.Itoa(n)
+		}
+		same[name(spec)]++
 		if err := s.baseline(e); err != nil {
 			s.cancel()
 			return nil, err

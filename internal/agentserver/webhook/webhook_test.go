@@ -51,6 +51,27 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+// TestOneAddressTwice keeps two endpoints apart that differ in their headers.
+func TestOneAddressTwice(t *testing.T) {
+	t.Parallel()
+	h, sink := newHouse(t), newSink(t)
+	as := func(who string) webhook.Spec {
+		return sink.spec(func(s *webhook.Spec) { s.Headers = map[string]string{"X-Who": who} })
+	}
+	s := h.start(as("a"), as("b"))
+	id := h.conversation()
+	h.add(s.Stream(), id, 1, 3)
+	h.stop(s, false)
+	got := map[string][]string{}
+	for len(got["a"])+len(got["b"]) < 6 {
+		p := <-sink.got
+		got[p.header.Get("X-Who")] = append(got[p.header.Get("X-Who")], p.texts...)
+	}
+	if join(got["a"]) != "1 2 3" || join(got["b"]) != "1 2 3" {
+		t.Errorf("got %v", got)
+	}
+}
+
 // TestForm holds that events are as the reference posts them: with nulls.
 func TestForm(t *testing.T) {
 	t.Parallel()

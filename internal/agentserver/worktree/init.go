@@ -44,7 +44,8 @@ func inRepository(dir string) bool {
 			if !at.IsDir() {
 				return true
 			}
-			if _, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil {
+			// An empty one is what a crash left of making it.
+			if head, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil && head.Size() > 0 {
 				return true
 			}
 		}
@@ -77,11 +78,19 @@ func fillRepository(root *os.Root, branch string) error {
 
 func create(root *os.Root, name, text string) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		if at, serr := root.Lstat(name); serr == nil && at.Mode().IsRegular() && at.Size() == 0 {
+			f, err = root.OpenFile(name, os.O_WRONLY, 0o644) // what a crash left
+		}
+	}
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, root.Remove(name)) // an empty one would pass for made
+	}
+	return err
 }
 
 var (

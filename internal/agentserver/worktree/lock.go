@@ -13,8 +13,11 @@ import (
 // worktrees of a repository until release is called. Git itself does not: an
 // addition reads the half-written entry of another one and fails, and fetches
 // share FETCH_HEAD. The lock is on the directory itself, so nothing is left in
-// it.
+// it. Whoever can read the repository can keep the lock for ever, so waiting for
+// it has a limit.
 func hold(ctx context.Context, common string) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	f, err := os.Open(common)
 	if err != nil {
 		return nil, fmt.Errorf("lock the repository: %w", err)

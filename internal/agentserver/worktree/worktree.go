@@ -23,14 +23,11 @@
 package worktree
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -107,12 +104,37 @@ func Add(ctx context.Context, o Options) (Tree, error) {
 		return Tree{}, fault.Wrap(err, fault.Denied, "make the directory of worktrees")
 	}
 	// The branch is never taken for an option: it has a prefix of its own.
-	if _, err := run(ctx, top, "worktree", "add", "--quiet", "-b", o.Branch, root, base); err != nil {
+	if _, err := run(ctx, top, "worktree", "add", "--quiet", "--no-checkout", "-b", o.Branch, root, base); err != nil {
 		_ = os.Remove(filepath.Dir(root)) // it was made for this
 		return Tree{}, fmt.Errorf("make a worktree: %w", err)
 	}
-	t := Tree{Root: root, Dir: filepath.Join(root, sub)}
-	return t, os.MkdirAll(t.Dir, 0o755)
+	// Only now git tells what the configuration says for this branch and place.
+	_, err = run(ctx, root, "reset", "--quiet", "--hard")
+	if err == nil {
+		err = inside(root, sub)
+	}
+	if err != nil {
+		_, undo := run(context.WithoutCancel(ctx), common, "worktree", "remove", "--force", "--force", root)
+		_ = os.Remove(filepath.Dir(root)) // it was made for this
+		return Tree{}, errors.Join(fmt.Errorf("check a worktree out: %w", err), undo)
+	}
+	return Tree{Root: root, Dir: filepath.Join(root, sub)}, nil
+}
+
+// inside makes a directory of a worktree and refuses links out of it.
+func inside(root, sub string) error {
+	r, err := os.OpenRoot(root)
+	if err == nil {
+		err = r.MkdirAll(sub, 0o755)
+		if err == nil {
+			_, err = r.Stat(sub)
+		}
+		err = errors.Join(err, r.Close())
+	}
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "the worktree has no directory "+sub)
+	}
+	return nil
 }
 
 // base is the commit that the worktree starts from.
@@ -124,7 +146,7 @@ func (o Options) base(ctx context.Context, top string) (string, error) {
 	case Head:
 	case Ref:
 		// What is not on the remote may still be here.
-		if _, err := run(ctx, top, "fetch", "--quiet", "--no-tags", "--end-of-options", "origin", o.Ref); err == nil {
+		if err := fetch(ctx, top, o.Ref); err == nil {
 			return commit("FETCH_HEAD")
 		}
 		at, err := commit(o.Ref)
@@ -166,53 +188,4 @@ func Remove(ctx context.Context, root string) error {
 	}
 	_ = os.Remove(filepath.Dir(root)) // unless there is something else in it
 	return nil
-}
-
-// run calls git and returns what it printed, without white space around it.
-func run(ctx context.Context, dir string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	safe, err := quiet(ctx, dir)
-	if err != nil {
-		return "", err
-	}
-	return call(ctx, dir, append(safe, args...))
-}
-
-// quiet returns options that keep git from running what the repository's
-// configuration names.
-func quiet(ctx context.Context, dir string) ([]string, error) {
-	off := []string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never"}
-	names, err := call(ctx, dir, append(slices.Clone(off), "config", "--name-only", "--get-regexp", `^filter\.`))
-	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
-		return off, nil // no repository: the call itself says so
-	}
-	for line := range strings.Lines(names) {
-		name := strings.TrimSpace(line)
-		if i := strings.LastIndexByte(name, '.'); i > 0 {
-			filter := name[:i]
-			off = append(off, "-c", filter+".smudge=", "-c", filter+".clean=", "-c", filter+".process=", "-c", filter+".required=false")
-		}
-	}
-	return off, nil
-}
-
-func call(ctx context.Context, dir string, args []string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0",
-		"GIT_ASKPASS=true", "GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_OPTIONAL_LOCKS=0",
-	}
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		if text := strings.TrimSpace(stderr.String()); text != "" {
-			return "", fmt.Errorf("%s: %w", text, err)
-		}
-		return "", err
-	}
-	return strings.TrimSpace(out.String()), nil
 }

@@ -40,15 +40,13 @@ func serverMap(c *s.Map) *s.Map {
 }
 
 func dropUnknown(m *s.Map) {
-	for _, k := range append([]string(nil), m.Keys()...) {
-		known := false
-		for _, f := range wireagent.MCPSchema.Fields {
-			known = known || f.Name == k
-		}
-		if !known {
-			m.Delete(k)
+	known := s.NewMap()
+	for _, f := range wireagent.MCPSchema.Fields {
+		if v, ok := m.Lookup(f.Name); ok {
+			known.Set(f.Name, v)
 		}
 	}
+	*m = *known
 }
 
 // moveLinear takes Linear's server where it is now; its SSE address is gone.

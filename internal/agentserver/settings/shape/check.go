@@ -241,6 +241,9 @@ func (t List) check(r *reader, v any, loc []any) any {
 	}
 	out := make([]any, len(list))
 	for i, e := range list {
+		if len(r.wrong) >= rest.MostTold {
+			break
+		}
 		out[i] = t.Of.check(r, e, at(loc, i))
 	}
 	return out
@@ -278,6 +281,9 @@ func (r *reader) dict(v any, loc []any, one func(key string, v any, loc []any) (
 	}
 	out := NewMap()
 	for _, k := range m.Keys() {
+		if len(r.wrong) >= rest.MostTold {
+			break
+		}
 		if checked, keep := one(k, m.Get(k), at(loc, k)); keep {
 			out.Set(k, checked)
 		}
@@ -345,8 +351,14 @@ func (t Tagged) check(r *reader, v any, loc []any) any {
 	}
 	o, name := t.pick(m)
 	tag, tagged := m.Lookup(t.Key)
-	if _, ok := tag.(string); !ok && tagged {
-		name = fmt.Sprint(tag)
+	switch tag.(type) {
+	case string:
+	case nil, bool, json.Number:
+		if tagged {
+			name = fmt.Sprint(tag)
+		}
+	default: // it could hold anything
+		name = "object"
 	}
 	switch {
 	case o != nil:

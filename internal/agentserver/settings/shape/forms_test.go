@@ -1,6 +1,7 @@
 package shape_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -75,5 +76,33 @@ func TestForms(t *testing.T) {
 		if d := cmp.Diff(c.want, got); d != "" {
 			t.Errorf("%T, %s (-want +got):\n%s", c.of, c.value, d)
 		}
+	}
+}
+
+// TestManyViolations stops looking once there is enough to tell.
+func TestManyViolations(t *testing.T) {
+	t.Parallel()
+	var list []any
+	wrong := shape.NewMap()
+	for i := range 3 * rest.MostTold {
+		list = append(list, json.Number("1"))
+		wrong.Set(fmt.Sprint("k", i), json.Number("1"))
+	}
+	for name, c := range map[string]struct {
+		of shape.Type
+		v  any
+	}{
+		"a list": {shape.List{Of: shape.String{}}, list}, "values": {shape.Dict{Of: shape.String{}}, wrong},
+		"keys": {&shape.Object{Extra: shape.Forbid}, wrong},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			form := &shape.Object{Fields: []shape.Field{{Name: "at", Type: c.of}}}
+			_, err := form.Check(shape.Of("at", c.v), shape.Reading{}, "body")
+			var bad rest.Violations
+			if !errors.As(err, &bad) || len(bad) != rest.MostTold {
+				t.Errorf("%d violations", len(bad))
+			}
+		})
 	}
 }

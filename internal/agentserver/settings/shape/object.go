@@ -175,6 +175,9 @@ func (o *Object) extra(r *reader, m, out *Map, loc []any) {
 		return
 	}
 	for _, k := range m.Keys() {
+		if len(r.wrong) >= rest.MostTold {
+			return
+		}
 		if o.has(k) {
 			continue
 		}

@@ -1,0 +1,92 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// run calls git and returns what it printed, without white space around it.
+func run(ctx context.Context, dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return call(ctx, dir, args, quiet(ctx, dir)...)
+}
+
+// fetch brings a reference of the origin here.
+func fetch(ctx context.Context, dir, ref string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--upload-pack=git-upload-pack", "--end-of-options", "origin", ref}
+	_, err := call(ctx, dir, args, append(quiet(ctx, dir), ownHelpers(ctx)...)...)
+	return err
+}
+
+// ownHelpers returns the settings of the user's credential helpers, which are
+// not those of a repository.
+func ownHelpers(ctx context.Context) (settings []string) {
+	helpers, err := call(ctx, string(os.PathSeparator), []string{"config", "--global", "--get-all", "credential.helper"})
+	if err != nil {
+		return nil // none
+	}
+	for helper := range strings.Lines(helpers) {
+		settings = append(settings, "credential.helper", strings.TrimSpace(helper))
+	}
+	return settings
+}
+
+// still are settings without which git runs what a repository's configuration
+// names. Of programs with names of their own, see [quiet].
+var still = []string{
+	"core.hooksPath", "/dev/null", "core.fsmonitor", "false", "core.alternateRefsCommand", "true",
+	"submodule.recurse", "false", "credential.helper", "",
+}
+
+// quiet returns settings that keep git from running what the repository's
+// configuration names. They go through the environment, because a name may
+// hold the "=" that ends it in an option.
+func quiet(ctx context.Context, dir string) []string {
+	off := slices.Clone(still)
+	names, err := call(ctx, dir, []string{"config", "--name-only", "--get-regexp", `^filter\.`}, off...)
+	if err != nil {
+		return off // none, or no repository: the call itself says so
+	}
+	for line := range strings.Lines(names) {
+		name := strings.TrimSpace(line)
+		if i := strings.LastIndexByte(name, '.'); i > 0 {
+			filter := name[:i]
+			off = append(off, filter+".smudge", "", filter+".clean", "", filter+".process", "", filter+".required", "false")
+		}
+	}
+	return off
+}
+
+// call runs git with settings, names and values in turn.
+func call(ctx context.Context, dir string, args []string, settings ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0",
+		"GIT_ASKPASS=true", "GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_NO_LAZY_FETCH=1", "GIT_PROXY_COMMAND=", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
+		fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings)/2),
+	}
+	for i := 0; i+1 < len(settings); i += 2 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, settings[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, settings[i+1]))
+	}
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if text := strings.TrimSpace(stderr.String()); text != "" {
+			return "", fmt.Errorf("%s: %w", text, err)
+		}
+		return "", err
+	}
+	return strings.TrimSpace(out.String()), nil
+}
