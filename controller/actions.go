@@ -116,6 +116,9 @@ type answer struct {
 }
 
 func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, again bool) answer {
+	if c.fresh.take(a.ID) {
+		again = false
+	}
 	rt, def := c.runtimeOf(a)
 	if rt == nil {
 		return refused(a, "The tool "+a.ToolName+" is not available any more.")

@@ -110,6 +110,7 @@ type Controller struct {
 	run  *run // nil while nothing runs
 
 	prepared bool // the Runtime was; only the running goroutine looks
+	fresh    fresh
 }
 
 // Open folds the conversation's events and returns its Controller. The

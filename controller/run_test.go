@@ -157,6 +157,35 @@ func TestPauseGivesUpTheCallAndResumes(t *testing.T) {
 	}
 }
 
+// TestPauseBeforeAnActionIsAskedFor: an action that was stored while the user
+// paused is made for the first time when the run goes on, not once more.
+func TestPauseBeforeAnActionIsAskedFor(t *testing.T) {
+	t.Parallel()
+	var b *bundle
+	b = setup(t, func(cfg *controller.Config) {
+		cfg.Review = func(context.Context, []*event.ActionEvent) ([]event.Event, bool) {
+			b.Pause()
+			return nil, false
+		}
+	}, script(calls([2]string{"terminal", `{"command":"x"}`}), done()))
+	asked := 0
+	b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+		if asked++; r.Again {
+			t.Error("asked for as if once more")
+		}
+		return echo(ctx, r)
+	}
+	b.send(t, "go")
+	b.mustRun(t)
+	if s := b.State(); s.Status != state.Paused || len(s.Pending) != 1 || asked != 0 {
+		t.Fatalf("status %s, %d pending, asked for %d times", s.Status, len(s.Pending), asked)
+	}
+	b.mustRun(t)
+	if s := b.State(); asked != 1 || len(s.Pending) != 0 {
+		t.Errorf("asked for %d times, %d pending, status %s", asked, len(s.Pending), s.Status)
+	}
+}
+
 // TestStopWaitsForAThoughtAhead holds that what the agent began to think while
 // its message was stored counts, although the run is stopped before it takes
 // that up: an answer that came finishes the run.

@@ -81,6 +81,7 @@ func (c *Controller) conclude(ctx context.Context, r *run, t *thought) error {
 		if err != nil {
 			return nil, err
 		}
+		c.fresh.set(t.evs)
 		out := slices.Concat(c.masked(t.evs), notes, bill)
 		// A message that came while the model wrote is taken in first:
 		// nothing ends, and what would wait is superseded

@@ -85,7 +85,7 @@ type Request struct {
 	TopP            *float64
 	// TopK is how many of the likeliest words to pick from; Seed makes picks
 	// repeatable, as far as the provider can. Where it takes none they are left
-	// out, or refused with [Config.KeepParameters].
+	// out; most adapters refuse them with [Config.KeepParameters].
 	TopK *int
 	Seed *int
 	Stop []string

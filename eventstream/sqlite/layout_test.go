@@ -195,3 +195,25 @@ func TestManyIDs(t *testing.T) {
 	}
 	checkIntact(t, s, id, len(evs))
 }
+
+// TestLastOfDamage never takes a number from a row that was changed.
+func TestLastOfDamage(t *testing.T) {
+	t.Parallel()
+	dir, want := layoutSample(t)
+	if err := execSQL(dir, "UPDATE heads SET events = events + 1"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	if err != nil {
+		isDamage(t, err, "opening")
+		return
+	}
+	defer s.Close()
+	for id := range want {
+		last, err := s.Last(t.Context(), id)
+		if err == nil {
+			t.Fatalf("the last event is %d, and no error", last)
+		}
+		isDamage(t, err, "last")
+	}
+}

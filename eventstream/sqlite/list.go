@@ -38,12 +38,14 @@ func (s *Store) Info(ctx context.Context, id event.ConversationID) (eventstream.
 
 // Last implements [eventstream.Stream].
 func (s *Store) Last(ctx context.Context, id event.ConversationID) (eventstream.Seq, error) {
-	var last int64
+	var last eventstream.Seq
 	err := s.pool.read(ctx, func(db *conn) error {
-		r := db.query("SELECT coalesce(h.events, 0)"+headTables+" WHERE c.id = ?", string(id))
+		r := db.query(selectHead, string(id))
 		found := r.next()
 		if found {
-			last = r.int(0)
+			if h, _ := scanHead(r); h != nil {
+				last = h.events
+			}
 		}
 		switch err := r.close(); {
 		case err != nil:
@@ -53,7 +55,7 @@ func (s *Store) Last(ctx context.Context, id event.ConversationID) (eventstream.
 		}
 		return nil
 	})
-	return eventstream.Seq(last), err
+	return last, err
 }
 
 // scanInfo reads a row of infoColumns.

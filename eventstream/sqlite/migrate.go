@@ -41,7 +41,8 @@ func (m *migration) steps() []func(context.Context) error {
 	return []func(context.Context) error{m.build, m.seal, m.keep, m.replace, m.clear}
 }
 
-// run brings the store up to date. After an error it is as it was.
+// run brings the store up to date. After an error it is as it was, or, where
+// only the cleaning up failed, up to date; the next opening goes on from there.
 func (m *migration) run(ctx context.Context) error {
 	for _, step := range m.steps() {
 		if err := step(ctx); err != nil {

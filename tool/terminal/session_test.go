@@ -438,6 +438,16 @@ func TestReset(t *testing.T) {
 	b.want(o, "", 0)
 }
 
+// TestDeepCommand: no nesting of a command ends the process that looks at it.
+func TestDeepCommand(t *testing.T) {
+	t.Parallel()
+	b := open(t, nil)
+	if o := b.run(strings.Repeat("(", 500_000)); *o.ExitCode == 0 {
+		t.Error("half a million brackets were run")
+	}
+	b.want(b.run("echo on"), "on", 0)
+}
+
 func TestInterruptedBefore(t *testing.T) {
 	t.Parallel()
 	b := open(t, nil)

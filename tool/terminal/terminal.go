@@ -4,7 +4,7 @@
 // # Usage
 //
 // [Definition] is what models see; [New] makes the executor. The shell starts
-// with the first command.
+// with the first command, or when it is warmed.
 //
 // # How it works
 //
@@ -61,13 +61,15 @@ const (
 // New returns the executor of terminal actions. It takes no resources before
 // the first action, unless it is warmed.
 func New(cfg Config) tool.Executor {
-	return &executor{cfg: cfg.withDefaults()}
+	return &executor{cfg: cfg.withDefaults(), turn: make(chan struct{}, 1)}
 }
 
 type executor struct {
 	cfg Config
 
-	mu       sync.Mutex // held for the whole of an action
+	warming warming
+
+	turn     chan struct{} // full for the whole of an action or a warm-up; guards what follows
 	closed   bool
 	session  *session
 	username string
@@ -82,13 +84,34 @@ var (
 
 // Warm implements [tool.Warmer]: it starts the shell.
 func (e *executor) Warm(ctx context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	ctx, done := e.warming.begin(ctx)
+	defer done()
+	if err := e.enter(ctx); err != nil {
+		return err
+	}
+	defer e.leave()
 	if e.closed || e.session != nil {
 		return nil
 	}
 	return e.ensure(ctx)
 }
+
+// enter waits until nothing else is at work.
+func (e *executor) enter(ctx context.Context) error {
+	select {
+	case e.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case e.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the terminal: %w", ctx.Err())
+	}
+}
+
+func (e *executor) leave() { <-e.turn }
 
 // Execute implements [tool.Executor] for [event.TerminalAction].
 func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
@@ -96,8 +119,10 @@ func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	if !ok {
 		return nil, fault.New(fault.Invalid, "the terminal cannot run a "+c.Action.Kind())
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.leave()
 	if e.closed {
 		return nil, fault.New(fault.Conflict, "the terminal is closed")
 	}
@@ -211,6 +236,10 @@ func (e *executor) limits(a *event.TerminalAction) limits {
 // maxTimeout bounds what a model asks for, far below what overflows.
 const maxTimeout = 365 * 24 * time.Hour
 
+// maxChecked is how long a command may be to be read before it is run: one that
+// nests deeper than so many characters allow overflows the parser's stack.
+const maxChecked = 64 << 10
+
 // parsers are kept because one has room for more than most commands need.
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
@@ -218,6 +247,9 @@ var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant
 func refusal(command string) string {
 	if strings.ContainsRune(command, 0) {
 		return "The command was not run: it holds a NUL character, which bash cannot read."
+	}
+	if len(command) > maxChecked {
+		return "" // bash says itself what is wrong with it
 	}
 	p := parsers.Get().(*syntax.Parser)
 	_, err := p.Parse(strings.NewReader(command), "")
@@ -296,8 +328,9 @@ func lookShell(name string) (string, error) {
 
 // Close implements [tool.Executor]: it ends the shell and all that it runs.
 func (e *executor) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.warming.stop()
+	e.turn <- struct{}{}
+	defer e.leave()
 	e.closed = true
 	return e.closeSession()
 }

@@ -1,11 +1,15 @@
 package terminal_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
@@ -44,6 +48,41 @@ func TestWarmBeside(t *testing.T) {
 		wg.Go(func() { b.want(b.run("echo on"), "on", 0) })
 	}
 	wg.Wait()
+}
+
+// TestWarmIsInNobodysWay: an action that is interrupted, and the end of the
+// terminal, do not wait for a warm-up.
+func TestWarmIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	s, err := spawn.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	for { // others take all turns
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		leave, err := s.Turn(ctx)
+		cancel()
+		if err != nil {
+			break
+		}
+		t.Cleanup(leave)
+	}
+	b := open(t, func(c *terminal.Config) { c.Starter = s })
+	warmed := make(chan error)
+	go func() { warmed <- b.x.(tool.Warmer).Warm(t.Context()) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	call := tool.Call{Action: &event.TerminalAction{Command: "true"}, Progress: func(tool.Chunk) {}}
+	if _, err := b.x.Execute(ctx, call); !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupted action: %v", err)
+	}
+	if err := b.x.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-warmed; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("the warm-up: %v", err)
+	}
 }
 
 func TestWarmFails(t *testing.T) {

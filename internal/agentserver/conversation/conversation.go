@@ -48,7 +48,7 @@ type Conversation struct {
 
 	secrets *secret.Registry
 
-	mu        sync.Mutex // guards what follows; never held during a run
+	mu        sync.Mutex // guards what follows; never held for a whole run
 	meta      eventstream.Meta
 	cfg       config
 	agent     *wireagent.Agent

@@ -24,7 +24,17 @@ func Body(r *http.Request, out any) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return Missing("body")
 	}
-	return Decode(raw, out, "body")
+	return decodeOnce(r, raw, out)
+}
+
+// decodeOnce decodes the body and lets it go if it is long: a handler may wait
+// for a model for minutes.
+func decodeOnce(r *http.Request, raw []byte, out any) error {
+	err := Decode(raw, out, "body")
+	if body, ok := r.Body.(*kept); ok && err == nil && len(raw) > quotable {
+		body.raw, body.gone = nil, true
+	}
+	return err
 }
 
 // OptionalBody is [Body] for routes whose body may be absent or null.
@@ -36,7 +46,7 @@ func OptionalBody(r *http.Request, out any) error {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	return Decode(raw, out, "body")
+	return decodeOnce(r, raw, out)
 }
 
 var errTooLarge = Fail(http.StatusRequestEntityTooLarge, "Request body is too large")
@@ -44,6 +54,9 @@ var errTooLarge = Fail(http.StatusRequestEntityTooLarge, "Request body is too la
 // Raw reads the request's body, within the route's limit.
 func Raw(r *http.Request) ([]byte, error) {
 	if body, ok := r.Body.(*kept); ok {
+		if body.gone {
+			return nil, errors.New("the body was decoded and let go")
+		}
 		return body.raw, nil
 	}
 	raw, err := readAll(r)
@@ -54,7 +67,7 @@ func Raw(r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, Fail(http.StatusBadRequest, "There was an error parsing the body")
 	}
-	r.Body = &kept{r.Body, raw}
+	r.Body = &kept{ReadCloser: r.Body, raw: raw}
 	return raw, nil
 }
 

@@ -46,7 +46,8 @@ func (p patient) Read(b []byte) (int, error) {
 }
 
 // Bodies up to piece are read by as many as come, longer ones by few at a time:
-// what clients can make the server hold is bounded.
+// what clients can make the server hold while it reads is bounded. Once it is
+// decoded, a body that is too long to be quoted is let go.
 const (
 	piece    = 1 << 20
 	longOnes = 2

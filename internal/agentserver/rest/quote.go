@@ -11,7 +11,8 @@ import (
 // kept is a body that was read, for violations that quote it.
 type kept struct {
 	io.ReadCloser
-	raw []byte
+	raw  []byte
+	gone bool // it was decoded, and is too long to be quoted
 }
 
 // quotable bounds a body that is quoted: it is decoded once more for that.

@@ -21,7 +21,7 @@ type endpoint struct {
 	jobs    map[event.ConversationID]*job
 	queue   queue // the jobs that wait, soonest first
 	running int
-	told    int // bytes of what Tell was given
+	told    int // bytes of what Tell and Show were given
 	closing bool
 	drained chan struct{} // closed once closing and nothing waits but retries
 }

@@ -25,7 +25,8 @@ type Spec struct {
 	MaxBatchBytes int `json:"max_batch_bytes"`
 	// MaxQueueSize is accepted and not needed: events wait in the stream.
 	MaxQueueSize int `json:"max_queue_size"`
-	// MaxQueueBytes bounds what Tell is given and was not delivered (50 MiB).
+	// MaxQueueBytes bounds what Tell and Show are given and was not delivered
+	// (50 MiB).
 	MaxQueueBytes int `json:"max_queue_bytes"`
 }
 

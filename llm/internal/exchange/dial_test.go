@@ -55,3 +55,22 @@ func TestBodies(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirectElsewhere keeps keys and conversations from other servers.
+func TestRedirectElsewhere(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server was asked, with the headers %v", r.Header)
+	}))
+	t.Cleanup(other.Close)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		srv := httptest.NewServer(http.RedirectHandler(other.URL, status))
+		t.Cleanup(srv.Close)
+		e := exchange.New("test", llm.Config{Model: "m", BaseURL: srv.URL}, "")
+		res, err := e.Post(t.Context(), "x", http.Header{"X-Api-Key": {"hush"}}, []byte("{}"))
+		if err == nil {
+			_ = res.Body.Close()
+			t.Errorf("%d was taken for an answer", status)
+		}
+	}
+}

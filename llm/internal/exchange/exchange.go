@@ -100,7 +100,18 @@ func newClient(connect time.Duration) *http.Client {
 		MaxIdleConns:        2048,
 		MaxIdleConnsPerHost: 1024, // a server's conversations mostly have one provider
 		IdleConnTimeout:     90 * time.Second,
-	}}
+	}, CheckRedirect: sameServer}
+}
+
+// sameServer follows redirects within one server only: net/http would send the
+// headers that carry keys, and with 307 and 308 the whole conversation, to any
+// other one as well.
+func sameServer(req *http.Request, via []*http.Request) error {
+	const most = 10 // as net/http has it
+	if first := via[0].URL; len(via) >= most || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
+		return http.ErrUseLastResponse // which is an error to whoever asked
+	}
+	return nil
 }
 
 // NoModel is the error of a configuration without a model.

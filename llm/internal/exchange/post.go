@@ -22,8 +22,8 @@ const (
 
 // Post sends a JSON body, in parts, to the path below the base URL and returns an answer
 // of status 2xx. Any other answer is an *llm.Error; other errors are those of
-// the connection, for Failure to explain. Redirects are not followed with the
-// body and the key: net/http drops both where it must.
+// the connection, for Failure to explain. Redirects are followed within one
+// server only, so that no other one gets the body or the key.
 func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body ...[]byte) (*http.Response, error) {
 	req, err := NewRequest(ctx, e.BaseURL+"/"+path, body...)
 	if err != nil {

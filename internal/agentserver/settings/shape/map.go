@@ -6,7 +6,7 @@ import (
 )
 
 // Map is a JSON object that keeps the order of its keys. The zero value and
-// nil are empty objects.
+// nil are empty objects; nil cannot be written to.
 type Map struct {
 	keys   []string
 	values []any
