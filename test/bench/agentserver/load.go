@@ -13,39 +13,57 @@ import (
 
 // load measures many conversations at once: 3 calls of the terminal each,
 // with a model that takes its time.
-func (b *bench) load(ctx context.Context) (err error) {
-	s, err := b.deftServer(ctx, filepath.Join(b.dir, "load"))
+func (b *bench) load(ctx context.Context) error {
+	quick := []crowd{{16, 1.2}, {64, 1.5}, {256, 4}, {1000, 15}}
+	if err := b.crowds(ctx, "load", 100*time.Millisecond, quick); err != nil {
+		return err
+	}
+	// A server of its own: here it is the waiting that is measured, not what
+	// the crowds before have left.
+	return b.crowds(ctx, "slow", 2*time.Second, []crowd{{1000, 1.5}})
+}
+
+// crowd is how many conversations are at work at once, and how many times as
+// long as one alone they may take.
+type crowd struct {
+	n      int
+	budget float64
+}
+
+// crowds measures crowds on one server, with a model that takes so long.
+func (b *bench) crowds(ctx context.Context, dir string, delay time.Duration, list []crowd) (err error) {
+	s, err := b.deftServer(ctx, filepath.Join(b.dir, dir))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
+	idle, err := b.deftServer(ctx, filepath.Join(b.dir, dir+"-idle"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, idle.stop()) }()
 	b.llm.delay.Store(int64(100 * time.Millisecond))
 	defer b.llm.delay.Store(0)
 	if _, err := b.together(ctx, s, 1); err != nil { // the first one warms up
 		return err
 	}
+	b.llm.delay.Store(int64(delay))
 	alone, err := b.together(ctx, s, 1)
 	if err != nil {
 		return err
 	}
-	b.row("3 tool calls, LLM of 100 ms: one conversation", "", alone, 0)
-	for _, step := range []struct {
-		n      int
-		budget float64
-	}{{16, 1.2}, {64, 1.5}, {256, 4}, {1000, 15}} {
-		if err := b.crowd(ctx, s, step.n, step.budget, alone); err != nil {
+	b.row(fmt.Sprintf("3 tool calls, LLM of %s: one conversation", delay), "", alone, 0)
+	for _, c := range list {
+		if err := b.crowd(ctx, s, idle, c, alone); err != nil {
 			return err
 		}
 	}
-	b.llm.delay.Store(int64(2 * time.Second))
-	slow, err := b.together(ctx, s, 1)
-	if err != nil {
-		return err
-	}
-	return b.crowd(ctx, s, 1000, 1.5, slow)
+	return nil
 }
 
-func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alone time.Duration) error {
+// crowd measures one crowd. How soon an idle server beside it answers shows
+// what the processors allow while clients, shells and the LLM share them.
+func (b *bench) crowd(ctx context.Context, s, idle *server, c crowd, alone time.Duration) error {
 	server, shells, err := s.cpu()
 	if err != nil {
 		return err
@@ -58,9 +76,14 @@ func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alo
 	if err != nil {
 		return err
 	}
-	took, err := b.together(ctx, s, n)
+	beside, err := watchHealth(ctx, idle)
+	if err != nil {
+		return err
+	}
+	took, err := b.together(ctx, s, c.n)
 	p99, herr := health()
-	if err = errors.Join(err, herr); err != nil {
+	floor, ferr := beside()
+	if err = errors.Join(err, herr, ferr); err != nil {
 		return err
 	}
 	serverAfter, shellsAfter, err := s.cpu()
@@ -71,10 +94,10 @@ func (b *bench) crowd(ctx context.Context, s *server, n int, budget float64, alo
 	if err != nil {
 		return err
 	}
-	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(n) }
-	b.note(fmt.Sprintf("  %d at once (%s alone)", n, ms(alone)), fmt.Sprintf("<= %gx", budget),
-		fmt.Sprintf("%.2fx, %.1f ms CPU each, %.1f of them its shell's, %.0f KB each, /health p99 %s",
-			float64(took)/float64(alone), each(serverAfter-server+shellsAfter-shells), each(shellsAfter-shells), float64(after-memory)/1024/float64(n), ms(p99)))
+	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(c.n) }
+	b.note(fmt.Sprintf("  %d at once (%s alone)", c.n, ms(alone)), fmt.Sprintf("<= %gx", c.budget),
+		fmt.Sprintf("%.2fx, %.1f ms CPU each, %.1f of them its shell's, %.0f KB each, /health p99 %s (an idle server: %s)",
+			float64(took)/float64(alone), each(serverAfter-server+shellsAfter-shells), each(shellsAfter-shells), float64(after-memory)/1024/float64(c.n), ms(p99), ms(floor)))
 	return nil
 }
 
