@@ -134,6 +134,9 @@ func TestForegroundCap(t *testing.T) {
 	}
 	b.wantContains("suffix", o.Metadata.Suffix, "longest that one call may take")
 	o = b.do(t.Context(), event.TerminalAction{Command: "C-c"})
+	for *o.ExitCode == -1 { // the cap is short, and a busy machine slow to end it
+		o = b.do(t.Context(), event.TerminalAction{})
+	}
 	if *o.ExitCode != 130 {
 		t.Errorf("after C-c: %d, %s", *o.ExitCode, o.Metadata.Suffix)
 	}
