@@ -8,9 +8,9 @@ import (
 const (
 	kindStateUpdate = "ConversationStateUpdateEvent"
 	kindMessage     = "MessageEvent"
-)
 
-const statusKey = "execution_status"
+	statusKey = "execution_status"
+)
 
 // statusOf returns the value of an execution_status update, or nil for the
 // update of anything else.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/runtime"
@@ -21,43 +20,6 @@ type Message struct {
 	Content event.List[event.Content] `json:"content"`
 	Run     bool                      `json:"run"`
 	Sender  string                    `json:"sender"`
-
-	lacking rest.Violations // of blocks, placed in the message
-}
-
-// UnmarshalJSON notes blocks that lack what their type needs: once they are
-// read, an absent text is an empty one.
-func (m *Message) UnmarshalJSON(b []byte) error {
-	type plain Message
-	if err := json.Unmarshal(b, (*plain)(m)); err != nil {
-		return err
-	}
-	var given struct {
-		Content []map[string]json.RawMessage `json:"content"`
-	}
-	if json.Unmarshal(b, &given) != nil {
-		return nil //nolint:nilerr // blocks of another form have been told of
-	}
-	m.lacking = nil
-	for i, block := range given.Content {
-		if i >= len(m.Content) {
-			break
-		}
-		class, need := "TextContent", "text"
-		if m.Content[i].Type == event.TypeImage {
-			class, need = "ImageContent", "image_urls"
-		}
-		raw, has := block[need]
-		switch at := []any{"content", i, class, need}; {
-		case !has && m.Content[i].Type != "":
-			m.lacking = append(m.lacking, rest.Violation{Type: "missing", Loc: at, Msg: "Field required", Input: block})
-		case string(raw) == "null" && need == "text":
-			m.lacking = append(m.lacking, rest.Violation{Type: "string_type", Loc: at, Msg: "Input should be a valid string"})
-		case string(raw) == "null":
-			m.lacking = append(m.lacking, rest.Violation{Type: "list_type", Loc: at, Msg: "Input should be a valid list"})
-		}
-	}
-	return nil
 }
 
 // errSaved is told when a message is stored but there is no capacity to run.

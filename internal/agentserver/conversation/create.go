@@ -277,11 +277,11 @@ func (m *Manager) tellDeleted(ctx context.Context, c *Conversation) {
 
 // ForkRequest says how a fork differs from its source (sdk-wire.md section 4).
 type ForkRequest struct {
-	ID           string   `json:"id"`
-	Title        string   `json:"title"`
-	Tags         tags     `json:"tags"`
-	ResetMetrics *bool    `json:"reset_metrics"`
-	From         event.ID `json:"from_event_id"`
+	ID           string            `json:"id"`
+	Title        string            `json:"title"`
+	Tags         map[string]string `json:"tags"`
+	ResetMetrics *bool             `json:"reset_metrics"`
+	From         event.ID          `json:"from_event_id"`
 }
 
 // Fork makes a conversation that shares the events up to one of this one.
@@ -293,15 +293,6 @@ func (c *Conversation) Fork(ctx context.Context, r ForkRequest) (*Conversation, 
 			return nil, wrong
 		}
 		id, _ = event.ParseConversationID(r.ID) // checked
-	}
-	if n := len([]rune(r.Title)); n > 200 {
-		return nil, rest.Violations{{
-			Type: "string_too_long", Loc: []any{"body", "title"}, Msg: "String should have at most 200 characters",
-			Input: r.Title, Ctx: map[string]any{"max_length": 200},
-		}}
-	}
-	if v := checkTags(r.Tags); len(v) > 0 {
-		return nil, v
 	}
 	w, err := c.begin(ctx)
 	if err != nil {

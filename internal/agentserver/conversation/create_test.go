@@ -95,12 +95,12 @@ func TestCreateRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := h.Create(t.Context(), h.request(t, c.more))
-			var v rest.Violations
-			if !errors.As(err, &v) {
-				t.Fatalf("got %v", err)
+			status, answer := h.serve(t)("POST", "", h.body(t, c.more))
+			var said struct{ Detail rest.Violations }
+			if err := json.Unmarshal([]byte(answer), &said); err != nil || status != 422 || len(said.Detail) == 0 {
+				t.Fatalf("got %d %s: %v", status, answer, err)
 			}
-			if got := fmt.Sprint(v[0].Loc); got != c.loc {
+			if got := fmt.Sprint(said.Detail[0].Loc); got != c.loc {
 				t.Errorf("loc %s, want %s", got, c.loc)
 			}
 		})

@@ -303,16 +303,30 @@ func (h *house) made(id event.ConversationID) int {
 	return h.outfits[id]
 }
 
-// request is a request for a conversation, with more fields.
-func (h *house) request(t testing.TB, more string) *conversation.StartRequest {
+// body is the body of a request for a conversation, with more fields.
+func (h *house) body(t testing.TB, more string) string {
 	t.Helper()
 	raw := fmt.Sprintf(`{"autotitle":false,"agent":{"kind":"Agent","llm":{"model":"openai/mock","api_key":"the-api-key","usage_id":"agent"},
 "tools":[{"name":"terminal","params":{}}]},"workspace":{"kind":"LocalWorkspace","working_dir":%q}}`, h.work)
-	var r conversation.StartRequest
+	var fields map[string]json.RawMessage
 	for _, part := range []string{raw, "{" + more + "}"} {
-		if err := json.Unmarshal([]byte(part), &r); err != nil {
+		if err := json.Unmarshal([]byte(part), &fields); err != nil {
 			t.Fatal(err)
 		}
+	}
+	b, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// request is what a body asks for.
+func (h *house) request(t testing.TB, more string) *conversation.StartRequest {
+	t.Helper()
+	var r conversation.StartRequest
+	if err := json.Unmarshal([]byte(h.body(t, more)), &r); err != nil {
+		t.Fatal(err)
 	}
 	return &r
 }

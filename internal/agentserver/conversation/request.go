@@ -3,8 +3,6 @@ package conversation
 import (
 	"encoding/json"
 	"path/filepath"
-	"regexp"
-	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
@@ -30,7 +28,7 @@ type StartRequest struct {
 	ClientTools          []json.RawMessage          `json:"client_tools"`
 	LaunchAdditions      json.RawMessage            `json:"agent_launch_additions"`
 	HookConfig           json.RawMessage            `json:"hook_config"`
-	Tags                 tags                       `json:"tags"`
+	Tags                 map[string]string          `json:"tags"`
 	UserID               string                     `json:"user_id"`
 	Autotitle            *bool                      `json:"autotitle"`
 	TitleProfile         string                     `json:"title_llm_profile"`
@@ -41,40 +39,16 @@ type StartRequest struct {
 	AgentProfileID       *string                    `json:"agent_profile_id"`
 }
 
-// Workspace is the place where a conversation works.
+// Workspace is the place where a conversation works. Clients may leave out its
+// kind: that of TypeScript sends {"type": "local"}.
 type Workspace struct {
 	WorkingDir string `json:"working_dir"`
 	Kind       string `json:"kind"`
 }
 
-// UnmarshalJSON takes the form of the TypeScript client, {"type": "local"},
-// and the working_dir as plain text too.
-func (w *Workspace) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil {
-		*w = Workspace{WorkingDir: s, Kind: "LocalWorkspace"}
-		return nil
-	}
-	var v struct {
-		WorkingDir *string `json:"working_dir"`
-		Kind       string  `json:"kind"`
-	}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	if v.WorkingDir == nil {
-		return rest.Missing("body", "workspace", "working_dir")
-	}
-	if v.Kind != "" && v.Kind != "LocalWorkspace" {
-		return rest.Invalid("a conversation of this server needs a LocalWorkspace", v.Kind, "body", "workspace", "kind")
-	}
-	*w = Workspace{WorkingDir: *v.WorkingDir, Kind: "LocalWorkspace"}
-	return nil
-}
-
 // WorktreeOptions say what the worktree of a conversation starts from.
 type WorktreeOptions struct {
-	Base         string  `json:"base"` // default_branch, head or ref
+	Base         string  `json:"base"` // default_branch, which "" is too, head or ref
 	Ref          *string `json:"ref"`
 	BranchPrefix *string `json:"branch_prefix"`
 }
@@ -89,26 +63,14 @@ type Launch struct {
 	SecretRefs []string
 }
 
-var (
-	tagKey = regexp.MustCompile(`^[a-z0-9]+$`)
-	refRE  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
-)
-
-// check says what is wrong with a request in itself.
+// check says what is wrong with a request beside its form, and brings its ids
+// to the form with dashes.
 func (r *StartRequest) check() error {
 	var v rest.Violations
-	if r.Workspace == nil {
-		v = append(v, rest.Missing("body", "workspace")...)
-	} else if strings.ContainsRune(r.Workspace.WorkingDir, 0) || r.Workspace.WorkingDir == "" {
-		v = append(v, rest.Invalid("working_dir is not a path", nil, "body", "workspace", "working_dir")...)
-	}
 	v = append(v, plainID(&r.ConversationID, "conversation_id")...)
 	v = append(v, plainID(&r.ParentConversationID, "parent_conversation_id")...)
-	if r.MaxIterations != nil && *r.MaxIterations < 1 {
-		v = append(v, rest.Violation{
-			Type: "greater_than_equal", Loc: []any{"body", "max_iterations"},
-			Msg: "Input should be greater than or equal to 1", Input: *r.MaxIterations, Ctx: map[string]any{"ge": 1},
-		})
+	if r.AgentProfileID != nil {
+		v = append(v, plainID(r.AgentProfileID, "agent_profile_id")...)
 	}
 	if r.ConversationRuntime != nil && *r.ConversationRuntime != "local" {
 		v = append(v, rest.Invalid("This server only runs local conversations", *r.ConversationRuntime, "body", "conversation_runtime")...)
@@ -116,84 +78,14 @@ func (r *StartRequest) check() error {
 	if r.InitialMessage != nil {
 		v = append(v, r.InitialMessage.check("body", "initial_message")...)
 	}
-	v = append(v, checkTags(r.Tags)...)
-	v = append(v, r.WorktreeOptions.check()...)
-	if r.Prompt != nil && len([]rune(*r.Prompt)) > 2000 {
-		v = append(v, rest.Invalid("prompt is longer than 2000 characters", nil, "body", "prompt")...)
+	if r.Workspace == nil { // in a request made in code
+		v = append(v, rest.Missing("body", "workspace")...)
 	}
 	if len(v) > 0 {
 		return v
 	}
-	return r.checkSource()
-}
-
-// checkSource holds that exactly one thing says what the agent is.
-func (r *StartRequest) checkSource() error {
-	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-	profile := r.AgentProfileID != nil
-	switch {
-	case profile && (given(r.Agent) || given(r.AgentSettings)):
-		return rest.Invalid("agent_profile_id cannot be combined with agent or agent_settings", nil, "body")
-	case !profile && !given(r.Agent) && !given(r.AgentSettings):
-		return rest.Invalid("one of agent, agent_settings or agent_profile_id is required", nil, "body")
-	case profile:
-		if v := plainID(r.AgentProfileID, "agent_profile_id"); v != nil {
-			return v
-		}
-	}
+	r.Workspace.Kind = "LocalWorkspace"
 	return nil
-}
-
-func (o *WorktreeOptions) check() rest.Violations {
-	if o == nil {
-		return nil
-	}
-	switch o.Base {
-	case "":
-		o.Base = "default_branch"
-	case "default_branch", "head":
-	case "ref":
-		if o.Ref == nil {
-			return rest.Invalid("base 'ref' needs a ref", nil, "body", "worktree_options")
-		}
-	default:
-		return rest.Invalid("base must be default_branch, head or ref", o.Base, "body", "worktree_options", "base")
-	}
-	if o.Ref != nil && !refRE.MatchString(*o.Ref) {
-		return rest.Invalid("ref is not a git reference", *o.Ref, "body", "worktree_options", "ref")
-	}
-	return nil
-}
-
-// tags are the user's own marks of a conversation.
-type tags map[string]string
-
-// UnmarshalJSON takes texts only.
-func (t *tags) UnmarshalJSON(b []byte) error {
-	var in map[string]*string
-	if err := json.Unmarshal(b, &in); err != nil || in == nil {
-		return err
-	}
-	*t = make(tags, len(in))
-	for key, value := range in {
-		if value == nil {
-			return rest.Violations{{Type: "string_type", Loc: []any{"body", "tags", key}, Msg: "Input should be a valid string"}}
-		}
-		(*t)[key] = *value
-	}
-	return nil
-}
-
-func checkTags(tags map[string]string) (v rest.Violations) {
-	for key, value := range tags {
-		if !tagKey.MatchString(key) {
-			v = append(v, rest.Invalid("Tag key '"+key+"' is invalid: keys must be lowercase alphanumeric only", nil, "body", "tags")...)
-		}
-		if len([]rune(value)) > 256 {
-			v = append(v, rest.Invalid("Tag value for '"+key+"' exceeds 256 characters", nil, "body", "tags")...)
-		}
-	}
-	return v
 }
 
 // plainID brings an id of a body, unless it is "", to the form with dashes.

@@ -82,11 +82,7 @@ func formed(f *shape.Object, h rest.Handler) rest.Handler {
 		if _, err := pathID(r); err != nil {
 			return err
 		}
-		raw, err := rest.Raw(r)
-		if err != nil {
-			return err
-		}
-		if err := form.Check(f, raw); err != nil {
+		if err := f.BodyFits(r); err != nil {
 			return err
 		}
 		return h(w, r)
@@ -284,29 +280,24 @@ func (m *Manager) getCount(w http.ResponseWriter, r *http.Request) error {
 
 func (m *Manager) patchConversation(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
-		Title *string `json:"title"`
-		Tags  *tags   `json:"tags"`
+		Title *string            `json:"title"`
+		Tags  *map[string]string `json:"tags"`
 	}
 	if err := rest.Body(r, &req); err != nil {
 		return err
 	}
 	if req.Title != nil {
 		title := strings.TrimSpace(*req.Title)
-		if n := len([]rune(*req.Title)); n < 1 || n > 200 || title == "" {
+		if title == "" {
 			return rest.Invalid("title must have 1 to 200 characters that are not all blank", *req.Title, "body", "title")
 		}
 		req.Title = &title
-	}
-	if req.Tags != nil {
-		if v := checkTags(*req.Tags); len(v) > 0 {
-			return v
-		}
 	}
 	c, err := m.conversation(r)
 	if err != nil {
 		return err
 	}
-	if err := c.Patch(r.Context(), req.Title, (*map[string]string)(req.Tags)); err != nil {
+	if err := c.Patch(r.Context(), req.Title, req.Tags); err != nil {
 		return err
 	}
 	return rest.OK(w)

@@ -189,43 +189,23 @@ func ParseMessage(raw []byte) (Message, error) {
 	return msg, nil
 }
 
-// check says what is wrong with a message that stood at loc. The reference
-// fails with 500 where the role is another's than the user's.
-func (m *Message) check(loc ...any) (v rest.Violations) {
-	at := func(more ...any) []any { return append(loc[:len(loc):len(loc)], more...) }
-	switch m.Role {
-	case "", event.RoleUser:
-	case event.RoleSystem, event.RoleAssistant, event.RoleTool:
-		v = append(v, rest.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), at("role")...)...)
-	default:
-		v = append(v, rest.Violation{
-			Type: "literal_error", Loc: at("role"), Input: string(m.Role),
-			Msg: "Input should be 'user', 'system', 'assistant' or 'tool'",
-			Ctx: map[string]any{"expected": "'user', 'system', 'assistant' or 'tool'"},
-		})
+// check refuses a message, that stood at loc, of another than the user. The
+// reference fails with 500 there.
+func (m *Message) check(loc ...any) rest.Violations {
+	if m.Role == "" || m.Role == event.RoleUser {
+		return nil
 	}
-	for _, one := range m.lacking {
-		one.Loc = at(one.Loc...)
-		v = append(v, one)
-	}
-	for i, block := range m.Content {
-		if block.Type != event.TypeText && block.Type != event.TypeImage {
-			v = append(v, rest.Invalid("unknown type of content", block.Type, at("content", i, "type")...)...)
-		}
-	}
-	return v
+	at := append(loc[:len(loc):len(loc)], "role")
+	return rest.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), at...)
 }
 
 func postRespond(c *Conversation, r *http.Request) error {
 	req := struct {
-		Accept *bool  `json:"accept"`
+		Accept bool   `json:"accept"`
 		Reason string `json:"reason"`
 	}{Reason: "User rejected the action."}
 	if err := rest.Body(r, &req); err != nil {
 		return err
 	}
-	if req.Accept == nil {
-		return rest.Missing("body", "accept")
-	}
-	return c.Respond(r.Context(), *req.Accept, req.Reason)
+	return c.Respond(r.Context(), req.Accept, req.Reason)
 }

@@ -29,6 +29,7 @@ func TestRefusals(t *testing.T) {
 		has                string
 	}{
 		{"POST", "", body, 201, ""},
+		{"POST", "", strings.Replace(with(`"user_id":"u"`), `"workspace":{`, `"workspace":{"type":"local",`, 1), 201, `"kind":"LocalWorkspace"`},
 		{"POST", "", with(`"tags":{"a":null}`), 422, `["body","tags","a"]`},
 		{"POST", "", with(`"agent_profile_id":"x"`), 422, `"loc":["body"]`},
 		{"POST", "", `{"workspace":{"working_dir":"x"},"agent_profile_id":"x"}`, 422, `["body","agent_profile_id"]`},
@@ -67,6 +68,45 @@ func TestRefusals(t *testing.T) {
 		status, answer := ask(s.method, s.path, s.body)
 		if status != s.status || !strings.Contains(answer, s.has) {
 			t.Errorf("%s %s %.80s: %d %.300s, want %d with %s", s.method, s.path, s.body, status, answer, s.status, s.has)
+		}
+	}
+}
+
+// TestPastTheForm sends what could get past the form of a body to who decodes
+// it: keys in other cases, keys given twice, and deep nesting beside the fields.
+func TestPastTheForm(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(), nil)
+	ask := h.serve(t)
+	one, long := "/"+string(h.begin(t, "").ID()), strings.Repeat("x", 2001)
+	deep := `"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200)
+	body := strings.TrimSuffix(h.body(t, ""), "}")
+	for _, more := range []string{
+		`"Workspace":null`, `"Workspace":{"working_dir":""}`, `"Workspace":{"kind":"RemoteWorkspace"}`,
+		`"Tags":{"No":"x"}`, `"Tags":{"a":null}`, `"Max_iterations":0`, `"Prompt":"` + long + `"`,
+		`"Worktree_options":{"base":"moon"}`, `"Worktree_options":{"base":"ref"}`,
+		`"worktree_options":{"base":"ref","ref":"+a:refs/heads/main"},"worktree_options":{}`,
+		`"Conversation_id":"x"`, `"Parent_conversation_id":"x"`, `"Agent_profile_id":"x"`, `"Conversation_runtime":"moon"`,
+		`"Initial_message":{"role":"nobody"}`, `"Initial_message":{"content":[{"type":"text"}]}`,
+	} {
+		if status, answer := ask("POST", "", body+","+more+"}"); status != 422 {
+			t.Errorf("%.80s: %d %.300s", more, status, answer)
+		}
+	}
+	for _, s := range []struct{ method, path, in, other string }{
+		{"POST", "/events", `"role":"nobody"`, `"Role":"nobody"`},
+		{"POST", "/events", `"content":[{"type":"video"}]`, `"Content":[{"type":"video"}]`},
+		{"POST", "/events", `"content":[{"type":"image"}]`, `"Content":[{"type":"image"}]`},
+		{"POST", "/events/respond_to_confirmation", `"reason":"none"`, `"accept":true,"Accept":null`},
+		{"PATCH", "", `"title":"` + long + `"`, `"Title":"` + long + `"`},
+		{"PATCH", "", `"tags":{"No":"x"}`, `"Tags":{"No":"x"}`},
+		{"POST", "/fork", `"title":"` + long + `"`, `"Title":"` + long + `"`},
+		{"POST", "/fork", `"tags":{"a":null}`, `"Tags":{"a":null}`},
+	} {
+		for _, body := range []string{"{" + s.in + "," + deep + "}", "{" + s.other + "}"} {
+			if status, answer := ask(s.method, one+s.path, body); status != 422 {
+				t.Errorf("%s %s %.80s: %d %.300s", s.method, s.path, body, status, answer)
+			}
 		}
 	}
 }

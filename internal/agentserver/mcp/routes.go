@@ -30,7 +30,7 @@ var least, most = 0.0, maxTimeout
 
 func (s *Service) handleTest(w http.ResponseWriter, r *http.Request) error {
 	var q request
-	if err := form.Fits(r); err != nil {
+	if err := form.BodyFits(r); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &q); err != nil {
@@ -47,7 +47,7 @@ func (s *Service) handleTest(w http.ResponseWriter, r *http.Request) error {
 // OAuth for MCP servers is not supported yet.
 func (s *Service) oauthStart(w http.ResponseWriter, r *http.Request) error {
 	var q request
-	if err := form.Fits(r); err != nil {
+	if err := form.BodyFits(r); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &q); err != nil {

@@ -60,7 +60,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 			} `json:"exposed_urls"`
 		} `json:"sandbox_config"`
 	}{Public: true, User: true, Project: true, Org: true, Marketplace: &marketplace}
-	if err := listForm.Fits(r); err != nil {
+	if err := listForm.BodyFits(r); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &body); err != nil {

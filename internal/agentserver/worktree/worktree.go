@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -40,6 +41,10 @@ const (
 	Head          = "head"
 	Ref           = "ref"
 )
+
+// RefForm is how references that a worktree may start from are written: to git
+// anything else could say what to write where it fetches to.
+var RefForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
 // limit bounds one call of git; fetching a reference is the longest.
 const limit = time.Minute
@@ -145,6 +150,9 @@ func (o Options) base(ctx context.Context, top string) (string, error) {
 	switch o.Base {
 	case Head:
 	case Ref:
+		if !RefForm.MatchString(o.Ref) {
+			return "", fault.New(fault.Invalid, "a worktree cannot start from "+o.Ref)
+		}
 		// What is not on the remote may still be here.
 		if err := fetch(ctx, top, o.Ref); err == nil {
 			return commit("FETCH_HEAD")

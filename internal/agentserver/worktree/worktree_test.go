@@ -138,13 +138,16 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]worktree.Options{
-		"unknown ref": {Dir: repository(t, filepath.Join(t.TempDir(), "ran")), Base: worktree.Ref, Ref: "nowhere"},
-	} {
-		o.Root, o.Name, o.Branch = t.TempDir(), "x", "openhands/x"
+	repo := repository(t, filepath.Join(t.TempDir(), "ran"))
+	git(t, repo, "remote", "add", "origin", repo)
+	for _, ref := range []string{"nowhere", "+main:refs/heads/other", "main:other", "--all", ""} {
+		o := worktree.Options{Root: t.TempDir(), Dir: repo, Name: "x", Branch: "openhands/x", Base: worktree.Ref, Ref: ref}
 		if _, err := worktree.Add(t.Context(), o); !fault.Is(err, fault.Invalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%q: %v", ref, err)
 		}
+	}
+	if got := git(t, repo, "branch", "--format=%(refname:short)"); got != "main" {
+		t.Errorf("branches: %s", got)
 	}
 	none := worktree.Options{Root: t.TempDir(), Dir: t.TempDir(), Name: "x", Branch: "openhands/x"}
 	if _, err := worktree.Add(t.Context(), none); !errors.Is(err, worktree.ErrNoRepository) {

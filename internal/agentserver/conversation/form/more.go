@@ -45,14 +45,3 @@ var source = func() s.Kinds {
 }()
 
 var tags = blank(checkTags, s.Dict{Of: s.String{}})
-
-// Check says what is wrong with a body. One that is absent or no JSON is left
-// to who decodes it.
-func Check(form *s.Object, raw []byte) error {
-	v, err := s.Parse(raw)
-	if err != nil || v == nil {
-		return nil //nolint:nilerr // left to who decodes it
-	}
-	_, err = form.Check(v, s.Reading{}, "body")
-	return err
-}

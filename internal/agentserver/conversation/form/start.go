@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/internal/agentserver/worktree"
 )
 
 var (
@@ -20,11 +21,11 @@ var (
 )
 
 var start = &s.Object{
-	Name: "StartConversationRequest",
+	Name: "StartConversationRequest", Before: notBoth, After: checkSource,
 	Fields: []s.Field{
 		{Name: "workspace", Type: workspace, Required: true},
 		{Name: "worktree", Type: flag},
-		{Name: "worktree_options", Type: s.Opt(worktree)},
+		{Name: "worktree_options", Type: s.Opt(worktreeOptions)},
 		{Name: "conversation_id", Type: s.Opt(s.UUID{})},
 		{Name: "parent_conversation_id", Type: s.Opt(s.UUID{})},
 		{Name: "confirmation_policy", Type: policy},
@@ -49,10 +50,35 @@ var start = &s.Object{
 		{Name: "autotitle", Type: flag},
 		{Name: "title_llm_profile", Type: text},
 		{Name: "prompt", Type: s.Opt(s.String{Max: 2000})},
+		{Name: "agent", Type: s.Unread{}},
+		{Name: "agent_settings", Type: s.Unread{}},
 		{Name: "agent_profile_id", Type: s.Opt(s.UUID{})},
 		{Name: "conversation_runtime", Type: s.Opt(s.Enum{"local", "docker"})},
 		{Name: "container", Type: s.Opt(container)},
 	},
+}
+
+func isNamed(m *s.Map) bool { return m.Get("agent_profile_id") != nil }
+func isGiven(m *s.Map) bool { return m.Get("agent") != nil || m.Get("agent_settings") != nil }
+
+// notBoth is said before all else.
+func notBoth(m *s.Map) error {
+	if isNamed(m) && isGiven(m) {
+		return errors.New("agent_profile_id cannot be combined with agent or agent_settings")
+	}
+	return nil
+}
+
+// checkSource holds that something says what the agent is.
+func checkSource(m *s.Map) error {
+	switch {
+	case isNamed(m):
+	case !isGiven(m):
+		return errors.New("one of agent, agent_settings or agent_profile_id is required")
+	case m.Object("agent_launch_additions").Text("llm_profile_ref") != "":
+		return errors.New("agent_launch_additions.llm_profile_ref needs an agent_profile_id")
+	}
+	return nil
 }
 
 var workspace = &s.Object{
@@ -70,11 +96,11 @@ var workspace = &s.Object{
 	}}, Required: true}},
 }
 
-var worktree = &s.Object{
+var worktreeOptions = &s.Object{
 	Name: "ConversationWorktreeOptions", Extra: s.Forbid,
 	Fields: []s.Field{
 		{Name: "base", Type: s.Enum{"default_branch", "head", "ref"}, Default: "default_branch"},
-		{Name: "ref", Type: s.Opt(s.String{Pattern: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)})},
+		{Name: "ref", Type: s.Opt(s.String{Pattern: worktree.RefForm})},
 		{Name: "branch_prefix", Type: s.String{Pattern: regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._/-]*)?$`)}},
 	},
 	After: func(m *s.Map) error {

@@ -54,18 +54,3 @@ func (o *Object) Body(r *http.Request) (*Map, error) {
 	}
 	return o.Check(v, Reading{}, "body")
 }
-
-// Fits looks at the body of a request before another decodes it, which says
-// what is wrong with one that is absent, null or no JSON.
-func (o *Object) Fits(r *http.Request) error {
-	raw, err := rest.Raw(r)
-	if err != nil {
-		return err
-	}
-	v, err := Parse(raw)
-	if err != nil || v == nil {
-		return nil //nolint:nilerr // for the other to say
-	}
-	_, err = o.Check(v, Reading{}, "body")
-	return err
-}

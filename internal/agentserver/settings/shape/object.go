@@ -171,17 +171,16 @@ func (o *Object) check(r *reader, v any, loc []any) any {
 }
 
 func (o *Object) extra(r *reader, m, out *Map, loc []any) {
-	if o.Extra == Drop {
+	if o.Extra == Drop && !r.exact {
 		return
 	}
 	for _, k := range m.Keys() {
-		if len(r.wrong) >= rest.MostTold {
+		switch {
+		case len(r.wrong) >= rest.MostTold:
 			return
-		}
-		if o.has(k) {
+		case o.field(k) != nil, o.Extra == Drop && !o.like(k):
 			continue
-		}
-		if o.Extra == Keep {
+		case o.Extra == Keep:
 			out.Set(k, m.Get(k))
 			continue
 		}
@@ -189,13 +188,14 @@ func (o *Object) extra(r *reader, m, out *Map, loc []any) {
 	}
 }
 
-func (o *Object) has(name string) bool {
+// field returns the field of a name, nil if there is none.
+func (o *Object) field(name string) *Field {
 	for i := range o.Fields {
 		if o.Fields[i].Name == name {
-			return true
+			return &o.Fields[i]
 		}
 	}
-	return false
+	return nil
 }
 
 func (o *Object) dump(w *writer, v any) any {
@@ -219,7 +219,7 @@ func (o *Object) dump(w *writer, v any) any {
 	}
 	if o.Extra == Keep {
 		for _, k := range m.Keys() {
-			if !o.has(k) {
+			if o.field(k) == nil {
 				set(k, m.Get(k))
 			}
 		}

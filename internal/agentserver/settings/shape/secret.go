@@ -36,6 +36,8 @@ type Reading struct {
 	Keys Keys
 	// Strict makes a secret that Keys do not open an error ([ErrSealed]).
 	Strict bool
+
+	exact bool // refuse keys that encoding/json would take for a field's
 }
 
 // Mode says what becomes of secrets.

@@ -78,7 +78,7 @@ func (a API) install(w http.ResponseWriter, r *http.Request) error {
 		RepoPath *string `json:"repo_path"`
 		Force    bool    `json:"force"`
 	}
-	if err := installForm.Fits(r); err != nil {
+	if err := installForm.BodyFits(r); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &body); err != nil {
@@ -147,7 +147,7 @@ func (a API) enable(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Enabled *bool `json:"enabled"`
 	}
-	if err := enableForm.Fits(r); err != nil {
+	if err := enableForm.BodyFits(r); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &body); err != nil {
