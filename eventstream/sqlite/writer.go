@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -80,8 +81,21 @@ func (w *writer) commit(ops []*op) {
 			}
 		}
 	}
+	var p pace
 	for _, o := range ops {
 		close(o.done)
+		p.step()
+	}
+}
+
+// pace lets those run who were woken before more are woken: a commit for
+// hundreds of callers would put all of them at once in front of everybody else
+// in the process.
+type pace int
+
+func (p *pace) step() {
+	if *p++; *p%8 == 0 {
+		runtime.Gosched()
 	}
 }
 
@@ -196,8 +210,10 @@ func (w *writer) publish() {
 		return
 	}
 	w.topics.publish(w.fresh)
+	var p pace
 	for id := range w.dirty {
 		w.topics.wake(id)
+		p.step()
 	}
 	for _, id := range w.gone {
 		w.topics.drop(id)

@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -88,10 +89,19 @@ func (s *Server) Uptime() (up, idle time.Duration) {
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.http.Handler.ServeHTTP(w, r) }
 
+// paced lets the clients that have come be served before more are let in:
+// hundreds that come at once would stand in front of everybody who is there.
+type paced struct{ net.Listener }
+
+func (l paced) Accept() (net.Conn, error) {
+	runtime.Gosched()
+	return l.Listener.Accept()
+}
+
 // Serve serves until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	failed := make(chan error, 1)
-	go func() { failed <- s.http.Serve(l) }()
+	go func() { failed <- s.http.Serve(paced{l}) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)

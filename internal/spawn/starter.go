@@ -41,7 +41,7 @@ func New() (*Starter, error) {
 		return nil, fmt.Errorf("make a socket for descriptors: %w", err)
 	}
 	s := &Starter{ours: pair[0], orders: make(chan Command), pids: make(chan started),
-		turns: semaphore.NewWeighted(int64(2 * runtime.GOMAXPROCS(0)))}
+		turns: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))}
 	ready := make(chan error)
 	go s.lock(pair[1], ready)
 	err = <-ready

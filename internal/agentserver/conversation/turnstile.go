@@ -17,7 +17,7 @@ import (
 type turnstile struct{ *semaphore.Weighted }
 
 func newTurnstile() turnstile {
-	return turnstile{semaphore.NewWeighted(int64(2 * runtime.GOMAXPROCS(0)))}
+	return turnstile{semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))}
 }
 
 // enter waits for a turn, first come, first served.
