@@ -81,20 +81,10 @@ func (w *writer) commit(ops []*op) {
 			}
 		}
 	}
-	var p pace
+	// Each may go on before the next is woken: a commit for hundreds of callers
+	// would put all of them at once in front of everybody else in the process.
 	for _, o := range ops {
 		close(o.done)
-		p.step()
-	}
-}
-
-// pace lets those run who were woken before more are woken: a commit for
-// hundreds of callers would put all of them at once in front of everybody else
-// in the process.
-type pace int
-
-func (p *pace) step() {
-	if *p++; *p%8 == 0 {
 		runtime.Gosched()
 	}
 }
@@ -210,10 +200,9 @@ func (w *writer) publish() {
 		return
 	}
 	w.topics.publish(w.fresh)
-	var p pace
 	for id := range w.dirty {
 		w.topics.wake(id)
-		p.step()
+		runtime.Gosched() // see commit
 	}
 	for _, id := range w.gone {
 		w.topics.drop(id)
