@@ -158,27 +158,6 @@ func (c *Controller) Latest() *state.State {
 	return c.snap.Load()
 }
 
-// refold folds the whole stream anew.
-func (c *Controller) refold(ctx context.Context) error {
-	c.fold = nil
-	f := state.NewFold(func(seq int64) (event.Event, error) { return c.load(ctx, seq) })
-	for rec, err := range c.cfg.Stream.Read(ctx, c.cfg.ID, 1) {
-		if err != nil {
-			return fmt.Errorf("read conversation %s: %w", c.cfg.ID, err)
-		}
-		ev, err := rec.Event()
-		if err != nil {
-			return fmt.Errorf("event %d of conversation %s: %w", rec.Seq, c.cfg.ID, err)
-		}
-		if err := f.Apply(int64(rec.Seq), ev); err != nil {
-			return fmt.Errorf("fold conversation %s: %w", c.cfg.ID, err)
-		}
-	}
-	c.fold = f
-	c.snap.Store(f.State())
-	return nil
-}
-
 // load reads one event again, for a HEAD move.
 func (c *Controller) load(ctx context.Context, seq int64) (event.Event, error) {
 	for rec, err := range c.cfg.Stream.Read(context.WithoutCancel(ctx), c.cfg.ID, eventstream.Seq(seq)) {
