@@ -47,9 +47,11 @@ func (c *Controller) refold(ctx context.Context) error {
 		}
 	}()
 	last := &stretch{done: make(chan struct{})}
+	var unread error
 	for rec, err := range c.cfg.Stream.Read(ctx, c.cfg.ID, 1) {
 		if err != nil {
-			return fmt.Errorf("read conversation %s: %w", c.cfg.ID, err)
+			unread = fmt.Errorf("read conversation %s: %w", c.cfg.ID, err)
+			break
 		}
 		if last.recs = append(last.recs, rec); len(last.recs) < stretchLen {
 			continue
@@ -69,6 +71,9 @@ func (c *Controller) refold(ctx context.Context) error {
 		if err := c.foldStretch(f, s); err != nil {
 			return err
 		}
+	}
+	if unread != nil { // it comes behind what was read
+		return unread
 	}
 	c.fold = f
 	c.snap.Store(f.State())

@@ -87,6 +87,9 @@ func TestPastTheForm(t *testing.T) {
 		`"Worktree_options":{"base":"moon"}`, `"Worktree_options":{"base":"ref"}`,
 		`"worktree_options":{"base":"ref","ref":"+a:refs/heads/main"},"worktree_options":{}`,
 		`"Conversation_id":"x"`, `"Parent_conversation_id":"x"`, `"Agent_profile_id":"x"`, `"Conversation_runtime":"moon"`,
+		`"confirmation_policy":{"kind":"AlwaysConfirm","Kind":"NeverConfirm"}`,
+		`"security_analyzer":{"KIND":"x","kind":"LLMSecurityAnalyzer"}`,
+		`"secrets":{"A":{"value":"a","kind":"StaticSecret","Kind":"LookupSecret"}}`,
 		`"Initial_message":{"role":"nobody"}`, `"Initial_message":{"content":[{"type":"text"}]}`,
 	} {
 		if status, answer := ask("POST", "", body+","+more+"}"); status != 422 {

@@ -349,6 +349,7 @@ func (t Tagged) check(r *reader, v any, loc []any) any {
 		r.add("model_attributes_type", notObject, v, loc)
 		return NewMap()
 	}
+	r.lone(m, t.Key, loc)
 	o, name := t.pick(m)
 	tag, tagged := m.Lookup(t.Key)
 	switch tag.(type) {

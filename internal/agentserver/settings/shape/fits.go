@@ -88,6 +88,19 @@ func (o *Object) member(p *parser, key string) (any, error) {
 	return nil, nil
 }
 
+// lone refuses, where another decodes the document next, keys that it would
+// take for the one that tells objects apart.
+func (r *reader) lone(m *Map, key string, loc []any) {
+	if !r.exact {
+		return
+	}
+	for _, k := range m.Keys() {
+		if k != key && strings.EqualFold(k, key) {
+			r.add("extra_forbidden", "Extra inputs are not permitted", nil, at(loc, k))
+		}
+	}
+}
+
 // like reports whether encoding/json takes a key for a field of the object.
 func (o *Object) like(key string) bool {
 	for i := range o.Fields {

@@ -110,6 +110,7 @@ func (t Kinds) check(r *reader, v any, loc []any) any {
 		r.add("model_attributes_type", notObject, v, loc)
 		return NewMap()
 	}
+	r.lone(m, "kind", loc)
 	o, name := t.pick(m)
 	if o == nil {
 		r.wrong = append(r.wrong, rest.Invalid("the kind '"+name+"' is none of "+strings.Join(t.Order, ", "), nil, loc...)...)
