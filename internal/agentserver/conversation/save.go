@@ -22,10 +22,11 @@ func (c *Conversation) save(ctx context.Context) error {
 	return c.m.o.Stream.SetMeta(context.WithoutCancel(ctx), c.id, meta)
 }
 
-// settle publishes the state and keeps its description, after a change
-// outside of a run.
+// settle keeps the description of the state after a change outside of a run.
+// Watchers have the event of the change. The state as a whole they get at the
+// end of a run only: a client that has begun one meanwhile would take it for
+// that end (sdk-wire.md section 0).
 func (c *Conversation) settle(w *work) {
-	c.PublishState()
 	if !c.run.busy() {
 		c.keep(w)
 	}
