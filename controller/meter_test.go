@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/controller"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/state"
 )
 

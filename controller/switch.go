@@ -2,7 +2,7 @@ package controller
 
 import (
 	"github.com/deft-dev/deft/agent"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // SetAgent lets another agent go on with the conversation, for example when a

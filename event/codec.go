@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/deft-dev/deft/event/internal/wire"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 func init() {

@@ -4,7 +4,7 @@ import (
 	"reflect"
 
 	"github.com/deft-dev/deft/event/internal/wire"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 func init() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 func TestWithNulls(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 const head = `"id":"e1","timestamp":"2026-11-21T12:00:00.000000","source":"agent"`

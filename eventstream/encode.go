@@ -2,7 +2,7 @@ package eventstream
 
 import (
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Encode makes the record of an event, without a Seq. It is called once for

@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // A record is framed, little endian, as

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // result is how an action ended, in the form in which it is recorded. It is

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Error is a failed call. Its kind (see fault.KindOf) is one of Auth,

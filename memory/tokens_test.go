@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/state"

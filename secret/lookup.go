@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // maxValue is how many bytes a looked-up value may have: more than a variable

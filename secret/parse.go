@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 )
 

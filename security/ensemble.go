@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Ensemble is the EnsembleSecurityAnalyzer: the worst that any of several

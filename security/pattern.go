@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Pattern is a signature: a regular expression (RE2, letters of either case),

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Policy decides which risks wait for the user. Its JSON is that of the

@@ -6,7 +6,7 @@ import (
 	"maps"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Loader reads an event of the same stream again. A Fold keeps only what the

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Arguments are the arguments of one call while they are repaired: a JSON

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // DecodeInto decodes arguments into the action T strictly: an argument that T

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // aliases are names that models learned elsewhere, and the tools they mean

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Bounds on how much of a foreign schema is read, because references can

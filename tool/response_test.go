@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // maxDefaultSummary bounds the summary that is made from the arguments, in

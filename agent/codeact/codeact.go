@@ -25,7 +25,7 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/tool"

@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/config"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // agentServerCmd serves conversations to OpenHands' clients.

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/gateway"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/files"
 	mcproom "github.com/deft-dev/deft/internal/agentserver/mcp"
@@ -20,7 +21,6 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/agentserver/worktree"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/skill"

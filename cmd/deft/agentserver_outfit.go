@@ -10,9 +10,9 @@ import (
 
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/skill"

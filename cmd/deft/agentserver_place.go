@@ -12,9 +12,9 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"

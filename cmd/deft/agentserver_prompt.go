@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/agent/codeact"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Names of prompts and policies that an agent of the wire has where it names

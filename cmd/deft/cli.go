@@ -12,8 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // streams are what a command reads and writes.

@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/actionserver"
 	"github.com/deft-dev/deft/internal/demo"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // demoCmd replays the bundled session.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/llm/route"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/registry"
 )

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/catalog"
 )
 

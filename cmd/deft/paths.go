@@ -3,7 +3,7 @@ package main
 import (
 	"path/filepath"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // paths are where Deft keeps things (XDG Base Directory Specification).

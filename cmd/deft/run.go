@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/state"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // systemDirs are no workspaces: an agent that may write in one of them owns

@@ -6,7 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 func info(t testing.TB, s eventstream.Stream, id event.ConversationID) eventstream.Info {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 func fork(t testing.TB, s eventstream.Stream, src event.ConversationID, segs ...eventstream.Segment) event.ConversationID {

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )

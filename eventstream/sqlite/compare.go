@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // complete checks that no part of the old store was passed by: rows that are

@@ -7,7 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	driverlib "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"golang.org/x/sys/unix"
 )
 

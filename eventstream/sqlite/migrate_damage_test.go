@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/eventstream/sqlite"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // TestMigrateDamaged changes a byte of an old store somewhere. Either it was

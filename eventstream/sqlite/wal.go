@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // After a crash the newest commits are in the write-ahead log only. SQLite

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/actionserver"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/runtime/runtimetest"

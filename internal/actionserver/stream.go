@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/executor"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/protocol"
 	"github.com/deft-dev/deft/tool"
 )

@@ -26,7 +26,7 @@ import (
 	"crypto/sha256"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Prefix is how every sealed value begins.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // maxErrors bounds the errors kept.

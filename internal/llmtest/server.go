@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Options configures a [Server]. The zero value is good for tests.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/sandbox"
 )

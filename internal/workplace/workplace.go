@@ -34,7 +34,7 @@ import (
 	"sync"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/sandbox"
 )

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/sandbox"

@@ -30,7 +30,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/awscred"

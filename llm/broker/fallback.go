@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

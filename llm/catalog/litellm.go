@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // maxListed bounds the models of a price list.

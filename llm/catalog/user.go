@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

@@ -12,7 +12,7 @@ import (
 	"image/png"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // maxPixels bounds what is decoded: at most 8 bytes a pixel, one image at a

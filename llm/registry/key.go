@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

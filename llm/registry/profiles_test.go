@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/registry"
 )
 

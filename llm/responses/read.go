@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 

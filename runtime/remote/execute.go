@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/protocol"
 )

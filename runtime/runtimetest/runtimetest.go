@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/tool"
 )

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 

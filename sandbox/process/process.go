@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 )
 

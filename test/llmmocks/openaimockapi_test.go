@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/openai"
 )

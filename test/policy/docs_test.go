@@ -136,11 +136,11 @@ func kebab(name string) string {
 }
 
 // TestExitCodes wants the table of docs/cli.md to have the codes of
-// internal/fault.
+// fault.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	text := read(t, "docs/cli.md")
-	codes := regexp.MustCompile(`(?m)^\s*Exit\w+\s*= (\d+)`).FindAllStringSubmatch(read(t, "internal/fault/codes.go"), -1)
+	codes := regexp.MustCompile(`(?m)^\s*Exit\w+\s*= (\d+)`).FindAllStringSubmatch(read(t, "fault/codes.go"), -1)
 	if len(codes) == 0 {
 		t.Fatal("no exit codes found")
 	}

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // The limits that hold unless [Options] say otherwise.

@@ -47,7 +47,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/memo"
 	"github.com/deft-dev/deft/tool"
 )

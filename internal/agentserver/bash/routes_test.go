@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 func TestRoutes(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Query selects events (sdk-wire.md section 10). The zero value selects all.

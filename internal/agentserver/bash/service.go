@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Options say where a service keeps its events and how it runs commands.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 func TestCommandsEnd(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/config"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // load loads with a file of settings and variables; HOME is the test's.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/config"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // FuzzLoad loads any file and any variables: no panic, errors with a kind, and

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
 )

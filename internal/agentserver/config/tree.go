@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Trees of settings are what encoding/json makes of JSON, with numbers as

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 const always = `"confirmation_policy":{"kind":"AlwaysConfirm"}`

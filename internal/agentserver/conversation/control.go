@@ -8,8 +8,8 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
 )

@@ -10,8 +10,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/state"
 )
 

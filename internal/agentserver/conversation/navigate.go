@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 const kindUpdate = "ConversationStateUpdateEvent"

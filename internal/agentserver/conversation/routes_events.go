@@ -7,9 +7,9 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // eventRoutes are the operations on events (sdk-wire.md section 4.1). They

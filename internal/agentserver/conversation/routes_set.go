@@ -6,8 +6,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // body reads a body that must have a field. To the reference such a field is a

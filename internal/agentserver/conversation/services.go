@@ -8,9 +8,9 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

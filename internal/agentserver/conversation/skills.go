@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/state"
 )

@@ -36,9 +36,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Header carries the key of /api/init.

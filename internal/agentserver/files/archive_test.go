@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/files"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // git runs git in a directory.

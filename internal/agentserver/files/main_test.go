@@ -14,10 +14,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/files"
 	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

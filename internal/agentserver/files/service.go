@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Options say where the service gets what it does not have itself.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // problem is OpenAI's form of an error.

@@ -31,8 +31,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // IDHeader carries the id of a conversation, there and back.

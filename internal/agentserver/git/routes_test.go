@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/git"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 func TestRoutes(t *testing.T) {

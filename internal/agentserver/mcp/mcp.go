@@ -23,8 +23,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // MaxProbes bounds the servers that are tried at a time; further ones wait.

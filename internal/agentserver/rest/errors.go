@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // ErrBroken is returned by a [Handler] whose answer broke off after it had

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Routes returns the operations of the room.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // metaRoutes are the operations on meta-profiles.

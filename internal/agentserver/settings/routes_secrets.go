@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

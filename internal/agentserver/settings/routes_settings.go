@@ -4,12 +4,12 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 func agentSchema(w http.ResponseWriter, _ *http.Request) error {

@@ -10,10 +10,10 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/agentserver/settings/workspaces"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm/catalog"
 )

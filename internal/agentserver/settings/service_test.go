@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/internal/keyring"
 )
 

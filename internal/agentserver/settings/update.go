@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Diff is a change of settings. Objects are merged into what is there; null in

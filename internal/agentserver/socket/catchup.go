@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 var errStuck = fault.New(fault.Corrupt, "the stream ends before its last event")

@@ -10,8 +10,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // damaged is a stream of which some events cannot be read.

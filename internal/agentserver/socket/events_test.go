@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 func TestEvents(t *testing.T) {

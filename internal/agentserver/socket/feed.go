@@ -9,7 +9,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // feed is what the followers of one conversation share. It exists while there

@@ -14,9 +14,9 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
-	"github.com/deft-dev/deft/internal/fault"
 	"go.uber.org/goleak"
 )
 

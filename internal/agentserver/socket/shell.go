@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/coder/websocket"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // serveShell is the life of a connection that follows the shell's events.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/hooks"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/skill"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/subagents"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 func write(t *testing.T, dir string, files map[string]string) {

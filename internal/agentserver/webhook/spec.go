@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Spec is one endpoint, in the configuration's form (sdk-wire.md section 11).

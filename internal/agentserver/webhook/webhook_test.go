@@ -13,8 +13,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -32,7 +32,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Bases of a worktree.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/worktree"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // repository makes one with a commit, and hostile configuration.

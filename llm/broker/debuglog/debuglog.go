@@ -37,7 +37,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Variable is the environment variable that names the directory.

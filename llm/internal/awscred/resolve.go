@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // exportHint is the way out for settings that this package does not know.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // byCode maps the codes and types of providers' errors. They decide before the

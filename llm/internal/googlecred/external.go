@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/internal/lease"
 )

@@ -42,7 +42,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/internal/lease"
 )

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Limits of a request for credentials.

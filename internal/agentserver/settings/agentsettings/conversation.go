@@ -3,8 +3,8 @@ package agentsettings
 import (
 	"regexp"
 
+	"github.com/deft-dev/deft/fault"
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // ConversationVersion is the schema version of conversation settings.

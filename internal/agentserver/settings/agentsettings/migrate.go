@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Origin says where a document comes from.

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"regexp"
 
+	"github.com/deft-dev/deft/fault"
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Version is the schema version of agent settings that is written.

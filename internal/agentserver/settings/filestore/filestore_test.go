@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 func TestLocksKeepEveryChange(t *testing.T) {

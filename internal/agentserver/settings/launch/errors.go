@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Detail is what a client is told about a launch that cannot be.

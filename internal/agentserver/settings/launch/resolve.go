@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // ownSettings makes the settings of a profile of the built-in agent. All that

@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // agentVersion is the schema version of agent profiles.

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Limit is how many profiles of a kind there may be.

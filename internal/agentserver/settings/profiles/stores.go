@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Options say where profiles are.

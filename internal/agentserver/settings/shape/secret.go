@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Mask stands for a secret in what clients see. Coming back from one, it says

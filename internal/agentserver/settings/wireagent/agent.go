@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/deft-dev/deft/fault"
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 var (

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // SourceSchema describes an object that says where a secret is.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

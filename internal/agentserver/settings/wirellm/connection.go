@@ -3,7 +3,7 @@ package wirellm
 import (
 	"fmt"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 )
 

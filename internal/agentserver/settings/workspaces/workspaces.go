@@ -22,10 +22,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
 	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/fault"
 )
 
 // Service keeps one user's workspaces.

@@ -36,7 +36,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // ErrFetch is in the chain of an error about a source that cannot be read.

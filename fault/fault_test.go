@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/fault"
+	"github.com/deft-dev/deft/fault"
 )
 
 // kinds reads the constants of type Kind from the source, so that a new one
