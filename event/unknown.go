@@ -43,7 +43,7 @@ func (a *UnknownAction) MarshalJSON() ([]byte, error) { return a.Raw, nil }
 
 // UnknownObservation is an observation of a kind nobody registered, kept
 // verbatim; its content and error mark are still readable when they have the
-// usual shape.
+// usual schema.
 type UnknownObservation struct {
 	ObservationBase
 	KindName string

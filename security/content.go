@@ -113,7 +113,7 @@ func normalize(s string) string {
 	return b.String()
 }
 
-// blank are letters and symbols without a shape.
+// blank are letters and symbols without a schema.
 var blank = map[rune]bool{'\u2800': true, '\u115f': true, '\u1160': true, '\u3164': true, '\uffa0': true, '\ufffc': true}
 
 // latin are letters that look like Latin ones.

@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/gateway"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
 )
 
 // openGateway returns the gateway for clients of OpenAI's API.
@@ -90,7 +90,7 @@ func (h *house) startChat(ctx context.Context, r gateway.Request) (gateway.Conve
 }
 
 // confirmations takes over what the settings say of conversations.
-func confirmations(r *conversation.StartRequest, s *shape.Map) {
+func confirmations(r *conversation.StartRequest, s *schema.Map) {
 	var v struct {
 		MaxIterations *int   `json:"max_iterations"`
 		Confirm       bool   `json:"confirmation_mode"`

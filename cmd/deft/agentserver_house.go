@@ -30,7 +30,6 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/agentserver/settings/workspaces"
 	"github.com/deft-dev/deft/internal/agentserver/skills"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
@@ -43,6 +42,7 @@ import (
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/spec"
 )
 
 // house is the agent server with its rooms.
@@ -153,7 +153,7 @@ func (h *house) openSettings(ctx context.Context) (err error) {
 		Home: h.home, Persistence: h.cfg.PersistenceDir, Public: os.Getenv("EXTENSIONS_PATH"), Log: h.log,
 	})
 	h.settings, err = settings.Open(ctx, settings.Options{
-		Dir: h.cfg.PersistenceDir, Keys: h.ring, Ping: wirellm.Pinger(route.New), Log: h.log, Usable: usableTool,
+		Dir: h.cfg.PersistenceDir, Keys: h.ring, Ping: spec.Pinger(route.New), Log: h.log, Usable: usableTool,
 	})
 	return err
 }

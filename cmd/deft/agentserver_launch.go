@@ -18,12 +18,12 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/agentserver/worktree"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool/client"
 	"github.com/deft-dev/deft/tool/mcp"
 )
@@ -53,7 +53,7 @@ func (l launcher) resolve(ctx context.Context, r *conversation.StartRequest) (*c
 		src.ProfileID = *r.AgentProfileID
 	}
 	if add.LLMProfile != "" && src.ProfileID == "" {
-		return nil, rest.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
+		return nil, schema.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
 	}
 	var stores *launch.Stores
 	if src.ProfileID != "" || len(src.Agent) == 0 || string(src.Agent) == "null" { // an agent refers to nothing
@@ -89,11 +89,11 @@ func runtimeOf(r *conversation.StartRequest, add additions) (launch.Runtime, err
 		rt.Suffixes = []string{add.Suffix}
 	}
 	for _, raw := range add.Skills {
-		m, err := shape.Parse(raw)
+		m, err := schema.Parse(raw)
 		if err != nil {
 			return rt, err
 		}
-		if doc, ok := m.(*shape.Map); ok {
+		if doc, ok := m.(*schema.Map); ok {
 			rt.Skills = append(rt.Skills, doc)
 		}
 	}
@@ -101,8 +101,8 @@ func runtimeOf(r *conversation.StartRequest, add additions) (launch.Runtime, err
 }
 
 // llm reads the LLM of a request, with its provider connection.
-func (l launcher) llm(ctx context.Context, raw json.RawMessage) (*wirellm.LLM, error) {
-	m, err := wirellm.Decode(raw, shape.Reading{Keys: l.ring}, "body", "llm")
+func (l launcher) llm(ctx context.Context, raw json.RawMessage) (*spec.LLM, error) {
+	m, err := spec.DecodeLLM(raw, schema.Reading{Keys: l.ring}, "body", "llm")
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (l launcher) llm(ctx context.Context, raw json.RawMessage) (*wirellm.LLM, e
 }
 
 // profile returns the LLM of a stored profile.
-func (l launcher) profile(ctx context.Context, name string) (*wirellm.LLM, error) {
+func (l launcher) profile(ctx context.Context, name string) (*spec.LLM, error) {
 	return l.settings.Profiles.LLMs.Load(ctx, name)
 }
 

@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/controller"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
+	"github.com/deft-dev/deft/spec"
 )
 
 // modules are the tools whose Python module of the reference is the path of
@@ -21,7 +20,7 @@ var modules = []string{
 
 // toolModules returns the reference's Python modules of an agent's tools, so
 // that a client that knows only the conversation can read its events.
-func toolModules(a *wireagent.Agent) map[string]string {
+func toolModules(a *spec.Agent) map[string]string {
 	out := map[string]string{}
 	for _, t := range a.Tools {
 		for _, name := range modules {
@@ -37,7 +36,7 @@ func toolModules(a *wireagent.Agent) map[string]string {
 // settings.
 type wireModel struct {
 	llm.Model
-	l *wirellm.LLM
+	l *spec.LLM
 }
 
 // Generate implements [llm.Model].
@@ -52,7 +51,7 @@ type wireModels struct {
 	log      *slog.Logger
 }
 
-func (w wireModels) open(l *wirellm.LLM, retried func(controller.Retry, error)) (llm.Model, error) {
+func (w wireModels) open(l *spec.LLM, retried func(controller.Retry, error)) (llm.Model, error) {
 	if unused := l.Unused(); len(unused) > 0 {
 		w.log.Warn("settings of the LLM have no effect here", "model", l.Model, "settings", unused)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/client"
@@ -134,12 +134,12 @@ func (k *kit) own(n conversation.Needs) error {
 }
 
 // responding gives a tool the form of answer that its parameters ask for.
-func responding(d *tool.Definition, params *shape.Map) (*tool.Definition, error) {
+func responding(d *tool.Definition, params *schema.Map) (*tool.Definition, error) {
 	wanted, ok := params.Lookup("response_schema")
 	if !ok || wanted == nil {
 		return d, nil
 	}
-	raw, err := shape.Encode(wanted)
+	raw, err := schema.Encode(wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (k *kit) servers(ctx context.Context, f *outfitter, n conversation.Needs) {
 	if len(n.Agent.MCPServers) == 0 {
 		return
 	}
-	raw, err := shape.Encode(n.Agent.Doc().Object("mcp_config"))
+	raw, err := schema.Encode(n.Agent.Doc().Object("mcp_config"))
 	var servers map[string]mcp.Server
 	if err == nil {
 		servers, err = mcp.ParseServers(raw)

@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 func TestPromptOf(t *testing.T) {
@@ -51,7 +51,7 @@ func TestPromptOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := wireagent.Decode(raw, shape.Reading{})
+			a, err := spec.DecodeAgent(raw, schema.Reading{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,6 +21,7 @@ import (
 	"slices"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Options are what the answers need.
@@ -85,7 +86,7 @@ var extensionName = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 func named(h func(w http.ResponseWriter, r *http.Request, name string) error) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name := r.PathValue("extension_name")
-		wrong := rest.Violation{Loc: []any{"path", "extension_name"}, Input: name}
+		wrong := schema.Violation{Loc: []any{"path", "extension_name"}, Input: name}
 		switch {
 		case len(name) > 255:
 			wrong.Type, wrong.Msg = "string_too_long", "String should have at most 255 characters"
@@ -96,7 +97,7 @@ func named(h func(w http.ResponseWriter, r *http.Request, name string) error) re
 		default:
 			return h(w, r, name)
 		}
-		return rest.Violations{wrong}
+		return schema.Violations{wrong}
 	}
 }
 
@@ -225,7 +226,7 @@ func (o Options) pause(w http.ResponseWriter, r *http.Request) error {
 // field is one that a body must have.
 type field struct {
 	name string
-	is   func(raw json.RawMessage) rest.Violation
+	is   func(raw json.RawMessage) schema.Violation
 }
 
 // wanting answers after the body was checked.
@@ -236,13 +237,13 @@ func wanting(h rest.Handler, fields ...field) rest.Handler {
 			return err
 		}
 		if body == nil {
-			return rest.Missing("body")
+			return schema.Missing("body")
 		}
-		var bad rest.Violations
+		var bad schema.Violations
 		for _, f := range fields {
 			raw, ok := body[f.name]
 			if !ok {
-				bad = append(bad, rest.Missing("body", f.name)...)
+				bad = append(bad, schema.Missing("body", f.name)...)
 			} else if v := f.is(raw); v.Type != "" {
 				v.Loc = []any{"body", f.name}
 				bad = append(bad, v)
@@ -255,21 +256,21 @@ func wanting(h rest.Handler, fields ...field) rest.Handler {
 	}
 }
 
-func isBool(raw json.RawMessage) (v rest.Violation) {
+func isBool(raw json.RawMessage) (v schema.Violation) {
 	var b *bool
 	if json.Unmarshal(raw, &b) != nil || b == nil {
-		v = rest.Violation{Type: "bool_type", Msg: "Input should be a valid boolean"}
+		v = schema.Violation{Type: "bool_type", Msg: "Input should be a valid boolean"}
 	}
 	return v
 }
 
-func isText(raw json.RawMessage) (v rest.Violation) {
+func isText(raw json.RawMessage) (v schema.Violation) {
 	var s *string
 	switch {
 	case json.Unmarshal(raw, &s) != nil || s == nil:
-		v = rest.Violation{Type: "string_type", Msg: "Input should be a valid string"}
+		v = schema.Violation{Type: "string_type", Msg: "Input should be a valid string"}
 	case *s == "":
-		v = rest.Violation{
+		v = schema.Violation{
 			Type: "string_too_short", Msg: "String should have at least 1 character", Input: "",
 			Ctx: map[string]any{"min_length": 1},
 		}
@@ -277,10 +278,10 @@ func isText(raw json.RawMessage) (v rest.Violation) {
 	return v
 }
 
-func isObject(raw json.RawMessage) (v rest.Violation) {
+func isObject(raw json.RawMessage) (v schema.Violation) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || m == nil {
-		v = rest.Violation{Type: "dict_type", Msg: "Input should be a valid dictionary"}
+		v = schema.Violation{Type: "dict_type", Msg: "Input should be a valid dictionary"}
 	}
 	return v
 }

@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // ParseRequest reads a request from JSON, as the REST routes and the socket
-// get it. What is wrong is told as [rest.Violations], all at once.
+// get it. What is wrong is told as [schema.Violations], all at once.
 func ParseRequest(raw []byte) (Request, error) {
 	req := Request{Timeout: DefaultTimeout}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return req, rest.Missing("body")
+		return req, schema.Missing("body")
 	}
 	var value json.RawMessage
 	if err := rest.Decode(raw, &value, "body"); err != nil {
@@ -24,14 +25,14 @@ func ParseRequest(raw []byte) (Request, error) {
 	}
 	var all map[string]json.RawMessage
 	if json.Unmarshal(value, &all) != nil || all == nil {
-		return req, rest.Violations{{
+		return req, schema.Violations{{
 			Type: "model_attributes_type", Loc: []any{"body"}, Input: value,
 			Msg: "Input should be a valid dictionary or object to extract fields from",
 		}}
 	}
-	var wrong rest.Violations
+	var wrong schema.Violations
 	if v, ok := all["command"]; !ok {
-		missing := rest.Missing("body", "command")
+		missing := schema.Missing("body", "command")
 		missing[0].Input = all
 		wrong = append(wrong, missing...)
 	} else {
@@ -57,10 +58,10 @@ func parseNames(r *http.Request) ([]string, error) {
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(value, &items) != nil || items == nil {
-		return nil, rest.Violations{{Type: "list_type", Loc: []any{"body"}, Msg: "Input should be a valid list", Input: value}}
+		return nil, schema.Violations{{Type: "list_type", Loc: []any{"body"}, Msg: "Input should be a valid list", Input: value}}
 	}
 	names := make([]string, len(items))
-	var wrong rest.Violations
+	var wrong schema.Violations
 	for i, item := range items {
 		wrong = append(wrong, text(item, &names[i], i)...)
 	}
@@ -70,20 +71,20 @@ func parseNames(r *http.Request) ([]string, error) {
 	return names, nil
 }
 
-func text(raw json.RawMessage, out *string, field any) rest.Violations {
+func text(raw json.RawMessage, out *string, field any) schema.Violations {
 	if raw[0] == '"' && json.Unmarshal(raw, out) == nil {
 		return nil
 	}
-	return rest.Violations{{
+	return schema.Violations{{
 		Type: "string_type", Loc: []any{"body", field}, Msg: "Input should be a valid string", Input: raw,
 	}}
 }
 
 // seconds reads an integer as leniently as the reference: from a string, a
 // float without fraction, or a boolean too.
-func seconds(raw json.RawMessage, out *int) rest.Violations {
-	wrong := func(typ, msg string) rest.Violations {
-		return rest.Violations{{Type: typ, Loc: []any{"body", "timeout"}, Msg: msg, Input: raw}}
+func seconds(raw json.RawMessage, out *int) schema.Violations {
+	wrong := func(typ, msg string) schema.Violations {
+		return schema.Violations{{Type: typ, Loc: []any{"body", "timeout"}, Msg: msg, Input: raw}}
 	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 const benchRequest = `{"autotitle":false,"agent":{"kind":"Agent","llm":{"model":"openai/mock","base_url":"http://127.0.0.1:1/v1",
@@ -31,7 +31,7 @@ func openBench(b *testing.B) *conversation.Manager {
 	m, err := conversation.Open(conversation.Options{
 		Stream: store, Dir: dir, Ring: ring,
 		Resolve: func(_ context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
-			a, err := wireagent.Decode(r.Agent, shape.Reading{Keys: ring}, "body", "agent")
+			a, err := spec.DecodeAgent(r.Agent, schema.Reading{Keys: ring}, "body", "agent")
 			return &conversation.Launch{Agent: a}, err
 		},
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -75,12 +76,12 @@ func (m *Manager) postChild(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case strings.TrimSpace(req.Task) == "":
-		return rest.Violations{{
+		return schema.Violations{{
 			Type: "string_too_short", Loc: []any{"body", "task"}, Msg: "String should have at least 1 character",
 			Input: req.Task, Ctx: map[string]any{"min_length": 1},
 		}}
 	case req.Isolation != "worktree" && req.Isolation != "shared":
-		return rest.Violations{{
+		return schema.Violations{{
 			Type: "literal_error", Loc: []any{"body", "isolation"}, Msg: "Input should be 'worktree' or 'shared'",
 			Input: req.Isolation, Ctx: map[string]any{"expected": "'worktree' or 'shared'"},
 		}}

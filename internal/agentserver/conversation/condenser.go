@@ -3,17 +3,17 @@ package conversation
 import (
 	"fmt"
 
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/memory"
+	"github.com/deft-dev/deft/spec"
 )
 
 // summarizing returns the condensers that summarise, in the order in which
 // they are asked (sdk-features.md section 4).
-func summarizing(c *wireagent.Condenser) []*wireagent.Condenser {
+func summarizing(c *spec.Condenser) []*spec.Condenser {
 	if c == nil {
 		return nil
 	}
-	var out []*wireagent.Condenser
+	var out []*spec.Condenser
 	if c.Kind == "LLMSummarizingCondenser" {
 		out = append(out, c)
 	}
@@ -34,7 +34,7 @@ func service(i int) string {
 
 // condenser makes the agent's condenser, or nil where none would leave
 // anything out.
-func condenser(a *wireagent.Agent) memory.Condenser {
+func condenser(a *spec.Agent) memory.Condenser {
 	var all memory.Pipeline
 	for i, c := range summarizing(a.Condenser) {
 		one := memory.Summarizing{
@@ -57,7 +57,7 @@ func condenser(a *wireagent.Agent) memory.Condenser {
 
 // cannotCondense says in the reference's words why an agent's history is not
 // shortened on request; "" where it is.
-func cannotCondense(a *wireagent.Agent) string {
+func cannotCondense(a *spec.Agent) string {
 	switch {
 	case a.Condenser == nil:
 		return "Cannot condense conversation: No condenser configured"

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/spec"
 )
 
 // agentWith is an agent with a condenser.
@@ -92,7 +92,7 @@ func TestCondenserIsSwitchedToo(t *testing.T) {
 	if err := c.Send(t.Context(), conversation.Message{Role: event.RoleUser, Content: event.Texts("more")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.SwitchLLM(t.Context(), wirellm.New("openai/other")); err != nil {
+	if err := c.SwitchLLM(t.Context(), spec.NewLLM("openai/other")); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Condense(t.Context()); err != nil {

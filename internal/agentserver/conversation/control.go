@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -229,7 +229,7 @@ func (c *Conversation) Ask(ctx context.Context, question string) (string, error)
 // SwitchLLM gives the agent another LLM from its next call on, and its
 // condenser too if that had the same. An LLM without a usage of its own is
 // counted as the agent's.
-func (c *Conversation) SwitchLLM(ctx context.Context, l *wirellm.LLM) error {
+func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
 	w, err := c.begin(ctx)
 	if err != nil {
 		return err

@@ -14,12 +14,12 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/lease"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -51,7 +51,7 @@ type Conversation struct {
 	mu        sync.Mutex // guards what follows; never held for a whole run
 	meta      eventstream.Meta
 	cfg       config
-	agent     *wireagent.Agent
+	agent     *spec.Agent
 	shown     shownAgent
 	stats     shownStats
 	snapshot  json.RawMessage // the description, if it is that of snapSeq
@@ -119,7 +119,7 @@ func (m *Manager) revive(info eventstream.Info) (*Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := wireagent.Decode(s.Config.Agent, shape.Reading{Keys: m.o.Ring, Strict: true}, "agent")
+	a, err := spec.DecodeAgent(s.Config.Agent, schema.Reading{Keys: m.o.Ring, Strict: true}, "agent")
 	if err != nil {
 		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
 	}
@@ -140,15 +140,15 @@ func (m *Manager) revive(info eventstream.Info) (*Conversation, error) {
 }
 
 // setAgent takes over an agent. The caller holds mu or is alone.
-func (c *Conversation) setAgent(a *wireagent.Agent) error {
+func (c *Conversation) setAgent(a *spec.Agent) error {
 	if a.Kind != "Agent" {
 		return fault.New(fault.Unsupported, "agents of kind "+a.Kind+" cannot run here yet")
 	}
-	sealed, err := a.JSON(shape.Writing{Mode: shape.Sealed, Keys: c.m.o.Ring})
+	sealed, err := a.JSON(schema.Writing{Mode: schema.Sealed, Keys: c.m.o.Ring})
 	if err != nil {
 		return fmt.Errorf("seal the agent: %w", err)
 	}
-	info, err := a.JSON(shape.Writing{Mode: shape.Nulled})
+	info, err := a.JSON(schema.Writing{Mode: schema.Nulled})
 	if err != nil {
 		return fmt.Errorf("show the agent: %w", err)
 	}
@@ -160,7 +160,7 @@ func (c *Conversation) setAgent(a *wireagent.Agent) error {
 // alone.
 func (c *Conversation) agentState() (json.RawMessage, error) {
 	if c.shown.state == nil {
-		masked, err := c.agent.JSON(shape.Writing{Mode: shape.Masked, NoNulls: true})
+		masked, err := c.agent.JSON(schema.Writing{Mode: schema.Masked, NoNulls: true})
 		if err != nil {
 			return nil, fmt.Errorf("show the agent: %w", err)
 		}
@@ -258,7 +258,7 @@ func stuckThresholds(cfg config) controller.StuckThresholds {
 	return controller.StuckThresholds{}
 }
 
-func (c *Conversation) needs(cfg config, spec *wireagent.Agent, info llm.Info, w *work) Needs {
+func (c *Conversation) needs(cfg config, spec *spec.Agent, info llm.Info, w *work) Needs {
 	return Needs{
 		ID: c.id, Workspace: cfg.Workspace.WorkingDir, Agent: spec, Info: info,
 		Prompt: c.prompt(spec, w), Condenser: condenser(spec),

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -186,7 +187,7 @@ func configOf(r *StartRequest, l *Launch) (config, error) {
 func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID, r *StartRequest, cfg *config) error {
 	dir, err := cfg.Workspace.dir()
 	if err != nil {
-		return rest.Invalid("working_dir cannot be used", cfg.Workspace.WorkingDir, "body", "workspace", "working_dir")
+		return schema.Invalid("working_dir cannot be used", cfg.Workspace.WorkingDir, "body", "workspace", "working_dir")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fault.Wrap(err, fault.Invalid, "make the workspace "+dir)

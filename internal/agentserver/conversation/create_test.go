@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 func TestCreateTwice(t *testing.T) {
@@ -96,7 +96,7 @@ func TestCreateRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			status, answer := h.serve(t)("POST", "", h.body(t, c.more))
-			var said struct{ Detail rest.Violations }
+			var said struct{ Detail schema.Violations }
 			if err := json.Unmarshal([]byte(answer), &said); err != nil || status != 422 || len(said.Detail) == 0 {
 				t.Fatalf("got %d %s: %v", status, answer, err)
 			}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -19,18 +19,18 @@ func withoutSkills(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte(`"skills":[{`)) {
 		return raw
 	}
-	v, err := shape.Parse(raw)
+	v, err := schema.Parse(raw)
 	if err != nil {
 		return raw
 	}
-	agent, ok := v.(*shape.Map)
+	agent, ok := v.(*schema.Map)
 	if !ok {
 		return raw
 	}
 	if about := agent.Object("agent_context"); about != nil {
 		about.Set("skills", []any{})
 	}
-	out, err := shape.Encode(agent)
+	out, err := schema.Encode(agent)
 	if err != nil {
 		return raw
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/structured"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -241,9 +242,9 @@ func postGoal(c *Conversation, r *http.Request) error {
 	}
 	switch {
 	case req.Objective == nil:
-		return rest.Missing("body", "objective")
+		return schema.Missing("body", "objective")
 	case req.MaxIterations < 1:
-		return rest.Invalid("max_iterations must be at least 1", req.MaxIterations, "body", "max_iterations")
+		return schema.Invalid("max_iterations must be at least 1", req.MaxIterations, "body", "max_iterations")
 	}
 	objective := strings.TrimSpace(*req.Objective)
 	if objective == "" {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/spec"
 )
 
 // maxCallLog bounds the log of one call: 4 MiB. Beyond it the history is left
@@ -23,7 +23,7 @@ const maxCallLog = 4 << 20
 type logged struct {
 	llm.Model
 	c *Conversation
-	l *wirellm.LLM
+	l *spec.LLM
 }
 
 // Generate implements [llm.Model].
@@ -109,7 +109,7 @@ func (m logged) entry(r llm.Request, resp *llm.Response, err error) *callLog {
 
 // recordCall writes the log of a call into the conversation. The call stands if
 // that fails; the next append of the run fails in the same way, and ends it.
-func (c *Conversation) recordCall(l *wirellm.LLM, entry *callLog) {
+func (c *Conversation) recordCall(l *spec.LLM, entry *callLog) {
 	w := c.open.Load()
 	if w == nil {
 		return

@@ -20,12 +20,11 @@ import (
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/runtime/local"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
 	"github.com/deft-dev/deft/tool/think"
@@ -213,11 +212,11 @@ func setup(t testing.TB, answer reply, change func(*conversation.Options)) *hous
 	h.o = conversation.Options{
 		Stream: h.stream, Dir: h.dir, Ring: ring, IdleTTL: -1,
 		Resolve: func(_ context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
-			a, err := wireagent.Decode(r.Agent, shape.Reading{Keys: ring}, "body", "agent")
+			a, err := spec.DecodeAgent(r.Agent, schema.Reading{Keys: ring}, "body", "agent")
 			return &conversation.Launch{Agent: a}, err
 		},
-		LLM: func(_ context.Context, raw json.RawMessage) (*wirellm.LLM, error) {
-			return wirellm.Decode(raw, shape.Reading{Keys: ring}, "body", "llm")
+		LLM: func(_ context.Context, raw json.RawMessage) (*spec.LLM, error) {
+			return spec.DecodeLLM(raw, schema.Reading{Keys: ring}, "body", "llm")
 		},
 		Profile: h.profile, Model: h.open, Outfit: h.outfit,
 		Changed: func(_ event.ConversationID, info json.RawMessage) {
@@ -253,17 +252,17 @@ func (h *house) another(t testing.TB) *conversation.Manager {
 	return m
 }
 
-func (h *house) profile(_ context.Context, name string) (*wirellm.LLM, error) {
+func (h *house) profile(_ context.Context, name string) (*spec.LLM, error) {
 	h.mu.Lock()
 	raw, ok := h.profiles[name]
 	h.mu.Unlock()
 	if !ok {
 		return nil, fault.New(fault.NotFound, "Profile '"+name+"' not found")
 	}
-	return wirellm.Decode([]byte(raw), shape.Reading{}, "body")
+	return spec.DecodeLLM([]byte(raw), schema.Reading{}, "body")
 }
 
-func (h *house) open(l *wirellm.LLM, _ func(controller.Retry, error)) (llm.Model, error) {
+func (h *house) open(l *spec.LLM, _ func(controller.Retry, error)) (llm.Model, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m := h.models[l.Model]; m != nil {

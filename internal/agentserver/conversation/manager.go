@@ -46,11 +46,10 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/lease"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Defaults of [Options].
@@ -72,12 +71,12 @@ type Options struct {
 	// settings, or a profile.
 	Resolve func(ctx context.Context, r *StartRequest) (*Launch, error)
 	// LLM reads the LLM of a request, with its provider connection.
-	LLM func(ctx context.Context, raw json.RawMessage) (*wirellm.LLM, error)
+	LLM func(ctx context.Context, raw json.RawMessage) (*spec.LLM, error)
 	// Profile returns the LLM of a stored profile.
-	Profile func(ctx context.Context, name string) (*wirellm.LLM, error)
+	Profile func(ctx context.Context, name string) (*spec.LLM, error)
 	// Model opens the model of an LLM. Before a call is made again, retried is
 	// told.
-	Model func(l *wirellm.LLM, retried func(controller.Retry, error)) (llm.Model, error)
+	Model func(l *spec.LLM, retried func(controller.Retry, error)) (llm.Model, error)
 	// Outfit makes what a conversation works with.
 	Outfit func(ctx context.Context, n Needs) (*Outfit, error)
 	// Server is where this machine reaches the server: relative URLs of
@@ -89,7 +88,7 @@ type Options struct {
 	UserSkills []string
 	// Modules returns the reference's Python modules of an agent's tools
 	// (sdk-wire-1.58.md section B.3); nil for none.
-	Modules func(a *wireagent.Agent) map[string]string
+	Modules func(a *spec.Agent) map[string]string
 	// CheckClientTool says what is wrong with a client's tool; nil for
 	// nothing.
 	CheckClientTool func(raw json.RawMessage) error

@@ -7,11 +7,11 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -19,7 +19,7 @@ import (
 type Needs struct {
 	ID        event.ConversationID
 	Workspace string
-	Agent     *wireagent.Agent
+	Agent     *spec.Agent
 	Prompt    Prompt
 	Condenser memory.Condenser // nil where the agent has none
 	// Info describes the agent's model.

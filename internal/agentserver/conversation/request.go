@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // StartRequest asks for a conversation (sdk-wire.md section 5.1 and
@@ -55,7 +55,7 @@ type WorktreeOptions struct {
 
 // Launch is what a request was resolved to.
 type Launch struct {
-	Agent *wireagent.Agent
+	Agent *spec.Agent
 	// Profile describes the agent profile it came from; nil for none.
 	Profile json.RawMessage
 	// SecretRefs are the names of secrets that the profile allows; nil for
@@ -66,20 +66,20 @@ type Launch struct {
 // check says what is wrong with a request beside its form, and brings its ids
 // to the form with dashes.
 func (r *StartRequest) check() error {
-	var v rest.Violations
+	var v schema.Violations
 	v = append(v, plainID(&r.ConversationID, "conversation_id")...)
 	v = append(v, plainID(&r.ParentConversationID, "parent_conversation_id")...)
 	if r.AgentProfileID != nil {
 		v = append(v, plainID(r.AgentProfileID, "agent_profile_id")...)
 	}
 	if r.ConversationRuntime != nil && *r.ConversationRuntime != "local" {
-		v = append(v, rest.Invalid("This server only runs local conversations", *r.ConversationRuntime, "body", "conversation_runtime")...)
+		v = append(v, schema.Invalid("This server only runs local conversations", *r.ConversationRuntime, "body", "conversation_runtime")...)
 	}
 	if r.InitialMessage != nil {
 		v = append(v, r.InitialMessage.check("body", "initial_message")...)
 	}
 	if r.Workspace == nil { // in a request made in code
-		v = append(v, rest.Missing("body", "workspace")...)
+		v = append(v, schema.Missing("body", "workspace")...)
 	}
 	if len(v) > 0 {
 		return v
@@ -89,11 +89,11 @@ func (r *StartRequest) check() error {
 }
 
 // plainID brings an id of a body, unless it is "", to the form with dashes.
-func plainID(id *string, field string) rest.Violations {
+func plainID(id *string, field string) schema.Violations {
 	if *id == "" {
 		return nil
 	}
-	hex, wrong := rest.ParseUUID(*id, "body", field)
+	hex, wrong := schema.ParseUUID(*id, "body", field)
 	if wrong == nil {
 		plain, _ := event.ParseConversationID(hex) // 32 digits
 		*id = string(plain)

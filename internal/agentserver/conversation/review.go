@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/security"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -93,11 +93,11 @@ func checkedLLMs(raw json.RawMessage, depth int) (json.RawMessage, error) {
 		return raw, nil
 	}
 	if llm, ok := fields["llm"]; ok && string(llm) != "null" {
-		l, err := wirellm.Decode(llm, shape.Reading{}, "body", keyAnalyzer, "llm")
+		l, err := spec.DecodeLLM(llm, schema.Reading{}, "body", keyAnalyzer, "llm")
 		if err != nil {
 			return nil, err
 		}
-		if fields["llm"], err = l.JSON(shape.Writing{Mode: shape.Nulled}); err != nil {
+		if fields["llm"], err = l.JSON(schema.Writing{Mode: schema.Nulled}); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 const tag = "Conversations"
@@ -77,12 +77,12 @@ func pathID(r *http.Request) (event.ConversationID, error) {
 }
 
 // formed is a handler of bodies of a form.
-func formed(f *shape.Object, h rest.Handler) rest.Handler {
+func formed(f *schema.Object, h rest.Handler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if _, err := pathID(r); err != nil {
 			return err
 		}
-		if err := f.BodyFits(r); err != nil {
+		if err := rest.CheckBody(r, f); err != nil {
 			return err
 		}
 		return h(w, r)
@@ -178,16 +178,16 @@ func (m *Manager) getBatch(w http.ResponseWriter, r *http.Request) error {
 	ids := q.All("ids")
 	switch {
 	case !q.Has("ids"):
-		return rest.Missing("query", "ids")
+		return schema.Missing("query", "ids")
 	case len(ids) > 99:
-		return rest.Violations{{
+		return schema.Violations{{
 			Type: "too_long", Loc: []any{"query", "ids"}, Msg: "List should have at most 99 items after validation",
 			Ctx: map[string]any{"field_type": "List", "max_length": 99, "actual_length": len(ids)},
 		}}
 	}
 	out := make([]json.RawMessage, len(ids))
 	for i, text := range ids {
-		hex, wrong := rest.ParseUUID(text, "query", "ids", i)
+		hex, wrong := schema.ParseUUID(text, "query", "ids", i)
 		if wrong != nil {
 			return wrong
 		}
@@ -289,7 +289,7 @@ func (m *Manager) patchConversation(w http.ResponseWriter, r *http.Request) erro
 	if req.Title != nil {
 		title := strings.TrimSpace(*req.Title)
 		if title == "" {
-			return rest.Invalid("title must have 1 to 200 characters that are not all blank", *req.Title, "body", "title")
+			return schema.Invalid("title must have 1 to 200 characters that are not all blank", *req.Title, "body", "title")
 		}
 		req.Title = &title
 	}
@@ -345,7 +345,7 @@ func (m *Manager) postAsk(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if req.Question == nil {
-		return rest.Missing("body", "question")
+		return schema.Missing("body", "question")
 	}
 	c, err := m.conversation(r)
 	if err != nil {

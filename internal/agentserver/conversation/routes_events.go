@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // eventRoutes are the operations on events (sdk-wire.md section 4.1). They
@@ -191,12 +192,12 @@ func ParseMessage(raw []byte) (Message, error) {
 
 // check refuses a message, that stood at loc, of another than the user. The
 // reference fails with 500 there.
-func (m *Message) check(loc ...any) rest.Violations {
+func (m *Message) check(loc ...any) schema.Violations {
 	if m.Role == "" || m.Role == event.RoleUser {
 		return nil
 	}
 	at := append(loc[:len(loc):len(loc)], "role")
-	return rest.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), at...)
+	return schema.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), at...)
 }
 
 func postRespond(c *Conversation, r *http.Request) error {

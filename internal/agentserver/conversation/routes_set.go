@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // body reads a body that must have a field. To the reference such a field is a
@@ -25,7 +26,7 @@ func body(r *http.Request, field string) (json.RawMessage, error) {
 	} else if !json.Valid(raw) {
 		return nil, rest.Decode(raw, &fields, "body")
 	}
-	wrong := rest.Missing("body", field)
+	wrong := schema.Missing("body", field)
 	wrong[0].Input = null
 	return nil, wrong
 }
@@ -41,16 +42,16 @@ func text(r *http.Request, field string) (string, error) {
 		return "", err
 	}
 	if s == nil {
-		return "", rest.Violations{{Type: "string_type", Loc: []any{"body", field}, Msg: "Input should be a valid string"}}
+		return "", schema.Violations{{Type: "string_type", Loc: []any{"body", field}, Msg: "Input should be a valid string"}}
 	}
 	return *s, nil
 }
 
 // placed makes a violation of what does not fit at a place of the body.
 func placed(err error, loc ...any) error {
-	var v rest.Violations
+	var v schema.Violations
 	if fault.Is(err, fault.Invalid) && !errors.As(err, &v) {
-		return rest.Invalid(err.Error(), nil, append([]any{"body"}, loc...)...)
+		return schema.Invalid(err.Error(), nil, append([]any{"body"}, loc...)...)
 	}
 	return err
 }
@@ -89,7 +90,7 @@ func postSwitchProfile(c *Conversation, r *http.Request) error {
 		return err
 	}
 	_, err = c.SwitchProfile(r.Context(), name)
-	var v rest.Violations
+	var v schema.Violations
 	if fault.Is(err, fault.Invalid) && !errors.As(err, &v) {
 		return rest.Fail(http.StatusBadRequest, err.Error())
 	}

@@ -9,15 +9,14 @@ import (
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/spec"
 )
 
 // models are the models of a conversation by service. A switch holds from the
 // next call on.
 type models struct {
-	open func(*wirellm.LLM) (llm.Model, error)
+	open func(*spec.LLM) (llm.Model, error)
 
 	mu  sync.Mutex
 	by  map[string]llm.Model
@@ -25,7 +24,7 @@ type models struct {
 }
 
 // openModels opens the models that an agent names.
-func (c *Conversation) openModels(a *wireagent.Agent) (*models, error) {
+func (c *Conversation) openModels(a *spec.Agent) (*models, error) {
 	ms := &models{by: map[string]llm.Model{}, ids: map[string]string{}}
 	ms.open = c.openModel
 	if err := ms.set(agent.UsageAgent, a.LLM); err != nil {
@@ -35,7 +34,7 @@ func (c *Conversation) openModels(a *wireagent.Agent) (*models, error) {
 }
 
 // setCondensers gives the agent's condensers their models.
-func (ms *models) setCondensers(a *wireagent.Agent) error {
+func (ms *models) setCondensers(a *spec.Agent) error {
 	for i, c := range summarizing(a.Condenser) {
 		if c.LLM == nil {
 			continue
@@ -48,7 +47,7 @@ func (ms *models) setCondensers(a *wireagent.Agent) error {
 }
 
 // openModel opens the model of an LLM.
-func (c *Conversation) openModel(l *wirellm.LLM) (llm.Model, error) {
+func (c *Conversation) openModel(l *spec.LLM) (llm.Model, error) {
 	m, err := c.m.o.Model(l, c.retried)
 	if err != nil || !l.LogCompletions {
 		return m, err
@@ -57,7 +56,7 @@ func (c *Conversation) openModel(l *wirellm.LLM) (llm.Model, error) {
 }
 
 // set gives a service the model of an LLM.
-func (ms *models) set(service string, l *wirellm.LLM) error {
+func (ms *models) set(service string, l *spec.LLM) error {
 	m, err := ms.open(l)
 	if err != nil {
 		return fmt.Errorf("open the model of the %s: %w", service, err)

@@ -10,14 +10,14 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 )
 
 // loadSkills returns the skills of an agent: its own, and those of the project
 // and the user where its context asks for them. Its own win.
-func (c *Conversation) loadSkills(cfg config, a *wireagent.Agent) ([]skill.Skill, error) {
+func (c *Conversation) loadSkills(cfg config, a *spec.Agent) ([]skill.Skill, error) {
 	about := a.Context
 	if about == nil {
 		return nil, nil
@@ -47,7 +47,7 @@ func (c *Conversation) loadSkills(cfg config, a *wireagent.Agent) ([]skill.Skill
 }
 
 // prompt is what the agent is told besides its fixed prompt.
-func (c *Conversation) prompt(a *wireagent.Agent, w *work) Prompt {
+func (c *Conversation) prompt(a *spec.Agent, w *work) Prompt {
 	p := Prompt{Secrets: map[string]string{}}
 	if a.Persona != nil {
 		p.Persona = *a.Persona

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -168,7 +169,7 @@ func (m *Manager) postTitle(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if req.MaxLength < 1 || req.MaxLength > 200 {
-		return rest.Invalid("max_length must be between 1 and 200", req.MaxLength, "body", "max_length")
+		return schema.Invalid("max_length must be between 1 and 200", req.MaxLength, "body", "max_length")
 	}
 	c, err := m.conversation(r)
 	if err != nil {

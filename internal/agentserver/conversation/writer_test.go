@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/spec"
 )
 
 // streaming is a model whose answers are written while they come.
@@ -121,7 +121,7 @@ func TestPieces(t *testing.T) {
 			gate := make(chan struct{})
 			h := setup(t, nil, func(o *conversation.Options) {
 				o.Stream = held{o.Stream, gate}
-				o.Model = func(_ *wirellm.LLM, retried func(controller.Retry, error)) (llm.Model, error) {
+				o.Model = func(_ *spec.LLM, retried func(controller.Retry, error)) (llm.Model, error) {
 					first := sync.OnceFunc(func() { close(gate) })
 					return &streaming{&model{name: "openai/mock"}, retried, func(ctx context.Context, m *streaming, piece func(string)) (*llm.Response, error) {
 						return tc.write(ctx, m, func(text string) {

@@ -39,6 +39,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Header carries the key of /api/init.
@@ -212,7 +213,7 @@ func (s *Service) wake(ctx context.Context, req Request) error {
 			if hint := fault.HintOf(err); hint != "" {
 				text += ": " + hint
 			}
-			return rest.Invalid(text, nil, "body")
+			return schema.Invalid(text, nil, "body")
 		}
 		return &rest.Error{Status: http.StatusInternalServerError, Detail: text}
 	}
@@ -228,10 +229,10 @@ func read(r *http.Request) (Request, error) {
 		return Request{}, err
 	}
 	if fields == nil { // null would wake a server with nothing
-		return Request{}, rest.Missing("body")
+		return Request{}, schema.Missing("body")
 	}
 	req := Request{Settings: map[string]any{}}
-	var bad rest.Violations
+	var bad schema.Violations
 	for name, raw := range fields {
 		switch {
 		case name == "env":
@@ -243,20 +244,20 @@ func read(r *http.Request) (Request, error) {
 			d.UseNumber()
 			var v any
 			if err := d.Decode(&v); err != nil {
-				return req, rest.Invalid("is not JSON", nil, "body", name)
+				return req, schema.Invalid("is not JSON", nil, "body", name)
 			}
 			req.Settings[name] = v
 		default:
-			bad = append(bad, rest.Violation{Type: "extra_forbidden", Loc: []any{"body", name}, Msg: "Extra inputs are not permitted", Input: raw})
+			bad = append(bad, schema.Violation{Type: "extra_forbidden", Loc: []any{"body", name}, Msg: "Extra inputs are not permitted", Input: raw})
 		}
 	}
 	if bad != nil {
-		slices.SortFunc(bad, func(a, b rest.Violation) int { return strings.Compare(a.Loc[1].(string), b.Loc[1].(string)) })
+		slices.SortFunc(bad, func(a, b schema.Violation) int { return strings.Compare(a.Loc[1].(string), b.Loc[1].(string)) })
 		return req, bad
 	}
 	for name := range req.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(req.Env[name], "\x00") {
-			return req, rest.Invalid("env has a name or a value that no variable can have", nil, "body", "env")
+			return req, schema.Invalid("env has a name or a value that no variable can have", nil, "body", "env")
 		}
 	}
 	if keys, ok := req.Settings["session_api_keys"].([]any); ok && slices.ContainsFunc(keys, blank) {

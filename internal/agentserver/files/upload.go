@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 type uploaded struct {
@@ -57,7 +58,7 @@ var errBody = errors.New("invalid multipart data")
 func filePart(r *http.Request) (*multipart.Part, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
-		return nil, rest.Missing("body", "file")
+		return nil, schema.Missing("body", "file")
 	}
 	if params["boundary"] == "" {
 		return nil, rest.Fail(http.StatusBadRequest, "Missing boundary in multipart.")
@@ -66,7 +67,7 @@ func filePart(r *http.Request) (*multipart.Part, error) {
 	for {
 		part, err := parts.NextPart()
 		if err == io.EOF { //nolint:errorlint // one that is wrapped says that the body is cut off
-			return nil, rest.Missing("body", "file")
+			return nil, schema.Missing("body", "file")
 		}
 		if err != nil {
 			return nil, rest.Fail(http.StatusBadRequest, "Invalid multipart data.")
@@ -76,7 +77,7 @@ func filePart(r *http.Request) (*multipart.Part, error) {
 		}
 		_, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 		if _, ok := params["filename"]; err != nil || !ok {
-			return nil, rest.Violations{{
+			return nil, schema.Violations{{
 				Type: "value_error", Loc: []any{"body", "file"}, Msg: "Value error, Expected UploadFile, received: <class 'str'>",
 				Ctx: map[string]any{"error": "Expected UploadFile, received: <class 'str'>"},
 			}}

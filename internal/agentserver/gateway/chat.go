@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // chatRequest is a request of the Chat Completions API. Fields that nobody
@@ -102,16 +103,16 @@ func textOf(blocks []event.Content) string {
 // system's words. The agent knows the rest of the conversation.
 func (c chatRequest) read() (req Request, err error) {
 	if c.Model == nil {
-		return req, rest.Missing("body", "model")
+		return req, schema.Missing("body", "model")
 	}
 	if c.Messages == nil {
-		return req, rest.Missing("body", "messages")
+		return req, schema.Missing("body", "messages")
 	}
 	var system []string
 	asked := false
 	for i, m := range *c.Messages {
 		if !slices.Contains([]string{"system", "developer", "user", "assistant", "tool"}, m.Role) {
-			return req, rest.Violations{{
+			return req, schema.Violations{{
 				Type: "literal_error", Loc: []any{"body", "messages", i, "role"}, Input: m.Role,
 				Msg: "Input should be 'system', 'developer', 'user', 'assistant' or 'tool'",
 			}}

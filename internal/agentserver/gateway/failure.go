@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // problem is OpenAI's form of an error.
@@ -50,7 +51,7 @@ func told(h rest.Handler) rest.Handler {
 // explain returns the status, the reference's detail and a sentence; a status
 // of 0 for an error that is the server's to tell.
 func explain(r *http.Request, err error) (status int, detail any, message string) {
-	var bad rest.Violations
+	var bad schema.Violations
 	var own *rest.Error
 	switch {
 	case errors.As(err, &bad):
@@ -60,7 +61,7 @@ func explain(r *http.Request, err error) (status int, detail any, message string
 				message += " at " + string(at)
 			}
 		}
-		return http.StatusUnprocessableEntity, bad.Told(r), message
+		return http.StatusUnprocessableEntity, rest.Told(bad, r), message
 	case errors.As(err, &own):
 		return own.Status, own.Detail, own.Error()
 	}

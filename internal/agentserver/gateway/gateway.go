@@ -33,6 +33,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // IDHeader carries the id of a conversation, there and back.
@@ -206,7 +207,7 @@ func conversationID(r *http.Request) (string, error) {
 	if sent == "" {
 		return "", nil
 	}
-	h, wrong := rest.ParseUUID(sent, "header", IDHeader)
+	h, wrong := schema.ParseUUID(sent, "header", IDHeader)
 	if wrong != nil {
 		return "", wrong
 	}

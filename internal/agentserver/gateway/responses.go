@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // responsesRequest is a request of the Responses API.
@@ -40,9 +41,9 @@ func (in *input) UnmarshalJSON(b []byte) error {
 func (q responsesRequest) refused() error {
 	switch {
 	case q.Model == nil:
-		return rest.Missing("body", "model")
+		return schema.Missing("body", "model")
 	case q.Input == nil:
-		return rest.Missing("body", "input")
+		return schema.Missing("body", "input")
 	case q.Stream:
 		return rest.Fail(http.StatusBadRequest, "Streaming responses are not supported yet")
 	case q.Store:
@@ -76,7 +77,7 @@ func (q responsesRequest) read() (req Request, err error) {
 	var others []said
 	for i, m := range q.Input.messages {
 		if !slices.Contains([]string{"system", "developer", "user", "assistant"}, m.Role) || !m.Content.given {
-			return req, rest.Violations{{
+			return req, schema.Violations{{
 				Type: "literal_error", Loc: []any{"body", "input", i}, Input: m.Role,
 				Msg: "Input should be a message of 'system', 'developer', 'user' or 'assistant'",
 			}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Options say where the service gets what it needs.
@@ -77,7 +78,7 @@ func checkSHA(s string, loc ...any) error {
 	if sha.MatchString(s) {
 		return nil
 	}
-	return rest.Violations{{
+	return schema.Violations{{
 		Type: "string_pattern_mismatch", Loc: loc, Msg: "String should match pattern '" + shaPattern + "'", Input: s,
 		Ctx: map[string]any{"pattern": shaPattern},
 	}}

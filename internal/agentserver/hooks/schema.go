@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	s "github.com/deft-dev/deft/schema"
 )
 
 // Schema describes a [Config] as it comes in a request, in all forms that are

@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 func tree(t testing.TB) string {
@@ -86,7 +87,7 @@ func TestQuotes(t *testing.T) {
 			if _, err := rest.Raw(r); err != nil {
 				return err
 			}
-			return rest.Missing("body", "a")
+			return schema.Missing("body", "a")
 		},
 	}})
 	s, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})

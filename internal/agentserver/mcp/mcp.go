@@ -25,6 +25,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // MaxProbes bounds the servers that are tried at a time; further ones wait.
@@ -97,15 +98,15 @@ const (
 // server wants OAuth.
 func (s *Service) probe(q request) (p Probe, oauth bool, err error) {
 	if q.Server == nil {
-		return p, false, rest.Missing("body", "server")
+		return p, false, schema.Missing("body", "server")
 	}
 	if _, has := q.Server["authentication"]; has {
-		return p, false, rest.Invalid("OAuth authentication metadata belongs under auth.authentication.", nil, "body")
+		return p, false, schema.Invalid("OAuth authentication metadata belongs under auth.authentication.", nil, "body")
 	}
 	p = Probe{Name: defaultName, Limit: seconds(defaultTimeout)}
 	if q.Name != nil {
 		if *q.Name == "" || len(*q.Name) > 128 {
-			return p, false, rest.Violations{{Type: "string_length", Loc: []any{"body", "name"}, Msg: "String should have 1 to 128 characters", Input: *q.Name}}
+			return p, false, schema.Violations{{Type: "string_length", Loc: []any{"body", "name"}, Msg: "String should have 1 to 128 characters", Input: *q.Name}}
 		}
 		if name := strings.TrimSpace(*q.Name); name != "" {
 			p.Name = name
@@ -114,9 +115,9 @@ func (s *Service) probe(q request) (p Probe, oauth bool, err error) {
 	if q.Timeout != nil {
 		switch t := *q.Timeout; {
 		case t <= 0:
-			return p, false, rest.Violations{{Type: "greater_than", Loc: []any{"body", "timeout"}, Msg: "Input should be greater than 0", Input: t, Ctx: map[string]any{"gt": 0.0}}}
+			return p, false, schema.Violations{{Type: "greater_than", Loc: []any{"body", "timeout"}, Msg: "Input should be greater than 0", Input: t, Ctx: map[string]any{"gt": 0.0}}}
 		case t > maxTimeout:
-			return p, false, rest.Violations{{Type: "less_than_equal", Loc: []any{"body", "timeout"}, Msg: "Input should be less than or equal to 120", Input: t, Ctx: map[string]any{"le": maxTimeout}}}
+			return p, false, schema.Violations{{Type: "less_than_equal", Loc: []any{"body", "timeout"}, Msg: "Input should be less than or equal to 120", Input: t, Ctx: map[string]any{"le": maxTimeout}}}
 		default:
 			p.Limit = seconds(t)
 		}
@@ -127,7 +128,7 @@ func (s *Service) probe(q request) (p Probe, oauth bool, err error) {
 		}
 		var object map[string]json.RawMessage
 		if c.Arguments != nil && (json.Unmarshal(c.Arguments, &object) != nil || object == nil) {
-			return p, false, rest.Violations{{Type: "dict_type", Loc: []any{"body", "tool_call", "arguments"}, Msg: "Input should be a valid dictionary", Input: c.Arguments}}
+			return p, false, schema.Violations{{Type: "dict_type", Loc: []any{"body", "tool_call", "arguments"}, Msg: "Input should be a valid dictionary", Input: c.Arguments}}
 		}
 		p.Tool, p.Arguments = *c.Name, c.Arguments
 	}
@@ -140,23 +141,23 @@ func seconds(s float64) time.Duration {
 }
 
 // listed reads a list of texts, which may be absent.
-func listed(raw json.RawMessage, loc []any) ([]string, rest.Violations) {
+func listed(raw json.RawMessage, loc []any) ([]string, schema.Violations) {
 	if raw == nil {
 		return nil, nil
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || list == nil {
-		return nil, rest.Violations{{Type: "list_type", Loc: loc, Msg: "Input should be a valid list"}}
+		return nil, schema.Violations{{Type: "list_type", Loc: loc, Msg: "Input should be a valid list"}}
 	}
 	out := make([]string, len(list))
-	var wrong rest.Violations
+	var wrong schema.Violations
 	for i, one := range list {
-		if len(wrong) == rest.MostTold {
+		if len(wrong) == schema.MostViolations {
 			break
 		}
 		var text *string
 		if json.Unmarshal(one, &text) != nil || text == nil {
-			wrong = append(wrong, rest.Violation{Type: "string_type", Loc: append(slices.Clone(loc), i), Msg: "Input should be a valid string"})
+			wrong = append(wrong, schema.Violation{Type: "string_type", Loc: append(slices.Clone(loc), i), Msg: "Input should be a valid string"})
 			continue
 		}
 		out[i] = *text
@@ -176,7 +177,7 @@ func (s *Service) server(given map[string]json.RawMessage) (raw json.RawMessage,
 	}
 	loc := []any{"body", "server", kind}
 	fail := func(typ, field, msg string) error {
-		return rest.Violations{{Type: typ, Loc: append(slices.Clone(loc), field), Msg: msg}}
+		return schema.Violations{{Type: typ, Loc: append(slices.Clone(loc), field), Msg: msg}}
 	}
 	entry := map[string]any{"transport": kind}
 	if kind == "shttp" {
@@ -202,7 +203,7 @@ func (s *Service) server(given map[string]json.RawMessage) (raw json.RawMessage,
 	var text string
 	switch {
 	case !has:
-		return nil, false, rest.Missing(append(loc, address)...)
+		return nil, false, schema.Missing(append(loc, address)...)
 	case json.Unmarshal(at, &text) != nil || string(at) == "null":
 		return nil, false, fail("string_type", address, "Input should be a valid string")
 	case text == "":
@@ -245,7 +246,7 @@ func transport(given map[string]json.RawMessage) (string, error) {
 		return kind, nil
 	}
 	tags := "'" + strings.Join(transports, "', '") + "'"
-	return "", rest.Violations{{
+	return "", schema.Violations{{
 		Type: "union_tag_invalid", Loc: []any{"body", "server"},
 		Msg:   fmt.Sprintf("Input tag '%s' found using 'type' does not match any of the expected tags: %s", strings.Trim(string(v), `"`), tags),
 		Input: map[string]any{"type": v}, Ctx: map[string]any{"discriminator": "'type'", "tag": strings.Trim(string(v), `"`), "expected_tags": tags},
@@ -265,18 +266,18 @@ func (s *Service) auth(raw json.RawMessage, headers map[string]string, loc []any
 	loc = append(slices.Clone(loc), "auth")
 	var auth map[string]any
 	if json.Unmarshal(raw, &auth) != nil {
-		return nil, false, rest.Violations{{Type: "dict_type", Loc: loc, Msg: "Input should be a valid dictionary"}}
+		return nil, false, schema.Violations{{Type: "dict_type", Loc: loc, Msg: "Input should be a valid dictionary"}}
 	}
 	strategy, ok := auth["strategy"].(string)
 	if !ok || !slices.Contains([]string{"none", "api_key", "bearer", "basic", "header", "oauth2"}, strategy) {
-		return nil, false, rest.Violations{{
+		return nil, false, schema.Violations{{
 			Type: "union_tag_invalid", Loc: loc,
 			Msg: "Input tag found using 'strategy' does not match any of the expected tags: 'none', 'api_key', 'bearer', 'basic', 'header', 'oauth2'",
 		}}
 	}
 	for name := range headers {
 		if strings.EqualFold(name, "Authorization") {
-			return nil, false, rest.Invalid("'auth' cannot be combined with an explicit top-level 'Authorization' header; use auth.strategy='header' instead.", nil, loc[:len(loc)-1]...)
+			return nil, false, schema.Invalid("'auth' cannot be combined with an explicit top-level 'Authorization' header; use auth.strategy='header' instead.", nil, loc[:len(loc)-1]...)
 		}
 	}
 	for _, key := range []string{"value", "password"} {

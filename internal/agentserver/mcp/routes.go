@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Routes returns the operations of the room.
@@ -20,17 +20,17 @@ func (s *Service) Routes() []rest.Route {
 }
 
 // form describes a request for a test, but for what is of one transport.
-var form = &shape.Object{Fields: []shape.Field{
-	{Name: "name", Type: shape.String{Min: 1, Max: 128}},
-	{Name: "server", Required: true, Type: &shape.Object{Fields: []shape.Field{{Name: "args", Type: shape.Any{}}}}},
-	{Name: "timeout", Type: shape.Number{Bounds: shape.Bounds{GT: &least, LE: &most}}},
+var form = &schema.Object{Fields: []schema.Field{
+	{Name: "name", Type: schema.String{Min: 1, Max: 128}},
+	{Name: "server", Required: true, Type: &schema.Object{Fields: []schema.Field{{Name: "args", Type: schema.Any{}}}}},
+	{Name: "timeout", Type: schema.Number{Bounds: schema.Bounds{GT: &least, LE: &most}}},
 }}
 
 var least, most = 0.0, maxTimeout
 
 func (s *Service) handleTest(w http.ResponseWriter, r *http.Request) error {
 	var q request
-	if err := form.BodyFits(r); err != nil {
+	if err := rest.CheckBody(r, form); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &q); err != nil {
@@ -47,7 +47,7 @@ func (s *Service) handleTest(w http.ResponseWriter, r *http.Request) error {
 // OAuth for MCP servers is not supported yet.
 func (s *Service) oauthStart(w http.ResponseWriter, r *http.Request) error {
 	var q request
-	if err := form.BodyFits(r); err != nil {
+	if err := rest.CheckBody(r, form); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &q); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Fetch asks for a plugin to be looked at without installing it.
@@ -159,7 +160,7 @@ func secrets(raw map[string]json.RawMessage) (map[string]string, error) {
 			Value *string `json:"value"`
 		}
 		if err := json.Unmarshal(v, &source); err != nil {
-			return nil, rest.Invalid("a secret must be a text or a SecretSource", nil, "body", "secrets", name)
+			return nil, schema.Invalid("a secret must be a text or a SecretSource", nil, "body", "secrets", name)
 		}
 		if source.Value != nil && (source.Kind == "" || source.Kind == "StaticSecret") {
 			out[name] = *source.Value
@@ -178,7 +179,7 @@ func fetchTimeout(n *int) (time.Duration, error) {
 		if *n > 600 {
 			typ, msg = "less_than_equal", "Input should be less than or equal to 600"
 		}
-		return 0, rest.Violations{{Type: typ, Loc: []any{"body", "timeout"}, Msg: msg, Input: *n}}
+		return 0, schema.Violations{{Type: typ, Loc: []any{"body", "timeout"}, Msg: msg, Input: *n}}
 	}
 	return time.Duration(*n) * time.Second, nil
 }

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/deft-dev/deft/schema"
 )
 
 // Body reads the request's body, which must be JSON, into out. A body that is
@@ -22,7 +24,7 @@ func Body(r *http.Request, out any) error {
 		return err
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return Missing("body")
+		return schema.Missing("body")
 	}
 	return decodeOnce(r, raw, out)
 }
@@ -80,13 +82,13 @@ func Decode(raw []byte, out any, loc ...any) error {
 			return malformed(d.InputOffset(), "Extra data", loc)
 		}
 		if string(bytes.TrimSpace(raw)) == "null" && isStruct(out) {
-			return Missing(loc...)
+			return schema.Missing(loc...)
 		}
 		return nil
 	}
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
-	var own Violations
+	var own schema.Violations
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -97,7 +99,7 @@ func Decode(raw []byte, out any, loc ...any) error {
 	case errors.As(err, &typ):
 		return mistyped(typ, raw, loc)
 	}
-	return Invalid(err.Error(), nil, loc...)
+	return schema.Invalid(err.Error(), nil, loc...)
 }
 
 func isStruct(out any) bool {
@@ -105,8 +107,8 @@ func isStruct(out any) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
 }
 
-func malformed(at int64, why string, loc []any) Violations {
-	return Violations{{
+func malformed(at int64, why string, loc []any) schema.Violations {
+	return schema.Violations{{
 		Type: "json_invalid", Loc: append(loc[:len(loc):len(loc)], at), Msg: "JSON decode error",
 		Input: map[string]any{}, Ctx: map[string]any{"error": why},
 	}}
@@ -121,7 +123,7 @@ var expected = map[reflect.Kind][2]string{
 	reflect.Struct: {"model_attributes_type", "Input should be a valid dictionary or object to extract fields from"},
 }
 
-func mistyped(e *json.UnmarshalTypeError, raw []byte, loc []any) Violations {
+func mistyped(e *json.UnmarshalTypeError, raw []byte, loc []any) schema.Violations {
 	var path []string
 	if e.Field != "" {
 		path = strings.Split(e.Field, ".")
@@ -145,7 +147,7 @@ func mistyped(e *json.UnmarshalTypeError, raw []byte, loc []any) Violations {
 	default:
 		want = [2]string{"type_error", "Input has the wrong type"}
 	}
-	return Violations{{Type: want[0], Loc: loc, Msg: want[1], Input: input}}
+	return schema.Violations{{Type: want[0], Loc: loc, Msg: want[1], Input: input}}
 }
 
 // deepest bounds how deep a value is looked for: each level is read once more.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // TestMistyped holds that a violation has the place and the value that the
@@ -24,7 +25,7 @@ func TestMistyped(t *testing.T) {
 		Inner inner   `json:"inner"`
 		Many  []inner `json:"many"`
 	}
-	for body, want := range map[string]rest.Violation{
+	for body, want := range map[string]schema.Violation{
 		`{"count":"many"}`:                      {Type: "int_type", Loc: []any{"body", "count"}, Input: "many"},
 		`{"count":1.5}`:                         {Type: "int_type", Loc: []any{"body", "count"}, Input: json.Number("1.5")},
 		`{"inner":{"on":[true]}}`:               {Type: "bool_type", Loc: []any{"body", "inner", "on"}, Input: []any{true}},
@@ -34,7 +35,7 @@ func TestMistyped(t *testing.T) {
 		`[]`:                                    {Type: "model_attributes_type", Loc: []any{"body"}, Input: []any{}},
 	} {
 		var out form
-		v, ok := errors.AsType[rest.Violations](rest.Decode([]byte(body), &out, "body"))
+		v, ok := errors.AsType[schema.Violations](rest.Decode([]byte(body), &out, "body"))
 		if !ok || len(v) != 1 {
 			t.Errorf("%s: %v", body, v)
 			continue

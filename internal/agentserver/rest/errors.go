@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
 )
 
 // ErrBroken is returned by a [Handler] whose answer broke off after it had
@@ -34,48 +35,13 @@ func (e *Error) Error() string {
 // Fail returns an [Error].
 func Fail(status int, detail any) error { return &Error{Status: status, Detail: detail} }
 
-// Violation is one thing that is wrong with a request, in the form of the
-// reference's validation (sdk-wire.md section 2).
-type Violation struct {
-	Type  string         `json:"type"` // "missing", "int_parsing" …
-	Loc   []any          `json:"loc"`  // "body", "query" or "path", then where
-	Msg   string         `json:"msg"`
-	Input any            `json:"input"`
-	Ctx   map[string]any `json:"ctx,omitempty"`
-}
-
-// Violations is an error of several; it is answered with 422.
-type Violations []Violation
-
-// Error implements error.
-func (v Violations) Error() string {
-	if len(v) == 0 {
-		return "the request is not valid"
-	}
-	return v[0].Msg
-}
-
-// Missing returns the violation of an absent field, at a place such as
-// "body", "command".
-func Missing(loc ...any) Violations {
-	return Violations{{Type: "missing", Loc: loc, Msg: "Field required"}}
-}
-
-// Invalid returns a violation with a message of one's own.
-func Invalid(msg string, input any, loc ...any) Violations {
-	return Violations{{
-		Type: "value_error", Loc: loc, Msg: "Value error, " + msg, Input: input,
-		Ctx: map[string]any{"error": msg},
-	}}
-}
-
 // answer returns the status and the body for an error.
 func answer(err error) (status int, body any) {
 	var own *Error
-	var bad Violations
+	var bad schema.Violations
 	switch {
 	case errors.As(err, &bad):
-		return http.StatusUnprocessableEntity, map[string]any{"detail": bad.sanitized()}
+		return http.StatusUnprocessableEntity, map[string]any{"detail": sanitized(bad)}
 	case errors.As(err, &own):
 		if own.Status >= 500 {
 			return own.Status, map[string]any{"detail": http.StatusText(http.StatusInternalServerError), "exception": own.Error()}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 func query(t *testing.T, name, value string) *rest.Query {
@@ -76,7 +77,7 @@ func TestLimit(t *testing.T) {
 		q := query(t, "limit", text)
 		q.Limit("limit", 100, 100)
 		got := ""
-		if v, ok := errors.AsType[rest.Violations](q.Err()); ok {
+		if v, ok := errors.AsType[schema.Violations](q.Err()); ok {
 			got = v[0].Type
 		}
 		if got != want {

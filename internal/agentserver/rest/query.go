@@ -11,13 +11,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/deft-dev/deft/schema"
 )
 
 // Query reads the query of a request and collects what is wrong with it. Of a
 // parameter that is repeated the last one counts, as in the reference.
 type Query struct {
 	values url.Values
-	wrong  Violations
+	wrong  schema.Violations
 }
 
 // QueryOf returns the query of a request.
@@ -53,7 +55,7 @@ func (q *Query) String(name, def string) string {
 // Required returns a parameter that must be sent.
 func (q *Query) Required(name string) string {
 	if !q.values.Has(name) {
-		q.wrong = append(q.wrong, Missing("query", name)...)
+		q.wrong = append(q.wrong, schema.Missing("query", name)...)
 	}
 	return q.last(name)
 }
@@ -170,7 +172,7 @@ func (q *Query) Time(name string, zone *time.Location) (t time.Time, ok bool) {
 }
 
 func (q *Query) add(typ, name, msg string, ctx map[string]any) {
-	q.wrong = append(q.wrong, Violation{
+	q.wrong = append(q.wrong, schema.Violation{
 		Type: typ, Loc: []any{"query", name}, Msg: msg, Input: q.last(name), Ctx: ctx,
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+
+	"github.com/deft-dev/deft/schema"
 )
 
 // kept is a body that was read, for violations that quote it.
@@ -19,14 +21,14 @@ type kept struct {
 const quotable = 64 << 10
 
 // Told returns the violations of a request as its client is told of them: with
-// what they are about, without secrets, and no more than [MostTold].
-func (v Violations) Told(r *http.Request) Violations { return v.quoted(r).sanitized() }
+// what they are about, without secrets, and no more than [schema.MostViolations].
+func Told(v schema.Violations, r *http.Request) schema.Violations { return sanitized(quoted(v, r)) }
 
 // quoted returns the violations with what stood at their places in the body,
 // where they do not say it themselves.
-func (v Violations) quoted(r *http.Request) Violations {
+func quoted(v schema.Violations, r *http.Request) schema.Violations {
 	body, ok := r.Body.(*kept)
-	bare := func(one Violation) bool { return one.Input == nil && len(one.Loc) > 0 && one.Loc[0] == "body" }
+	bare := func(one schema.Violation) bool { return one.Input == nil && len(one.Loc) > 0 && one.Loc[0] == "body" }
 	if !ok || len(body.raw) > quotable || !slices.ContainsFunc(v, bare) {
 		return v
 	}
@@ -36,7 +38,7 @@ func (v Violations) quoted(r *http.Request) Violations {
 	if d.Decode(&doc) != nil {
 		return v
 	}
-	out := slices.Clone(v[:min(len(v), MostTold)])
+	out := slices.Clone(v[:min(len(v), schema.MostViolations)])
 	for i, one := range out {
 		if !bare(one) {
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // TestQuoted holds that a violation shows what stood at its place, and for
@@ -18,26 +19,26 @@ func TestQuoted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, body string
-		wrong      rest.Violations
+		wrong      schema.Violations
 		want       string
 	}{
-		{"missing", `{"a":1}`, rest.Missing("body", "name"), `{"a":1}`},
-		{"missing inside", `{"list":[{},{"a":true}]}`, rest.Missing("body", "list", 1, "name"), `{"a":true}`},
-		{"missing in one of several forms", `{"list":[{"a":2}]}`, rest.Missing("body", "list", 0, "TextContent", "text"), `{"a":2}`},
-		{"no body", ` `, rest.Missing("body"), `null`},
-		{"wrong", `{"a":{"b":[1.50]}}`, rest.Invalid("no", nil, "body", "a", "b", 0), `1.50`},
-		{"the whole body", `{"a":"b"}`, rest.Invalid("no", nil, "body"), `{"a":"b"}`},
-		{"one form of a value", `{"agent":{"a":"b"}}`, rest.Invalid("no", nil, "body", "agent", "Agent"), `null`},
-		{"not there", `{"list":[1]}`, rest.Invalid("no", nil, "body", "list", 1), `null`},
-		{"said by itself", `{"a":1}`, rest.Invalid("no", "x", "body", "a"), `"x"`},
-		{"of the query", `{"a":1}`, rest.Invalid("no", nil, "query", "a"), `null`},
-		{"a secret", `{"api_key":"hush"}`, rest.Invalid("no", nil, "body", "api_key"), `"<redacted>"`},
-		{"a missing secret", `{"a":"b"}`, rest.Missing("body", "api_key"), `{"a":"b"}`},
-		{"missing below a secret", `{"secrets":{"a":"b"}}`, rest.Missing("body", "secrets", "name"), `{"a":"<redacted>"}`},
-		{"below a secret", `{"secrets":{"A":{"kind":"x"}}}`, rest.Invalid("no", nil, "body", "secrets", "A"), `{"kind":"<redacted>"}`},
-		{"beside a secret", `{"token":"hush","a":{"value":"hush"},"b":[{"value":1}]}`, rest.Missing("body", "name"), `{"a":{"value":"<redacted>"},"b":[{"value":"<redacted>"}],"token":"<redacted>"}`},
-		{"too long to quote", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, rest.Missing("body", "name"), `null`},
-		{"broken", `{"a":`, rest.Missing("body", "name"), `null`},
+		{"missing", `{"a":1}`, schema.Missing("body", "name"), `{"a":1}`},
+		{"missing inside", `{"list":[{},{"a":true}]}`, schema.Missing("body", "list", 1, "name"), `{"a":true}`},
+		{"missing in one of several forms", `{"list":[{"a":2}]}`, schema.Missing("body", "list", 0, "TextContent", "text"), `{"a":2}`},
+		{"no body", ` `, schema.Missing("body"), `null`},
+		{"wrong", `{"a":{"b":[1.50]}}`, schema.Invalid("no", nil, "body", "a", "b", 0), `1.50`},
+		{"the whole body", `{"a":"b"}`, schema.Invalid("no", nil, "body"), `{"a":"b"}`},
+		{"one form of a value", `{"agent":{"a":"b"}}`, schema.Invalid("no", nil, "body", "agent", "Agent"), `null`},
+		{"not there", `{"list":[1]}`, schema.Invalid("no", nil, "body", "list", 1), `null`},
+		{"said by itself", `{"a":1}`, schema.Invalid("no", "x", "body", "a"), `"x"`},
+		{"of the query", `{"a":1}`, schema.Invalid("no", nil, "query", "a"), `null`},
+		{"a secret", `{"api_key":"hush"}`, schema.Invalid("no", nil, "body", "api_key"), `"<redacted>"`},
+		{"a missing secret", `{"a":"b"}`, schema.Missing("body", "api_key"), `{"a":"b"}`},
+		{"missing below a secret", `{"secrets":{"a":"b"}}`, schema.Missing("body", "secrets", "name"), `{"a":"<redacted>"}`},
+		{"below a secret", `{"secrets":{"A":{"kind":"x"}}}`, schema.Invalid("no", nil, "body", "secrets", "A"), `{"kind":"<redacted>"}`},
+		{"beside a secret", `{"token":"hush","a":{"value":"hush"},"b":[{"value":1}]}`, schema.Missing("body", "name"), `{"a":{"value":"<redacted>"},"b":[{"value":"<redacted>"}],"token":"<redacted>"}`},
+		{"too long to quote", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, schema.Missing("body", "name"), `null`},
+		{"broken", `{"a":`, schema.Missing("body", "name"), `null`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/deft-dev/deft/schema"
 )
 
 // redacted takes the place of what could be a secret.
@@ -24,8 +26,8 @@ func secretName(name string) bool {
 
 // sanitized returns the violations without secrets in what they quote of a
 // request: an answer goes through proxies and into logs and reports.
-func (v Violations) sanitized() Violations {
-	out := slices.Clone(v[:min(len(v), MostTold)])
+func sanitized(v schema.Violations) schema.Violations {
+	out := slices.Clone(v[:min(len(v), schema.MostViolations)])
 	for i, one := range out {
 		loc := one.Loc
 		if one.Type == "missing" && len(loc) > 0 {
@@ -40,10 +42,6 @@ func (v Violations) sanitized() Violations {
 	}
 	return out
 }
-
-// MostTold is how many violations of one request are told at most: an answer
-// is not to be many times as long as a hostile body.
-const MostTold = 1000
 
 // bounded returns a value, or null where it is longer than what is quoted.
 func bounded(v any) any {

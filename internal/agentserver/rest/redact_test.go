@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // TestRedacted wants no secret of a request in the answer that says what is
@@ -49,7 +50,7 @@ func TestRedacted(t *testing.T) {
 			t.Parallel()
 			s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: []rest.Route{{
 				Method: "POST", Path: "/x", Handle: func(http.ResponseWriter, *http.Request) error {
-					return rest.Violations{{Type: "value_error", Loc: c.loc, Msg: "no", Input: c.input}}
+					return schema.Violations{{Type: "value_error", Loc: c.loc, Msg: "no", Input: c.input}}
 				},
 			}}})
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+
+	"github.com/deft-dev/deft/schema"
 )
 
 // Options say how a server decides about requests. The functions are called
@@ -152,8 +154,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrBroken) {
 		panic(http.ErrAbortHandler)
 	}
-	if bad, ok := errors.AsType[Violations](err); ok {
-		err = bad.quoted(r)
+	if bad, ok := errors.AsType[schema.Violations](err); ok {
+		err = quoted(bad, r)
 	}
 	status, body := answer(err)
 	if status >= 500 {

@@ -3,6 +3,8 @@ package rest
 import (
 	"net/http"
 	"regexp"
+
+	"github.com/deft-dev/deft/schema"
 )
 
 // PathMatch returns a path parameter that must match a pattern as a whole.
@@ -12,7 +14,7 @@ func PathMatch(r *http.Request, name string, pattern *regexp.Regexp, shown strin
 	if len(v) <= 255 && pattern.MatchString(v) {
 		return v, nil
 	}
-	return "", Violations{{
+	return "", schema.Violations{{
 		Type: "string_pattern_mismatch", Loc: []any{"path", name},
 		Msg: "String should match pattern '" + shown + "'", Input: v, Ctx: map[string]any{"pattern": shown},
 	}}
@@ -22,11 +24,11 @@ func PathMatch(r *http.Request, name string, pattern *regexp.Regexp, shown strin
 func NotEmpty(v *string, loc ...any) error {
 	switch {
 	case v == nil:
-		return Missing(loc...)
+		return schema.Missing(loc...)
 	case *v != "":
 		return nil
 	}
-	return Violations{{
+	return schema.Violations{{
 		Type: "string_too_short", Loc: loc, Msg: "String should have at least 1 character", Input: *v,
 		Ctx: map[string]any{"min_length": 1},
 	}}

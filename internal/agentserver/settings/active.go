@@ -6,8 +6,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // EnsureActive makes some agent profile active, if the active one is gone:
@@ -22,7 +22,7 @@ func (s *Service) EnsureActive(ctx context.Context) (string, error) {
 	if doc.ActiveAgentProfile != nil {
 		active = *doc.ActiveAgentProfile
 	}
-	id, err := s.Profiles.Agents.Ensure(ctx, active, func() (*shape.Map, error) { return s.seed(ctx, doc) })
+	id, err := s.Profiles.Agents.Ensure(ctx, active, func() (*schema.Map, error) { return s.seed(ctx, doc) })
 	if err != nil || id == "" || id == active {
 		return id, err
 	}
@@ -35,7 +35,7 @@ func (s *Service) EnsureActive(ctx context.Context) (string, error) {
 
 // ActiveProfile returns the active agent profile, NotFound if there can be
 // none.
-func (s *Service) ActiveProfile(ctx context.Context) (*shape.Map, error) {
+func (s *Service) ActiveProfile(ctx context.Context) (*schema.Map, error) {
 	id, err := s.EnsureActive(ctx)
 	if err != nil {
 		return nil, err
@@ -47,9 +47,9 @@ func (s *Service) ActiveProfile(ctx context.Context) (*shape.Map, error) {
 }
 
 // seed makes an agent profile of the settings.
-func (s *Service) seed(ctx context.Context, doc *Document) (*shape.Map, error) {
+func (s *Service) seed(ctx context.Context, doc *Document) (*schema.Map, error) {
 	a := doc.Agent
-	p := shape.Of("name", profiles.Seed)
+	p := schema.Of("name", profiles.Seed)
 	copyTo := func(keys ...string) {
 		for _, k := range keys {
 			p.Set(k, a.Get(k))
@@ -88,7 +88,7 @@ func (s *Service) seed(ctx context.Context, doc *Document) (*shape.Map, error) {
 
 // seedLLM saves the settings' LLM as the default profile, unless there is one,
 // or nothing was ever configured: a profile without a key helps nobody.
-func (s *Service) seedLLM(ctx context.Context, doc *shape.Map) error {
+func (s *Service) seedLLM(ctx context.Context, doc *schema.Map) error {
 	_, err := s.Profiles.LLMs.Stored(ctx, profiles.Seed)
 	if !fault.Is(err, fault.NotFound) {
 		if fault.Is(err, fault.Invalid) {
@@ -96,7 +96,7 @@ func (s *Service) seedLLM(ctx context.Context, doc *shape.Map) error {
 		}
 		return err
 	}
-	l, err := wirellm.From(doc)
+	l, err := spec.LLMFrom(doc)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // version is the schema version of the file of settings.
@@ -27,15 +27,15 @@ const (
 // Document is everything in the file of settings. Secrets are in the clear. Its
 // parts may be shared: who changes one changes a copy.
 type Document struct {
-	Agent        *shape.Map // as package agentsettings has it
-	Conversation *shape.Map
+	Agent        *schema.Map // as package agentsettings has it
+	Conversation *schema.Map
 	// ActiveProfile names the LLM profile that was activated last, nil for
 	// none; ActiveAgentProfile is the id of the active agent profile.
 	ActiveProfile      *string
 	ActiveAgentProfile *string
 	ActiveMetaProfile  *string
 	// Misc belongs to the user interface; it is kept and not interpreted.
-	Misc *shape.Map
+	Misc *schema.Map
 }
 
 // ACP reports whether the agent is another program's.
@@ -52,11 +52,11 @@ var blocked = fault.New(fault.Conflict, "Settings file is corrupted or encrypted
 
 // fresh returns the settings of which nothing was set.
 func fresh() (*Document, error) {
-	agent, err := agentsettings.Validate(shape.NewMap(), shape.Reading{}, agentsettings.Requested)
+	agent, err := agentsettings.Validate(schema.NewMap(), schema.Reading{}, agentsettings.Requested)
 	if err != nil {
 		return nil, err
 	}
-	return &Document{Agent: agent, Conversation: agentsettings.Conversation.Defaults(), Misc: shape.NewMap()}, nil
+	return &Document{Agent: agent, Conversation: agentsettings.Conversation.Defaults(), Misc: schema.NewMap()}, nil
 }
 
 // Load returns the settings; those that cannot be read are as if nothing were
@@ -86,15 +86,15 @@ func (s *Service) read(strict bool) (*Document, error) {
 	if doc := s.last.get(raw); doc != nil && !strict {
 		return doc, nil
 	}
-	v, err := shape.Parse(raw)
+	v, err := schema.Parse(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
-	m, ok := v.(*shape.Map)
+	m, ok := v.(*schema.Map)
 	if !ok {
 		return nil, fmt.Errorf("%w: it is no JSON object", errUnread)
 	}
-	doc, err := parseDocument(m, shape.Reading{Keys: s.keys, Strict: strict})
+	doc, err := parseDocument(m, schema.Reading{Keys: s.keys, Strict: strict})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
@@ -130,16 +130,16 @@ func (c *recent) put(raw []byte, doc *Document) {
 	c.raw, c.doc = raw, *doc
 }
 
-var pointerSchema = &shape.Object{Fields: []shape.Field{
-	{Name: "schema_version", Type: shape.Opt(shape.Int{}), Default: shape.Count(0)},
-	{Name: "active_profile", Type: shape.Opt(shape.String{})},
-	{Name: "active_agent_profile_id", Type: shape.Opt(shape.String{})},
-	{Name: "active_meta_profile", Type: shape.Opt(shape.String{})},
-	{Name: "misc_settings", Type: shape.Dict{Of: shape.Any{}}, Default: func() any { return shape.NewMap() }},
+var pointerSchema = &schema.Object{Fields: []schema.Field{
+	{Name: "schema_version", Type: schema.Opt(schema.Int{}), Default: schema.Count(0)},
+	{Name: "active_profile", Type: schema.Opt(schema.String{})},
+	{Name: "active_agent_profile_id", Type: schema.Opt(schema.String{})},
+	{Name: "active_meta_profile", Type: schema.Opt(schema.String{})},
+	{Name: "misc_settings", Type: schema.Dict{Of: schema.Any{}}, Default: func() any { return schema.NewMap() }},
 }}
 
-func parseDocument(m *shape.Map, how shape.Reading) (*Document, error) {
-	rest, err := pointerSchema.Check(m, shape.Reading{})
+func parseDocument(m *schema.Map, how schema.Reading) (*Document, error) {
+	rest, err := pointerSchema.Check(m, schema.Reading{})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func parseDocument(m *shape.Map, how shape.Reading) (*Document, error) {
 	return doc, nil
 }
 
-func pointer(m *shape.Map, key string) *string {
+func pointer(m *schema.Map, key string) *string {
 	if s, ok := m.Get(key).(string); ok {
 		return &s
 	}
@@ -214,16 +214,16 @@ func (s *Service) Change(ctx context.Context, f func(*Document) error) (*Documen
 }
 
 func (s *Service) write(doc *Document) error {
-	how := shape.Writing{Mode: shape.Plain}
+	how := schema.Writing{Mode: schema.Plain}
 	if s.keys != nil {
-		how = shape.Writing{Mode: shape.Sealed, Keys: s.keys}
+		how = schema.Writing{Mode: schema.Sealed, Keys: s.keys}
 	}
 	agent, err := agentsettings.Dump(doc.Agent, how)
 	if err != nil {
 		return err
 	}
-	raw, err := shape.Indent(shape.Of(
-		"schema_version", shape.Count(version), "agent_settings", agent, "conversation_settings", doc.Conversation,
+	raw, err := schema.Indent(schema.Of(
+		"schema_version", schema.Count(version), "agent_settings", agent, "conversation_settings", doc.Conversation,
 		"active_profile", nullable(doc.ActiveProfile), "active_agent_profile_id", nullable(doc.ActiveAgentProfile),
 		"active_meta_profile", nullable(doc.ActiveMetaProfile), "misc_settings", doc.Misc,
 	))

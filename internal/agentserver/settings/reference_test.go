@@ -20,8 +20,8 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/schema"
 )
 
 // reference starts the reference's own server on a directory.
@@ -318,7 +318,7 @@ func launches(t *testing.T, dir, theirs string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := a.JSON(shape.Writing{Mode: shape.Nulled})
+		raw, err := a.JSON(schema.Writing{Mode: schema.Nulled})
 		if err != nil {
 			t.Fatal(err)
 		}

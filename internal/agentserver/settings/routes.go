@@ -7,7 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Routes returns the operations of the room.
@@ -49,7 +49,7 @@ func asking(h rest.Handler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := unprocessable(h(w, r))
 		var own *rest.Error
-		var bad rest.Violations
+		var bad schema.Violations
 		if fault.Is(err, fault.Invalid) && !errors.As(err, &own) && !errors.As(err, &bad) {
 			return rest.Fail(http.StatusBadRequest, err.Error())
 		}
@@ -59,14 +59,14 @@ func asking(h rest.Handler) rest.Handler {
 
 // exposure reads the header that says in which form secrets are wanted;
 // Masked where it is absent.
-func exposure(r *http.Request) (shape.Mode, error) {
+func exposure(r *http.Request) (schema.Mode, error) {
 	switch v := strings.TrimSpace(strings.ToLower(r.Header.Get("X-Expose-Secrets"))); v {
 	case "":
-		return shape.Masked, nil
+		return schema.Masked, nil
 	case "encrypted", "true":
-		return shape.Sealed, nil
+		return schema.Sealed, nil
 	case "plaintext":
-		return shape.Plain, nil
+		return schema.Plain, nil
 	default:
 		return 0, fault.New(fault.Invalid, "Invalid X-Expose-Secrets header value: '"+v+"'. Valid values are: 'encrypted', 'plaintext'.")
 	}
@@ -74,7 +74,7 @@ func exposure(r *http.Request) (shape.Mode, error) {
 
 // noKey answers 503 where secrets were asked for sealed without a key.
 func noKey(err error) error {
-	if errors.Is(err, shape.ErrNoKey) {
+	if errors.Is(err, schema.ErrNoKey) {
 		return rest.Fail(http.StatusServiceUnavailable, "Encryption not available: OH_SECRET_KEY is not configured. Cannot return encrypted secrets.")
 	}
 	return err

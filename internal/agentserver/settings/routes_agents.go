@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // agentRoutes are the operations on agent profiles.
@@ -41,20 +41,20 @@ func (s *Service) getAgent(w http.ResponseWriter, r *http.Request, name string) 
 	if err != nil {
 		return err
 	}
-	return rest.JSON(w, http.StatusOK, shape.Of("name", name, "profile", p))
+	return rest.JSON(w, http.StatusOK, schema.Of("name", name, "profile", p))
 }
 
 // checkProfile returns a profile of a request in its normal form. The name in
 // the path is its name.
-func checkProfile(v any, name string) (*shape.Map, error) {
-	m, ok := v.(*shape.Map)
+func checkProfile(v any, name string) (*schema.Map, error) {
+	m, ok := v.(*schema.Map)
 	if !ok {
-		return nil, rest.Violations{{Type: "dict_type", Loc: []any{"body"}, Msg: "Input should be a valid dictionary"}}
+		return nil, schema.Violations{{Type: "dict_type", Loc: []any{"body"}, Msg: "Input should be a valid dictionary"}}
 	}
 	m = m.Copy()
 	m.Set("name", name)
 	p, err := profiles.ValidateAgent(m)
-	var bad rest.Violations
+	var bad schema.Violations
 	switch {
 	case errors.As(err, &bad):
 		return nil, bad
@@ -65,7 +65,7 @@ func checkProfile(v any, name string) (*shape.Map, error) {
 }
 
 func (s *Service) saveAgent(r *http.Request, name string) error {
-	v, err := shape.Sent(r)
+	v, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Service) saveAgent(r *http.Request, name string) error {
 
 func (s *Service) activateAgent(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("profile_id")
-	if _, err := shape.Check(shape.String{Min: 1, Max: 128}, id, shape.Reading{}, "path", "profile_id"); err != nil {
+	if _, err := schema.Check(schema.String{Min: 1, Max: 128}, id, schema.Reading{}, "path", "profile_id"); err != nil {
 		return err
 	}
 	if _, err := s.Profiles.Agents.NameOf(r.Context(), id); err != nil {
@@ -101,8 +101,8 @@ func (s *Service) activateAgent(w http.ResponseWriter, r *http.Request) error {
 	}{id, "Agent profile '" + id + "' activated", false})
 }
 
-var draftBody = &shape.Object{Extra: shape.Forbid, Fields: []shape.Field{
-	{Name: "profile", Type: shape.Opt(shape.Dict{Of: shape.Any{}})},
+var draftBody = &schema.Object{Extra: schema.Forbid, Fields: []schema.Field{
+	{Name: "profile", Type: schema.Opt(schema.Dict{Of: schema.Any{}})},
 }}
 
 // materialize previews a profile: the saved one, or the draft in the body.
@@ -129,12 +129,12 @@ func (s *Service) materialize(w http.ResponseWriter, r *http.Request, name strin
 }
 
 // draft returns the profile in the body, nil where there is none.
-func (s *Service) draft(r *http.Request, name string) (*shape.Map, error) {
-	v, sent, err := shape.Document(r)
+func (s *Service) draft(r *http.Request, name string) (*schema.Map, error) {
+	v, sent, err := rest.Document(r)
 	if err != nil || !sent || v == nil {
 		return nil, err
 	}
-	m, err := draftBody.Check(v, shape.Reading{}, "body")
+	m, err := draftBody.Check(v, schema.Reading{}, "body")
 	if err != nil || m.Get("profile") == nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
 )
 
 // connection is what clients are told of a provider connection.
@@ -43,8 +43,8 @@ func (s *Service) listConnections(w http.ResponseWriter, r *http.Request) error 
 }
 
 var (
-	shortText = shape.String{Min: 1, Max: 128}
-	address   = shape.Opt(shape.String{Max: 2048})
+	shortText = schema.String{Min: 1, Max: 128}
+	address   = schema.Opt(schema.String{Max: 2048})
 )
 
 // realKey refuses keys that say that there is none.
@@ -55,15 +55,15 @@ func realKey(key string) error {
 	return nil
 }
 
-var createBody = &shape.Object{Extra: shape.Forbid, Fields: []shape.Field{
+var createBody = &schema.Object{Extra: schema.Forbid, Fields: []schema.Field{
 	{Name: "display_name", Type: shortText, Required: true},
 	{Name: "provider", Type: shortText, Default: "custom"},
-	{Name: "api_key", Type: shape.String{Min: 1, Valid: realKey}, Required: true},
+	{Name: "api_key", Type: schema.String{Min: 1, Valid: realKey}, Required: true},
 	{Name: "base_url", Type: address},
 }}
 
 func (s *Service) createConnection(w http.ResponseWriter, r *http.Request) error {
-	m, err := createBody.Body(r)
+	m, err := rest.BodyAs(r, createBody)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (s *Service) createConnection(w http.ResponseWriter, r *http.Request) error
 	return rest.JSON(w, http.StatusCreated, shown(c))
 }
 
-var updateBody = &shape.Object{Extra: shape.Forbid,
-	Before: func(m *shape.Map) error {
+var updateBody = &schema.Object{Extra: schema.Forbid,
+	Before: func(m *schema.Map) error {
 		for _, k := range []string{"display_name", "provider"} {
 			if v, ok := m.Lookup(k); ok && v == nil {
 				return errors.New(k + " cannot be set to null")
@@ -87,23 +87,23 @@ var updateBody = &shape.Object{Extra: shape.Forbid,
 		}
 		return nil
 	},
-	Fields: []shape.Field{
-		{Name: "display_name", Type: shape.Opt(shortText)},
-		{Name: "provider", Type: shape.Opt(shortText)},
-		{Name: "api_key", Type: shape.Opt(shape.String{Valid: realKey})},
+	Fields: []schema.Field{
+		{Name: "display_name", Type: schema.Opt(shortText)},
+		{Name: "provider", Type: schema.Opt(shortText)},
+		{Name: "api_key", Type: schema.Opt(schema.String{Valid: realKey})},
 		{Name: "base_url", Type: address},
 	}}
 
 func (s *Service) updateConnection(w http.ResponseWriter, r *http.Request) error {
-	v, err := shape.Sent(r)
+	v, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
 	}
-	m, err := updateBody.Check(v, shape.Reading{}, "body")
+	m, err := updateBody.Check(v, schema.Reading{}, "body")
 	if err != nil {
 		return err
 	}
-	given, _ := v.(*shape.Map)
+	given, _ := v.(*schema.Map)
 	if given.Len() == 0 {
 		return rest.Fail(http.StatusUnprocessableEntity, "Provide at least one provider connection field to update")
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // metaRoutes are the operations on meta-profiles.
@@ -32,14 +32,14 @@ func (s *Service) getMeta(w http.ResponseWriter, r *http.Request, name string) e
 	if err != nil {
 		return err
 	}
-	return rest.JSON(w, http.StatusOK, shape.Of("name", name, "config", m))
+	return rest.JSON(w, http.StatusOK, schema.Of("name", name, "config", m))
 }
 
 // routable is a meta-profile that has something to route to; stored ones need
 // not.
-var routable = func() *shape.Object {
+var routable = func() *schema.Object {
 	o := *agentsettings.MetaProfile
-	o.After = func(m *shape.Map) error {
+	o.After = func(m *schema.Map) error {
 		if err := agentsettings.MetaProfile.After(m); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ var routable = func() *shape.Object {
 }()
 
 func (s *Service) saveMeta(r *http.Request, name string) error {
-	m, err := routable.Body(r)
+	m, err := rest.BodyAs(r, routable)
 	if err != nil {
 		return err
 	}
@@ -75,13 +75,13 @@ func (s *Service) deleteMeta(ctx context.Context, name string) error {
 
 // activate makes a meta-profile the active one, or none, with a copy of it in
 // the agent's settings.
-func (s *Service) activate(ctx context.Context, name *string, m *shape.Map) (*Document, error) {
+func (s *Service) activate(ctx context.Context, name *string, m *schema.Map) (*Document, error) {
 	var config any
 	if m != nil {
 		config = m
 	}
 	return s.Change(ctx, func(d *Document) error {
-		return s.apply(d, Diff{Agent: shape.Of("meta_profile", config), ActiveMetaProfile: &name})
+		return s.apply(d, Diff{Agent: schema.Of("meta_profile", config), ActiveMetaProfile: &name})
 	})
 }
 

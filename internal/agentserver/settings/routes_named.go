@@ -6,7 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // nameHandler answers a request about what has the name.
@@ -16,16 +16,16 @@ type nameHandler func(w http.ResponseWriter, r *http.Request, name string) error
 func byName(h nameHandler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name := r.PathValue("name")
-		if _, err := shape.Check(nameType, name, shape.Reading{}, "path", "name"); err != nil {
+		if _, err := schema.Check(nameType, name, schema.Reading{}, "path", "name"); err != nil {
 			return err
 		}
 		return h(w, r, name)
 	}
 }
 
-var nameType = shape.String{Min: 1, Max: 64, Pattern: profiles.Names}
+var nameType = schema.String{Min: 1, Max: 64, Pattern: profiles.Names}
 
-var renameBody = &shape.Object{Fields: []shape.Field{{Name: "new_name", Type: nameType, Required: true}}}
+var renameBody = &schema.Object{Fields: []schema.Field{{Name: "new_name", Type: nameType, Required: true}}}
 
 // done is the answer to changes of something with a name.
 type done struct {
@@ -72,7 +72,7 @@ func (n namedStore) answerRemove(w http.ResponseWriter, r *http.Request, name st
 }
 
 func (n namedStore) answerRename(w http.ResponseWriter, r *http.Request, name string) error {
-	m, err := renameBody.Body(r)
+	m, err := rest.BodyAs(r, renameBody)
 	if err != nil {
 		return err
 	}

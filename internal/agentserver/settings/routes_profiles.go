@@ -6,8 +6,8 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // llmRoutes are the operations on LLM profiles.
@@ -33,7 +33,7 @@ func (s *Service) getLLM(w http.ResponseWriter, r *http.Request, name string) er
 		return err
 	}
 	load := s.Profiles.LLMs.Stored // an editor sees what is stored
-	if mode == shape.Plain {
+	if mode == schema.Plain {
 		load = s.Profiles.LLMs.Load // who calls the model needs the connection
 	}
 	l, err := load(r.Context(), name)
@@ -44,22 +44,22 @@ func (s *Service) getLLM(w http.ResponseWriter, r *http.Request, name string) er
 	if err != nil {
 		return err
 	}
-	config, err := wirellm.Schema.Dump(doc, shape.Writing{Mode: mode, Keys: s.keys})
+	config, err := spec.LLMSchema.Dump(doc, schema.Writing{Mode: mode, Keys: s.keys})
 	if err != nil {
 		return noKey(err)
 	}
-	if mode == shape.Masked {
+	if mode == schema.Masked {
 		config.Set("api_key", nil)
 	}
 	set, err := s.effectiveKey(r.Context(), l)
 	if err != nil {
 		return err
 	}
-	return rest.JSON(w, http.StatusOK, shape.Of("name", name, "config", config, "api_key_set", set))
+	return rest.JSON(w, http.StatusOK, schema.Of("name", name, "config", config, "api_key_set", set))
 }
 
 // effectiveKey reports whether an LLM has a key, its own or its connection's.
-func (s *Service) effectiveKey(ctx context.Context, l *wirellm.LLM) (bool, error) {
+func (s *Service) effectiveKey(ctx context.Context, l *spec.LLM) (bool, error) {
 	if l.HasKey() || l.ProviderConnectionID == nil || *l.ProviderConnectionID == "" {
 		return l.HasKey(), nil
 	}
@@ -67,22 +67,22 @@ func (s *Service) effectiveKey(ctx context.Context, l *wirellm.LLM) (bool, error
 	return ok && c.APIKey != "", err
 }
 
-var llmBody = &shape.Object{Fields: []shape.Field{
-	{Name: "llm", Type: wirellm.Schema, Required: true},
-	{Name: "include_secrets", Type: shape.Bool{}, Default: true},
+var llmBody = &schema.Object{Fields: []schema.Field{
+	{Name: "llm", Type: spec.LLMSchema, Required: true},
+	{Name: "include_secrets", Type: schema.Bool{}, Default: true},
 }}
 
 // bodyLLM reads a body with an LLM, whose secrets may be sealed by our key.
-func (s *Service) bodyLLM(r *http.Request) (l *wirellm.LLM, secrets bool, err error) {
-	m, err := llmBody.Body(r)
+func (s *Service) bodyLLM(r *http.Request) (l *spec.LLM, secrets bool, err error) {
+	m, err := rest.BodyAs(r, llmBody)
 	if err != nil {
 		return nil, false, err
 	}
-	doc, err := wirellm.Schema.Check(m.Get("llm"), shape.Reading{Keys: s.keys}, "body", "llm")
+	doc, err := spec.LLMSchema.Check(m.Get("llm"), schema.Reading{Keys: s.keys}, "body", "llm")
 	if err != nil {
 		return nil, false, err
 	}
-	l, err = wirellm.From(doc)
+	l, err = spec.LLMFrom(doc)
 	return l, m.Get("include_secrets") == true, err
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
 )
 
 func (s *Service) listSecrets(w http.ResponseWriter, r *http.Request) error {
@@ -61,14 +61,14 @@ func (s *Service) getSecret(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-var secretBody = &shape.Object{Fields: []shape.Field{
-	{Name: "name", Type: shape.String{}, Required: true},
-	{Name: "value", Type: shape.String{}, Required: true},
-	{Name: "description", Type: shape.Opt(shape.String{})},
+var secretBody = &schema.Object{Fields: []schema.Field{
+	{Name: "name", Type: schema.String{}, Required: true},
+	{Name: "value", Type: schema.String{}, Required: true},
+	{Name: "description", Type: schema.Opt(schema.String{})},
 }}
 
 func (s *Service) putSecret(w http.ResponseWriter, r *http.Request) error {
-	m, err := secretBody.Body(r)
+	m, err := rest.BodyAs(r, secretBody)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 func agentSchema(w http.ResponseWriter, _ *http.Request) error {
@@ -20,12 +20,12 @@ func conversationSchema(w http.ResponseWriter, _ *http.Request) error {
 	return rest.JSON(w, http.StatusOK, agentsettings.ConversationPage())
 }
 
-func (s *Service) answer(w http.ResponseWriter, status int, doc *Document, mode shape.Mode) error {
-	agent, err := agentsettings.Dump(doc.Agent, shape.Writing{Mode: mode, Keys: s.keys})
+func (s *Service) answer(w http.ResponseWriter, status int, doc *Document, mode schema.Mode) error {
+	agent, err := agentsettings.Dump(doc.Agent, schema.Writing{Mode: mode, Keys: s.keys})
 	if err != nil {
 		return noKey(err)
 	}
-	return rest.JSON(w, status, shape.Of(
+	return rest.JSON(w, status, schema.Of(
 		"agent_settings", agent, "conversation_settings", doc.Conversation, "llm_api_key_is_set", doc.HasKey(),
 		"active_profile", nullable(doc.ActiveProfile), "active_agent_profile_id", nullable(doc.ActiveAgentProfile),
 		"active_meta_profile", nullable(doc.ActiveMetaProfile), "misc_settings", doc.Misc,
@@ -41,7 +41,7 @@ func (s *Service) getSettings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if mode == shape.Plain {
+	if mode == schema.Plain {
 		s.o.Log.Warn("settings are read with their secrets in the clear", "client", r.RemoteAddr)
 	}
 	return s.answer(w, http.StatusOK, doc, mode)
@@ -49,29 +49,29 @@ func (s *Service) getSettings(w http.ResponseWriter, r *http.Request) error {
 
 var (
 	uuids   = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
-	anyDict = shape.Opt(shape.Dict{Of: shape.Any{}})
-	named   = shape.Opt(shape.String{Pattern: profiles.Names})
+	anyDict = schema.Opt(schema.Dict{Of: schema.Any{}})
+	named   = schema.Opt(schema.String{Pattern: profiles.Names})
 )
 
-var patchBody = &shape.Object{Fields: []shape.Field{
+var patchBody = &schema.Object{Fields: []schema.Field{
 	{Name: "agent_settings_diff", Type: anyDict},
 	{Name: "conversation_settings_diff", Type: anyDict},
 	{Name: "misc_settings_diff", Type: anyDict},
 	{Name: "active_profile", Type: named},
-	{Name: "active_agent_profile_id", Type: shape.Opt(shape.String{Pattern: uuids})},
+	{Name: "active_agent_profile_id", Type: schema.Opt(schema.String{Pattern: uuids})},
 	{Name: "active_meta_profile", Type: named},
 }}
 
 func (s *Service) patchSettings(w http.ResponseWriter, r *http.Request) error {
-	v, err := shape.Sent(r)
+	v, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
 	}
-	m, err := patchBody.Check(v, shape.Reading{}, "body")
+	m, err := patchBody.Check(v, schema.Reading{}, "body")
 	if err != nil {
 		return err
 	}
-	raw, _ := v.(*shape.Map)
+	raw, _ := v.(*schema.Map)
 	d, any := diffOf(m, raw)
 	if !any {
 		return fault.New(fault.Invalid, "At least one of agent_settings_diff, conversation_settings_diff, misc_settings_diff, "+
@@ -81,12 +81,12 @@ func (s *Service) patchSettings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, http.StatusOK, doc, shape.Masked)
+	return s.answer(w, http.StatusOK, doc, schema.Masked)
 }
 
 // diffOf returns what a checked body changes. Pointers count if they were
 // sent, null included.
-func diffOf(m, sent *shape.Map) (d Diff, any bool) {
+func diffOf(m, sent *schema.Map) (d Diff, any bool) {
 	d.Agent, d.Conversation, d.Misc = m.Object("agent_settings_diff"), m.Object("conversation_settings_diff"), m.Object("misc_settings_diff")
 	any = d.Agent != nil || d.Conversation != nil || d.Misc != nil
 	point := func(key string) **string {
@@ -103,11 +103,11 @@ func diffOf(m, sent *shape.Map) (d Diff, any bool) {
 }
 
 func (s *Service) postServer(w http.ResponseWriter, r *http.Request) error {
-	m, err := wireagent.MCPSchema.Body(r)
+	m, err := rest.BodyAs(r, spec.MCPSchema)
 	if err != nil {
 		return err
 	}
-	plain, err := wireagent.MCPSchema.Dump(m, shape.Writing{Mode: shape.Plain})
+	plain, err := spec.MCPSchema.Dump(m, schema.Writing{Mode: schema.Plain})
 	if err != nil {
 		return err
 	}
@@ -115,16 +115,16 @@ func (s *Service) postServer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, http.StatusCreated, doc, shape.Masked)
+	return s.answer(w, http.StatusCreated, doc, schema.Masked)
 }
 
 // serverPatch is an MCP server all of whose fields may be null.
-var serverPatch = func() *shape.Object {
-	o := &shape.Object{Extra: shape.Forbid}
-	for _, f := range wireagent.MCPSchema.Fields {
-		f.Type, f.Default = shape.Opt(f.Type), nil
+var serverPatch = func() *schema.Object {
+	o := &schema.Object{Extra: schema.Forbid}
+	for _, f := range spec.MCPSchema.Fields {
+		f.Type, f.Default = schema.Opt(f.Type), nil
 		if f.Name == "env" || f.Name == "headers" {
-			f.Type = shape.Opt(shape.Dict{Of: shape.Opt(shape.String{})})
+			f.Type = schema.Opt(schema.Dict{Of: schema.Opt(schema.String{})})
 		}
 		o.Fields = append(o.Fields, f)
 	}
@@ -132,16 +132,16 @@ var serverPatch = func() *shape.Object {
 }()
 
 func (s *Service) patchServer(w http.ResponseWriter, r *http.Request) error {
-	v, err := shape.Sent(r)
+	v, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
 	}
-	checked, err := serverPatch.Check(v, shape.Reading{}, "body")
+	checked, err := serverPatch.Check(v, schema.Reading{}, "body")
 	if err != nil {
 		return err
 	}
-	patch := shape.NewMap()
-	given, _ := v.(*shape.Map)
+	patch := schema.NewMap()
+	given, _ := v.(*schema.Map)
 	for _, k := range given.Keys() {
 		patch.Set(k, checked.Get(k))
 	}
@@ -149,7 +149,7 @@ func (s *Service) patchServer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, http.StatusOK, doc, shape.Masked)
+	return s.answer(w, http.StatusOK, doc, schema.Masked)
 }
 
 func (s *Service) deleteServer(w http.ResponseWriter, r *http.Request) error {
@@ -157,5 +157,5 @@ func (s *Service) deleteServer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(w, http.StatusOK, doc, shape.Masked)
+	return s.answer(w, http.StatusOK, doc, schema.Masked)
 }

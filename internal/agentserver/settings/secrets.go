@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
 )
 
 // SecretNames are what secrets may be called: they become environment
@@ -27,10 +27,10 @@ type SecretItem struct {
 	Description *string `json:"description"`
 }
 
-var secretSchema = &shape.Object{Fields: []shape.Field{
-	{Name: "name", Type: shape.String{Pattern: SecretNames}, Required: true},
-	{Name: "secret", Type: shape.Opt(shape.Secret{})},
-	{Name: "description", Type: shape.Opt(shape.String{})},
+var secretSchema = &schema.Object{Fields: []schema.Field{
+	{Name: "name", Type: schema.String{Pattern: SecretNames}, Required: true},
+	{Name: "secret", Type: schema.Opt(schema.Secret{})},
+	{Name: "description", Type: schema.Opt(schema.String{})},
 }}
 
 const (
@@ -39,23 +39,23 @@ const (
 	generations = "_credential_versions"
 )
 
-var secretsSchema = &shape.Object{
-	Extra: shape.Keep,
-	Before: func(m *shape.Map) error {
-		out := shape.NewMap()
+var secretsSchema = &schema.Object{
+	Extra: schema.Keep,
+	Before: func(m *schema.Map) error {
+		out := schema.NewMap()
 		old := m.Object(customSecrets)
 		for _, name := range old.Keys() {
 			switch v := old.Get(name).(type) {
 			case string:
-				out.Set(name, shape.Of("name", name, "secret", v))
-			case *shape.Map:
-				out.Set(name, shape.Of("name", name, "secret", v.Get("secret"), "description", v.Get("description")))
+				out.Set(name, schema.Of("name", name, "secret", v))
+			case *schema.Map:
+				out.Set(name, schema.Of("name", name, "secret", v.Get("secret"), "description", v.Get("description")))
 			}
 		}
 		m.Set(customSecrets, out)
 		return nil
 	},
-	Fields: []shape.Field{{Name: customSecrets, Type: shape.Dict{Of: secretSchema}, Default: func() any { return shape.NewMap() }}},
+	Fields: []schema.Field{{Name: customSecrets, Type: schema.Dict{Of: secretSchema}, Default: func() any { return schema.NewMap() }}},
 }
 
 // errSecretsBlocked is the error of a file of secrets that must not be written
@@ -63,7 +63,7 @@ var secretsSchema = &shape.Object{
 var errSecretsBlocked = rest.Fail(http.StatusInternalServerError, "Secrets file is corrupted or encrypted with a different key: "+
 	"restore that key as OH_SECRET_KEY or add it to OH_PREVIOUS_SECRET_KEYS")
 
-func (s *Service) readSecrets(strict bool) (*shape.Map, error) {
+func (s *Service) readSecrets(strict bool) (*schema.Map, error) {
 	raw, err := filestore.Read(s.path(secretsFile))
 	if err != nil {
 		return nil, fmt.Errorf("read secrets: %w", err)
@@ -71,11 +71,11 @@ func (s *Service) readSecrets(strict bool) (*shape.Map, error) {
 	if raw == nil {
 		return secretsSchema.Defaults(), nil
 	}
-	v, err := shape.Parse(raw)
+	v, err := schema.Parse(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
-	m, err := secretsSchema.Check(v, shape.Reading{Keys: s.keys, Strict: strict})
+	m, err := secretsSchema.Check(v, schema.Reading{Keys: s.keys, Strict: strict})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnread, err)
 	}
@@ -83,7 +83,7 @@ func (s *Service) readSecrets(strict bool) (*shape.Map, error) {
 }
 
 // lenient returns the secrets for reading: none, if they cannot be read.
-func (s *Service) lenient() (*shape.Map, error) {
+func (s *Service) lenient() (*schema.Map, error) {
 	m, err := s.readSecrets(false)
 	if errors.Is(err, errUnread) {
 		s.o.Log.Error("secrets cannot be read", "error", err)
@@ -121,8 +121,8 @@ func (s *Service) Secret(_ context.Context, name string) (llm.Secret, error) {
 
 // SetSecret makes or changes a secret.
 func (s *Service) SetSecret(ctx context.Context, name string, value llm.Secret, description *string) error {
-	return s.changeSecrets(ctx, func(all, versions *shape.Map) error {
-		all.Set(name, shape.Of("name", name, "secret", value.Reveal(), "description", nullable(description)))
+	return s.changeSecrets(ctx, func(all, versions *schema.Map) error {
+		all.Set(name, schema.Of("name", name, "secret", value.Reveal(), "description", nullable(description)))
 		if _, followed := versions.Lookup(name); followed {
 			token := make([]byte, 24)
 			_, _ = rand.Read(token) // never fails
@@ -134,7 +134,7 @@ func (s *Service) SetSecret(ctx context.Context, name string, value llm.Secret, 
 
 // DeleteSecret removes a secret, NotFound where there is none.
 func (s *Service) DeleteSecret(ctx context.Context, name string) error {
-	return s.changeSecrets(ctx, func(all, versions *shape.Map) error {
+	return s.changeSecrets(ctx, func(all, versions *schema.Map) error {
 		if _, ok := all.Lookup(name); !ok {
 			return fault.New(fault.NotFound, "Secret not found")
 		}
@@ -144,7 +144,7 @@ func (s *Service) DeleteSecret(ctx context.Context, name string) error {
 	})
 }
 
-func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *shape.Map) error) error {
+func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *schema.Map) error) error {
 	unlock, err := filestore.Lock(ctx, s.path(secretsLock))
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *shape
 	if err != nil {
 		return err
 	}
-	versions := shape.NewMap()
+	versions := schema.NewMap()
 	if old := m.Object(generations); old != nil {
 		versions = old.Copy()
 	}
@@ -169,15 +169,15 @@ func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *shape
 	if versions.Len() > 0 {
 		m.Set(generations, versions)
 	}
-	how := shape.Writing{Mode: shape.Plain}
+	how := schema.Writing{Mode: schema.Plain}
 	if s.keys != nil {
-		how = shape.Writing{Mode: shape.Sealed, Keys: s.keys}
+		how = schema.Writing{Mode: schema.Sealed, Keys: s.keys}
 	}
 	out, err := secretsSchema.Dump(m, how)
 	if err != nil {
 		return err
 	}
-	raw, err := shape.Indent(out)
+	raw, err := schema.Indent(out)
 	if err != nil {
 		return err
 	}
@@ -185,4 +185,4 @@ func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *shape
 }
 
 // usableSecret refuses values that say that there is none.
-func usableSecret(value string) bool { return strings.TrimSpace(value) != "" && value != shape.Mask }
+func usableSecret(value string) bool { return strings.TrimSpace(value) != "" && value != schema.Mask }

@@ -14,14 +14,14 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/agentserver/settings/workspaces"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/spec"
 )
 
 // ping stands for a provider: models say by their names how calls end.
-func ping(_ context.Context, l *wirellm.LLM) error {
+func ping(_ context.Context, l *spec.LLM) error {
 	switch {
 	case l.Model == "openai/bad-key":
 		return fault.New(fault.Auth, "invalid key "+l.APIKey.Reveal())

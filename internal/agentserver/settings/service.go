@@ -11,10 +11,10 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
 	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Options say where things are and what the room may ask others for.
@@ -26,9 +26,9 @@ type Options struct {
 	Keys *keyring.Ring
 	// Ping makes one short call to a model, without retries, to see whether its
 	// settings are right; nil says that nothing can be checked.
-	Ping func(ctx context.Context, l *wirellm.LLM) error
+	Ping func(ctx context.Context, l *spec.LLM) error
 	// Skills and PublicSkills are as in launch.Stores; nil for none.
-	Skills       func(ctx context.Context) ([]*shape.Map, error)
+	Skills       func(ctx context.Context) ([]*schema.Map, error)
 	PublicSkills func(ctx context.Context) ([]string, error)
 	// Usable says whether this server can run a tool; nil for all.
 	Usable func(tool string) bool
@@ -45,7 +45,7 @@ type Service struct {
 	Profiles *profiles.Stores
 
 	o    Options
-	keys shape.Keys // nil without a current key
+	keys schema.Keys // nil without a current key
 	last recent
 }
 
@@ -83,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 func (s *Service) path(name string) string { return filepath.Join(s.o.Dir, name) }
 
 // Keys returns what seals and opens secrets, nil where there is no key.
-func (s *Service) Keys() shape.Keys { return s.keys }
+func (s *Service) Keys() schema.Keys { return s.keys }
 
 // LaunchStores returns what launches look references up in.
 func (s *Service) LaunchStores() (*launch.Stores, error) {
@@ -97,7 +97,7 @@ func (s *Service) LaunchStores() (*launch.Stores, error) {
 func (s *Service) storesOf(doc *Document) *launch.Stores {
 	servers := doc.Agent.Object("mcp_config")
 	if servers == nil {
-		servers = shape.NewMap()
+		servers = schema.NewMap()
 	}
 	return &launch.Stores{
 		LLMs: s.Profiles.LLMs, Agents: s.Profiles.Agents, Metas: s.Profiles.Metas,

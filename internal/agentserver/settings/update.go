@@ -8,15 +8,15 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Diff is a change of settings. Objects are merged into what is there; null in
 // an object removes a key. Of pointers, those that are set are written, nil as
 // null.
 type Diff struct {
-	Agent, Conversation, Misc *shape.Map // nil for no change
+	Agent, Conversation, Misc *schema.Map // nil for no change
 	ActiveProfile             **string
 	ActiveAgentProfile        **string
 	ActiveMetaProfile         **string
@@ -56,7 +56,7 @@ func (s *Service) targets(ctx context.Context, d Diff) error {
 }
 
 // activeLLM returns the LLM of a profile that becomes active, nil for none.
-func (s *Service) activeLLM(ctx context.Context, d Diff) (*shape.Map, error) {
+func (s *Service) activeLLM(ctx context.Context, d Diff) (*schema.Map, error) {
 	if d.ActiveProfile == nil || *d.ActiveProfile == nil {
 		return nil, nil
 	}
@@ -72,13 +72,13 @@ func (s *Service) activeLLM(ctx context.Context, d Diff) (*shape.Map, error) {
 
 // unprocessable answers 422 for an LLM whose connection is gone.
 func unprocessable(err error) error {
-	if gone, ok := errors.AsType[*wirellm.DanglingError](err); ok {
+	if gone, ok := errors.AsType[*spec.DanglingError](err); ok {
 		return rest.Fail(http.StatusUnprocessableEntity, gone.Error())
 	}
 	return err
 }
 
-func withLLM(doc *Document, d Diff, model *shape.Map) Diff {
+func withLLM(doc *Document, d Diff, model *schema.Map) Diff {
 	kind := d.Agent.Text("agent_kind")
 	if kind == "" {
 		kind = doc.Agent.Text("agent_kind")
@@ -86,7 +86,7 @@ func withLLM(doc *Document, d Diff, model *shape.Map) Diff {
 	if model == nil || kind == "acp" {
 		return d
 	}
-	agent := shape.NewMap()
+	agent := schema.NewMap()
 	if d.Agent != nil {
 		agent = d.Agent.Copy()
 	}
@@ -100,18 +100,18 @@ func (s *Service) apply(doc *Document, d Diff) error {
 	agent, conversation := doc.Agent, doc.Conversation
 	var err error
 	if d.Agent != nil {
-		if agent, err = agentsettings.Apply(agent, d.Agent, shape.Reading{Keys: s.keys}); err != nil {
+		if agent, err = agentsettings.Apply(agent, d.Agent, schema.Reading{Keys: s.keys}); err != nil {
 			return errInvalid
 		}
 	}
 	if d.Conversation != nil {
-		if conversation, err = agentsettings.ValidateConversation(shape.MergeFields(conversation, d.Conversation)); err != nil {
+		if conversation, err = agentsettings.ValidateConversation(schema.MergeFields(conversation, d.Conversation)); err != nil {
 			return errInvalid
 		}
 	}
 	doc.Agent, doc.Conversation = agent, conversation
 	if d.Misc != nil {
-		doc.Misc = shape.MergeFields(doc.Misc, d.Misc)
+		doc.Misc = schema.MergeFields(doc.Misc, d.Misc)
 	}
 	if d.ActiveProfile != nil {
 		doc.ActiveProfile = *d.ActiveProfile
@@ -144,7 +144,7 @@ func (d *Document) route(name *string) {
 
 // ChangeServer changes one of the MCP servers by a merge patch, nil deletes
 // it. exists says whether there must be such a server or must not.
-func (s *Service) ChangeServer(ctx context.Context, key string, patch *shape.Map, exists bool) (*Document, error) {
+func (s *Service) ChangeServer(ctx context.Context, key string, patch *schema.Map, exists bool) (*Document, error) {
 	return s.Change(ctx, func(doc *Document) error {
 		_, there := doc.Agent.Object("mcp_config").Lookup(key)
 		switch {
@@ -157,6 +157,6 @@ func (s *Service) ChangeServer(ctx context.Context, key string, patch *shape.Map
 		if patch != nil {
 			change = patch
 		}
-		return s.apply(doc, Diff{Agent: shape.Of("mcp_config", shape.Of(key, change))})
+		return s.apply(doc, Diff{Agent: schema.Of("mcp_config", schema.Of(key, change))})
 	})
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // pingTimeout bounds the call that checks a profile (sdk-wire-1.58.md
@@ -45,7 +45,7 @@ type problem struct {
 
 // check makes one short call with an LLM. What is only for now, such as too
 // many requests, does not make it invalid; a used-up allowance does.
-func (s *Service) check(ctx context.Context, l *wirellm.LLM) verdict {
+func (s *Service) check(ctx context.Context, l *spec.LLM) verdict {
 	if s.o.Ping == nil {
 		return verdict{Error: &problem{"LLMError", "this server cannot call models"}}
 	}
@@ -73,10 +73,10 @@ func (s *Service) check(ctx context.Context, l *wirellm.LLM) verdict {
 
 // withoutKeys takes an LLM's secrets out of a text that a provider may have
 // quoted them in.
-func withoutKeys(text string, l *wirellm.LLM) string {
+func withoutKeys(text string, l *spec.LLM) string {
 	for _, secret := range []llm.Secret{l.APIKey, l.AWSAccessKeyID, l.AWSSecretAccessKey, l.AWSSessionToken} {
 		if len(secret) >= 4 {
-			text = strings.ReplaceAll(text, secret.Reveal(), shape.Mask)
+			text = strings.ReplaceAll(text, secret.Reveal(), schema.Mask)
 		}
 	}
 	return text

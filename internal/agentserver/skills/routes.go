@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
 )
 
@@ -28,9 +28,9 @@ func (s *Service) Routes() []rest.Route {
 }
 
 var (
-	flag     = shape.Bool{}
-	optional = shape.Opt(shape.String{})
-	listForm = &shape.Object{Fields: []shape.Field{
+	flag     = schema.Bool{}
+	optional = schema.Opt(schema.String{})
+	listForm = &schema.Object{Fields: []schema.Field{
 		{Name: "load_public", Type: flag}, {Name: "load_user", Type: flag},
 		{Name: "load_project", Type: flag}, {Name: "load_org", Type: flag},
 		{Name: "marketplace_path", Type: optional}, {Name: "project_dir", Type: optional},
@@ -60,7 +60,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 			} `json:"exposed_urls"`
 		} `json:"sandbox_config"`
 	}{Public: true, User: true, Project: true, Org: true, Marketplace: &marketplace}
-	if err := listForm.BodyFits(r); err != nil {
+	if err := rest.CheckBody(r, listForm); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &body); err != nil {
@@ -73,10 +73,10 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	if body.Marketplace != nil {
 		q.Marketplace = *body.Marketplace
 	}
-	var wrong rest.Violations
+	var wrong schema.Violations
 	need := func(given bool, loc ...any) {
-		if !given && len(wrong) < rest.MostTold {
-			wrong = append(wrong, rest.Missing(append([]any{"body"}, loc...)...)...)
+		if !given && len(wrong) < schema.MostViolations {
+			wrong = append(wrong, schema.Missing(append([]any{"body"}, loc...)...)...)
 		}
 	}
 	for i, o := range body.OrgConfigs {

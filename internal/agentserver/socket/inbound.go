@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // read handles a client's frames until the connection ends.
@@ -144,7 +144,7 @@ var names = map[fault.Kind]string{
 // complain tells a client what was wrong with its frame.
 func (s *Service) complain(l *link, p plan, err error) error {
 	var r *refusal
-	var v rest.Violations
+	var v schema.Violations
 	switch {
 	case errors.As(err, &r):
 	case errors.As(err, &v):
@@ -162,7 +162,7 @@ func (s *Service) complain(l *link, p plan, err error) error {
 }
 
 // violations writes what is wrong with a request of the shell.
-func violations(v rest.Violations) string {
+func violations(v schema.Violations) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d validation error(s) for ExecuteBashRequest", len(v))
 	for _, one := range v {

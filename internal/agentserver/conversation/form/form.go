@@ -6,7 +6,7 @@
 // # Usage
 //
 //	if err := form.Start(raw); err != nil {
-//		return err // rest.Violations
+//		return err // schema.Violations
 //	}
 //
 // # Concurrency and failure
@@ -18,7 +18,7 @@ package form
 import (
 	"errors"
 
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	s "github.com/deft-dev/deft/schema"
 )
 
 // Start says what is wrong with a request for a conversation.

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // places are the violations of an error, each as its type and its place.
@@ -20,7 +19,7 @@ func places(t *testing.T, err error) string {
 	if err == nil {
 		return ""
 	}
-	bad, ok := errors.AsType[rest.Violations](err)
+	bad, ok := errors.AsType[schema.Violations](err)
 	if !ok {
 		t.Fatal(err)
 	}
@@ -149,7 +148,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-func fits(form *shape.Object, body string) error {
+func fits(form *schema.Object, body string) error {
 	_, err := form.Fits([]byte(body), "body")
 	return err
 }
@@ -158,7 +157,7 @@ func fits(form *shape.Object, body string) error {
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		form *shape.Object
+		form *schema.Object
 		says map[string]string
 	}{
 		"patch":  {form.Patch, map[string]string{`{"title":"","tags":{"a":5}}`: "string_too_short body.title; string_type body.tags.a", `{"title":null,"tags":null}`: ""}},

@@ -1,8 +1,8 @@
 package form
 
 import (
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // The bodies of operations on one conversation (sdk-wire.md section 4).
@@ -39,7 +39,7 @@ var (
 
 // source takes a value without a kind, too.
 var source = func() s.Kinds {
-	k := wireagent.SourceSchema
+	k := spec.SecretSourceSchema
 	k.Default, k.Mark = "StaticSecret", "value"
 	return k
 }()

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/internal/agentserver/hooks"
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 var message = &s.Object{
@@ -70,9 +70,9 @@ var definition = &s.Object{
 		{Name: "permission_mode", Type: text},
 		{Name: "max_iteration_per_run", Type: s.Opt(s.Int{Bounds: s.Bounds{GT: &zero}})},
 		{Name: "max_budget_per_run", Type: s.Opt(s.Number{Bounds: s.Bounds{GT: &zero}})},
-		{Name: "mcp_config", Type: s.Opt(wireagent.MCPServers)},
+		{Name: "mcp_config", Type: s.Opt(spec.MCPServers)},
 		{Name: "profile_store_dir", Type: text},
-		{Name: "condenser", Type: s.Opt(wireagent.CondenserSchema)},
+		{Name: "condenser", Type: s.Opt(spec.CondenserSchema)},
 		{Name: "metadata", Type: s.Dict{Of: s.Any{}}},
 	},
 }

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/internal/agentserver/hooks"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
 	"github.com/deft-dev/deft/internal/agentserver/worktree"
+	"github.com/deft-dev/deft/schema"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 var (
@@ -33,7 +33,7 @@ var start = &s.Object{
 		{Name: "initial_message", Type: s.Opt(message)},
 		{Name: "max_iterations", Type: s.Int{Bounds: s.Bounds{GE: &one}}},
 		{Name: "stuck_detection", Type: flag},
-		{Name: "secrets", Type: s.Dict{Of: wireagent.SourceSchema}},
+		{Name: "secrets", Type: s.Dict{Of: spec.SecretSourceSchema}},
 		{Name: "secrets_encrypted", Type: flag},
 		{Name: "tool_module_qualnames", Type: s.Dict{Of: s.String{}}},
 		{Name: "client_tools", Type: s.List{Of: clientTool}},
@@ -84,7 +84,7 @@ func checkSource(m *s.Map) error {
 var workspace = &s.Object{
 	Name: "LocalWorkspace", Before: func(m *s.Map) error {
 		if kind := m.Get("kind"); kind != nil && kind != "LocalWorkspace" {
-			return rest.Violations{{Type: "assertion_error", Msg: "Assertion failed, a conversation of this server needs a LocalWorkspace"}}
+			return schema.Violations{{Type: "assertion_error", Msg: "Assertion failed, a conversation of this server needs a LocalWorkspace"}}
 		}
 		return nil
 	},
@@ -138,7 +138,7 @@ var additions = &s.Object{
 	Name: "AgentLaunchAdditions", Extra: s.Forbid,
 	Fields: []s.Field{
 		{Name: "system_message_suffix_append", Type: s.Opt(s.String{Max: 32768})},
-		{Name: "skills", Type: s.Opt(s.List{Of: wireagent.SkillSchema})},
+		{Name: "skills", Type: s.Opt(s.List{Of: spec.SkillSchema})},
 		{Name: "llm_profile_ref", Type: s.Opt(s.String{Min: 1})},
 	},
 }

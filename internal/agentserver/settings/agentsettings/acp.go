@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // ACPServers are the ACP servers that settings know by name.
@@ -85,9 +85,9 @@ var ACP = &s.Object{
 		{Name: "acp_session_mode", Type: text, Page: &s.Page{Label: "ACP session mode", Description: "Mode of its sessions. Empty takes the one that fits the server."}},
 		{Name: "acp_prompt_timeout", Type: s.Number{Bounds: above0}, Default: n("1800.0"), Page: &s.Page{Label: "ACP prompt inactivity timeout (seconds)", Description: "After how many seconds without a sign of life a prompt is given up."}},
 		{Name: "acp_startup_timeout", Type: s.Number{Bounds: above0}, Default: n("90.0"), Page: &s.Page{Label: "ACP startup timeout (seconds)", Description: "How many seconds the start of the agent may take."}},
-		{Name: "mcp_config", Type: wireagent.MCPServers, Default: emptyMap},
+		{Name: "mcp_config", Type: spec.MCPServers, Default: emptyMap},
 		{Name: "acp_isolate_data_dir", Type: s.Bool{}, Default: false},
 		{Name: "acp_file_secrets", Type: s.List{Of: acpFileSchema}, Default: acpFiles},
-		{Name: "agent_context", Type: s.Opt(wireagent.ContextSchema)},
+		{Name: "agent_context", Type: s.Opt(spec.ContextSchema)},
 	},
 }

@@ -4,16 +4,15 @@ import (
 	"errors"
 
 	"github.com/deft-dev/deft/fault"
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Agent makes the agent that settings describe. browser says whether a browser
 // can run. Window returns the context window of a model in tokens, 0 where it
 // is not known: an agent's history is condensed by it unless the settings say
 // by how many tokens.
-func Agent(m *s.Map, browser bool, window func(*wirellm.LLM) int) (*wireagent.Agent, error) {
+func Agent(m *s.Map, browser bool, window func(*spec.LLM) int) (*spec.Agent, error) {
 	if m.Text("agent_kind") == "acp" {
 		return acpAgent(m)
 	}
@@ -21,7 +20,7 @@ func Agent(m *s.Map, browser bool, window func(*wirellm.LLM) int) (*wireagent.Ag
 	if m.Get("tools") != nil && list == nil {
 		list = []any{}
 	}
-	tools, builtin := wireagent.Split(wireagent.LaunchTools(list, browser))
+	tools, builtin := spec.SplitTools(spec.LaunchTools(list, browser))
 	if m.Get("enable_classify_and_switch_llm_tool") == true {
 		tools, builtin = withRouter(m, tools, builtin)
 	}
@@ -29,7 +28,7 @@ func Agent(m *s.Map, browser bool, window func(*wirellm.LLM) int) (*wireagent.Ag
 	if err != nil {
 		return nil, err
 	}
-	return wireagent.Of(s.Of(
+	return spec.CheckAgent(s.Of(
 		"llm", m.Get("llm"), "tools", tools, "mcp_config", m.Get("mcp_config"), "include_default_tools", builtin,
 		"agent_context", m.Get("agent_context"), "condenser", condenser, "tool_concurrency_limit", m.Get("tool_concurrency_limit"),
 		"persona", m.Get("persona"), "kind", "Agent",
@@ -58,12 +57,12 @@ func withRouter(m *s.Map, tools, builtin []any) ([]any, []any) {
 		}
 		return out
 	}
-	tools = keep(tools, func(t any) bool { return wireagent.ToolName(t) == wireagent.Router })
-	builtin = keep(builtin, func(b any) bool { return b == wireagent.Router })
-	return append(tools, s.Of("name", wireagent.Router, "params", params)), builtin
+	tools = keep(tools, func(t any) bool { return spec.ToolName(t) == spec.RouterTool })
+	builtin = keep(builtin, func(b any) bool { return b == spec.RouterTool })
+	return append(tools, s.Of("name", spec.RouterTool, "params", params)), builtin
 }
 
-func condenserOf(m *s.Map, window func(*wirellm.LLM) int) (any, error) {
+func condenserOf(m *s.Map, window func(*spec.LLM) int) (any, error) {
 	c := m.Object("condenser")
 	if c.Get("enabled") != true {
 		return nil, nil
@@ -80,7 +79,7 @@ func condenserOf(m *s.Map, window func(*wirellm.LLM) int) (any, error) {
 		}
 	}
 	if out.Get("max_tokens") == nil && window != nil {
-		l, err := wirellm.From(model)
+		l, err := spec.LLMFrom(model)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +90,7 @@ func condenserOf(m *s.Map, window func(*wirellm.LLM) int) (any, error) {
 	return out, nil
 }
 
-func acpAgent(m *s.Map) (*wireagent.Agent, error) {
+func acpAgent(m *s.Map) (*spec.Agent, error) {
 	command, _ := m.Get("acp_command").([]any)
 	if m.Text("acp_server") == "custom" && len(command) == 0 {
 		return nil, fault.Wrap(errors.New("ACPAgentSettings.acp_command must be set when acp_server='custom': there is no default to fall back to"), fault.Invalid, "launch the agent")
@@ -103,5 +102,5 @@ func acpAgent(m *s.Map) (*wireagent.Agent, error) {
 		}
 	}
 	doc.Set("kind", "ACPAgent")
-	return wireagent.Of(doc, s.Reading{})
+	return spec.CheckAgent(doc, s.Reading{})
 }

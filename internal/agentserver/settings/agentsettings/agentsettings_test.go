@@ -7,23 +7,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
-func document(t *testing.T, raw string) *shape.Map {
+func document(t *testing.T, raw string) *schema.Map {
 	t.Helper()
-	v, err := shape.Parse([]byte(raw))
+	v, err := schema.Parse([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _ := v.(*shape.Map)
+	m, _ := v.(*schema.Map)
 	return m
 }
 
 func text(t *testing.T, v any) string {
 	t.Helper()
-	raw, err := shape.Encode(v)
+	raw, err := schema.Encode(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +42,13 @@ func TestMigrations(t *testing.T) {
 		{`{"schema_version":4,"mcp_config":{"mcpServers":{"s":{"url":"https://mcp.linear.app/sse","transport":"sse","junk":1}}}}`, "mcp_config",
 			`{"s":{"url":"https://mcp.linear.app/mcp","enabled":true}}`},
 	} {
-		m, err := agentsettings.Validate(document(t, c.raw), shape.Reading{}, agentsettings.Stored)
+		m, err := agentsettings.Validate(document(t, c.raw), schema.Reading{}, agentsettings.Stored)
 		if err != nil {
 			t.Errorf("%s: %v", c.raw, err)
 			continue
 		}
-		out, err := agentsettings.Dump(m, shape.Writing{Mode: shape.Plain})
-		if got := text(t, out.Get(c.key)); got != c.want || err != nil || out.Get("schema_version") != shape.Count(agentsettings.Version) {
+		out, err := agentsettings.Dump(m, schema.Writing{Mode: schema.Plain})
+		if got := text(t, out.Get(c.key)); got != c.want || err != nil || out.Get("schema_version") != schema.Count(agentsettings.Version) {
 			t.Errorf("%s: %s is %s %v", c.raw, c.key, got, err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestWhatARequestMayNotSay(t *testing.T) {
 		`{"schema_version":10}`, `{"schema_version":-1}`, `{"schema_version":"9"}`, `{"tool_concurrency_limit":0}`, `{"condenser":{"max_size":5}}`, `{"persona":""}`,
 		`{"agent_kind":"acp","acp_file_secrets":[{"secret_name":"a","filename":"../x","env_var":"B","subdir":"c"}]}`,
 	} {
-		if m, err := agentsettings.Validate(document(t, raw), shape.Reading{}, agentsettings.Requested); err == nil {
+		if m, err := agentsettings.Validate(document(t, raw), schema.Reading{}, agentsettings.Requested); err == nil {
 			t.Errorf("%s: %s", raw, text(t, m))
 		}
 	}
@@ -69,16 +69,16 @@ func TestWhatARequestMayNotSay(t *testing.T) {
 
 func TestAnotherKindStartsAfresh(t *testing.T) {
 	t.Parallel()
-	own, err := agentsettings.Validate(document(t, `{"llm":{"model":"m","api_key":"k"},"mcp_config":{"a":{"command":"c"}}}`), shape.Reading{}, agentsettings.Requested)
+	own, err := agentsettings.Validate(document(t, `{"llm":{"model":"m","api_key":"k"},"mcp_config":{"a":{"command":"c"}}}`), schema.Reading{}, agentsettings.Requested)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := text(t, own)
-	acp, err := agentsettings.Apply(own, document(t, `{"agent_kind":"acp","acp_model":"x"}`), shape.Reading{})
+	acp, err := agentsettings.Apply(own, document(t, `{"agent_kind":"acp","acp_model":"x"}`), schema.Reading{})
 	if err != nil || acp.Text("acp_model") != "x" || acp.Object("mcp_config").Len() != 0 {
 		t.Errorf("%v %v", acp, err)
 	}
-	same, err := agentsettings.Apply(own, document(t, `{"agent_kind":"openhands","mcp_config":{"a":null},"llm":{"temperature":1}}`), shape.Reading{})
+	same, err := agentsettings.Apply(own, document(t, `{"agent_kind":"openhands","mcp_config":{"a":null},"llm":{"temperature":1}}`), schema.Reading{})
 	if err != nil || same.Object("llm").Text("api_key") != "k" || same.Object("mcp_config").Len() != 0 {
 		t.Errorf("%v %v", same, err)
 	}
@@ -90,7 +90,7 @@ func TestAnotherKindStartsAfresh(t *testing.T) {
 func TestPagesHaveEveryField(t *testing.T) {
 	t.Parallel()
 	page := text(t, agentsettings.AgentPage())
-	for _, f := range wirellm.Schema.Fields {
+	for _, f := range spec.LLMSchema.Fields {
 		if shown := strings.Contains(page, `"key":"llm.`+f.Name+`"`); shown != (f.Page != nil) {
 			t.Errorf("%s is shown: %v", f.Name, shown)
 		}

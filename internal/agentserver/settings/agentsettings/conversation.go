@@ -4,7 +4,7 @@ import (
 	"regexp"
 
 	"github.com/deft-dev/deft/fault"
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	s "github.com/deft-dev/deft/schema"
 )
 
 // ConversationVersion is the schema version of conversation settings.

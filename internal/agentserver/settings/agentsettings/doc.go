@@ -20,6 +20,6 @@
 //
 // # Failure
 //
-// Errors are rest.Violations, shape.ErrSealed, or errors of kind Invalid for
+// Errors are schema.Violations, schema.ErrSealed, or errors of kind Invalid for
 // documents that no migration reads.
 package agentsettings

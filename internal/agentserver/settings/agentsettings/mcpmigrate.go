@@ -3,8 +3,8 @@ package agentsettings
 import (
 	"strings"
 
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // serverMap turns an MCP configuration of before version 5 into a map of
@@ -41,7 +41,7 @@ func serverMap(c *s.Map) *s.Map {
 
 func dropUnknown(m *s.Map) {
 	known := s.NewMap()
-	for _, f := range wireagent.MCPSchema.Fields {
+	for _, f := range spec.MCPSchema.Fields {
 		if v, ok := m.Lookup(f.Name); ok {
 			known.Set(f.Name, v)
 		}

@@ -7,10 +7,9 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Origin says where a document comes from.
@@ -49,13 +48,13 @@ func refuseRemoved(m *s.Map) error {
 func Validate(v any, how s.Reading, from Origin) (*s.Map, error) {
 	m, ok := v.(*s.Map)
 	if !ok {
-		return nil, rest.Invalid("settings must be an object", nil)
+		return nil, schema.Invalid("settings must be an object", nil)
 	}
 	m = m.Copy()
 	steps := agentSteps
 	if from == Requested && m.Get("schema_version") == nil {
 		if err := refuseRemoved(m); err != nil {
-			return nil, rest.Invalid(err.Error(), nil)
+			return nil, schema.Invalid(err.Error(), nil)
 		}
 		steps = requestSteps
 	}
@@ -70,7 +69,7 @@ func Validate(v any, how s.Reading, from Origin) (*s.Map, error) {
 	case "acp":
 		return ACP.Check(m, how)
 	default:
-		return nil, rest.Violations{{Type: "union_tag_invalid", Loc: []any{}, Msg: fmt.Sprintf(
+		return nil, schema.Violations{{Type: "union_tag_invalid", Loc: []any{}, Msg: fmt.Sprintf(
 			"Input tag '%v' found using _agent_settings_discriminator() does not match any of the expected tags: 'openhands', 'llm', 'acp'", kind)}}
 	}
 }
@@ -108,7 +107,7 @@ func Apply(base, diff *s.Map, how s.Reading) (*s.Map, error) {
 func migrate(v any, name string, current int, steps map[int]func(*s.Map)) (*s.Map, error) {
 	m, ok := v.(*s.Map)
 	if !ok {
-		return nil, rest.Invalid(name+" must be an object", nil)
+		return nil, schema.Invalid(name+" must be an object", nil)
 	}
 	m = m.Copy()
 	version, err := versionOf(m, name)
@@ -155,7 +154,7 @@ var agentSteps = map[int]func(*s.Map){
 	2: func(m *s.Map) {
 		change(m, "verification", func(v *s.Map) { v.Delete("confirmation_mode"); v.Delete("security_analyzer") })
 	},
-	3: func(m *s.Map) { change(m, "llm", wirellm.Canonicalize) },
+	3: func(m *s.Map) { change(m, "llm", spec.CanonicalizeLLM) },
 	4: func(m *s.Map) {
 		if c := m.Object("mcp_config"); c != nil {
 			m.Set("mcp_config", serverMap(c))
@@ -222,17 +221,17 @@ func FoldSwitches(m *s.Map) {
 		return
 	}
 	if tools == nil {
-		tools = wireagent.Preset(true)
+		tools = spec.PresetTools(true)
 		if sub {
-			tools = append(tools, wireagent.NewTool(wireagent.SubAgents))
+			tools = append(tools, spec.NewTool(spec.SubAgentsTool))
 		}
 	}
-	has := func(t any) bool { return wireagent.Canonical(wireagent.ToolName(t)) == wireagent.SwitchLLM }
+	has := func(t any) bool { return spec.CanonicalTool(spec.ToolName(t)) == spec.SwitchLLMTool }
 	switch {
 	case !switching:
 		tools = slices.DeleteFunc(slices.Clone(tools), has)
 	case !slices.ContainsFunc(tools, has):
-		tools = append(slices.Clone(tools), wireagent.NewTool(wireagent.SwitchLLM))
+		tools = append(slices.Clone(tools), spec.NewTool(spec.SwitchLLMTool))
 	}
 	m.Set("tools", tools)
 }

@@ -5,9 +5,8 @@ import (
 	"regexp"
 
 	"github.com/deft-dev/deft/fault"
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Version is the schema version of agent settings that is written.
@@ -35,21 +34,21 @@ var OpenHands = &s.Object{
 		{Name: "agent_kind", Type: s.Enum{"openhands"}, Default: "openhands"},
 		{Name: "agent", Type: s.String{}, Default: "CodeActAgent", Page: &s.Page{
 			Prominence: "major", Description: "Which agent to use."}},
-		{Name: "llm", Type: wirellm.Schema, Default: func() any { return dropHidden(wirellm.Schema.Defaults()) }},
-		{Name: "tools", Type: s.Opt(s.List{Of: wireagent.ToolSchema}), Page: &s.Page{
+		{Name: "llm", Type: spec.LLMSchema, Default: func() any { return dropHidden(spec.LLMSchema.Defaults()) }},
+		{Name: "tools", Type: s.Opt(s.List{Of: spec.ToolSchema}), Page: &s.Page{
 			Prominence: "major", Description: "Tools of the agent. Without a choice it has the standard set; an empty list leaves it without tools."}},
 		{Name: "enable_classify_and_switch_llm_tool", Type: s.Bool{}, Default: false, Page: &s.Page{
 			Label: "Enable intelligent model routing tool", Description: "Let the agent hand a task to the LLM profile that the active meta-profile finds best for it."}},
 		{Name: "active_meta_profile", Type: text, Page: &s.Page{
 			Label: "Active meta-profile", Description: "Name of the meta-profile that tasks are routed by."}},
 		{Name: "meta_profile", Type: s.Opt(MetaProfile)},
-		{Name: "meta_profile_llms", Type: s.Dict{Of: wirellm.Schema}, Default: emptyMap},
+		{Name: "meta_profile_llms", Type: s.Dict{Of: spec.LLMSchema}, Default: emptyMap},
 		{Name: "tool_concurrency_limit", Type: s.Int{Bounds: atLeast1}, Default: n("1"), Page: &s.Page{
 			Label: "Parallel tool calls", Prominence: "major", Description: "How many tools may run at once. With more than one they share the files they work on."}},
-		{Name: "mcp_config", Type: wireagent.MCPServers, Default: emptyMap, Page: &s.Page{
+		{Name: "mcp_config", Type: spec.MCPServers, Default: emptyMap, Page: &s.Page{
 			Label: "MCP servers", Description: "MCP servers whose tools the agent is offered."}},
 		{Name: "persona", Type: s.Opt(s.String{Min: 1, Max: 65536})},
-		{Name: "agent_context", Type: wireagent.ContextSchema, Default: func() any { return dropHidden(wireagent.ContextSchema.Defaults()) }},
+		{Name: "agent_context", Type: spec.ContextSchema, Default: func() any { return dropHidden(spec.ContextSchema.Defaults()) }},
 		{Name: "condenser", Type: CondenserSettings, Default: func() any { return summarizing.Defaults() }},
 		{Name: "verification", Type: verification, Default: func() any { return verification.Defaults() }},
 	},

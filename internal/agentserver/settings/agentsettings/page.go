@@ -3,9 +3,8 @@ package agentsettings
 import (
 	"slices"
 
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // section collects fields of a page.
@@ -38,8 +37,8 @@ func AgentPage() *s.Map {
 	const acp = "ACP (Agent Client Protocol)"
 	return s.Of("model_name", "AgentSettings", "sections", []any{
 		section("general", "General", "", entries(OpenHands, "", "general", "General", own)),
-		nested("llm", "LLM", wirellm.Schema),
-		nested("agent_context", "Memory", wireagent.ContextSchema),
+		nested("llm", "LLM", spec.LLMSchema),
+		nested("agent_context", "Memory", spec.ContextSchema),
 		nested("condenser", "Condenser", summarizing),
 		nested("verification", "Verification", verification),
 		section("acp", acp, "acp", entries(ACP, "", "acp", acp, "acp")),

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Renew seals the secrets of a file anew that only an old key opens, and
 // reports whether there were any. A file with a secret that no key opens is
-// left as it is, with [shape.ErrSealed].
-func Renew(ctx context.Context, path, lock string, keys shape.Keys) (bool, error) {
+// left as it is, with [schema.ErrSealed].
+func Renew(ctx context.Context, path, lock string, keys schema.Keys) (bool, error) {
 	unlock, err := Lock(ctx, lock)
 	if err != nil {
 		return false, err
@@ -20,17 +20,17 @@ func Renew(ctx context.Context, path, lock string, keys shape.Keys) (bool, error
 	if err != nil || len(raw) == 0 {
 		return false, err
 	}
-	doc, err := shape.Parse(raw)
+	doc, err := schema.Parse(raw)
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", path, err)
 	}
-	if !shape.Stale(keys, doc) {
+	if !schema.Stale(keys, doc) {
 		return false, nil
 	}
-	if doc, err = shape.Renew(keys, doc); err != nil {
+	if doc, err = schema.Renew(keys, doc); err != nil {
 		return false, err
 	}
-	out, err := shape.Indent(doc)
+	out, err := schema.Indent(doc)
 	if err != nil {
 		return false, err
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // BenchmarkLaunch is what a start request with an agent costs here: reading
@@ -21,7 +21,7 @@ func BenchmarkLaunch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := a.JSON(shape.Writing{Mode: shape.Nulled}); err != nil {
+		if _, err := a.JSON(schema.Writing{Mode: schema.Nulled}); err != nil {
 			b.Fatal(err)
 		}
 	}

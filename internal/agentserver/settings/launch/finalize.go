@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Runtime is what the place where an agent runs can do, and what a launch adds
@@ -23,21 +22,21 @@ type Runtime struct {
 	// Suffixes are appended to the end of the system prompt.
 	Suffixes []string
 	// Skills are added unless the agent has or disables those names. Each is
-	// as wireagent.SkillSchema has it.
-	Skills []*shape.Map
+	// as spec.SkillSchema has it.
+	Skills []*schema.Map
 	// ClientTools are added unless the agent has tools of those names.
-	ClientTools []*shape.Map
+	ClientTools []*schema.Map
 	// ManagedSecrets are not given to the agent's context.
 	ManagedSecrets []string
 	// Window returns a model's context window in tokens, 0 where it is not
 	// known; nil for unknown.
-	Window func(*wirellm.LLM) int
+	Window func(*spec.LLM) int
 	// At is when the launch is; zero takes the present.
 	At time.Time
 }
 
 // Finalize makes the agent of a launch.
-func Finalize(r *Resolved, rt Runtime) (*wireagent.Agent, error) {
+func Finalize(r *Resolved, rt Runtime) (*spec.Agent, error) {
 	a := r.Agent
 	if a == nil {
 		var err error
@@ -46,14 +45,14 @@ func Finalize(r *Resolved, rt Runtime) (*wireagent.Agent, error) {
 		}
 	}
 	doc := a.Doc().Copy()
-	context, had := doc.Get("agent_context").(*shape.Map)
+	context, had := doc.Get("agent_context").(*schema.Map)
 	if had {
 		context = context.Copy()
 	} else {
 		// An agent without a context is not told the time.
-		empty := shape.Of("current_datetime", nil)
+		empty := schema.Of("current_datetime", nil)
 		var err error
-		if context, err = wireagent.ContextSchema.Check(empty, shape.Reading{}); err != nil {
+		if context, err = spec.ContextSchema.Check(empty, schema.Reading{}); err != nil {
 			return nil, err
 		}
 	}
@@ -62,12 +61,12 @@ func Finalize(r *Resolved, rt Runtime) (*wireagent.Agent, error) {
 		doc.Set("agent_context", context)
 	}
 	rt.tools(doc)
-	return wireagent.From(doc)
+	return spec.AgentFrom(doc)
 }
 
 // context changes an agent's context, and reports whether something was added
 // to it.
-func (rt Runtime) context(c *shape.Map, acp bool) (changed bool) {
+func (rt Runtime) context(c *schema.Map, acp bool) (changed bool) {
 	if at, ok := c.Get("current_datetime").(string); ok {
 		c.Set("current_datetime", rt.now(at))
 	}
@@ -122,11 +121,11 @@ func (rt Runtime) now(old string) string {
 	return old
 }
 
-func (rt Runtime) skills(c *shape.Map) (added bool) {
+func (rt Runtime) skills(c *schema.Map) (added bool) {
 	taken := texts(c.Get("disabled_skills"))
 	list, _ := c.Get("skills").([]any)
 	for _, e := range list {
-		taken = append(taken, wireagent.ToolName(e))
+		taken = append(taken, spec.ToolName(e))
 	}
 	list = slices.Clone(list)
 	for _, one := range rt.Skills {
@@ -142,11 +141,11 @@ func (rt Runtime) skills(c *shape.Map) (added bool) {
 	return added
 }
 
-func (rt Runtime) tools(doc *shape.Map) {
+func (rt Runtime) tools(doc *schema.Map) {
 	list, _ := doc.Get("tools").([]any)
 	list = slices.Clone(list)
 	for _, one := range rt.ClientTools {
-		if !slices.ContainsFunc(list, func(t any) bool { return wireagent.ToolName(t) == one.Text("name") }) {
+		if !slices.ContainsFunc(list, func(t any) bool { return spec.ToolName(t) == one.Text("name") }) {
 			list = append(list, one)
 		}
 	}

@@ -13,18 +13,17 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
-func document(t *testing.T, raw string) *shape.Map {
+func document(t *testing.T, raw string) *schema.Map {
 	t.Helper()
-	v, err := shape.Parse([]byte(raw))
+	v, err := schema.Parse([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _ := v.(*shape.Map)
+	m, _ := v.(*schema.Map)
 	return m
 }
 
@@ -33,35 +32,35 @@ func document(t *testing.T, raw string) *shape.Map {
 func setup(t *testing.T) *launch.Stores {
 	t.Helper()
 	stores := profiles.Open(profiles.Options{Dir: t.TempDir()})
-	l := wirellm.New("openai/gpt-5")
+	l := spec.NewLLM("openai/gpt-5")
 	l.APIKey = "sk-1"
 	if err := stores.LLMs.Save(t.Context(), "fast", l, true); err != nil {
 		t.Fatal(err)
 	}
-	meta, err := agentsettings.MetaProfile.Check(document(t, `{"classifier_model":"fast","classes":[{"description":"d","model":"slow"}]}`), shape.Reading{})
+	meta, err := agentsettings.MetaProfile.Check(document(t, `{"classifier_model":"fast","classes":[{"description":"d","model":"slow"}]}`), schema.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := stores.Metas.Save(t.Context(), "router", meta); err != nil {
 		t.Fatal(err)
 	}
-	servers, err := shape.Check(wireagent.MCPServers, document(t, `{"a":{"command":"c"},"b":{"command":"d"}}`), shape.Reading{})
+	servers, err := schema.Check(spec.MCPServers, document(t, `{"a":{"command":"c"},"b":{"command":"d"}}`), schema.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mcp, _ := servers.(*shape.Map)
+	mcp, _ := servers.(*schema.Map)
 	return &launch.Stores{
 		LLMs: stores.LLMs, Agents: stores.Agents, Metas: stores.Metas, MCP: mcp, CriticKey: "sk-critic",
-		Skills: func(context.Context) ([]*shape.Map, error) {
-			return []*shape.Map{skill("own"), skill("public"), skill("off"), skill("rest")}, nil
+		Skills: func(context.Context) ([]*schema.Map, error) {
+			return []*schema.Map{skill("own"), skill("public"), skill("off"), skill("rest")}, nil
 		},
 		PublicSkills: func(context.Context) ([]string, error) { return []string{"public", "off", "rest"}, nil },
 	}
 }
 
-func skill(name string) *shape.Map { return shape.Of("name", name, "content", "c") }
+func skill(name string) *schema.Map { return schema.Of("name", name, "content", "c") }
 
-func profile(t *testing.T, raw string) *shape.Map {
+func profile(t *testing.T, raw string) *schema.Map {
 	t.Helper()
 	p, err := profiles.ValidateAgent(document(t, raw))
 	if err != nil {
@@ -88,16 +87,16 @@ func TestProfileBecomesAnAgent(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 45, 12, 0, time.UTC)
 	a, err := launch.Finalize(r, launch.Runtime{
 		Memory: true, Suffixes: []string{" second ", ""}, At: at,
-		Skills:      []*shape.Map{skill("own"), skill("off"), skill("new")},
-		ClientTools: []*shape.Map{wireagent.NewTool("canvas"), wireagent.NewTool("terminal")},
-		Window:      func(*wirellm.LLM) int { return 1000 },
+		Skills:      []*schema.Map{skill("own"), skill("off"), skill("new")},
+		ClientTools: []*schema.Map{spec.NewTool("canvas"), spec.NewTool("terminal")},
+		Window:      func(*spec.LLM) int { return 1000 },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
 	for _, s := range a.Doc().Object("agent_context").Get("skills").([]any) {
-		names = append(names, wireagent.ToolName(s))
+		names = append(names, spec.ToolName(s))
 	}
 	if diff := cmp.Diff([]string{"own", "public", "new"}, names); diff != "" {
 		t.Errorf("skills\n%s", diff)
@@ -177,7 +176,7 @@ func TestSourcesExcludeOneAnother(t *testing.T) {
 		{}, {ProfileID: "x", Agent: []byte(`{}`)}, {ProfileID: "x", Settings: []byte(`{}`)}, {Settings: []byte(`{}`), LLMProfile: "x"},
 		{Agent: []byte("null"), Settings: []byte("null")}, {Agent: []byte(`{`)}, {Settings: []byte(`5`)}, {Settings: []byte(`{"schema_version":"x"}`)},
 	} {
-		var bad rest.Violations
+		var bad schema.Violations
 		if _, err := launch.Resolve(t.Context(), src, nil); !errors.As(err, &bad) {
 			t.Errorf("%+v: %v", src, err)
 		}
@@ -204,11 +203,11 @@ func FuzzResolve(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := a.JSON(shape.Writing{Mode: shape.Plain})
+		out, err := a.JSON(schema.Writing{Mode: schema.Plain})
 		if err != nil {
 			t.Fatalf("%q: %v", raw, err)
 		}
-		if _, err := wireagent.Decode(out, shape.Reading{}); err != nil {
+		if _, err := spec.DecodeAgent(out, schema.Reading{}); err != nil {
 			t.Fatalf("%q became %s: %v", raw, out, err)
 		}
 	})

@@ -7,40 +7,40 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Diagnostics says what launching a profile would make (sdk-wire.md
 // section 10, Agent profiles; sdk-wire-1.58.md section C.4).
 type Diagnostics struct {
-	Kind             string     `json:"agent_kind"`
-	Valid            bool       `json:"valid"`
-	Errors           []string   `json:"errors"`
-	UnusableTools    []string   `json:"unusable_tools"`
-	LLM              *string    `json:"llm_profile_ref"`
-	LLMResolved      bool       `json:"llm_profile_resolved"`
-	APIKeySet        bool       `json:"llm_api_key_set"`
-	MCPServers       any        `json:"mcp_server_refs"`
-	MCPResolved      []string   `json:"resolved_mcp_config_keys"`
-	MCPDangling      []string   `json:"dangling_mcp_server_refs"`
-	DisabledSkills   any        `json:"disabled_skills"`
-	PublicSkills     any        `json:"public_skills"`
-	Skills           []string   `json:"resolved_skills"`
-	SecretRefs       any        `json:"secret_refs"`
-	ACPKey           *string    `json:"acp_api_key_secret_name"`
-	ACPBaseURL       *string    `json:"acp_base_url_secret_name"`
-	ACPFiles         []string   `json:"acp_file_secret_names"`
-	MetaProfile      any        `json:"meta_profile_ref"`
-	MetaDangling     *string    `json:"dangling_meta_profile_ref"`
-	MetaLLMsDangling []string   `json:"dangling_meta_profile_llm_refs"`
-	Settings         *shape.Map `json:"resolved_settings"` // secrets masked
+	Kind             string      `json:"agent_kind"`
+	Valid            bool        `json:"valid"`
+	Errors           []string    `json:"errors"`
+	UnusableTools    []string    `json:"unusable_tools"`
+	LLM              *string     `json:"llm_profile_ref"`
+	LLMResolved      bool        `json:"llm_profile_resolved"`
+	APIKeySet        bool        `json:"llm_api_key_set"`
+	MCPServers       any         `json:"mcp_server_refs"`
+	MCPResolved      []string    `json:"resolved_mcp_config_keys"`
+	MCPDangling      []string    `json:"dangling_mcp_server_refs"`
+	DisabledSkills   any         `json:"disabled_skills"`
+	PublicSkills     any         `json:"public_skills"`
+	Skills           []string    `json:"resolved_skills"`
+	SecretRefs       any         `json:"secret_refs"`
+	ACPKey           *string     `json:"acp_api_key_secret_name"`
+	ACPBaseURL       *string     `json:"acp_base_url_secret_name"`
+	ACPFiles         []string    `json:"acp_file_secret_names"`
+	MetaProfile      any         `json:"meta_profile_ref"`
+	MetaDangling     *string     `json:"dangling_meta_profile_ref"`
+	MetaLLMsDangling []string    `json:"dangling_meta_profile_llm_refs"`
+	Settings         *schema.Map `json:"resolved_settings"` // secrets masked
 }
 
 // Preview launches a checked profile without starting anything. usable says
 // whether this server can run a tool; nil for all. What is wrong with the
 // profile is in the diagnostics; the error is that of a store or of ours.
-func Preview(ctx context.Context, p *shape.Map, stores *Stores, rt Runtime, usable func(tool string) bool) (*Diagnostics, error) {
+func Preview(ctx context.Context, p *schema.Map, stores *Stores, rt Runtime, usable func(tool string) bool) (*Diagnostics, error) {
 	d := describe(p, stores.MCP)
 	own := p.Text("agent_kind") != "acp"
 	if own {
@@ -57,7 +57,7 @@ func Preview(ctx context.Context, p *shape.Map, stores *Stores, rt Runtime, usab
 	settings := r.Settings.Copy()
 	if own {
 		list, _ := settings.Get("tools").([]any)
-		settings.Set("tools", wireagent.LaunchTools(list, rt.Browser))
+		settings.Set("tools", spec.LaunchTools(list, rt.Browser))
 		d.LLMResolved = true
 		d.APIKeySet = settings.Object("llm").Text("api_key") != ""
 	}
@@ -69,7 +69,7 @@ func Preview(ctx context.Context, p *shape.Map, stores *Stores, rt Runtime, usab
 	if len(d.Errors) > 0 {
 		return d, nil
 	}
-	if d.Settings, err = agentsettings.Dump(settings, shape.Writing{}); err != nil {
+	if d.Settings, err = agentsettings.Dump(settings, schema.Writing{}); err != nil {
 		return nil, err
 	}
 	d.Valid = true
@@ -79,12 +79,12 @@ func Preview(ctx context.Context, p *shape.Map, stores *Stores, rt Runtime, usab
 func names(list []any) []string {
 	out := []string{}
 	for _, e := range list {
-		out = append(out, wireagent.ToolName(e))
+		out = append(out, spec.ToolName(e))
 	}
 	return out
 }
 
-func describe(p, servers *shape.Map) *Diagnostics {
+func describe(p, servers *schema.Map) *Diagnostics {
 	kept, _ := filterServers(p, servers)
 	d := &Diagnostics{
 		Kind: p.Text("agent_kind"), Errors: []string{}, UnusableTools: []string{},
@@ -112,23 +112,23 @@ func orNil(s string) *string {
 
 // tools notes the tools that cannot run; without a browser a launch does
 // without it, without another tool there is none.
-func (d *Diagnostics) tools(p *shape.Map, browser bool, usable func(string) bool) {
+func (d *Diagnostics) tools(p *schema.Map, browser bool, usable func(string) bool) {
 	list, chosen := p.Get("tools").([]any)
 	if !chosen {
 		if !browser {
-			d.UnusableTools = append(d.UnusableTools, wireagent.Browser)
+			d.UnusableTools = append(d.UnusableTools, spec.BrowserTool)
 		}
 		return
 	}
 	var failing []string
 	for _, t := range list {
-		name := wireagent.ToolName(t)
+		name := spec.ToolName(t)
 		switch {
-		case name == wireagent.Browser:
+		case name == spec.BrowserTool:
 			if !browser {
 				d.UnusableTools = append(d.UnusableTools, name)
 			}
-		case usable != nil && wireagent.BuiltinClass(name) == "" && !usable(name):
+		case usable != nil && spec.BuiltinClass(name) == "" && !usable(name):
 			d.UnusableTools = append(d.UnusableTools, name)
 			failing = append(failing, name)
 		}
@@ -139,7 +139,7 @@ func (d *Diagnostics) tools(p *shape.Map, browser bool, usable func(string) bool
 }
 
 // failed notes why a launch cannot be.
-func (d *Diagnostics) failed(ctx context.Context, p *shape.Map, stores *Stores, err error) error {
+func (d *Diagnostics) failed(ctx context.Context, p *schema.Map, stores *Stores, err error) error {
 	var own *rest.Error
 	if !errors.As(err, &own) {
 		return err

@@ -11,10 +11,9 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Source is what a start request says about its agent. Of Agent, Settings and
@@ -27,28 +26,28 @@ type Source struct {
 	LLMProfile string
 	// Keys open secrets that the client sent sealed (secrets_encrypted); nil
 	// takes them as they are.
-	Keys shape.Keys
+	Keys schema.Keys
 }
 
 // Stores is what references of profiles are looked up in.
 type Stores struct {
 	LLMs interface {
-		Load(ctx context.Context, name string) (*wirellm.LLM, error)
+		Load(ctx context.Context, name string) (*spec.LLM, error)
 		Names(ctx context.Context) ([]string, error)
 	}
 	Agents interface {
-		ByID(ctx context.Context, id string) (*shape.Map, error)
+		ByID(ctx context.Context, id string) (*schema.Map, error)
 	}
 	Metas interface {
-		Load(ctx context.Context, name string) (*shape.Map, error)
+		Load(ctx context.Context, name string) (*schema.Map, error)
 	}
 	// MCP are the configured MCP servers, checked and with their secrets open.
-	MCP *shape.Map
+	MCP *schema.Map
 	// CriticKey is the server's key for the critic, which profiles do not have.
 	CriticKey llm.Secret
-	// Skills returns the catalogue of skills, each as wireagent.SkillSchema has
+	// Skills returns the catalogue of skills, each as spec.SkillSchema has
 	// it, later ones in place of earlier ones of the same name; nil for none.
-	Skills func(ctx context.Context) ([]*shape.Map, error)
+	Skills func(ctx context.Context) ([]*schema.Map, error)
 	// PublicSkills names those of the public catalogue; nil counts every skill
 	// as public.
 	PublicSkills func(ctx context.Context) ([]string, error)
@@ -70,8 +69,8 @@ func (p *Profile) Allows(secret string) bool {
 // Resolved is a launch without references: an agent as the client gave it, or
 // settings of one.
 type Resolved struct {
-	Agent    *wireagent.Agent
-	Settings *shape.Map
+	Agent    *spec.Agent
+	Settings *schema.Map
 	Profile  *Profile // nil unless a profile was launched
 }
 
@@ -90,15 +89,15 @@ func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 func Resolve(ctx context.Context, src Source, stores *Stores) (*Resolved, error) {
 	switch {
 	case src.ProfileID != "" && given(src.Agent):
-		return nil, rest.Invalid("`agent_profile_id` is mutually exclusive with `agent`", nil, "body")
+		return nil, schema.Invalid("`agent_profile_id` is mutually exclusive with `agent`", nil, "body")
 	case src.ProfileID != "" && given(src.Settings):
-		return nil, rest.Invalid("`agent_profile_id` is mutually exclusive with `agent_settings`", nil, "body")
+		return nil, schema.Invalid("`agent_profile_id` is mutually exclusive with `agent_settings`", nil, "body")
 	case src.ProfileID == "" && src.LLMProfile != "":
-		return nil, rest.Invalid("`agent_launch_additions.llm_profile_ref` requires `agent_profile_id`", nil, "body")
+		return nil, schema.Invalid("`agent_launch_additions.llm_profile_ref` requires `agent_profile_id`", nil, "body")
 	case src.ProfileID != "":
 		return byID(ctx, src, stores)
 	case given(src.Agent):
-		a, err := wireagent.Decode(src.Agent, shape.Reading{Keys: src.Keys}, "body", "agent")
+		a, err := spec.DecodeAgent(src.Agent, schema.Reading{Keys: src.Keys}, "body", "agent")
 		if err != nil {
 			return nil, invalid(err)
 		}
@@ -106,19 +105,19 @@ func Resolve(ctx context.Context, src Source, stores *Stores) (*Resolved, error)
 	case given(src.Settings):
 		return fromSettings(src)
 	}
-	return nil, rest.Invalid("One of `agent`, `agent_settings`, or `agent_profile_id` must be provided", nil, "body")
+	return nil, schema.Invalid("One of `agent`, `agent_settings`, or `agent_profile_id` must be provided", nil, "body")
 }
 
 func fromSettings(src Source) (*Resolved, error) {
-	v, err := shape.Parse(src.Settings)
+	v, err := schema.Parse(src.Settings)
 	if err != nil {
 		return nil, invalid(err)
 	}
-	m, err := agentsettings.Validate(v, shape.Reading{Keys: src.Keys}, agentsettings.Requested)
-	var bad rest.Violations
+	m, err := agentsettings.Validate(v, schema.Reading{Keys: src.Keys}, agentsettings.Requested)
+	var bad schema.Violations
 	switch {
 	case errors.As(err, &bad) && len(bad) > 0: // which the reference tells of the request
-		return nil, rest.Invalid(fmt.Sprintf("agent_settings %v: %s", bad[0].Loc, bad[0].Msg), nil, "body")
+		return nil, schema.Invalid(fmt.Sprintf("agent_settings %v: %s", bad[0].Loc, bad[0].Msg), nil, "body")
 	case err != nil:
 		return nil, invalid(err)
 	}
@@ -127,10 +126,10 @@ func fromSettings(src Source) (*Resolved, error) {
 
 // invalid makes any error of a request a violation.
 func invalid(err error) error {
-	if _, ok := errors.AsType[rest.Violations](err); ok {
+	if _, ok := errors.AsType[schema.Violations](err); ok {
 		return err
 	}
-	return rest.Invalid(err.Error(), nil, "body")
+	return schema.Invalid(err.Error(), nil, "body")
 }
 
 func byID(ctx context.Context, src Source, stores *Stores) (*Resolved, error) {
@@ -146,7 +145,7 @@ func byID(ctx context.Context, src Source, stores *Stores) (*Resolved, error) {
 
 // ResolveProfile resolves a checked profile, which need not be saved.
 // llmProfile takes the place of its own LLM profile, unless it is "".
-func ResolveProfile(ctx context.Context, profile *shape.Map, llmProfile string, stores *Stores) (*Resolved, error) {
+func ResolveProfile(ctx context.Context, profile *schema.Map, llmProfile string, stores *Stores) (*Resolved, error) {
 	own := profile.Text("agent_kind") != "acp"
 	if llmProfile != "" && !own {
 		return nil, refuse("agent_launch_additions.llm_profile_ref applies only to an OpenHands Agent Profile")
@@ -158,7 +157,7 @@ func ResolveProfile(ctx context.Context, profile *shape.Map, llmProfile string, 
 	if err != nil {
 		return nil, err
 	}
-	var settings *shape.Map
+	var settings *schema.Map
 	if own {
 		settings, err = ownSettings(ctx, profile, llmProfile, stores, servers, skills, &gone)
 	} else {
@@ -171,13 +170,13 @@ func ResolveProfile(ctx context.Context, profile *shape.Map, llmProfile string, 
 	return &Resolved{Settings: settings, Profile: record}, err
 }
 
-func recordOf(profile *shape.Map, llmProfile string) (*Profile, error) {
+func recordOf(profile *schema.Map, llmProfile string) (*Profile, error) {
 	var p struct {
 		ID         string   `json:"id"`
 		Revision   int      `json:"revision"`
 		SecretRefs []string `json:"secret_refs"`
 	}
-	if err := shape.Into(profile, &p); err != nil {
+	if err := schema.Into(profile, &p); err != nil {
 		return nil, err
 	}
 	out := &Profile{ID: p.ID, Revision: p.Revision, SecretRefs: p.SecretRefs}
@@ -204,13 +203,13 @@ func texts(v any) []string {
 
 // filterServers returns the MCP servers that a profile names, all for null,
 // and the names of those that are not configured.
-func filterServers(profile, all *shape.Map) (kept *shape.Map, missing []string) {
+func filterServers(profile, all *schema.Map) (kept *schema.Map, missing []string) {
 	refs := texts(profile.Get("mcp_server_refs"))
 	missing = []string{}
 	if refs == nil {
 		return all.Copy(), missing
 	}
-	kept = shape.NewMap()
+	kept = schema.NewMap()
 	for _, name := range refs {
 		if one, ok := all.Lookup(name); ok {
 			kept.Set(name, one)
@@ -223,7 +222,7 @@ func filterServers(profile, all *shape.Map) (kept *shape.Map, missing []string) 
 
 // selectSkills returns the skills of the catalogue that a profile takes: not
 // those that it disables, and of the public ones only those that it lists.
-func selectSkills(ctx context.Context, profile *shape.Map, stores *Stores) ([]any, error) {
+func selectSkills(ctx context.Context, profile *schema.Map, stores *Stores) ([]any, error) {
 	if stores.Skills == nil {
 		return []any{}, nil
 	}
@@ -231,7 +230,7 @@ func selectSkills(ctx context.Context, profile *shape.Map, stores *Stores) ([]an
 	if err != nil {
 		return nil, rest.Fail(http.StatusInternalServerError, "Skill discovery failed: "+err.Error())
 	}
-	byName := shape.NewMap()
+	byName := schema.NewMap()
 	for _, one := range all {
 		byName.Set(one.Text("name"), one)
 	}

@@ -8,14 +8,13 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // ownSettings makes the settings of a profile of the built-in agent. All that
 // is dangling is refused together.
-func ownSettings(ctx context.Context, p *shape.Map, llmProfile string, stores *Stores, servers *shape.Map, skills []any, gone *Dangling) (*shape.Map, error) {
+func ownSettings(ctx context.Context, p *schema.Map, llmProfile string, stores *Stores, servers *schema.Map, skills []any, gone *Dangling) (*schema.Map, error) {
 	ref := llmProfile
 	if ref == "" {
 		ref = p.Text("llm_profile_ref")
@@ -42,10 +41,10 @@ func ownSettings(ctx context.Context, p *shape.Map, llmProfile string, stores *S
 	return settingsOf(p, model, meta, models, servers, skills, stores)
 }
 
-func settingsOf(p, model, meta, models, servers *shape.Map, skills []any, stores *Stores) (*shape.Map, error) {
+func settingsOf(p, model, meta, models, servers *schema.Map, skills []any, stores *Stores) (*schema.Map, error) {
 	tools := p.Get("tools")
 	if list, ok := tools.([]any); ok {
-		tools = wireagent.ScopeSubAgents(list)
+		tools = spec.ScopeSubAgents(list)
 	}
 	verification := p.Object("verification").Copy()
 	if stores.CriticKey != "" {
@@ -55,16 +54,16 @@ func settingsOf(p, model, meta, models, servers *shape.Map, skills []any, stores
 	if meta != nil {
 		metaDoc = meta
 	}
-	m, err := agentsettings.Validate(shape.Of(
-		"schema_version", shape.Count(agentsettings.Version), "agent_kind", "openhands", "agent", p.Get("agent"),
+	m, err := agentsettings.Validate(schema.Of(
+		"schema_version", schema.Count(agentsettings.Version), "agent_kind", "openhands", "agent", p.Get("agent"),
 		"llm", model, "tools", tools, "mcp_config", servers, "persona", p.Get("persona"),
 		"enable_classify_and_switch_llm_tool", p.Get("enable_classify_and_switch_llm_tool"),
 		"active_meta_profile", p.Get("meta_profile_ref"), "meta_profile", metaDoc, "meta_profile_llms", models,
 		"tool_concurrency_limit", p.Get("tool_concurrency_limit"),
-		"agent_context", shape.Of("skills", skills, "system_message_suffix", p.Get("system_message_suffix"),
+		"agent_context", schema.Of("skills", skills, "system_message_suffix", p.Get("system_message_suffix"),
 			"load_project_skills", true, "disabled_skills", p.Get("disabled_skills")),
 		"condenser", p.Get("condenser"), "verification", verification,
-	), shape.Reading{}, agentsettings.Requested)
+	), schema.Reading{}, agentsettings.Requested)
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
@@ -72,9 +71,9 @@ func settingsOf(p, model, meta, models, servers *shape.Map, skills []any, stores
 }
 
 // loadLLM returns the document of an LLM profile, nil where there is none.
-func loadLLM(ctx context.Context, stores *Stores, name string) (*shape.Map, error) {
+func loadLLM(ctx context.Context, stores *Stores, name string) (*schema.Map, error) {
 	l, err := stores.LLMs.Load(ctx, name)
-	var dangling *wirellm.DanglingError
+	var dangling *spec.DanglingError
 	switch {
 	case err == nil:
 		return l.Doc()
@@ -88,8 +87,8 @@ func loadLLM(ctx context.Context, stores *Stores, name string) (*shape.Map, erro
 
 // loadMeta returns the meta-profile that a profile routes by, with the LLMs
 // that it may choose.
-func loadMeta(ctx context.Context, p *shape.Map, stores *Stores, gone *Dangling) (meta, models *shape.Map, err error) {
-	models = shape.NewMap()
+func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, gone *Dangling) (meta, models *schema.Map, err error) {
+	models = schema.NewMap()
 	name := p.Text("meta_profile_ref")
 	if p.Get("enable_classify_and_switch_llm_tool") != true || name == "" {
 		return nil, models, nil
@@ -105,7 +104,7 @@ func loadMeta(ctx context.Context, p *shape.Map, stores *Stores, gone *Dangling)
 	refs := []string{meta.Text("classifier_model")}
 	classes, _ := meta.Get("classes").([]any)
 	for _, c := range classes {
-		class, _ := c.(*shape.Map)
+		class, _ := c.(*schema.Map)
 		refs = append(refs, class.Text("model"))
 	}
 	for _, ref := range refs {
@@ -130,7 +129,7 @@ func loadMeta(ctx context.Context, p *shape.Map, stores *Stores, gone *Dangling)
 
 // addAll adds every saved LLM, because a template may choose any. Those that
 // cannot be read are left out.
-func addAll(ctx context.Context, stores *Stores, models *shape.Map) error {
+func addAll(ctx context.Context, stores *Stores, models *schema.Map) error {
 	names, err := stores.LLMs.Names(ctx)
 	if err != nil {
 		return unread("LLM profile", err)
@@ -147,7 +146,7 @@ func addAll(ctx context.Context, stores *Stores, models *shape.Map) error {
 }
 
 // acpSettings makes the settings of an ACP profile.
-func acpSettings(p, servers *shape.Map, skills []any, gone *Dangling) (*shape.Map, error) {
+func acpSettings(p, servers *schema.Map, skills []any, gone *Dangling) (*schema.Map, error) {
 	if gone.any() {
 		gone.MetaLLMs = []string{}
 		return nil, gone.err()
@@ -163,13 +162,13 @@ func acpSettings(p, servers *shape.Map, skills []any, gone *Dangling) (*shape.Ma
 	if args == nil {
 		args = []any{}
 	}
-	m, err := agentsettings.Validate(shape.Of(
-		"schema_version", shape.Count(agentsettings.Version), "agent_kind", "acp", "acp_server", p.Get("acp_server"),
+	m, err := agentsettings.Validate(schema.Of(
+		"schema_version", schema.Count(agentsettings.Version), "agent_kind", "acp", "acp_server", p.Get("acp_server"),
 		"acp_model", p.Get("acp_model"), "acp_session_mode", p.Get("acp_session_mode"),
 		"acp_prompt_timeout", p.Get("acp_prompt_timeout"), "acp_startup_timeout", p.Get("acp_startup_timeout"),
 		"acp_command", command, "acp_args", args, "mcp_config", servers,
-		"agent_context", shape.Of("skills", skills, "current_datetime", nil),
-	), shape.Reading{}, agentsettings.Requested)
+		"agent_context", schema.Of("skills", skills, "current_datetime", nil),
+	), schema.Reading{}, agentsettings.Requested)
 	if err != nil {
 		return nil, refuse("%v", err)
 	}

@@ -24,8 +24,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Catalog is what is known of models.
@@ -38,7 +38,7 @@ type Catalog interface {
 type Service struct {
 	providers []string
 	models    map[string][]string // by provider; "" has all
-	verified  *shape.Map
+	verified  *schema.Map
 }
 
 // proxy is the provider that sells the models of several others.
@@ -50,7 +50,7 @@ var resold = []string{"anthropic", "openai", "gemini", "deepseek", "mistral", "m
 // New makes the lists of a catalogue. prefixes are further providers by which
 // models may be named, with or without a slash at the end.
 func New(c Catalog, prefixes []string) *Service {
-	s := &Service{models: map[string][]string{}, verified: shape.NewMap()}
+	s := &Service{models: map[string][]string{}, verified: schema.NewMap()}
 	able := map[string][]any{}
 	for _, name := range c.Names() {
 		e, ok := c.Lookup(name)
@@ -126,7 +126,7 @@ func (s *Service) listModels(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Service) listVerified(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, shape.Of("models", s.verified))
+	return rest.JSON(w, http.StatusOK, schema.Of("models", s.verified))
 }
 
 // subscribed are the models that a ChatGPT subscription includes.
@@ -155,10 +155,10 @@ func startLogin(http.ResponseWriter, *http.Request) error {
 	return fault.New(fault.Conflict, "this server cannot sign in to a ChatGPT subscription").Hint("use an API key")
 }
 
-var pollBody = &shape.Object{Fields: []shape.Field{{Name: "device_code", Type: shape.String{}, Required: true}}}
+var pollBody = &schema.Object{Fields: []schema.Field{{Name: "device_code", Type: schema.String{}, Required: true}}}
 
 func pollLogin(_ http.ResponseWriter, r *http.Request) error {
-	if _, err := pollBody.Body(r); err != nil {
+	if _, err := rest.BodyAs(r, pollBody); err != nil {
 		return err
 	}
 	return fault.New(fault.NotFound, "Subscription device login not found or expired")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Agents are the saved agent profiles.
@@ -31,7 +31,7 @@ type AgentSummary struct {
 }
 
 // Load returns a profile's document, in its normal form.
-func (s *Agents) Load(ctx context.Context, name string) (*shape.Map, error) {
+func (s *Agents) Load(ctx context.Context, name string) (*schema.Map, error) {
 	unlock, err := s.hold(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (s *Agents) Load(ctx context.Context, name string) (*shape.Map, error) {
 	return s.load(name)
 }
 
-func (s *Agents) load(name string) (*shape.Map, error) {
+func (s *Agents) load(name string) (*schema.Map, error) {
 	m, err := s.existing(name)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (s *Agents) load(name string) (*shape.Map, error) {
 // Save writes a checked profile under its name. Its id is the store's to give:
 // a profile of that name keeps its id and has its revision raised, a new one
 // gets another.
-func (s *Agents) Save(ctx context.Context, doc *shape.Map) error {
+func (s *Agents) Save(ctx context.Context, doc *schema.Map) error {
 	unlock, err := s.hold(ctx)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s *Agents) Save(ctx context.Context, doc *shape.Map) error {
 	return err
 }
 
-func (s *Agents) save(doc *shape.Map) (*shape.Map, error) {
+func (s *Agents) save(doc *schema.Map) (*schema.Map, error) {
 	name := Canonical(doc.Text("name"))
 	path, err := s.path(name)
 	if err != nil {
@@ -80,13 +80,13 @@ func (s *Agents) save(doc *shape.Map) (*shape.Map, error) {
 	if old, err := s.read(name); err == nil && old != nil {
 		if id, err := uuid.Parse(old.Text("id")); err == nil {
 			doc.Set("id", id.String())
-			doc.Set("revision", shape.Count(revision(old)+1))
+			doc.Set("revision", schema.Count(revision(old)+1))
 		}
 	}
 	return doc, write(path, doc)
 }
 
-func revision(m *shape.Map) int {
+func revision(m *schema.Map) int {
 	n, ok := m.Get("revision").(json.Number)
 	if !ok {
 		return 0
@@ -140,7 +140,7 @@ func (s *Agents) List(ctx context.Context) ([]AgentSummary, error) {
 
 func (s *Agents) list() ([]AgentSummary, error) {
 	out := []AgentSummary{}
-	err := s.each(func(name string, m *shape.Map) (err error) {
+	err := s.each(func(name string, m *schema.Map) (err error) {
 		one := AgentSummary{ID: textOf(m, "id"), Name: name, Kind: "openhands", MCPServers: json.RawMessage("null")}
 		if kind := m.Text("agent_kind"); kind != "" {
 			one.Kind = kind
@@ -153,7 +153,7 @@ func (s *Agents) list() ([]AgentSummary, error) {
 			one.Revision = &n
 		}
 		if refs, ok := m.Get("mcp_server_refs").([]any); ok {
-			one.MCPServers, err = shape.Encode(refs)
+			one.MCPServers, err = schema.Encode(refs)
 		}
 		out = append(out, one)
 		return err
@@ -189,7 +189,7 @@ func (s *Agents) nameOf(id string) (string, error) {
 }
 
 // ByID returns the profile with an id.
-func (s *Agents) ByID(ctx context.Context, id string) (*shape.Map, error) {
+func (s *Agents) ByID(ctx context.Context, id string) (*schema.Map, error) {
 	unlock, err := s.hold(ctx)
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ const Seed = "default"
 // Ensure returns the id of a profile that is to be active: active, if there is
 // such a profile; else that of the default one, which seed makes where it is
 // not there; else that of the first other. "" says that there is none.
-func (s *Agents) Ensure(ctx context.Context, active string, seed func() (*shape.Map, error)) (string, error) {
+func (s *Agents) Ensure(ctx context.Context, active string, seed func() (*schema.Map, error)) (string, error) {
 	unlock, err := s.hold(ctx)
 	if err != nil {
 		return "", err
@@ -223,7 +223,7 @@ func (s *Agents) Ensure(ctx context.Context, active string, seed func() (*shape.
 	}
 	doc, err := s.load(Seed)
 	if fault.Is(err, fault.NotFound) {
-		var fresh *shape.Map
+		var fresh *schema.Map
 		if fresh, err = seed(); err != nil {
 			return "", err
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	s "github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wireagent"
+	"github.com/deft-dev/deft/schema"
+	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // agentVersion is the schema version of agent profiles.
@@ -48,7 +48,7 @@ var ownProfile = &s.Object{
 	Fields: append(base("openhands"),
 		s.Field{Name: "llm_profile_ref", Type: s.String{Min: 1}, Required: true},
 		s.Field{Name: "agent", Type: s.String{}, Default: "CodeActAgent"},
-		s.Field{Name: "tools", Type: s.Opt(s.List{Of: wireagent.ToolSchema})},
+		s.Field{Name: "tools", Type: s.Opt(s.List{Of: spec.ToolSchema})},
 		s.Field{Name: "persona", Type: s.Opt(s.String{Min: 1, Max: 65536})},
 		s.Field{Name: "system_message_suffix", Type: text},
 		s.Field{Name: "disabled_skills", Type: list, Default: []any{}},
@@ -85,16 +85,16 @@ func refuseSwitches(m *s.Map) error {
 
 func finishTools(m *s.Map) error {
 	if tools, ok := m.Get("tools").([]any); ok {
-		if err := wireagent.CheckBuiltins(tools); err != nil {
+		if err := spec.CheckBuiltins(tools); err != nil {
 			return err
 		}
-		m.Set("tools", wireagent.MergeTools(tools))
+		m.Set("tools", spec.MergeTools(tools))
 	}
 	return nil
 }
 
 // ValidateAgent returns an agent profile in its normal form, of older versions
-// brought up to date. Errors are rest.Violations, or of kind Invalid for what
+// brought up to date. Errors are schema.Violations, or of kind Invalid for what
 // no migration reads.
 func ValidateAgent(m *s.Map) (*s.Map, error) {
 	m = m.Copy()
@@ -117,7 +117,7 @@ func ValidateAgent(m *s.Map) (*s.Map, error) {
 	if id, ok := m.Lookup("id"); ok {
 		parsed, err := uuid.Parse(fmt.Sprint(id))
 		if err != nil {
-			return nil, rest.Violations{{Type: "uuid_parsing", Loc: []any{"id"}, Msg: "Input should be a valid UUID"}}
+			return nil, schema.Violations{{Type: "uuid_parsing", Loc: []any{"id"}, Msg: "Input should be a valid UUID"}}
 		}
 		m.Set("id", parsed.String())
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // maxConnections is how many provider connections there may be.
@@ -30,25 +30,25 @@ type Connection struct {
 	UpdatedAt   int        `json:"updated_at"`
 }
 
-var connectionSchema = &shape.Object{Fields: []shape.Field{
-	{Name: "id", Type: shape.String{Min: 1, Max: 128}, Required: true},
-	{Name: "display_name", Type: shape.String{Min: 1, Max: 128}, Required: true},
-	{Name: "provider", Type: shape.String{Min: 1, Max: 128}, Default: "custom"},
-	{Name: "api_key", Type: shape.Opt(shape.Secret{})},
-	{Name: "base_url", Type: shape.Opt(shape.String{Max: 2048})},
-	{Name: "created_at", Type: shape.Int{}, Required: true},
-	{Name: "updated_at", Type: shape.Int{}, Required: true},
+var connectionSchema = &schema.Object{Fields: []schema.Field{
+	{Name: "id", Type: schema.String{Min: 1, Max: 128}, Required: true},
+	{Name: "display_name", Type: schema.String{Min: 1, Max: 128}, Required: true},
+	{Name: "provider", Type: schema.String{Min: 1, Max: 128}, Default: "custom"},
+	{Name: "api_key", Type: schema.Opt(schema.Secret{})},
+	{Name: "base_url", Type: schema.Opt(schema.String{Max: 2048})},
+	{Name: "created_at", Type: schema.Int{}, Required: true},
+	{Name: "updated_at", Type: schema.Int{}, Required: true},
 }}
 
-var connectionsFile = &shape.Object{Fields: []shape.Field{
-	{Name: "schema_version", Type: shape.Int{}, Default: shape.Count(1)},
-	{Name: "connections", Type: shape.List{Of: connectionSchema}, Default: []any{}},
+var connectionsFile = &schema.Object{Fields: []schema.Field{
+	{Name: "schema_version", Type: schema.Int{}, Default: schema.Count(1)},
+	{Name: "connections", Type: schema.List{Of: connectionSchema}, Default: []any{}},
 }}
 
 // Connections are the provider connections, all in one file.
 type Connections struct {
 	dir  string
-	keys shape.Keys
+	keys schema.Keys
 	now  func() time.Time
 }
 
@@ -78,35 +78,35 @@ func (c *Connections) read(open bool) ([]Connection, error) {
 	if err != nil || raw == nil {
 		return nil, err
 	}
-	v, err := shape.Parse(raw)
+	v, err := schema.Parse(raw)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "Provider connections file is unreadable")
 	}
-	how := shape.Reading{}
+	how := schema.Reading{}
 	if open {
-		how = shape.Reading{Keys: c.keys, Strict: true}
+		how = schema.Reading{Keys: c.keys, Strict: true}
 	}
 	m, err := connectionsFile.Check(v, how)
 	switch {
-	case errors.Is(err, shape.ErrSealed):
+	case errors.Is(err, schema.ErrSealed):
 		return nil, fault.New(fault.Invalid, "api_key is encrypted but cannot be decrypted with the current cipher. "+
 			"Verify that OH_SECRET_KEY matches the key used when this connection was saved.")
 	case err != nil:
 		return nil, fault.New(fault.Invalid, "Provider connections file is unreadable: "+err.Error())
-	case m.Get("schema_version") != shape.Count(1) && m.Get("schema_version") != shape.Count(0):
+	case m.Get("schema_version") != schema.Count(1) && m.Get("schema_version") != schema.Count(0):
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("schema_version %v is newer than supported 1", m.Get("schema_version")))
 	}
 	var file struct {
 		Connections []Connection `json:"connections"`
 	}
-	err = shape.Into(m, &file)
+	err = schema.Into(m, &file)
 	return file.Connections, err
 }
 
 func (c *Connections) write(list []Connection) error {
 	docs := make([]any, len(list))
 	for i, one := range list {
-		m, err := shape.From(one)
+		m, err := schema.From(one)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (c *Connections) write(list []Connection) error {
 		}
 		docs[i] = m
 	}
-	return write(c.path(), shape.Of("schema_version", shape.Count(1), "connections", docs))
+	return write(c.path(), schema.Of("schema_version", schema.Count(1), "connections", docs))
 }
 
 // Get returns a connection, NotFound where there is none.
@@ -135,13 +135,13 @@ func missingConnection(id string) error {
 }
 
 // Find returns how LLMs look up their connections.
-func (c *Connections) Find(ctx context.Context) wirellm.Connections {
-	return func(id string) (wirellm.Connection, bool, error) {
+func (c *Connections) Find(ctx context.Context) spec.Connections {
+	return func(id string) (spec.Connection, bool, error) {
 		one, err := c.Get(ctx, id)
 		if fault.Is(err, fault.NotFound) {
-			return wirellm.Connection{}, false, nil
+			return spec.Connection{}, false, nil
 		}
-		return wirellm.Connection{APIKey: one.APIKey, BaseURL: one.BaseURL}, err == nil, err
+		return spec.Connection{APIKey: one.APIKey, BaseURL: one.BaseURL}, err == nil, err
 	}
 }
 

@@ -20,5 +20,5 @@
 // Errors carry kinds: NotFound, Conflict (a name is taken, a limit is reached,
 // something is still referenced), Invalid for names and files that cannot be
 // read, Unavailable while another process holds a lock.
-// wirellm.DanglingError says that a connection is gone.
+// spec.DanglingError says that a connection is gone.
 package profiles

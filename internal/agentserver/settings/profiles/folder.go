@@ -14,7 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Limit is how many profiles of a kind there may be.
@@ -78,7 +78,7 @@ func (f folder) names() ([]string, error) {
 }
 
 // read returns a profile's document, nil where there is none.
-func (f folder) read(name string) (*shape.Map, error) {
+func (f folder) read(name string) (*schema.Map, error) {
 	path, err := f.path(name)
 	if err != nil {
 		return nil, err
@@ -87,11 +87,11 @@ func (f folder) read(name string) (*shape.Map, error) {
 	if err != nil || raw == nil {
 		return nil, err
 	}
-	v, err := shape.Parse(raw)
+	v, err := schema.Parse(raw)
 	if err != nil {
 		return nil, f.unreadable(name, err)
 	}
-	m, ok := v.(*shape.Map)
+	m, ok := v.(*schema.Map)
 	if !ok {
 		return nil, f.unreadable(name, errors.New("it is no JSON object"))
 	}
@@ -99,7 +99,7 @@ func (f folder) read(name string) (*shape.Map, error) {
 }
 
 // existing is read for a profile that must be there.
-func (f folder) existing(name string) (*shape.Map, error) {
+func (f folder) existing(name string) (*schema.Map, error) {
 	m, err := f.read(name)
 	if err == nil && m == nil {
 		err = f.missing(name)
@@ -108,7 +108,7 @@ func (f folder) existing(name string) (*shape.Map, error) {
 }
 
 // each calls do with all documents. Files that cannot be read are passed over.
-func (f folder) each(do func(name string, m *shape.Map) error) error {
+func (f folder) each(do func(name string, m *schema.Map) error) error {
 	names, err := f.names()
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (f folder) room(path string) error {
 }
 
 // keep writes a document. A new profile beyond [Limit] is a Conflict.
-func (f folder) keep(ctx context.Context, path string, m *shape.Map) error {
+func (f folder) keep(ctx context.Context, path string, m *schema.Map) error {
 	unlock, err := f.hold(ctx)
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func (f folder) keep(ctx context.Context, path string, m *shape.Map) error {
 	return write(path, m)
 }
 
-func write(path string, m *shape.Map) error {
-	raw, err := shape.Indent(m)
+func write(path string, m *schema.Map) error {
+	raw, err := schema.Indent(m)
 	if err != nil {
 		return err
 	}

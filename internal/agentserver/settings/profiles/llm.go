@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // llmVersion is the schema version of LLM profiles.
@@ -17,7 +17,7 @@ const llmVersion = 1
 // LLMs are the saved LLM profiles.
 type LLMs struct {
 	folder
-	keys        shape.Keys
+	keys        schema.Keys
 	connections *Connections
 }
 
@@ -32,8 +32,8 @@ type Summary struct {
 }
 
 // Load returns a profile's LLM, with the key and the address of its provider
-// connection. A connection that is gone is a wirellm.DanglingError.
-func (s *LLMs) Load(ctx context.Context, name string) (*wirellm.LLM, error) {
+// connection. A connection that is gone is a spec.DanglingError.
+func (s *LLMs) Load(ctx context.Context, name string) (*spec.LLM, error) {
 	l, err := s.Stored(ctx, name)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *LLMs) Load(ctx context.Context, name string) (*wirellm.LLM, error) {
 }
 
 // Stored returns a profile's LLM as it is stored, without its connection.
-func (s *LLMs) Stored(ctx context.Context, name string) (*wirellm.LLM, error) {
+func (s *LLMs) Stored(ctx context.Context, name string) (*spec.LLM, error) {
 	unlock, err := s.hold(ctx)
 	if err != nil {
 		return nil, err
@@ -52,21 +52,21 @@ func (s *LLMs) Stored(ctx context.Context, name string) (*wirellm.LLM, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v := m.Get("schema_version"); v != nil && v != shape.Count(llmVersion) && v != shape.Count(0) {
+	if v := m.Get("schema_version"); v != nil && v != schema.Count(llmVersion) && v != schema.Count(0) {
 		return nil, s.unreadable(name, fmt.Errorf("LLM profile schema_version %v is newer than supported version %d", v, llmVersion))
 	}
-	wirellm.Canonicalize(m)
-	doc, err := wirellm.Schema.Check(m, shape.Reading{Keys: s.keys})
+	spec.CanonicalizeLLM(m)
+	doc, err := spec.LLMSchema.Check(m, schema.Reading{Keys: s.keys})
 	if err != nil {
 		return nil, s.unreadable(name, err)
 	}
-	return wirellm.From(doc)
+	return spec.LLMFrom(doc)
 }
 
 // Save writes a profile. Without secrets, its keys are left out. An LLM with a
 // provider connection is stored without a key or an address of its own. A new
 // profile beyond [Limit] is a Conflict.
-func (s *LLMs) Save(ctx context.Context, name string, l *wirellm.LLM, secrets bool) error {
+func (s *LLMs) Save(ctx context.Context, name string, l *spec.LLM, secrets bool) error {
 	path, err := s.path(name)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *LLMs) Save(ctx context.Context, name string, l *wirellm.LLM, secrets bo
 	return s.keep(ctx, path, doc)
 }
 
-func (s *LLMs) persisted(l *wirellm.LLM, secrets bool) (*shape.Map, error) {
+func (s *LLMs) persisted(l *spec.LLM, secrets bool) (*schema.Map, error) {
 	if l.ProviderConnectionID != nil && *l.ProviderConnectionID != "" {
 		c := *l
 		c.APIKey, c.BaseURL = "", nil
@@ -88,14 +88,14 @@ func (s *LLMs) persisted(l *wirellm.LLM, secrets bool) (*shape.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	how := shape.Writing{Mode: shape.Masked}
+	how := schema.Writing{Mode: schema.Masked}
 	if secrets {
 		how = sealing(s.keys)
 	}
-	if doc, err = wirellm.Schema.Dump(doc, how); err != nil {
+	if doc, err = spec.LLMSchema.Dump(doc, how); err != nil {
 		return nil, err
 	}
-	out := shape.NewMap()
+	out := schema.NewMap()
 	for _, k := range doc.Keys() {
 		if v := doc.Get(k); v != nil {
 			out.Set(k, v)
@@ -106,16 +106,16 @@ func (s *LLMs) persisted(l *wirellm.LLM, secrets bool) (*shape.Map, error) {
 			out.Delete(k)
 		}
 	}
-	out.Set("schema_version", shape.Count(llmVersion))
+	out.Set("schema_version", schema.Count(llmVersion))
 	return out, nil
 }
 
 // sealing is how secrets are stored: sealed if there is a key.
-func sealing(keys shape.Keys) shape.Writing {
+func sealing(keys schema.Keys) schema.Writing {
 	if keys == nil {
-		return shape.Writing{Mode: shape.Plain}
+		return schema.Writing{Mode: schema.Plain}
 	}
-	return shape.Writing{Mode: shape.Sealed, Keys: keys}
+	return schema.Writing{Mode: schema.Sealed, Keys: keys}
 }
 
 // Names returns the names of all profiles, sorted.
@@ -162,8 +162,8 @@ func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error)
 	}
 	defer unlock()
 	out = []Summary{}
-	err = s.each(func(name string, m *shape.Map) error {
-		wirellm.Canonicalize(m)
+	err = s.each(func(name string, m *schema.Map) error {
+		spec.CanonicalizeLLM(m)
 		one := Summary{
 			Name: name, Model: textOf(m, "model"), BaseURL: textOf(m, "base_url"), ConnectionID: textOf(m, "provider_connection_id"),
 			APIKeySet: isKey(m.Text("api_key")),
@@ -194,7 +194,7 @@ func (s *LLMs) rename(ctx context.Context, from, to string) error {
 	return filestore.Sync(filepath.Dir(next))
 }
 
-func textOf(m *shape.Map, key string) *string {
+func textOf(m *schema.Map, key string) *string {
 	if v, ok := m.Get(key).(string); ok {
 		return &v
 	}
@@ -205,7 +205,7 @@ func textOf(m *shape.Map, key string) *string {
 func isKey(s string) bool {
 	for _, r := range s {
 		if r != ' ' && r != '\t' && r != '\n' && r != '\r' {
-			return s != shape.Mask
+			return s != schema.Mask
 		}
 	}
 	return false

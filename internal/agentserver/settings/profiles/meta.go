@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Metas are the saved meta-profiles.
@@ -20,12 +20,12 @@ type MetaSummary struct {
 }
 
 // Load returns a meta-profile.
-func (s *Metas) Load(_ context.Context, name string) (*shape.Map, error) {
+func (s *Metas) Load(_ context.Context, name string) (*schema.Map, error) {
 	m, err := s.existing(name)
 	if err != nil {
 		return nil, err
 	}
-	out, err := agentsettings.MetaProfile.Check(m, shape.Reading{})
+	out, err := agentsettings.MetaProfile.Check(m, schema.Reading{})
 	if err != nil {
 		return nil, s.unreadable(name, err)
 	}
@@ -33,7 +33,7 @@ func (s *Metas) Load(_ context.Context, name string) (*shape.Map, error) {
 }
 
 // Save writes a checked meta-profile.
-func (s *Metas) Save(ctx context.Context, name string, doc *shape.Map) error {
+func (s *Metas) Save(ctx context.Context, name string, doc *schema.Map) error {
 	path, err := s.path(name)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *Metas) Delete(ctx context.Context, name string) error {
 // List returns all meta-profiles. Files that cannot be read are passed over.
 func (s *Metas) List(context.Context) ([]MetaSummary, error) {
 	out := []MetaSummary{}
-	err := s.each(func(name string, m *shape.Map) error {
+	err := s.each(func(name string, m *schema.Map) error {
 		classes, _ := m.Get("classes").([]any)
 		out = append(out, MetaSummary{Name: name, Classifier: textOf(m, "classifier_model"), Classes: len(classes)})
 		return nil

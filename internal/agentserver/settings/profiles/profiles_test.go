@@ -9,13 +9,13 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
-	"github.com/deft-dev/deft/internal/agentserver/settings/wirellm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
-func agent(t *testing.T, name, llm string) *shape.Map {
+func agent(t *testing.T, name, llm string) *schema.Map {
 	t.Helper()
-	p, err := profiles.ValidateAgent(shape.Of("name", name, "llm_profile_ref", llm))
+	p, err := profiles.ValidateAgent(schema.Of("name", name, "llm_profile_ref", llm))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestIdentityIsTheStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	two, err := s.Load(ctx, "a.json")
-	if err != nil || two.Text("id") != one.Text("id") || two.Get("revision") != shape.Count(1) || two.Text("llm_profile_ref") != "y" {
+	if err != nil || two.Text("id") != one.Text("id") || two.Get("revision") != schema.Count(1) || two.Text("llm_profile_ref") != "y" {
 		t.Errorf("%v %v", two, err)
 	}
 	if err := s.Rename(ctx, "a", "b"); err != nil {
@@ -56,7 +56,7 @@ func TestNamesStayInTheirFolder(t *testing.T) {
 	dir := t.TempDir()
 	s := profiles.Open(profiles.Options{Dir: dir})
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "/etc/x", "a\x00b", ".hidden", "-x", "é"} {
-		if err := s.LLMs.Save(t.Context(), name, wirellm.New("m"), true); !fault.Is(err, fault.Invalid) {
+		if err := s.LLMs.Save(t.Context(), name, spec.NewLLM("m"), true); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%q: %v", name, err)
 		}
 		if _, err := s.LLMs.Load(t.Context(), name); !fault.Is(err, fault.Invalid) {
@@ -72,7 +72,7 @@ func TestRenamingCascades(t *testing.T) {
 	t.Parallel()
 	s := profiles.Open(profiles.Options{Dir: t.TempDir()})
 	ctx := t.Context()
-	if err := s.LLMs.Save(ctx, "x", wirellm.New("m"), true); err != nil {
+	if err := s.LLMs.Save(ctx, "x", spec.NewLLM("m"), true); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
@@ -112,7 +112,7 @@ func TestBrokenFilesAreSteppedOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := profiles.Open(profiles.Options{Dir: dir})
-	if err := s.LLMs.Save(t.Context(), "good", wirellm.New("m"), true); err != nil {
+	if err := s.LLMs.Save(t.Context(), "good", spec.NewLLM("m"), true); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{"bad.json": "{", "list.json": "[]", "..odd.json": "{}", "new.json": `{"model":"m","schema_version":2}`} {

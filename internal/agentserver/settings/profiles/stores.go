@@ -12,7 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Options say where profiles are.
@@ -20,7 +20,7 @@ type Options struct {
 	// Dir is the persistence directory; each kind has a folder below it.
 	Dir string
 	// Keys seal secrets; nil stores them in the clear.
-	Keys shape.Keys
+	Keys schema.Keys
 	Log  *slog.Logger
 	Now  func() time.Time // default time.Now
 }
@@ -32,7 +32,7 @@ type Stores struct {
 	Metas       *Metas
 	Connections *Connections
 
-	keys shape.Keys
+	keys schema.Keys
 }
 
 // Open returns the stores. Their directories are made when something is saved.

@@ -25,7 +25,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/filestore"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Service keeps one user's workspaces.
@@ -40,21 +40,21 @@ const (
 	parents = "workspaceParents"
 )
 
-var long = shape.String{Min: 1, Max: 4096}
+var long = schema.String{Min: 1, Max: 4096}
 
-func item(more ...shape.Field) *shape.Object {
-	return &shape.Object{Compact: true, Fields: append([]shape.Field{
+func item(more ...schema.Field) *schema.Object {
+	return &schema.Object{Compact: true, Fields: append([]schema.Field{
 		{Name: "id", Type: long, Required: true},
-		{Name: "name", Type: shape.String{Min: 1, Max: 256}, Required: true},
+		{Name: "name", Type: schema.String{Min: 1, Max: 256}, Required: true},
 		{Name: "path", Type: long, Required: true},
 	}, more...)}
 }
 
 var (
 	parent = item()
-	folder = func() *shape.Object {
-		o := item(shape.Field{Name: "parentPath", Type: shape.Opt(shape.String{Max: 4096})})
-		o.Before = func(m *shape.Map) error { // the name of the field in Python
+	folder = func() *schema.Object {
+		o := item(schema.Field{Name: "parentPath", Type: schema.Opt(schema.String{Max: 4096})})
+		o.Before = func(m *schema.Map) error { // the name of the field in Python
 			if v, ok := m.Lookup("parent_path"); ok && m.Get("parentPath") == nil {
 				m.Set("parentPath", v)
 			}
@@ -62,15 +62,15 @@ var (
 		}
 		return o
 	}()
-	file = &shape.Object{Fields: []shape.Field{
-		{Name: "schema_version", Type: shape.Int{}, Default: shape.Count(1)},
-		{Name: folders, Type: shape.List{Of: folder}, Default: []any{}},
-		{Name: parents, Type: shape.List{Of: parent}, Default: []any{}},
+	file = &schema.Object{Fields: []schema.Field{
+		{Name: "schema_version", Type: schema.Int{}, Default: schema.Count(1)},
+		{Name: folders, Type: schema.List{Of: folder}, Default: []any{}},
+		{Name: parents, Type: schema.List{Of: parent}, Default: []any{}},
 	}}
 )
 
 // List returns what is saved: an object of two lists.
-func (s *Service) List() (*shape.Map, error) {
+func (s *Service) List() (*schema.Map, error) {
 	raw, err := filestore.Read(filepath.Join(s.dir, "workspaces.json"))
 	if err != nil {
 		return nil, fmt.Errorf("read workspaces: %w", err)
@@ -79,20 +79,20 @@ func (s *Service) List() (*shape.Map, error) {
 		return file.Defaults(), nil
 	}
 	corrupted := fault.New(fault.Conflict, "Workspaces file is corrupted")
-	v, err := shape.Parse(raw)
+	v, err := schema.Parse(raw)
 	if err != nil {
 		return nil, corrupted
 	}
-	m, err := file.Check(v, shape.Reading{})
-	if err != nil || m.Get("schema_version") != shape.Count(1) && m.Get("schema_version") != shape.Count(0) {
+	m, err := file.Check(v, schema.Reading{})
+	if err != nil || m.Get("schema_version") != schema.Count(1) && m.Get("schema_version") != schema.Count(0) {
 		return nil, corrupted
 	}
-	m.Set("schema_version", shape.Count(1))
+	m.Set("schema_version", schema.Count(1))
 	return m, nil
 }
 
 // change replaces one of the lists; f reports whether it is another one.
-func (s *Service) change(ctx context.Context, key string, f func([]any) ([]any, bool)) (*shape.Map, error) {
+func (s *Service) change(ctx context.Context, key string, f func([]any) ([]any, bool)) (*schema.Map, error) {
 	unlock, err := filestore.Lock(ctx, filepath.Join(s.dir, ".workspaces.lock"))
 	if err != nil {
 		return nil, err
@@ -108,11 +108,11 @@ func (s *Service) change(ctx context.Context, key string, f func([]any) ([]any, 
 		return m, nil
 	}
 	m.Set(key, list)
-	out, err := file.Dump(m, shape.Writing{})
+	out, err := file.Dump(m, schema.Writing{})
 	if err != nil {
 		return nil, err
 	}
-	raw, err := shape.Indent(out)
+	raw, err := schema.Indent(out)
 	if err != nil {
 		return nil, err
 	}
@@ -120,12 +120,12 @@ func (s *Service) change(ctx context.Context, key string, f func([]any) ([]any, 
 }
 
 func pathOf(v any) string {
-	m, _ := v.(*shape.Map)
+	m, _ := v.(*schema.Map)
 	return m.Text("path")
 }
 
 // add appends what is not there yet; things are the same if their paths are.
-func (s *Service) add(ctx context.Context, key string, more []any) (*shape.Map, error) {
+func (s *Service) add(ctx context.Context, key string, more []any) (*schema.Map, error) {
 	return s.change(ctx, key, func(list []any) ([]any, bool) {
 		before := len(list)
 		list = slices.Clone(list)
@@ -160,8 +160,8 @@ func (s *Service) Routes() []rest.Route {
 	}
 }
 
-func answer(w http.ResponseWriter, m *shape.Map) error {
-	out, err := file.Dump(m, shape.Writing{})
+func answer(w http.ResponseWriter, m *schema.Map) error {
+	out, err := file.Dump(m, schema.Writing{})
 	if err != nil {
 		return err
 	}
@@ -178,10 +178,10 @@ func (s *Service) list(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // adding handles a body with a list under a key of its own.
-func (s *Service) adding(key, body string, of *shape.Object) rest.Handler {
-	schema := &shape.Object{Fields: []shape.Field{{Name: body, Type: shape.List{Of: of}, Required: true}}}
+func (s *Service) adding(key, body string, of *schema.Object) rest.Handler {
+	schema := &schema.Object{Fields: []schema.Field{{Name: body, Type: schema.List{Of: of}, Required: true}}}
 	return func(w http.ResponseWriter, r *http.Request) error {
-		doc, err := schema.Body(r)
+		doc, err := rest.BodyAs(r, schema)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/shape"
+	"github.com/deft-dev/deft/schema"
 )
 
 // API is a store as clients use it: skills and plugins are installed, shown,
@@ -63,12 +63,12 @@ func (a API) Routes() []rest.Route {
 func (a API) title() string { return strings.ToUpper(a.Noun[:1]) + a.Noun[1:] }
 
 var (
-	optional    = shape.Opt(shape.String{})
-	installForm = &shape.Object{Fields: []shape.Field{
-		{Name: "source", Type: shape.String{Min: 1}, Required: true},
-		{Name: "ref", Type: optional}, {Name: "repo_path", Type: optional}, {Name: "force", Type: shape.Bool{}},
+	optional    = schema.Opt(schema.String{})
+	installForm = &schema.Object{Fields: []schema.Field{
+		{Name: "source", Type: schema.String{Min: 1}, Required: true},
+		{Name: "ref", Type: optional}, {Name: "repo_path", Type: optional}, {Name: "force", Type: schema.Bool{}},
 	}}
-	enableForm = &shape.Object{Fields: []shape.Field{{Name: "enabled", Type: shape.Bool{}, Required: true}}}
+	enableForm = &schema.Object{Fields: []schema.Field{{Name: "enabled", Type: schema.Bool{}, Required: true}}}
 )
 
 func (a API) install(w http.ResponseWriter, r *http.Request) error {
@@ -78,7 +78,7 @@ func (a API) install(w http.ResponseWriter, r *http.Request) error {
 		RepoPath *string `json:"repo_path"`
 		Force    bool    `json:"force"`
 	}
-	if err := installForm.BodyFits(r); err != nil {
+	if err := rest.CheckBody(r, installForm); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &body); err != nil {
@@ -147,14 +147,14 @@ func (a API) enable(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Enabled *bool `json:"enabled"`
 	}
-	if err := enableForm.BodyFits(r); err != nil {
+	if err := rest.CheckBody(r, enableForm); err != nil {
 		return err
 	}
 	if err := rest.Body(r, &body); err != nil {
 		return err
 	}
 	if body.Enabled == nil {
-		return rest.Missing("body", "enabled")
+		return schema.Missing("body", "enabled")
 	}
 	if err := a.Store.SetEnabled(name, *body.Enabled); err != nil {
 		return a.absent(name, err)

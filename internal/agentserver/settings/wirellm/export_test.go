@@ -1,4 +1,0 @@
-package wirellm
-
-// WithoutEffect is withoutEffect, for tests.
-var WithoutEffect = withoutEffect

@@ -1,0 +1,285 @@
+package schema
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// Mask stands for a secret in what clients see. Coming back from one, it says
+// that there is no value.
+const Mask = "**********"
+
+// sealedPrefix begins every sealed value (the first bytes of a Fernet token).
+const sealedPrefix = "gAAAAA"
+
+// ErrSealed says that a stored secret cannot be opened with the keys there
+// are. Nothing may be written over what holds it.
+var ErrSealed error = fault.New(fault.Corrupt, "a stored secret cannot be decrypted with any configured key").
+	Hint("restore the key it was saved under as OH_SECRET_KEY, or add it to OH_PREVIOUS_SECRET_KEYS")
+
+// ErrNoKey says that secrets were asked for sealed where no key is set.
+var ErrNoKey = errors.New("no key is configured to encrypt secrets with")
+
+// Keys seal and open secrets; internal/keyring has them.
+type Keys interface {
+	Seal(plain []byte) (string, error)
+	Open(token string) ([]byte, error)
+	// Stale reports whether only an old key opens the token.
+	Stale(token string) bool
+}
+
+// Reading says how a document is read.
+type Reading struct {
+	// Keys open sealed secrets; nil leaves them as they are.
+	Keys Keys
+	// Strict makes a secret that Keys do not open an error ([ErrSealed]).
+	Strict bool
+
+	exact bool // refuse keys that encoding/json would take for a field's
+}
+
+// Mode says what becomes of secrets.
+type Mode int
+
+// The modes. Nulled hides even that there is one.
+const (
+	Masked Mode = iota
+	Plain
+	Sealed
+	Nulled
+)
+
+// Writing says how a document leaves the process.
+type Writing struct {
+	Mode Mode
+	Keys Keys // for Sealed
+	// NoNulls leaves out what is null, at any depth, as state updates are
+	// written (sdk-wire-1.58.md section A).
+	NoNulls bool
+}
+
+// Secret is a text that is masked and sealed. Blank texts and the mask are
+// null.
+type Secret struct{}
+
+func (Secret) check(r *reader, v any, loc []any) any {
+	s, ok := v.(string)
+	if !ok {
+		r.add("string_type", "Input should be a valid string", nil, loc)
+		return nil
+	}
+	return r.secret(s)
+}
+
+// secret returns a secret in the clear, or nil where there is none.
+func (r *reader) secret(s string) any {
+	if strings.TrimSpace(s) == "" || s == Mask {
+		return nil
+	}
+	if r.Keys == nil || !strings.HasPrefix(s, sealedPrefix) {
+		return s
+	}
+	plain, err := r.Keys.Open(s)
+	switch {
+	case err == nil:
+		return string(plain)
+	case !seals(r.Keys):
+		return s // nothing was ever sealed here; it may be a value that looks like it
+	}
+	r.sealed = true
+	return nil
+}
+
+// seals reports whether there is a current key: a ring may have none.
+func seals(keys Keys) bool {
+	if keys == nil {
+		return false
+	}
+	ring, ok := keys.(interface{ CanSeal() bool })
+	return !ok || ring.CanSeal()
+}
+
+func (Secret) dump(w *writer, v any) any { return w.secret(v, w.Mode == Nulled) }
+
+func (w *writer) secret(v any, null bool) any {
+	s, ok := v.(string)
+	if !ok || null {
+		return nil
+	}
+	switch w.Mode {
+	case Plain:
+		return s
+	case Sealed:
+		if !seals(w.Keys) {
+			w.err = ErrNoKey
+			return nil
+		}
+		if strings.HasPrefix(s, sealedPrefix) {
+			if plain, err := w.Keys.Open(s); err == nil {
+				if !w.Keys.Stale(s) {
+					return s
+				}
+				s = string(plain)
+			}
+		}
+		token, err := w.Keys.Seal([]byte(s))
+		if err != nil {
+			w.err = err
+		}
+		return token
+	}
+	return Mask
+}
+
+// Secrets is an object of the user's own keys whose values are secrets, such
+// as environment variables. Those without a value are left out. Masked, it
+// keeps the names; Nulled, it is empty.
+type Secrets struct{}
+
+func (Secrets) check(r *reader, v any, loc []any) any {
+	return r.dict(v, loc, func(_ string, v any, loc []any) (any, bool) {
+		s := (Secret{}).check(r, v, loc)
+		return s, s != nil
+	})
+}
+
+func (Secrets) dump(w *writer, v any) any {
+	return dumpDict(v, func(_ string, v any) (any, bool) { return w.secret(v, false), w.Mode != Nulled })
+}
+
+// Headers is an object of HTTP headers, of which those are secrets whose names
+// say so.
+type Headers struct{}
+
+var secretWords = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWORD", "SECRET", "SESSION", "TOKEN"}
+
+// SecretName reports whether the name of a header or variable says that its
+// value is a secret.
+func SecretName(name string) bool {
+	upper := strings.ToUpper(name)
+	for _, w := range secretWords {
+		if strings.Contains(upper, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (Headers) check(r *reader, v any, loc []any) any {
+	return r.dict(v, loc, func(k string, v any, loc []any) (any, bool) {
+		s, ok := v.(string)
+		switch {
+		case !ok:
+			r.add("string_type", "Input should be a valid string", nil, loc)
+			return nil, false
+		case !SecretName(k):
+			return s, true
+		}
+		opened := r.secret(s)
+		return opened, opened != nil
+	})
+}
+
+func (Headers) dump(w *writer, v any) any {
+	return dumpDict(v, func(k string, v any) (any, bool) {
+		if !SecretName(k) {
+			return v, true
+		}
+		return w.secret(v, false), w.Mode != Nulled
+	})
+}
+
+// Sources is an object whose values are secrets, or objects that say where a
+// secret is (sdk-wire.md section 5.4, SecretSource). A sealed text that no key
+// opens stays as it is.
+type Sources struct{ Source Type }
+
+func (t Sources) check(r *reader, v any, loc []any) any {
+	return r.dict(v, loc, func(_ string, v any, loc []any) (any, bool) {
+		s, ok := v.(string)
+		if !ok {
+			return t.Source.check(r, v, loc), true
+		}
+		if r.Keys != nil && strings.HasPrefix(s, sealedPrefix) {
+			if plain, err := r.Keys.Open(s); err == nil {
+				s = string(plain)
+			} else {
+				r.sealed = r.sealed || r.Strict
+			}
+		}
+		return s, true
+	})
+}
+
+func (t Sources) dump(w *writer, v any) any {
+	return dumpDict(v, func(_ string, v any) (any, bool) {
+		if s, ok := v.(string); ok {
+			return w.secret(s, false), true
+		}
+		return t.Source.dump(w, v), true
+	})
+}
+
+// Stale reports whether a stored document has a secret that only an old key
+// opens.
+func Stale(keys Keys, v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.HasPrefix(v, sealedPrefix) && keys.Stale(v)
+	case []any:
+		for _, e := range v {
+			if Stale(keys, e) {
+				return true
+			}
+		}
+	case *Map:
+		for _, k := range v.Keys() {
+			if Stale(keys, v.Get(k)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Renew returns a stored document whose secrets are sealed by the current key.
+// A secret that no key opens is [ErrSealed].
+func Renew(keys Keys, v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		if !strings.HasPrefix(v, sealedPrefix) {
+			return v, nil
+		}
+		plain, err := keys.Open(v)
+		if err != nil {
+			return nil, ErrSealed
+		}
+		if !keys.Stale(v) {
+			return v, nil
+		}
+		return keys.Seal(plain)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			one, err := Renew(keys, e)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = one
+		}
+		return out, nil
+	case *Map:
+		out := NewMap()
+		for _, k := range v.Keys() {
+			one, err := Renew(keys, v.Get(k))
+			if err != nil {
+				return nil, err
+			}
+			out.Set(k, one)
+		}
+		return out, nil
+	}
+	return v, nil
+}

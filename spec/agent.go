@@ -1,0 +1,179 @@
+package spec
+
+import (
+	"encoding/json"
+
+	"github.com/deft-dev/deft/schema"
+)
+
+// Tool names a tool and the parameters of its making.
+type Tool struct {
+	Name   string      `json:"name"`
+	Params *schema.Map `json:"params"`
+}
+
+// Condenser shortens an agent's history. Kind is LLMSummarizingCondenser,
+// NoOpCondenser or PipelineCondenser; the other fields are those of the kind.
+type Condenser struct {
+	Kind                           string      `json:"kind"`
+	LLM                            *LLM        `json:"-"`
+	MaxSize                        int         `json:"max_size"`
+	MaxTokens                      *int        `json:"max_tokens"`
+	KeepFirst                      int         `json:"keep_first"`
+	MinimumProgress                float64     `json:"minimum_progress"`
+	HardContextResetMaxRetries     int         `json:"hard_context_reset_max_retries"`
+	HardContextResetContextScaling float64     `json:"hard_context_reset_context_scaling"`
+	Condensers                     []Condenser `json:"-"`
+}
+
+// Agent is an agent of the wire. What it is made of is read from fields; what
+// goes out again is its document, so that nothing a client sent is lost.
+type Agent struct {
+	Kind                   string          `json:"kind"` // "Agent" or "ACPAgent"
+	LLM                    *LLM            `json:"-"`
+	Tools                  []Tool          `json:"tools"`
+	FilterToolsRegex       *string         `json:"filter_tools_regex"`
+	IncludeDefaultTools    []string        `json:"include_default_tools"`
+	Context                *Context        `json:"agent_context"`
+	SystemPrompt           *string         `json:"system_prompt"`
+	SystemPromptFilename   string          `json:"system_prompt_filename"`
+	SecurityPolicyFilename string          `json:"security_policy_filename"`
+	SystemPromptKwargs     map[string]any  `json:"system_prompt_kwargs"`
+	Condenser              *Condenser      `json:"-"`
+	Critic                 json.RawMessage `json:"critic"`
+	ToolConcurrencyLimit   int             `json:"tool_concurrency_limit"`
+	Persona                *string         `json:"persona"`
+	// MCPOrder has the names of MCPServers in the order of the wire.
+	MCPOrder   []string             `json:"-"`
+	MCPServers map[string]MCPServer `json:"-"`
+
+	doc *schema.Map
+}
+
+// Decode reads an agent, with its secrets opened by how.Keys. loc says where
+// it stood in the request.
+func DecodeAgent(raw []byte, how schema.Reading, loc ...any) (*Agent, error) {
+	v, err := schema.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return CheckAgent(v, how, loc...)
+}
+
+// Of is [Decode] for a document that is parsed already.
+func CheckAgent(v any, how schema.Reading, loc ...any) (*Agent, error) {
+	out, err := schema.Check(AgentSchema, v, how, loc...)
+	if err != nil {
+		return nil, err
+	}
+	doc, _ := out.(*schema.Map)
+	return AgentFrom(doc)
+}
+
+// From returns the agent of a checked document.
+func AgentFrom(doc *schema.Map) (*Agent, error) {
+	a := &Agent{doc: doc}
+	if err := schema.Into(doc, a); err != nil {
+		return nil, err
+	}
+	var err error
+	if a.LLM, err = LLMFrom(doc.Object("llm")); err != nil {
+		return nil, err
+	}
+	if c := doc.Object("condenser"); c != nil {
+		one, err := condenserOf(c)
+		if err != nil {
+			return nil, err
+		}
+		a.Condenser = &one
+	}
+	a.MCPOrder, a.MCPServers, err = ServersOf(doc.Object("mcp_config"))
+	return a, err
+}
+
+func condenserOf(doc *schema.Map) (c Condenser, err error) {
+	if err = schema.Into(doc, &c); err != nil {
+		return c, err
+	}
+	if l := doc.Object("llm"); l != nil {
+		if c.LLM, err = LLMFrom(l); err != nil {
+			return c, err
+		}
+	}
+	list, _ := doc.Get("condensers").([]any)
+	for _, e := range list {
+		inner, _ := e.(*schema.Map)
+		one, err := condenserOf(inner)
+		if err != nil {
+			return c, err
+		}
+		c.Condensers = append(c.Condensers, one)
+	}
+	return c, nil
+}
+
+// Doc returns the agent's document, with its secrets in the clear. Callers
+// must not change it.
+func (a *Agent) Doc() *schema.Map { return a.doc }
+
+// JSON returns the agent as it may leave the process.
+func (a *Agent) JSON(how schema.Writing) ([]byte, error) {
+	out, err := schema.Dump(AgentSchema, a.doc, how)
+	if err != nil {
+		return nil, err
+	}
+	if how.NoNulls {
+		out = schema.WithoutNulls(out)
+	}
+	return schema.Encode(out)
+}
+
+// MarshalJSON implements json.Marshaler: secrets are masked.
+func (a *Agent) MarshalJSON() ([]byte, error) { return a.JSON(schema.Writing{}) }
+
+// With returns the agent with the value of one field replaced, such as "llm"
+// after a switch. The value must be checked already.
+func (a *Agent) With(field string, v any) (*Agent, error) {
+	doc := a.doc.Copy()
+	doc.Set(field, v)
+	return AgentFrom(doc)
+}
+
+// WithLLM returns the agent with another LLM. A condenser that summarises with
+// the one before goes along (sdk-features.md section 4, switch_llm).
+func (a *Agent) WithLLM(l *LLM) (*Agent, error) {
+	next, err := l.Doc()
+	if err != nil {
+		return nil, err
+	}
+	doc := a.doc.Copy()
+	doc.Set("llm", next)
+	c := doc.Object("condenser")
+	if c.Text("kind") != "LLMSummarizingCondenser" || !sameLLM(c.Object("llm"), a.doc.Object("llm")) {
+		return AgentFrom(doc)
+	}
+	own := next.Copy()
+	own.Set("usage_id", c.Object("llm").Get("usage_id"))
+	moved := c.Copy()
+	moved.Set("llm", own)
+	if err := checkCondenser(moved); err != nil {
+		return nil, err
+	}
+	doc.Set("condenser", moved)
+	return AgentFrom(doc)
+}
+
+// sameLLM reports whether two LLMs differ at most in what they are counted as.
+func sameLLM(a, b *schema.Map) bool {
+	plain := func(m *schema.Map) string {
+		m = m.Copy()
+		m.Delete("usage_id")
+		raw, err := schema.Encode(m)
+		if err != nil {
+			return ""
+		}
+		return string(raw)
+	}
+	one := plain(a)
+	return one != "" && one == plain(b)
+}

@@ -1,0 +1,165 @@
+package spec_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
+)
+
+const full = `{"kind":"Agent","llm":{"model":"m","api_key":"s1"},"tools":[{"name":"terminal","params":{"a":1}}],
+	"mcp_config":{"one":{"command":"c","env":{"K":"s2"}},"two":{"url":"u","auth":{"strategy":"basic","username":"n","password":"s3"},"enabled":false}},
+	"agent_context":{"secrets":{"A":"s4","B":{"kind":"StaticSecret","value":"s5"}},"skills":[{"name":"k","content":"c","trigger":{"type":"keyword","keywords":["w"]}}]},
+	"condenser":{"kind":"PipelineCondenser","condensers":[{"kind":"NoOpCondenser"},{"kind":"LLMSummarizingCondenser","llm":{"model":"n","api_key":"s6","stream":true}}]},
+	"new_field":[1]}`
+
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	a, err := spec.DecodeAgent([]byte(full), schema.Reading{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.LLM.APIKey.Reveal() != "s1" || a.Tools[0].Params.Len() != 1 || a.MCPServers["one"].Env["K"].Reveal() != "s2" ||
+		a.MCPServers["two"].Auth.Password.Reveal() != "s3" || a.MCPServers["two"].Enabled || a.Context.Secrets.Text("A") != "s4" {
+		t.Errorf("%+v", a)
+	}
+	if c := a.Condenser.Condensers[1]; c.LLM.APIKey.Reveal() != "s6" || c.LLM.Stream || c.MaxSize != 240 {
+		t.Errorf("condenser %+v", c)
+	}
+	if diff := cmp.Diff([]string{"FinishTool", "ThinkTool"}, a.IncludeDefaultTools); diff != "" || a.SystemPromptKwargs["llm_security_analyzer"] != true {
+		t.Errorf("defaults: %v\n%s", a.SystemPromptKwargs, diff)
+	}
+	if kept := spec.EnabledServers(a.Doc().Object("mcp_config")); kept.Len() != 1 {
+		t.Errorf("enabled servers: %v", kept.Keys())
+	}
+	ring := keyring.New("k")
+	sealed, err := a.JSON(schema.Writing{Mode: schema.Sealed, Keys: ring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	masked, err := a.MarshalJSON()
+	if err != nil || !strings.Contains(string(masked), `"new_field":[1]`) {
+		t.Errorf("%s %v", masked, err)
+	}
+	for _, s := range []string{"s1", "s2", "s3", "s4", "s5", "s6"} {
+		if strings.Contains(string(sealed), `"`+s+`"`) || strings.Contains(string(masked), `"`+s+`"`) {
+			t.Errorf("%s is told", s)
+		}
+	}
+	back, err := spec.DecodeAgent(sealed, schema.Reading{Keys: ring, Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := func(a *spec.Agent) string {
+		raw, err := a.JSON(schema.Writing{Mode: schema.Plain})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	if diff := cmp.Diff(plain(a), plain(back)); diff != "" {
+		t.Error(diff)
+	}
+	other := spec.NewLLM("switched")
+	if b, err := a.WithLLM(other); err != nil || b.LLM.Model != "switched" || a.LLM.Model != "m" || len(b.MCPServers) != 2 {
+		t.Errorf("switched: %v %v", b, err)
+	}
+}
+
+// TestCondenserFollowsTheLLM switches a condenser with the agent's LLM if it
+// had the same one.
+func TestCondenserFollowsTheLLM(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ condenser, want string }{
+		"the same":     {`{"kind":"LLMSummarizingCondenser","max_size":50,"llm":{"model":"m","api_key":"k","usage_id":"condenser"}}`, "switched"},
+		"another key":  {`{"kind":"LLMSummarizingCondenser","llm":{"model":"m","api_key":"x","usage_id":"condenser"}}`, "m"},
+		"in pipelines": {`{"kind":"PipelineCondenser","condensers":[{"kind":"LLMSummarizingCondenser","llm":{"model":"m","api_key":"k"}}]}`, ""},
+		"none":         {`{"kind":"NoOpCondenser"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, err := spec.DecodeAgent([]byte(`{"llm":{"model":"m","api_key":"k","usage_id":"agent"},"condenser":`+c.condenser+`}`), schema.Reading{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := spec.NewLLM("switched")
+			other.Stream = true
+			b, err := a.WithLLM(other)
+			if err != nil || b.LLM.Model != "switched" {
+				t.Fatal(err)
+			}
+			got, l := "", b.Condenser.LLM
+			if l != nil {
+				if got = l.Model; l.UsageID != "condenser" || l.Stream {
+					t.Errorf("the condenser's LLM is %+v", l)
+				}
+			}
+			if got != c.want {
+				t.Errorf("the condenser has %q, want %q", got, c.want)
+			}
+			if in := b.Condenser.Condensers; len(in) == 1 && in[0].LLM.Model != "m" {
+				t.Errorf("a condenser in a pipeline has %s", in[0].LLM.Model)
+			}
+		})
+	}
+}
+
+func TestRefusedAgents(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{
+		`{}`, `{"llm":{"model":"m"},"kind":"Robot"}`, `{"llm":{"model":"m"},"tools":[{"name":" "}]}`, `{"llm":{"model":"m"},"tools":["terminal"]}`,
+		`{"llm":{"model":"m"},"mcp_config":{"a":{"x":1}}}`, `{"llm":{"model":"m"},"condenser":{"kind":"Magic"}}`, `{"llm":{"model":"m"},"condenser":{}}`,
+		`{"llm":{"model":"m"},"condenser":{"kind":"LLMSummarizingCondenser","llm":{"model":"m"},"max_size":4,"keep_first":2}}`,
+		`{"llm":{"model":"m"},"agent_context":{"skills":[{"name":"a","content":"x"},{"name":"a","content":"y"}]}}`,
+		`{"llm":{"model":"m"},"agent_context":{"secrets":{"A":{"kind":"Cave"}}}}`, `{"llm":{"model":"m"},"tool_concurrency_limit":0}`,
+	} {
+		var bad schema.Violations
+		if _, err := spec.DecodeAgent([]byte(raw), schema.Reading{}, "body", "agent"); !errors.As(err, &bad) {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
+func TestTools(t *testing.T) {
+	t.Parallel()
+	list := func(names ...string) []any {
+		out := []any{}
+		for _, n := range names {
+			out = append(out, spec.NewTool(n))
+		}
+		return out
+	}
+	names := func(tools []any) []string {
+		out := []string{}
+		for _, one := range tools {
+			out = append(out, spec.ToolName(one))
+		}
+		return out
+	}
+	for _, c := range []struct {
+		what      string
+		got, want []string
+	}{
+		{"nothing chosen", names(spec.LaunchTools(nil, false)), []string{"terminal", "file_editor", "task_tracker", "switch_llm"}},
+		{"with a browser", names(spec.LaunchTools(nil, true)), []string{"terminal", "file_editor", "task_tracker", "browser_tool_set", "switch_llm"}},
+		{"none", names(spec.LaunchTools([]any{}, true)), []string{}},
+		{"no browser", names(spec.LaunchTools(list("browser_tool_set", "grep"), false)), []string{"grep"}},
+		{"twice", names(spec.MergeTools(list("SwitchLLMTool", "switch_llm", "grep", "grep"))), []string{"switch_llm", "grep"}},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s\n%s", c.what, diff)
+		}
+	}
+	tools, builtin := spec.SplitTools(list("think", "switch_llm", "grep"))
+	if diff := cmp.Diff([]any{"FinishTool", "ThinkTool", "SwitchLLMTool"}, builtin); diff != "" || len(tools) != 1 {
+		t.Errorf("%v\n%s", names(tools), diff)
+	}
+	if err := spec.CheckBuiltins([]any{schema.Of("name", "finish", "params", schema.Of("a", 1))}); err == nil {
+		t.Error("finish took parameters")
+	}
+}

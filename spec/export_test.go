@@ -1,0 +1,4 @@
+package spec
+
+// WithoutEffect is withoutEffect, for tests.
+var WithoutEffect = withoutEffect

@@ -1,0 +1,91 @@
+package spec
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/schema"
+)
+
+// unlimited stands for a time limit that was set to null.
+const unlimited = 24 * time.Hour
+
+// Config returns what an adapter needs to know. c is the catalogue that
+// overrides are laid on; nil takes the embedded one.
+func (l *LLM) Config(c *catalog.Catalog) llm.Config {
+	if c == nil {
+		c = catalog.Default()
+	}
+	cfg := llm.Config{
+		Model: l.Model, APIKey: l.APIKey, BaseURL: value(l.BaseURL), API: l.APIMode,
+		APIVersion: value(l.APIVersion), Headers: maps.Clone(l.ExtraHeaders), Timeout: unlimited, IdleTimeout: unlimited,
+		KeepParameters: !l.DropParams, ExtraBody: l.extraBody(), AWS: l.aws(), ToolsInText: !l.NativeToolCalling,
+		ReasoningSummary: value(l.ReasoningSummary), PlainReasoning: !l.EnableEncryptedReasoning, CacheRetention: value(l.PromptCacheRetention),
+	}
+	l.endpoint(&cfg)
+	if l.Timeout != nil && *l.Timeout > 0 {
+		cfg.Timeout = time.Duration(min(*l.Timeout, math.MaxInt32)) * time.Second
+	}
+	if l.StreamIdleTimeout != nil && *l.StreamIdleTimeout > 0 {
+		cfg.IdleTimeout = min(time.Duration(*l.StreamIdleTimeout*float64(time.Second)), unlimited)
+	}
+	l.describe(&cfg, c)
+	return cfg
+}
+
+// extraBody returns the extra fields as JSON.
+func (l *LLM) extraBody() map[string]json.RawMessage {
+	if l.LiteLLMExtraBody.Len() == 0 {
+		return nil
+	}
+	out := map[string]json.RawMessage{}
+	for _, name := range l.LiteLLMExtraBody.Keys() {
+		if raw, err := schema.Encode(l.LiteLLMExtraBody.Get(name)); err == nil { // it came from JSON
+			out[name] = raw
+		}
+	}
+	return out
+}
+
+// aws says who signs requests to Bedrock.
+func (l *LLM) aws() llm.AWS {
+	return llm.AWS{
+		AccessKeyID: l.AWSAccessKeyID, SecretAccessKey: l.AWSSecretAccessKey, SessionToken: l.AWSSessionToken,
+		Region: value(l.AWSRegionName), Profile: value(l.AWSProfileName), Role: value(l.AWSRoleName), SessionName: value(l.AWSSessionName),
+	}
+}
+
+// endpoint fills in what single providers want.
+func (l *LLM) endpoint(cfg *llm.Config) {
+	switch provider, _, _ := strings.Cut(l.Model, "/"); provider {
+	case "ollama", "ollama_chat":
+		if cfg.BaseURL == "" {
+			cfg.BaseURL = value(l.OllamaBaseURL)
+		}
+	case "openrouter":
+		if cfg.Headers == nil {
+			cfg.Headers = map[string]string{}
+		}
+		for name, v := range map[string]string{"HTTP-Referer": l.OpenRouterSiteURL, "X-Title": l.OpenRouterAppName} {
+			if _, ok := cfg.Headers[name]; !ok && v != "" {
+				cfg.Headers[name] = v
+			}
+		}
+	case "bedrock":
+		if cfg.BaseURL == "" {
+			cfg.BaseURL = value(l.AWSBedrockRuntimeEndpoint)
+		}
+	}
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

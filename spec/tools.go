@@ -1,0 +1,168 @@
+package spec
+
+import (
+	"errors"
+	"slices"
+
+	s "github.com/deft-dev/deft/schema"
+)
+
+// Names of tools that settings speak of.
+const (
+	BrowserTool   = "browser_tool_set"
+	SubAgentsTool = "task_tool_set"
+	SwitchLLMTool = "switch_llm"
+	RouterTool    = "ClassifyAndSwitchLLMTool"
+)
+
+// builtins are the tools of the reference that belong to the agent itself, by
+// the names of their classes and those the model sees.
+var builtins = map[string]string{
+	"FinishTool": "finish", "ThinkTool": "think", "InvokeSkillTool": "invoke_skill",
+	"SwitchLLMTool": SwitchLLMTool, "VisionInspectTool": "inspect_image_with_vision", RouterTool: "route_task_to_model",
+}
+
+// delegating are the tools that start sub-agents.
+var delegating = []string{SubAgentsTool, "workflow_tool_set", "workflow"}
+
+// BuiltinClass returns the class name of a built-in tool that is named by
+// class or by tool name, or "".
+func BuiltinClass(name string) string {
+	if _, ok := builtins[name]; ok {
+		return name
+	}
+	for class, tool := range builtins {
+		if tool == name {
+			return class
+		}
+	}
+	return ""
+}
+
+// Canonical returns the name that a tool goes by.
+func CanonicalTool(name string) string {
+	if tool, ok := builtins[name]; ok {
+		return tool
+	}
+	return name
+}
+
+// NewTool returns the document of a tool without parameters.
+func NewTool(name string) *s.Map { return s.Of("name", name, "params", s.NewMap()) }
+
+// Preset returns the tools that an agent has where none are chosen, without
+// switch_llm.
+func PresetTools(browser bool) []any {
+	list := []any{NewTool("terminal"), NewTool("file_editor"), NewTool("task_tracker")}
+	if browser {
+		list = append(list, NewTool(BrowserTool))
+	}
+	return list
+}
+
+// LaunchTools returns the tools of a launch: the standard set for nil
+// (sdk-wire-1.58.md section B.2), and no browser where none can run.
+func LaunchTools(tools []any, browser bool) []any {
+	if tools == nil {
+		return append(PresetTools(browser), NewTool(SwitchLLMTool))
+	}
+	if browser {
+		return tools
+	}
+	return slices.DeleteFunc(slices.Clone(tools), func(t any) bool { return ToolName(t) == BrowserTool })
+}
+
+// ToolName returns the name of a tool's document.
+func ToolName(t any) string {
+	m, _ := t.(*s.Map)
+	return m.Text("name")
+}
+
+// MergeTools joins tools that are named twice; of them the first with
+// parameters stays.
+func MergeTools(tools []any) []any {
+	out := []any{}
+	for _, t := range tools {
+		m, _ := t.(*s.Map)
+		name := CanonicalTool(m.Text("name"))
+		one := s.Of("name", name, "params", orEmpty(m.Object("params")))
+		i := slices.IndexFunc(out, func(o any) bool { return ToolName(o) == name })
+		switch {
+		case i < 0:
+			out = append(out, one)
+		case params(out[i]).Len() == 0 && params(one).Len() > 0:
+			out[i] = one
+		}
+	}
+	return out
+}
+
+func params(t any) *s.Map {
+	m, _ := t.(*s.Map)
+	return m.Object("params")
+}
+
+func orEmpty(m *s.Map) *s.Map {
+	if m == nil {
+		return s.NewMap()
+	}
+	return m
+}
+
+// CheckBuiltins refuses parameters for built-in tools that take none.
+func CheckBuiltins(tools []any) error {
+	for _, t := range tools {
+		class := BuiltinClass(ToolName(t))
+		if class == "" || class == RouterTool {
+			continue
+		}
+		for _, k := range params(t).Keys() {
+			if k != "response_schema" {
+				return errors.New("Tool '" + ToolName(t) + "' does not accept parameters")
+			}
+		}
+	}
+	return nil
+}
+
+// ScopeSubAgents lets tools that start sub-agents give them no tool that the
+// agent lacks.
+func ScopeSubAgents(tools []any) []any {
+	out := make([]any, len(tools))
+	for i, t := range tools {
+		out[i] = t
+		m, _ := t.(*s.Map)
+		if !slices.Contains(delegating, CanonicalTool(m.Text("name"))) {
+			continue
+		}
+		p := orEmpty(m.Object("params")).Copy()
+		p.Set("sub_agent_scope", s.Of("tools", true))
+		m = m.Copy()
+		m.Set("params", p)
+		out[i] = m
+	}
+	return out
+}
+
+// Split divides the tools of settings into those that run where the work is
+// and the class names of built-in ones, which come after FinishTool and
+// ThinkTool.
+func SplitTools(specs []any) (tools []any, builtin []any) {
+	tools, builtin = []any{}, []any{"FinishTool", "ThinkTool"}
+	for _, t := range MergeTools(specs) {
+		class := BuiltinClass(ToolName(t))
+		switch {
+		case class == "":
+			tools = append(tools, t)
+		case params(t).Len() > 0:
+			m, _ := t.(*s.Map)
+			m = m.Copy()
+			m.Set("name", class)
+			tools = append(tools, m)
+			builtin = slices.DeleteFunc(builtin, func(b any) bool { return b == class })
+		case !slices.Contains(builtin, any(class)):
+			builtin = append(builtin, class)
+		}
+	}
+	return tools, builtin
+}
