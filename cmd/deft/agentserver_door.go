@@ -15,7 +15,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/agentserver/config"
-	"github.com/deft-dev/deft/internal/agentserver/deferred"
+	"github.com/deft-dev/deft/internal/agentserver/deferredinit"
 	"github.com/deft-dev/deft/internal/agentserver/info"
 	mcproom "github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/agentserver/openapi"
@@ -40,7 +40,7 @@ type door struct {
 	opened  chan struct{} // closed when the house is open
 	front   *rest.Server  // answers before that
 	details *info.Service
-	wait    *deferred.Service
+	wait    *deferredinit.Service
 	outer   *agentserver.Server                // what listens
 	inner   atomic.Pointer[agentserver.Server] // that of the house
 	house   atomic.Pointer[house]              // nil while the server waits
@@ -55,11 +55,11 @@ func newDoor(std *streams, cfg *config.Loaded, addr net.Addr, log *slog.Logger) 
 	}
 	docs := openapi.New(openapi.Options{Routes: d.details.Routes(), Version: info.Contract})
 	front := slices.Concat(d.details.Routes(), docs.Routes())
-	o := deferred.Options{Key: cfg.InitKey, Host: cfg.Names, Dormant: front, Log: log}
+	o := deferredinit.Options{Key: cfg.InitKey, Host: cfg.Names, Dormant: front, Log: log}
 	if cfg.DeferredInit {
-		o.Start = func(ctx context.Context, r deferred.Request) (http.Handler, error) { return d.wake(ctx, r) }
+		o.Start = func(ctx context.Context, r deferredinit.Request) (http.Handler, error) { return d.wake(ctx, r) }
 	}
-	if d.wait, err = deferred.New(o); err != nil {
+	if d.wait, err = deferredinit.New(o); err != nil {
 		return nil, err
 	}
 	outer := http.Handler(d.wait)
@@ -125,7 +125,7 @@ func (d *door) about() info.Options {
 }
 
 // wake opens the house with what the configuration lacked.
-func (d *door) wake(ctx context.Context, r deferred.Request) (*agentserver.Server, error) {
+func (d *door) wake(ctx context.Context, r deferredinit.Request) (*agentserver.Server, error) {
 	cfg, err := d.cfg.With(r.Settings)
 	if err != nil {
 		return nil, err

@@ -17,14 +17,12 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
-	"github.com/deft-dev/deft/internal/agentserver/absent"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/files"
 	"github.com/deft-dev/deft/internal/agentserver/git"
 	hookroom "github.com/deft-dev/deft/internal/agentserver/hooks"
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	mcproom "github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/agentserver/plugins"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
@@ -34,10 +32,12 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/skills"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 	"github.com/deft-dev/deft/internal/agentserver/subagents"
+	"github.com/deft-dev/deft/internal/agentserver/unsupported"
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
-	"github.com/deft-dev/deft/internal/agentserver/worktree"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/spawn"
+	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/route"
@@ -212,7 +212,7 @@ func (h *house) openBash(context.Context) (err error) {
 		Options: o, Dir: func(id string) string { return filepath.Join(h.cfg.ConversationsPath, id, "bash_events") },
 	}
 	if h.boxes != nil {
-		scoped.Runner = func(s jail.Scope) bash.Runner { return boxed{h, s.ID} }
+		scoped.Runner = func(s workspacescope.Scope) bash.Runner { return boxed{h, s.ID} }
 	}
 	h.scopes = bash.NewScopes(scoped)
 	return nil
@@ -228,7 +228,7 @@ func (h *house) openSockets(context.Context) error {
 
 // routes are those of all rooms.
 func (h *house) routes() []rest.Route {
-	of := jail.WorkspaceOf(func(ctx context.Context, id string) (string, error) {
+	of := workspacescope.WorkspaceOf(func(ctx context.Context, id string) (string, error) {
 		cid, ok := event.ParseConversationID(id)
 		if !ok {
 			return "", fault.New(fault.NotFound, "Conversation not found: "+id)
@@ -251,7 +251,7 @@ func (h *house) routes() []rest.Route {
 		subagents.New(subagents.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),
 		h.openGateway().Routes(),
 		mcproom.New(mcproom.Options{Probe: probeServer, Reveal: h.reveal, Tools: mcproom.Catalogue()}).Routes(),
-		absent.Extensions(), absent.Routes(absent.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+		unsupported.Extensions(), unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
 }
 

@@ -16,7 +16,7 @@ import (
 var floors = map[string]int{
 	"fault": 0, "internal/spawn": 0, "internal/memo": 0,
 	"event": 1, "schema": 1, "internal/keyring": 1,
-	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/lease": 2,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/lease": 2, "internal/worktree": 2,
 	"spec":     3, // llm's settings
 	"state":    3, // what a conversation cost is in llm's metrics
 	"executor": 4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,

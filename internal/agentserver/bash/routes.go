@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 // Routes returns the operations under /api/bash.
@@ -19,9 +19,9 @@ func (s *Service) Routes() []rest.Route {
 }
 
 // Routes returns the same operations under each conversation.
-func (c *Scopes) Routes(of jail.WorkspaceOf) []rest.Route {
+func (c *Scopes) Routes(of workspacescope.WorkspaceOf) []rest.Route {
 	return of.Routes(routes(func(r *http.Request) (*Service, func(), error) {
-		scope, _ := jail.Of(r.Context())
+		scope, _ := workspacescope.Of(r.Context())
 		return c.Acquire(scope)
 	}))
 }
@@ -191,8 +191,8 @@ func request(s *Service, r *http.Request) (Request, error) {
 	if err != nil {
 		return req, err
 	}
-	if s.o.Confined && req.Cwd != "" && !jail.Inside(s.o.DefaultCwd, req.Cwd) {
-		return req, jail.Outside("cwd")
+	if s.o.Confined && req.Cwd != "" && !workspacescope.Inside(s.o.DefaultCwd, req.Cwd) {
+		return req, workspacescope.Outside("cwd")
 	}
 	return req, nil
 }

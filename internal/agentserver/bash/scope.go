@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/deft-dev/deft/internal/agentserver/jail"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 // ScopeOptions say how conversations get their own services.
@@ -19,7 +19,7 @@ type ScopeOptions struct {
 	Dir func(id string) string
 	// Runner returns who runs a conversation's commands; nil for
 	// Options.Runner. It must not block: what takes time belongs into Run.
-	Runner func(scope jail.Scope) Runner
+	Runner func(scope workspacescope.Scope) Runner
 	// MaxIdle bounds the services that are kept while nothing runs in them;
 	// 0 takes 64.
 	MaxIdle int
@@ -49,7 +49,7 @@ func NewScopes(o ScopeOptions) *Scopes {
 
 // Acquire returns the service of a conversation. The caller calls release when
 // it needs it no more.
-func (c *Scopes) Acquire(scope jail.Scope) (s *Service, release func(), err error) {
+func (c *Scopes) Acquire(scope workspacescope.Scope) (s *Service, release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.of[scope.ID]

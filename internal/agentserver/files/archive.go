@@ -14,8 +14,8 @@ import (
 	"syscall"
 
 	"github.com/deft-dev/deft/internal/agentserver/git"
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 // The formats of an archive.
@@ -45,7 +45,7 @@ func (s *Service) archive(w http.ResponseWriter, r *http.Request) error {
 	case strings.HasPrefix(ref, "-"):
 		return rest.Fail(http.StatusBadRequest, "base_ref must not start with '-'")
 	}
-	path = jail.Resolve(path)
+	path = workspacescope.Resolve(path)
 	root := theRepository(path)
 	f, err := scratch(path)
 	if err != nil {

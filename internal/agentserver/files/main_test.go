@@ -16,8 +16,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/files"
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,7 +76,7 @@ func (p place) read(name string) string {
 	return string(b)
 }
 
-func (p place) workspaceOf() jail.WorkspaceOf {
+func (p place) workspaceOf() workspacescope.WorkspaceOf {
 	return func(_ context.Context, id string) (string, error) {
 		if id != known {
 			return "", fault.New(fault.NotFound, "Conversation not found: "+id)

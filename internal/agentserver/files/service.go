@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 // Options say where the service gets what it does not have itself.
 type Options struct {
 	// WorkspaceOf finds the workspace whose pages are served.
-	WorkspaceOf jail.WorkspaceOf
+	WorkspaceOf workspacescope.WorkspaceOf
 	// Trajectory calls add for each file of a conversation's directory as
 	// OpenHands lays it out: "meta.json", "base_state.json",
 	// "events/event-00000-<id>.json" and so on (sdk-wire.md section 12).
@@ -55,7 +55,9 @@ func (s *Service) Routes() []rest.Route {
 }
 
 // ScopedRoutes returns the operations under each conversation.
-func (s *Service) ScopedRoutes(of jail.WorkspaceOf) []rest.Route { return of.Routes(s.shared()) }
+func (s *Service) ScopedRoutes(of workspacescope.WorkspaceOf) []rest.Route {
+	return of.Routes(s.shared())
+}
 
 func (s *Service) shared() []rest.Route {
 	return []rest.Route{

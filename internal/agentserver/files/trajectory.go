@@ -13,13 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 func (s *Service) trajectory(w http.ResponseWriter, r *http.Request) error {
 	id, err := rest.PathUUID(r, "conversation_id")
-	if scope, ok := jail.Of(r.Context()); ok {
+	if scope, ok := workspacescope.Of(r.Context()); ok {
 		switch {
 		case err != nil:
 			return rest.Fail(http.StatusUnprocessableEntity, "Invalid trajectory conversation id")

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 // page serves a file of a workspace, or the index.html of a directory
@@ -25,7 +25,7 @@ func (s *Service) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	dir = jail.Resolve(dir)
+	dir = workspacescope.Resolve(dir)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return rest.Fail(http.StatusNotFound, "Workspace directory does not exist")
@@ -51,10 +51,10 @@ func below(dir, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	if !jail.Inside(dir, path) {
+	if !workspacescope.Inside(dir, path) {
 		return "", rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
 	}
-	name, err := filepath.Rel(dir, jail.Resolve(path))
+	name, err := filepath.Rel(dir, workspacescope.Resolve(path))
 	if err != nil {
 		return "", rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/deft-dev/deft/internal/agentserver/jail"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 // Diff is a file before and after. Both are nil outside a repository.
@@ -40,7 +40,7 @@ func place(file string) (v *View, path, rel string, err error) {
 	if strings.ContainsRune(file, 0) {
 		return nil, "", "", &PathError{"Path must not contain null bytes"}
 	}
-	path = jail.Resolve(file)
+	path = workspacescope.Resolve(file)
 	dir := path
 	for { // the file's directory may have been deleted
 		st, err := os.Stat(dir)

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"regexp"
 
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -49,7 +49,9 @@ func (s *Service) Routes() []rest.Route {
 }
 
 // ScopedRoutes returns the operations under each conversation.
-func (s *Service) ScopedRoutes(of jail.WorkspaceOf) []rest.Route { return of.Routes(s.shared()) }
+func (s *Service) ScopedRoutes(of workspacescope.WorkspaceOf) []rest.Route {
+	return of.Routes(s.shared())
+}
 
 func (s *Service) shared() []rest.Route {
 	return []rest.Route{

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/deft-dev/deft/internal/agentserver/hooks"
-	"github.com/deft-dev/deft/internal/agentserver/worktree"
+	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/schema"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"

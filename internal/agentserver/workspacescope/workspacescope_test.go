@@ -1,4 +1,4 @@
-package jail_test
+package workspacescope_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/agentserver/jail"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -44,11 +44,11 @@ func TestInside(t *testing.T) {
 		ws + "/dangling": false, ws + "/dangling/y": false, "/": false, "/etc/passwd": false,
 		ws + "/a\x00b": false, filepath.Dir(ws): false,
 	} {
-		if got := jail.Inside(ws, path); got != want {
+		if got := workspacescope.Inside(ws, path); got != want {
 			t.Errorf("%q: inside is %v", path, got)
 		}
 	}
-	if got := jail.Resolve(ws + "/loop/x"); !strings.HasSuffix(got, "/x") {
+	if got := workspacescope.Resolve(ws + "/loop/x"); !strings.HasSuffix(got, "/x") {
 		t.Errorf("a loop resolves to %q", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestInside(t *testing.T) {
 func TestRepeatedPath(t *testing.T) {
 	t.Parallel()
 	ws := tree(t)
-	routes := jail.WorkspaceOf(func(context.Context, string) (string, error) { return ws, nil }).Routes([]rest.Route{{
+	routes := workspacescope.WorkspaceOf(func(context.Context, string) (string, error) { return ws, nil }).Routes([]rest.Route{{
 		Method: "GET", Path: "/api/file", Handle: func(w http.ResponseWriter, r *http.Request) error {
 			return rest.JSON(w, http.StatusOK, rest.QueryOf(r).String("path", ""))
 		},
@@ -82,7 +82,7 @@ func TestRepeatedPath(t *testing.T) {
 func TestQuotes(t *testing.T) {
 	t.Parallel()
 	ws := tree(t)
-	routes := jail.WorkspaceOf(func(context.Context, string) (string, error) { return ws, nil }).Routes([]rest.Route{{
+	routes := workspacescope.WorkspaceOf(func(context.Context, string) (string, error) { return ws, nil }).Routes([]rest.Route{{
 		Method: "POST", Path: "/api/x", Handle: func(_ http.ResponseWriter, r *http.Request) error {
 			if _, err := rest.Raw(r); err != nil {
 				return err
@@ -108,7 +108,7 @@ func FuzzInside(f *testing.F) {
 	ws := tree(f)
 	f.Fuzz(func(t *testing.T, rel string) {
 		path := ws + "/" + rel
-		if !jail.Inside(ws, path) {
+		if !workspacescope.Inside(ws, path) {
 			return
 		}
 		real, err := filepath.EvalSymlinks(path)

@@ -1,9 +1,9 @@
-// Package jail keeps requests that are made under a conversation inside its
+// Package workspacescope keeps requests that are made under a conversation inside its
 // workspace: /api/conversations/{id}/bash, /file, /git and /vscode.
 //
 // # Usage
 //
-//	func (s *Service) ScopedRoutes(of jail.WorkspaceOf) []rest.Route { return of.Routes(s.Routes()) }
+//	func (s *Service) ScopedRoutes(of workspacescope.WorkspaceOf) []rest.Route { return of.Routes(s.Routes()) }
 //
 // and a handler that needs to know asks [Of].
 //
@@ -14,7 +14,7 @@
 // links at the same time; what must hold there opens files through [os.Root].
 // A path outside is answered with 422, an unknown conversation with 404
 // (sdk-wire-1.58.md section C.2).
-package jail
+package workspacescope
 
 import (
 	"context"

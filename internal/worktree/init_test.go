@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/agentserver/worktree"
+	"github.com/deft-dev/deft/internal/worktree"
 )
 
 func start(t *testing.T, dir string) {

@@ -1,17 +1,17 @@
-// Package absent answers for features of the reference that this server does
+// Package unsupported answers for features of the reference that this server does
 // not have, as the reference answers where they are not there or switched off:
 // VS Code, Canvas extensions and their backends, ACP agents, credential
 // bindings. Clients ask and go on without them.
 //
 // # Usage
 //
-//	routes = slices.Concat(routes, absent.Routes(absent.Options{Find: …}), absent.Extensions())
+//	routes = slices.Concat(routes, unsupported.Routes(unsupported.Options{Find: …}), unsupported.Extensions())
 //
 // # Concurrency and failure
 //
 // There is no state. Requests are checked as the reference checks them, so that
 // a client with a mistake hears of it here too.
-package absent
+package unsupported
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package absent_test
+package unsupported_test
 
 import (
 	"context"
@@ -9,15 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/internal/agentserver/absent"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/unsupported"
 )
 
 const here = "11111111-1111-1111-1111-111111111111"
 
 func server(t *testing.T) *rest.Server {
 	t.Helper()
-	s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: append(absent.Extensions(), absent.Routes(absent.Options{
+	s, err := rest.New(rest.Options{Keys: func() []string { return nil }, Routes: append(unsupported.Extensions(), unsupported.Routes(unsupported.Options{
 		Find: func(_ context.Context, id string) error {
 			if id == strings.ReplaceAll(here, "-", "") {
 				return nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/worktree"
+	"github.com/deft-dev/deft/internal/worktree"
 )
 
 // repository makes one with a commit, and hostile configuration.

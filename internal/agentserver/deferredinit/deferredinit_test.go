@@ -1,4 +1,4 @@
-package deferred_test
+package deferredinit_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/agentserver/config"
-	"github.com/deft-dev/deft/internal/agentserver/deferred"
+	"github.com/deft-dev/deft/internal/agentserver/deferredinit"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
@@ -21,15 +21,15 @@ func say(text string) rest.Handler {
 }
 
 // server has a health route before, and a route /api/things once it is awake.
-func server(t *testing.T, key string, start func(context.Context, deferred.Request) error) *deferred.Service {
+func server(t *testing.T, key string, start func(context.Context, deferredinit.Request) error) *deferredinit.Service {
 	t.Helper()
-	o := deferred.Options{
+	o := deferredinit.Options{
 		Key:     func() (string, bool) { return key, key == "" },
 		Dormant: []rest.Route{{Method: "GET", Path: "/health", Access: rest.Open, Handle: say("well")}},
 	}
-	var s *deferred.Service
+	var s *deferredinit.Service
 	if start != nil {
-		o.Start = func(ctx context.Context, r deferred.Request) (http.Handler, error) {
+		o.Start = func(ctx context.Context, r deferredinit.Request) (http.Handler, error) {
 			if err := start(ctx, r); err != nil {
 				return nil, err
 			}
@@ -39,7 +39,7 @@ func server(t *testing.T, key string, start func(context.Context, deferred.Reque
 			})
 		}
 	}
-	s, err := deferred.New(o)
+	s, err := deferredinit.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func server(t *testing.T, key string, start func(context.Context, deferred.Reque
 func do(t *testing.T, h http.Handler, method, path, key, body string) (int, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
-	r.Header.Set(deferred.Header, key)
+	r.Header.Set(deferredinit.Header, key)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	b, err := io.ReadAll(w.Body)
@@ -61,9 +61,9 @@ func do(t *testing.T, h http.Handler, method, path, key, body string) (int, stri
 
 func TestWaking(t *testing.T) {
 	t.Parallel()
-	var got deferred.Request
+	var got deferredinit.Request
 	fail := true
-	s := server(t, "pool", func(_ context.Context, r deferred.Request) error {
+	s := server(t, "pool", func(_ context.Context, r deferredinit.Request) error {
 		if got = r; fail {
 			return errors.New("no disk")
 		}
@@ -118,7 +118,7 @@ func TestWaking(t *testing.T) {
 func TestOneWakes(t *testing.T) {
 	t.Parallel()
 	began, end := make(chan struct{}), make(chan struct{})
-	s := server(t, "", func(context.Context, deferred.Request) error {
+	s := server(t, "", func(context.Context, deferredinit.Request) error {
 		close(began)
 		<-end
 		return nil
@@ -161,7 +161,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var merged *config.Loaded
-	s := server(t, "", func(_ context.Context, r deferred.Request) (err error) {
+	s := server(t, "", func(_ context.Context, r deferredinit.Request) (err error) {
 		merged, err = base.With(r.Settings)
 		return err
 	})
@@ -206,9 +206,9 @@ func TestPagesFromElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := config.Config{}
-			s, err := deferred.New(deferred.Options{
+			s, err := deferredinit.New(deferredinit.Options{
 				Key: func() (string, bool) { return "", true }, Host: cfg.Names,
-				Start: func(context.Context, deferred.Request) (http.Handler, error) { return http.NotFoundHandler(), nil },
+				Start: func(context.Context, deferredinit.Request) (http.Handler, error) { return http.NotFoundHandler(), nil },
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/agentserver/worktree"
+	"github.com/deft-dev/deft/internal/worktree"
 )
 
 // TestNothingRuns makes worktrees of repositories in whose configuration an

@@ -1,13 +1,13 @@
-// Package deferred lets a server wait for its configuration: it starts early,
+// Package deferredinit lets a server wait for its configuration: it starts early,
 // answers 503 to nearly everything, and POST /api/init brings keys and
 // directories and wakes it up (sdk-wire.md section 3). A pool keeps such
 // servers warm.
 //
 // # Usage
 //
-//	s, err := deferred.New(deferred.Options{
+//	s, err := deferredinit.New(deferredinit.Options{
 //		Key: conf.InitKey, Dormant: details.Routes(),
-//		Start: func(ctx context.Context, r deferred.Request) (http.Handler, error) {
+//		Start: func(ctx context.Context, r deferredinit.Request) (http.Handler, error) {
 //			merged, err := conf.With(r.Settings)
 //			…
 //			return agentserver.New(…), nil // its routes hold s.Routes() too
@@ -22,7 +22,7 @@
 // A Service is safe for concurrent use. One request wakes the server; the
 // others are told its state. If Start fails, the server sleeps on and another
 // attempt may follow.
-package deferred
+package deferredinit
 
 import (
 	"context"
