@@ -255,6 +255,25 @@ func Merge(first, second []Skill) []Skill {
 	return merged
 }
 
+// Override returns both lists; a later skill replaces an earlier one of its
+// name and takes its position.
+func Override(earlier, later []Skill) []Skill {
+	out := slices.Clone(earlier)
+	at := make(map[string]int, len(earlier)+len(later))
+	for i, s := range out {
+		at[s.Name] = i
+	}
+	for _, s := range later {
+		if i, ok := at[s.Name]; ok {
+			out[i] = s
+			continue
+		}
+		at[s.Name] = len(out)
+		out = append(out, s)
+	}
+	return out
+}
+
 // Without returns the skills that are not in disabled.
 func Without(skills []Skill, disabled []string) []Skill {
 	if len(disabled) == 0 {

@@ -154,6 +154,7 @@ func (h *house) openSettings(ctx context.Context) (err error) {
 	})
 	h.settings, err = settings.Open(ctx, settings.Options{
 		Dir: h.cfg.PersistenceDir, Keys: h.ring, Ping: spec.Pinger(route.New), Log: h.log, Usable: usableTool,
+		Skills: h.skills.ProfileSkills, PublicSkills: h.skills.PublicNames,
 	})
 	return err
 }

@@ -2,7 +2,6 @@ package skills
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
@@ -10,16 +9,14 @@ import (
 	"github.com/deft-dev/deft/skill"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// Routes returns the operations of the room.
+// Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	const tag = "Skills"
 	own := []rest.Route{
-		{Method: "POST", Path: "/api/skills", Tag: tag, Handle: s.list},
-		{Method: "GET", Path: "/api/skills/catalog", Tag: tag, Handle: s.catalogue},
-		{Method: "POST", Path: "/api/skills/sync", Tag: tag, Handle: s.sync},
-		{Method: "GET", Path: "/api/skills/marketplace", Tag: tag, Handle: s.marketplace},
+		{Method: "POST", Path: "/api/skills", Tag: tag, Handle: s.postList},
+		{Method: "GET", Path: "/api/skills/catalog", Tag: tag, Handle: s.getCatalog},
+		{Method: "POST", Path: "/api/skills/sync", Tag: tag, Handle: s.postSync},
+		{Method: "GET", Path: "/api/skills/marketplace", Tag: tag, Handle: s.getMarketplace},
 	}
 	return append(own, installation.API{
 		Store: s.installed, Noun: "skill", Invalid: "the source contains a valid SKILL.md", Log: s.o.Log,
@@ -37,8 +34,8 @@ var (
 	}}
 )
 
-func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
-	marketplace := defaultMarketplace
+func (s *Service) postList(w http.ResponseWriter, r *http.Request) error {
+	marketplace := skill.DefaultMarketplace
 	body := struct {
 		Public      bool    `json:"load_public"`
 		User        bool    `json:"load_user"`
@@ -109,24 +106,24 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, map[string]any{"skills": infos, "sources": sources})
 }
 
-func (s *Service) catalogue(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, map[string]any{"skills": s.Catalogue()})
+func (s *Service) getCatalog(w http.ResponseWriter, _ *http.Request) error {
+	return rest.JSON(w, http.StatusOK, map[string]any{"skills": s.Catalog()})
 }
 
-func (s *Service) sync(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) postSync(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}{"success", "Skills repository synced successfully"}
 	if err := s.Sync(r.Context()); err != nil {
 		s.o.Log.Warn("sync the public skills", "err", err)
-		answer.Status, answer.Message = "error", "Failed to sync skills repository"
+		answer.Status, answer.Message = "error", "Sync failed: "+err.Error()
 	}
 	return rest.JSON(w, http.StatusOK, answer)
 }
 
-// marketplace lists nothing: the catalogue of a marketplace comes with
-// marketplaces. It is what the reference answers when it cannot reach its own.
-func (s *Service) marketplace(w http.ResponseWriter, _ *http.Request) error {
+// getMarketplace lists nothing, as the reference does when it cannot fetch its
+// marketplace: Deft does not read marketplaces.
+func (s *Service) getMarketplace(w http.ResponseWriter, _ *http.Request) error {
 	return rest.JSON(w, http.StatusOK, map[string]any{"skills": []any{}})
 }

@@ -1,17 +1,18 @@
-// Package skills is the room of the Agent Server that lists and installs
-// skills (sdk-wire.md section 10).
+// Package skills serves the routes below /api/skills: it lists the skills of
+// this machine, of a project and of organisations, installs skills, and fetches
+// the public ones (docs/openhands/sdk-wire.md section 10).
 //
 // # Usage
 //
 //	s := skills.New(skills.Options{Home: home, Persistence: dir})
 //	routes := s.Routes()
-//	catalogue := s.Catalogue() // what an agent profile can load
+//	skills, err := s.ProfileSkills(ctx) // what an agent profile can load
 //
 // # Network
 //
 // Public skills are those of a local copy, see [Options.Public]. Only Sync,
 // installing and refreshing from a repository, and the repositories of
-// organisations that a request names, use the network.
+// organisations that a request names use the network.
 //
 // # Concurrency and failure
 //
@@ -22,15 +23,18 @@ package skills
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Options say where skills are.
@@ -50,6 +54,7 @@ type Options struct {
 // Service lists and installs skills. Make one with [New].
 type Service struct {
 	o         Options
+	catalog   skill.Catalog
 	installed *installation.Store
 	syncing   sync.Mutex
 }
@@ -68,8 +73,12 @@ func New(o Options) *Service {
 	if o.PublicRef == "" {
 		o.PublicRef = "main"
 	}
+	catalog := skill.Catalog{UserDirs: skill.UserDirs(o.Home, o.Persistence), PublicDir: o.Public}
+	if o.Public == "" {
+		catalog.PublicDir = skill.PublicDir(o.Persistence)
+	}
 	dir := filepath.Join(o.Persistence, "skills", "installed")
-	return &Service{o: o, installed: installation.New(dir, func(at string) (installation.Described, error) {
+	return &Service{o: o, catalog: catalog, installed: installation.New(dir, func(at string) (installation.Described, error) {
 		s, err := skill.LoadOne(at)
 		if err != nil {
 			return installation.Described{}, err
@@ -123,14 +132,18 @@ func (s *Service) Load(ctx context.Context, q Query) ([]skill.Skill, Sources) {
 	hosts := work(q.Hosts)
 	var base, orgs, project []skill.Skill
 	if q.Public {
-		base = s.public(q.Marketplace)
+		list, warnings := s.catalog.Public(q.Marketplace)
+		s.warn(warnings)
+		base = list
 	}
 	if q.User {
-		base = override(base, s.User())
+		list, warnings := s.catalog.User()
+		s.warn(warnings)
+		base = skill.Override(base, list)
 	}
 	if q.Organisations {
 		for _, o := range q.Repositories {
-			orgs = override(orgs, s.organisation(ctx, o))
+			orgs = skill.Override(orgs, s.organisation(ctx, o))
 		}
 	}
 	if q.Project && q.ProjectDir != "" {
@@ -139,63 +152,71 @@ func (s *Service) Load(ctx context.Context, q Query) ([]skill.Skill, Sources) {
 		project = list
 	}
 	n.Sandbox, n.Base, n.Organisations, n.Project = len(hosts), len(base), len(orgs), len(project)
-	return override(override(override(hosts, base), orgs), project), n
+	return skill.Override(skill.Override(skill.Override(hosts, base), orgs), project), n
 }
 
-// User returns the skills of the user, installed ones included.
-func (s *Service) User() []skill.Skill {
-	list, warnings := skill.LoadUser(skill.UserDirs(s.o.Home, s.o.Persistence))
-	s.warn(warnings)
-	return list
-}
-
-// Public returns the public skills that are on this machine.
-func (s *Service) Public() []skill.Skill { return s.public(defaultMarketplace) }
-
-// Listed is a skill of the catalogue with its origin.
+// Listed is a skill of the catalog as clients see it.
 type Listed struct {
 	skill.Info
 	Origin string `json:"origin"` // public or user
 }
 
-// Catalogue returns what an agent profile can load.
-func (s *Service) Catalogue() []Listed {
-	user := s.User()
-	all := override(s.Public(), user)
-	listed := make([]Listed, 0, len(all))
-	for _, one := range all {
-		origin := "public"
-		if slices.ContainsFunc(user, func(u skill.Skill) bool { return u.Name == one.Name }) {
-			origin = "user"
+// list returns the skills that an agent profile can load.
+func (s *Service) list() []skill.Listed {
+	all, warnings := s.catalog.List(skill.DefaultMarketplace)
+	s.warn(warnings)
+	return all
+}
+
+// Catalog returns the skills that an agent profile can load.
+func (s *Service) Catalog() []Listed {
+	all := s.list()
+	listed := make([]Listed, len(all))
+	for i, one := range all {
+		listed[i] = Listed{one.Info(), "user"}
+		if one.Public {
+			listed[i].Origin = "public"
 		}
-		listed = append(listed, Listed{one.Info(), origin})
 	}
 	return listed
 }
 
-func (s *Service) warn(warnings []skill.Warning) {
-	for _, w := range warnings {
-		s.o.Log.Warn("skill left out", "path", w.Path, "err", w.Err)
+// ProfileSkills returns the skills that an agent profile can load, each as
+// spec.SkillSchema describes it.
+func (s *Service) ProfileSkills(context.Context) ([]*schema.Map, error) {
+	all := s.list()
+	out := make([]*schema.Map, len(all))
+	for i, one := range all {
+		raw, err := json.Marshal(one.Skill)
+		if err != nil {
+			return nil, fmt.Errorf("encode the skill %s: %w", one.Name, err)
+		}
+		doc, err := schema.Parse(raw)
+		if err == nil {
+			out[i], err = spec.SkillSchema.Check(doc, schema.Reading{}, one.Name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("describe the skill %s: %w", one.Name, err)
+		}
 	}
+	return out, nil
 }
 
-// override returns both lists; what later has replaces, in its place, what
-// earlier has of the same name.
-func override(earlier, later []skill.Skill) []skill.Skill {
-	out := slices.Clone(earlier)
-	at := map[string]int{}
-	for i, s := range out {
-		at[s.Name] = i
-	}
-	for _, s := range later {
-		if i, ok := at[s.Name]; ok {
-			out[i] = s
-			continue
+// PublicNames returns the names of the public skills among [Service.ProfileSkills].
+func (s *Service) PublicNames(context.Context) ([]string, error) {
+	names := []string{}
+	for _, one := range s.list() {
+		if one.Public {
+			names = append(names, one.Name)
 		}
-		at[s.Name] = len(out)
-		out = append(out, s)
 	}
-	return out
+	return names, nil
+}
+
+func (s *Service) warn(warnings []skill.Warning) {
+	for _, w := range warnings {
+		s.o.Log.Warn("a skill was left out", "path", w.Path, "err", w.Err)
+	}
 }
 
 // work makes a skill of the hosts that the sandbox exposes for web
@@ -204,7 +225,7 @@ func work(hosts []Host) []skill.Skill {
 	var b strings.Builder
 	for _, h := range hosts {
 		if strings.HasPrefix(h.Name, "WORKER_") {
-			b.WriteString("\n* " + h.URL + " (port " + itoa(h.Port) + ")")
+			b.WriteString("\n* " + h.URL + " (port " + strconv.Itoa(h.Port) + ")")
 		}
 	}
 	if b.Len() == 0 {
@@ -234,66 +255,12 @@ func (s *Service) organisation(ctx context.Context, o Organisation) []skill.Skil
 	return list
 }
 
-// defaultMarketplace is the file that names the public skills.
-const defaultMarketplace = "marketplaces/default.json"
-
-// publicDir is the local copy of the public skills.
-func (s *Service) publicDir() string {
-	if s.o.Public != "" {
-		return s.o.Public
-	}
-	return filepath.Join(s.o.Persistence, "cache", "skills", "public-skills")
-}
-
-func (s *Service) public(marketplace string) []skill.Skill {
-	dir := s.publicDir()
-	if _, err := os.Stat(filepath.Join(dir, "skills")); err != nil {
-		return nil // never synced
-	}
-	list, warnings := skill.LoadRepository(dir, "skills")
-	s.warn(warnings)
-	if marketplace == "" {
-		return list
-	}
-	names, ok := marketplaceNames(dir, marketplace)
-	switch {
-	case ok:
-		return slices.DeleteFunc(list, func(one skill.Skill) bool { return !names[one.Name] })
-	case marketplace == defaultMarketplace:
-		return list
-	}
-	s.o.Log.Warn("the marketplace cannot be read", "path", marketplace)
-	return nil
-}
-
-// marketplaceNames reads which plugins a marketplace file lists.
-func marketplaceNames(dir, file string) (map[string]bool, bool) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, false
-	}
-	defer root.Close()
-	b, err := root.ReadFile(file)
-	var market struct {
-		Plugins []struct {
-			Name string `json:"name"`
-		} `json:"plugins"`
-	}
-	if err != nil || json.Unmarshal(b, &market) != nil {
-		return nil, false
-	}
-	names := map[string]bool{}
-	for _, p := range market.Plugins {
-		names[p.Name] = true
-	}
-	return names, true
-}
-
 // Sync fetches the public skills. What was there stays when it fails.
 func (s *Service) Sync(ctx context.Context) error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
-	cache := filepath.Join(s.o.Persistence, "cache", "skills")
+	kept := skill.PublicDir(s.o.Persistence)
+	cache := filepath.Dir(kept)
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}
@@ -306,7 +273,6 @@ func (s *Service) Sync(ctx context.Context) error {
 	if _, err := installation.Clone(ctx, s.o.PublicURL, s.o.PublicRef, fresh); err != nil {
 		return err
 	}
-	kept := filepath.Join(cache, "public-skills")
 	if err := os.Rename(kept, filepath.Join(temp, "old")); err != nil && !os.IsNotExist(err) {
 		return err
 	}
