@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/hooks"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
@@ -73,57 +72,4 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%q: %d %s", body, w.Code, w.Body)
 		}
 	}
-}
-
-func TestParse(t *testing.T) {
-	t.Parallel()
-	for raw, why := range map[string]string{
-		`[]`:                        "not an object",
-		`{"hooks":1}`:               "not an object",
-		`{"Moon":[]}`:               `no hook event "Moon"`,
-		`{"Stop":[],"stop":[]}`:     "twice",
-		`{"stop":null}`:             "must be a list",
-		`{"stop":[{"hooks":null}]}`: "must be a list",
-		`{"stop":[{"hooks":[{"type":"prompt"}]}]}`:                           "'prompt' is required",
-		`{"stop":[{"hooks":[{"type":"agent","command":"x"}]}]}`:              "must not be set",
-		`{"stop":[{"hooks":[{"type":"prompt","prompt":"x","async":true}]}]}`: "not supported",
-	} {
-		if _, err := hooks.Parse(json.RawMessage(raw)); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), why) {
-			t.Errorf("%s: error %v, want one with %q", raw, err, why)
-		}
-	}
-	if c, err := hooks.Parse(json.RawMessage("null")); c != nil || err != nil {
-		t.Errorf("null: %v, %v", c, err)
-	}
-}
-
-func TestMerge(t *testing.T) {
-	t.Parallel()
-	a, err := hooks.Parse(json.RawMessage(`{"stop":[{"hooks":[{"command":"a"}]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := hooks.Merge(a, nil, a)
-	if len(got.Stop) != 2 || got.PreToolUse == nil || hooks.Merge(nil, &hooks.Config{}) != nil {
-		t.Errorf("merged: %+v", got)
-	}
-}
-
-// FuzzParse holds that what is read can be read again.
-func FuzzParse(f *testing.F) {
-	f.Add(`{"hooks":{"PreToolUse":[{"hooks":[{"command":"x","async_":true}]}]}}`)
-	f.Fuzz(func(t *testing.T, raw string) {
-		c, err := hooks.Parse(json.RawMessage(raw))
-		if err != nil || c == nil {
-			return
-		}
-		out, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := hooks.Parse(out)
-		if diff := cmp.Diff(c, again); err != nil || diff != "" {
-			t.Fatalf("%s: %v\n%s", out, err, diff)
-		}
-	})
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
 	"github.com/deft-dev/deft/schema"
 )
 

@@ -23,7 +23,7 @@ import (
 	"path/filepath"
 	"sort"
 
-	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
+	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/skill"
 )
 

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
 )
 
 // Routes returns the operations of the room.

@@ -3,8 +3,8 @@ package skills
 import (
 	"net/http"
 
+	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
 )

@@ -31,7 +31,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
+	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"

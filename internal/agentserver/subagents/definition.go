@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/hooks"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/skill"
 )
 
@@ -30,7 +30,7 @@ type Definition struct {
 	MCPConfig       json.RawMessage `json:"mcp_config"`
 	MCPServers      json.RawMessage `json:"mcp_servers"` // the older name
 	ProfileStoreDir *string         `json:"profile_store_dir"`
-	Hooks           *hooks.Config   `json:"hooks"`
+	Hooks           *hook.Config    `json:"hooks"`
 	Condenser       json.RawMessage `json:"condenser"`
 	Metadata        map[string]any  `json:"metadata"`
 	Level           *string         `json:"level"`
@@ -155,7 +155,7 @@ func (d *Definition) parts(fields map[string]any) error {
 		if err != nil {
 			return fault.Wrap(err, fault.Invalid, "hooks")
 		}
-		if d.Hooks, err = hooks.Parse(raw); err != nil {
+		if d.Hooks, err = hook.Parse(raw); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/agentserver/hooks"
+	"github.com/deft-dev/deft/hook"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -66,7 +66,7 @@ var definition = &s.Object{
 		{Name: "source", Type: text},
 		{Name: "level", Type: s.Opt(s.Enum{"project", "user", "builtin", "plugin", "programmatic"})},
 		{Name: "when_to_use_examples", Type: names},
-		{Name: "hooks", Type: s.Opt(hooks.Schema)},
+		{Name: "hooks", Type: s.Opt(hook.Schema)},
 		{Name: "permission_mode", Type: text},
 		{Name: "max_iteration_per_run", Type: s.Opt(s.Int{Bounds: s.Bounds{GT: &zero}})},
 		{Name: "max_budget_per_run", Type: s.Opt(s.Number{Bounds: s.Bounds{GT: &zero}})},

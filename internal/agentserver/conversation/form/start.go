@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/deft-dev/deft/internal/agentserver/hooks"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/schema"
 	s "github.com/deft-dev/deft/schema"
@@ -40,7 +40,7 @@ var start = &s.Object{
 		{Name: "agent_launch_additions", Type: s.Opt(additions)},
 		{Name: "agent_definitions", Type: s.List{Of: definition}},
 		{Name: "plugins", Type: s.Opt(s.List{Of: plugin})},
-		{Name: "hook_config", Type: s.Opt(hooks.Schema)},
+		{Name: "hook_config", Type: s.Opt(hook.Schema)},
 		{Name: "tags", Type: tags},
 		{Name: "user_id", Type: text},
 		{Name: "observability_metadata", Type: blank(checkMetadata, s.Any{})},

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/skills/installation"
+	"github.com/deft-dev/deft/internal/agentserver/installation"
 )
 
 // load takes the name of a thing from the file "name".
