@@ -14,14 +14,60 @@ import (
 // lower floor. A new domain gets its floor here and its paragraph in
 // ARCHITECTURE.md.
 var floors = map[string]int{
-	"fault": 0, "internal/spawn": 0, "internal/memo": 0,
+	"fault": 0, "internal/spawn": 0, "internal/memo": 0, "internal/realpath": 0,
 	"event": 1, "schema": 1, "internal/keyring": 1,
-	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/lease": 2, "internal/worktree": 2,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/lease": 2, "internal/worktree": 2, "internal/gitview": 2, "hook": 2,
 	"spec":     3, // llm's settings
 	"state":    3, // what a conversation cost is in llm's metrics
 	"executor": 4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
 	"agent":      5,
 	"controller": 6,
+}
+
+// serverFloors are the floors inside the agent server. A package that serves
+// routes stands at floor 2 and imports no other one. A new package gets its
+// floor here; one below a package that has a floor has the same.
+var serverFloors = map[string]int{
+	"config": 0, "rest": 0,
+	"settings/agentsettings": 0, "settings/filestore": 0, "settings/profiles": 1, "settings/launch": 1,
+	"installation": 1, "workspacescope": 1,
+	"bash": 2, "conversation": 2, "deferredinit": 2, "files": 2, "gateway": 2, "git": 2, "hooks": 2, "info": 2,
+	"mcp": 2, "openapi": 2, "plugins": 2, "settings": 2, "skills": 2, "subagents": 2, "unsupported": 2, "webhook": 2,
+	"socket": 3, // follows commands of bash
+	"":       4, // the server itself
+}
+
+const agentServer = "internal/agentserver"
+
+// serverFloor returns the floor of a package of the agent server.
+func serverFloor(p string) (floor int, ok bool) {
+	name := strings.TrimPrefix(strings.TrimPrefix(p, agentServer), "/")
+	for {
+		if floor, ok = serverFloors[name]; ok || name == "" {
+			return floor, ok
+		}
+		if name = path.Dir(name); name == "." {
+			return 0, false
+		}
+	}
+}
+
+// serverObjection says why one package of the agent server may not import
+// another, or "".
+func serverObjection(from, to string) string {
+	fromFloor, fromOK := serverFloor(from)
+	toFloor, toOK := serverFloor(to)
+	switch {
+	case !fromOK || !toOK:
+		return "has no floor in the agent server: give it one in test/policy/layers_test.go"
+	case strings.HasPrefix(from, to+"/") && to != agentServer:
+		return "imports the package that it is a part of"
+	case strings.HasPrefix(to, from+"/") && from != agentServer:
+		return "" // its own part
+	case toFloor >= fromFloor:
+		return fmt.Sprintf("stands at floor %d of the agent server and imports its floor %d", fromFloor, toFloor)
+	}
+	return ""
 }
 
 // servers is the floor of everything else below internal/.
@@ -75,7 +121,7 @@ func classify(p string) (k kind, floor int, of string) {
 		}
 		return adapter, floor, of
 	}
-	if top == "internal" { // the rooms of a server are below its folder
+	if top == "internal" { // the packages of a server are below its folder
 		name, _, _ := strings.Cut(strings.TrimPrefix(p, "internal/"), "/")
 		return server, servers, "internal/" + name
 	}
@@ -112,6 +158,8 @@ func objection(from, to string, byTest bool) string {
 			return ""
 		}
 		return "imports an adapter: only programs and tests may"
+	case fromDomain == agentServer && toDomain == agentServer:
+		return serverObjection(from, to)
 	case fromDomain == toDomain:
 		if fromKind == domain && toKind == part && !strings.Contains(to, "/internal/") {
 			return "imports a part of itself that its adapters share"
@@ -179,6 +227,17 @@ func TestImportRules(t *testing.T) {
 		{"internal/actionserver", "internal/workplace", false},
 		{"internal/agentserver/bash", "internal/agentserver/rest", true},
 		{"internal/agentserver", "internal/workplace", false},
+		{"internal/agentserver/bash", "internal/agentserver/files", false},
+		{"internal/agentserver/bash", "internal/agentserver/workspacescope", true},
+		{"internal/agentserver/socket", "internal/agentserver/bash", true},
+		{"internal/agentserver/bash", "internal/agentserver/socket", false},
+		{"internal/agentserver/rest", "internal/agentserver/files", false},
+		{"internal/agentserver/rest", "internal/agentserver", false},
+		{"internal/agentserver", "internal/agentserver/socket", true},
+		{"internal/agentserver/settings", "internal/agentserver/settings/profiles", true},
+		{"internal/agentserver/settings/profiles", "internal/agentserver/settings", false},
+		{"internal/agentserver/newthing", "internal/agentserver/rest", false},
+		{"internal/agentserver/rest", "internal/agentserver/newthing", false},
 		{"runtime/local", "executor", true},
 		{"tool/editor", "executor", false},
 		{"tool/glob", "tool/grep", false},

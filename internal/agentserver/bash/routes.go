@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // Routes returns the operations under /api/bash.
@@ -191,7 +192,7 @@ func request(s *Service, r *http.Request) (Request, error) {
 	if err != nil {
 		return req, err
 	}
-	if s.o.Confined && req.Cwd != "" && !workspacescope.Inside(s.o.DefaultCwd, req.Cwd) {
+	if s.o.Confined && req.Cwd != "" && !realpath.Inside(s.o.DefaultCwd, req.Cwd) {
 		return req, workspacescope.Outside("cwd")
 	}
 	return req, nil

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/deft-dev/deft/internal/agentserver/git"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/gitview"
+	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // The formats of an archive.
@@ -45,7 +45,7 @@ func (s *Service) archive(w http.ResponseWriter, r *http.Request) error {
 	case strings.HasPrefix(ref, "-"):
 		return rest.Fail(http.StatusBadRequest, "base_ref must not start with '-'")
 	}
-	path = workspacescope.Resolve(path)
+	path = realpath.Resolve(path)
 	root := theRepository(path)
 	f, err := scratch(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) archive(w http.ResponseWriter, r *http.Request) error {
 }
 
 func delta(ctx context.Context, root, ref string, excludes []string, to io.Writer) (base string, err error) {
-	v, err := git.Open(root)
+	v, err := gitview.Open(root)
 	if err != nil {
 		return "", err
 	}
@@ -79,14 +79,14 @@ func delta(ctx context.Context, root, ref string, excludes []string, to io.Write
 }
 
 func archiveError(err error, root, ref string) error {
-	var git1 *git.CommandError
+	var failed *gitview.CommandError
 	switch {
-	case errors.Is(err, git.ErrNoRepository):
+	case errors.Is(err, gitview.ErrNoRepository):
 		return rest.Fail(http.StatusBadRequest, "Not a git repository: Not a git repository: "+root)
-	case errors.As(err, &git1) && ref != "" && strings.Contains(git1.Command, "rev-parse"):
+	case errors.As(err, &failed) && ref != "" && failed.Unresolved:
 		return rest.Fail(http.StatusBadRequest, "base_ref '"+ref+"' could not be resolved")
-	case errors.As(err, &git1):
-		return fmt.Errorf("make a git delta: %w: %s", err, git1.Stderr)
+	case errors.As(err, &failed):
+		return fmt.Errorf("make a git delta: %w: %s", err, failed.Stderr)
 	}
 	return refused("archive a directory", err)
 }
@@ -101,8 +101,8 @@ func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		return nil //nolint:nilerr // there is nothing to describe
 	}
-	v, err := git.Open(root)
-	if errors.Is(err, git.ErrNoRepository) {
+	v, err := gitview.Open(root)
+	if errors.Is(err, gitview.ErrNoRepository) {
 		return nil
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ var defaultExcludes = []string{
 
 // excluded reports whether patterns leave out a path of an archive: a name
 // matches at any depth, a path with a slash from the top, and what ends with a
-// slash only directories. git.Pathspecs means the same.
+// slash only directories. gitview.Pathspecs means the same.
 func excluded(rel string, patterns []string, dir bool) bool {
 	parts := strings.Split(rel, "/")
 	for _, raw := range patterns {

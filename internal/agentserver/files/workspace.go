@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // page serves a file of a workspace, or the index.html of a directory
@@ -25,7 +25,7 @@ func (s *Service) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	dir = workspacescope.Resolve(dir)
+	dir = realpath.Resolve(dir)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return rest.Fail(http.StatusNotFound, "Workspace directory does not exist")
@@ -51,10 +51,10 @@ func below(dir, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	if !workspacescope.Inside(dir, path) {
+	if !realpath.Inside(dir, path) {
 		return "", rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
 	}
-	name, err := filepath.Rel(dir, workspacescope.Resolve(path))
+	name, err := filepath.Rel(dir, realpath.Resolve(path))
 	if err != nil {
 		return "", rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
 	}

@@ -1,3 +1,17 @@
+// Package git serves the routes below /api/git: what changed in a working tree,
+// and the repositories of the user at GitHub (docs/openhands/sdk-wire.md
+// section 10).
+//
+// # Usage
+//
+//	s := git.New(git.Options{Secret: secret})
+//	routes := append(s.Routes(), s.ScopedRoutes(workspaceOf)...)
+//
+// # Concurrency and failure
+//
+// A [Service] is safe for concurrent use. Where there is no repository the
+// answer is an empty list, as the reference's; what git refuses is answered
+// with 400.
 package git
 
 import (
@@ -9,6 +23,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/gitview"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -92,22 +107,22 @@ func (s *Service) changes(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	changes, err := Changes(r.Context(), path, q.String("ref", ""))
-	return reply(w, changes, []Change{}, err)
+	changes, err := gitview.Changes(r.Context(), path, q.String("ref", ""))
+	return reply(w, changes, []gitview.Change{}, err)
 }
 
 // reply answers with what was found, or with empty outside a repository.
 func reply(w http.ResponseWriter, found, empty any, err error) error {
-	var refused *CommandError
-	var path *PathError
+	var refused *gitview.CommandError
+	var path *gitview.PathError
 	switch {
-	case errors.Is(err, ErrNoRepository):
+	case errors.Is(err, gitview.ErrNoRepository):
 		return rest.JSON(w, http.StatusOK, empty)
 	case errors.As(err, &refused), errors.As(err, &path):
 		return rest.Fail(http.StatusBadRequest, err.Error())
 	case errors.Is(err, exec.ErrNotFound):
 		return rest.Fail(http.StatusBadRequest, "Git command not found. Is git installed?")
-	case errors.Is(err, errOutput):
+	case errors.Is(err, gitview.ErrOutput):
 		return rest.Fail(http.StatusBadRequest, "Git printed more than can be shown")
 	case err != nil:
 		return err
@@ -129,11 +144,11 @@ func (s *Service) diff(w http.ResponseWriter, r *http.Request) error {
 		if q.Has("ref") {
 			return rest.Fail(http.StatusBadRequest, "'ref' and 'commit' are mutually exclusive")
 		}
-		d, err := CommitDiff(r.Context(), path, commit)
-		return reply(w, d, Diff{}, err)
+		d, err := gitview.CommitDiff(r.Context(), path, commit)
+		return reply(w, d, gitview.Diff{}, err)
 	}
-	d, err := FileDiff(r.Context(), path, q.String("ref", ""))
-	return reply(w, d, Diff{}, err)
+	d, err := gitview.FileDiff(r.Context(), path, q.String("ref", ""))
+	return reply(w, d, gitview.Diff{}, err)
 }
 
 func (s *Service) commits(w http.ResponseWriter, r *http.Request) error {
@@ -142,12 +157,12 @@ func (s *Service) commits(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	var page Commits
-	err := with(path, func(v *View) (err error) {
+	var page gitview.Commits
+	err := with(path, func(v *gitview.View) (err error) {
 		page, err = v.Commits(r.Context(), limit)
 		return err
 	})
-	return reply(w, page, Commits{Commits: []Commit{}}, err)
+	return reply(w, page, gitview.Commits{Commits: []gitview.Commit{}}, err)
 }
 
 func (s *Service) commitChanges(w http.ResponseWriter, r *http.Request) error {
@@ -156,17 +171,17 @@ func (s *Service) commitChanges(w http.ResponseWriter, r *http.Request) error {
 	if err := errors.Join(q.Err(), checkSHA(commit, "path", "sha")); err != nil {
 		return err
 	}
-	var changes []Change
-	err := with(path, func(v *View) (err error) {
+	var changes []gitview.Change
+	err := with(path, func(v *gitview.View) (err error) {
 		changes, err = v.CommitChanges(r.Context(), commit)
 		return err
 	})
-	return reply(w, changes, []Change{}, err)
+	return reply(w, changes, []gitview.Change{}, err)
 }
 
 // with opens a repository for one use.
-func with(path string, use func(*View) error) error {
-	v, err := Open(path)
+func with(path string, use func(*gitview.View) error) error {
+	v, err := gitview.Open(path)
 	if err != nil {
 		return err
 	}

@@ -4,26 +4,89 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/git"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func serve(t *testing.T, routes []rest.Route) *httptest.Server {
+	t.Helper()
+	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func get(t *testing.T, srv *httptest.Server, path string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// repository makes one with a commit of a.txt, and returns the commit's name.
+func repository(t *testing.T) (dir, sha string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "a.txt"), "x\n")
+	var out []byte
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "first"}, {"rev-parse", "HEAD"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=N", "GIT_AUTHOR_EMAIL=n@example.com",
+			"GIT_COMMITTER_NAME=N", "GIT_COMMITTER_EMAIL=n@example.com", "GIT_AUTHOR_DATE=2026-11-21T10:00:00+02:00", "GIT_COMMITTER_DATE=2026-11-21T10:00:00+02:00")
+		if out, err = cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	return dir, string(out[:40])
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestRoutes(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
-	r.write("a.txt", "x\n")
-	sha := r.commit("first")
-	r.write("u <&>.txt", "x")
+	dir, sha := repository(t)
+	write(t, filepath.Join(dir, "u <&>.txt"), "x")
 	srv := serve(t, git.New(git.Options{}).Routes())
-	q := "?path=" + url.QueryEscape(r.dir)
+	q := "?path=" + url.QueryEscape(dir)
 	const pattern = `"msg":"String should match pattern '^[0-9a-fA-F]{4,64}$'","input":"zz","ctx":{"pattern":"^[0-9a-fA-F]{4,64}$"}}]}`
 	for _, c := range []struct {
 		path   string
@@ -31,13 +94,13 @@ func TestRoutes(t *testing.T) {
 		want   string // what the reference 1.58.0 answers
 	}{
 		{"/api/git/changes" + q, 200, `[{"status":"ADDED","path":"u <&>.txt"}]`},
-		{"/api/git/changes" + r.dir, 200, `[{"status":"ADDED","path":"u <&>.txt"}]`},
+		{"/api/git/changes" + dir, 200, `[{"status":"ADDED","path":"u <&>.txt"}]`},
 		{"/api/git/changes" + q + "&ref=nope", 400, `{"detail":"Git command failed: git --no-pager rev-parse --verify 'nope^{commit}'"}`},
 		{"/api/git/changes?path=/nonexistent", 200, `[]`},
 		{"/api/git/changes", 422, `{"detail":[{"type":"missing","loc":["query","path"],"msg":"Field required","input":null}]}`},
 		{"/api/git/diff" + q + "/a.txt", 200, `{"modified":"x","original":"x"}`},
-		{"/api/git/diff" + r.dir + "/a.txt", 200, `{"modified":"x","original":"x"}`},
-		{"/api/git/diff" + q + "/none", 400, `{"detail":"File does not exist: ` + r.dir + `/none"}`},
+		{"/api/git/diff" + dir + "/a.txt", 200, `{"modified":"x","original":"x"}`},
+		{"/api/git/diff" + q + "/none", 400, `{"detail":"File does not exist: ` + dir + `/none"}`},
 		{"/api/git/diff?path=/etc/hostname", 200, `{"modified":null,"original":null}`},
 		{"/api/git/diff" + q + "/a.txt&ref=x&commit=abcd", 400, `{"detail":"'ref' and 'commit' are mutually exclusive"}`},
 		{"/api/git/diff" + q + "/a.txt&commit=zz", 422, `{"detail":[{"type":"string_pattern_mismatch","loc":["query","commit"],` + pattern},
@@ -60,18 +123,18 @@ func TestRoutes(t *testing.T) {
 
 func TestScopedRoutes(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t)
+	dir, _ := repository(t)
 	const id = "0000000000000000000000000000000a"
 	srv := serve(t, git.New(git.Options{}).ScopedRoutes(func(_ context.Context, got string) (string, error) {
 		if got != id {
 			return "", fault.New(fault.NotFound, "Conversation not found")
 		}
-		return r.dir, nil
+		return dir, nil
 	}))
 	base := "/api/conversations/" + id + "/git/changes?path="
 	for path, status := range map[string]int{
-		base + r.dir: 200, base + "/etc": 422, base + r.dir + "/..": 422, base + "repo": 422, base: 422, base + r.dir + "%00": 422,
-		strings.Replace(base, id, "0000000000000000000000000000000b", 1) + r.dir: 404,
+		base + dir: 200, base + "/etc": 422, base + dir + "/..": 422, base + filepath.Base(dir): 422, base: 422, base + dir + "%00": 422,
+		strings.Replace(base, id, "0000000000000000000000000000000b", 1) + dir: 404,
 	} {
 		if got, body := get(t, srv, path); got != status {
 			t.Errorf("%s: %d %s", path, got, body)

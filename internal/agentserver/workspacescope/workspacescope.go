@@ -1,35 +1,35 @@
-// Package workspacescope keeps requests that are made under a conversation inside its
-// workspace: /api/conversations/{id}/bash, /file, /git and /vscode.
+// Package workspacescope serves routes below a conversation: /bash, /file, /git
+// and /vscode under /api/conversations/{id}. Paths that a request names must be
+// inside the conversation's workspace.
 //
 // # Usage
 //
 //	func (s *Service) ScopedRoutes(of workspacescope.WorkspaceOf) []rest.Route { return of.Routes(s.Routes()) }
 //
-// and a handler that needs to know asks [Of].
+// A handler finds the conversation with [Of].
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use. The check comes before the use, so
-// it keeps clients on their way, but does not hold a program that changes
-// links at the same time; what must hold there opens files through [os.Root].
-// A path outside is answered with 422, an unknown conversation with 404
-// (sdk-wire-1.58.md section C.2).
+// Everything is safe for concurrent use. Paths are checked before they are
+// used; a handler that must hold against a program that changes links at the
+// same time opens files with [os.Root]. A path outside is answered with 422, an
+// unknown conversation with 404 (docs/openhands/sdk-wire-1.58.md section C.2).
 package workspacescope
 
 import (
 	"context"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // IDParam is the name of the conversation in the paths of scoped routes.
 const IDParam = "runtime_conversation_id"
 
-// Prefix is what the paths of scoped routes have in place of "/api".
+// Prefix replaces "/api" in the paths of scoped routes.
 const Prefix = "/api/conversations/{" + IDParam + "}"
 
 // WorkspaceOf returns the absolute path of a conversation's workspace, for its
@@ -50,7 +50,7 @@ func Of(ctx context.Context) (s Scope, ok bool) {
 	return s, ok
 }
 
-// Routes makes scoped routes of global ones.
+// Routes returns the scoped form of global routes.
 func (w WorkspaceOf) Routes(global []rest.Route) []rest.Route {
 	out := make([]rest.Route, 0, len(global))
 	for _, r := range global {
@@ -71,60 +71,20 @@ func (w WorkspaceOf) guard(next rest.Handler) rest.Handler {
 		if err != nil {
 			return err
 		}
-		q := rest.QueryOf(r) // the value that is looked at must be the one that is used
+		q := rest.QueryOf(r) // of a repeated parameter it checks the value that handlers use
 		for _, name := range []string{"path", "workspace_dir"} {
-			if path := q.String(name, ""); q.Has(name) && (!filepath.IsAbs(path) || !Inside(dir, path)) {
+			if path := q.String(name, ""); q.Has(name) && (!filepath.IsAbs(path) || !realpath.Inside(dir, path)) {
 				return Outside(name)
 			}
 		}
 		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir}))
 		err = next(rw, inner)
-		r.Body = inner.Body // what was read of it, for who quotes it
+		r.Body = inner.Body // the server quotes what was read of it
 		return err
 	}
 }
 
-// Outside is the answer to a parameter that leads out of the workspace.
+// Outside is the error of a parameter with a path outside of the workspace.
 func Outside(name string) error {
 	return rest.Fail(http.StatusUnprocessableEntity, name+" must be inside the conversation workspace")
-}
-
-// Inside reports whether path is dir or below it, once all links are followed.
-func Inside(dir, path string) bool {
-	if strings.ContainsRune(path, 0) {
-		return false
-	}
-	rel, err := filepath.Rel(Resolve(dir), Resolve(path))
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// Resolve makes a path absolute and follows its links as far as it exists.
-func Resolve(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	return resolve(path, 0)
-}
-
-// maxLinks bounds links that lead to links, as the kernel does.
-const maxLinks = 40
-
-func resolve(path string, links int) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	dir, name := filepath.Split(path)
-	if dir = filepath.Clean(dir); dir == path {
-		return path
-	}
-	parent := resolve(dir, links)
-	// A link to what does not exist (yet) leads out all the same.
-	if to, err := os.Readlink(filepath.Join(parent, name)); err == nil && links < maxLinks {
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(parent, to)
-		}
-		return resolve(filepath.Clean(to), links+1)
-	}
-	return filepath.Join(parent, name)
 }

@@ -1,4 +1,4 @@
-package git_test
+package gitview_test
 
 import (
 	"errors"
@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/internal/agentserver/git"
+	"github.com/deft-dev/deft/internal/gitview"
 )
 
 // changes writes a list as "A path" lines.
 func changes(t *testing.T, dir, ref string) string {
 	t.Helper()
-	list, err := git.Changes(t.Context(), dir, ref)
+	list, err := gitview.Changes(t.Context(), dir, ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,13 +68,13 @@ func TestChanges(t *testing.T) {
 		t.Errorf("against the first commit: %q", got)
 	}
 	for _, ref := range []string{"nope", "--help", "-x", "a b", "a\nb", "a\x00b", ":x", "@{-1}", "HEAD:a.txt"} {
-		var refused *git.CommandError
-		if _, err := git.Changes(t.Context(), r.dir, ref); !errors.As(err, &refused) {
+		var refused *gitview.CommandError
+		if _, err := gitview.Changes(t.Context(), r.dir, ref); !errors.As(err, &refused) {
 			t.Errorf("ref %q: %v", ref, err)
 		}
 	}
 	for _, dir := range []string{filepath.Dir(r.dir) + "/none", r.dir + "/a.txt", "/", "a\x00b"} {
-		if _, err := git.Changes(t.Context(), dir, ""); !errors.Is(err, git.ErrNoRepository) {
+		if _, err := gitview.Changes(t.Context(), dir, ""); !errors.Is(err, gitview.ErrNoRepository) {
 			t.Errorf("%q: %v", dir, err)
 		}
 	}
@@ -172,10 +172,10 @@ func TestHostileConfiguration(t *testing.T) {
 	if got := changes(t, r.dir, ""); !strings.Contains(got, "U a.txt\n") || !strings.Contains(got, "A hooks/pre-auto-gc\n") {
 		t.Errorf("changes: %q", got)
 	}
-	if d, err := git.FileDiff(t.Context(), filepath.Join(r.dir, "a.txt"), ""); err != nil || *d.Original != "one" || *d.Modified != "changed" {
+	if d, err := gitview.FileDiff(t.Context(), filepath.Join(r.dir, "a.txt"), ""); err != nil || *d.Original != "one" || *d.Modified != "changed" {
 		t.Errorf("diff: %+v %v", d, err)
 	}
-	v, err := git.Open(r.dir)
+	v, err := gitview.Open(r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestPipesDoNotBlock(t *testing.T) {
 		mkfifo(t, path)
 	}
 	mkfifo(t, filepath.Join(r.dir, "pipe"))
-	if d, err := git.FileDiff(t.Context(), filepath.Join(r.dir, "pipe"), ""); err == nil {
+	if d, err := gitview.FileDiff(t.Context(), filepath.Join(r.dir, "pipe"), ""); err == nil {
 		t.Errorf("a repository without a HEAD: %+v", d)
 	}
 }

@@ -1,4 +1,4 @@
-package git
+package gitview
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // Diff is a file before and after. Both are nil outside a repository.
@@ -40,7 +40,7 @@ func place(file string) (v *View, path, rel string, err error) {
 	if strings.ContainsRune(file, 0) {
 		return nil, "", "", &PathError{"Path must not contain null bytes"}
 	}
-	path = workspacescope.Resolve(file)
+	path = realpath.Resolve(file)
 	dir := path
 	for { // the file's directory may have been deleted
 		st, err := os.Stat(dir)
@@ -168,13 +168,13 @@ func (v *View) file(ctx context.Context, revision, rel string) (text string, fou
 	switch {
 	case err == nil:
 		return out.String(), true, nil
-	case errors.Is(err, errOutput):
+	case errors.Is(err, ErrOutput):
 		size, err := v.git(ctx, call{}, "cat-file", "-s", spec)
 		if err != nil {
 			return "", false, err
 		}
 		return "", true, &PathError{"File too large for git diff: " + strings.TrimSpace(size) + fmt.Sprintf(" bytes (max: %d bytes)", maxFile)}
-	case errors.As(err, &refused) && !refused.late:
+	case errors.As(err, &refused) && !refused.timedOut:
 		return "", false, nil
 	}
 	return "", false, err

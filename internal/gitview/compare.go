@@ -1,4 +1,4 @@
-package git
+package gitview
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func isName(s string) bool {
 }
 
 func unresolved(revision string) error {
-	return &CommandError{Command: quote([]string{"git", "--no-pager", "rev-parse", "--verify", revision})}
+	return &CommandError{Command: quote([]string{"git", "--no-pager", "rev-parse", "--verify", revision}), Unresolved: true}
 }
 
 // commit resolves a revision that a client named.

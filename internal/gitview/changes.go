@@ -1,4 +1,4 @@
-package git
+package gitview
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // Status is what happened to a file. A rename is a deletion and an addition,
@@ -41,7 +41,7 @@ func Changes(ctx context.Context, path, ref string) ([]Change, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, ErrNoRepository
 	}
-	dir := workspacescope.Resolve(path)
+	dir := realpath.Resolve(path)
 	nested := nestedIn(dir)
 	all, err := changesIn(ctx, dir, ref)
 	if err != nil && !(errors.Is(err, ErrNoRepository) && len(nested) > 0) {

@@ -1,4 +1,4 @@
-package git
+package gitview
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // ErrNoRepository says that a path is in no git repository.
@@ -36,7 +36,7 @@ func Open(path string) (*View, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, ErrNoRepository
 	}
-	dir := workspacescope.Resolve(path)
+	dir := realpath.Resolve(path)
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("%w: %s", ErrNoRepository, dir)
 	}

@@ -1,4 +1,4 @@
-package git_test
+package gitview_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/internal/agentserver/git"
+	"github.com/deft-dev/deft/internal/gitview"
 )
 
 func mkfifo(t *testing.T, path string) {
@@ -58,7 +58,7 @@ func TestFileDiff(t *testing.T) {
 		{"large", "", "", "File too large for git diff: 1048577 bytes (max: 1048576 bytes)"},
 		{"a\x00b", "", "", "Path must not contain null bytes"},
 	} {
-		d, err := git.FileDiff(t.Context(), r.dir+"/"+c.file, "")
+		d, err := gitview.FileDiff(t.Context(), r.dir+"/"+c.file, "")
 		if c.err != "" {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("%q: %v", c.file, err)
@@ -69,7 +69,7 @@ func TestFileDiff(t *testing.T) {
 			t.Errorf("%q: %q %q %v", c.file, text(d.Modified), text(d.Original), err)
 		}
 	}
-	if _, err := git.FileDiff(t.Context(), r.dir+"/link", ""); !errors.Is(err, git.ErrNoRepository) {
+	if _, err := gitview.FileDiff(t.Context(), r.dir+"/link", ""); !errors.Is(err, gitview.ErrNoRepository) {
 		t.Errorf("a link out of the repository: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestFileDiff(t *testing.T) {
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
-	v, err := git.Open(r.dir)
+	v, err := gitview.Open(r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,30 +91,30 @@ func TestCommits(t *testing.T) {
 	r.write("b", "x\n")
 	second := r.commit("second")
 	page, err := v.Commits(t.Context(), 1)
-	want := git.Commits{HasMore: true, Commits: []git.Commit{{SHA: second, ShortSHA: second[:7], Subject: "second", Author: "N", Timestamp: "2026-11-21T10:00:00+02:00"}}}
+	want := gitview.Commits{HasMore: true, Commits: []gitview.Commit{{SHA: second, ShortSHA: second[:7], Subject: "second", Author: "N", Timestamp: "2026-11-21T10:00:00+02:00"}}}
 	if diff := cmp.Diff(want, page); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	if page, err = v.Commits(t.Context(), 2); err != nil || page.HasMore || page.Commits[1].Subject != "first\x1fsubject" {
 		t.Errorf("%+v %v", page, err)
 	}
-	for sha, want := range map[string][]git.Change{
-		first: {{Status: git.Added, Path: "a"}}, second[:8]: {{Status: git.Updated, Path: "a"}, {Status: git.Added, Path: "b"}},
+	for sha, want := range map[string][]gitview.Change{
+		first: {{Status: gitview.Added, Path: "a"}}, second[:8]: {{Status: gitview.Updated, Path: "a"}, {Status: gitview.Added, Path: "b"}},
 	} {
 		got, err := v.CommitChanges(t.Context(), sha)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got)\n%s", sha, err, diff)
 		}
 	}
-	if d, err := git.CommitDiff(t.Context(), r.dir+"/a", second); err != nil || *d.Original != "1" || *d.Modified != "2" {
+	if d, err := gitview.CommitDiff(t.Context(), r.dir+"/a", second); err != nil || *d.Original != "1" || *d.Modified != "2" {
 		t.Errorf("%+v %v", d, err)
 	}
 	r.remove("a")
-	if d, err := git.CommitDiff(t.Context(), r.dir+"/a", first[:10]); err != nil || *d.Original != "" || *d.Modified != "1" {
+	if d, err := gitview.CommitDiff(t.Context(), r.dir+"/a", first[:10]); err != nil || *d.Original != "" || *d.Modified != "1" {
 		t.Errorf("%+v %v", d, err)
 	}
-	var refused *git.CommandError
-	if _, err := git.CommitDiff(t.Context(), r.dir+"/a", "abcd"); !errors.As(err, &refused) {
+	var refused *gitview.CommandError
+	if _, err := gitview.CommitDiff(t.Context(), r.dir+"/a", "abcd"); !errors.As(err, &refused) {
 		t.Errorf("unknown commit: %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestDelta(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := git.Open(r.dir)
+	v, err := gitview.Open(r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +178,8 @@ func FuzzRef(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, ref string) {
-		_, err := git.Changes(t.Context(), r.dir, ref)
-		var refused *git.CommandError
+		_, err := gitview.Changes(t.Context(), r.dir, ref)
+		var refused *gitview.CommandError
 		if err != nil && !errors.As(err, &refused) {
 			t.Errorf("ref %q: %v", ref, err)
 		}

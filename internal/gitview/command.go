@@ -1,4 +1,4 @@
-package git
+package gitview
 
 import (
 	"bytes"
@@ -18,12 +18,15 @@ import (
 type CommandError struct {
 	Command string // what the reference would have run, quoted for a shell
 	Stderr  string
-	late    bool
+	// Unresolved says that a revision names no commit.
+	Unresolved bool
+
+	timedOut bool
 }
 
 // Error implements error.
 func (e *CommandError) Error() string {
-	if e.late {
+	if e.timedOut {
 		return "Git command timed out: " + e.Command
 	}
 	return "Git command failed: " + e.Command
@@ -36,7 +39,7 @@ const limit = 30 * time.Second
 // fits.
 const maxOutput = 256 << 20
 
-var errOutput = errors.New("git printed too much")
+var ErrOutput = errors.New("git printed too much")
 
 // bounded keeps up to max bytes.
 type bounded struct {
@@ -46,7 +49,7 @@ type bounded struct {
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.max {
-		return 0, errOutput
+		return 0, ErrOutput
 	}
 	return b.Buffer.Write(p)
 }
@@ -62,8 +65,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sink remembers why a writer failed; of git it is only known that its pipe
-// broke.
+// sink remembers why its writer failed: git itself reports a broken pipe only.
 type sink struct {
 	w   io.Writer
 	err error
@@ -116,7 +118,7 @@ func (v *View) git(ctx context.Context, c call, args ...string) (string, error) 
 		return "", fmt.Errorf("run git: %w", errors.Join(err, ctx.Err()))
 	}
 	return "", &CommandError{
-		Command: quote(append([]string{"git", "--no-pager"}, args...)), late: ctx.Err() != nil,
+		Command: quote(append([]string{"git", "--no-pager"}, args...)), timedOut: ctx.Err() != nil,
 		Stderr: redact(strings.TrimSpace(stderr.String())),
 	}
 }

@@ -1,17 +1,12 @@
-package git_test
+package gitview_test
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
 // TestMain runs the tests as a user who ignores files named *.own everywhere.
@@ -101,33 +96,4 @@ func (r repo) commit(subject string) string {
 	r.git("add", "-A")
 	r.git("commit", "-q", "-m", subject)
 	return r.git("rev-parse", "HEAD")[:40]
-}
-
-func serve(t *testing.T, routes []rest.Route) *httptest.Server {
-	t.Helper()
-	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return srv
-}
-
-func get(t *testing.T, srv *httptest.Server, path string) (int, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := srv.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
 }
