@@ -216,6 +216,9 @@ func TestRefusals(t *testing.T) {
 		retry              bool
 	}{
 		"throttled":      {429, "ThrottlingException:http://internal.amazon.com/", `{"message":"Too many requests, please wait"}`, "ThrottlingException", fault.RateLimit, true},
+		"throttled, 400": {400, "ThrottlingException", `{"message":"Rate exceeded"}`, "ThrottlingException", fault.RateLimit, true},
+		"server's 403":   {403, "InternalServerException", `{"message":"x"}`, "InternalServerException", fault.Auth, false},
+		"server's 400":   {400, "ServiceUnavailableException", `{"message":"x"}`, "ServiceUnavailableException", fault.Invalid, false},
 		"quota":          {400, "ServiceQuotaExceededException", `{"message":"x"}`, "ServiceQuotaExceededException", fault.Quota, false},
 		"no access":      {403, "AccessDeniedException", `{"Message":"You don't have access to the model with the specified model ID."}`, "AccessDeniedException", fault.Auth, false},
 		"expired":        {403, "", `{"__type":"com.amazon.coral.service#ExpiredTokenException","message":"The security token included in the request is expired"}`, "ExpiredTokenException", fault.Auth, false},

@@ -94,7 +94,14 @@ func (m *Model) exception(name, words string, status int, h http.Header) *llm.Er
 	if err != nil { // strings always encode
 		body = nil
 	}
+	shown := status
+	if short == "throttling" && status == http.StatusBadRequest {
+		status = http.StatusTooManyRequests // CommonErrors: throttling is also sent with 400
+	}
 	e := m.end.StatusError(status, h, body)
+	if shown != 0 {
+		e.Status = shown
+	}
 	if name != "" {
 		e.Code = name
 	}

@@ -2,7 +2,9 @@ package registry_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -11,7 +13,10 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/llmtest"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/openai"
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
@@ -56,7 +61,7 @@ func TestSwitchInTheMiddleOfAConversation(t *testing.T) {
 	if err := r.Use(registry.Agent, "first"); err != nil {
 		t.Fatal(err)
 	}
-	c := open(t, r)
+	c, _ := open(t, r)
 	if err := c.Send(t.Context(), event.NewUserMessage("go")); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +77,57 @@ func TestSwitchInTheMiddleOfAConversation(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, r *registry.Registry) *controller.Controller {
+// TestRefusalEndsTheRun holds that an answer with a final HTTP status ends the
+// run at its first call with an error event, even if its body says that the
+// server failed.
+func TestRefusalEndsTheRun(t *testing.T) {
+	t.Parallel()
+	for status, code := range map[int]string{
+		401: "LLMAuthenticationError", 403: "LLMAuthenticationError", 400: "LLMBadRequestError", 422: "LLMBadRequestError",
+	} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{
+				{Fault: &llmtest.Fault{Kind: llmtest.ServerError, Status: status, Message: "no"}},
+			}})
+			m, err := openai.New(llm.Config{Model: "openai/gpt-4o", BaseURL: srv.URL + "/v1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			waited := func(context.Context, time.Duration) error {
+				t.Error("the call is to be made again")
+				return context.Canceled
+			}
+			r := registry.New(func(string) (llm.Model, error) { return broker.New(m, broker.Options{Sleep: waited}), nil })
+			if err := r.Use(registry.Agent, "p"); err != nil {
+				t.Fatal(err)
+			}
+			c, stream := open(t, r)
+			if err := c.Send(t.Context(), event.NewUserMessage("go")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := srv.Count(); n != 1 || c.State().Status != state.Errored {
+				t.Errorf("%s after %d calls", c.State().Status, n)
+			}
+			page, err := stream.Search(t.Context(), c.ID(), eventstream.Query{Kinds: []string{"ConversationErrorEvent"}})
+			if err != nil || len(page.Records) != 1 {
+				t.Fatalf("%d error events, %v", len(page.Records), err)
+			}
+			ev, err := page.Records[0].Event()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ev.(*event.ConversationErrorEvent).Code; got != code {
+				t.Errorf("error event %s, want %s", got, code)
+			}
+		})
+	}
+}
+
+func open(t *testing.T, r *registry.Registry) (*controller.Controller, eventstream.Stream) {
 	t.Helper()
 	stream, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
@@ -101,5 +156,5 @@ func open(t *testing.T, r *registry.Registry) *controller.Controller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, stream
 }

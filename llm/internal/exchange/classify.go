@@ -7,8 +7,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// byCode maps the codes and types of providers' errors. They decide before the
-// status does, because several providers use 400 or 429 for what is neither.
+// byCode maps the codes and types of providers' errors. They refine the HTTP
+// status: several providers use 400 or 429 for a used-up allowance or a prompt
+// that is too long. They never make an error temporary that the status calls
+// final (see [final]).
 var byCode = map[string]fault.Kind{
 	"context_length_exceeded":              fault.Context,
 	"exceed_context_size_error":            fault.Context, // llama.cpp
@@ -107,10 +109,32 @@ var patterns = []pattern{
 	}},
 }
 
-// kind decides what an error is: by code, by status, by words.
-func (d details) kind(status int) fault.Kind {
+// temporary reports a kind of error after which the same request may succeed.
+func temporary(k fault.Kind) bool {
+	return k == fault.RateLimit || k == fault.Unavailable || k == fault.Timeout
+}
+
+// final reports an HTTP status after which the same request fails again: a
+// redirect that was not followed, and the client errors (authentication,
+// permission, bad request …), except those that
+// are defined to be temporary, or used so: 424 by Bedrock for an error of the
+// model, 498 by Groq for a lack of capacity. An error event inside a stream has
+// no HTTP status.
+func final(httpStatus int) bool {
+	switch httpStatus {
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusFailedDependency, http.StatusTooEarly, http.StatusTooManyRequests, 498:
+		return false
+	}
+	return httpStatus >= 300 && httpStatus < 500
+}
+
+// kind decides what an error is: by code, by status, by words. Where httpStatus
+// is final, codes and words for temporary errors are ignored. status is
+// httpStatus or, inside a stream, the one that the body names.
+func (d details) kind(httpStatus, status int) fault.Kind {
+	possible := func(k fault.Kind) bool { return !final(httpStatus) || !temporary(k) }
 	for _, c := range []string{d.code, d.typ} {
-		if k, ok := byCode[strings.ToLower(c)]; ok && !d.misused(c, status) {
+		if k, ok := byCode[strings.ToLower(c)]; ok && possible(k) && !d.misused(c, status) {
 			return k
 		}
 	}
@@ -119,7 +143,7 @@ func (d details) kind(status int) fault.Kind {
 	if ok && status != http.StatusTooManyRequests {
 		return k
 	}
-	if byWords := d.words(); byWords != "" && (k == "" || byWords == fault.Quota) {
+	if byWords := d.words(); byWords != "" && possible(byWords) && (k == "" || byWords == fault.Quota) {
 		return byWords
 	}
 	switch {

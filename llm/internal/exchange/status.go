@@ -22,16 +22,17 @@ func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *llm.Erro
 		return e.htmlError(status, h, body)
 	}
 	d := readDetails(body)
-	if status == 0 || status < 400 {
+	httpStatus := status
+	if status < 300 {
 		status = d.status
 	}
-	kind := d.kind(status)
+	kind := d.kind(httpStatus, status)
 	f := e.fail(kind, e.sentence(d.message, status), nil)
 	f.Status, f.Code = status, d.code
 	if f.Code == "" {
 		f.Code = d.typ
 	}
-	f.Retryable = kind == fault.RateLimit || kind == fault.Unavailable || kind == fault.Timeout
+	f.Retryable = temporary(kind)
 	f.RetryAfter = retryAfter(h, time.Now())
 	if h.Get("X-Should-Retry") == "false" {
 		f.Retryable = false
@@ -39,7 +40,7 @@ func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *llm.Erro
 	if hint := hints[kind]; hint != "" {
 		f = f.Hint(hint)
 	}
-	if status == http.StatusNotFound {
+	if status == http.StatusNotFound || status >= 300 && status < 400 {
 		f = f.Hint("check the model's name and the address (--base-url)")
 	}
 	return f
@@ -148,7 +149,7 @@ func (e *Endpoint) htmlError(status int, h http.Header, body []byte) *llm.Error 
 	}
 	f := e.fail(kind, e.shownURL()+" answered with "+what, nil)
 	f.Status, f.RetryAfter = status, retryAfter(h, time.Now())
-	f.Retryable = kind == fault.RateLimit || kind == fault.Timeout || kind == fault.Unavailable
+	f.Retryable = temporary(kind)
 	if kind == fault.Invalid || kind == fault.Auth {
 		f = f.Hint("check the address (--base-url): it often has to end in /v1")
 	}

@@ -66,6 +66,46 @@ func TestErrorForms(t *testing.T) {
 	}
 }
 
+// TestStatusOverBody holds that a body cannot make an error temporary that the
+// HTTP status calls final, whatever type, code or words the body has. What is
+// inside a stream has no HTTP status; there the body decides.
+func TestStatusOverBody(t *testing.T) {
+	t.Parallel()
+	statuses := map[int]fault.Kind{
+		400: fault.Invalid, 401: fault.Auth, 402: fault.Quota, 403: fault.Auth, 404: fault.Invalid,
+		405: fault.Invalid, 307: fault.Invalid, 413: fault.Context, 415: fault.Invalid, 422: fault.Invalid, 451: fault.Invalid,
+		0: fault.Unavailable, 408: fault.Unavailable, 409: fault.Unavailable, 424: fault.Unavailable,
+		429: fault.Unavailable, 500: fault.Unavailable, 503: fault.Unavailable, 529: fault.Unavailable,
+	}
+	bodies := []string{
+		`{"error":{"message":"no","type":"server_error"}}`,
+		`{"error":{"message":"no","type":"api_error","code":"internal_server_error"}}`,
+		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`,
+		`{"error":{"message":"no","code":"service_unavailable"}}`,
+		`{"error":{"message":"no","type":"server_error","code":401}}`,
+	}
+	for status, want := range statuses {
+		for _, body := range bodies {
+			e := endpoint().StatusError(status, nil, []byte(body))
+			if kind := fault.KindOf(e); kind != want || e.Retryable != (want == fault.Unavailable) {
+				t.Errorf("HTTP %d %s: kind %s, retryable %v, want %s", status, body, kind, e.Retryable, want)
+			}
+		}
+		if want == fault.Unavailable {
+			continue
+		}
+		for _, body := range []string{
+			`{"error":{"type":"rate_limit_error","message":"x"}}`, `{"error":{"code":"resource_exhausted"}}`, `{"error":{"type":"timeout_error"}}`,
+			`{"error":{"message":"rate limit"}}`, `{"error":"The service is temporarily unavailable"}`, `overloaded`, ``,
+		} {
+			e := endpoint().StatusError(status, nil, []byte(body))
+			if kind := fault.KindOf(e); kind != want || e.Retryable {
+				t.Errorf("HTTP %d %s: kind %s, retryable %v, want %s", status, body, kind, e.Retryable, want)
+			}
+		}
+	}
+}
+
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -80,7 +80,8 @@ func unreached(ctx context.Context, service, host string, err error) error {
 // of services in trouble, which may give them later.
 func (a Answer) Refused(service, code, message string) *fault.Error {
 	kind := fault.Auth
-	if a.Status >= 500 || a.Status == http.StatusTooManyRequests || strings.Contains(code, "Throttl") {
+	throttled := a.Status == http.StatusBadRequest && strings.Contains(code, "Throttl") // as Amazon's STS says it
+	if a.Status >= 500 || a.Status == http.StatusTooManyRequests || throttled {
 		kind = fault.Unavailable
 	}
 	text := fmt.Sprintf("%s gave no credentials (HTTP %d", service, a.Status)
