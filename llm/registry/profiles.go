@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/filelock"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -24,8 +24,10 @@ const (
 	maxProfiles = 50
 	maxProfile  = 64 << 10 // bytes
 	lockWait    = 30 * time.Second
-	lockPause   = 20 * time.Millisecond
 )
+
+// lockFile is what writers lock, in the directory of the profiles.
+const lockFile = ".lock"
 
 // Profiles stores profiles as files in a directory: name.json, readable by the
 // user alone. Processes may share it; a lock on the directory keeps writers
@@ -204,30 +206,14 @@ func (s *Profiles) free(name string) error {
 	return nil
 }
 
-// lock keeps other writers out, in this process and others. The kernel gives
-// no signal when a lock is let go that a context could end the wait for, so it
-// is asked again and again, up to 30 s.
+// lock keeps other writers out, in this process and others. It waits at most
+// 30 s.
 func (s *Profiles) lock(ctx context.Context) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(s.dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "open the lock of the profiles")
-	}
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	again := time.NewTicker(lockPause)
-	defer again.Stop()
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil // closing unlocks
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, fault.Wrap(errors.Join(err, f.Close()), fault.Denied, "lock the profiles")
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return nil, fault.Wrap(errors.Join(ctx.Err(), f.Close()), fault.Conflict, "the profiles are being changed by another process")
-		}
+	unlock, err = filelock.Lock(ctx, filepath.Join(s.dir, lockFile))
+	if err != nil {
+		return nil, fmt.Errorf("change the profiles: %w", err)
 	}
+	return unlock, nil
 }

@@ -11,12 +11,13 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/filelock/filelocktest"
 	"github.com/deft-dev/deft/llm/registry"
 )
 
@@ -171,6 +172,8 @@ func TestFiftyProfiles(t *testing.T) {
 	}
 }
 
+// TestLockedProfiles holds that a writer waits for the lock of another process
+// in the kernel, without polling, until it gets it or its context ends.
 func TestLockedProfiles(t *testing.T) {
 	t.Parallel()
 	s, dir := profiles(t)
@@ -182,16 +185,27 @@ func TestLockedProfiles(t *testing.T) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	// In the bubble 30 s pass at once.
-	synctest.Test(t, func(t *testing.T) {
-		if err := s.Put(context.Background(), "a", registry.Profile{Model: "m"}); fault.KindOf(err) != fault.Conflict {
-			t.Errorf("while another process writes: %v", err)
-		}
-	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Delete(ctx, "a"); !errors.Is(err, context.Canceled) {
+	if err := s.Delete(ctx, "a"); !fault.Is(err, fault.Canceled) || !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
+	}
+	late, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if err := s.Put(late, "a", registry.Profile{Model: "m"}); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("past the deadline: %v", err)
+	}
+	written := make(chan error)
+	go func() { written <- s.Put(t.Context(), "a", registry.Profile{Model: "m"}) }()
+	filelocktest.AwaitBlocked(t, f.Name())
+	if names, err := s.Names(); err != nil || len(names) != 0 {
+		t.Errorf("while another process writes: %v, %v", names, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
 	}
 }
 
