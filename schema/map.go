@@ -87,6 +87,14 @@ func (m *Map) Text(key string) string {
 	return s
 }
 
+// Pointer returns a value that is a string, else nil.
+func (m *Map) Pointer(key string) *string {
+	if s, ok := m.Get(key).(string); ok {
+		return &s
+	}
+	return nil
+}
+
 // Object returns a value that is an object, else nil.
 func (m *Map) Object(key string) *Map {
 	o, _ := m.Get(key).(*Map)

@@ -60,6 +60,15 @@ type Writing struct {
 	NoNulls bool
 }
 
+// Storing is how documents are written to files: with their secrets sealed, or
+// in the clear where there are no keys.
+func Storing(keys Keys) Writing {
+	if keys == nil {
+		return Writing{Mode: Plain}
+	}
+	return Writing{Mode: Sealed, Keys: keys}
+}
+
 // Secret is a text that is masked and sealed. Blank texts and the mask are
 // null.
 type Secret struct{}

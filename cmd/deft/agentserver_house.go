@@ -26,9 +26,8 @@ import (
 	mcproom "github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/agentserver/plugins"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings"
+	settingsroutes "github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
-	"github.com/deft-dev/deft/internal/agentserver/settings/workspaces"
 	"github.com/deft-dev/deft/internal/agentserver/skills"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 	"github.com/deft-dev/deft/internal/agentserver/subagents"
@@ -36,6 +35,8 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/workspaces"
 	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/llm/broker"
@@ -243,8 +244,8 @@ func (h *house) routes() []rest.Route {
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: h.trajectory, Home: h.home})
 	g := git.New(git.Options{Secret: h.storedSecret})
 	return slices.Concat(
-		h.conversations.Load().Routes(), h.sockets.Routes(), h.settings.Routes(),
-		workspaces.New(filepath.Join(h.cfg.ConversationsPath, "..", ".openhands")).Routes(),
+		h.conversations.Load().Routes(), h.sockets.Routes(), settingsroutes.Routes(h.settings, h.log),
+		settingsroutes.Workspaces(workspaces.New(filepath.Join(h.cfg.ConversationsPath, "..", ".openhands"))),
 		llmlist.New(catalog.Default(), route.Prefixes()).Routes(),
 		h.bash.Routes(), h.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		h.skills.Routes(), hookroom.Routes(h.log),

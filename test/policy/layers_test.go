@@ -17,9 +17,10 @@ var floors = map[string]int{
 	"fault": 0, "internal/spawn": 0, "internal/memo": 0, "internal/realpath": 0,
 	"event": 1, "schema": 1, "internal/keyring": 1, "internal/filelock": 1,
 	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/lease": 2, "internal/worktree": 2, "internal/gitview": 2, "hook": 2,
-	"spec":     3, // llm's settings
-	"state":    3, // what a conversation cost is in llm's metrics
-	"executor": 4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
+	"spec":              3, // llm's settings
+	"state":             3, // what a conversation cost is in llm's metrics
+	"internal/settings": 4,
+	"executor":          4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
 	"agent":      5,
 	"controller": 6,
 }
@@ -29,7 +30,6 @@ var floors = map[string]int{
 // floor here; one below a package that has a floor has the same.
 var serverFloors = map[string]int{
 	"config": 0, "rest": 0,
-	"settings/agentsettings": 0, "settings/filestore": 0, "settings/profiles": 1, "settings/launch": 1,
 	"installation": 1, "workspacescope": 1,
 	"bash": 2, "conversation": 2, "deferredinit": 2, "files": 2, "gateway": 2, "git": 2, "hooks": 2, "info": 2,
 	"mcp": 2, "openapi": 2, "plugins": 2, "settings": 2, "skills": 2, "subagents": 2, "unsupported": 2, "webhook": 2,
@@ -82,6 +82,14 @@ var parts = []string{
 	"runtime/protocol", // the wire form that client and server agree on
 }
 
+// trees are domains of several packages, which may import one another.
+var trees = []string{"internal/settings"}
+
+// withoutHTTP are packages, with all below them, that import neither net/http
+// nor the ground of the server's routes: what they do is the same for every way
+// in, and their errors carry kinds instead of statuses.
+var withoutHTTP = []string{"schema", "spec", "internal/settings", "session"}
+
 // routers link the adapters of one domain to choose one by name. Like
 // adapters, they are imported by programs only.
 var routers = map[string]string{"llm/route": "llm"}
@@ -115,6 +123,8 @@ func classify(p string) (k kind, floor int, of string) {
 		case !ok:
 			continue
 		case of == p:
+			return domain, floor, of
+		case slices.Contains(trees, of):
 			return domain, floor, of
 		case slices.Contains(parts, p), strings.Contains(p, "/internal/"):
 			return part, floor, of
@@ -183,7 +193,13 @@ func objections(all []pkg) []string {
 			out = append(out, p.Path+" "+objection(p.Path, p.Path, false))
 			continue
 		}
+		if p.HTTP && below(withoutHTTP, p.Path) {
+			out = append(out, p.Path+" → net/http: must not depend on HTTP")
+		}
 		for _, to := range p.Imports {
+			if to == "internal/agentserver/rest" && below(withoutHTTP, p.Path) {
+				out = append(out, p.Path+" → "+to+": must not depend on HTTP")
+			}
 			if why := objection(p.Path, to, false); why != "" {
 				out = append(out, p.Path+" → "+to+": "+why)
 			}
@@ -195,6 +211,11 @@ func objections(all []pkg) []string {
 		}
 	}
 	return out
+}
+
+// below reports whether a package is one of some, or in a folder below one.
+func below(packages []string, p string) bool {
+	return slices.ContainsFunc(packages, func(one string) bool { return p == one || strings.HasPrefix(p, one+"/") })
 }
 
 // TestImports holds arrows to lower floors, and adapters to be leaves.
@@ -234,8 +255,8 @@ func TestImportRules(t *testing.T) {
 		{"internal/agentserver/rest", "internal/agentserver/files", false},
 		{"internal/agentserver/rest", "internal/agentserver", false},
 		{"internal/agentserver", "internal/agentserver/socket", true},
-		{"internal/agentserver/settings", "internal/agentserver/settings/profiles", true},
-		{"internal/agentserver/settings/profiles", "internal/agentserver/settings", false},
+		{"internal/agentserver/skills", "internal/agentserver/installation", true},
+		{"internal/agentserver/settings/llmlist", "internal/agentserver/settings", false},
 		{"internal/agentserver/newthing", "internal/agentserver/rest", false},
 		{"internal/agentserver/rest", "internal/agentserver/newthing", false},
 		{"runtime/local", "executor", true},
@@ -261,6 +282,28 @@ func TestImportRules(t *testing.T) {
 		got := len(objections([]pkg{{Path: c.from, Imports: []string{c.to}}})) == 0
 		if diff := cmp.Diff(c.allowed, got); diff != "" {
 			t.Errorf("%s → %s allowed (-want +got):\n%s", c.from, c.to, diff)
+		}
+	}
+}
+
+// TestHTTPRule proves that the rule about HTTP can fail.
+func TestHTTPRule(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pkg     pkg
+		allowed bool
+	}{
+		{pkg{Path: "spec"}, true},
+		{pkg{Path: "spec", HTTP: true}, false},
+		{pkg{Path: "schema", HTTP: true}, false},
+		{pkg{Path: "internal/settings/launch", HTTP: true}, false},
+		{pkg{Path: "internal/settings/launch", Imports: []string{"internal/settings/profiles"}}, true},
+		{pkg{Path: "internal/settings", Imports: []string{"internal/agentserver/rest"}}, false},
+		{pkg{Path: "internal/agentserver/settings", HTTP: true, Imports: []string{"internal/agentserver/rest", "internal/settings"}}, true},
+		{pkg{Path: "llm", HTTP: true}, true},
+	} {
+		if got := len(objections([]pkg{c.pkg})) == 0; got != c.allowed {
+			t.Errorf("%+v allowed: %v, want %v", c.pkg, got, c.allowed)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,7 @@ type pkg struct {
 	Path    string
 	Imports []string // of the program
 	Tests   []string // of its tests only
+	HTTP    bool     // whether the program imports net/http
 }
 
 // list asks the go command for all packages, once.
@@ -61,7 +63,7 @@ var list = sync.OnceValues(func() ([]pkg, error) {
 			return nil, err
 		}
 		all = append(all, pkg{
-			Path: ours([]string{p.ImportPath})[0], Imports: ours(p.Imports),
+			Path: ours([]string{p.ImportPath})[0], Imports: ours(p.Imports), HTTP: slices.Contains(p.Imports, "net/http"),
 			Tests: append(ours(p.TestImports), ours(p.XTestImports)...),
 		})
 	}

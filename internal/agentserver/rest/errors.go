@@ -35,10 +35,15 @@ func (e *Error) Error() string {
 // Fail returns an [Error].
 func Fail(status int, detail any) error { return &Error{Status: status, Detail: detail} }
 
+// detailed is an error of a domain that says in a form of the contract what is
+// wrong, such as launch.Error.
+type detailed interface{ Detail() any }
+
 // answer returns the status and the body for an error.
 func answer(err error) (status int, body any) {
 	var own *Error
 	var bad schema.Violations
+	var said detailed
 	switch {
 	case errors.As(err, &bad):
 		return http.StatusUnprocessableEntity, map[string]any{"detail": sanitized(bad)}
@@ -47,6 +52,8 @@ func answer(err error) (status int, body any) {
 			return own.Status, map[string]any{"detail": http.StatusText(http.StatusInternalServerError), "exception": own.Error()}
 		}
 		return own.Status, map[string]any{"detail": own.Detail}
+	case errors.As(err, &said):
+		return fault.KindOf(err).HTTPStatus(), map[string]any{"detail": said.Detail()}
 	}
 	kind := fault.KindOf(err)
 	if status = kind.HTTPStatus(); status < 500 && kind != fault.Canceled {

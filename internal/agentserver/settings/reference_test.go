@@ -18,9 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/settings/launch"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -297,10 +297,14 @@ func launches(t *testing.T, dir, theirs string) {
 		}
 		r, err := launch.Resolve(t.Context(), launch.Source{Agent: request.Agent, Settings: request.Settings, ProfileID: request.Profile, LLMProfile: request.Additions.LLM}, stores)
 		if err != nil {
-			status := 422
-			if own, ok := errors.AsType[*rest.Error](err); ok {
-				status = own.Status
-				detail, _ := json.Marshal(map[string]any{"detail": own.Detail})
+			status := fault.KindOf(err).HTTPStatus()
+			var told any = err.Error()
+			refused, ok := errors.AsType[*launch.Error](err)
+			if ok {
+				told = refused.Detail()
+			}
+			if ok || fault.Is(err, fault.NotFound) {
+				detail, _ := json.Marshal(map[string]any{"detail": told})
 				if diff := cmp.Diff(normal(want.Body), normal(parsed(t, detail))); diff != "" {
 					t.Errorf("%s (-reference +deft)\n%s", source, diff)
 				}

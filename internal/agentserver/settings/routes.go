@@ -2,19 +2,29 @@ package settings
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
-// Routes returns the operations of the room.
-func (s *Service) Routes() []rest.Route {
+// server answers requests about settings.
+type server struct {
+	*settings.Service
+	log *slog.Logger
+}
+
+// Routes returns the operations on everything that a service keeps.
+func Routes(service *settings.Service, log *slog.Logger) []rest.Route {
+	s := server{service, log}
 	group := func(tag, base string, list ...rest.Route) []rest.Route {
 		for i := range list {
-			list[i].Tag, list[i].Path, list[i].Handle = tag, base+list[i].Path, asking(list[i].Handle)
+			list[i].Tag, list[i].Path, list[i].Handle = tag, base+list[i].Path, answering(list[i].Handle)
 		}
 		return list
 	}
@@ -43,14 +53,17 @@ func (s *Service) Routes() []rest.Route {
 	)...)
 }
 
-// asking answers 400 where a name or a file is not as it should be, as the
+// answering answers 400 where a name or a file is not as it should be, as the
 // reference does; a body that is not is a violation.
-func asking(h rest.Handler) rest.Handler {
+func answering(h rest.Handler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		err := unprocessable(h(w, r))
-		var own *rest.Error
+		err := h(w, r)
 		var bad schema.Violations
-		if fault.Is(err, fault.Invalid) && !errors.As(err, &own) && !errors.As(err, &bad) {
+		var gone *spec.DanglingError
+		switch {
+		case errors.As(err, &gone):
+			return rest.Fail(http.StatusUnprocessableEntity, gone.Error())
+		case fault.Is(err, fault.Invalid) && !errors.Is(err, settings.ErrInvalid) && !errors.As(err, &bad):
 			return rest.Fail(http.StatusBadRequest, err.Error())
 		}
 		return err

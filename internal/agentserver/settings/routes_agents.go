@@ -6,16 +6,16 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/launch"
-	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
 )
 
 // agentRoutes are the operations on agent profiles.
-func (s *Service) agentRoutes() []rest.Route {
+func (s server) agentRoutes() []rest.Route {
 	return namedStore{
 		what: "Agent profile",
-		list: listing(s, s.listAgents, func(list []profiles.AgentSummary, doc *Document) any {
+		list: listing(s, s.listAgents, func(list []profiles.AgentSummary, doc *settings.Document) any {
 			return struct {
 				Profiles []profiles.AgentSummary `json:"profiles"`
 				Active   *string                 `json:"active_agent_profile_id"`
@@ -29,14 +29,14 @@ func (s *Service) agentRoutes() []rest.Route {
 }
 
 // listAgents returns the agent profiles, of which one is always active.
-func (s *Service) listAgents(ctx context.Context) ([]profiles.AgentSummary, error) {
+func (s server) listAgents(ctx context.Context) ([]profiles.AgentSummary, error) {
 	if _, err := s.EnsureActive(ctx); err != nil {
 		return nil, err
 	}
 	return s.Profiles.Agents.List(ctx)
 }
 
-func (s *Service) getAgent(w http.ResponseWriter, r *http.Request, name string) error {
+func (s server) getAgent(w http.ResponseWriter, r *http.Request, name string) error {
 	p, err := s.Profiles.Agents.Load(r.Context(), name)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func checkProfile(v any, name string) (*schema.Map, error) {
 	return p, nil
 }
 
-func (s *Service) saveAgent(r *http.Request, name string) error {
+func (s server) saveAgent(r *http.Request, name string) error {
 	v, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *Service) saveAgent(r *http.Request, name string) error {
 	return s.Profiles.Agents.Save(r.Context(), p)
 }
 
-func (s *Service) activateAgent(w http.ResponseWriter, r *http.Request) error {
+func (s server) activateAgent(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("profile_id")
 	if _, err := schema.Check(schema.String{Min: 1, Max: 128}, id, schema.Reading{}, "path", "profile_id"); err != nil {
 		return err
@@ -84,11 +84,11 @@ func (s *Service) activateAgent(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.Profiles.Agents.NameOf(r.Context(), id); err != nil {
 		return err
 	}
-	_, err := s.Change(r.Context(), func(d *Document) error {
+	_, err := s.Change(r.Context(), func(d *settings.Document) error {
 		d.ActiveAgentProfile = &id
 		return nil
 	})
-	if errors.Is(err, blocked) { // which is ours to repair, not the client's
+	if errors.Is(err, settings.ErrBlocked) { // which is ours to repair, not the client's
 		return rest.Fail(http.StatusInternalServerError, "Failed to activate agent profile")
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ var draftBody = &schema.Object{Extra: schema.Forbid, Fields: []schema.Field{
 }}
 
 // materialize previews a profile: the saved one, or the draft in the body.
-func (s *Service) materialize(w http.ResponseWriter, r *http.Request, name string) error {
+func (s server) materialize(w http.ResponseWriter, r *http.Request, name string) error {
 	p, err := s.draft(r, name)
 	if err != nil {
 		return err
@@ -116,12 +116,7 @@ func (s *Service) materialize(w http.ResponseWriter, r *http.Request, name strin
 			return err
 		}
 	}
-	doc, err := s.Load()
-	if err != nil {
-		return err
-	}
-	memory := doc.Agent.Object("agent_context").Get("load_memory") == true
-	d, err := launch.Preview(r.Context(), p, s.storesOf(doc), launch.Runtime{Browser: s.o.Browser, Memory: memory}, s.o.Usable)
+	d, err := s.Preview(r.Context(), p)
 	if err != nil {
 		return err
 	}
@@ -129,7 +124,7 @@ func (s *Service) materialize(w http.ResponseWriter, r *http.Request, name strin
 }
 
 // draft returns the profile in the body, nil where there is none.
-func (s *Service) draft(r *http.Request, name string) (*schema.Map, error) {
+func (s server) draft(r *http.Request, name string) (*schema.Map, error) {
 	v, sent, err := rest.Document(r)
 	if err != nil || !sent || v == nil {
 		return nil, err

@@ -1,16 +1,15 @@
 package settings
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 )
@@ -30,7 +29,7 @@ func shown(c profiles.Connection) connection {
 	return connection{c.ID, c.DisplayName, c.Provider, c.BaseURL, c.CreatedAt, c.UpdatedAt, c.APIKey != ""}
 }
 
-func (s *Service) listConnections(w http.ResponseWriter, r *http.Request) error {
+func (s server) listConnections(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.Profiles.Connections.List(r.Context(), true)
 	if err != nil {
 		return err
@@ -49,7 +48,7 @@ var (
 
 // realKey refuses keys that say that there is none.
 func realKey(key string) error {
-	if !usableSecret(key) {
+	if !settings.UsableSecret(key) {
 		return errors.New("api_key must be a real key, not blank or redacted")
 	}
 	return nil
@@ -62,7 +61,7 @@ var createBody = &schema.Object{Extra: schema.Forbid, Fields: []schema.Field{
 	{Name: "base_url", Type: address},
 }}
 
-func (s *Service) createConnection(w http.ResponseWriter, r *http.Request) error {
+func (s server) createConnection(w http.ResponseWriter, r *http.Request) error {
 	m, err := rest.BodyAs(r, createBody)
 	if err != nil {
 		return err
@@ -70,7 +69,7 @@ func (s *Service) createConnection(w http.ResponseWriter, r *http.Request) error
 	id := uuid.New()
 	c, err := s.Profiles.Connections.Create(r.Context(), profiles.Connection{
 		ID: strings.ReplaceAll(id.String(), "-", ""), DisplayName: m.Text("display_name"), Provider: m.Text("provider"),
-		APIKey: llm.Secret(m.Text("api_key")), BaseURL: pointer(m, "base_url"),
+		APIKey: llm.Secret(m.Text("api_key")), BaseURL: m.Pointer("base_url"),
 	})
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ var updateBody = &schema.Object{Extra: schema.Forbid,
 		{Name: "base_url", Type: address},
 	}}
 
-func (s *Service) updateConnection(w http.ResponseWriter, r *http.Request) error {
+func (s server) updateConnection(w http.ResponseWriter, r *http.Request) error {
 	v, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
@@ -115,17 +114,17 @@ func (s *Service) updateConnection(w http.ResponseWriter, r *http.Request) error
 		return rest.Fail(http.StatusUnprocessableEntity, "api_key cannot be cleared; provide a new key to rotate it")
 	}
 	c, err := s.Profiles.Connections.Update(r.Context(), id, func(c *profiles.Connection) {
-		if v := pointer(m, "display_name"); v != nil {
+		if v := m.Pointer("display_name"); v != nil {
 			c.DisplayName = *v
 		}
-		if v := pointer(m, "provider"); v != nil {
+		if v := m.Pointer("provider"); v != nil {
 			c.Provider = *v
 		}
-		if v := pointer(m, "api_key"); v != nil {
+		if v := m.Pointer("api_key"); v != nil {
 			c.APIKey = llm.Secret(*v)
 		}
 		if _, ok := given.Lookup("base_url"); ok {
-			c.BaseURL = pointer(m, "base_url")
+			c.BaseURL = m.Pointer("base_url")
 		}
 	})
 	if err != nil {
@@ -134,13 +133,13 @@ func (s *Service) updateConnection(w http.ResponseWriter, r *http.Request) error
 	return rest.JSON(w, http.StatusOK, shown(c))
 }
 
-func (s *Service) deleteConnection(w http.ResponseWriter, r *http.Request) error {
+func (s server) deleteConnection(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("connection_id")
 	c, err := s.Profiles.Connections.Get(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	if err := s.unused(r.Context(), id); err != nil {
+	if err := s.UnusedConnection(r.Context(), id); err != nil {
 		return err
 	}
 	if err := s.Profiles.Connections.Delete(r.Context(), id); err != nil {
@@ -148,28 +147,4 @@ func (s *Service) deleteConnection(w http.ResponseWriter, r *http.Request) error
 	}
 	c.APIKey = ""
 	return rest.JSON(w, http.StatusOK, shown(c))
-}
-
-// unused refuses a connection that profiles or the settings still name.
-func (s *Service) unused(ctx context.Context, id string) error {
-	names, err := s.Profiles.Linked(ctx, id)
-	if err != nil {
-		return err
-	}
-	doc, err := s.Load()
-	if err != nil {
-		return err
-	}
-	var why []string
-	if len(names) > 0 {
-		why = append(why, "referenced by LLM profile(s): "+strings.Join(names, ", "))
-	}
-	if doc.Agent.Object("llm").Text("provider_connection_id") == id {
-		why = append(why, "referenced by the active agent settings")
-	}
-	if len(why) == 0 {
-		return nil
-	}
-	return fault.New(fault.Conflict, "Provider connection cannot be deleted while it is "+strings.Join(why, " and ")+
-		". Update those references before deleting it.")
 }

@@ -5,7 +5,8 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -89,7 +90,7 @@ func (n namedStore) answerRename(w http.ResponseWriter, r *http.Request, name st
 
 // listing answers with what a store has, beside the settings, which say what of
 // it is active.
-func listing[T any](s *Service, list func(context.Context) ([]T, error), answer func([]T, *Document) any) rest.Handler {
+func listing[T any](s server, list func(context.Context) ([]T, error), answer func([]T, *settings.Document) any) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		all, err := list(r.Context())
 		if err != nil {

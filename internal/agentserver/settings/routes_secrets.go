@@ -8,11 +8,12 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 )
 
-func (s *Service) listSecrets(w http.ResponseWriter, r *http.Request) error {
+func (s server) listSecrets(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.Secrets()
 	if err != nil {
 		return err
@@ -27,21 +28,21 @@ func (s *Service) listSecrets(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if refs, ok := p.Get("secret_refs").([]any); ok {
-			list = slices.DeleteFunc(list, func(one SecretItem) bool { return !slices.Contains(refs, any(one.Name)) })
+			list = slices.DeleteFunc(list, func(one settings.SecretItem) bool { return !slices.Contains(refs, any(one.Name)) })
 		}
 	}
-	return rest.JSON(w, http.StatusOK, map[string][]SecretItem{"secrets": list})
+	return rest.JSON(w, http.StatusOK, map[string][]settings.SecretItem{"secrets": list})
 }
 
 func checkSecretName(name string) error {
-	if SecretNames.MatchString(name) {
+	if settings.SecretNames.MatchString(name) {
 		return nil
 	}
 	return rest.Fail(http.StatusUnprocessableEntity, "Invalid secret name format. Must start with a letter, contain only "+
 		"letters, numbers, and underscores, and be 1-64 characters long.")
 }
 
-func (s *Service) getSecret(w http.ResponseWriter, r *http.Request) error {
+func (s server) getSecret(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if err := checkSecretName(name); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (s *Service) getSecret(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.o.Log.Info("a secret was read", "name", name, "client", r.RemoteAddr)
+	s.log.Info("a secret was read", "name", name, "client", r.RemoteAddr)
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(value.Reveal())))
@@ -67,7 +68,7 @@ var secretBody = &schema.Object{Fields: []schema.Field{
 	{Name: "description", Type: schema.Opt(schema.String{})},
 }}
 
-func (s *Service) putSecret(w http.ResponseWriter, r *http.Request) error {
+func (s server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	m, err := rest.BodyAs(r, secretBody)
 	if err != nil {
 		return err
@@ -76,17 +77,17 @@ func (s *Service) putSecret(w http.ResponseWriter, r *http.Request) error {
 	if err := checkSecretName(name); err != nil {
 		return err
 	}
-	if !usableSecret(value) {
+	if !settings.UsableSecret(value) {
 		return rest.Fail(http.StatusUnprocessableEntity, "Secret value must not be empty or redacted")
 	}
-	description := pointer(m, "description")
+	description := m.Pointer("description")
 	if err := s.SetSecret(r.Context(), name, llm.Secret(value), description); err != nil {
 		return err
 	}
-	return rest.JSON(w, http.StatusOK, SecretItem{Name: name, Description: description})
+	return rest.JSON(w, http.StatusOK, settings.SecretItem{Name: name, Description: description})
 }
 
-func (s *Service) deleteSecret(w http.ResponseWriter, r *http.Request) error {
+func (s server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if err := checkSecretName(name); err != nil {
 		return err

@@ -6,8 +6,9 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/agentserver/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/agentserver/settings/profiles"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/agentsettings"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -20,19 +21,16 @@ func conversationSchema(w http.ResponseWriter, _ *http.Request) error {
 	return rest.JSON(w, http.StatusOK, agentsettings.ConversationPage())
 }
 
-func (s *Service) answer(w http.ResponseWriter, status int, doc *Document, mode schema.Mode) error {
-	agent, err := agentsettings.Dump(doc.Agent, schema.Writing{Mode: mode, Keys: s.keys})
+func (s server) answer(w http.ResponseWriter, status int, doc *settings.Document, mode schema.Mode) error {
+	m, err := doc.Dump(schema.Writing{Mode: mode, Keys: s.Keys()})
 	if err != nil {
 		return noKey(err)
 	}
-	return rest.JSON(w, status, schema.Of(
-		"agent_settings", agent, "conversation_settings", doc.Conversation, "llm_api_key_is_set", doc.HasKey(),
-		"active_profile", nullable(doc.ActiveProfile), "active_agent_profile_id", nullable(doc.ActiveAgentProfile),
-		"active_meta_profile", nullable(doc.ActiveMetaProfile), "misc_settings", doc.Misc,
-	))
+	m.Set("llm_api_key_is_set", doc.HasKey())
+	return rest.JSON(w, status, m)
 }
 
-func (s *Service) getSettings(w http.ResponseWriter, r *http.Request) error {
+func (s server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	mode, err := exposure(r)
 	if err != nil {
 		return err
@@ -42,7 +40,7 @@ func (s *Service) getSettings(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if mode == schema.Plain {
-		s.o.Log.Warn("settings are read with their secrets in the clear", "client", r.RemoteAddr)
+		s.log.Warn("settings are read with their secrets in the clear", "client", r.RemoteAddr)
 	}
 	return s.answer(w, http.StatusOK, doc, mode)
 }
@@ -62,7 +60,7 @@ var patchBody = &schema.Object{Fields: []schema.Field{
 	{Name: "active_meta_profile", Type: named},
 }}
 
-func (s *Service) patchSettings(w http.ResponseWriter, r *http.Request) error {
+func (s server) patchSettings(w http.ResponseWriter, r *http.Request) error {
 	v, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
@@ -86,7 +84,7 @@ func (s *Service) patchSettings(w http.ResponseWriter, r *http.Request) error {
 
 // diffOf returns what a checked body changes. Pointers count if they were
 // sent, null included.
-func diffOf(m, sent *schema.Map) (d Diff, any bool) {
+func diffOf(m, sent *schema.Map) (d settings.Diff, any bool) {
 	d.Agent, d.Conversation, d.Misc = m.Object("agent_settings_diff"), m.Object("conversation_settings_diff"), m.Object("misc_settings_diff")
 	any = d.Agent != nil || d.Conversation != nil || d.Misc != nil
 	point := func(key string) **string {
@@ -94,7 +92,7 @@ func diffOf(m, sent *schema.Map) (d Diff, any bool) {
 			return nil
 		}
 		any = true
-		p := pointer(m, key)
+		p := m.Pointer(key)
 		return &p
 	}
 	d.ActiveProfile, d.ActiveAgentProfile = point("active_profile"), point("active_agent_profile_id")
@@ -102,7 +100,7 @@ func diffOf(m, sent *schema.Map) (d Diff, any bool) {
 	return d, any
 }
 
-func (s *Service) postServer(w http.ResponseWriter, r *http.Request) error {
+func (s server) postServer(w http.ResponseWriter, r *http.Request) error {
 	m, err := rest.BodyAs(r, spec.MCPSchema)
 	if err != nil {
 		return err
@@ -131,7 +129,7 @@ var serverPatch = func() *schema.Object {
 	return o
 }()
 
-func (s *Service) patchServer(w http.ResponseWriter, r *http.Request) error {
+func (s server) patchServer(w http.ResponseWriter, r *http.Request) error {
 	v, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
@@ -152,7 +150,7 @@ func (s *Service) patchServer(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, http.StatusOK, doc, schema.Masked)
 }
 
-func (s *Service) deleteServer(w http.ResponseWriter, r *http.Request) error {
+func (s server) deleteServer(w http.ResponseWriter, r *http.Request) error {
 	doc, err := s.ChangeServer(r.Context(), r.PathValue("settings_key"), nil, true)
 	if err != nil {
 		return err

@@ -14,8 +14,9 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
-	"github.com/deft-dev/deft/internal/agentserver/settings/workspaces"
 	"github.com/deft-dev/deft/internal/keyring"
+	store "github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/workspaces"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/spec"
 )
@@ -35,14 +36,14 @@ func ping(_ context.Context, l *spec.LLM) error {
 
 // server is the room over a directory, and its HTTP face.
 type server struct {
-	*settings.Service
+	*store.Service
 	url string
 	t   *testing.T
 }
 
 func serve(t *testing.T, dir string, keys *keyring.Ring) *server {
 	t.Helper()
-	s, err := settings.Open(t.Context(), settings.Options{
+	s, err := store.Open(t.Context(), store.Options{
 		Dir: dir, Keys: keys, Ping: ping,
 		Usable: func(tool string) bool { return tool != "nonesuch" },
 		Log:    slog.New(slog.DiscardHandler),
@@ -50,7 +51,7 @@ func serve(t *testing.T, dir string, keys *keyring.Ring) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := append(s.Routes(), workspaces.New(dir).Routes()...)
+	routes := append(settings.Routes(s, slog.New(slog.DiscardHandler)), settings.Workspaces(workspaces.New(dir))...)
 	routes = append(routes, llmlist.New(catalog.Default(), nil).Routes()...)
 	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
 	if err != nil {

@@ -1,0 +1,162 @@
+// Package filestore keeps documents in files that several processes may share,
+// such as our server and the reference's: locked while they are changed, and
+// replaced as a whole.
+//
+// # Usage
+//
+//	unlock, err := filestore.Lock(ctx, dir+"/.settings.lock")
+//	defer unlock()
+//	raw, err := filestore.Read(path) // nil where there is no file
+//	err = filestore.Write(path, raw)
+//
+// # Concurrency
+//
+// Everything is safe for concurrent use, between processes as well. The locks
+// are those of flock(2), which the reference takes on the same files; they are
+// not re-entrant.
+//
+// # Failure
+//
+// A lock that others hold for too long is an error of kind Unavailable. A
+// write that fails leaves the file as it was.
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+)
+
+// Patience is how long a lock is waited for, as in the reference.
+const Patience = 30 * time.Second
+
+// doors keep the goroutines of this process in line before each lock, so that
+// only other processes are waited for by asking again.
+var doors sync.Map // path → chan struct{}
+
+// Lock takes the lock of a file, which is made with its directory if need be.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	v, _ := doors.LoadOrStore(path, make(chan struct{}, 1))
+	door, _ := v.(chan struct{})
+	select {
+	case door <- struct{}{}:
+	case <-ctx.Done():
+		return nil, busy(ctx, path)
+	}
+	f, err := take(ctx, path)
+	if err != nil {
+		<-door
+		return nil, err
+	}
+	return func() {
+		_ = f.Close() // which gives the lock back
+		<-door
+	}, nil
+}
+
+func take(ctx context.Context, path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of a lock: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open a lock: %w", err)
+	}
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			_ = f.Close()
+			return nil, fmt.Errorf("lock %s: %w", filepath.Base(path), err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			_ = f.Close()
+			return nil, busy(ctx, path)
+		}
+	}
+}
+
+func busy(ctx context.Context, path string) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fault.New(fault.Unavailable, filepath.Base(path)+" is held by another process")
+	}
+	return fault.Wrap(ctx.Err(), fault.Canceled, "wait for a lock")
+}
+
+// Read returns the content of a file, nil where there is none.
+func Read(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && raw == nil {
+		raw = []byte{}
+	}
+	return raw, err
+}
+
+// Write replaces a file. Nobody but its owner may read it, and it is on disk
+// when Write returns.
+func Write(path string, raw []byte) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*.tmp") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(raw)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return Sync(dir)
+}
+
+// WriteDocument replaces a file by a document, in the form of the reference's
+// files.
+func WriteDocument(path string, doc any) error {
+	raw, err := schema.Indent(doc)
+	if err != nil {
+		return err
+	}
+	return Write(path, raw)
+}
+
+// Sync puts the entries of a directory on disk: after a rename or a removal.
+func Sync(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

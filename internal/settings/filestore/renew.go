@@ -1,0 +1,34 @@
+package filestore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/deft-dev/deft/schema"
+)
+
+// Renew seals the secrets of a file anew that only an old key opens, and
+// reports whether there were any. A file with a secret that no key opens is
+// left as it is, with [schema.ErrSealed].
+func Renew(ctx context.Context, path, lock string, keys schema.Keys) (bool, error) {
+	unlock, err := Lock(ctx, lock)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	raw, err := Read(path)
+	if err != nil || len(raw) == 0 {
+		return false, err
+	}
+	doc, err := schema.Parse(raw)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", path, err)
+	}
+	if !schema.Stale(keys, doc) {
+		return false, nil
+	}
+	if doc, err = schema.Renew(keys, doc); err != nil {
+		return false, err
+	}
+	return true, WriteDocument(path, doc)
+}

@@ -1,0 +1,28 @@
+package launch_test
+
+import (
+	"testing"
+
+	"github.com/deft-dev/deft/internal/settings/launch"
+	"github.com/deft-dev/deft/schema"
+)
+
+// BenchmarkLaunch is what a start request with an agent costs here: reading
+// it, and writing it for the answer.
+func BenchmarkLaunch(b *testing.B) {
+	raw := []byte(`{"kind":"Agent","llm":{"model":"openai/gpt-5","api_key":"k","stream":true},"tools":[{"name":"terminal"},{"name":"file_editor"},{"name":"task_tracker"}],
+		"condenser":{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/gpt-5","api_key":"k"}},"agent_context":{"skills":[{"name":"a","content":"c"}]}}`)
+	for b.Loop() {
+		r, err := launch.Resolve(b.Context(), launch.Source{Agent: raw}, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		a, err := launch.Finalize(r, launch.Runtime{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := a.JSON(schema.Writing{Mode: schema.Nulled}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

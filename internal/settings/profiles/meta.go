@@ -1,0 +1,61 @@
+package profiles
+
+import (
+	"context"
+
+	"github.com/deft-dev/deft/internal/settings/agentsettings"
+	"github.com/deft-dev/deft/schema"
+)
+
+// Metas are the saved meta-profiles.
+type Metas struct {
+	folder
+}
+
+// MetaSummary is what a list says about a meta-profile.
+type MetaSummary struct {
+	Name       string  `json:"name"`
+	Classifier *string `json:"classifier_model"`
+	Classes    int     `json:"num_classes"`
+}
+
+// Load returns a meta-profile.
+func (s *Metas) Load(_ context.Context, name string) (*schema.Map, error) {
+	m, err := s.existing(name)
+	if err != nil {
+		return nil, err
+	}
+	out, err := agentsettings.MetaProfile.Check(m, schema.Reading{})
+	if err != nil {
+		return nil, s.unreadable(name, err)
+	}
+	return out, nil
+}
+
+// Save writes a checked meta-profile.
+func (s *Metas) Save(ctx context.Context, name string, doc *schema.Map) error {
+	path, err := s.path(name)
+	if err != nil {
+		return err
+	}
+	return s.keep(ctx, path, doc)
+}
+
+// Delete removes a meta-profile; one that is not there is no error.
+func (s *Metas) Delete(ctx context.Context, name string) error {
+	return s.remove(ctx, name)
+}
+
+// List returns all meta-profiles. Files that cannot be read are passed over.
+func (s *Metas) List(context.Context) ([]MetaSummary, error) {
+	out := []MetaSummary{}
+	err := s.each(func(name string, m *schema.Map) error {
+		classes, _ := m.Get("classes").([]any)
+		out = append(out, MetaSummary{Name: name, Classifier: m.Pointer("classifier_model"), Classes: len(classes)})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}

@@ -1,0 +1,153 @@
+package profiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/settings/filestore"
+	"github.com/deft-dev/deft/schema"
+)
+
+// Options say where profiles are.
+type Options struct {
+	// Dir is the persistence directory; each kind has a folder below it.
+	Dir string
+	// Keys seal secrets; nil stores them in the clear.
+	Keys schema.Keys
+	Log  *slog.Logger
+	Now  func() time.Time // default time.Now
+}
+
+// Stores are all kinds of profiles, and what holds between them.
+type Stores struct {
+	LLMs        *LLMs
+	Agents      *Agents
+	Metas       *Metas
+	Connections *Connections
+
+	keys schema.Keys
+}
+
+// Open returns the stores. Their directories are made when something is saved.
+func Open(o Options) *Stores {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	at := func(name, lock, what string) folder {
+		return folder{dir: filepath.Join(o.Dir, name), lock: lock, what: what, log: o.Log}
+	}
+	shared := &Connections{dir: filepath.Join(o.Dir, "provider-connections"), keys: o.Keys, now: o.Now}
+	return &Stores{
+		LLMs:        &LLMs{folder: at("profiles", ".profiles.lock", "Profile"), keys: o.Keys, connections: shared},
+		Agents:      &Agents{folder: at("agent-profiles", ".agent-profiles.lock", "Agent profile")},
+		Metas:       &Metas{folder: at("meta-profiles", ".meta-profiles.lock", "Meta-profile")},
+		Connections: shared,
+		keys:        o.Keys,
+	}
+}
+
+// referrers returns the agent profiles that name an LLM profile. The lock of
+// agent profiles must be held.
+func (s *Stores) referrers(llm string) ([]string, error) {
+	list, err := s.Agents.list()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, one := range list {
+		if one.LLM != nil && Canonical(*one.LLM) == Canonical(llm) {
+			out = append(out, one.Name)
+		}
+	}
+	return out, nil
+}
+
+// DeleteLLM deletes an LLM profile. It is a Conflict while agent profiles name
+// it; one that is not there is no error.
+func (s *Stores) DeleteLLM(ctx context.Context, name string) error {
+	unlock, err := s.Agents.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	names, err := s.referrers(name)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return fault.New(fault.Conflict, fmt.Sprintf("LLM profile is referenced by %d agent profile(s): %s", len(names), strings.Join(names, ", ")))
+	}
+	return s.LLMs.remove(ctx, name)
+}
+
+// RenameLLM renames an LLM profile, in the agent profiles that name it as well.
+func (s *Stores) RenameLLM(ctx context.Context, from, to string) error {
+	unlock, err := s.Agents.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.LLMs.rename(ctx, from, to); err != nil {
+		return err
+	}
+	names, err := s.referrers(from)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		m, err := s.Agents.read(name)
+		if err != nil {
+			return err
+		}
+		path, err := s.Agents.path(name)
+		if err != nil {
+			return err
+		}
+		m.Set("llm_profile_ref", Canonical(to))
+		if err := filestore.WriteDocument(path, m); err != nil {
+			return fmt.Errorf("update agent profile %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Linked returns the LLM profiles that use a provider connection, sorted.
+func (s *Stores) Linked(ctx context.Context, connection string) ([]string, error) {
+	list, err := s.LLMs.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, one := range list {
+		if one.ConnectionID != nil && *one.ConnectionID == connection {
+			out = append(out, one.Name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Renew seals secrets anew that only an old key opens. What fails does not
+// keep the rest from it.
+func (s *Stores) Renew(ctx context.Context) error {
+	if s.keys == nil {
+		return nil
+	}
+	names, err := s.LLMs.names()
+	for _, name := range names {
+		_, one := filestore.Renew(ctx, filepath.Join(s.LLMs.dir, name+".json"), filepath.Join(s.LLMs.dir, s.LLMs.lock), s.keys)
+		err = errors.Join(err, one)
+	}
+	_, one := filestore.Renew(ctx, s.Connections.path(), filepath.Join(s.Connections.dir, ".provider-connections.lock"), s.keys)
+	return errors.Join(err, one)
+}

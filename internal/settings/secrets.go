@@ -1,0 +1,178 @@
+package settings
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/settings/filestore"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
+)
+
+// SecretNames are what secrets may be called: they become environment
+// variables.
+var SecretNames = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]{0,63}$`)
+
+// SecretItem is a secret without its value.
+type SecretItem struct {
+	Name        string  `json:"name"`
+	Description *string `json:"description"`
+}
+
+var secretSchema = &schema.Object{Fields: []schema.Field{
+	{Name: "name", Type: schema.String{Pattern: SecretNames}, Required: true},
+	{Name: "secret", Type: schema.Opt(schema.Secret{})},
+	{Name: "description", Type: schema.Opt(schema.String{})},
+}}
+
+const (
+	customSecrets = "custom_secrets"
+	// generations has a token for each secret whose changes are followed.
+	generations = "_credential_versions"
+)
+
+var secretsSchema = &schema.Object{
+	Extra: schema.Keep,
+	Before: func(m *schema.Map) error {
+		out := schema.NewMap()
+		old := m.Object(customSecrets)
+		for _, name := range old.Keys() {
+			switch v := old.Get(name).(type) {
+			case string:
+				out.Set(name, schema.Of("name", name, "secret", v))
+			case *schema.Map:
+				out.Set(name, schema.Of("name", name, "secret", v.Get("secret"), "description", v.Get("description")))
+			}
+		}
+		m.Set(customSecrets, out)
+		return nil
+	},
+	Fields: []schema.Field{{Name: customSecrets, Type: schema.Dict{Of: secretSchema}, Default: func() any { return schema.NewMap() }}},
+}
+
+// errSecretsBlocked is the error of a file of secrets that must not be written
+// over.
+var errSecretsBlocked = fault.New(fault.Corrupt, "Secrets file is corrupted or encrypted with a different key: "+
+	"restore that key as OH_SECRET_KEY or add it to OH_PREVIOUS_SECRET_KEYS")
+
+func (s *Service) readSecrets(strict bool) (*schema.Map, error) {
+	raw, err := filestore.Read(s.path(secretsFile))
+	if err != nil {
+		return nil, fmt.Errorf("read secrets: %w", err)
+	}
+	if raw == nil {
+		return secretsSchema.Defaults(), nil
+	}
+	v, err := schema.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnread, err)
+	}
+	m, err := secretsSchema.Check(v, schema.Reading{Keys: s.keys, Strict: strict})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnread, err)
+	}
+	return m, nil
+}
+
+// lenient returns the secrets for reading: none, if they cannot be read.
+func (s *Service) lenient() (*schema.Map, error) {
+	m, err := s.readSecrets(false)
+	if errors.Is(err, errUnread) {
+		s.o.Log.Error("secrets cannot be read", "error", err)
+		return secretsSchema.Defaults(), nil
+	}
+	return m, err
+}
+
+// Secrets returns the names of all secrets, in the order they were made.
+func (s *Service) Secrets() ([]SecretItem, error) {
+	m, err := s.lenient()
+	if err != nil {
+		return nil, err
+	}
+	out := []SecretItem{}
+	all := m.Object(customSecrets)
+	for _, name := range all.Keys() {
+		out = append(out, SecretItem{Name: name, Description: all.Object(name).Pointer("description")})
+	}
+	return out, nil
+}
+
+// Secret returns the value of a secret, NotFound where there is none.
+func (s *Service) Secret(_ context.Context, name string) (llm.Secret, error) {
+	m, err := s.lenient()
+	if err != nil {
+		return "", err
+	}
+	value := m.Object(customSecrets).Object(name).Text("secret")
+	if value == "" {
+		return "", fault.New(fault.NotFound, "Secret not found")
+	}
+	return llm.Secret(value), nil
+}
+
+// SetSecret makes or changes a secret.
+func (s *Service) SetSecret(ctx context.Context, name string, value llm.Secret, description *string) error {
+	return s.changeSecrets(ctx, func(all, versions *schema.Map) error {
+		all.Set(name, schema.Of("name", name, "secret", value.Reveal(), "description", nullable(description)))
+		if _, followed := versions.Lookup(name); followed {
+			token := make([]byte, 24)
+			_, _ = rand.Read(token) // never fails
+			versions.Set(name, base64.RawURLEncoding.EncodeToString(token))
+		}
+		return nil
+	})
+}
+
+// DeleteSecret removes a secret, NotFound where there is none.
+func (s *Service) DeleteSecret(ctx context.Context, name string) error {
+	return s.changeSecrets(ctx, func(all, versions *schema.Map) error {
+		if _, ok := all.Lookup(name); !ok {
+			return fault.New(fault.NotFound, "Secret not found")
+		}
+		all.Delete(name)
+		versions.Delete(name)
+		return nil
+	})
+}
+
+func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *schema.Map) error) error {
+	unlock, err := filestore.Lock(ctx, s.path(secretsLock))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	m, err := s.readSecrets(true)
+	if errors.Is(err, errUnread) {
+		s.o.Log.Error("secrets were not changed", "error", err)
+		return errSecretsBlocked
+	}
+	if err != nil {
+		return err
+	}
+	versions := schema.NewMap()
+	if old := m.Object(generations); old != nil {
+		versions = old.Copy()
+	}
+	if err := f(m.Object(customSecrets), versions); err != nil {
+		return err
+	}
+	m.Delete(generations)
+	if versions.Len() > 0 {
+		m.Set(generations, versions)
+	}
+	out, err := secretsSchema.Dump(m, schema.Storing(s.keys))
+	if err != nil {
+		return err
+	}
+	return filestore.WriteDocument(s.path(secretsFile), out)
+}
+
+// UsableSecret reports whether a value is neither blank nor the mask.
+func UsableSecret(value string) bool { return strings.TrimSpace(value) != "" && value != schema.Mask }

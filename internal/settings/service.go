@@ -1,0 +1,118 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/settings/filestore"
+	"github.com/deft-dev/deft/internal/settings/launch"
+	"github.com/deft-dev/deft/internal/settings/profiles"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
+)
+
+// Options say where settings are stored, and what the service uses of others.
+type Options struct {
+	// Dir is the persistence directory: OH_PERSISTENCE_DIR or ~/.openhands.
+	Dir string
+	// Keys seal secrets. Without a current key they are stored in the clear,
+	// and cannot be asked for sealed.
+	Keys *keyring.Ring
+	// Ping makes one short call to a model, without retries, to see whether its
+	// settings are right; nil says that nothing can be checked.
+	Ping func(ctx context.Context, l *spec.LLM) error
+	// Skills and PublicSkills are as in launch.Stores; nil for none.
+	Skills       func(ctx context.Context) ([]*schema.Map, error)
+	PublicSkills func(ctx context.Context) ([]string, error)
+	// Usable says whether this server can run a tool; nil for all.
+	Usable func(tool string) bool
+	// Browser says whether the browser tools can run.
+	Browser bool
+	// Changed is called with settings that were written; nil for no call.
+	Changed func(*Document)
+	Log     *slog.Logger
+}
+
+// Service keeps the settings of one user.
+type Service struct {
+	// Profiles are the stores of everything that is saved under a name.
+	Profiles *profiles.Stores
+
+	o    Options
+	keys schema.Keys // nil without a current key
+	last recent
+}
+
+// Open returns the service of a directory. Secrets that only an old key opens
+// are sealed anew; where that fails they stay as they are, and the log says so.
+func Open(ctx context.Context, o Options) (*Service, error) {
+	if o.Dir == "" {
+		return nil, errors.New("settings need a directory")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{o: o}
+	if o.Keys.CanSeal() {
+		s.keys = o.Keys
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the persistence directory: %w", err)
+	}
+	s.Profiles = profiles.Open(profiles.Options{Dir: o.Dir, Keys: s.keys, Log: o.Log})
+	if s.keys == nil {
+		return s, nil
+	}
+	for name, lock := range map[string]string{settingsFile: settingsLock, secretsFile: secretsLock} {
+		if _, err := filestore.Renew(ctx, s.path(name), s.path(lock), s.keys); err != nil {
+			o.Log.Error("could not seal secrets with the current key", "file", name, "error", err)
+		}
+	}
+	if err := s.Profiles.Renew(ctx); err != nil {
+		o.Log.Error("could not seal secrets with the current key", "file", "profiles", "error", err)
+	}
+	return s, nil
+}
+
+func (s *Service) path(name string) string { return filepath.Join(s.o.Dir, name) }
+
+// Keys returns what seals and opens secrets, nil where there is no key.
+func (s *Service) Keys() schema.Keys { return s.keys }
+
+// LaunchStores returns what launches look references up in.
+func (s *Service) LaunchStores() (*launch.Stores, error) {
+	doc, err := s.Load()
+	if err != nil {
+		return nil, err
+	}
+	return s.storesOf(doc), nil
+}
+
+func (s *Service) storesOf(doc *Document) *launch.Stores {
+	servers := doc.Agent.Object("mcp_config")
+	if servers == nil {
+		servers = schema.NewMap()
+	}
+	return &launch.Stores{
+		LLMs: s.Profiles.LLMs, Agents: s.Profiles.Agents, Metas: s.Profiles.Metas,
+		MCP: servers, CriticKey: llm.Secret(doc.Agent.Object("verification").Text("critic_api_key")),
+		Skills: s.o.Skills, PublicSkills: s.o.PublicSkills,
+	}
+}
+
+// Preview says what launching an agent profile would make, without starting
+// anything.
+func (s *Service) Preview(ctx context.Context, profile *schema.Map) (*launch.Diagnostics, error) {
+	doc, err := s.Load()
+	if err != nil {
+		return nil, err
+	}
+	memory := doc.Agent.Object("agent_context").Get("load_memory") == true
+	return launch.Preview(ctx, profile, s.storesOf(doc), launch.Runtime{Browser: s.o.Browser, Memory: memory}, s.o.Usable)
+}
