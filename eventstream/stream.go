@@ -86,7 +86,7 @@ type Stream interface {
 	Get(ctx context.Context, id event.ConversationID, ev event.ID) (Record, error)
 	// Fork makes conversation dst share the events of src that lie in
 	// segments, which are ascending and do not overlap; their Seq in dst is 1,
-	// 2, 3 …. It starts with the status of src. No event is copied, and deleting src later does not take them from dst. The cost
+	// 2, 3 …. It starts with the status and the cost of src. No event is copied, and deleting src later does not take them from dst. The cost
 	// grows with the number of segments only.
 	Fork(ctx context.Context, dst, src event.ConversationID, segments []Segment, meta Meta) error
 
@@ -142,6 +142,9 @@ type Page struct {
 // Meta is what the owner of a conversation keeps beside its events: things
 // about it rather than in it. It is not part of the State.
 type Meta struct {
+	// Owner is who the conversation is for. The store keeps it as it is given
+	// and applies no default.
+	Owner string            `json:"owner,omitempty"`
 	Title string            `json:"title,omitempty"`
 	Tags  map[string]string `json:"tags,omitempty"`
 	// WorkingDir is the workspace's absolute path on the host.
@@ -160,22 +163,31 @@ type Info struct {
 	Events  Seq
 	// Status is the value of the last execution_status update, "" if none.
 	Status string
-	Meta   Meta
+	// Cost is what the conversation has spent, in US dollars: the sum over the
+	// services of the last stats update, 0 if there was none.
+	Cost float64
+	Meta Meta
 }
 
 // ListQuery selects conversations. Its zero value lists all, newest first.
 type ListQuery struct {
 	// Status lists those of this status only; empty for all. Without an update
 	// that tells it, a conversation is "idle".
-	Status    string
+	Status string
+	// Owner lists those of this owner only; empty for all owners.
+	Owner     string
 	ByUpdated bool // order by Updated instead of Created
 	Ascending bool
-	PageID    event.ConversationID // first of the page, as NextID gave it
-	Limit     int                  // 100 when 0
+	// PageID is where the page starts: ListPage.NextID of the page before, or
+	// the id of the page's first conversation. Empty or unknown starts at the
+	// beginning.
+	PageID string
+	Limit  int // 100 when 0
 }
 
-// ListPage is one page of conversations. NextID is empty on the last page.
+// ListPage is one page of conversations. NextID is opaque: it goes into
+// ListQuery.PageID to get the next page, and is empty on the last one.
 type ListPage struct {
 	Infos  []Info
-	NextID event.ConversationID
+	NextID string
 }

@@ -102,6 +102,33 @@ func testStatus(t *testing.T, s eventstream.Stream) {
 		t.Fatal("the same event was appended twice")
 	}
 	same(t, "after a refused append", "finished", status())
-	appendAll(t, s, id, stateUpdate(t, "execution_status", 7))
+	appendAll(t, s, id, stateUpdate(t, "execution_status", 7), stateUpdate(t, "execution_status", nil))
 	same(t, "not a string", "finished", status())
+}
+
+func testCost(t *testing.T, s eventstream.Stream) {
+	id := create(t, s)
+	stats := func(agent, condenser float64) event.Event {
+		return stateUpdate(t, "stats", map[string]any{"usage_to_metrics": map[string]any{
+			"agent":     map[string]any{"accumulated_cost": agent, "model_name": "m"},
+			"condenser": map[string]any{"accumulated_cost": condenser},
+		}})
+	}
+	same(t, "at first", 0.0, info(t, s, id).Cost)
+	appendAll(t, s, id, stats(1, 0.5), stateUpdate(t, "execution_status", "running"))
+	same(t, "all services", 1.5, info(t, s, id).Cost)
+	appendAll(t, s, id, stats(2, 0.5), stats(2.25, 0.5))
+	same(t, "the last update", 2.75, info(t, s, id).Cost)
+	appendAll(t, s, id, stateUpdate(t, "stats", "none"), stateUpdate(t, "note", map[string]any{"stats": 7}))
+	same(t, "other updates", 2.75, info(t, s, id).Cost)
+	dst := fork(t, s, id, eventstream.Segment{First: 1, Last: 2})
+	same(t, "a fork starts with it", 2.75, info(t, s, dst).Cost)
+	appendAll(t, s, dst, stateUpdate(t, "stats", map[string]any{"usage_to_metrics": map[string]any{}}))
+	same(t, "reset", 0.0, info(t, s, dst).Cost)
+	same(t, "the source", 2.75, info(t, s, id).Cost)
+	page, err := s.List(t.Context(), eventstream.ListQuery{})
+	if err != nil || len(page.Infos) != 2 {
+		t.Fatal(page.Infos, err)
+	}
+	same(t, "listed", 2.75, page.Infos[1].Cost)
 }

@@ -28,7 +28,7 @@ func info(t testing.TB, s eventstream.Stream, id event.ConversationID) eventstre
 func testConversations(t *testing.T, s eventstream.Stream) {
 	id := event.NewConversationID()
 	meta := eventstream.Meta{
-		Title: "A title \x00 'quoted'", Tags: map[string]string{"a": "b"}, WorkingDir: "/w",
+		Owner: "somebody@example.com", Title: "A title \x00 'quoted'", Tags: map[string]string{"a": "b"}, WorkingDir: "/w",
 		Parent: event.NewConversationID(), ForkOf: event.NewConversationID(), Extra: json.RawMessage(`{"n":1}`),
 	}
 	if err := s.Create(t.Context(), id, meta); err != nil {
@@ -111,6 +111,44 @@ func testList(t *testing.T, s eventstream.Stream) {
 		t.Fatal(err)
 	}
 	same(t, "info", info(t, s, up[0]), page.Infos[0])
+}
+
+func testListOwner(t *testing.T, s eventstream.Stream) {
+	var ann, bob, none []event.ConversationID
+	for i := range 9 {
+		id := event.NewConversationID()
+		to, owner := &none, ""
+		switch i % 3 {
+		case 0:
+			to, owner = &ann, "ann"
+		case 1:
+			to, owner = &bob, "bob' OR 1 --"
+		}
+		*to = append(*to, id)
+		if err := s.Create(t.Context(), id, eventstream.Meta{Owner: owner}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, byUpdated := range []bool{false, true} {
+		q := eventstream.ListQuery{Ascending: true, ByUpdated: byUpdated, Limit: 2}
+		same(t, "all", 9, len(listIDs(t, s, q)))
+		q.Owner = "ann"
+		same(t, "ann's", ann, listIDs(t, s, q))
+		q.Owner = "bob' OR 1 --"
+		same(t, "bob's", bob, listIDs(t, s, q))
+		q.Owner = "an"
+		same(t, "nobody's", 0, len(listIDs(t, s, q)))
+	}
+	appendAll(t, s, ann[1], stateUpdate(t, "execution_status", "running"))
+	appendAll(t, s, bob[1], stateUpdate(t, "execution_status", "running"))
+	q := eventstream.ListQuery{Owner: "ann", Status: "running"}
+	same(t, "ann's running", ann[1:2], listIDs(t, s, q))
+	if err := s.SetMeta(t.Context(), ann[1], eventstream.Meta{Owner: "carl"}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "given away", 0, len(listIDs(t, s, q)))
+	q.Owner = "carl"
+	same(t, "carl's", ann[1:2], listIDs(t, s, q))
 }
 
 func testDelete(t *testing.T, s eventstream.Stream) {

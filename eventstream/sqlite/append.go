@@ -131,6 +131,9 @@ func (w *writer) insert(h *head, p *packed) error {
 	if p.status != nil {
 		h.status = *p.status
 	}
+	if p.cost != nil {
+		h.cost = *p.cost
+	}
 	if h.events%lumpEvents > 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -54,10 +55,10 @@ func (s *Store) Create(ctx context.Context, id event.ConversationID, meta events
 	if err != nil {
 		return err
 	}
-	return s.queue.do(ctx, func(w *writer) error { return w.create(id, m, "", nil) })
+	return s.queue.do(ctx, func(w *writer) error { return w.create(id, m, "", 0, nil) })
 }
 
-func (w *writer) create(id event.ConversationID, m packedMeta, status string, pieces []piece) error {
+func (w *writer) create(id event.ConversationID, m packedMeta, status string, cost float64, pieces []piece) error {
 	_, taken, err := w.c.number("SELECT 1 FROM conversations WHERE id = ?", string(id))
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (w *writer) create(id event.ConversationID, m packedMeta, status string, pi
 	if taken {
 		return fault.New(fault.Conflict, fmt.Sprintf("conversation %s exists already", id))
 	}
-	h := head{status: status, pieces: pieces, updated: time.Now().UnixNano()}
+	h := head{status: status, cost: cost, pieces: pieces, updated: time.Now().UnixNano()}
 	if n := len(pieces); n > 0 {
 		h.base = pieces[n-1].end()
 		h.events, h.indexed = h.base, h.base
@@ -83,8 +84,8 @@ func (w *writer) create(id event.ConversationID, m packedMeta, status string, pi
 		conversationSum(h.log, string(id), created, int64(h.base), int64(len(pieces))), m.sum(h.log), h.log); err != nil {
 		return err
 	}
-	if _, err := w.c.exec("INSERT INTO heads (log, events, indexed, updated, status, tail, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		h.log, int64(h.events), int64(h.indexed), h.updated, h.status, []byte{}, h.sum(nil)); err != nil {
+	if _, err := w.c.exec("INSERT INTO heads (log, events, indexed, updated, status, cost, tail, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		h.log, int64(h.events), int64(h.indexed), h.updated, h.status, int64(math.Float64bits(h.cost)), []byte{}, h.sum(nil)); err != nil {
 		return err
 	}
 	for i, p := range pieces {

@@ -17,7 +17,7 @@ import (
 var schema string
 
 // version is the schema's version, kept in PRAGMA user_version.
-const version = 2
+const version = 3
 
 // pageSize is the size of the database's pages: SQLite's default, which is
 // also the unit of most disks.

@@ -27,7 +27,7 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 		if err := w.settle(h); err != nil {
 			return err
 		}
-		return w.create(dst, m, h.status, pieces)
+		return w.create(dst, m, h.status, h.cost, pieces)
 	})
 	if err != nil {
 		return fmt.Errorf("fork conversation %s: %w", src, err)

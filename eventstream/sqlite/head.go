@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -16,6 +17,7 @@ type head struct {
 	indexed eventstream.Seq // own events up to this one are in the table ids
 	updated int64
 	status  string
+	cost    float64
 	pieces  []piece
 	tail    lump     // the unfinished one
 	hashes  []uint32 // of the ids of the tail's events
@@ -92,11 +94,11 @@ func (h *head) parseTail(b []byte) bool {
 }
 
 func (h *head) sum(tail []byte) int64 {
-	return rowSum(h.log, int64(h.events), int64(h.indexed), h.updated, h.status, tail)
+	return rowSum(h.log, int64(h.events), int64(h.indexed), h.updated, h.status, int64(math.Float64bits(h.cost)), tail)
 }
 
 const (
-	headColumns = "SELECT c.log, c.base, c.pieces, c.id, c.created, c.sum, h.events, h.indexed, h.updated, h.status, h.tail, h.sum"
+	headColumns = "SELECT c.log, c.base, c.pieces, c.id, c.created, c.sum, h.events, h.indexed, h.updated, h.status, h.tail, h.sum, h.cost"
 	headTables  = " FROM conversations c LEFT JOIN heads h ON h.log = c.log"
 	selectHead  = headColumns + headTables + " WHERE c.id = ?"
 )
@@ -131,6 +133,7 @@ func scanHead(r *rows) (h *head, pieces int64) {
 	h = &head{
 		log: r.int(0), base: eventstream.Seq(r.int(1)), events: eventstream.Seq(r.int(6)),
 		indexed: eventstream.Seq(r.int(7)), updated: r.int(8), status: r.text(9),
+		cost: math.Float64frombits(uint64(r.int(12))),
 	}
 	tail := r.blob(10)
 	if r.int(5) != conversationSum(h.log, r.text(3), r.int(4), r.int(1), pieces) || r.int(11) != h.sum(tail) || !h.parseTail(tail) {

@@ -68,10 +68,10 @@ func scanInfo(r *rows) (eventstream.Info, error) {
 		ID:      event.ConversationID(r.text(3)),
 		Created: time.Unix(0, r.int(4)).UTC(),
 		Updated: time.Unix(0, h.updated).UTC(),
-		Events:  h.events, Status: h.status,
+		Events:  h.events, Status: h.status, Cost: h.cost,
 	}
 	var err error
-	if info.Meta, err = (packedMeta{r.blob(13), r.blob(14)}).unpack(h.log, r.int(12)); err != nil {
+	if info.Meta, err = (packedMeta{r.blob(14), r.blob(15)}).unpack(h.log, r.int(13)); err != nil {
 		return eventstream.Info{}, fmt.Errorf("decode meta data of conversation %s: %w", info.ID, err)
 	}
 	return info, nil
@@ -92,14 +92,14 @@ func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.
 			return false, err
 		}
 		if len(page.Infos) == limit {
-			page.NextID = info.ID
+			page.NextID = string(info.ID)
 			return false, nil
 		}
 		page.Infos = append(page.Infos, info)
 		return true, nil
 	}
 	err := s.pool.read(ctx, func(db *conn) error {
-		if q.ByUpdated && q.Status == "" && q.PageID != "" {
+		if q.ByUpdated && q.Status == "" && q.Owner == "" && q.PageID != "" {
 			return listUpdated(db, q, visit)
 		}
 		sql, args, err := listQuery(db, q, limit+1)
@@ -170,7 +170,7 @@ func listUpdated(db *conn, q eventstream.ListQuery, visit func(*rows) (bool, err
 	if !q.Ascending {
 		at, step = len(keys)-1, -1
 	}
-	r := db.query("SELECT h.updated, h.log"+headTables+" WHERE c.id = ?", string(q.PageID))
+	r := db.query("SELECT h.updated, h.log"+headTables+" WHERE c.id = ?", q.PageID)
 	if r.next() {
 		at, _ = slices.BinarySearchFunc(keys, updatedKey{r.int(0), r.int(1)}, updatedKey.compare)
 	}
@@ -209,8 +209,12 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 			args[1] = ""
 		}
 	}
+	if q.Owner != "" {
+		where += " AND (SELECT cast(o.meta AS TEXT) ->> 'owner' FROM conversations o WHERE o.log = c.log) = ?"
+		args = append(args, q.Owner)
+	}
 	if q.PageID != "" {
-		r := db.queryOnce("SELECT "+key+", c.log"+headTables+" WHERE c.id = ?", string(q.PageID))
+		r := db.queryOnce("SELECT "+key+", c.log"+headTables+" WHERE c.id = ?", q.PageID)
 		if r.next() {
 			where += " AND (" + key + ", c.log) " + from + " (?, ?)"
 			args = append(args, r.int(0), r.int(1))

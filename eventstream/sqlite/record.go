@@ -28,7 +28,8 @@ type packed struct {
 	hash   uint32 // of the id
 	rest   []byte // from the timestamp on
 	crc    uint32
-	status *string // the new execution status, if it carries one
+	status *string  // the new execution status, if it carries one
+	cost   *float64 // the new cost, if it carries one
 }
 
 func pack(r eventstream.Record) packed {
@@ -40,9 +41,7 @@ func pack(r eventstream.Record) packed {
 	rest = append(rest, r.JSON...)
 	r.JSON = rest[len(rest)-len(r.JSON):] // the caller's may change
 	p := packed{rec: r, hash: hashID(r.ID), rest: rest, crc: contentSum(r)}
-	if r.Kind == kindStateUpdate {
-		p.status = statusOf(r.JSON)
-	}
+	p.status, p.cost = eventstream.Changes(r)
 	return p
 }
 

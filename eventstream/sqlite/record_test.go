@@ -123,7 +123,7 @@ func FuzzStatusAndBody(f *testing.F) {
 	f.Add([]byte(`{"key":"execution_status","value":"running"}`))
 	f.Add([]byte(`{"llm_message":{"content":[{"type":"text","text":"running"}]}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		statusOf(raw)
+		eventstream.Changes(eventstream.Record{Kind: "ConversationStateUpdateEvent", JSON: raw})
 		inMessage(raw, "running")
 	})
 }

@@ -26,6 +26,7 @@ CREATE TABLE heads (
   indexed INTEGER NOT NULL, -- own events up to this one are in ids
   updated INTEGER NOT NULL, -- Unix time in nanoseconds
   status  TEXT    NOT NULL,
+  cost    INTEGER NOT NULL, -- the bits of a float64, in US dollars
   tail    BLOB    NOT NULL, -- where the events of the unfinished lump are
   sum     INTEGER NOT NULL
 );

@@ -92,7 +92,7 @@ func (t *transfer) ghosts(ctx context.Context) error {
 	for _, p := range shared {
 		id := "deleted-" + event.NewConversationID()
 		t.ghost = append(t.ghost, id)
-		err := t.copy(ctx, id, p, func(w *writer) error { return w.create(id, packedMeta{[]byte("{}"), []byte{}}, "", nil) }, func(w *writer) error {
+		err := t.copy(ctx, id, p, func(w *writer) error { return w.create(id, packedMeta{[]byte("{}"), []byte{}}, "", 0, nil) }, func(w *writer) error {
 			h, err := w.head(id)
 			if err != nil {
 				return err
@@ -124,7 +124,7 @@ func (t *transfer) conversation(ctx context.Context, c *conversation1) error {
 		return err
 	}
 	t.conversations++
-	return t.copy(ctx, c.id, c.own(), func(w *writer) error { return w.create(c.id, m, c.status, pieces) }, func(w *writer) error {
+	return t.copy(ctx, c.id, c.own(), func(w *writer) error { return w.create(c.id, m, c.status, 0, pieces) }, func(w *writer) error {
 		h, err := w.head(c.id)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"time"
@@ -186,8 +187,8 @@ func (w *writer) flush() error {
 
 func (w *writer) save(h *head) error {
 	w.scratch = h.packTail(w.scratch[:0])
-	n, err := w.c.exec("UPDATE heads SET events = ?, indexed = ?, updated = ?, status = ?, tail = ?, sum = ? WHERE log = ?",
-		int64(h.events), int64(h.indexed), h.updated, h.status, w.scratch, h.sum(w.scratch), h.log)
+	n, err := w.c.exec("UPDATE heads SET events = ?, indexed = ?, updated = ?, status = ?, cost = ?, tail = ?, sum = ? WHERE log = ?",
+		int64(h.events), int64(h.indexed), h.updated, h.status, int64(math.Float64bits(h.cost)), w.scratch, h.sum(w.scratch), h.log)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("head of log %d is gone: %w", h.log, errShape)
 	}

@@ -12,7 +12,7 @@ import (
 // Page is one page of descriptions. NextID is empty on the last one.
 type Page struct {
 	Items  []json.RawMessage
-	NextID event.ConversationID
+	NextID string
 }
 
 // List returns descriptions of conversations, without loading those that are

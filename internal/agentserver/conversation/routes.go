@@ -248,8 +248,9 @@ func (m *Manager) getSearch(w http.ResponseWriter, r *http.Request) error {
 		ByUpdated: strings.HasPrefix(order, "UPDATED_AT"), Ascending: !strings.HasSuffix(order, "_DESC"),
 	}
 	q.Bool("include_skills", false) // as above
-	if id, ok := event.ParseConversationID(q.String("page_id", "")); ok {
-		lq.PageID = id
+	lq.PageID = q.String("page_id", "")
+	if id, ok := event.ParseConversationID(lq.PageID); ok {
+		lq.PageID = string(id)
 	}
 	if err := q.Err(); err != nil {
 		return err
@@ -258,11 +259,7 @@ func (m *Manager) getSearch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	next := ""
-	if p.NextID != "" {
-		next = p.NextID.Hex()
-	}
-	return rest.Bytes(w, http.StatusOK, page(p.Items, next))
+	return rest.Bytes(w, http.StatusOK, page(p.Items, p.NextID))
 }
 
 func (m *Manager) getCount(w http.ResponseWriter, r *http.Request) error {
