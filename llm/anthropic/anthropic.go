@@ -27,7 +27,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // DefaultURL is Anthropic's own endpoint.
@@ -42,8 +42,8 @@ type Model struct {
 	header http.Header // of each request
 	info   llm.Info
 	quirks llm.Quirks
-	sent   *wirelog.Cache[written]
-	tools  *wirelog.Tools
+	sent   *historycache.Cache[written]
+	tools  *historycache.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -55,7 +55,7 @@ func New(cfg llm.Config) (*Model, error) {
 	if short := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"); short != "" {
 		cfg.BaseURL = short
 	}
-	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("anthropic", false)}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: historycache.New[written](historycache.Shared), tools: historycache.ToolsIn("anthropic", false)}
 	if err := m.end.Check(); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // block is a content block of any kind that requests hold; appendTo knows
@@ -44,7 +44,7 @@ func (m *Model) assistant(blocks []block, msg *event.Message) []block {
 		}
 	}
 	for _, c := range msg.ToolCalls {
-		blocks = append(blocks, block{Type: "tool_use", ID: wirelog.WordID(c.ID), Name: c.Name, Input: llm.ArgumentsText(c.Arguments)})
+		blocks = append(blocks, block{Type: "tool_use", ID: historycache.SafeID(c.ID), Name: c.Name, Input: llm.ArgumentsText(c.Arguments)})
 	}
 	if last := len(blocks) - 1; last >= 0 && strings.HasSuffix(blocks[last].Type, "thinking") {
 		return nil // nothing but thoughts: the API refuses that
@@ -62,9 +62,9 @@ func thoughtful(blocks []block) bool {
 func thinkingBlocks(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {
-		case b.Type == "thinking" && wirelog.IsBase64(b.Signature):
+		case b.Type == "thinking" && historycache.IsBase64(b.Signature):
 			out = append(out, block{Type: b.Type, Thinking: b.Thinking, Signature: b.Signature})
-		case b.Type == "redacted_thinking" && wirelog.IsBase64(b.Data):
+		case b.Type == "redacted_thinking" && historycache.IsBase64(b.Data):
 			out = append(out, block{Type: b.Type, Data: b.Data})
 		}
 	}
@@ -72,7 +72,7 @@ func thinkingBlocks(out []block, msg *event.Message) []block {
 }
 
 func (m *Model) toolResult(msg *event.Message) block {
-	b := block{Type: "tool_result", ID: wirelog.WordID(msg.ToolCallID), Content: m.blocks(nil, msg.Content)}
+	b := block{Type: "tool_result", ID: historycache.SafeID(msg.ToolCallID), Content: m.blocks(nil, msg.Content)}
 	// The mark belongs on the outermost block.
 	for i := range b.Content {
 		b.Mark = b.Mark || b.Content[i].Mark

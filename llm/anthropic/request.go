@@ -9,7 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // defaultMaxTokens is sent where neither the request nor the catalogue says
@@ -30,7 +30,7 @@ const (
 const interleaved = "interleaved-thinking-2025-05-14"
 
 // wireRequest is the body of a request without tools, system and messages,
-// which wirelog.Tools and written write; after https://docs.anthropic.com/en/api/messages.
+// which historycache.Tools and written write; after https://docs.anthropic.com/en/api/messages.
 type wireRequest struct {
 	Model         string        `json:"model"`
 	MaxTokens     int           `json:"max_tokens"`
@@ -100,7 +100,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 		}
 	}
 	w.StopSequences = visible(r.Stop)
-	head, err := wirelog.AppendJSON(nil, &w)
+	head, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 	}
@@ -112,7 +112,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 	if err != nil {
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)
 	}
-	return wirelog.Body(parts, body, append(end.finish(nil), '}')), beta, nil
+	return historycache.Body(parts, body, append(end.finish(nil), '}')), beta, nil
 }
 
 // history writes the messages of r, with no more cache marks than the API
@@ -121,7 +121,7 @@ func (m *Model) history(ctx context.Context, r *llm.Request) ([][]byte, written,
 	msgs := llm.NormalizeGrown(ctx, r.Messages)
 	body, end, err := m.sent.Encode(ctx, r.Session, "", msgs, m.write)
 	if err == nil && end.marks > maxMarks {
-		return m.sent.Encode(ctx, r.Session, "", wirelog.LimitMarks(msgs, maxMarks, marked), m.write)
+		return m.sent.Encode(ctx, r.Session, "", historycache.LimitCacheMarks(msgs, maxMarks, marked), m.write)
 	}
 	return body, end, err
 }
@@ -131,7 +131,7 @@ func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	return wirelog.AppendJSON(dst, wireTool{t.Name, t.Description, schema})
+	return historycache.AppendJSON(dst, wireTool{t.Name, t.Description, schema})
 }
 
 func (m *Model) maxTokens(r *llm.Request) int {

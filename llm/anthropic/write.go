@@ -4,25 +4,25 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // maxMarks is how many cache marks a request may hold.
 const maxMarks = 4
 
 // form is how the Messages API writes histories.
-var form = &wirelog.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
+var form = &historycache.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
 
 // written is how far the history in a body is.
 type written struct {
-	wirelog.Turns
+	historycache.Turns
 	marks int // cache marks so far
 	// thoughtless says that a turn with calls since the user's last words
 	// begins without thinking.
 	thoughtless bool
 }
 
-// write appends one message of a normalised history, as wirelog.Writer. Tool
+// write appends one message of a normalised history, as historycache.Writer. Tool
 // results come first in their turn, since Normalize puts them there.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	for i := range msg.Content {
@@ -130,7 +130,7 @@ func (b *block) appendTo(dst []byte) []byte {
 }
 
 func member(dst []byte, name, value string) []byte {
-	return wirelog.AppendString(append(dst, name...), value)
+	return historycache.AppendString(append(dst, name...), value)
 }
 
 // marked reports whether a cache mark will stand at a block.

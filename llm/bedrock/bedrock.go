@@ -35,7 +35,7 @@ import (
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/awscred"
 	"github.com/deft-dev/deft/llm/internal/exchange"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // Model is one model in one region.
@@ -50,8 +50,8 @@ type Model struct {
 	quirks llm.Quirks
 	vendor string // "anthropic", "amazon", …; "" if the name does not say
 	now    func() time.Time
-	sent   *wirelog.Cache[written]
-	tools  *wirelog.Tools
+	sent   *historycache.Cache[written]
+	tools  *historycache.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -71,7 +71,7 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Provider == "" {
 		cfg.Provider = "bedrock"
 	}
-	m := &Model{header: http.Header{}, now: time.Now, sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("bedrock", false), bearer: cfg.APIKey.Reveal()}
+	m := &Model{header: http.Header{}, now: time.Now, sent: historycache.New[written](historycache.Shared), tools: historycache.ToolsIn("bedrock", false), bearer: cfg.APIKey.Reveal()}
 	env = awscred.Given(cfg.AWS, env)
 	if m.bearer == "" && !cfg.AWS.Signs() {
 		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // Thinking budgets in tokens, as llm/anthropic has them.
@@ -65,7 +65,7 @@ func (m *Model) topK(f *modelFields, k *int) error {
 // additional writes the fields of the model's own, and those of the user; nil
 // for none.
 func (m *Model) additional(f modelFields) (json.RawMessage, error) {
-	out, err := wirelog.AppendJSON(nil, f)
+	out, err := historycache.AppendJSON(nil, f)
 	if err == nil {
 		out, err = m.end.Extend(out)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // block is a content block of any kind that requests hold; appendTo knows which
@@ -73,10 +73,10 @@ func thoughts(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {
 		case b.Type == event.TypeRedacted:
-			if wirelog.IsBase64(b.Data) {
+			if historycache.IsBase64(b.Data) {
 				out = append(out, block{Kind: redactedBlock, Data: b.Data})
 			}
-		case wirelog.IsBase64(b.Signature):
+		case historycache.IsBase64(b.Signature):
 			out = append(out, block{Kind: thoughtBlock, Text: b.Thinking, Data: b.Signature})
 		}
 	}
@@ -145,7 +145,7 @@ func (m *Model) image(url string) block {
 // callID makes an id one that the API takes: letters, digits, _ and -, at most
 // 64 of them. A longer one keeps its beginning and ends with a hash of it all.
 func callID(id string) string {
-	if id = wirelog.WordID(id); len(id) <= maxID {
+	if id = historycache.SafeID(id); len(id) <= maxID {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // The answer and the prompt share the context window: what is asked for is cut
@@ -25,7 +25,7 @@ const (
 const defaultMaxTokens = 16_384
 
 // wireRequest is the body of a request without tools, system and messages,
-// which wirelog.Tools and written write; after
+// which historycache.Tools and written write; after
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 type wireRequest struct {
 	InferenceConfig *inference      `json:"inferenceConfig,omitempty"`
@@ -111,7 +111,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
-	rest, err := wirelog.AppendJSON(nil, &w)
+	rest, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
@@ -119,14 +119,14 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 		rest[len(rest)-1] = ',' // the history goes on inside the object
 		parts = append(parts, rest[1:])
 	}
-	return wirelog.Body(parts, body, append(end.finish(nil), '}')), nil
+	return historycache.Body(parts, body, append(end.finish(nil), '}')), nil
 }
 
 // history writes messages, with no more cache marks than the API takes.
 func (m *Model) history(ctx context.Context, session string, msgs []event.Message) ([][]byte, written, error) {
 	body, end, err := m.sent.Encode(ctx, session, "", msgs, m.write)
 	if err == nil && end.marks > maxMarks {
-		return m.sent.Encode(ctx, session, "", wirelog.LimitMarks(msgs, maxMarks, marked), m.write)
+		return m.sent.Encode(ctx, session, "", historycache.LimitCacheMarks(msgs, maxMarks, marked), m.write)
 	}
 	return body, end, err
 }
@@ -136,7 +136,7 @@ func (m *Model) history(ctx context.Context, session string, msgs []event.Messag
 func (m *Model) withTools(tools []llm.Tool, c *toolChoice) ([][]byte, error) {
 	after := "},"
 	if c != nil {
-		choice, err := wirelog.AppendJSON([]byte(`,"toolChoice":`), c)
+		choice, err := historycache.AppendJSON([]byte(`,"toolChoice":`), c)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +150,7 @@ func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	if len(params) == 0 {
 		params = anyObject
 	}
-	return wirelog.AppendJSON(dst, toolItem{toolSpec{t.Name, t.Description, schema{params}}})
+	return historycache.AppendJSON(dst, toolItem{toolSpec{t.Name, t.Description, schema{params}}})
 }
 
 func (m *Model) unwritten(err error) error {

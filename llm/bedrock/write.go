@@ -3,18 +3,18 @@ package bedrock
 import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // maxMarks is how many cache points a request may hold.
 const maxMarks = 4
 
 // form is how Converse writes histories.
-var form = &wirelog.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
+var form = &historycache.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
 
 // written is how far the history in a body is.
 type written struct {
-	wirelog.Turns
+	historycache.Turns
 	marks  int  // cache marks so far
 	tokens int  // of all messages, estimated
 	calls  bool // there is a call
@@ -23,7 +23,7 @@ type written struct {
 	thoughtless bool
 }
 
-// write appends one message of a normalised history, as wirelog.Writer. Tool
+// write appends one message of a normalised history, as historycache.Writer. Tool
 // results come first in their turn, since Normalize puts them there.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	w.tokens += llm.EstimateMessage(msg)
@@ -117,7 +117,7 @@ func (b *block) appendTo(dst []byte) []byte {
 }
 
 func member(dst []byte, name, value string) []byte {
-	return wirelog.AppendString(append(dst, name...), value)
+	return historycache.AppendString(append(dst, name...), value)
 }
 
 // marked reports whether there is a cache mark at a block.

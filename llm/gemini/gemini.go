@@ -41,7 +41,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // DefaultURL is the Gemini API's own endpoint.
@@ -62,8 +62,8 @@ type Model struct {
 	family family
 	noIDs  bool // Vertex matches results to calls by name and order
 	schema schemaCache
-	sent   *wirelog.Cache[written]
-	tools  *wirelog.Tools
+	sent   *historycache.Cache[written]
+	tools  *historycache.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -99,7 +99,7 @@ func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{end: end, header: http.Header{}, sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("gemini", false)}
+	m := &Model{end: end, header: http.Header{}, sent: historycache.New[written](historycache.Shared), tools: historycache.ToolsIn("gemini", false)}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, owner)
 	if cfg.Info.Provider == "" {

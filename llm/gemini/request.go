@@ -7,11 +7,11 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // wireRequest is the body of a request without tools, instruction and contents,
-// which wirelog.Tools and written write; after
+// which historycache.Tools and written write; after
 // https://ai.google.dev/api/generate-content.
 type wireRequest struct {
 	ToolConfig       *toolConfig `json:"toolConfig,omitempty"`
@@ -61,7 +61,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, err := wirelog.AppendJSON(nil, &w)
+	rest, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten(err)
 	}
@@ -79,7 +79,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if !end.Begun {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
-	return wirelog.Body(parts, body, append(end.finish(nil), '}')), nil
+	return historycache.Body(parts, body, append(end.finish(nil), '}')), nil
 }
 
 func (m *Model) unwritten(err error) error {
@@ -91,7 +91,7 @@ func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	if err != nil {
 		return dst, m.end.Fail(fault.Invalid, "the parameters of tool "+t.Name+" are not a JSON schema")
 	}
-	if dst, err = wirelog.AppendJSON(dst, function{t.Name, t.Description, schema}); err != nil {
+	if dst, err = historycache.AppendJSON(dst, function{t.Name, t.Description, schema}); err != nil {
 		return dst, m.unwritten(err)
 	}
 	return dst, nil

@@ -4,21 +4,21 @@ import (
 	"slices"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // form is how the API writes histories.
-var form = &wirelog.Form{System: `"systemInstruction":{"parts":[`, EndSystem: "]},", Turns: `"contents":[`, Blocks: "parts"}
+var form = &historycache.Form{System: `"systemInstruction":{"parts":[`, EndSystem: "]},", Turns: `"contents":[`, Blocks: "parts"}
 
 // written is how far the history in a body is.
 type written struct {
-	wirelog.Turns
+	historycache.Turns
 	// images of tool results wait until the results are written: those have to
 	// stand together. The slice is never changed.
 	images []part
 }
 
-// write appends one message of a normalised history, as wirelog.Writer.
+// write appends one message of a normalised history, as historycache.Writer.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	var room [4]part
 	parts := room[:0]
@@ -121,5 +121,5 @@ func (p *part) function(dst []byte, open string) []byte {
 }
 
 func member(dst []byte, name, value string) []byte {
-	return wirelog.AppendString(append(dst, name...), value)
+	return historycache.AppendString(append(dst, name...), value)
 }

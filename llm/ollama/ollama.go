@@ -35,7 +35,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // Defaults.
@@ -55,8 +55,8 @@ type Model struct {
 	cfg       llm.Config
 	keepAlive string
 	quirks    llm.Quirks
-	sent      *wirelog.Cache[written]
-	tools     *wirelog.Tools
+	sent      *historycache.Cache[written]
+	tools     *historycache.Tools
 
 	asking chan struct{} // held by who asks about the model
 	known  atomic.Pointer[card]
@@ -77,7 +77,7 @@ func New(cfg llm.Config) (*Model, error) {
 	}
 	m := &Model{
 		end: exchange.New(cfg.Provider, cfg, DefaultURL), cfg: cfg,
-		sent: wirelog.New[written](wirelog.Shared), tools: wirelog.ToolsIn("ollama", false), asking: make(chan struct{}, 1),
+		sent: historycache.New[written](historycache.Shared), tools: historycache.ToolsIn("ollama", false), asking: make(chan struct{}, 1),
 	}
 	if err := m.end.Check(); err != nil {
 		return nil, err

@@ -8,11 +8,11 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // wireRequest is the body of a request without tools and messages, which
-// wirelog.Tools and write write; after https://docs.ollama.com/api#generate-a-chat-completion.
+// historycache.Tools and write write; after https://docs.ollama.com/api#generate-a-chat-completion.
 type wireRequest struct {
 	Model     string          `json:"model"`
 	Stream    bool            `json:"stream"`
@@ -63,7 +63,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, c *card) ([][]byte, 
 	if len(msgs) == 0 {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
-	head, err := wirelog.AppendJSON(nil, &w)
+	head, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten("the request", err)
 	}
@@ -85,7 +85,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, c *card) ([][]byte, 
 		return nil, m.unwritten("the history", err)
 	}
 	tail, _ := end.flush(nil)
-	return wirelog.Body(append(parts, []byte(`"messages":[`)), body, append(tail, "]}"...)), nil
+	return historycache.Body(append(parts, []byte(`"messages":[`)), body, append(tail, "]}"...)), nil
 }
 
 func (m *Model) unwritten(what string, err error) error {
@@ -93,7 +93,7 @@ func (m *Model) unwritten(what string, err error) error {
 }
 
 func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
-	return wirelog.AppendJSON(dst, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
+	return historycache.AppendJSON(dst, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
 }
 
 // think is how much a model is asked to think, or nil for its own default.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // wireMessage is a message of a request.
@@ -35,7 +35,7 @@ type written struct {
 // writer writes messages for a model with these abilities.
 type writer struct{ vision, thinks bool }
 
-// write appends one message of a normalised history, as wirelog.Writer.
+// write appends one message of a normalised history, as historycache.Writer.
 func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	out := wireMessage{Role: string(msg.Role)}
 	var images []string
@@ -95,7 +95,7 @@ func (m *wireMessage) appendTo(dst []byte) []byte {
 		} else {
 			dst = append(dst, ',')
 		}
-		dst = wirelog.AppendString(dst, image)
+		dst = historycache.AppendString(dst, image)
 	}
 	if len(m.Images) > 0 {
 		dst = append(dst, ']')
@@ -128,7 +128,7 @@ func optional(dst []byte, name, value string) []byte {
 }
 
 func member(dst []byte, name, value string) []byte {
-	return wirelog.AppendString(append(dst, name...), value)
+	return historycache.AppendString(append(dst, name...), value)
 }
 
 // content returns the text of a message and its images.

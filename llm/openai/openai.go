@@ -30,7 +30,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // DefaultURL is OpenAI's own endpoint.
@@ -45,8 +45,8 @@ type Model struct {
 	retention string // of the prompt cache
 	info      llm.Info
 	quirks    llm.Quirks
-	sent      *wirelog.Cache[written]
-	tools     *wirelog.Tools
+	sent      *historycache.Cache[written]
+	tools     *historycache.Tools
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -54,13 +54,13 @@ var _ llm.Model = (*Model)(nil)
 // New makes a model of cfg. It makes no request. Errors are of kind Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	provider := cmp.Or(cfg.Provider, "openai")
-	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared)}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: historycache.New[written](historycache.Shared)}
 	if err := m.end.Check(); err != nil {
 		return nil, err
 	}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
-	m.tools = wirelog.ToolsIn("openai", m.quirks.Strict)
+	m.tools = historycache.ToolsIn("openai", m.quirks.Strict)
 	// OpenAI itself refuses top_k; servers at other addresses are only said to
 	// be like it.
 	m.quirks.NoTopK = m.quirks.NoTopK || m.end.BaseURL == DefaultURL

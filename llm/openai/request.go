@@ -10,12 +10,12 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 	"github.com/deft-dev/deft/llm/structured"
 )
 
 // wireRequest is the body of a request without messages and tools, which
-// written and wirelog.Tools write; after
+// written and historycache.Tools write; after
 // https://platform.openai.com/docs/api-reference/chat/create.
 type wireRequest struct {
 	Model               string          `json:"model"`
@@ -105,7 +105,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
 	m.thinkByProxy(&w, r, !end.thoughtless)
-	head, err := wirelog.AppendJSON(nil, &w)
+	head, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten("the request", err)
 	}
@@ -117,7 +117,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if err != nil {
 		return nil, m.unwritten("the tools", err)
 	}
-	return wirelog.Body(parts, body, append(end.finish(nil), '}')), nil
+	return historycache.Body(parts, body, append(end.finish(nil), '}')), nil
 }
 
 func (m *Model) unwritten(what string, err error) error {
@@ -127,7 +127,7 @@ func (m *Model) unwritten(what string, err error) error {
 func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	f := wireFunction{Name: t.Name, Description: t.Description}
 	f.Parameters, f.Strict = m.strict(t.Parameters)
-	return wirelog.AppendJSON(dst, wireTool{Type: "function", Function: f})
+	return historycache.AppendJSON(dst, wireTool{Type: "function", Function: f})
 }
 
 // strict returns the strict form of a schema where server and schema have one,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // Chat Completions have no form for reasoning that must come back unchanged.
@@ -170,7 +170,7 @@ func (d *detail) signature() string { return gjson.ParseBytes(d.fields["signatur
 
 func (d *detail) json() string {
 	if d.field != "" {
-		d.fields[d.field] = wirelog.AppendString(nil, d.text.String())
+		d.fields[d.field] = historycache.AppendString(nil, d.text.String())
 	}
 	b, err := json.Marshal(d.fields)
 	if err != nil { // every field was JSON
@@ -196,18 +196,18 @@ func (m *Model) thought(msg *event.Message) string {
 	switch m.quirks.ReasoningField {
 	case llm.ReasoningDetails:
 		if out = m.details(msg); len(out) == 0 && must.ReasoningContent && msg.ReasoningContent != "" && m.quirks.SplitReasoning {
-			out = wirelog.AppendString([]byte(`,"reasoning_details":[{"type":"reasoning.text","text":`), msg.ReasoningContent)
+			out = historycache.AppendString([]byte(`,"reasoning_details":[{"type":"reasoning.text","text":`), msg.ReasoningContent)
 			out = append(out, `}]`...)
 		} else if len(out) == 0 && must.ReasoningContent && msg.ReasoningContent != "" {
-			out = wirelog.AppendString([]byte(`,"reasoning":`), msg.ReasoningContent)
+			out = historycache.AppendString([]byte(`,"reasoning":`), msg.ReasoningContent)
 		}
 	case llm.ReasoningPlain, llm.ReasoningBoth:
 		if !must.ReasoningContent || msg.ReasoningContent == "" {
 			break
 		}
-		out = wirelog.AppendString([]byte(`,"reasoning":`), msg.ReasoningContent)
+		out = historycache.AppendString([]byte(`,"reasoning":`), msg.ReasoningContent)
 		if m.quirks.ReasoningField == llm.ReasoningBoth {
-			out = wirelog.AppendString(append(out, `,"reasoning_content":`...), msg.ReasoningContent)
+			out = historycache.AppendString(append(out, `,"reasoning_content":`...), msg.ReasoningContent)
 		}
 	default:
 		if m.quirks.ReasoningField == llm.ReasoningBlocks && must.ThinkingBlocks {
@@ -218,7 +218,7 @@ func (m *Model) thought(msg *event.Message) string {
 			text = notRecorded // thinking models refuse a turn of tools without
 		}
 		if must.ReasoningContent && text != "" {
-			out = wirelog.AppendString(append(out, `,"reasoning_content":`...), text)
+			out = historycache.AppendString(append(out, `,"reasoning_content":`...), text)
 		}
 	}
 	return string(out)
@@ -236,10 +236,10 @@ func (m *Model) details(msg *event.Message) []byte {
 		case !m.info.MustEcho.ThinkingBlocks || isForeign(b):
 			continue // signed by another model
 		case b.Type == event.TypeRedacted:
-			one = append(wirelog.AppendString([]byte(`{"type":"reasoning.encrypted","data":`), b.Data), `,"format":"anthropic-claude-v1"}`...)
+			one = append(historycache.AppendString([]byte(`{"type":"reasoning.encrypted","data":`), b.Data), `,"format":"anthropic-claude-v1"}`...)
 		case b.Signature != "":
-			one = wirelog.AppendString([]byte(`{"type":"reasoning.text","text":`), b.Thinking)
-			one = append(wirelog.AppendString(append(one, `,"signature":`...), b.Signature), `,"format":"anthropic-claude-v1"}`...)
+			one = historycache.AppendString([]byte(`{"type":"reasoning.text","text":`), b.Thinking)
+			one = append(historycache.AppendString(append(one, `,"signature":`...), b.Signature), `,"format":"anthropic-claude-v1"}`...)
 		default:
 			continue
 		}

@@ -3,7 +3,7 @@ package openai
 import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // written is how far the history in a body is. Tool messages take no images,
@@ -16,7 +16,7 @@ type written struct {
 	thoughtless bool
 }
 
-// write appends one message of a normalised history, as wirelog.Writer.
+// write appends one message of a normalised history, as historycache.Writer.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	var out wireMessage
 	switch msg.Role {
@@ -24,7 +24,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 		var images []part
 		out, images = m.toolMessage(msg)
 		for _, p := range images {
-			b, err := wirelog.AppendJSON(nil, p)
+			b, err := historycache.AppendJSON(nil, p)
 			if err != nil {
 				return dst, w, err
 			}
@@ -86,13 +86,13 @@ func (m *Model) appendMessage(dst []byte, w *wireMessage) ([]byte, error) {
 	switch {
 	case len(w.Parts) > 0:
 		var err error
-		if dst, err = wirelog.AppendJSON(dst, w.Parts); err != nil {
+		if dst, err = historycache.AppendJSON(dst, w.Parts); err != nil {
 			return dst, err
 		}
 	case w.Null:
 		dst = append(dst, "null"...)
 	default:
-		dst = wirelog.AppendString(dst, w.Text)
+		dst = historycache.AppendString(dst, w.Text)
 	}
 	for i := range w.ToolCalls {
 		c := &w.ToolCalls[i]
@@ -101,16 +101,16 @@ func (m *Model) appendMessage(dst []byte, w *wireMessage) ([]byte, error) {
 		} else {
 			dst = append(dst, ',')
 		}
-		dst = wirelog.AppendString(append(dst, `{"id":`...), m.callID(c.ID))
-		dst = wirelog.AppendString(append(dst, `,"type":"function","function":{"name":`...), c.Name)
-		dst = wirelog.AppendString(append(dst, `,"arguments":`...), llm.ArgumentsText(c.Arguments))
+		dst = historycache.AppendString(append(dst, `{"id":`...), m.callID(c.ID))
+		dst = historycache.AppendString(append(dst, `,"type":"function","function":{"name":`...), c.Name)
+		dst = historycache.AppendString(append(dst, `,"arguments":`...), llm.ArgumentsText(c.Arguments))
 		dst = append(dst, "}}"...)
 	}
 	if len(w.ToolCalls) > 0 {
 		dst = append(dst, ']')
 	}
 	if w.ToolCallID != "" {
-		dst = wirelog.AppendString(append(dst, `,"tool_call_id":`...), w.ToolCallID)
+		dst = historycache.AppendString(append(dst, `,"tool_call_id":`...), w.ToolCallID)
 	}
 	dst = append(dst, w.Thought...)
 	return append(dst, '}'), nil

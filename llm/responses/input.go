@@ -5,7 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // The items of a request's input.
@@ -62,7 +62,7 @@ type writer struct {
 	known *refusals
 }
 
-// write appends one message of a normalised history, as wirelog.Writer. What
+// write appends one message of a normalised history, as historycache.Writer. What
 // long histories are made of goes by hand, because a restarted server writes
 // whole histories at once.
 func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
@@ -74,7 +74,7 @@ func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 		dst = member(w.next(dst), `{"type":"function_call_output","call_id":`, msg.ToolCallID)
 		return append(member(dst, `,"output":`, text), '}'), true, nil
 	}
-	dst, err := wirelog.AppendJSON(w.next(dst), o.item(msg))
+	dst, err := historycache.AppendJSON(w.next(dst), o.item(msg))
 	return dst, true, err
 }
 
@@ -91,7 +91,7 @@ func (o writer) assistant(dst []byte, w written, msg *event.Message) ([]byte, wr
 			item.ID = ""
 		}
 		var err error
-		if dst, err = wirelog.AppendJSON(w.next(dst), item); err != nil {
+		if dst, err = historycache.AppendJSON(w.next(dst), item); err != nil {
 			return dst, w, err
 		}
 		w = true
@@ -114,7 +114,7 @@ func (o writer) assistant(dst []byte, w written, msg *event.Message) ([]byte, wr
 }
 
 func member(dst []byte, name, value string) []byte {
-	return wirelog.AppendString(append(dst, name...), value)
+	return historycache.AppendString(append(dst, name...), value)
 }
 
 // next begins an item.

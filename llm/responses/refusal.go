@@ -21,7 +21,7 @@ type refusals struct {
 // maxRefused bounds how many reasoning items are remembered.
 const maxRefused = 10_000
 
-// variant names the form of a history, for wirelog.
+// variant names the form of a history, for historycache.
 func (k *refusals) variant() string { return strconv.Itoa(k.version) }
 
 // after returns what is known after an error in answer to r: k itself if the

@@ -7,12 +7,12 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 	"github.com/deft-dev/deft/llm/structured"
 )
 
 // wireRequest is the body of a request without tools and input, which
-// wirelog.Tools and write write; after
+// historycache.Tools and write write; after
 // https://platform.openai.com/docs/api-reference/responses/create.
 type wireRequest struct {
 	Model                string         `json:"model"`
@@ -81,7 +81,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 	if choice := m.quirks.ToolChoiceFor(r.ToolChoice); len(r.Tools) > 0 && choice != "" {
 		w.ToolChoice = toolChoice(choice)
 	}
-	head, err := wirelog.AppendJSON(nil, &w)
+	head, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten("the request", err)
 	}
@@ -97,7 +97,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([]
 	if err != nil {
 		return nil, m.unwritten("the history", err)
 	}
-	return wirelog.Body(append(parts, []byte(`"input":[`)), body, []byte("]}")), nil
+	return historycache.Body(append(parts, []byte(`"input":[`)), body, []byte("]}")), nil
 }
 
 func (m *Model) unwritten(what string, err error) error {
@@ -111,7 +111,7 @@ func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	}
 	w := wireTool{Type: "function", Name: t.Name, Description: t.Description}
 	w.Parameters, w.Strict = m.strict(params)
-	return wirelog.AppendJSON(dst, w)
+	return historycache.AppendJSON(dst, w)
 }
 
 // strict returns the strict form of a schema where server and schema have one,

@@ -32,7 +32,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/llm/internal/exchange"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // DefaultURL is OpenAI's own endpoint.
@@ -65,8 +65,8 @@ type Model struct {
 	summary, retention string
 	plain              bool // without encrypted reasoning
 
-	sent    *wirelog.Cache[written]
-	tools   *wirelog.Tools
+	sent    *historycache.Cache[written]
+	tools   *historycache.Tools
 	refused atomic.Pointer[refusals]
 }
 
@@ -75,13 +75,13 @@ var _ llm.Model = (*Model)(nil)
 // New makes a model of cfg. It makes no request. Errors are of kind Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	provider := cmp.Or(cfg.Provider, "openai")
-	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: wirelog.New[written](wirelog.Shared)}
+	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: historycache.New[written](historycache.Shared)}
 	if err := m.end.Check(); err != nil {
 		return nil, err
 	}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
-	m.tools = wirelog.ToolsIn("responses", m.quirks.Strict)
+	m.tools = historycache.ToolsIn("responses", m.quirks.Strict)
 	m.info.MustEcho.ReasoningItems = m.info.Reasoning
 	m.summary, m.retention = cmp.Or(cfg.ReasoningSummary, "auto"), cmp.Or(cfg.CacheRetention, "24h")
 	m.plain = cfg.PlainReasoning

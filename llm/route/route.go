@@ -30,9 +30,9 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/anthropic"
 	"github.com/deft-dev/deft/llm/catalog"
-	"github.com/deft-dev/deft/llm/dialect"
 	"github.com/deft-dev/deft/llm/images"
 	"github.com/deft-dev/deft/llm/internal/exchange"
+	"github.com/deft-dev/deft/llm/texttools"
 )
 
 // Router makes models. The zero value uses the embedded catalogue.
@@ -52,7 +52,7 @@ func (r Router) New(cfg llm.Config) (llm.Model, error) {
 		return nil, err
 	}
 	if cfg.ToolsInText || !m.Info().Tools {
-		m = dialect.New(m)
+		m = texttools.New(m)
 	}
 	return images.New(m), nil
 }

@@ -35,7 +35,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/deft-dev/deft/llm/internal/lease"
+	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // Credentials sign requests. Their text form does not show them.
@@ -64,7 +64,7 @@ type Chain struct {
 	now func() time.Time
 	// web reaches public services, direct those of the machine itself.
 	web, direct *http.Client
-	lease       *lease.Lease[Credentials]
+	cache       *tokencache.Cache[Credentials]
 }
 
 // Variables are those of the environment that a Chain reads.
@@ -79,20 +79,20 @@ var Variables = []string{
 	"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL_SSO", "AWS_ENDPOINT_URL_SSO_OIDC", givenRole, givenSession,
 }
 
-var chains lease.Pool[*Chain]
+var chains tokencache.Shared[*Chain]
 
 // Shared returns the chain of all callers whose environment is the same, as it
 // is now: keys are asked for once, however many models use them.
 func Shared(env func(string) string) *Chain {
-	frozen, key := lease.Snapshot(env, Variables)
+	frozen, key := tokencache.Snapshot(env, Variables)
 	return chains.Get(key, func() *Chain { return New(frozen) })
 }
 
 // New makes a chain of its own. env reads the environment, usually os.Getenv. It reads
 // nothing yet.
 func New(env func(string) string) *Chain {
-	c := &Chain{env: env, now: time.Now, web: lease.NewClient(false), direct: lease.NewClient(true)}
-	c.lease = lease.New(func(ctx context.Context) (Credentials, time.Time, error) {
+	c := &Chain{env: env, now: time.Now, web: tokencache.NewClient(false), direct: tokencache.NewClient(true)}
+	c.cache = tokencache.New(func(ctx context.Context) (Credentials, time.Time, error) {
 		cr, err := c.resolve(ctx)
 		return cr, cr.Expires, err
 	}, func() time.Time { return c.now() })
@@ -100,4 +100,4 @@ func New(env func(string) string) *Chain {
 }
 
 // Get returns keys that are good for now.
-func (c *Chain) Get(ctx context.Context) (Credentials, error) { return c.lease.Get(ctx) }
+func (c *Chain) Get(ctx context.Context) (Credentials, error) { return c.cache.Get(ctx) }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/llm/internal/lease"
+	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // Addresses of the services of the machine itself.
@@ -52,7 +52,7 @@ func (s *search) container(ctx context.Context) (Credentials, bool, error) {
 		req.Header.Set("Authorization", token)
 	}
 	req.Header.Set("Accept", "application/json")
-	a, err := lease.Fetch(ctx, s.direct, req, service)
+	a, err := tokencache.Fetch(ctx, s.direct, req, service)
 	if err != nil {
 		return Credentials{}, false, err
 	}
@@ -86,7 +86,7 @@ func (s *search) containerURL() (*url.URL, error) {
 }
 
 // keysOf reads keys from an answer of a service.
-func keysOf(a lease.Answer, service string) (Credentials, error) {
+func keysOf(a tokencache.Answer, service string) (Credentials, error) {
 	var g given
 	err := json.Unmarshal(a.Body, &g)
 	if a.Status != http.StatusOK || g.Code != "" && g.Code != "Success" {
@@ -94,7 +94,7 @@ func keysOf(a lease.Answer, service string) (Credentials, error) {
 	}
 	cr, ok := g.credentials(cmp.Or(g.Token, g.SessionToken))
 	if err != nil || !ok {
-		return Credentials{}, lease.Malformed(service)
+		return Credentials{}, tokencache.Malformed(service)
 	}
 	return cr, nil
 }
@@ -151,13 +151,13 @@ func (s *search) session(ctx context.Context, base string) string {
 }
 
 // metadata makes one request to the service, which is near or not there.
-func (s *search) metadata(ctx context.Context, method, at, header, value string) (lease.Answer, error) {
+func (s *search) metadata(ctx context.Context, method, at, header, value string) (tokencache.Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, instanceTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, method, at, nil)
 	if err != nil {
-		return lease.Answer{}, fault.New(fault.Invalid, "AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL")
+		return tokencache.Answer{}, fault.New(fault.Invalid, "AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL")
 	}
 	req.Header.Set(header, value)
-	return lease.Fetch(ctx, s.direct, req, "the metadata service of EC2")
+	return tokencache.Fetch(ctx, s.direct, req, "the metadata service of EC2")
 }

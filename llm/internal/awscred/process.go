@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/llm/internal/lease"
+	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // Times of a credential_process.
@@ -97,7 +97,7 @@ func processEnv(environ []string) []string {
 
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
-	return lease.Line(text[strings.LastIndexByte(text, '\n')+1:])
+	return tokencache.Line(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
 // bounded keeps the first bytes that are written.

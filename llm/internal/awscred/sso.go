@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/llm/internal/lease"
+	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // login is what `aws sso login` left
@@ -72,7 +72,7 @@ func (s *search) roleOf(ctx context.Context, l *login, region string, p settings
 		return Credentials{}, fault.New(fault.Invalid, "the address of "+service+" is not a URL").Hint("check AWS_ENDPOINT_URL_SSO")
 	}
 	req.Header.Set("X-Amz-Sso_bearer_token", l.AccessToken)
-	a, err := lease.Fetch(ctx, s.web, req, service)
+	a, err := tokencache.Fetch(ctx, s.web, req, service)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -91,7 +91,7 @@ func (s *search) roleOf(ctx context.Context, l *login, region string, p settings
 	}
 	cr := Credentials{ID: said.Keys.ID, Secret: said.Keys.Secret, Session: said.Keys.Session, Expires: time.UnixMilli(said.Keys.Until)}
 	if err != nil || !cr.complete() || said.Keys.Until <= 0 {
-		return Credentials{}, lease.Malformed(service)
+		return Credentials{}, tokencache.Malformed(service)
 	}
 	return cr, nil
 }
@@ -101,7 +101,7 @@ func (s *search) roleOf(ctx context.Context, l *login, region string, p settings
 func readLogin(dir, key string) (*login, error) {
 	sum := sha1.Sum([]byte(key)) // only names the file
 	l := &login{path: filepath.Join(dir, "sso", "cache", hex.EncodeToString(sum[:])+".json")}
-	data, err := lease.ReadFile(l.path)
+	data, err := tokencache.ReadFile(l.path)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *search) renew(ctx context.Context, l *login, region string, p settings)
 		return fault.New(fault.Invalid, "the address of "+service+" is not a URL").Hint("check AWS_ENDPOINT_URL_SSO_OIDC")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	a, err := lease.Fetch(ctx, s.web, req, service)
+	a, err := tokencache.Fetch(ctx, s.web, req, service)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s *search) renew(ctx context.Context, l *login, region string, p settings)
 		return a.Refused(service, said.Error, said.Description)
 	}
 	if err != nil || said.AccessToken == "" {
-		return lease.Malformed(service)
+		return tokencache.Malformed(service)
 	}
 	l.AccessToken, l.RefreshToken = said.AccessToken, cmp.Or(said.RefreshToken, l.RefreshToken)
 	return l.store(s.now().Add(time.Duration(said.ExpiresIn) * time.Second))

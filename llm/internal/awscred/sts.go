@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/llm/internal/lease"
+	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // identity names a token file of an OpenID provider and the role it stands for.
@@ -44,7 +44,7 @@ func (s *search) identity(ctx context.Context, p settings, id identity) (Credent
 }
 
 func readToken(path string) (string, error) {
-	b, err := lease.ReadFile(path)
+	b, err := tokencache.ReadFile(path)
 	return strings.TrimSpace(string(b)), err
 }
 
@@ -82,7 +82,7 @@ func (s *search) sts(ctx context.Context, p settings, form url.Values, as *Crede
 	if as != nil {
 		Sign(req, []byte(body), *as, region, "sts", s.now())
 	}
-	a, err := lease.Fetch(ctx, s.web, req, "AWS STS")
+	a, err := tokencache.Fetch(ctx, s.web, req, "AWS STS")
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -96,7 +96,7 @@ func (s *search) sts(ctx context.Context, p settings, form url.Values, as *Crede
 		Session: element(a.Body, "SessionToken"), Expires: until,
 	}
 	if err != nil || !cr.complete() {
-		return Credentials{}, lease.Malformed("AWS STS")
+		return Credentials{}, tokencache.Malformed("AWS STS")
 	}
 	return cr, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/internal/wirelog"
+	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
 // ours are the fields of a body, whatever the protocol, that extra fields do
@@ -34,7 +34,7 @@ func (e *Endpoint) Extend(object []byte) ([]byte, error) {
 			fields[name] = over(fields[name], value)
 		}
 	}
-	return wirelog.AppendJSON(nil, fields)
+	return historycache.AppendJSON(nil, fields)
 }
 
 // over lays value over what is there: objects are joined.
@@ -44,7 +44,7 @@ func over(there, value json.RawMessage) json.RawMessage {
 		return value
 	}
 	maps.Copy(base, more)
-	joined, err := wirelog.AppendJSON(nil, base)
+	joined, err := historycache.AppendJSON(nil, base)
 	if err != nil {
 		return value
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/internal/awscred"
-	"github.com/deft-dev/deft/llm/internal/lease"
+	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // externalURL is where tokens of others are traded, unless the file says
@@ -45,7 +45,7 @@ func (f *finder) external(c *file, path string) (grant, error) {
 		subject = func(ctx context.Context) (string, error) { return f.amazon(ctx, c, chain) }
 	case from.File != "":
 		subject = func(context.Context) (string, error) {
-			data, err := lease.ReadFile(from.File)
+			data, err := tokencache.ReadFile(from.File)
 			if err != nil {
 				return "", fault.New(fault.Auth, "read the token that the credentials of Google Cloud name").Because(err).Hint("check the file of its credential_source")
 			}
@@ -97,7 +97,7 @@ func (f *finder) fetched(ctx context.Context, from *externalSource) (string, err
 	for name, value := range from.Headers {
 		req.Header.Set(name, value)
 	}
-	a, err := lease.Fetch(ctx, f.direct, req, service)
+	a, err := tokencache.Fetch(ctx, f.direct, req, service)
 	if err != nil {
 		return "", err
 	}

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/llm/internal/lease"
+	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // assertionLife is the longest that Google takes.
@@ -168,7 +168,7 @@ func (f *finder) actAs(c *file, source grant) grant {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+own.value)
-		a, err := lease.Fetch(ctx, f.web, req, google)
+		a, err := tokencache.Fetch(ctx, f.web, req, google)
 		if err != nil {
 			return token{}, err
 		}
@@ -184,7 +184,7 @@ func (f *finder) actAs(c *file, source grant) grant {
 		}
 		until, timeErr := time.Parse(time.RFC3339, said.ExpireTime)
 		if err != nil || timeErr != nil || said.AccessToken == "" || strings.ContainsAny(said.AccessToken, "\r\n") {
-			return token{}, lease.Malformed(google)
+			return token{}, tokencache.Malformed(google)
 		}
 		return token{said.AccessToken, until}, nil
 	}

@@ -44,7 +44,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm/internal/awscred"
-	"github.com/deft-dev/deft/llm/internal/lease"
+	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
 // Scope is what tokens are asked for.
@@ -71,7 +71,7 @@ type Source struct {
 	Project string
 	// File is where they are from; "" for those of the machine.
 	File  string
-	lease *lease.Lease[string]
+	cache *tokencache.Cache[string]
 }
 
 // finder holds what grants need.
@@ -86,7 +86,7 @@ type finder struct {
 // variables are those of the environment that a grant reads.
 var variables = append([]string{"GCE_METADATA_HOST", "NO_GCE_CHECK"}, awscred.Variables...)
 
-var leases lease.Pool[*lease.Lease[string]]
+var caches tokencache.Shared[*tokencache.Cache[string]]
 
 // Find reads the credentials file, if there is one, and makes no request. env
 // reads the environment, usually os.Getenv. Those who find the same credentials
@@ -98,7 +98,7 @@ func Find(env func(string) string) (*Source, error) {
 }
 
 func newFinder(env func(string) string) *finder {
-	return &finder{env: env, now: time.Now, web: lease.NewClient(false), direct: lease.NewClient(true)}
+	return &finder{env: env, now: time.Now, web: tokencache.NewClient(false), direct: tokencache.NewClient(true)}
 }
 
 func (f *finder) find() (*Source, error) {
@@ -109,7 +109,7 @@ func (f *finder) find() (*Source, error) {
 	if path == "" {
 		return f.source(file{}, "", nil, f.machine), nil
 	}
-	data, err := lease.ReadFile(path)
+	data, err := tokencache.ReadFile(path)
 	if !given && errors.Is(err, fs.ErrNotExist) {
 		return f.source(file{}, "", nil, f.machine), nil
 	}
@@ -141,25 +141,25 @@ func (f *finder) wellKnown() string {
 
 // source makes what g gives tokens to. data is the file.
 func (f *finder) source(c file, path string, data []byte, g grant) *Source {
-	ask := func() *lease.Lease[string] {
-		return lease.New(func(ctx context.Context) (string, time.Time, error) {
+	ask := func() *tokencache.Cache[string] {
+		return tokencache.New(func(ctx context.Context) (string, time.Time, error) {
 			t, err := g(ctx)
 			return t.value, t.until, err
 		}, f.now)
 	}
 	s := &Source{Project: cmp.Or(c.ProjectID, c.QuotaProject), File: path}
 	if !f.shared {
-		s.lease = ask()
+		s.cache = ask()
 		return s
 	}
-	frozen, key := lease.Snapshot(f.env, variables, string(data))
+	frozen, key := tokencache.Snapshot(f.env, variables, string(data))
 	f.env = frozen
-	s.lease = leases.Get(key, ask)
+	s.cache = caches.Get(key, ask)
 	return s
 }
 
 // Token returns an access token that is good for now.
-func (s *Source) Token(ctx context.Context) (string, error) { return s.lease.Get(ctx) }
+func (s *Source) Token(ctx context.Context) (string, error) { return s.cache.Get(ctx) }
 
 func broken(path string) error {
 	return fault.New(fault.Auth, "the credentials file of Google Cloud is not one: "+path).Hint(hint)
@@ -173,7 +173,7 @@ func (f *finder) post(ctx context.Context, at string, form url.Values) (token, e
 		return token{}, fault.New(fault.Auth, "the credentials of Google Cloud name no usable token_uri or token_url").Hint(hint)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	a, err := lease.Fetch(ctx, f.web, req, google)
+	a, err := tokencache.Fetch(ctx, f.web, req, google)
 	if err != nil {
 		return token{}, err
 	}
@@ -181,7 +181,7 @@ func (f *finder) post(ctx context.Context, at string, form url.Values) (token, e
 }
 
 // read takes the token of an answer.
-func (f *finder) read(a lease.Answer, service string) (token, error) {
+func (f *finder) read(a tokencache.Answer, service string) (token, error) {
 	var said struct {
 		AccessToken string          `json:"access_token"`
 		ExpiresIn   float64         `json:"expires_in"` // seconds
@@ -194,7 +194,7 @@ func (f *finder) read(a lease.Answer, service string) (token, error) {
 		return token{}, a.Refused(service, code, cmp.Or(said.Description, message)).Hint(hint)
 	}
 	if err != nil || said.AccessToken == "" || strings.ContainsAny(said.AccessToken, "\r\n") {
-		return token{}, lease.Malformed(service)
+		return token{}, tokencache.Malformed(service)
 	}
 	life := time.Duration(min(max(said.ExpiresIn, 0), 86_400)) * time.Second
 	return token{said.AccessToken, f.now().Add(life)}, nil
@@ -229,7 +229,7 @@ func (f *finder) machine(ctx context.Context) (token, error) {
 		return token{}, fault.New(fault.Invalid, "GCE_METADATA_HOST is no host")
 	}
 	req.Header.Set("Metadata-Flavor", google)
-	a, err := lease.Fetch(ctx, f.direct, req, service)
+	a, err := tokencache.Fetch(ctx, f.direct, req, service)
 	switch {
 	case ctx.Err() != nil:
 		return token{}, context.Cause(ctx)

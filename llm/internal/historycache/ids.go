@@ -1,0 +1,38 @@
+package historycache
+
+import "strings"
+
+// SafeID returns the id of a call with _ for what is no letter, digit, _ or -:
+// other providers' ids may hold dots, colons or anything else.
+func SafeID(id string) string {
+	for i := range len(id) {
+		if !isWordByte(id[i]) {
+			return strings.Map(wordRune, id)
+		}
+	}
+	return id
+}
+
+func wordRune(r rune) rune {
+	if r < 0x80 && isWordByte(byte(r)) {
+		return r
+	}
+	return '_'
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// IsBase64 reports whether a signature, or a thought that is not shown, may be
+// base64, of either alphabet. Those of other providers, which a conversation
+// that changed its model holds, often are not, and an API that wants its own
+// refuses the whole history for one.
+func IsBase64(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isWordByte(c) && c != '+' && c != '/' && c != '=' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,108 @@
+package historycache
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// toolLists is how many lists of tools are kept of one form: most conversations
+// of a server have the same.
+const toolLists = 16
+
+// Tools keeps the encoded form of the lists of tools that were sent last, since
+// the schemas of an agent's tools cost more than the rest of a call. The zero
+// value is ready, and safe for concurrent use.
+type Tools struct {
+	mu    sync.Mutex
+	lists []toolList // the latest used in front
+}
+
+// toolForm is how tools are written.
+type toolForm struct {
+	protocol string
+	strict   bool
+}
+
+var toolForms sync.Map // of *Tools, by toolForm
+
+// ToolsIn returns the Tools that all models of a protocol share, whose schemas
+// are in their strict form or as they are.
+func ToolsIn(protocol string, strict bool) *Tools {
+	form := toolForm{protocol, strict}
+	t, ok := toolForms.Load(form)
+	if !ok {
+		t, _ = toolForms.LoadOrStore(form, new(Tools))
+	}
+	return t.(*Tools)
+}
+
+type toolList struct {
+	tools   []llm.Tool
+	encoded []byte
+}
+
+// Parts returns the beginning of a body: head and before, the tools as a JSON
+// array, after. Without tools it is head alone. write appends one tool, and its
+// error is returned as it is. Who gets the parts must not change them.
+func (t *Tools) Parts(head []byte, before, after string, tools []llm.Tool, write func(dst []byte, tool *llm.Tool) ([]byte, error)) ([][]byte, error) {
+	if len(tools) == 0 {
+		return [][]byte{head}, nil
+	}
+	encoded := t.find(tools)
+	if encoded == nil {
+		var err error
+		if encoded, err = t.encode(tools, write); err != nil {
+			return nil, err
+		}
+	}
+	return [][]byte{append(head, before...), encoded, []byte(after)}, nil
+}
+
+// Body returns a whole body: what stands before a history, the history as
+// [Cache.Encode] returns it, and what stands behind it.
+func Body(head, history [][]byte, tail []byte) [][]byte {
+	return slices.Concat(head, history[1:], [][]byte{tail})
+}
+
+// encode writes a list of tools, and keeps it.
+func (t *Tools) encode(tools []llm.Tool, write func(dst []byte, tool *llm.Tool) ([]byte, error)) ([]byte, error) {
+	encoded := []byte{'['}
+	kept := slices.Clone(tools)
+	for i := range tools {
+		if i > 0 {
+			encoded = append(encoded, ',')
+		}
+		var err error
+		if encoded, err = write(encoded, &tools[i]); err != nil {
+			return nil, err
+		}
+		kept[i].Parameters = slices.Clone(tools[i].Parameters)
+	}
+	encoded = append(encoded, ']')
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lists = slices.Insert(t.lists, 0, toolList{kept, encoded})
+	t.lists = t.lists[:min(len(t.lists), toolLists)]
+	return encoded, nil
+}
+
+// find returns the encoded form, which nobody changes.
+func (t *Tools) find(tools []llm.Tool) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, l := range t.lists {
+		if slices.EqualFunc(l.tools, tools, sameTool) {
+			copy(t.lists[1:i+1], t.lists[:i])
+			t.lists[0] = l
+			return l.encoded
+		}
+	}
+	return nil
+}
+
+func sameTool(a, b llm.Tool) bool {
+	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
+}

@@ -1,0 +1,50 @@
+package historycache
+
+// Form is how a protocol writes histories in which the blocks of the leading
+// system messages stand apart and all others in turns that alternate.
+type Form struct {
+	System    string // opens the list of the system's blocks: `"system":[`
+	EndSystem string // closes it: `],`
+	Turns     string // opens the list of turns: `"messages":[`
+	Blocks    string // names the blocks of a turn: `content`
+}
+
+// Turns is how far a history of a Form is written. An adapter's writer has it
+// in its state.
+type Turns struct {
+	System bool   // the list of the system's blocks is begun
+	Begun  bool   // the list of turns is begun
+	Role   string // of the turn whose blocks come last
+}
+
+// BeginSystem appends what stands before one more block of the system.
+func (t Turns) BeginSystem(dst []byte, f *Form) ([]byte, Turns) {
+	if t.System {
+		return append(dst, ','), t
+	}
+	t.System = true
+	return append(dst, f.System...), t
+}
+
+// Begin appends what stands before one more block of a role.
+func (t Turns) Begin(dst []byte, f *Form, role string) ([]byte, Turns) {
+	if !t.Begun {
+		if t.System {
+			dst = append(dst, f.EndSystem...)
+		}
+		dst, t.Begun = append(dst, f.Turns...), true
+	}
+	switch t.Role {
+	case role:
+		return append(dst, ','), t
+	case "":
+	default:
+		dst = append(dst, "]},"...)
+	}
+	dst = append(append(append(dst, `{"role":"`...), role...), `","`...)
+	t.Role = role
+	return append(append(dst, f.Blocks...), `":[`...), t
+}
+
+// End closes what is open, of a history with a turn.
+func (t Turns) End(dst []byte) []byte { return append(dst, "]}]"...) }

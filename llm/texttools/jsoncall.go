@@ -1,0 +1,134 @@
+package texttools
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// longestJSON bounds a JSON object in a code fence that is held back, in
+// bytes.
+const longestJSON = 1 << 18
+
+// jsonScan is how far an object is read.
+type jsonScan struct {
+	start  int // of the object in the buffer
+	at     int
+	depth  int
+	quoted bool
+	escape bool
+	whole  bool
+	fence  string // what closes it
+}
+
+// scan goes on towards the object's end.
+func (j *jsonScan) scan(buf string) {
+	for ; !j.whole && j.at < len(buf); j.at++ {
+		c := buf[j.at]
+		switch {
+		case j.escape:
+			j.escape = false
+		case j.quoted && c == '\\':
+			j.escape = true
+		case c == '"':
+			j.quoted = !j.quoted
+		case j.quoted:
+		case c == '{' || c == '[':
+			j.depth++
+		case c == '}' || c == ']':
+			j.depth--
+			j.whole = j.depth == 0
+		}
+	}
+}
+
+// readJSON collects a JSON object and what closes it.
+func (p *reader) readJSON(final bool) bool {
+	j := &p.json
+	limit := len(p.buf)
+	if j.fence == codeFence {
+		limit = min(limit, longestJSON)
+	}
+	j.scan(p.buf[:limit])
+	if !j.whole {
+		if !final && limit == len(p.buf) {
+			return false
+		}
+		p.next, p.ends = (*reader).readText, nil
+		p.halfJSON(final)
+		return true
+	}
+	p.ends = nil
+	rest := strings.TrimLeft(p.buf[j.at:], spaces)
+	if !final && len(rest) < len(j.fence) && strings.HasPrefix(j.fence, rest) {
+		return false
+	}
+	p.next = (*reader).readText
+	name, arguments, ok := callOf(p.buf[j.start:j.at])
+	if !ok || j.fence == codeFence && p.tools[name] == nil {
+		p.noCall(j.at)
+		return true
+	}
+	p.call("", name)
+	p.arguments(arguments)
+	p.buf = strings.TrimPrefix(rest, j.fence)
+	return true
+}
+
+// halfCall finds the name of a call and where its arguments begin.
+var halfCall = regexp.MustCompile(`^\{\s*"name"\s*:\s*"([^"\\]{1,64})"\s*,\s*"(?:arguments|parameters|args|input)"\s*:\s*`)
+
+// halfJSON decides about an object that has no end, or is too long to wait
+// for it. Half a call keeps its arguments as they are, which is no JSON.
+func (p *reader) halfJSON(final bool) {
+	j := &p.json
+	object := p.buf[j.start:]
+	m := halfCall.FindStringSubmatch(object)
+	if final && m != nil && len(p.buf) <= max(longestJSON, j.at) && (j.fence != codeFence || p.tools[m[1]] != nil) {
+		p.call("", m[1])
+		p.arguments(object[len(m[0]):])
+		p.buf = ""
+		return
+	}
+	p.noCall(j.at)
+}
+
+// noCall shows what was held back up to end, but not the tag before it.
+func (p *reader) noCall(end int) {
+	from := 0
+	if p.json.fence != codeFence {
+		from = p.json.start
+	}
+	p.show(p.buf[from:end])
+	p.buf = p.buf[end:]
+}
+
+// callOf reads a call of the forms in use: {"name": …, "arguments": {…}}, and
+// OpenAI's {"function": {…}} around it.
+func callOf(object string) (name, arguments string, ok bool) {
+	if !gjson.Valid(object) {
+		return "", "", false
+	}
+	root := gjson.Parse(object)
+	if f := root.Get("function"); f.IsObject() {
+		root = f
+	}
+	for _, key := range []string{"name", "function", "tool", "tool_name"} {
+		if v := root.Get(key); v.Type == gjson.String && v.Str != "" {
+			name = v.Str
+			break
+		}
+	}
+	for _, key := range []string{"arguments", "parameters", "args", "input"} {
+		v := root.Get(key)
+		switch {
+		case name == "":
+		case v.IsObject():
+			return name, v.Raw, true
+		case v.Type == gjson.String:
+			return name, v.Str, true
+		}
+	}
+	return "", "", false
+}

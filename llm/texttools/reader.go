@@ -1,0 +1,243 @@
+package texttools
+
+import (
+	"crypto/rand"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+)
+
+// reader takes an answer's text as it arrives and tells text from calls. It
+// holds back what may be the beginning of a call. How the text is cut into
+// pieces makes no difference to the result.
+type reader struct {
+	tools   map[string]*signature
+	onDelta func(llm.Delta)
+
+	buf   string   // not decided yet
+	later []byte   // what follows it, not looked at yet
+	tail  string   // the end of all that came
+	ends  []string // of which one has to come before it is
+	// next reads on in buf, as far as it can; final says that nothing follows.
+	// It reports whether it is worth calling again.
+	next  func(p *reader, final bool) bool
+	seen  int    // of buf, searched for the end of a call in vain
+	cut   bool   // the output limit ended the answer
+	space string // white space that is shown if more text follows
+	after bool   // the latest thing was a call
+	json  jsonScan
+	grow  *growing // of the call under way
+	told  int      // bytes of its arguments that were handed out
+
+	text      strings.Builder
+	calls     []event.ToolCall
+	handedOut bool
+}
+
+func newReader(tools []llm.Tool, onDelta func(llm.Delta)) *reader {
+	p := &reader{tools: make(map[string]*signature, len(tools)), onDelta: onDelta, next: (*reader).readText}
+	for i := range tools {
+		p.tools[tools[i].Name] = readSignature(tools[i].Parameters)
+	}
+	return p
+}
+
+// feed takes a piece of text.
+func (p *reader) feed(s string) {
+	p.later = append(p.later, s...)
+	p.growBy(s)
+	// A call may be long: it is looked at where it may end, not for each piece.
+	near := p.tail + s
+	p.tail = near[max(0, len(near)-len(callEnds[0])):]
+	if len(p.ends) > 0 && !slices.ContainsFunc(p.ends, func(end string) bool { return strings.Contains(near, end) }) {
+		return
+	}
+	p.run(false)
+}
+
+// What the end of a call begins with, and that of a JSON object.
+var (
+	callEnds = []string{"</function", "</invoke"}
+	jsonEnds = []string{"}"}
+)
+
+func (p *reader) run(final bool) {
+	p.buf += string(p.later)
+	p.later = p.later[:0]
+	for p.next(p, final) {
+	}
+}
+
+// end decides what is left. cut says that the output limit ended the answer.
+func (p *reader) end(cut bool) {
+	p.cut = cut
+	p.run(true)
+	if !p.after {
+		p.write(p.space)
+	}
+}
+
+func (p *reader) handOut(d llm.Delta) {
+	p.handedOut = true
+	p.onDelta(d)
+}
+
+const spaces = " \t\r\n"
+
+// show hands text out, except white space at its end, which may stand before a
+// call.
+func (p *reader) show(s string) {
+	if p.after {
+		if s = strings.TrimLeft(s, spaces); s == "" {
+			return
+		}
+		if p.text.Len() > 0 {
+			p.space = "\n\n"
+		}
+		p.after = false
+	}
+	kept := strings.TrimRight(s, spaces)
+	if kept == "" {
+		p.space += s
+		return
+	}
+	p.write(p.space + kept)
+	p.space = s[len(kept):]
+}
+
+func (p *reader) write(s string) {
+	if s == "" {
+		return
+	}
+	p.text.WriteString(s)
+	p.handOut(llm.Delta{Text: s})
+}
+
+// call begins a call; arguments gives it its arguments.
+func (p *reader) call(id, name string) {
+	if id == "" {
+		id = "call_" + rand.Text()
+	}
+	p.space, p.after = "", true
+	p.calls = append(p.calls, event.ToolCall{ID: id, Name: name, Origin: event.OriginCompletion})
+	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(p.calls) - 1, ID: id, Name: name}})
+}
+
+// growBy hands out what a further piece of a call makes certain.
+func (p *reader) growBy(s string) {
+	if p.grow == nil {
+		return
+	}
+	if more := p.grow.feed(s); more != "" {
+		p.told += len(more)
+		p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(p.calls) - 1, Arguments: more}})
+	}
+}
+
+// arguments ends a call, whose arguments begin with what was handed out.
+func (p *reader) arguments(a string) {
+	last := len(p.calls) - 1
+	p.calls[last].Arguments = a
+	rest := a[min(p.told, len(a)):]
+	p.grow, p.told = nil, 0
+	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: last, Arguments: rest}})
+}
+
+// readText handles text up to something else.
+func (p *reader) readText(final bool) bool {
+	for i := range len(p.buf) {
+		c := p.buf[i]
+		if c != '<' && c != '`' && c != resultOf[0] {
+			continue
+		}
+		m := markAt(p.buf[i:], final)
+		if m.kind == markNone || c == resultOf[0] && len(p.calls) == 0 {
+			continue
+		}
+		p.show(p.buf[:i])
+		p.buf = p.buf[i:]
+		switch m.kind {
+		case markMaybe:
+			return false
+		case markWrapper:
+			p.buf = p.buf[m.length:]
+		case markCall:
+			p.buf, p.seen, p.next = p.buf[m.length:], 0, (*reader).readCall
+			p.ends = callEnds
+			p.call("", m.name)
+			p.grow = newGrowing(p.signatureOf(m.name))
+			p.growBy(p.buf)
+		case markJSON:
+			p.ends = jsonEnds
+			p.json, p.next = jsonScan{at: m.length, start: m.length, fence: m.fence}, (*reader).readJSON
+		case markInvented:
+			p.next = (*reader).drop
+		}
+		return true
+	}
+	p.show(p.buf)
+	p.buf = ""
+	return false
+}
+
+// drop forgets the rest: the model goes on with a result that it made up.
+func (p *reader) drop(bool) bool {
+	p.buf = ""
+	return false
+}
+
+// readCall collects a call up to its end.
+func (p *reader) readCall(final bool) bool {
+	at, length := -1, 0
+	for _, end := range callEnds {
+		if i := strings.Index(p.buf[p.seen:], end); i >= 0 && (at < 0 || p.seen+i < at) {
+			at, length = p.seen+i, len(end)
+		}
+	}
+	body, rest := p.buf, ""
+	switch {
+	case at >= 0:
+		body, rest = p.buf[:at], p.buf[at+length:]
+		if rest == "" && !final {
+			return false // a > may follow
+		}
+		rest = strings.TrimPrefix(rest, ">")
+	case !final:
+		p.seen = max(0, len(p.buf)-len(callEnds[0]))
+		return false
+	}
+	p.buf, p.next, p.ends = rest, (*reader).readText, nil
+	cut := at < 0 && p.cut
+	if loc := madeUp.FindStringIndex(body); loc != nil {
+		body, cut, p.next = body[:loc[0]+len(paramEnd)], false, (*reader).drop
+	}
+	p.finishCall(body, cut)
+	return true
+}
+
+// madeUp finds a result that the model made up inside of a call without end.
+var madeUp = regexp.MustCompile(paramEnd + `\s*` + regexp.QuoteMeta(resultOf))
+
+// finishCall reads the body of a call, which holds further calls where the end
+// of one is missing.
+func (p *reader) finishCall(body string, cut bool) {
+	for {
+		here, name, rest := nextCall(body)
+		p.arguments(p.signatureOf(p.calls[len(p.calls)-1].Name).arguments(here, cut && name == ""))
+		if name == "" {
+			return
+		}
+		p.call("", name)
+		body = rest
+	}
+}
+
+func (p *reader) signatureOf(name string) *signature {
+	if s := p.tools[name]; s != nil {
+		return s
+	}
+	return &signature{}
+}
