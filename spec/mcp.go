@@ -31,7 +31,7 @@ var MCPSchema = &s.Object{
 		{Name: "sse_read_timeout", Type: number},
 		{Name: "keep_alive", Type: s.Opt(s.Bool{})},
 		{Name: "headers", Type: s.Opt(s.Secrets{})},
-		{Name: "auth", Type: s.Opt(authSchema)},
+		{Name: "auth", Type: s.Opt(MCPAuthSchema)},
 		{Name: "enabled", Type: s.Bool{}, Default: true},
 	},
 }
@@ -39,7 +39,8 @@ var MCPSchema = &s.Object{
 // MCPServers is a map of MCP servers by their names.
 var MCPServers = s.Dict{Of: MCPSchema}
 
-var authSchema = s.Tagged{
+// MCPAuthSchema describes how to authenticate to an MCP server.
+var MCPAuthSchema = s.Tagged{
 	Key: "strategy", Order: []string{"none", "api_key", "bearer", "basic", "header", "oauth2"},
 	Of: map[string]*s.Object{
 		"none":    credential(),

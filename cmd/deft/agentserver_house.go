@@ -252,7 +252,7 @@ func (h *house) routes() []rest.Route {
 		plugins.New(plugins.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),
 		subagents.New(subagents.Options{Home: h.home, Persistence: h.cfg.PersistenceDir, Log: h.log}).Routes(),
 		h.openGateway().Routes(),
-		mcproom.New(mcproom.Options{Probe: probeServer, Reveal: h.reveal, Tools: mcproom.Catalogue()}).Routes(),
+		mcproom.New(mcproom.Options{Probe: probeServer, Keys: h.ring, Tools: mcproom.Catalogue()}).Routes(),
 		unsupported.Extensions(), unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
 }

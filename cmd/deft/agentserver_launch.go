@@ -167,18 +167,6 @@ func (h *house) storedSecret(ctx context.Context, name string) (string, error) {
 	return string(v), err
 }
 
-// reveal opens a value that came back from the settings.
-func (h *house) reveal(value string) string {
-	if !h.ring.Looks(value) {
-		return value
-	}
-	plain, err := h.ring.Open(value)
-	if err != nil {
-		return value
-	}
-	return string(plain)
-}
-
 // addWorktree makes a worktree for a conversation; where there is no repository
 // it works in dir itself, as at the reference: the web page asks for a worktree
 // wherever a conversation starts.

@@ -17,24 +17,27 @@ import (
 
 	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
+
+var bodySchema = &schema.Object{Fields: []schema.Field{{Name: "project_dir", Type: schema.Opt(schema.String{})}}}
 
 // Routes returns the operations.
 func Routes(log *slog.Logger) []rest.Route {
 	return []rest.Route{{Method: "POST", Path: "/api/hooks", Tag: "Hooks", Handle: func(w http.ResponseWriter, r *http.Request) error {
 		var body struct {
-			ProjectDir *string `json:"project_dir"`
+			ProjectDir string `json:"project_dir"`
 		}
-		if err := rest.Body(r, &body); err != nil {
+		if err := rest.Read(r, bodySchema, &body); err != nil {
 			return err
 		}
 		answer := struct {
 			Config *hook.Config `json:"hook_config"`
 		}{}
-		if body.ProjectDir != nil && *body.ProjectDir != "" {
+		if body.ProjectDir != "" {
 			var err error
-			if answer.Config, err = hook.Load(*body.ProjectDir); err != nil {
-				log.Warn("the project's hooks were left out", "project", *body.ProjectDir, "err", err)
+			if answer.Config, err = hook.Load(body.ProjectDir); err != nil {
+				log.Warn("the project's hooks were left out", "project", body.ProjectDir, "err", err)
 			}
 		}
 		return rest.JSON(w, http.StatusOK, answer)

@@ -12,15 +12,15 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// API is a store as clients use it: skills and plugins are installed, shown,
-// switched, refreshed and removed alike (sdk-wire.md section 10).
+// API serves the routes of a store: skills and plugins are installed, shown,
+// enabled, refreshed and removed alike (docs/openhands/sdk-wire.md section 10).
 type API struct {
 	Store *Store
 	// Noun is what is installed, as in paths and answers: "skill".
 	Noun string
-	// Invalid says what an installable one has.
+	// Invalid says what a valid source has.
 	Invalid string
-	// Show is an installed one as answers have it.
+	// Show returns the answer about an installed one.
 	Show func(Info) any
 	Log  *slog.Logger
 }
@@ -63,35 +63,28 @@ func (a API) Routes() []rest.Route {
 func (a API) title() string { return strings.ToUpper(a.Noun[:1]) + a.Noun[1:] }
 
 var (
-	optional    = schema.Opt(schema.String{})
-	installForm = &schema.Object{Fields: []schema.Field{
+	optional      = schema.Opt(schema.String{})
+	installSchema = &schema.Object{Fields: []schema.Field{
 		{Name: "source", Type: schema.String{Min: 1}, Required: true},
-		{Name: "ref", Type: optional}, {Name: "repo_path", Type: optional}, {Name: "force", Type: schema.Bool{}},
+		{Name: "ref", Type: optional}, {Name: "repo_path", Type: optional}, {Name: "force", Type: schema.Bool{}, Default: false},
 	}}
-	enableForm = &schema.Object{Fields: []schema.Field{{Name: "enabled", Type: schema.Bool{}, Required: true}}}
+	enableSchema = &schema.Object{Fields: []schema.Field{{Name: "enabled", Type: schema.Bool{}, Required: true}}}
 )
 
 func (a API) install(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Source   *string `json:"source"`
-		Ref      *string `json:"ref"`
-		RepoPath *string `json:"repo_path"`
-		Force    bool    `json:"force"`
-	}
-	if err := rest.CheckBody(r, installForm); err != nil {
+	m, err := rest.BodyAs(r, installSchema)
+	if err != nil {
 		return err
 	}
-	if err := rest.Body(r, &body); err != nil {
+	var from Source
+	if err := schema.Into(m, &from); err != nil {
 		return err
 	}
-	if err := rest.NotEmpty(body.Source, "body", "source"); err != nil {
-		return err
-	}
-	info, err := a.Store.Install(r.Context(), Source{Source: *body.Source, Ref: body.Ref, RepoPath: body.RepoPath}, body.Force)
+	info, err := a.Store.Install(r.Context(), from, m.Get("force") == true)
 	if err == nil {
 		return rest.JSON(w, http.StatusOK, a.Show(info))
 	}
-	a.Log.Info("not installed", "what", a.Noun, "err", err)
+	a.Log.Info("nothing was installed", "what", a.Noun, "err", err)
 	switch {
 	case errors.Is(err, ErrFetch):
 		return rest.Fail(http.StatusBadRequest, "Failed to fetch "+a.Noun+" source. Check that the source is valid.")
@@ -119,8 +112,8 @@ func (a API) named(r *http.Request) (string, error) {
 	return rest.PathMatch(r, a.Noun+"_name", Name, NamePattern)
 }
 
-// absent words the error of one that is not installed.
-func (a API) absent(name string, err error) error {
+// notInstalled words the error of one that is not installed as the reference does.
+func (a API) notInstalled(name string, err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return rest.Fail(http.StatusNotFound, fmt.Sprintf("%s '%s' is not installed", a.title(), name))
 	}
@@ -134,7 +127,7 @@ func (a API) get(w http.ResponseWriter, r *http.Request) error {
 	}
 	info, err := a.Store.Get(name)
 	if err != nil {
-		return a.absent(name, err)
+		return a.notInstalled(name, err)
 	}
 	return rest.JSON(w, http.StatusOK, a.Show(info))
 }
@@ -144,25 +137,17 @@ func (a API) enable(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var body struct {
-		Enabled *bool `json:"enabled"`
-	}
-	if err := rest.CheckBody(r, enableForm); err != nil {
-		return err
-	}
-	if err := rest.Body(r, &body); err != nil {
-		return err
-	}
-	if body.Enabled == nil {
-		return schema.Missing("body", "enabled")
-	}
-	if err := a.Store.SetEnabled(name, *body.Enabled); err != nil {
-		return a.absent(name, err)
-	}
-	return rest.JSON(w, http.StatusOK, struct {
+	body := struct {
 		Name    string `json:"name"`
 		Enabled bool   `json:"enabled"`
-	}{name, *body.Enabled})
+	}{Name: name}
+	if err := rest.Read(r, enableSchema, &body); err != nil {
+		return err
+	}
+	if err := a.Store.SetEnabled(name, body.Enabled); err != nil {
+		return a.notInstalled(name, err)
+	}
+	return rest.JSON(w, http.StatusOK, body)
 }
 
 func (a API) uninstall(w http.ResponseWriter, r *http.Request) error {
@@ -171,7 +156,7 @@ func (a API) uninstall(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := a.Store.Uninstall(name); err != nil {
-		return a.absent(name, err)
+		return a.notInstalled(name, err)
 	}
 	return rest.JSON(w, http.StatusOK, map[string]any{"message": fmt.Sprintf("%s '%s' uninstalled", a.title(), name)})
 }
@@ -189,7 +174,7 @@ func (a API) refresh(w http.ResponseWriter, r *http.Request) error {
 		return rest.Fail(http.StatusUnprocessableEntity,
 			fmt.Sprintf("The source of %s '%s' no longer holds a valid %s. The installed copy was kept.", a.Noun, name, a.Noun))
 	case err != nil:
-		return a.absent(name, err)
+		return a.notInstalled(name, err)
 	}
 	return rest.JSON(w, http.StatusOK, map[string]any{"message": fmt.Sprintf("%s '%s' updated", a.title(), name), a.Noun: a.Show(info)})
 }

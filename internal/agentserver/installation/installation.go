@@ -50,9 +50,9 @@ const NamePattern = `^[a-z0-9]+(-[a-z0-9]+)*$`
 
 // Source says where a thing comes from.
 type Source struct {
-	Source   string  // a directory, a Git URL, or github:owner/repo[/path]
-	Ref      *string // branch, tag or commit; nil for the default branch
-	RepoPath *string // directory inside; nil for the root
+	Source   string  `json:"source"`    // a directory, a Git URL, or github:owner/repo[/path]
+	Ref      *string `json:"ref"`       // branch, tag or commit; nil for the default branch
+	RepoPath *string `json:"repo_path"` // directory inside; nil for the root
 }
 
 // Info is an installed thing, in the form of .installed.json.
@@ -69,13 +69,13 @@ type Info struct {
 	InstallPath  string  `json:"install_path"`
 }
 
-// Described is what a directory says of the thing in it.
+// Described is what a directory contains.
 type Described struct {
 	Name, Version, Description string
 }
 
-// Load reads the thing in a directory. An error of kind fault.Invalid says
-// that there is none.
+// Load reads a directory. An error of kind fault.Invalid says that it contains
+// nothing valid.
 type Load func(dir string) (Described, error)
 
 // Store is a directory of installed things. Make one with [New].
@@ -219,10 +219,6 @@ func (s *Store) reconcile() (record map[string]Info, changed bool) {
 func (s *Store) Get(name string) (Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.get(name)
-}
-
-func (s *Store) get(name string) (Info, error) {
 	record, _ := s.reconcile()
 	info, ok := record[name]
 	if !ok {
@@ -249,10 +245,10 @@ func (s *Store) SetEnabled(name string, enabled bool) error {
 func (s *Store) Uninstall(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.get(name); err != nil {
-		return err
-	}
 	record, _ := s.reconcile()
+	if _, ok := record[name]; !ok {
+		return fault.New(fault.NotFound, name+" is not installed")
+	}
 	delete(record, name)
 	if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
 		return fmt.Errorf("remove %s: %w", name, err)

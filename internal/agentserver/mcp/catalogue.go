@@ -1,6 +1,6 @@
 package mcp
 
-// Tool is an entry of the catalogue of tools (sdk-wire-1.58.md section C.3).
+// Tool is an entry of the catalogue of tools (docs/openhands/sdk-wire-1.58.md section C.3).
 type Tool struct {
 	Name string `json:"name"`
 	// Selectable tools are offered to the user who makes an agent.

@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
-// serve returns a function that asks the room.
+// serve returns a function that sends a request.
 func serve(t *testing.T, o mcp.Options) func(method, path, body string) (int, string) {
 	t.Helper()
 	server, err := rest.New(rest.Options{Routes: mcp.New(o).Routes(), Keys: func() []string { return nil }})
@@ -45,11 +45,20 @@ func serve(t *testing.T, o mcp.Options) func(method, path, body string) (int, st
 	}
 }
 
+// prefixKeys seal a value by putting the mark of sealed values before it.
+type prefixKeys struct{}
+
+func (prefixKeys) Seal(plain []byte) (string, error) { return "gAAAAA" + string(plain), nil }
+func (prefixKeys) Open(token string) ([]byte, error) {
+	return []byte(strings.TrimPrefix(token, "gAAAAA")), nil
+}
+func (prefixKeys) Stale(string) bool { return false }
+
 func TestProbed(t *testing.T) {
 	t.Parallel()
 	asked := make(chan mcp.Probe, 1)
 	ask := serve(t, mcp.Options{
-		Reveal: func(s string) string { return strings.TrimPrefix(s, "gAAAAA") },
+		Keys: prefixKeys{},
 		Probe: func(_ context.Context, p mcp.Probe) (mcp.Result, error) {
 			asked <- p
 			return mcp.Result{Tools: []string{"a"}, Called: p.Tool != "", Text: "hi"}, nil
@@ -58,15 +67,15 @@ func TestProbed(t *testing.T) {
 	for body, want := range map[string]mcp.Probe{
 		`{"server":{"command":"c","args":["x"],"env":{"K":"gAAAAAv"},"cwd":"/w","more":1},"timeout":1.5,"name":" "}`: {
 			Name: "test-server", Limit: 1500 * time.Millisecond,
-			Server: json.RawMessage(`{"args":["x"],"command":"c","cwd":"/w","env":{"K":"v"},"transport":"stdio"}`),
+			Server: json.RawMessage(`{"type":"stdio","command":"c","args":["x"],"env":{"K":"v"},"cwd":"/w"}`),
 		},
 		`{"name":"n","server":{"type":"shttp","url":"http://u","headers":{"H":"gAAAAAv"},"auth":{"strategy":"bearer","value":"gAAAAAt"}}}`: {
 			Name: "n", Limit: 15 * time.Second,
-			Server: json.RawMessage(`{"auth":{"strategy":"bearer","value":"t"},"headers":{"H":"v"},"transport":"http","url":"http://u"}`),
+			Server: json.RawMessage(`{"type":"shttp","url":"http://u","headers":{"H":"v"},"auth":{"strategy":"bearer","value":"t"}}`),
 		},
 		`{"server":{"transport":"sse","url":"http://u","auth":null},"tool_call":{"name":"a","arguments":{"x":1}}}`: {
 			Name: "test-server", Limit: 15 * time.Second, Tool: "a", Arguments: json.RawMessage(`{"x":1}`),
-			Server: json.RawMessage(`{"headers":{},"transport":"sse","url":"http://u"}`),
+			Server: json.RawMessage(`{"type":"sse","url":"http://u"}`),
 		},
 	} {
 		status, got := ask("POST", "/api/mcp/test", body)
@@ -117,7 +126,7 @@ func TestRefused(t *testing.T) {
 		`{"server":{"command":"x","args":["y",null]}}`:                           `["body","server","stdio","args",1]`,
 		`{"server":{"command":"x"},"name":null}`:                                 `["body","name"]`,
 		`{"server":{"command":"x"},"timeout":null}`:                              `["body","timeout"]`,
-		`{"server":{"command":"x","env":{"a":1}}}`:                               `["body","server","stdio","env"]`,
+		`{"server":{"command":"x","env":{"a":1}}}`:                               `["body","server","stdio","env","a"]`,
 		`{"server":{"command":"x","cwd":1}}`:                                     `["body","server","stdio","cwd"]`,
 		`{"server":{"command":"x","authentication":1}}`:                          `["body"]`,
 		`{"server":{"command":"x"},"timeout":0}`:                                 `["body","timeout"]`,

@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// Routes returns the operations of the room.
+// Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
 		{Method: "POST", Path: "/api/mcp/test", Tag: "MCP", Handle: s.handleTest},
@@ -19,41 +19,17 @@ func (s *Service) Routes() []rest.Route {
 	}
 }
 
-// form describes a request for a test, but for what is of one transport.
-var form = &schema.Object{Fields: []schema.Field{
-	{Name: "name", Type: schema.String{Min: 1, Max: 128}},
-	{Name: "server", Required: true, Type: &schema.Object{Fields: []schema.Field{{Name: "args", Type: schema.Any{}}}}},
-	{Name: "timeout", Type: schema.Number{Bounds: schema.Bounds{GT: &least, LE: &most}}},
-}}
-
-var least, most = 0.0, maxTimeout
-
 func (s *Service) handleTest(w http.ResponseWriter, r *http.Request) error {
-	var q request
-	if err := rest.CheckBody(r, form); err != nil {
-		return err
-	}
-	if err := rest.Body(r, &q); err != nil {
-		return err
-	}
-	p, _, err := s.probe(q)
+	p, _, err := s.readProbe(r)
 	if err != nil {
 		return err
 	}
 	return rest.JSON(w, http.StatusOK, s.test(r.Context(), p))
 }
 
-// oauthStart answers as if the authorisation could not begin, which is so:
-// OAuth for MCP servers is not supported yet.
+// oauthStart answers that OAuth for MCP servers is not supported.
 func (s *Service) oauthStart(w http.ResponseWriter, r *http.Request) error {
-	var q request
-	if err := rest.CheckBody(r, form); err != nil {
-		return err
-	}
-	if err := rest.Body(r, &q); err != nil {
-		return err
-	}
-	_, oauth, err := s.probe(q)
+	_, oauth, err := s.readProbe(r)
 	switch {
 	case err != nil:
 		return err
@@ -63,19 +39,15 @@ func (s *Service) oauthStart(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, answer{Error: "OAuth for MCP servers is not supported yet", ErrorKind: "unknown"})
 }
 
-// noJob is what there is to say about any job, because none is ever started.
+// noJob is the answer about any job, because none is ever started.
 func noJob() error { return rest.Fail(http.StatusNotFound, "MCP OAuth job not found") }
 
 func (s *Service) oauthStatus(http.ResponseWriter, *http.Request) error { return noJob() }
 
+var callbackSchema = &schema.Object{Fields: []schema.Field{{Name: "callback_url", Type: schema.String{Min: 1}, Required: true}}}
+
 func (s *Service) oauthCallback(_ http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		URL *string `json:"callback_url"`
-	}
-	if err := rest.Body(r, &body); err != nil {
-		return err
-	}
-	if err := rest.NotEmpty(body.URL, "body", "callback_url"); err != nil {
+	if _, err := rest.BodyAs(r, callbackSchema); err != nil {
 		return err
 	}
 	return noJob()

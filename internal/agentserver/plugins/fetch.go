@@ -2,7 +2,6 @@ package plugins
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"path/filepath"
@@ -13,15 +12,12 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/schema"
 )
 
-// Fetch asks for a plugin to be looked at without installing it.
+// Fetch asks what a plugin contains, without installing it.
 type Fetch struct {
-	Source   string
-	Ref      *string
-	RepoPath *string
-	// Secrets are put in place of ${NAME} in Source and Ref.
+	Source installation.Source
+	// Secrets replace ${NAME} in the source and the ref.
 	Secrets map[string]string
 	Limit   time.Duration
 }
@@ -44,7 +40,7 @@ func coded(status int, code, message string) error {
 
 var placeholder = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// fill puts the secrets in place.
+// fill replaces the names of secrets by their values.
 func (f Fetch) fill(text string) (string, error) {
 	var missing string
 	out := placeholder.ReplaceAllStringFunc(text, func(m string) string {
@@ -61,16 +57,16 @@ func (f Fetch) fill(text string) (string, error) {
 	return out, nil
 }
 
-// Fetch fetches a plugin into the cache, where a commit is kept once, and says
-// what is in it. Errors are [rest.Error] with a code.
+// Fetch fetches a plugin into the cache, where each commit is kept once, and
+// returns what it contains. Errors are [rest.Error] with a code.
 func (s *Service) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
-	source, err := f.fill(f.Source)
-	if err != nil {
+	from := f.Source
+	var err error
+	if from.Source, err = f.fill(from.Source); err != nil {
 		return Fetched{}, err
 	}
-	from := installation.Source{Source: source, RepoPath: f.RepoPath}
-	if f.Ref != nil {
-		ref, err := f.fill(*f.Ref)
+	if from.Ref != nil {
+		ref, err := f.fill(*from.Ref)
 		if err != nil {
 			return Fetched{}, err
 		}
@@ -91,7 +87,7 @@ func (s *Service) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
 		return Fetched{}, coded(http.StatusUnprocessableEntity, "invalid_plugin", "Invalid plugin: "+why)
 	}
 	got := Fetched{
-		Path: p.Path, ResolvedRef: commit, Source: f.Source, RepoPath: f.RepoPath,
+		Path: p.Path, ResolvedRef: commit, Source: f.Source.Source, RepoPath: f.Source.RepoPath,
 		Manifest: p.Manifest, Skills: []string{}, Commands: []string{},
 	}
 	for _, one := range p.Skills {
@@ -103,7 +99,7 @@ func (s *Service) Fetch(ctx context.Context, f Fetch) (Fetched, error) {
 	return got, nil
 }
 
-// clean takes the secrets out of a message.
+// clean masks the secrets in a message.
 func (f Fetch) clean(message string) string {
 	for _, v := range f.Secrets {
 		if v != "" {
@@ -113,7 +109,7 @@ func (f Fetch) clean(message string) string {
 	return message
 }
 
-// fetchError gives an error its code, by what Git said.
+// fetchError chooses the code of an error by what git printed.
 func (s *Service) fetchError(ctx context.Context, f Fetch, err error) error {
 	if !errors.Is(err, installation.ErrFetch) {
 		return err
@@ -131,57 +127,18 @@ func (s *Service) fetchError(ctx context.Context, f Fetch, err error) error {
 		return coded(wrong, "invalid_source", "Invalid plugin source.")
 	case errors.Is(err, installation.ErrPath):
 		path := ""
-		if f.RepoPath != nil {
-			path = *f.RepoPath
+		if f.Source.RepoPath != nil {
+			path = *f.Source.RepoPath
 		}
 		return coded(wrong, "repo_path_not_found", "repo_path not found: "+path)
 	case has("authentication failed", "authentication required"):
 		return coded(wrong, "auth_failed", message)
 	case has("remote ref", "not our ref", "unadvertised object", "bad object"):
 		return coded(wrong, "ref_not_found", message)
-	case !installation.IsGitURL(f.Source) && !strings.HasPrefix(f.Source, "github:"):
+	case !installation.IsGitURL(f.Source.Source) && !strings.HasPrefix(f.Source.Source, "github:"):
 		return coded(wrong, "invalid_source", message)
 	}
 	return coded(http.StatusBadGateway, "source_unavailable", message)
-}
-
-// secrets reads the secrets of a request: each a text, or a StaticSecret.
-// Secrets that would have to be looked up elsewhere count as missing.
-func secrets(raw map[string]json.RawMessage) (map[string]string, error) {
-	out := map[string]string{}
-	for name, v := range raw {
-		var text string
-		if json.Unmarshal(v, &text) == nil {
-			out[name] = text
-			continue
-		}
-		var source struct {
-			Kind  string  `json:"kind"`
-			Value *string `json:"value"`
-		}
-		if err := json.Unmarshal(v, &source); err != nil {
-			return nil, schema.Invalid("a secret must be a text or a SecretSource", nil, "body", "secrets", name)
-		}
-		if source.Value != nil && (source.Kind == "" || source.Kind == "StaticSecret") {
-			out[name] = *source.Value
-		}
-	}
-	return out, nil
-}
-
-// fetchTimeout checks the limit of a fetch, in seconds.
-func fetchTimeout(n *int) (time.Duration, error) {
-	if n == nil {
-		return time.Minute, nil
-	}
-	if *n < 1 || *n > 600 {
-		typ, msg := "greater_than_equal", "Input should be greater than or equal to 1"
-		if *n > 600 {
-			typ, msg = "less_than_equal", "Input should be less than or equal to 600"
-		}
-		return 0, schema.Violations{{Type: typ, Loc: []any{"body", "timeout"}, Msg: msg, Input: *n}}
-	}
-	return time.Duration(*n) * time.Second, nil
 }
 
 // contents loads an installed plugin for its listing; nil if it is broken.

@@ -1,5 +1,5 @@
-// Package plugins is the room of the Agent Server that lists, fetches and
-// installs plugins (sdk-wire.md section 10).
+// Package plugins serves the routes below /api/plugins: it lists, fetches and
+// installs plugins (docs/openhands/sdk-wire.md section 10).
 //
 // # Usage
 //
@@ -14,7 +14,7 @@
 // # Concurrency and failure
 //
 // Safe for concurrent use. A plugin that cannot be read is logged and left
-// out. Nothing of a plugin is ever run here.
+// out. Nothing of a plugin is run.
 package plugins
 
 import (
@@ -178,11 +178,11 @@ func inside(root, at string) bool {
 func (s *Service) load(list []Plugin, dir string) []Plugin {
 	p, err := Load(dir)
 	if err != nil {
-		s.o.Log.Warn("plugin left out", "path", dir, "err", err)
+		s.o.Log.Warn("a plugin was left out", "path", dir, "err", err)
 		return list
 	}
 	for _, w := range p.Warnings {
-		s.o.Log.Warn("part of a plugin left out", "path", w.Path, "err", w.Err)
+		s.o.Log.Warn("part of a plugin was left out", "path", w.Path, "err", w.Err)
 	}
 	return append(list, p)
 }

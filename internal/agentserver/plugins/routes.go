@@ -1,14 +1,16 @@
 package plugins
 
 import (
-	"encoding/json"
+	"errors"
 	"net/http"
+	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
-// Routes returns the operations of the room.
+// Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	const tag = "Plugins"
 	own := []rest.Route{
@@ -21,7 +23,46 @@ func (s *Service) Routes() []rest.Route {
 	}.Routes()...)
 }
 
-// available is a plugin that is not necessarily installed.
+var (
+	least, most = 1.0, 600.0 // seconds of a fetch
+	optional    = schema.Opt(schema.String{})
+	listSchema  = &schema.Object{Fields: []schema.Field{
+		{Name: "load_user", Type: schema.Bool{}, Default: true},
+		{Name: "load_project", Type: schema.Bool{}, Default: true},
+		{Name: "project_dir", Type: optional},
+	}}
+	fetchSchema = &schema.Object{Fields: []schema.Field{
+		{Name: "source", Type: schema.String{Min: 1}, Required: true},
+		{Name: "ref", Type: optional}, {Name: "repo_path", Type: optional},
+		{Name: "secrets", Type: schema.Opt(schema.Dict{Of: secretSchema})},
+		{Name: "timeout", Type: schema.Int{Bounds: schema.Bounds{GE: &least, LE: &most}}, Default: schema.Count(60)},
+	}}
+)
+
+// secretSchema describes a secret: a text, or where its value is.
+var secretSchema = schema.Either{schema.String{}, &schema.Object{Fields: []schema.Field{
+	{Name: "kind", Type: schema.String{}, Default: ""}, {Name: "value", Type: optional},
+}}}
+
+// staticSecrets returns the secrets whose values the request has. Those that
+// would have to be looked up elsewhere are missing.
+func staticSecrets(m *schema.Map) map[string]string {
+	out := map[string]string{}
+	for _, name := range m.Keys() {
+		switch v := m.Get(name).(type) {
+		case string:
+			out[name] = v
+		case *schema.Map:
+			value, ok := v.Get("value").(string)
+			if kind := v.Text("kind"); ok && (kind == "" || kind == "StaticSecret") {
+				out[name] = value
+			}
+		}
+	}
+	return out
+}
+
+// available is a plugin as POST /api/plugins lists it.
 type available struct {
 	Name        string    `json:"name"`
 	Version     string    `json:"version"`
@@ -32,47 +73,34 @@ type available struct {
 }
 
 func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
-	body := struct {
-		User       bool    `json:"load_user"`
-		Project    bool    `json:"load_project"`
-		ProjectDir *string `json:"project_dir"`
-	}{User: true, Project: true}
-	if err := rest.Body(r, &body); err != nil {
+	var body struct {
+		User       bool   `json:"load_user"`
+		Project    bool   `json:"load_project"`
+		ProjectDir string `json:"project_dir"`
+	}
+	if err := rest.Read(r, listSchema, &body); err != nil {
 		return err
 	}
-	dir := ""
-	if body.ProjectDir != nil {
-		dir = *body.ProjectDir
-	}
 	list := []available{}
-	for _, p := range s.Available(body.User, body.Project, dir) {
+	for _, p := range s.Available(body.User, body.Project, body.ProjectDir) {
 		list = append(list, available{p.Name, p.Version, p.Description, p.Path, p.Summaries(), p.Files()})
 	}
 	return rest.JSON(w, http.StatusOK, map[string]any{"plugins": list})
 }
 
 func (s *Service) fetch(w http.ResponseWriter, r *http.Request) error {
-	var body struct {
-		Source   *string                    `json:"source"`
-		Ref      *string                    `json:"ref"`
-		RepoPath *string                    `json:"repo_path"`
-		Secrets  map[string]json.RawMessage `json:"secrets"`
-		Timeout  *int                       `json:"timeout"`
-	}
-	if err := rest.Body(r, &body); err != nil {
+	m, err := rest.BodyAs(r, fetchSchema)
+	if err != nil {
 		return err
 	}
-	if err := rest.NotEmpty(body.Source, "body", "source"); err != nil {
+	var limit struct {
+		Seconds int `json:"timeout"`
+	}
+	f := Fetch{Secrets: staticSecrets(m.Object("secrets"))}
+	if err := errors.Join(schema.Into(m, &f.Source), schema.Into(m, &limit)); err != nil {
 		return err
 	}
-	f := Fetch{Source: *body.Source, Ref: body.Ref, RepoPath: body.RepoPath}
-	var err error
-	if f.Limit, err = fetchTimeout(body.Timeout); err != nil {
-		return err
-	}
-	if f.Secrets, err = secrets(body.Secrets); err != nil {
-		return err
-	}
+	f.Limit = time.Duration(limit.Seconds) * time.Second
 	got, err := s.Fetch(r.Context(), f)
 	if err != nil {
 		return err
@@ -80,8 +108,8 @@ func (s *Service) fetch(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, got)
 }
 
-// marketplace lists nothing: the catalogue of a marketplace comes with
-// marketplaces. It is what the reference answers when it cannot reach its own.
+// marketplace lists nothing, as the reference does when it cannot fetch its
+// marketplace: Deft does not read marketplaces.
 func (s *Service) marketplace(w http.ResponseWriter, _ *http.Request) error {
 	return rest.JSON(w, http.StatusOK, map[string]any{"plugins": []any{}})
 }

@@ -50,6 +50,16 @@ func BodyAs(r *http.Request, o *schema.Object) (*schema.Map, error) {
 	return o.Check(v, schema.Reading{}, "body")
 }
 
+// Read checks the body of a request, which o describes, and fills the struct
+// that out points to (see [schema.Into]).
+func Read(r *http.Request, o *schema.Object, out any) error {
+	m, err := BodyAs(r, o)
+	if err != nil {
+		return err
+	}
+	return schema.Into(m, out)
+}
+
 // CheckBody is [schema.Object.Fits] for the body of a request.
 func CheckBody(r *http.Request, o *schema.Object) error {
 	raw, err := Raw(r)

@@ -25,78 +25,35 @@ func (s *Service) Routes() []rest.Route {
 }
 
 var (
-	flag     = schema.Bool{}
-	optional = schema.Opt(schema.String{})
-	listForm = &schema.Object{Fields: []schema.Field{
-		{Name: "load_public", Type: flag}, {Name: "load_user", Type: flag},
-		{Name: "load_project", Type: flag}, {Name: "load_org", Type: flag},
-		{Name: "marketplace_path", Type: optional}, {Name: "project_dir", Type: optional},
+	optional   = schema.Opt(schema.String{})
+	listSchema = &schema.Object{Fields: []schema.Field{
+		{Name: "load_public", Type: schema.Bool{}, Default: true},
+		{Name: "load_user", Type: schema.Bool{}, Default: true},
+		{Name: "load_project", Type: schema.Bool{}, Default: true},
+		{Name: "load_org", Type: schema.Bool{}, Default: true},
+		{Name: "marketplace_path", Type: optional, Default: skill.DefaultMarketplace},
+		{Name: "project_dir", Type: optional},
+		{Name: "org_configs", Type: schema.Opt(schema.List{Of: required(schema.String{}, "repository", "provider", "org_repo_url", "org_name")})},
+		{Name: "sandbox_config", Type: schema.Opt(&schema.Object{Fields: []schema.Field{
+			{Name: "exposed_urls", Type: schema.Opt(schema.List{Of: hostSchema})},
+		}})},
 	}}
+	hostSchema = &schema.Object{Fields: append(required(schema.String{}, "name", "url").Fields, required(schema.Int{}, "port").Fields...)}
 )
 
+// required describes an object whose fields are all required and of one type.
+func required(of schema.Type, names ...string) *schema.Object {
+	o := &schema.Object{}
+	for _, name := range names {
+		o.Fields = append(o.Fields, schema.Field{Name: name, Type: of, Required: true})
+	}
+	return o
+}
+
 func (s *Service) postList(w http.ResponseWriter, r *http.Request) error {
-	marketplace := skill.DefaultMarketplace
-	body := struct {
-		Public      bool    `json:"load_public"`
-		User        bool    `json:"load_user"`
-		Project     bool    `json:"load_project"`
-		Org         bool    `json:"load_org"`
-		Marketplace *string `json:"marketplace_path"`
-		ProjectDir  *string `json:"project_dir"`
-		OrgConfigs  []struct {
-			Repository *string `json:"repository"`
-			Provider   *string `json:"provider"`
-			URL        *string `json:"org_repo_url"`
-			Name       *string `json:"org_name"`
-		} `json:"org_configs"`
-		Sandbox *struct {
-			Hosts []struct {
-				Name *string `json:"name"`
-				URL  *string `json:"url"`
-				Port *int    `json:"port"`
-			} `json:"exposed_urls"`
-		} `json:"sandbox_config"`
-	}{Public: true, User: true, Project: true, Org: true, Marketplace: &marketplace}
-	if err := rest.CheckBody(r, listForm); err != nil {
+	var q Query
+	if err := rest.Read(r, listSchema, &q); err != nil {
 		return err
-	}
-	if err := rest.Body(r, &body); err != nil {
-		return err
-	}
-	q := Query{Public: body.Public, User: body.User, Project: body.Project, Organisations: body.Org}
-	if body.ProjectDir != nil {
-		q.ProjectDir = *body.ProjectDir
-	}
-	if body.Marketplace != nil {
-		q.Marketplace = *body.Marketplace
-	}
-	var wrong schema.Violations
-	need := func(given bool, loc ...any) {
-		if !given && len(wrong) < schema.MostViolations {
-			wrong = append(wrong, schema.Missing(append([]any{"body"}, loc...)...)...)
-		}
-	}
-	for i, o := range body.OrgConfigs {
-		need(o.Repository != nil, "org_configs", i, "repository")
-		need(o.Provider != nil, "org_configs", i, "provider")
-		need(o.URL != nil, "org_configs", i, "org_repo_url")
-		need(o.Name != nil, "org_configs", i, "org_name")
-		if len(wrong) == 0 {
-			q.Repositories = append(q.Repositories, Organisation{*o.URL, *o.Name})
-		}
-	}
-	if body.Sandbox != nil {
-		for i, h := range body.Sandbox.Hosts {
-			need(h.Name != nil, "sandbox_config", "exposed_urls", i, "name")
-			need(h.URL != nil, "sandbox_config", "exposed_urls", i, "url")
-			need(h.Port != nil, "sandbox_config", "exposed_urls", i, "port")
-			if len(wrong) == 0 {
-				q.Hosts = append(q.Hosts, Host{*h.Name, *h.URL, *h.Port})
-			}
-		}
-	}
-	if len(wrong) > 0 {
-		return wrong
 	}
 	found, sources := s.Load(r.Context(), q)
 	infos := make([]skill.Info, 0, len(found))

@@ -93,8 +93,8 @@ func New(o Options) *Service {
 
 // Organisation is a repository with skills of an organisation.
 type Organisation struct {
-	URL  string // may hold credentials
-	Name string
+	URL  string `json:"org_repo_url"` // may hold credentials
+	Name string `json:"org_name"`
 }
 
 // Host is a web application that the sandbox exposes.
@@ -106,13 +106,18 @@ type Host struct {
 
 // Query says which sources are loaded.
 type Query struct {
-	Public, User, Project, Organisations bool
-	ProjectDir                           string
-	Repositories                         []Organisation
-	Hosts                                []Host
-	// Marketplace is the file of the public repository that says which of its
-	// skills are meant; empty for all.
-	Marketplace string
+	Public        bool           `json:"load_public"`
+	User          bool           `json:"load_user"`
+	Project       bool           `json:"load_project"`
+	Organisations bool           `json:"load_org"`
+	ProjectDir    string         `json:"project_dir"`
+	Repositories  []Organisation `json:"org_configs"`
+	// Marketplace is the file of the public repository that lists the skills
+	// to use; empty for all.
+	Marketplace string `json:"marketplace_path"`
+	Sandbox     struct {
+		Hosts []Host `json:"exposed_urls"`
+	} `json:"sandbox_config"`
 }
 
 // Sources counts the skills of each source, before they are merged.
@@ -129,7 +134,7 @@ type Sources struct {
 // project.
 func (s *Service) Load(ctx context.Context, q Query) ([]skill.Skill, Sources) {
 	var n Sources
-	hosts := work(q.Hosts)
+	hosts := workHosts(q.Sandbox.Hosts)
 	var base, orgs, project []skill.Skill
 	if q.Public {
 		list, warnings := s.catalog.Public(q.Marketplace)
@@ -219,9 +224,9 @@ func (s *Service) warn(warnings []skill.Warning) {
 	}
 }
 
-// work makes a skill of the hosts that the sandbox exposes for web
-// applications; others are not the agent's business.
-func work(hosts []Host) []skill.Skill {
+// workHosts makes a skill of the hosts that the sandbox exposes for the agent's
+// web applications.
+func workHosts(hosts []Host) []skill.Skill {
 	var b strings.Builder
 	for _, h := range hosts {
 		if strings.HasPrefix(h.Name, "WORKER_") {

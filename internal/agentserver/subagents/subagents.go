@@ -1,7 +1,7 @@
-// Package subagents is the room of the Agent Server that lists the agents to
-// which an agent can hand a task: those in files of a project or a user, and
-// the built-in ones (sdk-wire.md sections 5.4 and 10). Running them is not its
-// work.
+// Package subagents serves POST /api/sub-agents, which lists the agents to which
+// an agent can delegate a task: those in files of a project or a user, and the
+// built-in ones (docs/openhands/sdk-wire.md sections 5.4 and 10). It does not run
+// them.
 //
 // # Usage
 //
@@ -10,7 +10,7 @@
 //
 // # Concurrency and failure
 //
-// Safe for concurrent use. A file that is wrong is logged and left out.
+// Safe for concurrent use. A file that is not valid is logged and left out.
 package subagents
 
 import (
@@ -28,13 +28,14 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 //go:embed builtin/*.md
 var builtin embed.FS
 
-// The levels of an agent: where it was found. A project's come before a
-// user's, and those before the built-in ones.
+// The levels of an agent say where it was found. Of one name, a project's agent
+// is used before a user's, and a user's before a built-in one.
 const (
 	Project = "project"
 	User    = "user"
@@ -67,11 +68,13 @@ func New(o Options) *Service {
 
 // Query says which agents are listed. ProjectDir may be empty.
 type Query struct {
-	User, Project, Builtin bool
-	ProjectDir             string
+	User       bool   `json:"load_user"`
+	Project    bool   `json:"load_project"`
+	Builtin    bool   `json:"load_builtin"`
+	ProjectDir string `json:"project_dir"`
 }
 
-// List returns the agents, of each name the most important one.
+// List returns the agents, one of each name.
 func (s *Service) List(q Query) []Definition {
 	list := []Definition{}
 	seen := map[string]bool{}
@@ -114,7 +117,7 @@ func (s *Service) read(fsys fs.FS, dir, shown, level string) []Definition {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			s.o.Log.Warn("agents left out", "path", shown, "err", err)
+			s.o.Log.Warn("agents were left out", "path", shown, "err", err)
 		}
 		return nil
 	}
@@ -132,7 +135,7 @@ func (s *Service) read(fsys fs.FS, dir, shown, level string) []Definition {
 			d, err = Parse(strings.TrimSuffix(e.Name(), path.Ext(e.Name())), text)
 		}
 		if err != nil {
-			s.o.Log.Warn("agent left out", "path", filepath.Join(shown, e.Name()), "err", err)
+			s.o.Log.Warn("an agent was left out", "path", filepath.Join(shown, e.Name()), "err", err)
 			continue
 		}
 		level := level
@@ -167,21 +170,19 @@ func readFile(fsys fs.FS, name string) (string, error) {
 	return string(b), err
 }
 
-// Routes returns the operations of the room.
+var querySchema = &schema.Object{Fields: []schema.Field{
+	{Name: "load_user", Type: schema.Bool{}, Default: true},
+	{Name: "load_project", Type: schema.Bool{}, Default: true},
+	{Name: "load_builtin", Type: schema.Bool{}, Default: true},
+	{Name: "project_dir", Type: schema.Opt(schema.String{})},
+}}
+
+// Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{{Method: "POST", Path: "/api/sub-agents", Tag: "Sub Agents", Handle: func(w http.ResponseWriter, r *http.Request) error {
-		body := struct {
-			User       bool    `json:"load_user"`
-			Project    bool    `json:"load_project"`
-			Builtin    bool    `json:"load_builtin"`
-			ProjectDir *string `json:"project_dir"`
-		}{User: true, Project: true, Builtin: true}
-		if err := rest.Body(r, &body); err != nil {
+		var q Query
+		if err := rest.Read(r, querySchema, &q); err != nil {
 			return err
-		}
-		q := Query{User: body.User, Project: body.Project, Builtin: body.Builtin}
-		if body.ProjectDir != nil {
-			q.ProjectDir = *body.ProjectDir
 		}
 		return rest.JSON(w, http.StatusOK, map[string]any{"agents": s.List(q)})
 	}}}
