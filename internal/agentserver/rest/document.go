@@ -10,7 +10,7 @@ import (
 )
 
 // Document reads the body of a request as a JSON document of package schema.
-// sent is false where the body is absent.
+// sent is false for an empty body.
 func Document(r *http.Request) (v any, sent bool, err error) {
 	raw, err := Raw(r)
 	if err != nil {
@@ -30,17 +30,17 @@ func Document(r *http.Request) (v any, sent bool, err error) {
 	return v, true, nil
 }
 
-// RequiredDocument is [Document] for a body that must be there.
+// RequiredDocument is [Document] for a body that must be sent and not be null.
 func RequiredDocument(r *http.Request) (any, error) {
-	v, sent, err := Document(r)
-	if err == nil && !sent {
+	v, _, err := Document(r)
+	if err == nil && v == nil {
 		err = schema.Missing("body")
 	}
 	return v, err
 }
 
 // BodyAs reads the body of a request, which must be a document that o
-// describes. Sealed secrets stay sealed: what needs them opens them with
+// describes. Sealed secrets stay sealed: to open them use
 // [schema.Object.Check].
 func BodyAs(r *http.Request, o *schema.Object) (*schema.Map, error) {
 	v, err := RequiredDocument(r)

@@ -1,7 +1,7 @@
-// Package unsupported answers for features of the reference that this server does
-// not have, as the reference answers where they are not there or switched off:
-// VS Code, Canvas extensions and their backends, ACP agents, credential
-// bindings. Clients ask and go on without them.
+// Package unsupported answers requests for features of the reference that this
+// server does not have, as the reference does where they are not installed or
+// switched off: VS Code, Canvas extensions and their backends, ACP agents,
+// credential bindings. Clients then do without them.
 //
 // # Usage
 //
@@ -10,12 +10,11 @@
 // # Concurrency and failure
 //
 // There is no state. Requests are checked as the reference checks them, so that
-// a client with a mistake hears of it here too.
+// a client with a mistake is told.
 package unsupported
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -26,21 +25,21 @@ import (
 
 // Options are what the answers need.
 type Options struct {
-	// Find returns an error if there is no conversation of this id, 32
-	// hexadecimal digits. It is answered with as it is.
+	// Find returns an error if there is no conversation with this id, 32
+	// hexadecimal digits. The error is the answer.
 	Find func(ctx context.Context, id string) error
 	// Settle is called before the machine is frozen; it returns when all that
 	// must outlive that is on disk. Nil where it always is.
 	Settle func(ctx context.Context) error
 }
 
-// Routes returns the operations but those of [Extensions].
+// Routes returns all operations but those of [Extensions].
 func Routes(o Options) []rest.Route {
 	return slices.Concat(code(o), backends(), agents(o))
 }
 
-// off answers as the reference words what is switched off. It is no failure of
-// the server, so nothing is logged.
+// off answers in the reference's words for what is switched off. It is no failure
+// of the server, so nothing is logged.
 func off(w http.ResponseWriter, status int, why string) error {
 	return rest.JSON(w, status, map[string]string{
 		"detail": http.StatusText(http.StatusInternalServerError), "exception": why,
@@ -66,7 +65,7 @@ func code(o Options) []rest.Route {
 	}
 }
 
-// scoped asks for the conversation first.
+// scoped looks for the conversation first.
 func (o Options) scoped(h rest.Handler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, err := rest.PathUUID(r, "runtime_conversation_id")
@@ -80,35 +79,27 @@ func (o Options) scoped(h rest.Handler) rest.Handler {
 	}
 }
 
-var extensionName = regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
+var nameSchema = schema.String{Max: 255, Pattern: regexp.MustCompile(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)}
 
 // named checks the name in the path.
 func named(h func(w http.ResponseWriter, r *http.Request, name string) error) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name := r.PathValue("extension_name")
-		wrong := schema.Violation{Loc: []any{"path", "extension_name"}, Input: name}
-		switch {
-		case len(name) > 255:
-			wrong.Type, wrong.Msg = "string_too_long", "String should have at most 255 characters"
-			wrong.Ctx = map[string]any{"max_length": 255}
-		case !extensionName.MatchString(name):
-			wrong.Type, wrong.Msg = "string_pattern_mismatch", "String should match pattern '"+extensionName.String()+"'"
-			wrong.Ctx = map[string]any{"pattern": extensionName.String()}
-		default:
-			return h(w, r, name)
+		if _, err := schema.Check(nameSchema, name, schema.Reading{}, "path", "extension_name"); err != nil {
+			return err
 		}
-		return schema.Violations{wrong}
+		return h(w, r, name)
 	}
 }
 
-// missing says that an extension, or a part of it, is not there.
+// missing answers that an extension, or a part of it, does not exist.
 func missing(part string) rest.Handler {
 	return named(func(_ http.ResponseWriter, _ *http.Request, name string) error {
 		return rest.Fail(http.StatusNotFound, "Canvas extension '"+name+"' "+part)
 	})
 }
 
-// backend is the state of the backend of an extension that is not there.
+// backend is the state of the backend of an extension.
 type backend struct {
 	Name             string  `json:"name"`
 	State            string  `json:"state"`
@@ -136,23 +127,23 @@ func Extensions() []rest.Route {
 		}},
 		{Method: "GET", Path: one, Tag: tag, Handle: missing("is not installed")},
 		{Method: "DELETE", Path: one, Tag: tag, Handle: missing("is not installed")},
-		{Method: "PATCH", Path: one, Tag: tag, Handle: wanting(missing("is not installed"), field{"enabled", isBool})},
+		{Method: "PATCH", Path: one, Tag: tag, Handle: checked(fields(schema.Field{Name: "enabled", Type: schema.Bool{}}), missing("is not installed"))},
 		{Method: "GET", Path: one + "/bundle", Tag: tag, Handle: missing("bundle not found")},
 		{Method: "GET", Path: one + "/icon", Tag: tag, Handle: missing("icon not found")},
 		{Method: "GET", Path: back, Tag: tag, Handle: named(stateless)},
 		{Method: "GET", Path: back + "/logs", Tag: tag, Handle: named(logs)},
 		{Method: "DELETE", Path: back + "/data", Tag: tag, Handle: named(stateless)},
-		{Method: "POST", Path: back + "/prepare", Tag: tag, Handle: wanting(named(stateless), field{"revision", isText})},
-		{Method: "POST", Path: back + "/start", Tag: tag, Handle: wanting(named(stateless), field{"revision", isText})},
+		{Method: "POST", Path: back + "/prepare", Tag: tag, Handle: checked(fields(text("revision")), named(stateless))},
+		{Method: "POST", Path: back + "/start", Tag: tag, Handle: checked(fields(text("revision")), named(stateless))},
 		{Method: "POST", Path: back + "/stop", Tag: tag, Handle: named(stateless)},
 	}
 }
 
-var install = wanting(func(http.ResponseWriter, *http.Request) error {
+var install = checked(fields(text("source")), func(http.ResponseWriter, *http.Request) error {
 	return rest.Fail(http.StatusBadRequest, "Could not read canvas extension source: this server does not run canvas extensions")
-}, field{"source", isText})
+})
 
-// maxLog is the most of a log that a client may ask for (sdk-wire-1.58.md
+// maxLog is the most of a log that a client may ask for (docs/openhands/sdk-wire-1.58.md
 // section D).
 const maxLog = 256 << 10
 
@@ -182,10 +173,10 @@ func backends() []rest.Route {
 // agents are the routes of ACP agents and what belongs to them.
 func agents(o Options) []rest.Route {
 	return []rest.Route{
-		{Method: "POST", Path: "/api/acp/models", Tag: "ACP", Handle: wanting(models, field{"agent_settings", isObject})},
+		{Method: "POST", Path: "/api/acp/models", Tag: "ACP", Handle: checked(fields(object("agent_settings")), models)},
 		{
 			Method: "PUT", Path: "/api/conversations/{conversation_id}/credential-bindings/{secret_name}", Tag: "Conversations",
-			Hidden: true, Handle: wanting(bind, field{"url", isText}, field{"headers", isObject}),
+			Hidden: true, Handle: checked(fields(text("url"), object("headers")), bind),
 		},
 		{Method: "POST", Path: "/api/conversations/prepare-for-sandbox-pause", Hidden: true, Handle: o.pause},
 	}
@@ -199,8 +190,8 @@ func models(w http.ResponseWriter, _ *http.Request) error {
 	})
 }
 
-// files are secrets that the reference binds to files of ACP agents
-// (sdk-wire-1.58.md section B.7).
+// files are the secrets that the reference binds to files of ACP agents
+// (docs/openhands/sdk-wire-1.58.md section B.7).
 var files = []string{"CODEX_AUTH_JSON", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "KIMI_CODE_CONFIG_TOML", "PI_AUTH_JSON"}
 
 func bind(w http.ResponseWriter, r *http.Request) error {
@@ -223,65 +214,26 @@ func (o Options) pause(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// field is one that a body must have.
-type field struct {
-	name string
-	is   func(raw json.RawMessage) schema.Violation
+// fields describes a body with required fields.
+func fields(fields ...schema.Field) *schema.Object {
+	for i := range fields {
+		fields[i].Required = true
+	}
+	return &schema.Object{Fields: fields}
 }
 
-// wanting answers after the body was checked.
-func wanting(h rest.Handler, fields ...field) rest.Handler {
+func text(name string) schema.Field { return schema.Field{Name: name, Type: schema.String{Min: 1}} }
+
+func object(name string) schema.Field {
+	return schema.Field{Name: name, Type: schema.Dict{Of: schema.Any{}}}
+}
+
+// checked answers after the body was checked.
+func checked(body *schema.Object, h rest.Handler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		var body map[string]json.RawMessage
-		if err := rest.Body(r, &body); err != nil {
+		if _, err := rest.BodyAs(r, body); err != nil {
 			return err
-		}
-		if body == nil {
-			return schema.Missing("body")
-		}
-		var bad schema.Violations
-		for _, f := range fields {
-			raw, ok := body[f.name]
-			if !ok {
-				bad = append(bad, schema.Missing("body", f.name)...)
-			} else if v := f.is(raw); v.Type != "" {
-				v.Loc = []any{"body", f.name}
-				bad = append(bad, v)
-			}
-		}
-		if bad != nil {
-			return bad
 		}
 		return h(w, r)
 	}
-}
-
-func isBool(raw json.RawMessage) (v schema.Violation) {
-	var b *bool
-	if json.Unmarshal(raw, &b) != nil || b == nil {
-		v = schema.Violation{Type: "bool_type", Msg: "Input should be a valid boolean"}
-	}
-	return v
-}
-
-func isText(raw json.RawMessage) (v schema.Violation) {
-	var s *string
-	switch {
-	case json.Unmarshal(raw, &s) != nil || s == nil:
-		v = schema.Violation{Type: "string_type", Msg: "Input should be a valid string"}
-	case *s == "":
-		v = schema.Violation{
-			Type: "string_too_short", Msg: "String should have at least 1 character", Input: "",
-			Ctx: map[string]any{"min_length": 1},
-		}
-	}
-	return v
-}
-
-func isObject(raw json.RawMessage) (v schema.Violation) {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil || m == nil {
-		v = schema.Violation{Type: "dict_type", Msg: "Input should be a valid dictionary"}
-	}
-	return v
 }
