@@ -15,20 +15,6 @@ const (
 	KindError   = "BashError"
 )
 
-// DefaultTimeout is how many seconds a command may run that names no limit.
-const DefaultTimeout = 300
-
-// Request asks for a command.
-type Request struct {
-	// Command is given to `sh -c`.
-	Command string `json:"command"`
-	// Cwd is the directory to run in; empty takes the service's.
-	Cwd string `json:"cwd,omitempty"`
-	// Timeout is in seconds. Zero or less ends the command at once, as the
-	// reference does.
-	Timeout int `json:"timeout"`
-}
-
 // Command is the event of a command that was started. The fields are in the
 // order of the reference.
 type Command struct {
@@ -136,13 +122,6 @@ func stampOfName(s string) (stamp, bool) {
 	if len(s) != 20 || strings.Trim(s, "0123456789") != "" {
 		return 0, false
 	}
-	number := func(from, to int) (n int) {
-		for _, c := range s[from:to] {
-			n = n*10 + int(c-'0')
-		}
-		return n
-	}
-	t := time.Date(number(0, 4), time.Month(number(4, 6)), number(6, 8), number(8, 10), number(10, 12), number(12, 14), number(14, 20)*1000, time.UTC)
-	at := stamp(t.UnixMicro())
-	return at, at.name() == s // not the 30th of February
+	t, err := time.Parse(stampName, s[:14]+"."+s[14:])
+	return stamp(t.UnixMicro()), err == nil
 }

@@ -2,12 +2,12 @@ package bash
 
 // Decode decodes bytes that arrive in these parts.
 func Decode(parts ...[]byte) string {
-	var d decoder
-	var out []byte
+	st := newStream()
 	for _, p := range parts {
-		out = d.append(out, p)
+		_, _ = st.decoder.Write(p)
 	}
-	return string(d.finish(out))
+	_ = st.decoder.Close()
+	return string(st.text)
 }
 
 // EntryOf reports what a file's name says, as a name again.

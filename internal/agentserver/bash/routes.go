@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/schema"
 )
 
 // Routes returns the operations under /api/bash.
@@ -134,27 +135,34 @@ func notFound(err error) error {
 	return err
 }
 
+// idsSchema describes the ids of a batch; any text is one.
+var idsSchema = schema.List{Of: schema.String{}}
+
 func batch(s *Service, w http.ResponseWriter, r *http.Request) error {
-	names, err := parseNames(r)
+	doc, err := rest.RequiredDocument(r)
 	if err != nil {
 		return err
 	}
+	doc, err = schema.Check(idsSchema, doc, schema.Reading{}, "body")
+	if err != nil {
+		return err
+	}
+	ids, _ := doc.([]any) // a list of strings
 	if _, err := s.opened(); err != nil {
 		return err
 	}
 	return pieces(w, func(w io.Writer) error {
 		sep := "["
-		for _, name := range names {
-			id, _ := ParseID(name) // no event has the id of zeros
-			found, err := s.Batch([]ID{id})
-			if err != nil {
+		for _, name := range ids {
+			id, _ := ParseID(name.(string)) // no event has the id of zeros
+			found, err := s.Get(id)
+			switch {
+			case fault.Is(err, fault.NotFound):
+				found = json.RawMessage("null")
+			case err != nil:
 				return err
 			}
-			text := []byte("null")
-			if found[0] != nil {
-				text = found[0]
-			}
-			if _, err := w.Write(append([]byte(sep), text...)); err != nil {
+			if _, err := w.Write(append([]byte(sep), found...)); err != nil {
 				return err
 			}
 			sep = ","
@@ -184,12 +192,8 @@ func clear(s *Service, w http.ResponseWriter, _ *http.Request) error {
 
 // request reads the body of a start.
 func request(s *Service, r *http.Request) (Request, error) {
-	raw, err := rest.Raw(r)
-	if err != nil {
-		return Request{}, err
-	}
-	req, err := ParseRequest(raw)
-	if err != nil {
+	var req Request
+	if err := rest.Read(r, RequestSchema, &req); err != nil {
 		return req, err
 	}
 	if s.o.Confined && req.Cwd != "" && !realpath.Inside(s.o.DefaultCwd, req.Cwd) {

@@ -8,22 +8,25 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 )
 
-// chunk is how much of one stream goes into one event (sdk-wire.md section
-// 10).
+// chunk is how many bytes of one stream go into one event
+// (docs/openhands/sdk-wire.md section 10).
 const chunk = 1 << 20
 
-// early is how long output waits for more before followers are shown it.
-const early = 250 * time.Millisecond
+// showAfter is how long output waits for more before followers see it.
+const showAfter = 250 * time.Millisecond
 
 // run runs a command to its end and stores what it prints.
 func (s *Service) run(ctx context.Context, c Command) {
 	limit := time.Duration(min(int64(c.Timeout), math.MaxInt64/int64(time.Second))) * time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-	t := &taker{s: s, command: c.ID}
-	job := Job{Command: c.Command, Env: Environment(s.o.Environ()), Stdout: part{t, &t.out}, Stderr: part{t, &t.err}}
+	t := &recorder{s: s, command: c.ID, out: newStream(), err: newStream()}
+	job := Job{Command: c.Command, Env: Environment(s.o.Environ()), Stdout: part{t, t.out}, Stderr: part{t, t.err}}
 	if c.Cwd != nil {
 		job.Dir = *c.Cwd
 	}
@@ -34,30 +37,49 @@ func (s *Service) run(ctx context.Context, c Command) {
 		s.o.Log.Warn("command timed out", "command_id", c.ID.String(), "timeout_s", c.Timeout)
 	case err != nil && !errors.Is(err, errStopped) && !errors.Is(err, errClosed):
 		code = -1
-		fmt.Fprintf(part{t, &t.err}, "Error executing command: %v", err)
+		fmt.Fprintf(part{t, t.err}, "Error executing command: %v", err)
 	}
 	t.end(code)
 }
 
-// taker takes the output of one command and makes events of it. Writing to it
-// waits for the disk, so a command cannot print faster than that.
-type taker struct {
+// recorder stores the output of one command as events. Writing to it waits for
+// the disk, so a command cannot print faster than that.
+type recorder struct {
 	s       *Service
 	command ID
 
 	mu       sync.Mutex
-	out, err stream
+	out, err *stream
 	order    int
 	timer    *time.Timer
-	waiting  bool // the timer will show what there is
+	waiting  bool // the timer will store what there is
 	ended    bool
 	lost     error // why some output could not be stored
 }
 
 // stream is the output of one kind that is in no event yet.
 type stream struct {
-	decoder
-	text []byte
+	text    []byte
+	decoder *transform.Writer
+}
+
+// newStream returns a stream that takes bytes through its decoder and keeps
+// UTF-8 text. What is not UTF-8 becomes U+FFFD as in the WHATWG Encoding
+// Standard and at the reference; a character cut in two by a read is put
+// together.
+func newStream() *stream {
+	st := &stream{}
+	st.decoder = transform.NewWriter((*appender)(st), unicode.UTF8.NewDecoder())
+	return st
+}
+
+// appender keeps what the decoder writes.
+type appender stream
+
+// Write implements [io.Writer].
+func (a *appender) Write(p []byte) (int, error) {
+	a.text = append(a.text, p...)
+	return len(p), nil
 }
 
 // take removes up to a chunk of text and returns it, or nil.
@@ -76,7 +98,7 @@ func (st *stream) take() *string {
 
 // part is the writer for one stream.
 type part struct {
-	t  *taker
+	t  *recorder
 	st *stream
 }
 
@@ -88,10 +110,10 @@ func (w part) Write(p []byte) (int, error) {
 	if t.ended {
 		return len(p), nil
 	}
-	w.st.text = w.st.append(w.st.text, p)
+	_, _ = w.st.decoder.Write(p) // an appender never fails
 	for len(w.st.text) > chunk {
 		o := Output{}
-		if w.st == &t.out {
+		if w.st == t.out {
 			o.Stdout = w.st.take()
 		} else {
 			o.Stderr = w.st.take()
@@ -101,16 +123,16 @@ func (w part) Write(p []byte) (int, error) {
 	if !t.waiting && t.s.followed() {
 		t.waiting = true
 		if t.timer == nil {
-			t.timer = time.AfterFunc(early, t.show)
+			t.timer = time.AfterFunc(showAfter, t.show)
 		} else {
-			t.timer.Reset(early)
+			t.timer.Reset(showAfter)
 		}
 	}
 	return len(p), nil
 }
 
-// show makes an event of what there is, for those who follow.
-func (t *taker) show() {
+// show stores what there is, for followers.
+func (t *recorder) show() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.waiting = false
@@ -123,14 +145,14 @@ func (t *taker) show() {
 }
 
 // store stores one output that is not the last.
-func (t *taker) store(o Output) {
+func (t *recorder) store(o Output) {
 	if err := t.put(o, &entry{}); err != nil && t.lost == nil {
 		t.lost = err
 		t.s.o.Log.Error("output of a command was lost", "command_id", t.command.String(), "error", err)
 	}
 }
 
-func (t *taker) put(o Output, e *entry) error {
+func (t *recorder) put(o Output, e *entry) error {
 	o.ID, o.CommandID, o.Order, o.Kind = newID(), t.command, t.order, KindOutput
 	e.id, e.command, e.output = o.ID, o.CommandID, true
 	e.order.Store(int32(o.Order))
@@ -142,14 +164,14 @@ func (t *taker) put(o Output, e *entry) error {
 }
 
 // end stores the last event.
-func (t *taker) end(code int) {
+func (t *recorder) end(code int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ended = true
 	if t.timer != nil {
 		t.timer.Stop()
 	}
-	t.out.text, t.err.text = t.out.finish(t.out.text), t.err.finish(t.err.text)
+	_, _ = t.out.decoder.Close(), t.err.decoder.Close() // an appender never fails
 	if t.lost != nil {
 		t.err.text = fmt.Appendf(t.err.text, "\nsome output could not be stored: %v\n", t.lost)
 	}
@@ -164,7 +186,7 @@ func (t *taker) end(code int) {
 	if err == nil {
 		return
 	}
-	// Clients wait for an exit code; they get it from memory.
+	// Clients wait for an exit code, so it is kept in memory.
 	t.s.o.Log.Error("end of a command is kept in memory", "command_id", t.command.String(), "error", err)
 	o = Output{ExitCode: &code, Stderr: new("the output could not be stored: " + err.Error())}
 	if err := t.put(o, &entry{kept: []byte{}}); err != nil {

@@ -142,20 +142,6 @@ func (s *Service) Get(id ID) (json.RawMessage, error) {
 	return data, nil
 }
 
-// Batch returns events in the order of the ids, nil for each that there is
-// not.
-func (s *Service) Batch(ids []ID) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, len(ids))
-	for i, id := range ids {
-		data, err := s.Get(id)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return nil, err
-		}
-		out[i] = data
-	}
-	return out, nil
-}
-
 // outputs returns the outputs of a command by order.
 func (s *Service) outputs(command ID) ([]*entry, error) {
 	list, err := s.selected(Query{Command: &command})
@@ -248,8 +234,6 @@ func writeJSON(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(data); err != nil {
-		return err
-	}
-	return nil
+	_, err = w.Write(data)
+	return err
 }

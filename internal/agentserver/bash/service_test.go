@@ -252,9 +252,11 @@ func TestSearch(t *testing.T) {
 	if again, _ := all(t, s, bash.Query{Page: "unknown"}); len(again) != 10 {
 		t.Errorf("unknown page: %d events", len(again))
 	}
-	batch, err := s.Batch([]bash.ID{{9}, id})
-	if err != nil || batch[0] != nil || parse(t, batch[1]).ID != up[2].ID {
-		t.Errorf("batch: %s %v", batch, err)
+	if one, err := s.Get(id); err != nil || parse(t, one).ID != up[2].ID {
+		t.Errorf("get: %s %v", one, err)
+	}
+	if _, err := s.Get(bash.ID{9}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("get an unknown event: %v", err)
 	}
 }
 

@@ -30,10 +30,10 @@ func Document(r *http.Request) (v any, sent bool, err error) {
 	return v, true, nil
 }
 
-// RequiredDocument is [Document] for a body that must be sent and not be null.
+// RequiredDocument is [Document] for a body that must be sent.
 func RequiredDocument(r *http.Request) (any, error) {
-	v, _, err := Document(r)
-	if err == nil && v == nil {
+	v, sent, err := Document(r)
+	if err == nil && !sent {
 		err = schema.Missing("body")
 	}
 	return v, err

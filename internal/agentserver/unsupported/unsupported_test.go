@@ -66,7 +66,7 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/api/canvas-extensions/install", "{}", 422, `"loc":["body","source"]`},
 		{"POST", "/api/canvas-extensions/install", `{"source":""}`, 422, `{"detail":[{"type":"string_too_short","loc":["body","source"],"msg":"String should have at least 1 character","input":"","ctx":{"min_length":1}}]}`},
 		{"POST", "/api/canvas-extensions/install", `{"source":"x"}`, 400, "Could not read canvas extension source: "},
-		{"POST", "/api/canvas-extensions/install", `null`, 422, `"missing"`},
+		{"POST", "/api/canvas-extensions/install", `null`, 422, `"model_attributes_type"`},
 		{"POST", "/api/canvas-extensions/install", `[]`, 422, `"detail"`},
 		{"POST", "/app-backends/foo/session", "", 503, "503: Canvas App backend ingress is not configured"},
 		{"DELETE", "/app-backends/foo/session", "", 503, "ingress"}, {"PUT", "/app-backends/foo/a/b", "", 503, "ingress"},
