@@ -33,18 +33,18 @@ const (
 // with it, so callers must not change the result. Normalize of its own result
 // changes nothing.
 func Normalize(msgs []event.Message) []event.Message {
-	if normal(msgs) {
+	if isNormalized(msgs) {
 		return msgs
 	}
-	n := normalizing{open: map[string][]*slot{}, used: map[string]bool{}}
+	n := normalizing{open: map[string][]*pendingCall{}, used: map[string]bool{}}
 	for i := range msgs {
 		n.add(&msgs[i])
 	}
 	return n.emit()
 }
 
-// slot is a call that waits for its result.
-type slot struct {
+// pendingCall is a call that waits for its result.
+type pendingCall struct {
 	id     string // as it will be sent
 	name   string
 	result *event.Message
@@ -53,12 +53,12 @@ type slot struct {
 // turn is a message that stays, with the calls it makes.
 type turn struct {
 	msg   event.Message
-	slots []*slot
+	calls []*pendingCall
 }
 
 type normalizing struct {
 	turns []turn
-	open  map[string][]*slot // by the id in the input: the latest message's calls
+	open  map[string][]*pendingCall // by the id in the input: the latest message's calls
 	used  map[string]bool
 }
 
@@ -93,11 +93,11 @@ func (n *normalizing) add(m *event.Message) {
 		delete(n.open, c.ID)
 	}
 	for i, c := range m.ToolCalls {
-		s := &slot{id: n.unique(c.ID), name: cleanName(c.Name)}
+		s := &pendingCall{id: n.unique(c.ID), name: cleanName(c.Name)}
 		n.open[c.ID] = append(n.open[c.ID], s)
 		c.ID, c.Name = s.id, s.name
 		t.msg.ToolCalls[i] = c
-		t.slots = append(t.slots, s)
+		t.calls = append(t.calls, s)
 	}
 	n.turns = append(n.turns, t)
 }
@@ -131,14 +131,14 @@ func (n *normalizing) emit() []event.Message {
 			t.msg.ToolCalls = nil
 		}
 		out = append(out, t.msg)
-		for _, s := range t.slots {
+		for _, s := range t.calls {
 			out = append(out, s.answer())
 		}
 	}
 	return out
 }
 
-func (s *slot) answer() event.Message {
+func (s *pendingCall) answer() event.Message {
 	if s.result == nil {
 		return event.Message{Role: event.RoleTool, ToolCallID: s.id, Name: s.name, Content: event.Texts(notRun)}
 	}

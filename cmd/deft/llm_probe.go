@@ -38,7 +38,7 @@ type prober struct {
 	// cost of all calls in US dollars, and how many had no price.
 	cost     float64
 	unpriced int
-	figures  broker.Figures // of the streamed answer
+	figures  broker.Timing // of the streamed answer
 }
 
 func (p *prober) ask(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
@@ -100,7 +100,7 @@ func (p *prober) streams(ctx context.Context) check {
 	if err != nil {
 		return failed("streaming", err)
 	}
-	p.figures = broker.FiguresOf(resp)
+	p.figures = broker.TimingOf(resp)
 	c := check{Name: "streaming", OK: pieces > 1, Detail: fmt.Sprintf("%d pieces, the first after %.2f s", pieces, p.figures.FirstToken.Seconds())}
 	if c.OK && p.figures.TokensPerSecond > 0 {
 		c.Detail += fmt.Sprintf(", %.0f tokens/s", p.figures.TokensPerSecond)

@@ -120,7 +120,7 @@ func (d *decoding) geminiCall(msg *Message, part, call gjson.Result, i, j int) {
 	}
 	sig := either(part, "thoughtSignature", "thought_signature").String()
 	switch {
-	case sig != "" && sig != sign("thought", name) && sig != foreignThought:
+	case sig != "" && sig != sign("thought", name) && sig != placeholderSignature:
 		d.fail("", "Thought signature is not valid.")
 	case sig == "" && len(msg.ToolCalls) == 0 && strings.HasPrefix(d.req.Model, "gemini-3"):
 		// That family wants it on the first call of each step.
@@ -160,6 +160,6 @@ func (d *decoding) geminiHistory() {
 	}
 }
 
-// foreignThought stands in for the signature of a call that another model
+// placeholderSignature stands in for the signature of a call that another model
 // made.
-const foreignThought = "skip_thought_signature_validator"
+const placeholderSignature = "skip_thought_signature_validator"

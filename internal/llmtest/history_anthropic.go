@@ -88,7 +88,7 @@ func (d *decoding) anthropicThinking(items []gjson.Result) {
 			continue
 		}
 		for _, c := range d.req.Messages[i].ToolCalls {
-			if hasThoughtMark(c.ID) {
+			if hasReasoningMark(c.ID) {
 				d.fail("", "messages.%d.content.0.type: Expected `thinking` or `redacted_thinking`, but found `%s`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks).", i, first)
 			}
 		}

@@ -44,11 +44,11 @@ type Server struct {
 	// [Start] and [Server.Listen].
 	URL string
 
-	opts   Options
-	prog   *program
-	player *player
-	rec    *recorder
-	ids    *idMaker
+	opts        Options
+	prog        *program
+	turnChooser *turnChooser
+	rec         *recorder
+	ids         *idMaker
 }
 
 // New checks the script and returns a server for it. The script is not to be
@@ -73,7 +73,7 @@ func New(script *Script, opts Options) (*Server, error) {
 		opts.Seed = binary.LittleEndian.Uint64(b[:])
 	}
 	return &Server{
-		opts: opts, prog: prog, player: newPlayer(prog),
+		opts: opts, prog: prog, turnChooser: newTurnChooser(prog),
 		rec: newRecorder(opts), ids: &idMaker{seed: opts.Seed},
 	}, nil
 }
@@ -135,7 +135,7 @@ func (s *Server) Wait(ctx context.Context, n int) (*Request, error) { return s.r
 func (s *Server) Errors() []error { return s.rec.errors() }
 
 // Unused returns the names of the turns that never answered a request.
-func (s *Server) Unused() []string { return s.player.unused() }
+func (s *Server) Unused() []string { return s.turnChooser.unused() }
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -170,7 +170,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
 		return // else the client went away
 	}
 	req.Body = body.String()
-	refusal, noted := s.vet(req, r)
+	refusal, noted := s.validate(req, r)
 	if refusal != nil {
 		s.refuse(w, req, refusal, noted)
 		return
@@ -179,7 +179,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
 		s.countTokens(w, req)
 		return
 	}
-	turn, f, err := s.player.pick(req)
+	turn, f, err := s.turnChooser.pick(req)
 	if err != nil {
 		s.refuse(w, req, &apiError{kind: ServerError, message: err.Error(), own: true}, true)
 		return
@@ -194,12 +194,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
 		return
 	}
 	s.arrived(req)
-	s.play(w, r, turn, a, f, rt.sse)
+	s.respond(w, r, turn, a, f, rt.sse)
 }
 
-// vet decodes the request and returns what it is refused for, and whether that
+// validate decodes the request and returns what it is refused for, and whether that
 // counts as an error of the client.
-func (s *Server) vet(req *Request, r *http.Request) (refusal *apiError, noted bool) {
+func (s *Server) validate(req *Request, r *http.Request) (refusal *apiError, noted bool) {
 	problem, broken := decode(req)
 	switch {
 	case broken != nil:

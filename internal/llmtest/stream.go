@@ -14,8 +14,8 @@ const (
 	endHang         // silence until the client goes away
 )
 
-// spoil cuts the stream where the fault wants it.
-func spoil(stream []frame, f *Fault, a *answer) ([]frame, ending) {
+// applyFault cuts the stream where the fault wants it.
+func applyFault(stream []frame, f *Fault, a *answer) ([]frame, ending) {
 	if f == nil {
 		return stream, endClean
 	}

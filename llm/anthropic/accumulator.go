@@ -63,8 +63,8 @@ type wireUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// growing is a content block as it comes in.
-type growing struct {
+// openBlock is a content block as it comes in.
+type openBlock struct {
 	answerBlock
 	text strings.Builder // text, thinking or arguments
 	call int             // position among the calls
@@ -76,8 +76,8 @@ type accumulator struct {
 	exchange.Deltas
 
 	id, model, stop string
-	blocks          []*growing
-	byIndex         map[int]*growing
+	blocks          []*openBlock
+	byIndex         map[int]*openBlock
 	ids             exchange.CallIDs
 	calls           int
 	usage           llm.Usage // Prompt without what was cached
@@ -86,7 +86,7 @@ type accumulator struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*growing{}}
+	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*openBlock{}}
 }
 
 // begin takes the frame of an answer: message_start, or the whole document.
@@ -97,49 +97,49 @@ func (a *accumulator) begin(m *wireAnswer) {
 
 // open begins a block, with what the opening event holds of it already.
 func (a *accumulator) open(index int, b *answerBlock) {
-	g := &growing{answerBlock: *b}
+	g := &openBlock{answerBlock: *b}
 	a.size += len(b.Text) + len(b.Thinking) + len(b.Data) + len(b.Input) + 128
 	a.blocks = append(a.blocks, g)
 	a.byIndex[index] = g
 	switch b.Type {
 	case "text":
-		a.say(g, b.Text)
+		a.addText(g, b.Text)
 	case "thinking":
-		a.ponder(g, b.Thinking)
+		a.addReasoning(g, b.Thinking)
 	case "tool_use":
 		g.call = a.calls
 		a.calls++
 		g.ID = a.ids.Unique(cmp.Or(b.ID, "toolu"))
 		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.ID, Name: b.Name}})
 		if len(b.Input) > 0 && string(b.Input) != "{}" && string(b.Input) != "null" {
-			a.argue(g, string(b.Input))
+			a.addArguments(g, string(b.Input))
 		}
 	}
 }
 
-func (a *accumulator) say(g *growing, s string) {
+func (a *accumulator) addText(g *openBlock, s string) {
 	if s != "" {
 		g.text.WriteString(s)
 		a.Emit(llm.Delta{Text: s})
 	}
 }
 
-func (a *accumulator) ponder(g *growing, s string) {
+func (a *accumulator) addReasoning(g *openBlock, s string) {
 	if s != "" {
 		g.text.WriteString(s)
 		a.Emit(llm.Delta{Reasoning: s})
 	}
 }
 
-func (a *accumulator) argue(g *growing, s string) {
+func (a *accumulator) addArguments(g *openBlock, s string) {
 	if s != "" {
 		g.text.WriteString(s)
 		a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, Arguments: s}})
 	}
 }
 
-// grow adds a delta to its block.
-func (a *accumulator) grow(e *streamEvent) error {
+// addDelta adds a delta to its block.
+func (a *accumulator) addDelta(e *streamEvent) error {
 	g := a.byIndex[e.Index]
 	if g == nil {
 		return fmt.Errorf("a delta for block %d, which was not begun", e.Index)
@@ -151,13 +151,13 @@ func (a *accumulator) grow(e *streamEvent) error {
 	}
 	switch {
 	case d.Type == "text_delta" && g.Type == "text":
-		a.say(g, d.Text)
+		a.addText(g, d.Text)
 	case d.Type == "thinking_delta" && g.Type == "thinking":
-		a.ponder(g, d.Thinking)
+		a.addReasoning(g, d.Thinking)
 	case d.Type == "signature_delta":
 		g.Signature += d.Signature
 	case d.Type == "input_json_delta" && g.Type == "tool_use":
-		a.argue(g, d.PartialJSON)
+		a.addArguments(g, d.PartialJSON)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator)
 			a.open(e.Index, e.ContentBlock)
 		}
 	case "content_block_delta":
-		if err := a.grow(e); err != nil {
+		if err := a.addDelta(e); err != nil {
 			return false, m.end.Malformed(err, a.HandedOut)
 		}
 	case "message_delta":

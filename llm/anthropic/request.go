@@ -87,7 +87,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 	if r.Schema != nil {
 		w.OutputConfig = &outputConfig{Format: &outputFormat{"json_schema", r.Schema}}
 	}
-	m.think(&w, r, !end.thoughtless)
+	m.think(&w, r, !end.missingThinking)
 	if w.Thinking != nil && w.Thinking.Type == "enabled" && len(r.Tools) > 0 {
 		beta = interleaved
 	}
@@ -143,10 +143,10 @@ func (m *Model) maxTokens(r *llm.Request) int {
 }
 
 // think asks for thinking the way the model takes it.
-// thoughtful says that every assistant turn with calls since the user's last
+// hasThinking says that every assistant turn with calls since the user's last
 // words begins with thinking. A loop begun by another model does not, and the
 // API then refuses a thinking budget.
-func (m *Model) think(w *wireRequest, r *llm.Request, thoughtful bool) {
+func (m *Model) think(w *wireRequest, r *llm.Request, hasThinking bool) {
 	if r.ReasoningEffort == "" || r.ReasoningEffort == "none" {
 		return
 	}
@@ -163,7 +163,7 @@ func (m *Model) think(w *wireRequest, r *llm.Request, thoughtful bool) {
 		w.OutputConfig.Effort = adaptiveEffort(r.ReasoningEffort)
 	case llm.ThinkingBudget:
 		budget := min(budgetFor(r), w.MaxTokens-max(leastBudget, w.MaxTokens/4))
-		if budget >= leastBudget && thoughtful {
+		if budget >= leastBudget && hasThinking {
 			w.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
 		}
 	}

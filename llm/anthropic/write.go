@@ -17,9 +17,9 @@ var form = &historycache.Form{System: `"system":[`, EndSystem: "],", Turns: `"me
 type written struct {
 	historycache.Turns
 	marks int // cache marks so far
-	// thoughtless says that a turn with calls since the user's last words
+	// missingThinking says that a turn with calls since the user's last words
 	// begins without thinking.
-	thoughtless bool
+	missingThinking bool
 }
 
 // write appends one message of a normalised history, as historycache.Writer. Tool
@@ -40,11 +40,11 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	switch msg.Role {
 	case event.RoleAssistant:
 		role, blocks = "assistant", m.assistant(blocks, msg)
-		w.thoughtless = w.thoughtless || len(msg.ToolCalls) > 0 && !thoughtful(blocks)
+		w.missingThinking = w.missingThinking || len(msg.ToolCalls) > 0 && !hasThinking(blocks)
 	case event.RoleTool:
 		blocks = append(blocks, m.toolResult(msg))
 	case event.RoleUser:
-		blocks, w.thoughtless = m.blocks(blocks, msg.Content), false
+		blocks, w.missingThinking = m.blocks(blocks, msg.Content), false
 	default: // a later system message has no other place
 		blocks = m.blocks(blocks, msg.Content)
 	}

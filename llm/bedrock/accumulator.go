@@ -73,7 +73,7 @@ type wireUsage struct {
 	CacheWrite int `json:"cacheWriteInputTokens"`
 }
 
-// Kinds of a growing block.
+// Kinds of a openBlock block.
 const (
 	kindText    = "text"
 	kindThought = "thought"
@@ -81,8 +81,8 @@ const (
 	kindCall    = "call"
 )
 
-// growing is a content block as it comes in.
-type growing struct {
+// openBlock is a content block as it comes in.
+type openBlock struct {
 	kind      string
 	text      strings.Builder // text, thought, redacted bytes or arguments
 	signature string
@@ -96,8 +96,8 @@ type accumulator struct {
 	exchange.Deltas
 
 	id, model, stop string
-	blocks          []*growing
-	byIndex         map[int]*growing
+	blocks          []*openBlock
+	byIndex         map[int]*openBlock
 	ids             exchange.CallIDs
 	calls           int
 	usage           llm.Usage
@@ -106,16 +106,16 @@ type accumulator struct {
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
-	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*growing{}}
+	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*openBlock{}}
 }
 
 // block returns the block at an index, which begins with its first delta if it
 // is not a call. A block of another kind at the same index is a new one.
-func (a *accumulator) block(index int, kind string) *growing {
+func (a *accumulator) block(index int, kind string) *openBlock {
 	if g := a.byIndex[index]; g != nil && g.kind == kind {
 		return g
 	}
-	g := &growing{kind: kind}
+	g := &openBlock{kind: kind}
 	a.size += 128
 	a.blocks = append(a.blocks, g)
 	a.byIndex[index] = g
@@ -131,8 +131,8 @@ func (a *accumulator) open(index int, u *toolUse) {
 	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: g.call, ID: g.id, Name: g.name}})
 }
 
-// grow adds a delta to its block.
-func (a *accumulator) grow(e *streamEvent) error {
+// addDelta adds a delta to its block.
+func (a *accumulator) addDelta(e *streamEvent) error {
 	d := &e.Delta
 	switch {
 	case d.ToolUse != nil:
@@ -140,17 +140,17 @@ func (a *accumulator) grow(e *streamEvent) error {
 		if g == nil || g.kind != kindCall {
 			return errors.New("arguments of a call that was not begun")
 		}
-		a.argue(g, d.ToolUse.Input)
+		a.addArguments(g, d.ToolUse.Input)
 	case d.Reasoning != nil:
 		r := d.Reasoning
 		if r.Redacted != "" {
-			a.hide(e.Index, r.Redacted)
+			a.addRedacted(e.Index, r.Redacted)
 		}
 		if r.Text != "" || r.Signature != "" {
-			a.ponder(e.Index, r.Text, r.Signature)
+			a.addReasoning(e.Index, r.Text, r.Signature)
 		}
 	default:
-		a.say(e.Index, d.Text)
+		a.addText(e.Index, d.Text)
 	}
 	if a.size > exchange.MaxAnswer {
 		return exchange.ErrTooLarge
@@ -158,7 +158,7 @@ func (a *accumulator) grow(e *streamEvent) error {
 	return nil
 }
 
-func (a *accumulator) say(index int, s string) {
+func (a *accumulator) addText(index int, s string) {
 	if s == "" {
 		return
 	}
@@ -167,7 +167,7 @@ func (a *accumulator) say(index int, s string) {
 	a.Emit(llm.Delta{Text: s})
 }
 
-func (a *accumulator) ponder(index int, s, signature string) {
+func (a *accumulator) addReasoning(index int, s, signature string) {
 	a.size += len(s) + len(signature)
 	g := a.block(index, kindThought)
 	g.signature += signature
@@ -177,12 +177,12 @@ func (a *accumulator) ponder(index int, s, signature string) {
 	}
 }
 
-func (a *accumulator) hide(index int, data string) {
+func (a *accumulator) addRedacted(index int, data string) {
 	a.size += len(data)
 	a.block(index, kindHidden).text.WriteString(data)
 }
 
-func (a *accumulator) argue(g *growing, s string) {
+func (a *accumulator) addArguments(g *openBlock, s string) {
 	if s != "" {
 		a.size += len(s)
 		g.text.WriteString(s)
@@ -200,14 +200,14 @@ func (a *accumulator) whole(w *wireAnswer) {
 		case b.ToolUse != nil:
 			a.open(i, b.ToolUse)
 			if in := string(b.ToolUse.Input); in != "{}" && in != "null" {
-				a.argue(a.byIndex[i], in)
+				a.addArguments(a.byIndex[i], in)
 			}
 		case b.Reasoning != nil && b.Reasoning.Text != nil:
-			a.ponder(i, b.Reasoning.Text.Text, b.Reasoning.Text.Signature)
+			a.addReasoning(i, b.Reasoning.Text.Text, b.Reasoning.Text.Signature)
 		case b.Reasoning != nil:
-			a.hide(i, b.Reasoning.Redacted)
+			a.addRedacted(i, b.Reasoning.Redacted)
 		default:
-			a.say(i, b.Text)
+			a.addText(i, b.Text)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 		cfg.Provider = "bedrock"
 	}
 	m := &Model{header: http.Header{}, now: time.Now, sent: historycache.New[written](historycache.Shared), tools: historycache.ToolsIn("bedrock", false), bearer: cfg.APIKey.Reveal()}
-	env = awscred.Given(cfg.AWS, env)
+	env = awscred.Configured(cfg.AWS, env)
 	if m.bearer == "" && !cfg.AWS.Signs() {
 		m.bearer = env("AWS_BEARER_TOKEN_BEDROCK")
 		cfg.APIKey = llm.Secret(m.bearer) // so that errors do not show it

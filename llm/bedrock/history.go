@@ -61,8 +61,8 @@ func (m *Model) assistant(blocks []block, msg *event.Message) []block {
 	return blocks
 }
 
-// thoughtful reports whether a turn begins with thinking.
-func thoughtful(blocks []block) bool {
+// hasThinking reports whether a turn begins with thinking.
+func hasThinking(blocks []block) bool {
 	return len(blocks) > 0 && (blocks[0].Kind == thoughtBlock || blocks[0].Kind == redactedBlock)
 }
 

@@ -58,7 +58,7 @@ func (m *Model) take(msg *message, a *accumulator) error {
 			a.open(e.Index, e.Start.ToolUse)
 		}
 	case "contentBlockDelta":
-		if err := a.grow(&e); err != nil {
+		if err := a.addDelta(&e); err != nil {
 			return m.end.Malformed(err, a.HandedOut)
 		}
 	case "messageStop":

@@ -17,7 +17,7 @@ import (
 // to what the prompt leaves (sdk-features.md section 1).
 const (
 	joinMargin = 256   // tokens left free
-	leastJoint = 1_024 // tokens asked for even so
+	minOutput  = 1_024 // tokens asked for even so
 )
 
 // defaultMaxTokens is sent to Claude where nobody says how long an answer may
@@ -85,7 +85,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	}
 	var w wireRequest
 	config := inference{MaxTokens: m.maxTokens(r, end.tokens)}
-	extras := m.extras(r, !end.thoughtless, config.MaxTokens, len(tools) > 0, c)
+	extras := m.modelParameters(r, !end.missingThinking, config.MaxTokens, len(tools) > 0, c)
 	if !m.quirks.NoSampling && extras.Thinking == nil {
 		config.Temperature, config.TopP = m.unit(r.Temperature), m.unit(r.TopP)
 		err = m.topK(&extras, r.TopK)
@@ -170,7 +170,7 @@ func (m *Model) maxTokens(r *llm.Request, prompt int) int {
 		return want
 	}
 	room := m.info.ContextWindow - joinMargin - prompt - llm.EstimateTokens(nil, r.Tools)
-	return min(want, max(room, leastJoint))
+	return min(want, max(room, minOutput))
 }
 
 // called returns the tools that a history calls: where none is offered any

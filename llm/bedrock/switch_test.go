@@ -29,7 +29,7 @@ func TestSwitch(t *testing.T) {
 	take := func(name string, a modeltest.Adapter, history []event.Message, own bool) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			modeltest.TakeOver(t, a, history, own)
+			modeltest.SwitchProvider(t, a, history, own)
 		})
 	}
 	made := modeltest.History(t, here)

@@ -18,9 +18,9 @@ type written struct {
 	marks  int  // cache marks so far
 	tokens int  // of all messages, estimated
 	calls  bool // there is a call
-	// thoughtless says that a turn with calls since the user's last words
+	// missingThinking says that a turn with calls since the user's last words
 	// begins without thinking.
-	thoughtless bool
+	missingThinking bool
 }
 
 // write appends one message of a normalised history, as historycache.Writer. Tool
@@ -41,11 +41,11 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 		return dst, w, nil
 	case msg.Role == event.RoleAssistant:
 		role, blocks = "assistant", m.assistant(blocks, msg)
-		w.thoughtless = w.thoughtless || len(msg.ToolCalls) > 0 && !thoughtful(blocks)
+		w.missingThinking = w.missingThinking || len(msg.ToolCalls) > 0 && !hasThinking(blocks)
 	case msg.Role == event.RoleTool:
 		blocks = m.result(blocks, msg)
 	default: // a later system message has no other place
-		w.thoughtless = w.thoughtless && msg.Role != event.RoleUser
+		w.missingThinking = w.missingThinking && msg.Role != event.RoleUser
 		blocks = m.blocks(blocks, msg.Content)
 	}
 	dst, w = w.add(dst, role, blocks)

@@ -79,12 +79,12 @@ type Breaker struct {
 	opts     BreakerOptions
 	endpoint string
 
-	mu       sync.Mutex
-	state    BreakerState
-	failures int       // in a row
-	until    time.Time // of Open
-	probing  bool      // the one call of HalfOpen is on its way
-	era      int       // counts changes of state: calls of an earlier one say nothing
+	mu         sync.Mutex
+	state      BreakerState
+	failures   int       // in a row
+	until      time.Time // of Open
+	probing    bool      // the one call of HalfOpen is on its way
+	generation int       // counts changes of state: calls of an earlier one say nothing
 }
 
 // State returns the state. A nil breaker is closed.
@@ -102,10 +102,10 @@ func (b *Breaker) State() BreakerState {
 
 // permit is the leave to make one call.
 type permit struct {
-	b     *Breaker
-	era   int
-	probe bool
-	said  bool
+	b          *Breaker
+	generation int
+	probe      bool
+	reported   bool
 }
 
 // allow asks for leave to call. A nil breaker always gives it.
@@ -118,7 +118,7 @@ func (b *Breaker) allow(info llm.Info) (*permit, error) {
 	if b.state == Open && !b.opts.Now().Before(b.until) {
 		b.enter(HalfOpen)
 	}
-	p := &permit{b: b, era: b.era, probe: b.state == HalfOpen}
+	p := &permit{b: b, generation: b.generation, probe: b.state == HalfOpen}
 	var err error
 	switch {
 	case b.state == Open:
@@ -151,23 +151,23 @@ func (b *Breaker) refuse(info llm.Info, left time.Duration) *llm.Error {
 
 // begun says that the answer has begun to arrive: a probe need not end to show
 // that the endpoint works.
-func (p *permit) begun() {
-	if p != nil && p.probe && !p.said {
+func (p *permit) answered() {
+	if p != nil && p.probe && !p.reported {
 		p.report(nil)
 	}
 }
 
 // report says how the call went; only the first report counts.
 func (p *permit) report(err error) {
-	if p == nil || p.said {
+	if p == nil || p.reported {
 		return
 	}
-	p.said = true
+	p.reported = true
 	b := p.b
 	b.mu.Lock()
 	from := b.state
-	if p.era == b.era {
-		b.count(verdict(err))
+	if p.generation == b.generation {
+		b.count(healthOf(err))
 	}
 	to := b.state
 	b.mu.Unlock()
@@ -177,9 +177,9 @@ func (p *permit) report(err error) {
 // count is called with the lock held.
 func (b *Breaker) count(v health) {
 	switch {
-	case v == unsaid:
+	case v == unknownHealth:
 		b.probing = false
-	case v == well:
+	case v == healthy:
 		b.failures = 0
 		if b.state == HalfOpen {
 			b.enter(Closed)
@@ -196,7 +196,7 @@ func (b *Breaker) count(v health) {
 // enter is called with the lock held.
 func (b *Breaker) enter(s BreakerState) {
 	b.state, b.probing, b.failures = s, false, 0
-	b.era++
+	b.generation++
 }
 
 func (b *Breaker) tell(from, to BreakerState) {
@@ -209,32 +209,32 @@ func (b *Breaker) tell(from, to BreakerState) {
 type health int
 
 const (
-	unsaid health = iota // it was given up by the caller
-	well
-	ill
+	unknownHealth health = iota // it was given up by the caller
+	healthy
+	failing
 )
 
-func verdict(err error) health {
+func healthOf(err error) health {
 	if err == nil {
-		return well
+		return healthy
 	}
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
-		return unsaid
+		return unknownHealth
 	}
 	switch fault.KindOf(err) {
 	case fault.Canceled:
-		return unsaid
+		return unknownHealth
 	case fault.Timeout:
 		if !e.Retryable { // the caller's own deadline
-			return unsaid
+			return unknownHealth
 		}
-		return ill
+		return failing
 	case fault.Unavailable:
 		if e.Code == llm.CodeEmpty { // the model said nothing; the endpoint did answer
-			return well
+			return healthy
 		}
-		return ill
+		return failing
 	}
-	return well
+	return healthy
 }

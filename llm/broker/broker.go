@@ -185,21 +185,21 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 			r.MaxOutputTokens = hold.output // what was reserved is what may be used
 		}
 	}
-	leave, err := b.opts.Breaker.allow(info)
+	permit, err := b.opts.Breaker.allow(info)
 	if err != nil {
 		hold.Settle(0)
 		return nil, err
 	}
 	said := 0
 	resp, err := m.Generate(ctx, r, func(d llm.Delta) {
-		leave.begun()
+		permit.answered()
 		said += len(d.Text) + len(d.Reasoning)
 		if d.ToolCall != nil {
 			said += len(d.ToolCall.Arguments) + len(d.ToolCall.Name)
 		}
 		onDelta(d)
 	})
-	leave.report(err)
+	permit.report(err)
 	if err == nil {
 		b.estimates.learn(&r, plain, resp.Usage.Prompt)
 		resp = repriced(resp, m.prices)
@@ -246,7 +246,7 @@ func (b *Broker) count(info llm.Info, session string, expected int, resp *llm.Re
 	}
 	c := Call{Info: info, Session: session, Expected: expected, Response: resp, Err: err}
 	if resp != nil {
-		c.Figures = FiguresOf(resp)
+		c.Timing = TimingOf(resp)
 	}
 	b.opts.OnCall(c)
 }

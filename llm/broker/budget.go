@@ -20,7 +20,7 @@ const defaultOutput = 16_384
 
 // least is the shortest answer worth asking for when the budget is nearly
 // spent, in tokens.
-const least = 1_024
+const minOutput = 1_024
 
 // Budget is a limit on spending. A call reserves its worst case before it is
 // made and settles what it really cost afterwards, so that calls in flight
@@ -121,11 +121,11 @@ func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *ll
 	if output == 0 {
 		output = defaultOutput
 	}
-	res, err := b.Reserve(worst(price, prompt, output))
+	res, err := b.Reserve(worstCost(price, prompt, output))
 	if err != nil {
-		if fits := b.affordable(price, prompt); fits >= least && fits < output {
+		if fits := b.affordable(price, prompt); fits >= minOutput && fits < output {
 			output = fits
-			res, err = b.Reserve(worst(price, prompt, output))
+			res, err = b.Reserve(worstCost(price, prompt, output))
 		}
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *Budget) affordable(p llm.Price, prompt int) int {
 	b.mu.Lock()
 	left := float64(b.limit-b.spent-b.reserved) / nano
 	b.mu.Unlock()
-	left -= worst(p, prompt, 0)
+	left -= worstCost(p, prompt, 0)
 	if left <= 0 || p.Output <= 0 {
 		return 0
 	}
@@ -149,7 +149,7 @@ func (b *Budget) affordable(p llm.Price, prompt int) int {
 
 // worst is the highest cost of a call: the whole prompt at the dearest of the
 // input prices.
-func worst(p llm.Price, prompt, output int) float64 {
+func worstCost(p llm.Price, prompt, output int) float64 {
 	return (float64(prompt)*max(p.Input, p.CacheWrite, p.CacheRead) + float64(output)*p.Output) / 1e6
 }
 

@@ -31,15 +31,15 @@ type history struct {
 
 // counted is what is known of one history.
 type counted struct {
-	messages []sized
+	messages []measured
 	// The last prompt, as estimated and as billed, in tokens. actual is 0
 	// before the first answer.
 	estimate, actual int
 }
 
-// sized is a message by its size: what it looks like, and what all messages up
+// measured is a message by its size: what it looks like, and what all messages up
 // to it are estimated at.
-type sized struct{ look, sum int }
+type measured struct{ look, sum int }
 
 var seed = maphash.MakeSeed()
 
@@ -68,7 +68,7 @@ func (c *calibration) expect(r *llm.Request) (tokens, plain int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := c.known(key)
+	last := c.entry(key)
 	plain = last.sum(r.Messages) + llm.EstimateTokens(nil, r.Tools)
 	if since := plain - last.estimate; last.actual > 0 && since >= 0 {
 		return last.actual + since + since/5, plain
@@ -84,12 +84,12 @@ func (c *calibration) learn(r *llm.Request, estimate, actual int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := c.known(key)
+	last := c.entry(key)
 	last.estimate, last.actual = estimate, actual
 }
 
 // known returns what is known of a history. It is called with the lock held.
-func (c *calibration) known(key history) *counted {
+func (c *calibration) entry(key history) *counted {
 	if last := c.by[key]; last != nil {
 		return last
 	}
@@ -112,21 +112,21 @@ func (k *counted) sum(msgs []event.Message) int {
 	k.messages = k.messages[:min(len(k.messages), len(msgs))]
 	total := 0
 	for i := range msgs {
-		look := lookOf(&msgs[i])
+		look := sizesOf(&msgs[i])
 		if i < len(k.messages) && k.messages[i].look == look {
 			total = k.messages[i].sum
 			continue
 		}
 		k.messages = k.messages[:i]
 		total += llm.EstimateMessage(&msgs[i])
-		k.messages = append(k.messages, sized{look, total})
+		k.messages = append(k.messages, measured{look, total})
 	}
 	return total
 }
 
-// lookOf tells messages apart by the lengths of their parts. Two of the same
+// sizesOf tells messages apart by the lengths of their parts. Two of the same
 // lengths in the same place of one conversation have nearly as many tokens.
-func lookOf(m *event.Message) int {
+func sizesOf(m *event.Message) int {
 	const prime = 1_000_003
 	look := len(m.ReasoningContent)
 	for i := range m.Content {

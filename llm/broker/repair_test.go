@@ -220,7 +220,7 @@ func TestFigures(t *testing.T) {
 	for range 3 {
 		_, _ = b.Generate(t.Context(), ask("x"), ignore)
 	}
-	want := broker.Figures{FirstToken: time.Second, Total: 3 * time.Second, TokensPerSecond: 50}
+	want := broker.Timing{FirstToken: time.Second, Total: 3 * time.Second, TokensPerSecond: 50}
 	if diff := cmp.Diff(want, sum.Mean()); diff != "" || sum.Latest != want {
 		t.Errorf("mean figures: %s", diff)
 	}

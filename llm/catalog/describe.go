@@ -24,7 +24,7 @@ func (c *Catalog) Describe(cfg llm.Config, provider string) (llm.Info, llm.Quirk
 		info = e.info(cfg.Model, provider)
 		quirks = e.quirks(provider)
 	}
-	quirks = atServer(quirks, provider)
+	quirks = withServerQuirks(quirks, provider)
 	if slices.Contains(local, provider) {
 		info.Price = llm.Price{Known: true}
 	}
@@ -46,7 +46,7 @@ func (c *Catalog) served(name, provider string) *Entry {
 	if e, ok := c.Lookup(name); ok {
 		return &e
 	}
-	return c.resemble(name)
+	return c.fromFamily(name)
 }
 
 func (e *Entry) info(name, provider string) llm.Info {

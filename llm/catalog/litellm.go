@@ -98,8 +98,8 @@ func (f fields) perMillion(name string) float64 {
 	return math.Round(n*1e12) / 1e6
 }
 
-// says is a flag of the list, or what was known where it has none.
-func (f fields) says(name string, known bool) bool {
+// flag is a flag of the list, or what was known where it has none.
+func (f fields) flag(name string, known bool) bool {
 	if b, ok := f[name].(bool); ok {
 		return b
 	}
@@ -116,10 +116,10 @@ func (c *Catalog) listed(key string, raw json.RawMessage) (e Entry, ok bool) {
 		return e, false
 	}
 	provider, _ := f["litellm_provider"].(string)
-	if provider = canonical(provider); provider == "" {
+	if provider = providerName(provider); provider == "" {
 		return e, false
 	}
-	e.Name, e.Provider = bare(key, provider), provider
+	e.Name, e.Provider = catalogName(key, provider), provider
 	known, found := c.Lookup(e.Name)
 	if found {
 		e.MustEcho, e.Quirks, e.PromptCache = known.MustEcho, known.Quirks, known.PromptCache
@@ -132,9 +132,9 @@ func (c *Catalog) listed(key string, raw json.RawMessage) (e Entry, ok bool) {
 	if e.Context > 0 {
 		e.MaxOutput = min(e.MaxOutput, e.Context)
 	}
-	e.Vision = f.says("supports_vision", known.Vision)
-	e.Tools = f.says("supports_function_calling", known.Tools)
-	e.Reasoning = f.says("supports_reasoning", known.Reasoning)
+	e.Vision = f.flag("supports_vision", known.Vision)
+	e.Tools = f.flag("supports_function_calling", known.Tools)
+	e.Reasoning = f.flag("supports_reasoning", known.Reasoning)
 	if !found {
 		e.guess(f)
 	}
@@ -151,15 +151,15 @@ func (e *Entry) guess(f fields) {
 		e.Quirks.MaxTokensField, e.Quirks.PromptCacheKey = "max_completion_tokens", true
 		e.Quirks.NoSampling, e.Quirks.NoStop, e.Quirks.Effort = true, true, true
 	case e.Provider == "anthropic":
-		e.PromptCache = f.says("supports_prompt_caching", false)
+		e.PromptCache = f.flag("supports_prompt_caching", false)
 		if e.Reasoning {
 			e.Quirks.Thinking, e.Quirks.NoSampling = "adaptive", true
 		}
 	}
 }
 
-// canonical is the provider as Deft names it.
-func canonical(provider string) string {
+// providerName is the provider as Deft names it.
+func providerName(provider string) string {
 	for _, p := range []string{"vertex_ai", "bedrock"} {
 		if strings.HasPrefix(provider, p) {
 			return p
@@ -168,7 +168,7 @@ func canonical(provider string) string {
 	return strings.ToLower(strings.TrimSpace(provider))
 }
 
-func bare(key, provider string) string {
+func catalogName(key, provider string) string {
 	rest, prefixed := strings.CutPrefix(key, provider+"/")
 	switch {
 	case slices.Contains(makers, provider):

@@ -33,8 +33,8 @@ var servers = map[string]llm.Quirks{
 	"llama_cpp": {ToolChoices: []string{"auto", "none", "required"}},
 }
 
-// atServer adds what is true of the server to what is true of the model.
-func atServer(q llm.Quirks, provider string) llm.Quirks {
+// withServerQuirks adds what is true of the server to what is true of the model.
+func withServerQuirks(q llm.Quirks, provider string) llm.Quirks {
 	s, ok := servers[provider]
 	if !ok {
 		return q

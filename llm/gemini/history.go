@@ -32,9 +32,9 @@ const (
 )
 
 const (
-	// foreignThought stands in for the signature of a call that another model
+	// placeholderSignature stands in for the signature of a call that another model
 	// made (https://ai.google.dev/gemini-api/docs/thought-signatures).
-	foreignThought = "skip_thought_signature_validator"
+	placeholderSignature = "skip_thought_signature_validator"
 
 	imageOmitted = "(An image was left out: this model does not see images.)"
 	imageBroken  = "(An image was left out: its URL is neither https nor base64 data.)"
@@ -57,7 +57,7 @@ func (m *Model) assistant(parts []part, msg *event.Message) []part {
 		if sig, ok := strings.CutPrefix(c.ResponsesItemID, SignaturePrefix); ok {
 			p.Signature = sig
 		} else if i == 0 && m.family.signed() {
-			p.Signature = foreignThought
+			p.Signature = placeholderSignature
 		}
 		parts = append(parts, p)
 	}

@@ -63,7 +63,7 @@ func cutOff(err error, n int) bool {
 func (m *Model) complete(a *accumulator) error {
 	switch a.finish {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS":
-		return m.misspoke(a)
+		return m.malformedCall(a)
 	case "MISSING_THOUGHT_SIGNATURE":
 		f := m.end.Fail(fault.Invalid, "a function call of the history has no thought signature")
 		f.Code = a.finish
@@ -86,9 +86,9 @@ func (m *Model) complete(a *accumulator) error {
 	return nil
 }
 
-// misspoke is the error of an answer that the model itself spoilt. What it
+// malformedCall is the error of an answer that the model itself spoilt. What it
 // wrote is lost; it may do better the next time.
-func (m *Model) misspoke(a *accumulator) *llm.Error {
+func (m *Model) malformedCall(a *accumulator) *llm.Error {
 	f := m.end.Fail(fault.Unavailable, "the model wrote a tool call that cannot be read"+because(a.finishWords))
 	f.Code, f.Retryable, f.Partial = a.finish, true, a.HandedOut
 	return f

@@ -123,7 +123,7 @@ func (instant) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func BenchmarkEncode5000(b *testing.B) {
-	m, c := newModel(b, nil), &card{window: 1_000_000, thinks: true}
+	m, c := newModel(b, nil), &modelCard{window: 1_000_000, thinks: true}
 	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {
 		_, err := m.encode(ctx, r, c)
 		return err

@@ -59,7 +59,7 @@ type Model struct {
 	tools     *historycache.Tools
 
 	asking chan struct{} // held by who asks about the model
-	known  atomic.Pointer[card]
+	known  atomic.Pointer[modelCard]
 	info   atomic.Pointer[llm.Info]
 }
 

@@ -48,7 +48,7 @@ type wireFunction struct {
 }
 
 // encode writes the body of r for a model as described by c.
-func (m *Model) encode(ctx context.Context, r *llm.Request, c *card) ([][]byte, error) {
+func (m *Model) encode(ctx context.Context, r *llm.Request, c *modelCard) ([][]byte, error) {
 	w := wireRequest{
 		Model: m.end.WireModel(), Stream: !r.NoStream, Format: r.Schema, KeepAlive: m.keepAlive, Think: think(r.ReasoningEffort, c),
 		Options: options{NumCtx: c.window, Stop: r.Stop, Seed: r.Seed},
@@ -97,8 +97,8 @@ func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 }
 
 // think is how much a model is asked to think, or nil for its own default.
-func think(effort string, c *card) any {
-	if !c.thinks || effort == "" || c.unasked {
+func think(effort string, c *modelCard) any {
+	if !c.thinks || effort == "" || c.noCard {
 		return nil
 	}
 	if !c.levels {

@@ -19,14 +19,14 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// card is what the server says of the model.
-type card struct {
-	window  int // tokens, to be asked for
-	levels  bool
-	thinks  bool
-	tools   bool
-	vision  bool
-	unasked bool // the server has no such answer: a proxy, or very old
+// modelCard is what the server says of the model.
+type modelCard struct {
+	window int // tokens, to be asked for
+	levels bool
+	thinks bool
+	tools  bool
+	vision bool
+	noCard bool // the server has no such answer: a proxy, or very old
 }
 
 // maxShow bounds the answer of /api/show, which holds licences and templates.
@@ -35,12 +35,12 @@ const maxShow = 4 << 20
 // fallback is the window, in tokens, of a model nobody knows.
 const fallback = 32_768
 
-// leastSet is the least num_ctx of a Modelfile that is taken, in tokens: less
+// minNumCtx is the least num_ctx of a Modelfile that is taken, in tokens: less
 // holds no conversation with tools, and comes from old examples.
-const leastSet = 8_192
+const minNumCtx = 8_192
 
 // learn returns what the server says of the model, asked once.
-func (m *Model) learn(ctx context.Context) (*card, error) {
+func (m *Model) learn(ctx context.Context) (*modelCard, error) {
 	if c := m.known.Load(); c != nil {
 		return c, nil
 	}
@@ -60,7 +60,7 @@ func (m *Model) learn(ctx context.Context) (*card, error) {
 	m.known.Store(c)
 	info := m.Info()
 	info.ContextWindow = c.window
-	if !c.unasked {
+	if !c.noCard {
 		info.Vision, info.Tools, info.Reasoning = c.vision, c.tools, c.thinks
 	}
 	m.info.Store(&info)
@@ -68,7 +68,7 @@ func (m *Model) learn(ctx context.Context) (*card, error) {
 }
 
 // show asks /api/show (https://docs.ollama.com/api#show-model-information).
-func (m *Model) show(ctx context.Context) (*card, error) {
+func (m *Model) show(ctx context.Context) (*modelCard, error) {
 	body, err := json.Marshal(map[string]string{"model": m.end.WireModel()})
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (m *Model) show(ctx context.Context) (*card, error) {
 			return nil, err
 		}
 		info := m.Info()
-		return &card{window: cmp.Or(info.ContextWindow, m.window(fallback, 0)), tools: true, vision: info.Vision, thinks: info.Reasoning, unasked: true}, nil
+		return &modelCard{window: cmp.Or(info.ContextWindow, m.window(fallback, 0)), tools: true, vision: info.Vision, thinks: info.Reasoning, noCard: true}, nil
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxShow+1))
@@ -97,7 +97,7 @@ func (m *Model) show(ctx context.Context) (*card, error) {
 // setWindow finds the num_ctx that a Modelfile sets.
 var setWindow = regexp.MustCompile(`(?m)^\s*num_ctx\s+(\d{1,9})\s*$`)
 
-func (m *Model) read(show gjson.Result) *card {
+func (m *Model) read(show gjson.Result) *modelCard {
 	real := 0
 	details := show.Get("model_info").Map()
 	if n := details[details["general.architecture"].String()+".context_length"].Int(); n > 0 && n < 1<<31 {
@@ -107,10 +107,10 @@ func (m *Model) read(show gjson.Result) *card {
 	if found := setWindow.FindStringSubmatch(show.Get("parameters").String()); found != nil {
 		set, _ = strconv.Atoi(found[1]) // nine digits at most
 	}
-	if set < leastSet {
+	if set < minNumCtx {
 		set = 0
 	}
-	c := &card{window: m.window(cmp.Or(real, m.cfg.Info.ContextWindow, fallback), set)}
+	c := &modelCard{window: m.window(cmp.Or(real, m.cfg.Info.ContextWindow, fallback), set)}
 	abilities := show.Get("capabilities")
 	if !abilities.IsArray() { // before 0.6.4
 		info := m.Info()

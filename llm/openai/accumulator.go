@@ -16,10 +16,10 @@ type accumulator struct {
 	exchange.Deltas
 
 	id, model, finish string
-	text, thought     strings.Builder
+	text, reasoning   strings.Builder
 	refusal           strings.Builder
-	signed            signedThought
-	inline            inlineThought
+	signed            signedReasoning
+	tags              thinkTags
 	calls             []*call
 	byIndex           map[int]*call
 	ids               exchange.CallIDs
@@ -69,17 +69,17 @@ func (a *accumulator) add(c *chunk) error {
 // entry of tool_calls is a call of its own.
 func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	held := a.signed.add(d)
-	thought := cmp.Or(d.ReasoningContent, d.Reasoning.text, held) + d.Content.thought
-	inside, text := a.inline.feed(d.Content.text)
-	thought += inside
-	a.size += a.signed.grown() + len(thought) + len(d.Content.text) + len(d.Refusal)
-	a.say(thought, text)
+	reasoning := cmp.Or(d.ReasoningContent, d.Reasoning.text, held) + d.Content.reasoning
+	inside, text := a.tags.feed(d.Content.text)
+	reasoning += inside
+	a.size += a.signed.added() + len(reasoning) + len(d.Content.text) + len(d.Refusal)
+	a.emit(reasoning, text)
 	if d.Refusal != "" {
 		a.refusal.WriteString(d.Refusal)
 		a.Emit(llm.Delta{Text: d.Refusal})
 	}
 	if len(d.ToolCalls) > 0 {
-		a.say(a.inline.flush())
+		a.emit(a.tags.flush())
 	}
 	for i := range d.ToolCalls {
 		a.addCall(&d.ToolCalls[i], whole)
@@ -90,11 +90,11 @@ func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	return nil
 }
 
-// say hands out thoughts and text.
-func (a *accumulator) say(thought, text string) {
-	if thought != "" {
-		a.thought.WriteString(thought)
-		a.Emit(llm.Delta{Reasoning: thought})
+// emit hands out thoughts and text.
+func (a *accumulator) emit(reasoning, text string) {
+	if reasoning != "" {
+		a.reasoning.WriteString(reasoning)
+		a.Emit(llm.Delta{Reasoning: reasoning})
 	}
 	if text != "" {
 		a.text.WriteString(text)
@@ -162,13 +162,13 @@ func (a *accumulator) open(p *callPiece) *call {
 
 // empty reports whether nothing was said.
 func (a *accumulator) empty() bool {
-	return len(a.calls) == 0 && a.refusal.Len() == 0 && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
+	return len(a.calls) == 0 && a.refusal.Len() == 0 && a.reasoning.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
 }
 
 func (a *accumulator) response() *llm.Response {
 	msg := event.Message{
 		Role: event.RoleAssistant, Content: event.Texts(a.text.String() + a.refusal.String()),
-		ReasoningContent: a.thought.String(), ThinkingBlocks: a.signed.blocks(),
+		ReasoningContent: a.reasoning.String(), ThinkingBlocks: a.signed.blocks(),
 	}
 	for _, c := range a.calls {
 		args := c.args.String()

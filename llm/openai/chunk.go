@@ -69,10 +69,10 @@ type wireUsage struct {
 }
 
 // flexText is a string, null, or the list of parts that Mistral's reasoning
-// models send. What is thought inside the parts is kept apart.
+// models send. What is reasoning inside the parts is kept apart.
 type flexText struct {
-	text    string
-	thought string
+	text      string
+	reasoning string
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -92,15 +92,15 @@ func (f *flexText) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return nil // a form nobody documents: no text
 	}
-	var text, thought strings.Builder
+	var text, reasoning strings.Builder
 	for _, p := range parts {
 		text.WriteString(p.Text)
 		var inner flexText
 		if len(p.Thinking) > 0 && inner.UnmarshalJSON(p.Thinking) == nil {
-			thought.WriteString(inner.text)
+			reasoning.WriteString(inner.text)
 		}
 	}
-	f.text, f.thought = text.String(), thought.String()
+	f.text, f.reasoning = text.String(), reasoning.String()
 	return nil
 }
 

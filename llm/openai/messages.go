@@ -16,7 +16,7 @@ type wireMessage struct {
 	Text       string
 	ToolCalls  []event.ToolCall
 	ToolCallID string
-	Thought    string // further members, each with a comma in front
+	Reasoning  string // further members, each with a comma in front
 }
 
 type part struct {
@@ -44,7 +44,7 @@ const (
 )
 
 func (m *Model) assistant(msg *event.Message) wireMessage {
-	w := wireMessage{Role: "assistant", Thought: m.thought(msg), ToolCalls: msg.ToolCalls, Text: joinText(msg.Content)}
+	w := wireMessage{Role: "assistant", Reasoning: m.reasoningMembers(msg), ToolCalls: msg.ToolCalls, Text: joinText(msg.Content)}
 	if w.Text == "" && len(w.ToolCalls) == 0 {
 		w.Text = noOutput // an assistant message of images only: nobody takes those
 	}

@@ -81,7 +81,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	}
 	a := newAccumulator(onDelta)
 	if p := m.end.Provider; p == "openai" || p == exchange.Azure {
-		a.inline.state = inlineText // these never leave thoughts in the text
+		a.tags.state = tagText // these never leave thoughts in the text
 	}
 	return m.end.Do(ctx, exchange.Call{
 		NoStream: r.NoStream, Deltas: &a.Deltas,

@@ -51,7 +51,7 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 
 // complete says whether the answer reached its end.
 func (m *Model) complete(a *accumulator) error {
-	a.say(a.inline.flush())
+	a.emit(a.tags.flush())
 	switch {
 	case a.finish == "error": // OpenRouter's, for a provider that broke off
 		return m.end.Truncated(a.HandedOut)

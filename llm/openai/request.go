@@ -104,7 +104,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if !end.begun {
 		return nil, m.end.Fail(fault.Invalid, "there is no message to answer")
 	}
-	m.thinkByProxy(&w, r, !end.thoughtless)
+	m.proxyThinking(&w, r, !end.missingThinking)
 	head, err := historycache.AppendJSON(nil, &w)
 	if err != nil {
 		return nil, m.unwritten("the request", err)
@@ -203,12 +203,12 @@ func (m *Model) answerAs(schema json.RawMessage, msgs []event.Message) (*respons
 	return nil, msgs
 }
 
-// thinkByProxy asks a LiteLLM proxy for Claude's extended thinking, which it
+// proxyThinking asks a LiteLLM proxy for Claude's extended thinking, which it
 // takes as reasoning_effort. Claude wants all thinking of the turn under way
-// back, and no other temperature than its own; thoughtful is false of a turn
+// back, and no other temperature than its own; hasThinking is false of a turn
 // begun without thinking, by another model perhaps.
-func (m *Model) thinkByProxy(w *wireRequest, r *llm.Request, thoughtful bool) {
-	if m.quirks.ReasoningField != llm.ReasoningBlocks || m.quirks.Thinking == "" || r.ReasoningEffort == "" || r.ReasoningEffort == "none" || !thoughtful {
+func (m *Model) proxyThinking(w *wireRequest, r *llm.Request, hasThinking bool) {
+	if m.quirks.ReasoningField != llm.ReasoningBlocks || m.quirks.Thinking == "" || r.ReasoningEffort == "" || r.ReasoningEffort == "none" || !hasThinking {
 		return
 	}
 	w.ReasoningEffort = llm.Quirks{Effort: true, Efforts: []string{"low", "medium", "high"}}.EffortFor(r.ReasoningEffort)

@@ -11,9 +11,9 @@ import (
 type written struct {
 	begun  bool
 	images string // the parts that wait, as JSON, joined by commas
-	// thoughtless says that a turn with calls since the user's last words has
+	// missingThinking says that a turn with calls since the user's last words has
 	// no thinking of Claude's.
-	thoughtless bool
+	missingThinking bool
 }
 
 // write appends one message of a normalised history, as historycache.Writer.
@@ -37,11 +37,11 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 		dst, w = w.flush(dst)
 		out = m.assistant(msg)
 		if m.quirks.ReasoningField == llm.ReasoningBlocks && len(msg.ToolCalls) > 0 && len(thinkingBlocks(msg)) == 0 {
-			w.thoughtless = true
+			w.missingThinking = true
 		}
 	default:
 		if msg.Role == event.RoleUser {
-			w.thoughtless = false
+			w.missingThinking = false
 		}
 		dst, w = w.flush(dst)
 		out = wireMessage{Role: string(msg.Role)}
@@ -112,6 +112,6 @@ func (m *Model) appendMessage(dst []byte, w *wireMessage) ([]byte, error) {
 	if w.ToolCallID != "" {
 		dst = historycache.AppendString(append(dst, `,"tool_call_id":`...), w.ToolCallID)
 	}
-	dst = append(dst, w.Thought...)
+	dst = append(dst, w.Reasoning...)
 	return append(dst, '}'), nil
 }

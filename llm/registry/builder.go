@@ -127,7 +127,7 @@ func (b *Builder) single(name string, p Profile, hasNext bool) (llm.Model, error
 		o.Breaker = b.Breakers.For(cmp.Or(p.BaseURL, m.Info().Provider))
 	}
 	if o.Refresh == nil && p.APIKeyFile != "" {
-		o.Refresh = b.reread(p, key)
+		o.Refresh = b.refreshKey(p, key)
 	}
 	return &preset{Model: broker.New(m, o), profile: p}, nil
 }
@@ -152,9 +152,9 @@ func (b *Builder) adapter(p Profile, key llm.Secret) (llm.Model, error) {
 	return b.Open(cfg)
 }
 
-// reread makes the model anew when its key was refused and the file has
+// refreshKey makes the model anew when its key was refused and the file has
 // another one now: tokens in files are replaced by those who issue them.
-func (b *Builder) reread(p Profile, first llm.Secret) func(context.Context) (llm.Model, error) {
+func (b *Builder) refreshKey(p Profile, first llm.Secret) func(context.Context) (llm.Model, error) {
 	return func(context.Context) (llm.Model, error) {
 		key, err := b.key(p)
 		if err != nil {

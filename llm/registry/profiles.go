@@ -166,7 +166,7 @@ func (s *Profiles) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
-	if err := s.free(name); err != nil {
+	if err := s.checkUnused(name); err != nil {
 		return err
 	}
 	err = os.Remove(s.path(name))
@@ -180,7 +180,7 @@ func (s *Profiles) Delete(ctx context.Context, name string) error {
 }
 
 // free fails with kind Conflict if a profile is in use.
-func (s *Profiles) free(name string) error {
+func (s *Profiles) checkUnused(name string) error {
 	assigned, err := s.Services()
 	if err != nil {
 		return err

@@ -62,11 +62,11 @@ type Registry struct {
 
 	order sync.Mutex // held from building a model to telling of it; before mu
 
-	mu       sync.Mutex
-	services map[string]*service
-	tallies  map[string]*broker.Tally
-	watchers map[int]func(Change)
-	next     int
+	mu          sync.Mutex
+	services    map[string]*service
+	tallies     map[string]*broker.Tally
+	subscribers map[int]func(Change)
+	next        int
 }
 
 type service struct {
@@ -83,7 +83,7 @@ func New(build func(profile string) (llm.Model, error)) *Registry {
 		}
 	}
 	return &Registry{
-		build: build, services: map[string]*service{}, tallies: map[string]*broker.Tally{}, watchers: map[int]func(Change){},
+		build: build, services: map[string]*service{}, tallies: map[string]*broker.Tally{}, subscribers: map[int]func(Change){},
 	}
 }
 
@@ -114,7 +114,7 @@ func (r *Registry) add(name, profile string, m llm.Model) error {
 	}
 	r.services[name] = &service{m, profile}
 	r.mu.Unlock()
-	r.tell(Change{Service: name, Profile: profile, Info: m.Info()})
+	r.notify(Change{Service: name, Profile: profile, Info: m.Info()})
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (r *Registry) Switch(name, profile string) error {
 	_, had := r.services[name]
 	r.services[name] = &service{m, profile}
 	r.mu.Unlock()
-	r.tell(Change{Service: name, Profile: profile, Info: m.Info(), Switched: had})
+	r.notify(Change{Service: name, Profile: profile, Info: m.Info(), Switched: had})
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (r *Registry) Model(name string) llm.Model {
 		s = r.services[Agent]
 	}
 	if s == nil {
-		return absent{name}
+		return missingModel{name}
 	}
 	return &counted{Model: s.model, registry: r, service: name}
 }
@@ -190,19 +190,19 @@ func (r *Registry) Subscribe(f func(Change)) (cancel func()) {
 	defer r.mu.Unlock()
 	id := r.next
 	r.next++
-	r.watchers[id] = f
+	r.subscribers[id] = f
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.watchers, id)
+		delete(r.subscribers, id)
 	}
 }
 
-func (r *Registry) tell(c Change) {
+func (r *Registry) notify(c Change) {
 	r.mu.Lock()
 	var all []func(Change)
-	for _, id := range slices.Sorted(maps.Keys(r.watchers)) {
-		all = append(all, r.watchers[id])
+	for _, id := range slices.Sorted(maps.Keys(r.subscribers)) {
+		all = append(all, r.subscribers[id])
 	}
 	r.mu.Unlock()
 	for _, f := range all {
@@ -233,7 +233,7 @@ func (m *counted) Generate(ctx context.Context, r llm.Request, onDelta func(llm.
 	resp, err := m.Model.Generate(broker.WithService(ctx, m.service), r, onDelta)
 	c := broker.Call{Info: m.Info(), Session: r.Session, Response: resp, Err: err}
 	if err == nil {
-		c.Info, c.Figures = resp.By(c.Info), broker.FiguresOf(resp)
+		c.Info, c.Timing = resp.By(c.Info), broker.TimingOf(resp)
 	} else {
 		c.Response = nil
 	}
@@ -241,13 +241,13 @@ func (m *counted) Generate(ctx context.Context, r llm.Request, onDelta func(llm.
 	return resp, err
 }
 
-// absent stands for a model that nobody gave.
-type absent struct{ service string }
+// missingModel stands for a model that nobody gave.
+type missingModel struct{ service string }
 
 // Info implements llm.Model.
-func (a absent) Info() llm.Info { return llm.Info{} }
+func (a missingModel) Info() llm.Info { return llm.Info{} }
 
 // Generate implements llm.Model.
-func (a absent) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Response, error) {
+func (a missingModel) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Response, error) {
 	return nil, fault.New(fault.NotFound, "no model is chosen for the service "+a.service).Hint("choose one for it, or for the agent")
 }

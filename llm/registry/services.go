@@ -16,15 +16,15 @@ import (
 )
 
 // known are the services that profiles can be assigned to.
-var known = []string{Agent, Condenser, Drafts, Security, Titles}
+var serviceNames = []string{Agent, Condenser, Drafts, Security, Titles}
 
 // CheckService refuses, with kind Invalid, what is not the name of a service of
 // Deft's: one with a typing mistake would have no effect without a word.
 func CheckService(name string) error {
-	if slices.Contains(known, name) {
+	if slices.Contains(serviceNames, name) {
 		return nil
 	}
-	return fault.New(fault.Invalid, "there is no service "+name).Hint("there are: " + strings.Join(known, ", "))
+	return fault.New(fault.Invalid, "there is no service "+name).Hint("there are: " + strings.Join(serviceNames, ", "))
 }
 
 // assignments is the form of the file that says which profile a service uses.

@@ -89,11 +89,11 @@ func (a *accumulator) begin(it *item) {
 	switch it.kind {
 	case kindReasoning:
 		if a.thought.Len() > 0 {
-			a.think(it, "\n\n")
+			a.addReasoning(it, "\n\n")
 		}
 	case kindMessage:
 		if a.text.Len() > 0 {
-			a.say(it, "\n\n")
+			a.addText(it, "\n\n")
 		}
 	case kindCall:
 		it.position, it.unbound = a.calls, a.lost
@@ -102,7 +102,7 @@ func (a *accumulator) begin(it *item) {
 	it.said = 0
 }
 
-func (a *accumulator) say(it *item, text string) {
+func (a *accumulator) addText(it *item, text string) {
 	if text == "" {
 		return
 	}
@@ -112,7 +112,7 @@ func (a *accumulator) say(it *item, text string) {
 	a.Emit(llm.Delta{Text: text})
 }
 
-func (a *accumulator) think(it *item, text string) {
+func (a *accumulator) addReasoning(it *item, text string) {
 	if text == "" {
 		return
 	}
@@ -137,7 +137,7 @@ func (a *accumulator) name(it *item, w *wireItem) {
 	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, ID: it.id, Name: it.name}})
 }
 
-func (a *accumulator) argue(it *item, args string) {
+func (a *accumulator) addArguments(it *item, args string) {
 	if args == "" {
 		return
 	}
@@ -166,7 +166,7 @@ func (a *accumulator) finish(index int, w *wireItem) {
 	case kindCall:
 		a.name(it, w)
 		if silent {
-			a.argue(it, string(w.Arguments))
+			a.addArguments(it, string(w.Arguments))
 		}
 	case kindReasoning:
 		a.finishReasoning(it, w, silent)
@@ -174,7 +174,7 @@ func (a *accumulator) finish(index int, w *wireItem) {
 		for _, p := range w.Content {
 			a.refused = a.refused || p.Refusal != ""
 			if silent {
-				a.say(it, p.Text+p.Refusal)
+				a.addText(it, p.Text+p.Refusal)
 			}
 		}
 	}
@@ -189,18 +189,18 @@ func (a *accumulator) finishReasoning(it *item, w *wireItem, silent bool) {
 		r.Summary = append(r.Summary, p.Text)
 		if silent {
 			if i > 0 {
-				a.think(it, "\n\n")
+				a.addReasoning(it, "\n\n")
 			}
-			a.think(it, p.Text)
+			a.addReasoning(it, p.Text)
 		}
 	}
 	for i, p := range w.Content {
 		r.Content = append(r.Content, p.Text)
 		if silent && len(w.Summary) == 0 {
 			if i > 0 {
-				a.think(it, "\n\n")
+				a.addReasoning(it, "\n\n")
 			}
-			a.think(it, p.Text)
+			a.addReasoning(it, p.Text)
 		}
 	}
 	if a.kept != nil {

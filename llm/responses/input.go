@@ -84,8 +84,8 @@ func (o writer) assistant(dst []byte, w written, msg *event.Message) ([]byte, wr
 	if !plain {
 		text = event.JoinText(msg.Content)
 	}
-	echoed := o.echoed(msg, text)
-	if echoed {
+	sendsReasoning := o.sendsReasoning(msg, text)
+	if sendsReasoning {
 		item := reasoning(msg.ResponsesReasoningItem)
 		if o.known.noIDs {
 			item.ID = ""
@@ -103,7 +103,7 @@ func (o writer) assistant(dst []byte, w written, msg *event.Message) ([]byte, wr
 	for i := range msg.ToolCalls {
 		c := &msg.ToolCalls[i]
 		dst, w = append(w.next(dst), `{"type":"function_call"`...), true
-		if echoed && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
+		if sendsReasoning && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
 			dst = member(dst, `,"id":`, c.ResponsesItemID)
 		}
 		dst = member(dst, `,"call_id":`, c.ID)
@@ -144,9 +144,9 @@ func (o writer) item(msg *event.Message) any {
 	return messageItem{"message", "user", o.m.content(msg.Content)}
 }
 
-// echoed reports whether the reasoning of a turn is sent back. Ids of items are
+// sendsReasoning reports whether the reasoning of a turn is sent back. Ids of items are
 // sent only where it is: the API refuses an id whose reasoning is missing.
-func (o writer) echoed(msg *event.Message, text string) bool {
+func (o writer) sendsReasoning(msg *event.Message, text string) bool {
 	thought := msg.ResponsesReasoningItem
 	return thought != nil && thought.EncryptedContent != "" && o.m.info.Reasoning && !o.known.ids[thought.ID] &&
 		(text != "" || len(msg.ToolCalls) > 0)

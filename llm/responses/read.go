@@ -47,19 +47,19 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 func (m *Model) take(a *accumulator, e *streamEvent, data []byte, h http.Header) error {
 	switch e.Type {
 	case "response.output_text.delta":
-		a.say(a.open(e.ItemID, e.OutputIndex, kindMessage), string(e.Delta))
+		a.addText(a.open(e.ItemID, e.OutputIndex, kindMessage), string(e.Delta))
 	case "response.refusal.delta":
 		a.refused = true
-		a.say(a.open(e.ItemID, e.OutputIndex, kindMessage), string(e.Delta))
+		a.addText(a.open(e.ItemID, e.OutputIndex, kindMessage), string(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		it := a.open(e.ItemID, e.OutputIndex, kindReasoning)
 		if e.SummaryIndex > it.summary && it.said > 0 {
-			a.think(it, "\n\n")
+			a.addReasoning(it, "\n\n")
 		}
 		it.summary = max(it.summary, e.SummaryIndex)
-		a.think(it, string(e.Delta))
+		a.addReasoning(it, string(e.Delta))
 	case "response.function_call_arguments.delta":
-		a.argue(a.open(e.ItemID, e.OutputIndex, kindCall), string(e.Delta))
+		a.addArguments(a.open(e.ItemID, e.OutputIndex, kindCall), string(e.Delta))
 	case "response.output_item.added":
 		a.added(e)
 	case "response.output_item.done":

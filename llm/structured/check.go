@@ -11,11 +11,11 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// deepest bounds how deep schemas and answers are followed, mostSteps how
+// maxDepth bounds how deep schemas and answers are followed, maxSteps how
 // often: references can multiply.
 const (
-	deepest   = 64
-	mostSteps = 100_000
+	maxDepth = 64
+	maxSteps = 100_000
 )
 
 // checker holds values to a schema: type, properties, required,
@@ -29,7 +29,7 @@ type checker struct {
 
 // resolve follows a local reference.
 func (c *checker) resolve(s gjson.Result) gjson.Result {
-	for range deepest {
+	for range maxDepth {
 		ref := s.Get(`\$ref`).Str
 		if ref != "#" && !strings.HasPrefix(ref, "#/") {
 			return s
@@ -52,7 +52,7 @@ func misfit(at, format string, args ...any) error {
 }
 
 func (c *checker) check(s, v gjson.Result, at string, depth int) error {
-	if c.steps++; depth > deepest || c.steps > mostSteps {
+	if c.steps++; depth > maxDepth || c.steps > maxSteps {
 		return misfit(at, "is nested too deeply")
 	}
 	s = c.resolve(s)
@@ -200,7 +200,7 @@ func equal(a, b gjson.Result) bool {
 func (c *checker) withoutNulls(dst []byte, s, doc gjson.Result, depth int) []byte {
 	s = c.resolve(s)
 	switch {
-	case depth > deepest || c.steps > mostSteps || !doc.IsObject() && !doc.IsArray():
+	case depth > maxDepth || c.steps > maxSteps || !doc.IsObject() && !doc.IsArray():
 		return append(dst, doc.Raw...)
 	case doc.IsArray():
 		dst = append(dst, '[')

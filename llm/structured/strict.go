@@ -21,27 +21,27 @@ import (
 // error of kind Unsupported.
 func Strict(schema json.RawMessage) (json.RawMessage, error) {
 	key := string(schema)
-	if known, ok := stricts.Load(key); ok {
-		s := known.(strictly)
+	if known, ok := strictCache.Load(key); ok {
+		s := known.(strictResult)
 		return s.schema, s.err
 	}
 	out, err := makeStrict(schema)
-	if strictsKept.Add(1) <= maxStricts {
-		stricts.Store(key, strictly{out, err})
+	if strictCached.Add(1) <= maxStrictCached {
+		strictCache.Store(key, strictResult{out, err})
 	}
 	return out, err
 }
 
-// stricts are schemas that were asked for before, up to maxStricts: the tools
+// strictCache are schemas that were asked for before, up to maxStrictCached: the tools
 // of an agent are the same in all its conversations.
 var (
-	stricts     sync.Map // of strictly, by schema
-	strictsKept atomic.Int64
+	strictCache  sync.Map // of strictResult, by schema
+	strictCached atomic.Int64
 )
 
-const maxStricts = 512
+const maxStrictCached = 512
 
-type strictly struct {
+type strictResult struct {
 	schema json.RawMessage
 	err    error
 }
@@ -52,7 +52,7 @@ func makeStrict(schema json.RawMessage) (json.RawMessage, error) {
 		return nil, fault.New(fault.Invalid, "the schema is not a JSON object")
 	}
 	if !isObject(root) || root.Get("anyOf").Exists() || root.Get("oneOf").Exists() {
-		return nil, noForm("anything but an object at the top")
+		return nil, unsupported("anything but an object at the top")
 	}
 	properties := 0
 	return strict(nil, root, false, 0, &properties)
@@ -64,7 +64,7 @@ const (
 	strictProperties = 5_000
 )
 
-func noForm(what string) error {
+func unsupported(what string) error {
 	return fault.New(fault.Unsupported, "strict mode has no form for "+what)
 }
 
@@ -77,14 +77,14 @@ var strictKeywords = []string{
 // strictFormats are the formats of texts that strict mode knows.
 var strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
-// meaningful are keywords that cannot be left out without allowing what the
+// unsupportedKeywords are keywords that cannot be left out without allowing what the
 // schema forbids in another way than by a bound.
-var meaningful = []string{"allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties", "prefixItems"}
+var unsupportedKeywords = []string{"allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties", "prefixItems"}
 
 // strict appends the strict form of one schema. It counts properties.
 func strict(dst []byte, s gjson.Result, nullable bool, depth int, properties *int) ([]byte, error) {
 	if depth > strictDepth || *properties > strictProperties {
-		return nil, noForm("a schema as large as this")
+		return nil, unsupported("a schema as large as this")
 	}
 	if ref := s.Get(`\$ref`); ref.Exists() && !nullable {
 		return append(append(append(dst, `{"$ref":`...), ref.Raw...), '}'), nil // nothing may stand beside it
@@ -127,21 +127,21 @@ func strict(dst []byte, s gjson.Result, nullable bool, depth int, properties *in
 
 // strictForm says whether a schema has a strict form, what is in it apart.
 func strictForm(s gjson.Result) error {
-	for _, key := range meaningful {
+	for _, key := range unsupportedKeywords {
 		if s.Get(key).Exists() {
-			return noForm(key)
+			return unsupported(key)
 		}
 	}
 	more := s.Get("additionalProperties")
 	switch {
 	case s.Get("anyOf").Exists() && s.Get("oneOf").Exists():
-		return noForm("anyOf beside oneOf")
+		return unsupported("anyOf beside oneOf")
 	case isObject(s) && (!s.Get("properties").IsObject() || more.IsObject() || more.Type == gjson.True):
-		return noForm("objects of any properties")
+		return unsupported("objects of any properties")
 	case isType(s, "array") && !s.Get("items").IsObject():
-		return noForm("lists of anything")
+		return unsupported("lists of anything")
 	case !s.Get("type").Exists() && !s.Get("anyOf").Exists() && !s.Get("oneOf").Exists() && !s.Get("enum").Exists() && !s.Get("const").Exists() && !isObject(s):
-		return noForm("values of any type")
+		return unsupported("values of any type")
 	}
 	return nil
 }

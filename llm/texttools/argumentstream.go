@@ -8,16 +8,16 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// growing turns the body of a call into arguments while it arrives. It says
+// argumentStream turns the body of a call into arguments while it arrives. It says
 // only what no text that follows can change: signature.arguments, which sees
-// the whole body, has the last word, and what growing said is always how that
-// begins. Where a call is not written as told, growing stops and leaves the
+// the whole body, has the last word, and what argumentStream said is always how that
+// begins. Where a call is not written as told, argumentStream stops and leaves the
 // rest to it.
-type growing struct {
+type argumentStream struct {
 	sig   *signature
 	tail  string // not decided yet
-	step  func(g *growing) bool
-	said  []byte // what was not handed out yet
+	step  func(g *argumentStream) bool
+	ready []byte // what was not handed out yet
 	close []byte // the end of the latest value, which more has to follow
 	given map[string]bool
 
@@ -26,12 +26,12 @@ type growing struct {
 	verbatim bool // it holds something that no escaped text would
 }
 
-func newGrowing(sig *signature) *growing {
-	return &growing{sig: sig, step: (*growing).readHead, given: map[string]bool{}}
+func newArgumentStream(sig *signature) *argumentStream {
+	return &argumentStream{sig: sig, step: (*argumentStream).readHead, given: map[string]bool{}}
 }
 
 // feed takes a piece of the body and returns a piece of the arguments.
-func (g *growing) feed(s string) string {
+func (g *argumentStream) feed(s string) string {
 	if g.step == nil {
 		return ""
 	}
@@ -41,12 +41,12 @@ func (g *growing) feed(s string) string {
 	if len(g.tail) > longestUndecided {
 		g.stop()
 	}
-	out := string(g.said)
-	g.said = g.said[:0]
+	out := string(g.ready)
+	g.ready = g.ready[:0]
 	return out
 }
 
-func (g *growing) stop() bool {
+func (g *argumentStream) stop() bool {
 	g.step, g.tail = nil, ""
 	return false
 }
@@ -60,7 +60,7 @@ const paramBegin = "<parameter"
 const white = "\t\n\f\r "
 
 // readHead reads the head of a parameter.
-func (g *growing) readHead() bool {
+func (g *argumentStream) readHead() bool {
 	g.tail = strings.TrimLeft(g.tail, white)
 	if !strings.HasPrefix(g.tail, paramBegin) {
 		if strings.HasPrefix(paramBegin, g.tail) {
@@ -84,24 +84,24 @@ func (g *growing) readHead() bool {
 		return g.stop()
 	}
 	if len(g.given) == 0 {
-		g.said = append(g.said, '{')
+		g.ready = append(g.ready, '{')
 	} else {
-		g.said = append(append(g.said, g.close...), ',')
+		g.ready = append(append(g.ready, g.close...), ',')
 	}
 	g.given[g.name] = true
-	g.said = append(historycache.AppendString(g.said, g.name), ':')
+	g.ready = append(historycache.AppendString(g.ready, g.name), ':')
 	g.tail, g.begun, g.verbatim = g.tail[m[1]:], false, false
-	g.step = (*growing).readTyped
+	g.step = (*argumentStream).readTyped
 	if g.sig.isText(g.name) {
-		g.said = append(g.said, '"')
-		g.step = (*growing).readText
+		g.ready = append(g.ready, '"')
+		g.step = (*argumentStream).readText
 	}
 	return true
 }
 
 // readTyped reads a value that is not a text. It is short, so it is handed out
 // whole.
-func (g *growing) readTyped() bool {
+func (g *argumentStream) readTyped() bool {
 	i := strings.IndexByte(g.tail, '<')
 	if i < 0 {
 		return false
@@ -114,12 +114,12 @@ func (g *growing) readTyped() bool {
 		return false
 	}
 	g.close = g.sig.appendValue(nil, g.name, g.tail[:i])
-	g.tail, g.step = g.tail[i+len(paramEnd):], (*growing).readHead
+	g.tail, g.step = g.tail[i+len(paramEnd):], (*argumentStream).readHead
 	return true
 }
 
 // endsAt reports whether a value ends at i, and if not, whether it still may.
-func (g *growing) endsAt(i int) (ended, open bool) {
+func (g *argumentStream) endsAt(i int) (ended, open bool) {
 	rest, ok := strings.CutPrefix(g.tail[i:], paramEnd)
 	if !ok {
 		return false, false
@@ -129,7 +129,7 @@ func (g *growing) endsAt(i int) (ended, open bool) {
 }
 
 // readText reads a text.
-func (g *growing) readText() bool {
+func (g *argumentStream) readText() bool {
 	if !g.begun && !g.beginText() {
 		return false
 	}
@@ -140,10 +140,10 @@ func (g *growing) readText() bool {
 			value = unescaped(value)
 		}
 		g.close = historycache.AppendString(nil, value)[1:]
-		g.tail, g.step = g.tail[at+len(paramEnd):], (*growing).readHead
+		g.tail, g.step = g.tail[at+len(paramEnd):], (*argumentStream).readHead
 		return true
 	}
-	g.say(sure)
+	g.emit(sure)
 	if g.step == nil {
 		return g.stop()
 	}
@@ -153,7 +153,7 @@ func (g *growing) readText() bool {
 const cdata = "<![CDATA["
 
 // beginText passes over what does not count at the beginning of a text.
-func (g *growing) beginText() bool {
+func (g *argumentStream) beginText() bool {
 	text := strings.TrimPrefix(g.tail, "\n")
 	switch {
 	case strings.HasPrefix(cdata, text): // also if there is none
@@ -173,8 +173,8 @@ var entityNames = []string{"&lt;", "&gt;", "&quot;", "&apos;", "&#39;", "&amp;"}
 
 // scan looks at the undecided part of a text. The first sure bytes belong to
 // it as they are; ended says that the text ends at at. It sets step to nil
-// where growing has to stop.
-func (g *growing) scan() (sure, at int, ended bool) {
+// where argumentStream has to stop.
+func (g *argumentStream) scan() (sure, at int, ended bool) {
 	escaped := -1 // where the first entity stands, while they may count
 	for i := 0; i < len(g.tail); i++ {
 		rest := g.tail[i:]
@@ -238,9 +238,9 @@ func bounded(i, at int) int {
 	return i
 }
 
-// say hands out the first n bytes of what is undecided, but not white space at
+// emit hands out the first n bytes of what is undecided, but not white space at
 // their end, which may be the value's own end, nor half a character.
-func (g *growing) say(n int) {
+func (g *argumentStream) emit(n int) {
 	text := g.tail[:n]
 	for k := 1; k < utf8.UTFMax && k <= len(text); k++ {
 		if last := text[len(text)-k:]; utf8.RuneStart(last[0]) {
@@ -255,6 +255,6 @@ func (g *growing) say(n int) {
 		return
 	}
 	quoted := historycache.AppendString(nil, text)
-	g.said = append(g.said, quoted[1:len(quoted)-1]...)
+	g.ready = append(g.ready, quoted[1:len(quoted)-1]...)
 	g.tail = g.tail[len(text):]
 }

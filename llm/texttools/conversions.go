@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// mostKept is of how many sessions the converted history is kept.
-const mostKept = 16
+// maxKept is of how many sessions the converted history is kept.
+const maxKept = 16
 
 // conversions keeps the converted histories of the sessions used last. The zero
 // value is ready, and safe for concurrent use.
@@ -46,7 +46,7 @@ func (k *conversions) put(session string, c *conversion) {
 	if k.kept[session] != nil { // of a call at the same time
 		k.drop(session)
 	}
-	if len(k.order) >= mostKept {
+	if len(k.order) >= maxKept {
 		k.drop(k.order[0])
 	}
 	k.kept[session], k.order = c, append(k.order, session)
@@ -64,9 +64,9 @@ type conversion struct {
 	out    []event.Message
 	merged bool // the last message's content is out's own
 
-	tools  []llm.Tool
-	choice string
-	told   string // the suffix that tells of them
+	tools      []llm.Tool
+	choice     string
+	suffixText string // the suffix that tells of them
 
 	array  uint64 // of the messages that are kept; see llm.Fixed
 	suffix string
@@ -109,13 +109,13 @@ func (c *conversion) convert(ctx context.Context, msgs []event.Message, suffix s
 // suffixOf is the function suffix, which is called where the tools are not
 // those of the call before.
 func (c *conversion) suffixOf(tools []llm.Tool, choice string) string {
-	if c.told == "" || choice != c.choice || !slices.EqualFunc(tools, c.tools, sameTool) {
-		c.tools, c.choice, c.told = slices.Clone(tools), choice, suffix(tools, choice)
+	if c.suffixText == "" || choice != c.choice || !slices.EqualFunc(tools, c.tools, sameTool) {
+		c.tools, c.choice, c.suffixText = slices.Clone(tools), choice, suffix(tools, choice)
 		for i := range c.tools {
 			c.tools[i].Parameters = slices.Clone(tools[i].Parameters)
 		}
 	}
-	return c.told
+	return c.suffixText
 }
 
 func sameTool(a, b llm.Tool) bool {

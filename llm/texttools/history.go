@@ -42,9 +42,9 @@ func (c *conversion) add(msgs []event.Message) {
 		m := msgs[i]
 		switch m.Role {
 		case event.RoleAssistant:
-			m = spoken(m)
+			m = callsAsText(m)
 		case event.RoleTool:
-			m = shown(m)
+			m = resultAsText(m)
 		}
 		last := len(c.out) - 1
 		if last < 0 || c.out[last].Role != m.Role || m.Role == event.RoleSystem {
@@ -77,8 +77,8 @@ func withSuffix(msgs []event.Message, suffix string) event.Message {
 	return m
 }
 
-// spoken writes the calls of an assistant's message into its text.
-func spoken(m event.Message) event.Message {
+// callsAsText writes the calls of an assistant's message into its text.
+func callsAsText(m event.Message) event.Message {
 	if len(m.ToolCalls) == 0 {
 		return m
 	}
@@ -119,8 +119,8 @@ func writeCall(b *strings.Builder, name, arguments string) {
 	b.WriteString("</function>")
 }
 
-// shown writes a tool's result as a message of the user.
-func shown(m event.Message) event.Message {
+// resultAsText writes a tool's result as a message of the user.
+func resultAsText(m event.Message) event.Message {
 	head := event.Text(resultOf + m.Name + "]:")
 	content := make(event.List[event.Content], 0, len(m.Content)+1)
 	content = append(append(content, head), m.Content...)

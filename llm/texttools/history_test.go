@@ -131,12 +131,12 @@ func TestGrownConvertsAlike(t *testing.T) {
 func TestFewConversionsAreKept(t *testing.T) {
 	t.Parallel()
 	var kept conversions
-	for i := range 3 * mostKept {
-		kept.put(strconv.Itoa(i%(mostKept+1)), &conversion{array: 1})
+	for i := range 3 * maxKept {
+		kept.put(strconv.Itoa(i%(maxKept+1)), &conversion{array: 1})
 	}
 	kept.put("", &conversion{array: 1})
 	kept.put("none", &conversion{})
-	if len(kept.kept) != mostKept || len(kept.order) != mostKept {
+	if len(kept.kept) != maxKept || len(kept.order) != maxKept {
 		t.Errorf("%d kept, %d in order", len(kept.kept), len(kept.order))
 	}
 }

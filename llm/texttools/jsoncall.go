@@ -56,7 +56,7 @@ func (p *reader) readJSON(final bool) bool {
 			return false
 		}
 		p.next, p.ends = (*reader).readText, nil
-		p.halfJSON(final)
+		p.incompleteJSON(final)
 		return true
 	}
 	p.ends = nil
@@ -67,7 +67,7 @@ func (p *reader) readJSON(final bool) bool {
 	p.next = (*reader).readText
 	name, arguments, ok := callOf(p.buf[j.start:j.at])
 	if !ok || j.fence == codeFence && p.tools[name] == nil {
-		p.noCall(j.at)
+		p.notACall(j.at)
 		return true
 	}
 	p.call("", name)
@@ -76,26 +76,26 @@ func (p *reader) readJSON(final bool) bool {
 	return true
 }
 
-// halfCall finds the name of a call and where its arguments begin.
-var halfCall = regexp.MustCompile(`^\{\s*"name"\s*:\s*"([^"\\]{1,64})"\s*,\s*"(?:arguments|parameters|args|input)"\s*:\s*`)
+// incompleteCall finds the name of a call and where its arguments begin.
+var incompleteCall = regexp.MustCompile(`^\{\s*"name"\s*:\s*"([^"\\]{1,64})"\s*,\s*"(?:arguments|parameters|args|input)"\s*:\s*`)
 
-// halfJSON decides about an object that has no end, or is too long to wait
+// incompleteJSON decides about an object that has no end, or is too long to wait
 // for it. Half a call keeps its arguments as they are, which is no JSON.
-func (p *reader) halfJSON(final bool) {
+func (p *reader) incompleteJSON(final bool) {
 	j := &p.json
 	object := p.buf[j.start:]
-	m := halfCall.FindStringSubmatch(object)
+	m := incompleteCall.FindStringSubmatch(object)
 	if final && m != nil && len(p.buf) <= max(longestJSON, j.at) && (j.fence != codeFence || p.tools[m[1]] != nil) {
 		p.call("", m[1])
 		p.arguments(object[len(m[0]):])
 		p.buf = ""
 		return
 	}
-	p.noCall(j.at)
+	p.notACall(j.at)
 }
 
-// noCall shows what was held back up to end, but not the tag before it.
-func (p *reader) noCall(end int) {
+// notACall shows what was held back up to end, but not the tag before it.
+func (p *reader) notACall(end int) {
 	from := 0
 	if p.json.fence != codeFence {
 		from = p.json.start

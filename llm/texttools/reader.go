@@ -17,20 +17,20 @@ type reader struct {
 	tools   map[string]*signature
 	onDelta func(llm.Delta)
 
-	buf   string   // not decided yet
-	later []byte   // what follows it, not looked at yet
-	tail  string   // the end of all that came
-	ends  []string // of which one has to come before it is
+	buf    string   // not decided yet
+	unread []byte   // what follows it, not looked at yet
+	tail   string   // the end of all that came
+	ends   []string // of which one has to come before it is
 	// next reads on in buf, as far as it can; final says that nothing follows.
 	// It reports whether it is worth calling again.
-	next  func(p *reader, final bool) bool
-	seen  int    // of buf, searched for the end of a call in vain
-	cut   bool   // the output limit ended the answer
-	space string // white space that is shown if more text follows
-	after bool   // the latest thing was a call
-	json  jsonScan
-	grow  *growing // of the call under way
-	told  int      // bytes of its arguments that were handed out
+	next      func(p *reader, final bool) bool
+	seen      int    // of buf, searched for the end of a call in vain
+	cut       bool   // the output limit ended the answer
+	space     string // white space that is shown if more text follows
+	afterCall bool   // the latest thing was a call
+	json      jsonScan
+	stream    *argumentStream // of the call under way
+	sent      int             // bytes of its arguments that were handed out
 
 	text      strings.Builder
 	calls     []event.ToolCall
@@ -47,8 +47,8 @@ func newReader(tools []llm.Tool, onDelta func(llm.Delta)) *reader {
 
 // feed takes a piece of text.
 func (p *reader) feed(s string) {
-	p.later = append(p.later, s...)
-	p.growBy(s)
+	p.unread = append(p.unread, s...)
+	p.streamArguments(s)
 	// A call may be long: it is looked at where it may end, not for each piece.
 	near := p.tail + s
 	p.tail = near[max(0, len(near)-len(callEnds[0])):]
@@ -65,8 +65,8 @@ var (
 )
 
 func (p *reader) run(final bool) {
-	p.buf += string(p.later)
-	p.later = p.later[:0]
+	p.buf += string(p.unread)
+	p.unread = p.unread[:0]
 	for p.next(p, final) {
 	}
 }
@@ -75,7 +75,7 @@ func (p *reader) run(final bool) {
 func (p *reader) end(cut bool) {
 	p.cut = cut
 	p.run(true)
-	if !p.after {
+	if !p.afterCall {
 		p.write(p.space)
 	}
 }
@@ -90,14 +90,14 @@ const spaces = " \t\r\n"
 // show hands text out, except white space at its end, which may stand before a
 // call.
 func (p *reader) show(s string) {
-	if p.after {
+	if p.afterCall {
 		if s = strings.TrimLeft(s, spaces); s == "" {
 			return
 		}
 		if p.text.Len() > 0 {
 			p.space = "\n\n"
 		}
-		p.after = false
+		p.afterCall = false
 	}
 	kept := strings.TrimRight(s, spaces)
 	if kept == "" {
@@ -121,18 +121,18 @@ func (p *reader) call(id, name string) {
 	if id == "" {
 		id = "call_" + rand.Text()
 	}
-	p.space, p.after = "", true
+	p.space, p.afterCall = "", true
 	p.calls = append(p.calls, event.ToolCall{ID: id, Name: name, Origin: event.OriginCompletion})
 	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(p.calls) - 1, ID: id, Name: name}})
 }
 
-// growBy hands out what a further piece of a call makes certain.
-func (p *reader) growBy(s string) {
-	if p.grow == nil {
+// streamArguments hands out what a further piece of a call makes certain.
+func (p *reader) streamArguments(s string) {
+	if p.stream == nil {
 		return
 	}
-	if more := p.grow.feed(s); more != "" {
-		p.told += len(more)
+	if more := p.stream.feed(s); more != "" {
+		p.sent += len(more)
 		p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(p.calls) - 1, Arguments: more}})
 	}
 }
@@ -141,8 +141,8 @@ func (p *reader) growBy(s string) {
 func (p *reader) arguments(a string) {
 	last := len(p.calls) - 1
 	p.calls[last].Arguments = a
-	rest := a[min(p.told, len(a)):]
-	p.grow, p.told = nil, 0
+	rest := a[min(p.sent, len(a)):]
+	p.stream, p.sent = nil, 0
 	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: last, Arguments: rest}})
 }
 
@@ -168,8 +168,8 @@ func (p *reader) readText(final bool) bool {
 			p.buf, p.seen, p.next = p.buf[m.length:], 0, (*reader).readCall
 			p.ends = callEnds
 			p.call("", m.name)
-			p.grow = newGrowing(p.signatureOf(m.name))
-			p.growBy(p.buf)
+			p.stream = newArgumentStream(p.signatureOf(m.name))
+			p.streamArguments(p.buf)
 		case markJSON:
 			p.ends = jsonEnds
 			p.json, p.next = jsonScan{at: m.length, start: m.length, fence: m.fence}, (*reader).readJSON
@@ -211,15 +211,15 @@ func (p *reader) readCall(final bool) bool {
 	}
 	p.buf, p.next, p.ends = rest, (*reader).readText, nil
 	cut := at < 0 && p.cut
-	if loc := madeUp.FindStringIndex(body); loc != nil {
+	if loc := inventedResult.FindStringIndex(body); loc != nil {
 		body, cut, p.next = body[:loc[0]+len(paramEnd)], false, (*reader).drop
 	}
 	p.finishCall(body, cut)
 	return true
 }
 
-// madeUp finds a result that the model made up inside of a call without end.
-var madeUp = regexp.MustCompile(paramEnd + `\s*` + regexp.QuoteMeta(resultOf))
+// inventedResult finds a result that the model made up inside of a call without end.
+var inventedResult = regexp.MustCompile(paramEnd + `\s*` + regexp.QuoteMeta(resultOf))
 
 // finishCall reads the body of a call, which holds further calls where the end
 // of one is missing.

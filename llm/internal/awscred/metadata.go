@@ -87,7 +87,7 @@ func (s *search) containerURL() (*url.URL, error) {
 
 // keysOf reads keys from an answer of a service.
 func keysOf(a tokencache.Answer, service string) (Credentials, error) {
-	var g given
+	var g keysDocument
 	err := json.Unmarshal(a.Body, &g)
 	if a.Status != http.StatusOK || g.Code != "" && g.Code != "Success" {
 		return Credentials{}, a.Refused(service, g.Code, g.Message)

@@ -17,14 +17,14 @@ import (
 
 // Times of a credential_process.
 const (
-	processTime = time.Minute      // it may take: a person may have to touch a key
-	unsaidLife  = 15 * time.Minute // of its keys, where it does not say
+	processTime     = time.Minute      // it may take: a person may have to touch a key
+	defaultValidity = 15 * time.Minute // of its keys, where it does not say
 )
 
-// given is the JSON of keys, as a credential_process and the services of
+// keysDocument is the JSON of keys, as a credential_process and the services of
 // containers and instances write it
 // (https://docs.aws.amazon.com/sdkref/latest/guide/feature-process-credentials.html).
-type given struct {
+type keysDocument struct {
 	Version         int
 	Code, Message   string // of services
 	AccessKeyID     string `json:"AccessKeyId"`
@@ -35,7 +35,7 @@ type given struct {
 }
 
 // credentials takes the keys; ok is false where they are not complete.
-func (g *given) credentials(session string) (c Credentials, ok bool) {
+func (g *keysDocument) credentials(session string) (c Credentials, ok bool) {
 	c = Credentials{ID: g.AccessKeyID, Secret: g.SecretAccessKey, Session: session}
 	if g.Expiration == "" {
 		return c, c.complete()
@@ -68,7 +68,7 @@ func (s *search) process(ctx context.Context, name, command string) (Credentials
 		}
 		return Credentials{}, fault.New(fault.Auth, text).Because(err).Hint(hint)
 	}
-	var g given
+	var g keysDocument
 	if json.Unmarshal(out.kept.Bytes(), &g) != nil || g.Version != 1 {
 		return Credentials{}, fault.New(fault.Auth, fmt.Sprintf("the credential_process of the AWS profile %q printed no JSON of version 1", name)).Hint(hint)
 	}
@@ -77,7 +77,7 @@ func (s *search) process(ctx context.Context, name, command string) (Credentials
 		return Credentials{}, fault.New(fault.Auth, fmt.Sprintf("the credential_process of the AWS profile %q printed no keys", name)).Hint(hint)
 	}
 	if c.Expires.IsZero() {
-		c.Expires = s.now().Add(unsaidLife)
+		c.Expires = s.now().Add(defaultValidity)
 	}
 	return c, nil
 }

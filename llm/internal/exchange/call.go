@@ -59,15 +59,15 @@ func (e *Endpoint) watch(ctx context.Context, whole bool) *Watch {
 	return e.Watch(ctx)
 }
 
-// lastWord is how long a server may take to end an answer of which all that
+// drainTime is how long a server may take to end an answer of which all that
 // counts has come.
-const lastWord = 20 * time.Millisecond
+const drainTime = 20 * time.Millisecond
 
 // finish reads the end of an answer, so that its connection can serve the next
 // call: to set up a new one costs more than most of what an adapter does. A
 // server that does not end its answer in time loses the connection.
 func finish(res *http.Response, watch *Watch) {
-	late := time.AfterFunc(lastWord, watch.Stop)
+	late := time.AfterFunc(drainTime, watch.Stop)
 	defer late.Stop()
 	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // its error is the end
 }

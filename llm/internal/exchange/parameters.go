@@ -11,10 +11,10 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// ours are the fields of a body, whatever the protocol, that extra fields do
+// reservedFields are the fields of a body, whatever the protocol, that extra fields do
 // not replace: the reference withholds the model as well; without the others
 // there would be no conversation.
-var ours = []string{
+var reservedFields = []string{
 	"model", "stream", "tools", "messages", "system", "input", "instructions",
 	"contents", "systemInstruction", "system_instruction",
 }
@@ -30,15 +30,16 @@ func (e *Endpoint) Extend(object []byte) ([]byte, error) {
 		return nil, err
 	}
 	for name, value := range e.extra {
-		if !slices.Contains(ours, name) {
-			fields[name] = over(fields[name], value)
+		if !slices.Contains(reservedFields, name) {
+			fields[name] = mergeJSON(fields[name], value)
 		}
 	}
 	return historycache.AppendJSON(nil, fields)
 }
 
-// over lays value over what is there: objects are joined.
-func over(there, value json.RawMessage) json.RawMessage {
+// mergeJSON returns base with the members of value, or value where one of them is
+// not an object.
+func mergeJSON(there, value json.RawMessage) json.RawMessage {
 	var base, more map[string]json.RawMessage
 	if !isObject(there) || !isObject(value) || json.Unmarshal(there, &base) != nil || json.Unmarshal(value, &more) != nil {
 		return value

@@ -31,9 +31,9 @@ func (p pipes) Close() error { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes", Net: "unix"} }
 
 func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
+	reservedFields, theirs := net.Pipe()
 	p <- theirs
-	return ours, nil
+	return reservedFields, nil
 }
 
 // TestConnectionIsUsedAgain makes calls to a server that ends its answers a

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// play sends the answer, spoiled by f if that is not nil.
-func (s *Server) play(w http.ResponseWriter, r *http.Request, t *turn, a *answer, f *Fault, sse bool) {
+// respond sends the answer, spoiled by f if that is not nil.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, t *turn, a *answer, f *Fault, sse bool) {
 	if !pause(r.Context(), t.Latency) {
 		return
 	}
@@ -21,7 +21,7 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, t *turn, a *answer
 	s.identify(a)
 	if a.req.Stream {
 		stream := wires[a.req.Protocol].stream(a)
-		stream, end := spoil(stream, f, a)
+		stream, end := applyFault(stream, f, a)
 		s.sendStream(w, r, t.Pacing, a.req.Protocol, stream, end, sse)
 		return
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// kin say whose ways a model has that is newer than the catalogue: which
+// families say whose ways a model has that is newer than the catalogue: which
 // parameters it takes, what it must be sent back. Its sizes and its price are
 // not guessed.
-var kin = []struct {
+var families = []struct {
 	name *regexp.Regexp // of the unknown model, without prefixes
 	like string
 }{
@@ -19,16 +19,16 @@ var kin = []struct {
 	{regexp.MustCompile(`^claude-[a-z]+-([5-9]|\d\d)\b`), "claude-opus-5-5"},
 }
 
-// unlike is the one model of a family that has none of its ways.
-const unlike = "gpt-5-chat"
+// familyException is the one model of a family that has none of its ways.
+const familyException = "gpt-5-chat"
 
-// resemble returns what may be said of an unknown model, or nil.
-func (c *Catalog) resemble(name string) *Entry {
+// fromFamily returns what may be said of an unknown model, or nil.
+func (c *Catalog) fromFamily(name string) *Entry {
 	n := fold(name[strings.LastIndexByte(name, '/')+1:])
-	if strings.HasPrefix(n, unlike) {
+	if strings.HasPrefix(n, familyException) {
 		return nil
 	}
-	for _, k := range kin {
+	for _, k := range families {
 		if !k.name.MatchString(n) {
 			continue
 		}

@@ -57,12 +57,12 @@ func TestNormalIsTrue(t *testing.T) {
 		case "twice":
 			msgs = append(msgs, msgs[at])
 		}
-		n := normalizing{open: map[string][]*slot{}, used: map[string]bool{}}
+		n := normalizing{open: map[string][]*pendingCall{}, used: map[string]bool{}}
 		for i := range msgs {
 			n.add(&msgs[i])
 		}
 		diff := cmp.Diff(msgs, n.emit(), cmpopts.IgnoreUnexported(event.Content{}))
-		quick := normal(msgs)
+		quick := isNormalized(msgs)
 		said[quick]++
 		if quick != (diff == "") {
 			t.Fatalf("normal says %v; the slow path changes:\n%s", quick, diff)

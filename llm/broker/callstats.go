@@ -15,11 +15,11 @@ type Call struct {
 	Expected int
 	Response *llm.Response // nil for one that failed
 	Err      error
-	Figures
+	Timing
 }
 
-// Figures say how fast an answer came.
-type Figures struct {
+// Timing say how fast an answer came.
+type Timing struct {
 	// FirstToken is the time to the first delta; 0 where nothing was streamed.
 	FirstToken time.Duration `json:"first_token"`
 	Total      time.Duration `json:"total"`
@@ -28,9 +28,9 @@ type Figures struct {
 	TokensPerSecond float64 `json:"tokens_per_second"`
 }
 
-// FiguresOf returns the figures of an answer.
-func FiguresOf(r *llm.Response) Figures {
-	f := Figures{FirstToken: r.FirstByte, Total: r.Latency}
+// TimingOf returns the figures of an answer.
+func TimingOf(r *llm.Response) Timing {
+	f := Timing{FirstToken: r.FirstByte, Total: r.Latency}
 	if writing := r.Latency - r.FirstByte; writing > 0 && r.Usage.Output > 0 {
 		f.TokensPerSecond = float64(r.Usage.Output) / writing.Seconds()
 	}
@@ -46,7 +46,7 @@ type Tally struct {
 	Cost     float64
 	Unpriced int
 	// Latest are the figures of the last answer.
-	Latest Figures
+	Latest Timing
 
 	first, total, writing time.Duration
 	streamed              int // calls with a first token
@@ -70,7 +70,7 @@ func (t *Tally) Add(c Call) {
 	} else {
 		t.Unpriced++
 	}
-	t.Latest = c.Figures
+	t.Latest = c.Timing
 	t.total += r.Latency
 	t.writing += r.Latency - r.FirstByte
 	if r.FirstByte > 0 {
@@ -81,8 +81,8 @@ func (t *Tally) Add(c Call) {
 
 // Mean returns the mean figures of all answers; the speed is that of all
 // output together.
-func (t *Tally) Mean() Figures {
-	var f Figures
+func (t *Tally) Mean() Timing {
+	var f Timing
 	if t.streamed > 0 {
 		f.FirstToken = t.first / time.Duration(t.streamed)
 	}

@@ -140,11 +140,11 @@ func TestThinkingByProxy(t *testing.T) {
 		blocks        event.List[event.ThinkingBlock]
 		want          string
 	}{
-		"signed":      {"litellm_proxy/claude-sonnet-4-5", "xhigh", signed, "high"},
-		"unsigned":    {"litellm_proxy/claude-sonnet-4-5", "high", nil, ""},
-		"not wanted":  {"litellm_proxy/claude-sonnet-4-5", "none", signed, ""},
-		"not thought": {"litellm_proxy/claude-3-5-haiku", "high", signed, ""},
-		"not Claude":  {"litellm_proxy/gpt-5.2", "xhigh", nil, "xhigh"},
+		"signed":        {"litellm_proxy/claude-sonnet-4-5", "xhigh", signed, "high"},
+		"unsigned":      {"litellm_proxy/claude-sonnet-4-5", "high", nil, ""},
+		"not wanted":    {"litellm_proxy/claude-sonnet-4-5", "none", signed, ""},
+		"not reasoning": {"litellm_proxy/claude-3-5-haiku", "high", signed, ""},
+		"not Claude":    {"litellm_proxy/gpt-5.2", "xhigh", nil, "xhigh"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

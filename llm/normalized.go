@@ -8,33 +8,33 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// normal reports whether Normalize would change nothing. It is one pass
+// isNormalized reports whether Normalize would change nothing. It is one pass
 // without copies, since it may run before every call over all of the history;
 // in doubt it says no.
-func normal(msgs []event.Message) bool {
-	c := checks.Get().(*normalCheck)
+func isNormalized(msgs []event.Message) bool {
+	c := checks.Get().(*normalizedCheck)
 	defer checks.Put(c)
 	c.reset(len(msgs))
-	return c.look(msgs, 0)
+	return c.scan(msgs, 0)
 }
 
-var checks = sync.Pool{New: func() any { return &normalCheck{} }}
+var checks = sync.Pool{New: func() any { return &normalizedCheck{} }}
 
-// normalCheck looks whether a history is normal, and remembers where it may go
+// normalizedCheck looks whether a history is normal, and remembers where it may go
 // on when the history has grown. The zero value is ready.
-type normalCheck struct {
+type normalizedCheck struct {
 	at    int // messages before it are normal
 	begun bool
 	seen  seenIDs
 }
 
-func (c *normalCheck) reset(messages int) {
+func (c *normalizedCheck) reset(messages int) {
 	c.at, c.begun = 0, false
 	c.seen.reset(messages)
 }
 
 // look goes on to the end of msgs, and keeps what it found of the first fixed.
-func (c *normalCheck) look(msgs []event.Message, fixed int) bool {
+func (c *normalizedCheck) scan(msgs []event.Message, fixed int) bool {
 	if c.seen.slots == nil {
 		c.reset(len(msgs))
 	}
@@ -59,7 +59,7 @@ func (c *normalCheck) look(msgs []event.Message, fixed int) bool {
 
 // turn returns how many messages the first one and the results of its calls
 // are, 0 if they are not normal.
-func (c *normalCheck) turn(msgs []event.Message, begun *bool) int {
+func (c *normalizedCheck) turn(msgs []event.Message, begun *bool) int {
 	m := &msgs[0]
 	if m.Role != event.RoleSystem && !*begun {
 		*begun = true

@@ -14,9 +14,9 @@ const (
 	givenSession = "=role session"
 )
 
-// Given returns env with the settings of a in the place of what it says about
+// Configured returns env with the settings of a in the place of what it says about
 // the same (https://docs.litellm.ai/docs/providers/bedrock, "Authentication").
-func Given(a llm.AWS, env func(string) string) func(string) string {
+func Configured(a llm.AWS, env func(string) string) func(string) string {
 	over := map[string]string{}
 	if a.Region != "" {
 		over["AWS_REGION"] = a.Region

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-func split(pieces ...string) (thought, text string) {
-	var s inlineThought
+func split(pieces ...string) (reasoning, text string) {
+	var s thinkTags
 	for _, p := range pieces {
 		a, b := s.feed(p)
-		thought, text = thought+a, text+b
+		reasoning, text = reasoning+a, text+b
 	}
 	a, b := s.flush()
-	return thought + a, text + b
+	return reasoning + a, text + b
 }
 
 func TestInlineThought(t *testing.T) {
@@ -33,14 +33,14 @@ func TestInlineThought(t *testing.T) {
 		" \n":                                 {"", " \n"},
 		strings.Repeat(" ", 100) + "<think>a": {"a", ""},
 	} {
-		if thought, text := split(in); thought != want[0] || text != want[1] {
-			t.Errorf("%q at once: %q and %q, want %q", in, thought, text, want)
+		if reasoning, text := split(in); reasoning != want[0] || text != want[1] {
+			t.Errorf("%q at once: %q and %q, want %q", in, reasoning, text, want)
 		}
 		if len(in) > 64 {
 			continue // so much space in pieces is text
 		}
-		if thought, text := split(strings.Split(in, "")...); thought != want[0] || text != want[1] {
-			t.Errorf("%q by bytes: %q and %q, want %q", in, thought, text, want)
+		if reasoning, text := split(strings.Split(in, "")...); reasoning != want[0] || text != want[1] {
+			t.Errorf("%q by bytes: %q and %q, want %q", in, reasoning, text, want)
 		}
 	}
 }
@@ -56,12 +56,12 @@ func FuzzInlineThought(f *testing.F) {
 		}
 		at = max(0, min(at, len(in)))
 		wholeThought, wholeText := split(in)
-		thought, text := split(in[:at], in[at:])
-		if thought != wholeThought || text != wholeText {
-			t.Errorf("%q cut at %d: %q and %q, at once %q and %q", in, at, thought, text, wholeThought, wholeText)
+		reasoning, text := split(in[:at], in[at:])
+		if reasoning != wholeThought || text != wholeText {
+			t.Errorf("%q cut at %d: %q and %q, at once %q and %q", in, at, reasoning, text, wholeThought, wholeText)
 		}
-		if len(thought)+len(text) > len(in) || !strings.Contains(in, thought) || !strings.HasSuffix(in, text) {
-			t.Errorf("%q became %q and %q", in, thought, text)
+		if len(reasoning)+len(text) > len(in) || !strings.Contains(in, reasoning) || !strings.HasSuffix(in, text) {
+			t.Errorf("%q became %q and %q", in, reasoning, text)
 		}
 	})
 }

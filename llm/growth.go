@@ -22,9 +22,9 @@ import (
 type Growth struct {
 	mu     sync.Mutex
 	id     uint64
-	array  *event.Message // the first message of the latest history
-	fixed  int            // of it
-	normal normalCheck    // of the messages in it
+	array  *event.Message  // the first message of the latest history
+	fixed  int             // of it
+	normal normalizedCheck // of the messages in it
 }
 
 // growing is what a context carries.
@@ -53,7 +53,7 @@ func (g *Growth) Context(ctx context.Context, msgs []event.Message, fixed int) c
 	defer g.mu.Unlock()
 	fixed = min(fixed, len(msgs))
 	if &msgs[0] != g.array || fixed < g.fixed {
-		g.array, g.id, g.normal = &msgs[0], arrays.Add(mostSkipped+1), normalCheck{}
+		g.array, g.id, g.normal = &msgs[0], arrays.Add(mostSkipped+1), normalizedCheck{}
 	}
 	g.fixed = fixed
 	return context.WithValue(ctx, growthKey{}, &growing{g, g.id, msgs, fixed})
@@ -96,5 +96,5 @@ func (g *Growth) checked(p *growing) bool {
 	if g.id != p.id { // another history came in between
 		return false
 	}
-	return g.normal.look(p.msgs, p.fixed)
+	return g.normal.scan(p.msgs, p.fixed)
 }

@@ -8,9 +8,9 @@ import (
 // maxSessions bounds the sessions whose place in the script is remembered.
 const maxSessions = 1 << 20
 
-// player remembers how far each session is in the script. Its methods are safe
+// turnChooser remembers how far each session is in the script. Its methods are safe
 // for concurrent use.
-type player struct {
+type turnChooser struct {
 	prog *program
 
 	mu       sync.Mutex
@@ -26,12 +26,12 @@ type progress struct {
 	faults map[int]int // times a fault struck, by turn index
 }
 
-func newPlayer(p *program) *player {
-	return &player{prog: p, sessions: make(map[string]*progress), answered: make([]bool, len(p.turns))}
+func newTurnChooser(p *program) *turnChooser {
+	return &turnChooser{prog: p, sessions: make(map[string]*progress), answered: make([]bool, len(p.turns))}
 }
 
 // enter counts the request in its session and fills r.Call.
-func (p *player) enter(r *Request) (*progress, error) {
+func (p *turnChooser) enter(r *Request) (*progress, error) {
 	key := ""
 	if p.prog.PerSession {
 		key = r.Session
@@ -51,7 +51,7 @@ func (p *player) enter(r *Request) (*progress, error) {
 
 // pick chooses the turn that answers r, counts it as used, and says whether
 // its fault strikes. It also fills r.Call.
-func (p *player) pick(r *Request) (t *turn, f *Fault, err error) {
+func (p *turnChooser) pick(r *Request) (t *turn, f *Fault, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, err := p.enter(r)
@@ -102,15 +102,15 @@ func (s *progress) use(t *turn) {
 	s.used[t.index]++
 }
 
-func (p *player) inOrder(s *progress, r *Request) (*turn, error) {
+func (p *turnChooser) inOrder(s *progress, r *Request) (*turn, error) {
 	turns := p.prog.turns
-	for s.first < len(turns) && s.spent(turns[s.first]) {
+	for s.first < len(turns) && s.usedUp(turns[s.first]) {
 		delete(s.used, s.first)
 		delete(s.faults, s.first)
 		s.first++
 	}
 	for _, t := range turns[s.first:] {
-		if s.spent(t) {
+		if s.usedUp(t) {
 			continue
 		}
 		why := t.match.fits(r)
@@ -124,13 +124,13 @@ func (p *player) inOrder(s *progress, r *Request) (*turn, error) {
 	return nil, nil
 }
 
-func (s *progress) spent(t *turn) bool {
+func (s *progress) usedUp(t *turn) bool {
 	return t.Repeat != Forever && s.used[t.index] >= int(t.Repeat)
 }
 
-func (p *player) byHistory(s *progress, r *Request) *turn {
+func (p *turnChooser) byHistory(s *progress, r *Request) *turn {
 	for _, t := range p.prog.matched {
-		if !s.spent(t) && t.match.fits(r) == "" {
+		if !s.usedUp(t) && t.match.fits(r) == "" {
 			return t
 		}
 	}
@@ -140,7 +140,7 @@ func (p *player) byHistory(s *progress, r *Request) *turn {
 	return p.prog.onward
 }
 
-func (p *player) exhausted(s *progress, r *Request) error {
+func (p *turnChooser) exhausted(s *progress, r *Request) error {
 	if p.prog.ByHistory {
 		return fmt.Errorf("script exhausted: the request holds %d assistant messages, and the script has %d turns", r.assistantTurns, len(p.prog.numbered))
 	}
@@ -151,7 +151,7 @@ func (p *player) exhausted(s *progress, r *Request) error {
 }
 
 // unused returns the names of turns that never answered anything.
-func (p *player) unused() []string {
+func (p *turnChooser) unused() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var names []string

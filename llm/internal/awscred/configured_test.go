@@ -43,7 +43,7 @@ func TestGiven(t *testing.T) {
 			env := map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "s"}
 			maps.Copy(env, a.filled(tt.env))
 			c := a.chain(env)
-			c.env = Given(tt.given, c.env)
+			c.env = Configured(tt.given, c.env)
 			if tt.given.Region != "" && c.env("AWS_REGION") != tt.given.Region {
 				t.Error("the region is not taken")
 			}
@@ -71,7 +71,7 @@ func TestGivenIsTold(t *testing.T) {
 		{AccessKeyID: "a", SecretAccessKey: "b", Role: "r", SessionName: "s"},
 		{Profile: "p"},
 	} {
-		c := Shared(Given(a, env))
+		c := Shared(Configured(a, env))
 		if slices.Contains(seen, c) {
 			t.Errorf("%+v shares the keys of another", a)
 		}

@@ -60,7 +60,7 @@ func TestSwitch(t *testing.T) {
 		for to, a := range adapters {
 			t.Run(from+" to "+to, func(t *testing.T) {
 				t.Parallel()
-				modeltest.TakeOver(t, a, history, signers[from] == signers[to] || signers[from] == "claude" && to == "openrouter")
+				modeltest.SwitchProvider(t, a, history, signers[from] == signers[to] || signers[from] == "claude" && to == "openrouter")
 			})
 		}
 	}

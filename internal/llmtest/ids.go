@@ -19,9 +19,9 @@ func sign(kind, text string) string {
 	return base64.StdEncoding.EncodeToString(h.Sum([]byte("llmtest/" + kind + "/")))
 }
 
-// thoughtMark in the id of a tool call says that reasoning came with it, so
+// reasoningMark in the id of a tool call says that reasoning came with it, so
 // that a client which drops the reasoning can be told.
-const thoughtMark = "Th0"
+const reasoningMark = "Th0"
 
 // idMaker makes ids that are unique for one server and, by its seed, unlikely
 // to meet those of another.
@@ -52,7 +52,7 @@ func (m *idMaker) call(p Protocol, thought bool) string {
 	case p != Anthropic:
 		return m.make("call_")
 	case thought:
-		return m.make("toolu_01" + thoughtMark)
+		return m.make("toolu_01" + reasoningMark)
 	default:
 		return m.make("toolu_01")
 	}
@@ -60,4 +60,4 @@ func (m *idMaker) call(p Protocol, thought bool) string {
 
 func sortedKeys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
 
-func hasThoughtMark(id string) bool { return strings.HasPrefix(id, "toolu_01"+thoughtMark) }
+func hasReasoningMark(id string) bool { return strings.HasPrefix(id, "toolu_01"+reasoningMark) }

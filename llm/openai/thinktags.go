@@ -9,63 +9,63 @@ const (
 	thinkClose = "</think>"
 )
 
-// inlineThought takes thoughts in tags off the begin of a streamed text. Tags
+// thinkTags takes thoughts in tags off the begin of a streamed text. Tags
 // anywhere else are text.
-type inlineThought struct {
-	state   inlineState
+type thinkTags struct {
+	state   tagState
 	pending string // of the text so far, what may yet become a tag
 }
 
-type inlineState int
+type tagState int
 
 const (
-	inlineBegin inlineState = iota
-	inlineInside
-	inlineAfter // between the thoughts and the text
-	inlineText
+	tagBegin tagState = iota
+	tagInside
+	tagAfter // between the thoughts and the text
+	tagText
 )
 
-// feed takes a piece of the text and returns what of it is thought and what is
+// feed takes a piece of the text and returns what of it is reasoning and what is
 // text; the rest comes with a later piece, or with flush.
-func (s *inlineThought) feed(piece string) (thought, text string) {
-	if s.state == inlineText {
+func (s *thinkTags) feed(piece string) (reasoning, text string) {
+	if s.state == tagText {
 		return "", piece
 	}
 	piece = s.pending + piece
 	s.pending = ""
-	if s.state == inlineBegin {
+	if s.state == tagBegin {
 		begin := strings.TrimLeft(piece, " \t\r\n")
 		switch {
 		case strings.HasPrefix(begin, thinkOpen):
-			s.state, piece = inlineInside, begin[len(thinkOpen):]
+			s.state, piece = tagInside, begin[len(thinkOpen):]
 		case len(piece) < 64 && strings.HasPrefix(thinkOpen, begin):
 			s.pending = piece
 			return "", ""
 		default:
-			s.state = inlineText
+			s.state = tagText
 			return "", piece
 		}
 	}
-	if s.state == inlineInside {
+	if s.state == tagInside {
 		var closed bool
-		if thought, piece, closed = strings.Cut(piece, thinkClose); !closed {
-			keep := partial(thought)
-			s.pending = thought[len(thought)-keep:]
-			return thought[:len(thought)-keep], ""
+		if reasoning, piece, closed = strings.Cut(piece, thinkClose); !closed {
+			keep := partial(reasoning)
+			s.pending = reasoning[len(reasoning)-keep:]
+			return reasoning[:len(reasoning)-keep], ""
 		}
-		s.state = inlineAfter
+		s.state = tagAfter
 	}
 	if text = strings.TrimLeft(piece, "\r\n"); text != "" {
-		s.state = inlineText
+		s.state = tagText
 	}
-	return thought, text
+	return reasoning, text
 }
 
 // flush returns what no piece followed.
-func (s *inlineThought) flush() (thought, text string) {
+func (s *thinkTags) flush() (reasoning, text string) {
 	rest := s.pending
 	s.pending = ""
-	if s.state == inlineInside {
+	if s.state == tagInside {
 		return rest, ""
 	}
 	return "", rest

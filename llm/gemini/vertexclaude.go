@@ -49,21 +49,21 @@ func VertexClaude(cfg llm.Config, env func(string) string) (llm.Config, error) {
 		inner = http.DefaultTransport
 	}
 	client := *end.HTTP
-	client.Transport = &rewriting{inner: inner, url: at, tokens: newTokens(end, c)}
+	client.Transport = &vertexTransport{inner: inner, url: at, tokens: newTokens(end, c)}
 	cfg.HTTPClient = &client
 	return cfg, nil
 }
 
-// rewriting sends requests of Anthropic's API as those of Vertex: the model
+// vertexTransport sends requests of Anthropic's API as those of Vertex: the model
 // stands in the URL, the version in the body.
-type rewriting struct {
+type vertexTransport struct {
 	inner  http.RoundTripper
 	url    *url.URL // of the model, without the method
 	tokens *tokens
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *rewriting) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *vertexTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
 	if err != nil {
 		return nil, err

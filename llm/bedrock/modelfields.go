@@ -78,8 +78,8 @@ func (m *Model) additional(f modelFields) (json.RawMessage, error) {
 	return out, nil
 }
 
-// extras asks for thinking, and for JSON, the way the model takes it.
-func (m *Model) extras(r *llm.Request, thoughtful bool, maxTokens int, tools bool, c *toolChoice) modelFields {
+// modelParameters asks for thinking, and for JSON, the way the model takes it.
+func (m *Model) modelParameters(r *llm.Request, hasThinking bool, maxTokens int, tools bool, c *toolChoice) modelFields {
 	var f modelFields
 	if r.Schema != nil && m.vendor == "anthropic" {
 		f.OutputConfig = &outputConfig{Format: &outputFormat{"json_schema", r.Schema}}
@@ -91,14 +91,14 @@ func (m *Model) extras(r *llm.Request, thoughtful bool, maxTokens int, tools boo
 	case m.vendor == "openai":
 		f.ReasoningEffort = threeLevels(effort)
 	case m.vendor == "anthropic" && !forced:
-		m.think(&f, r, thoughtful, maxTokens, tools)
+		m.think(&f, r, hasThinking, maxTokens, tools)
 	}
 	return f
 }
 
-// think asks for thinking. thoughtful says that every assistant turn with calls
+// think asks for thinking. hasThinking says that every assistant turn with calls
 // since the user's last words begins with thinking, as a budget demands.
-func (m *Model) think(f *modelFields, r *llm.Request, thoughtful bool, maxTokens int, tools bool) {
+func (m *Model) think(f *modelFields, r *llm.Request, hasThinking bool, maxTokens int, tools bool) {
 	switch m.quirks.Thinking {
 	case llm.ThinkingAdaptive:
 		f.Thinking = &thinking{Type: "adaptive", Display: "summarized"}
@@ -111,7 +111,7 @@ func (m *Model) think(f *modelFields, r *llm.Request, thoughtful bool, maxTokens
 		}
 	case llm.ThinkingBudget:
 		budget := min(budgetFor(r), maxTokens-max(leastBudget, maxTokens/4))
-		if budget < leastBudget || !thoughtful {
+		if budget < leastBudget || !hasThinking {
 			return
 		}
 		f.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}

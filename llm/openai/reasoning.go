@@ -27,12 +27,12 @@ const (
 // notRecorded stands for the thoughts of a turn that another model made.
 const notRecorded = "(The reasoning of this turn was not recorded.)"
 
-// signedThought puts pieces of such reasoning together.
-type signedThought struct {
+// signedReasoning puts pieces of such reasoning together.
+type signedReasoning struct {
 	thinking []*thinkingBlock
 	details  []*detail
 	size     int
-	told     int // of size, by grown
+	counted  int // of size, by grown
 }
 
 type thinkingBlock struct {
@@ -50,7 +50,7 @@ type detail struct {
 }
 
 // add takes what a piece of an answer holds, and returns its text.
-func (s *signedThought) add(d *answer) string {
+func (s *signedReasoning) add(d *answer) string {
 	if len(d.Thinking) == 0 && len(d.Details) == 0 {
 		return ""
 	}
@@ -68,14 +68,14 @@ func (s *signedThought) add(d *answer) string {
 	return text.String()
 }
 
-// grown returns by how much was added since the call before.
-func (s *signedThought) grown() int {
-	n := s.size - s.told
-	s.told = s.size
+// added returns by how much was added since the call before.
+func (s *signedReasoning) added() int {
+	n := s.size - s.counted
+	s.counted = s.size
 	return n
 }
 
-func (s *signedThought) addThinking(p *thinkingPiece) {
+func (s *signedReasoning) addThinking(p *thinkingPiece) {
 	s.size += len(p.Thinking) + len(p.Signature) + len(p.Data)
 	if p.Type == event.TypeRedacted {
 		s.size += 64
@@ -96,7 +96,7 @@ func (s *signedThought) addThinking(p *thinkingPiece) {
 	}
 }
 
-func (s *signedThought) addDetail(raw json.RawMessage) string {
+func (s *signedReasoning) addDetail(raw json.RawMessage) string {
 	in := gjson.ParseBytes(raw)
 	if !in.IsObject() {
 		return ""
@@ -135,7 +135,7 @@ func (s *signedThought) addDetail(raw json.RawMessage) string {
 }
 
 // blocks returns what has to be sent back.
-func (s *signedThought) blocks() event.List[event.ThinkingBlock] {
+func (s *signedReasoning) blocks() event.List[event.ThinkingBlock] {
 	var out event.List[event.ThinkingBlock]
 	for _, b := range s.thinking {
 		switch {
@@ -188,9 +188,9 @@ func isDetail(b *event.ThinkingBlock) bool {
 // signatures and data are base64: other adapters mark theirs with a prefix.
 func isForeign(b *event.ThinkingBlock) bool { return strings.ContainsAny(b.Signature+b.Data, ":{") }
 
-// thought returns the members of an assistant message that give its reasoning
+// reasoningMembers returns the members of an assistant message that give its reasoning
 // back, as JSON with a comma in front, or "".
-func (m *Model) thought(msg *event.Message) string {
+func (m *Model) reasoningMembers(msg *event.Message) string {
 	must := m.info.MustEcho
 	var out []byte
 	switch m.quirks.ReasoningField {

@@ -33,11 +33,11 @@ func History(t *testing.T, a Adapter) []event.Message {
 	return r.Messages
 }
 
-// TakeOver lets an adapter go on with a conversation that another provider's
+// SwitchProvider lets an adapter go on with a conversation that another provider's
 // had: after its end, and in the middle of a turn. The server refuses what is
 // not in order; own is false where nothing may be sent that the other provider
 // signed or encrypted.
-func TakeOver(t *testing.T, a Adapter, history []event.Message, own bool) {
+func SwitchProvider(t *testing.T, a Adapter, history []event.Message, own bool) {
 	t.Helper()
 	var foreign []string
 	if !own {
