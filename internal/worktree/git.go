@@ -11,25 +11,24 @@ import (
 	"time"
 )
 
-// run calls git and returns what it printed, without white space around it.
+// run runs git and returns what it printed, without white space around it.
 func run(ctx context.Context, dir string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return call(ctx, dir, args, quiet(ctx, dir)...)
+	return call(ctx, dir, args, safeSettings(ctx, dir)...)
 }
 
-// fetch brings a reference of the origin here.
+// fetch fetches a reference from the origin.
 func fetch(ctx context.Context, dir, ref string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--upload-pack=git-upload-pack", "--end-of-options", "origin", ref}
-	_, err := call(ctx, dir, args, append(quiet(ctx, dir), ownHelpers(ctx)...)...)
+	_, err := call(ctx, dir, args, append(safeSettings(ctx, dir), userHelpers(ctx)...)...)
 	return err
 }
 
-// ownHelpers returns the settings of the user's credential helpers, which are
-// not those of a repository.
-func ownHelpers(ctx context.Context) (settings []string) {
+// userHelpers returns the settings of the user's own credential helpers.
+func userHelpers(ctx context.Context) (settings []string) {
 	helpers, err := call(ctx, string(os.PathSeparator), []string{"config", "--global", "--get-all", "credential.helper"})
 	if err != nil {
 		return nil // none
@@ -40,18 +39,18 @@ func ownHelpers(ctx context.Context) (settings []string) {
 	return settings
 }
 
-// still are settings without which git runs what a repository's configuration
-// names. Of programs with names of their own, see [quiet].
-var still = []string{
+// noPrograms are settings that keep git from running what a repository's
+// configuration names. For filters, see [safeSettings].
+var noPrograms = []string{
 	"core.hooksPath", "/dev/null", "core.fsmonitor", "false", "core.alternateRefsCommand", "true",
 	"submodule.recurse", "false", "credential.helper", "",
 }
 
-// quiet returns settings that keep git from running what the repository's
+// safeSettings returns settings that keep git from running what the repository's
 // configuration names. They go through the environment, because a name may
-// hold the "=" that ends it in an option.
-func quiet(ctx context.Context, dir string) []string {
-	off := slices.Clone(still)
+// contain the "=" that would end it in an option.
+func safeSettings(ctx context.Context, dir string) []string {
+	off := slices.Clone(noPrograms)
 	names, err := call(ctx, dir, []string{"config", "--name-only", "--get-regexp", `^filter\.`}, off...)
 	if err != nil {
 		return off // none, or no repository: the call itself says so
@@ -66,7 +65,7 @@ func quiet(ctx context.Context, dir string) []string {
 	return off
 }
 
-// call runs git with settings, names and values in turn.
+// call runs git with settings: names and values in turn.
 func call(ctx context.Context, dir string, args []string, settings ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager"}, args...)...)
 	cmd.Dir = dir

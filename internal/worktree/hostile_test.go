@@ -41,10 +41,10 @@ func TestNothingRuns(t *testing.T) {
 		"a proxy": {
 			config: "[core]\n\tgitProxy = \"touch MARK\"\n[remote \"origin\"]\n\turl = git://127.0.0.1:1/x\n", base: worktree.Ref,
 		},
-		"who knows passwords": {
+		"a credential helper": {
 			config: "[credential]\n\thelper = \"!touch MARK; false\"\n[remote \"origin\"]\n\turl = " + locked.URL + "/x\n", base: worktree.Ref,
 		},
-		"who knows those of an address": {
+		"a credential helper for one address": {
 			config: "[credential \"" + locked.URL + "\"]\n\thelper = \"!touch MARK; false\"\n[remote \"origin\"]\n\turl = " + locked.URL + "/x\n", base: worktree.Ref,
 		},
 		"a transport": {

@@ -12,10 +12,9 @@ import (
 )
 
 // Init makes a directory an empty repository, as `git init` does, unless it is
-// in one already. It starts no program but the first time, to ask how the user
-// wants first branches to be called: a repository is made with each
-// conversation in a new place. What lies there is hostile; nothing is written
-// outside of the directory.
+// in one already. It starts a program in its first call only, to read the user's
+// init.defaultBranch: each conversation in a new directory gets a repository.
+// The directory is hostile; nothing is written outside of it.
 func Init(ctx context.Context, dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -35,8 +34,8 @@ func Init(ctx context.Context, dir string) error {
 	return nil
 }
 
-// inRepository reports whether a directory or one above it has a .git. One
-// without a HEAD was not finished.
+// inRepository reports whether a directory or one above it has a .git with a
+// HEAD.
 func inRepository(dir string) bool {
 	for {
 		git := filepath.Join(dir, ".git")
@@ -44,7 +43,7 @@ func inRepository(dir string) bool {
 			if !at.IsDir() {
 				return true
 			}
-			// An empty one is what a crash left of making it.
+			// A crash can leave an empty HEAD behind.
 			if head, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil && head.Size() > 0 {
 				return true
 			}
@@ -57,8 +56,8 @@ func inRepository(dir string) bool {
 	}
 }
 
-// fillRepository makes what git wants of a repository. HEAD, by which it is
-// one, comes last.
+// fillRepository makes the files of an empty repository. HEAD, by which git
+// recognises one, comes last.
 func fillRepository(root *os.Root, branch string) error {
 	for _, dir := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
 		if err := root.MkdirAll(".git/"+dir, 0o755); err != nil {
@@ -88,7 +87,7 @@ func create(root *os.Root, name, text string) error {
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		err = errors.Join(err, root.Remove(name)) // an empty one would pass for made
+		err = errors.Join(err, root.Remove(name)) // an empty file would count as made
 	}
 	return err
 }

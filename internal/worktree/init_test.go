@@ -75,7 +75,7 @@ func TestInitOutside(t *testing.T) {
 	}
 }
 
-// TestInitThenAdd wants no error for good where there is no commit yet: the web
+// TestInitThenAdd wants ErrNoRepository where there is no commit yet: the web
 // page asks for a worktree wherever a conversation starts.
 func TestInitThenAdd(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
-// Package worktree gives a conversation a working tree of its own, so that
-// several can work on one repository at a time (sdk-wire-1.58.md section B.2),
-// and a repository where there is none, so that its changes can be shown.
+// Package worktree makes a Git worktree for a conversation, so that several can
+// work on one repository at a time (docs/openhands/sdk-wire-1.58.md section B.2),
+// and a repository where there is none, so that changes can be shown.
 //
 // # Usage
 //
@@ -14,12 +14,13 @@
 //
 // The repository's configuration may name programs: hooks, filters, monitors.
 // None of them runs. Arguments are a list, and nothing is fetched unless a
-// reference is asked for by name.
+// reference is named.
 //
 // # Concurrency and failure
 //
-// One caller at a time changes a repository; the others wait. Errors carry what git said; a directory
-// that is in no repository is [ErrNoRepository].
+// One caller at a time changes a repository, in all processes; the others wait
+// for a minute at most. Errors contain what git printed. A directory that is in
+// no repository is [ErrNoRepository].
 package worktree
 
 import (
@@ -42,23 +43,22 @@ const (
 	Ref           = "ref"
 )
 
-// RefForm is how references that a worktree may start from are written: to git
-// anything else could say what to write where it fetches to.
+// RefForm matches the references that a worktree may start from. Git would take
+// other texts for instructions where to write what it fetches.
 var RefForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
 // limit bounds one call of git; fetching a reference is the longest.
 const limit = time.Minute
 
-// ErrNoRepository says that there is nothing to make a worktree of: the
-// directory is in no repository, or in one without a commit, or git cannot read
-// it.
+// ErrNoRepository says that the directory is in no repository, or in one without
+// a commit or that git cannot read.
 var ErrNoRepository = errors.New("no git repository")
 
-// Options say what a worktree is made of.
+// Options describe a worktree.
 type Options struct {
 	Root   string // directory of all worktrees
 	Dir    string // a directory of the repository
-	Name   string // of a directory in Root; the worktree in it is called as the repository
+	Name   string // of a directory in Root; the worktree is a directory in it, named as the repository
 	Branch string // to be made
 	Base   string // DefaultBranch, Head or Ref; "" is DefaultBranch
 	Ref    string // with Ref: a branch, tag or commit, fetched from origin first
@@ -67,11 +67,12 @@ type Options struct {
 // Tree is a worktree.
 type Tree struct {
 	Root string // its top
-	Dir  string // what stands in it for Options.Dir
+	Dir  string // Options.Dir in it
 }
 
-// Add makes a worktree on a new branch. ErrNoRepository where there is none to
-// make it of; fault.Invalid where it has no such reference.
+// Add makes a worktree on a new branch. Errors are [ErrNoRepository],
+// fault.Invalid for an unknown reference, and fault.Unavailable where another
+// process keeps the repository locked.
 func Add(ctx context.Context, o Options) (Tree, error) {
 	top, err := run(ctx, o.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -92,11 +93,11 @@ func Add(ctx context.Context, o Options) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	release, err := hold(ctx, common)
+	unlock, err := lock(ctx, common)
 	if err != nil {
 		return Tree{}, err
 	}
-	defer release()
+	defer unlock()
 	base, err := o.base(ctx, top)
 	if err != nil {
 		return Tree{}, err
@@ -113,7 +114,7 @@ func Add(ctx context.Context, o Options) (Tree, error) {
 		_ = os.Remove(filepath.Dir(root)) // it was made for this
 		return Tree{}, fmt.Errorf("make a worktree: %w", err)
 	}
-	// Only now git tells what the configuration says for this branch and place.
+	// Only now does git show the configuration for this branch and directory.
 	_, err = run(ctx, root, "reset", "--quiet", "--hard")
 	if err == nil {
 		err = inside(root, sub)
@@ -153,7 +154,7 @@ func (o Options) base(ctx context.Context, top string) (string, error) {
 		if !RefForm.MatchString(o.Ref) {
 			return "", fault.New(fault.Invalid, "a worktree cannot start from "+o.Ref)
 		}
-		// What is not on the remote may still be here.
+		// A reference that the remote does not have may be local.
 		if err := fetch(ctx, top, o.Ref); err == nil {
 			return commit("FETCH_HEAD")
 		}
@@ -186,11 +187,11 @@ func Remove(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	release, err := hold(ctx, common)
+	unlock, err := lock(ctx, common)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer unlock()
 	if _, err := run(ctx, common, "worktree", "remove", "--force", "--force", root); err != nil {
 		return fmt.Errorf("remove a worktree: %w", err)
 	}
