@@ -42,7 +42,12 @@ type judge struct {
 	reading      map[string]bool           // variables whose value is being read
 	functions    map[string]*syntax.Stmt
 	calling      map[string]bool
+	arrays       map[string][]*syntax.ArrayExpr // by variable
+	aliases      map[string]string
 	params       *params         // positional parameters; nil when unknown
+	loops        int             // loops around the current statement
+	stdin        text            // of the current statement
+	open         map[string]text // what can be read from file descriptors above 0
 	files        map[string]text // what the script has written, by path
 	cwd          string          // where cd went, perhaps from where the shell is; empty when unknown
 }
@@ -52,7 +57,7 @@ type params struct{ rest []text }
 func newJudge() *judge {
 	return &judge{
 		assigned: map[string][]*syntax.Word{}, reading: map[string]bool{}, functions: map[string]*syntax.Stmt{},
-		calling: map[string]bool{}, files: map[string]text{},
+		calling: map[string]bool{}, files: map[string]text{}, arrays: map[string][]*syntax.ArrayExpr{}, aliases: map[string]string{},
 	}
 }
 
@@ -141,6 +146,9 @@ func (j *judge) collect(n syntax.Node) {
 		case *syntax.Assign:
 			switch {
 			case n.Name == nil || n.Naked:
+			case n.Array != nil && !n.Append:
+				j.arrays[n.Name.Value] = append(j.arrays[n.Name.Value], n.Array)
+				j.assigned[n.Name.Value] = append(j.assigned[n.Name.Value], nil)
 			case n.Append || n.Array != nil || n.Index != nil:
 				j.assigned[n.Name.Value] = append(j.assigned[n.Name.Value], nil, nil)
 			case n.Value == nil:
@@ -177,11 +185,21 @@ func (j *judge) statements(list []*syntax.Stmt, stdin text) text {
 	return out
 }
 
-// substitute judges a command substitution.
+// substitute judges a command substitution. It reads the standard input of the
+// command around it.
 func (j *judge) substitute(list []*syntax.Stmt) text {
 	cwd := j.cwd
 	defer func() { j.cwd = cwd }()
-	return j.statements(list, text{})
+	stdin := text{} // a terminal may still get any input
+	if j.stdin.piped {
+		stdin = j.stdin
+	}
+	if len(list) == 1 && list[0].Cmd == nil && len(list[0].Redirs) == 1 { // $(<file)
+		if in, ok := j.input(list[0].Redirs[0]); ok {
+			return in
+		}
+	}
+	return j.statements(list, stdin)
 }
 
 // statement judges a statement with its redirections. stdin is what it reads:
@@ -191,66 +209,17 @@ func (j *judge) statement(st *syntax.Stmt, stdin text) text {
 		return text{}
 	}
 	defer j.higher()
-	var to *text // the file that standard output goes to
-	var name string
-	for _, r := range st.Redirs {
-		if in, ok := j.input(r); ok {
-			stdin, stdin.piped = in, true
-			continue
-		}
-		if w := j.one(r.Word); writes(r) && (w.known || w.s != "") {
-			if device(j.clean(w.s)) {
-				j.broken(railDisk, "a device is written to: "+w.s)
-			}
-			if r.N == nil || r.N.Value == "1" {
-				name, to = j.clean(w.s), &w
-			}
-		}
-	}
+	outer, open := j.stdin, j.open
+	j.stdin = stdin
+	stdin, to := j.redirect(st.Redirs, stdin)
 	out := j.command(st.Cmd, stdin)
-	if to == nil {
-		return out
+	j.stdin = outer
+	if !keepsRedirections(st) {
+		j.open = open
+	} else if to != nil && to.sink != nil {
+		j.unsure("what follows is written to a command")
 	}
-	j.files[name] = out
-	return static("")
-}
-
-func writes(r *syntax.Redirect) bool {
-	switch r.Op {
-	case syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
-		return true
-	}
-	return false
-}
-
-// input returns what a redirection lets a command read.
-func (j *judge) input(r *syntax.Redirect) (text, bool) {
-	if r.N != nil && r.N.Value != "0" {
-		return text{}, false
-	}
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc:
-		if r.Hdoc == nil {
-			return text{}, true
-		}
-		return j.one(r.Hdoc), true
-	case syntax.WordHdoc:
-		return j.one(r.Word).and(static("\n")), true
-	case syntax.RdrIn:
-		return j.file(j.one(r.Word)), true
-	}
-	return text{}, false
-}
-
-// file returns what is known of a file's content.
-func (j *judge) file(name text) text {
-	if name.proc != nil {
-		return *name.proc
-	}
-	if !name.known {
-		return text{}
-	}
-	return j.files[j.clean(name.s)]
+	return j.write(to, out)
 }
 
 // clean makes a path comparable: absolute if that is known.
@@ -296,14 +265,21 @@ func (j *judge) command(c syntax.Command, stdin text) text {
 		}
 		return out
 	case *syntax.WhileClause:
+		j.loops++
+		defer func() { j.loops-- }()
 		return text{}.and(j.statements(c.Cond, stdin)).and(j.statements(c.Do, stdin))
 	case *syntax.ForClause:
 		j.nested(c.Loop)
+		j.loops++
+		defer func() { j.loops-- }()
 		return text{}.and(j.statements(c.Do, stdin))
 	case *syntax.CaseClause:
 		j.one(c.Word)
 		var out text
 		for _, item := range c.Items {
+			for _, pattern := range item.Patterns {
+				j.one(pattern)
+			}
 			out = out.and(j.statements(item.Stmts, stdin))
 		}
 		return out
@@ -314,6 +290,13 @@ func (j *judge) command(c syntax.Command, stdin text) text {
 		return j.statement(c.Stmt, stdin)
 	case *syntax.CoprocClause:
 		return j.statement(c.Stmt, stdin)
+	case *syntax.LetClause:
+		for _, e := range c.Exprs {
+			if w, ok := e.(*syntax.Word); ok {
+				j.document(j.one(w).s)
+			}
+		}
+		return static("")
 	case nil:
 		return static("")
 	default:
@@ -352,7 +335,10 @@ func (j *judge) enter(name string, body *syntax.Stmt, args *params, stdin text) 
 func (j *judge) call(c *syntax.CallExpr, stdin text) text {
 	for _, a := range c.Assigns {
 		if a.Value != nil {
-			j.one(a.Value)
+			value := j.one(a.Value)
+			if a.Name != nil {
+				j.environment(a.Name.Value, value)
+			}
 		}
 		if a.Array != nil {
 			j.nested(a.Array)
@@ -363,7 +349,11 @@ func (j *judge) call(c *syntax.CallExpr, stdin text) text {
 	}
 	var args []text
 	for _, w := range c.Args {
-		args = append(args, j.fields(w)...)
+		if args = append(args, j.fields(w)...); len(args) > maxWords {
+			j.unsure("a command has too many words")
+			args = args[:maxWords]
+			break
+		}
 	}
 	if len(args) == 0 {
 		return static("")

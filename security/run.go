@@ -1,9 +1,7 @@
 package security
 
 import (
-	"encoding/base64"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -18,13 +16,19 @@ func (j *judge) run(args []text, stdin text) text {
 	case name.fetched || name.proc != nil && name.proc.fetched:
 		j.broken(railFetch, "what is fetched from the network is run as a command")
 		return text{}
-	case name.glob:
+	case name.glob && name.s != "[":
+		j.hidden(args, stdin)
 		name = globbed(name)
 	}
 	if !name.known || name.s == "" {
 		return j.hidden(args, stdin)
 	}
 	rest := args[1:]
+	if value, ok := j.aliases[name.s]; ok && !j.calling["alias "+name.s] {
+		j.calling["alias "+name.s] = true
+		defer delete(j.calling, "alias "+name.s)
+		return j.runScript(static(value+` "$@"`), append([]text{name}, rest...), stdin)
+	}
 	if body := j.functions[name.s]; body != nil && !j.calling[name.s] {
 		return j.enter(name.s, body, &params{rest}, stdin)
 	}
@@ -37,7 +41,9 @@ func (j *judge) run(args []text, stdin text) text {
 		return do(j, base, rest, stdin)
 	}
 	switch {
-	case strings.HasPrefix(base, "mkfs"):
+	case base == "--": // time -- program
+		return j.run(rest, stdin)
+	case strings.HasPrefix(base, "mkfs"), base == "mke2fs":
 		j.broken(railDisk, "a file system is made with "+base)
 	case strings.HasPrefix(base, "ld-linux"), strings.HasPrefix(base, "ld-musl"):
 		return j.run(afterOptions(rest, nil), stdin)
@@ -78,13 +84,19 @@ func (j *judge) hidden(args []text, stdin text) text {
 	if d.recursive && d.critical != "" {
 		j.unsure("a command that cannot be known gets " + d.critical)
 	}
-	for _, a := range args[1:] {
+	for i, a := range args[1:] {
+		if scriptOption().MatchString(a.s) && i+2 < len(args) {
+			j.script(args[i+2].s, text{}, false) // perhaps a shell
+		}
 		if _, value, _ := strings.Cut(a.s, "="); device(j.clean(a.s)) || device(value) {
 			j.unsure("a command that cannot be known gets a device")
 		}
 	}
 	return text{}
 }
+
+// scriptOption are the options of shells with a script behind them.
+var scriptOption = lazily(`^-[a-z]*c$`)
 
 // globbed guesses which dangerous program a pattern means.
 func globbed(name text) text {
@@ -101,19 +113,33 @@ var programs map[string]func(j *judge, name string, args []text, stdin text) tex
 
 func init() { // the functions refer to the table
 	programs = map[string]func(j *judge, name string, args []text, stdin text) text{
-		"rm": remove, "dd": copyRaw, "shred": rawDevice, "wipefs": rawDevice, "blkdiscard": rawDevice, "sfdisk": rawDevice,
-		"fdisk": rawDevice, "parted": rawDevice, "sgdisk": rawDevice, "mkswap": rawDevice, "tee": tee, "cp": writeDevice, "mv": writeDevice,
+		"rm": remove, "rsync": mirror, "dd": copyRaw, "dcfldd": copyRaw, "dc3dd": copyRaw,
+		"tee": tee, "sponge": tee, "cp": writeDevice, "mv": writeDevice, "install": writeDevice, "ln": writeDevice, "ddrescue": writeDevice,
 		"eval": evaluate, "source": source, ".": source, "trap": trap, "alias": alias, "cd": changeDir, "pushd": changeDir,
+		"set": setParams, "shift": shift, "hash": hash, "which": which,
 		"xargs": xargs, "find": find, "su": su, "runuser": su, "script": su,
-		"echo": echo, "printf": printf, "cat": cat, "base64": decode, "true": quiet, ":": quiet, "false": quiet,
-		"busybox": applet, "toybox": applet, "parallel": xargs, "at": stdinScript, "batch": stdinScript, "crontab": stdinScript,
+		"echo": echo, "printf": printf, "cat": cat, "base64": decode, "base32": decode, "openssl": openssl, "xxd": hexDump, "true": quiet, ":": quiet, "false": quiet,
+		"busybox": applet, "toybox": applet, "parallel": parallel, "at": stdinScript, "batch": stdinScript, "crontab": schedule,
+		"ssh": secureShell, "make": makefile, "gmake": makefile, "sed": stream, "gsed": stream,
 	}
 	for _, name := range []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"} {
 		programs[name] = shell
 	}
 	for _, name := range []string{"curl", "wget", "fetch", "aria2c", "http", "https", "xh", "curlie", "lynx", "w3m", "links",
-		"nc", "ncat", "netcat", "socat", "ftp", "lftp", "axel", "iwr", "invoke-webrequest"} {
+		"nc", "ncat", "netcat", "socat", "ftp", "lftp", "axel", "telnet", "iwr", "invoke-webrequest"} {
 		programs[name] = fetch
+	}
+	for name := range deviceTools {
+		programs[name] = rawDevice
+	}
+	for name := range commandOptions {
+		if programs[name] == nil {
+			programs[name] = runsOptions
+		}
+	}
+	programs["tmux"] = runsOptions
+	for _, name := range []string{"test", "[", "read", "let", "unset", "wait"} {
+		programs[name] = subscript
 	}
 	for name := range wrappers {
 		programs[name] = wrapper
@@ -135,97 +161,3 @@ func set(words string) map[string]bool {
 }
 
 func quiet(*judge, string, []text, text) text { return static("") }
-
-func echo(_ *judge, _ string, args []text, _ text) text {
-	out, decoded, newline := static(""), false, true
-	for len(args) > 0 && args[0].known && len(args[0].s) > 1 && args[0].s[0] == '-' && strings.Trim(args[0].s[1:], "neE") == "" {
-		decoded = decoded || strings.Contains(args[0].s, "e")
-		newline = newline && !strings.Contains(args[0].s, "n")
-		args = args[1:]
-	}
-	for i, a := range args {
-		if i > 0 {
-			out = out.and(static(" "))
-		}
-		out = out.and(a)
-	}
-	if decoded {
-		out.s = unbackslash(out.s)
-	}
-	if newline {
-		out.s += "\n"
-	}
-	return out
-}
-
-// printf writes static formats whose only verb is %s; others are unknown.
-func printf(_ *judge, _ string, args []text, _ text) text {
-	fetched := slices.ContainsFunc(args, func(a text) bool { return a.fetched })
-	if len(args) > 0 && args[0].s == "--" {
-		args = args[1:]
-	}
-	if len(args) == 0 || !args[0].known {
-		return text{fetched: fetched}
-	}
-	format, rest := unbackslash(args[0].s), args[1:]
-	verbs := strings.Count(strings.ReplaceAll(format, "%%", ""), "%")
-	if verbs != strings.Count(strings.ReplaceAll(format, "%%", ""), "%s") {
-		return text{fetched: fetched}
-	}
-	out := static("")
-	for again := true; again; again = verbs > 0 && len(rest) > 0 {
-		for i, piece := range strings.Split(format, "%s") {
-			if i > 0 && len(rest) > 0 {
-				out, rest = out.and(rest[0]), rest[1:]
-			}
-			out = out.and(static(strings.ReplaceAll(piece, "%%", "%")))
-		}
-	}
-	return out
-}
-
-var backslashes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\x20`, " ", `\040`, " ", `\x2f`, "/", `\057`, "/")
-
-// unbackslash decodes the usual escapes of echo -e and printf.
-func unbackslash(s string) string { return backslashes.Replace(s) }
-
-func cat(j *judge, _ string, args []text, stdin text) text {
-	files := afterOptions(args, nil)
-	if len(files) == 0 {
-		return stdin
-	}
-	out := static("")
-	for _, f := range files {
-		if f.s == "-" {
-			out = out.and(stdin)
-			continue
-		}
-		out = out.and(j.file(f))
-	}
-	return out
-}
-
-// decode is base64: what it decodes is known if its input is.
-func decode(j *judge, _ string, args []text, stdin text) text {
-	in := cat(j, "", args, stdin)
-	if !slices.ContainsFunc(args, func(a text) bool {
-		return a.s == "-d" || a.s == "-D" || strings.HasPrefix("--decode", a.s) && len(a.s) > 2 || a.s == "-di"
-	}) {
-		return text{fetched: in.fetched}
-	}
-	b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(in.s), ""))
-	return text{s: string(b), known: in.known && err == nil, fetched: in.fetched}
-}
-
-func changeDir(j *judge, _ string, args []text, _ text) text {
-	args = afterOptions(args, nil)
-	switch {
-	case len(args) == 0:
-		j.cwd = "~"
-	case args[0].known && args[0].s != "" && args[0].s != "-":
-		j.cwd = j.clean(args[0].s) // relative to where the shell is, if that is all that is known
-	default:
-		j.cwd = ""
-	}
-	return static("")
-}

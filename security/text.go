@@ -10,13 +10,14 @@ import (
 // text is what is known of a word, or of what a program writes, without
 // running anything.
 type text struct {
-	s       string // what is known of it; gaps are left out
-	known   bool   // s is all of it
-	fetched bool   // some of it comes from the network
-	tilde   bool   // begins with a home directory, written as ~
-	glob    bool   // has *, ? or [ that a shell expands
-	proc    *text  // the word is the name of a pipe from which this is read
-	piped   bool   // of standard input: it comes from a pipe or a file
+	s       string         // what is known of it; gaps are left out
+	known   bool           // s is all of it
+	fetched bool           // some of it comes from the network
+	tilde   bool           // begins with a home directory, written as ~
+	glob    bool           // has *, ? or [ that a shell expands
+	proc    *text          // the word is the name of a pipe from which this is read
+	sink    []*syntax.Stmt // the word is the name of a pipe that these read
+	piped   bool           // of standard input: it comes from a pipe or a file
 }
 
 func static(s string) text { return text{s: s, known: true} }
@@ -38,6 +39,9 @@ func (t text) and(u text) text {
 	t.glob = t.glob || u.glob
 	if t.proc == nil {
 		t.proc = u.proc
+	}
+	if t.sink == nil {
+		t.sink = u.sink
 	}
 	return t
 }
@@ -100,6 +104,10 @@ func (j *judge) split(w *syntax.Word) []text {
 	var out []text
 	cur, started := static(""), false
 	for i, part := range w.Parts {
+		if len(out) > maxWords {
+			j.unsure("a command has too many words")
+			break
+		}
 		values := j.part(part, i == 0)
 		if !splits(part) {
 			for n, v := range values { // more than one only for "$@"
@@ -112,8 +120,9 @@ func (j *judge) split(w *syntax.Word) []text {
 			continue
 		}
 		for n, v := range values {
-			words := strings.Fields(v.s)
-			lead := n > 0 || v.s != "" && strings.ContainsAny(v.s[:1], " \t\n")
+			separators := j.separators()
+			words := strings.FieldsFunc(v.s, func(r rune) bool { return strings.ContainsRune(separators, r) })
+			lead := n > 0 || v.s != "" && strings.ContainsAny(v.s[:1], separators)
 			if lead && started {
 				out = append(out, cur)
 				cur, started = static(""), false
@@ -127,10 +136,10 @@ func (j *judge) split(w *syntax.Word) []text {
 				piece.s = word
 				cur, started = cur.and(piece), true
 			}
-			if len(words) == 0 && (!v.known || v.proc != nil) {
+			if len(words) == 0 && (!v.known || v.proc != nil || v.sink != nil) {
 				cur, started = cur.and(v), true
 			}
-			if trail := v.s != "" && strings.ContainsAny(v.s[len(v.s)-1:], " \t\n"); trail && started {
+			if trail := v.s != "" && strings.ContainsAny(v.s[len(v.s)-1:], separators); trail && started {
 				out = append(out, cur)
 				cur, started = static(""), false
 			}
@@ -171,8 +180,11 @@ func (j *judge) part(p syntax.WordPart, first bool) []text {
 		t.s = strings.TrimRight(t.s, "\n")
 		return []text{t}
 	case *syntax.ProcSubst:
-		stdin := text{} // what >( ) gets is not followed
-		t := j.statements(p.Stmts, stdin)
+		if p.Op == syntax.CmdOut {
+			j.statements(p.Stmts, text{}) // by itself; who writes to it judges it again
+			return []text{{sink: p.Stmts}}
+		}
+		t := j.substitute(p.Stmts)
 		return []text{{proc: &t}}
 	case *syntax.ExtGlob:
 		return []text{{glob: true}}
@@ -188,6 +200,10 @@ func (j *judge) quoted(parts []syntax.WordPart) []text {
 		if l, ok := p.(*syntax.Lit); ok {
 			out[len(out)-1] = out[len(out)-1].and(static(unescapeQuoted(l.Value)))
 			continue
+		}
+		if len(out) > maxWords {
+			j.unsure("a command has too many words")
+			break
 		}
 		for n, v := range j.part(p, false) {
 			v.glob = false
@@ -235,65 +251,4 @@ func unescapeQuoted(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
-}
-
-// param returns the value of a variable, as far as the script itself says.
-func (j *judge) param(p *syntax.ParamExp) []text {
-	if p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Names != 0 {
-		return []text{{}}
-	}
-	name := p.Param.Value
-	if name == "@" || name == "*" {
-		if j.params == nil {
-			return []text{{}}
-		}
-		return j.params.rest
-	}
-	value, set := j.variable(name)
-	if p.Exp == nil {
-		return []text{value}
-	}
-	switch p.Exp.Op {
-	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		if set {
-			return []text{value}
-		}
-		return []text{j.one(p.Exp.Word)}
-	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
-		return []text{j.one(p.Exp.Word)}
-	}
-	return []text{{fetched: value.fetched}}
-}
-
-// variable returns a variable's value; set reports whether the script sets it.
-// One that is set more than once is not known.
-func (j *judge) variable(name string) (value text, set bool) {
-	switch {
-	case name == "HOME":
-		return text{s: "~", known: true, tilde: true}, true
-	case name == "IFS":
-		return static(" \t\n"), true
-	case len(name) == 1 && name[0] >= '0' && name[0] <= '9':
-		if n := int(name[0] - '1'); j.params != nil && n >= 0 && n < len(j.params.rest) {
-			return j.params.rest[n], true
-		}
-		return text{}, false
-	}
-	words, set := j.assigned[name]
-	if !set || j.reading[name] || !j.step() {
-		return text{}, set
-	}
-	j.reading[name] = true
-	defer delete(j.reading, name)
-	if len(words) == 1 && words[0] != nil {
-		value := j.one(words[0])
-		j.steps += len(value.s) / 64
-		return value, true
-	}
-	for _, w := range words {
-		if w != nil && j.one(w).fetched {
-			return text{fetched: true}, true
-		}
-	}
-	return text{}, true
 }

@@ -1,7 +1,7 @@
 package security
 
 import (
-	"path"
+	"regexp"
 	"strings"
 )
 
@@ -10,13 +10,25 @@ type wrapped struct {
 	values   string // options that take a value, separated by blanks
 	operands int    // words in front of the program
 	assigns  bool   // NAME=value words in front of the program
+	chdir    string // options that name the working directory, separated by blanks
 }
 
 // wrappers run the program that their arguments name.
 var wrappers = map[string]wrapped{
-	"env":         {values: "-u --unset -C --chdir -S --split-string --argv0 -a", assigns: true},
-	"sudo":        {values: "-u --user -g --group -D --chdir -h --host -p --prompt -C --close-from -r --role -t --type -T --command-timeout -U --other-user -R --chroot", assigns: true},
+	"env":         {values: "-u --unset -C --chdir -S --split-string --argv0 -a", assigns: true, chdir: "-C --chdir"},
+	"sudo":        {values: "-u --user -g --group -D --chdir -h --host -p --prompt -C --close-from -r --role -t --type -T --command-timeout -U --other-user -R --chroot", assigns: true, chdir: "-D --chdir"},
 	"doas":        {values: "-u -C"},
+	"pkexec":      {values: "--user"},
+	"run0":        {values: "-u --user -g --group -D --chdir --slice --property --setenv --nice", chdir: "-D --chdir"},
+	"gosu":        {operands: 1},
+	"su-exec":     {operands: 1},
+	"systemd-run": {values: "-p --property -u --unit --uid --gid --nice --working-directory -E --setenv -M --machine -H --host --description --slice", chdir: "--working-directory"},
+	"fakeroot":    {values: "-l -s -i -f -b --lib --faked"},
+	"eatmydata":   {},
+	"cgexec":      {values: "-g"},
+	"numactl":     {values: "-i -N -m -C -p --interleave --cpunodebind --membind --physcpubind --preferred"},
+	"prlimit":     {values: "-p --pid -o --output"},
+	"screen":      {values: "-S -t -h -T -c -p -L -e -s"},
 	"builtin":     {},
 	"command":     {},
 	"exec":        {values: "-a"},
@@ -50,8 +62,8 @@ var wrappers = map[string]wrapped{
 // wrapper judges the program that another one runs.
 func wrapper(j *judge, name string, args []text, stdin text) text {
 	w := wrappers[name]
-	if name == "command" && len(args) > 0 && strings.HasPrefix(args[0].s, "-") && strings.ContainsAny(args[0].s, "vV") {
-		return text{} // it only says where the program is
+	if name == "command" && len(args) > 1 && strings.HasPrefix(args[0].s, "-") && strings.ContainsAny(args[0].s, "vV") {
+		return args[1] // it only says where the program is
 	}
 	if name == "env" || name == "watch" || name == "flock" {
 		if script, ok := wholeCommand(name, args); ok {
@@ -59,29 +71,70 @@ func wrapper(j *judge, name string, args []text, stdin text) text {
 		}
 	}
 	rest := afterOptions(args, strings.Fields(w.values))
+	options := args[:len(args)-len(rest)]
 	for w.assigns && len(rest) > 0 && strings.Contains(rest[0].s, "=") && !strings.HasPrefix(rest[0].s, "=") {
+		variable, _, _ := strings.Cut(rest[0].s, "=")
+		value := rest[0]
+		value.s = strings.TrimPrefix(value.s, variable+"=")
+		j.environment(variable, value)
 		rest = rest[1:]
 	}
+	if dir, ok := optionValue(options, strings.Fields(w.chdir)); ok {
+		cwd := j.cwd
+		defer func() { j.cwd = cwd }()
+		changeDir(j, "", []text{dir}, stdin)
+	}
 	if len(rest) <= w.operands {
+		if name == "sudo" && stdin.piped && loginShell(options) {
+			return stdinScript(j, name, nil, stdin)
+		}
 		return text{}
 	}
 	return j.run(rest[w.operands:], stdin)
 }
+
+// loginShell reports whether sudo starts a shell.
+func loginShell(options []text) bool {
+	for _, a := range options {
+		if a.s == "--login" || a.s == "--shell" || len(a.s) > 1 && a.s[1] != '-' && strings.ContainsAny(a.s[1:], "is") {
+			return true
+		}
+	}
+	return false
+}
+
+// optionValue returns the value of one of several options, in the next word or
+// behind an equals sign.
+func optionValue(args []text, names []string) (text, bool) {
+	for i, a := range args {
+		for _, name := range names {
+			if a.s == name && i+1 < len(args) {
+				return args[i+1], true
+			}
+			if strings.HasPrefix(name, "--") && strings.HasPrefix(a.s, name+"=") {
+				a.s = a.s[len(name)+1:]
+				return a, true
+			}
+		}
+	}
+	return text{}, false
+}
+
+// splitOption is env -S, which splits one word into options and a command.
+var splitOption = regexp.MustCompile(`^(-[iv0]*S|--split-string(=|$))`)
 
 // wholeCommand finds the one word that holds a whole command: env -S, flock
 // -c, and anything that watch gets.
 func wholeCommand(name string, args []text) (text, bool) {
 	for i, a := range args {
 		switch {
-		case name == "env" && (a.s == "-S" || a.s == "--split-string") && i+1 < len(args),
-			name == "flock" && (a.s == "-c" || a.s == "--command") && i+1 < len(args):
+		case name == "flock" && (a.s == "-c" || a.s == "--command") && i+1 < len(args):
 			return args[i+1], true
-		case name == "env" && strings.HasPrefix(a.s, "-S"):
-			a.s = a.s[2:]
-			return a, true
-		case name == "env" && strings.HasPrefix(a.s, "--split-string="):
-			a.s = strings.TrimPrefix(a.s, "--split-string=")
-			return a, true
+		case name == "env" && splitOption.MatchString(a.s):
+			a.s = "env " + a.s[len(splitOption.FindString(a.s)):]
+			script := joined(append([]text{a}, args[i+1:]...))
+			script.s = strings.ReplaceAll(script.s, `\_`, " ")
+			return script, true
 		}
 	}
 	if name != "watch" {
@@ -149,33 +202,21 @@ func applet(j *judge, _ string, args []text, stdin text) text {
 	return j.run(afterOptions(args, nil), stdin)
 }
 
-// xargs judges the program that gets its arguments from a pipe.
-func xargs(j *judge, _ string, args []text, stdin text) text {
-	rest := afterOptions(args, strings.Fields("-I -i -L -n -P -s -d -a -E --max-args --max-procs --delimiter --arg-file --replace -j --jobs"))
-	if len(rest) == 0 {
-		return text{}
-	}
-	more := []text{{}}
-	if stdin.known {
-		more = nil
-		for w := range strings.FieldsSeq(stdin.s) {
-			more = append(more, static(w))
-		}
-	}
-	base := strings.ToLower(path.Base(rest[0].s))
-	if _, isShell := programs[base]; stdin.fetched && (isShell && !filters[base] && base != "echo" || interpreterName().MatchString(base)) && !deletes(base) {
-		j.broken(railFetch, "what is fetched from the network becomes arguments of "+base)
-	}
-	return j.run(append(append([]text(nil), rest...), more...), text{})
-}
-
 func deletes(base string) bool { return base == "rm" || base == "shred" || base == "unlink" }
+
+// shortOptions are options of su and script in front of -c in one word.
+var shortOptions = lazily(`^-[lpmPqaefv]*$`)
 
 // su judges su -c and its like.
 func su(j *judge, name string, args []text, stdin text) text {
 	for i, a := range args {
+		group, attached, short := strings.Cut(a.s, "c")
+		short = short && shortOptions().MatchString(group)
 		switch {
-		case (a.s == "-c" || a.s == "--command" || a.s == "--session-command") && i+1 < len(args):
+		case short && attached != "":
+			a.s = attached
+			return j.runScript(a, nil, stdin)
+		case (short || a.s == "--command" || a.s == "--session-command") && i+1 < len(args):
 			return j.runScript(args[i+1], nil, stdin)
 		case strings.HasPrefix(a.s, "--command="):
 			a.s = strings.TrimPrefix(a.s, "--command=")

@@ -1,0 +1,138 @@
+package security
+
+import (
+	"path"
+	"strings"
+)
+
+// deletion is what is known of the arguments of rm.
+type deletion struct {
+	recursive, force, noPreserve bool
+	unknown                      bool   // a target, or perhaps an option, is not known
+	critical                     string // a target that must not go; empty for none
+}
+
+func (j *judge) readDelete(args []text) deletion {
+	var d deletion
+	ended := false
+	for _, a := range args {
+		switch {
+		case !ended && a.s == "--":
+			ended = true
+		case !ended && strings.HasPrefix(a.s, "--"):
+			d.recursive = d.recursive || len(a.s) > 4 && strings.HasPrefix("--recursive", a.s)
+			d.force = d.force || len(a.s) > 3 && strings.HasPrefix("--force", a.s)
+			d.noPreserve = d.noPreserve || len(a.s) > 4 && strings.HasPrefix("--no-preserve-root", a.s)
+		case !ended && len(a.s) > 1 && a.s[0] == '-':
+			d.recursive = d.recursive || strings.ContainsAny(a.s, "rR")
+			d.force = d.force || strings.Contains(a.s, "f")
+			d.unknown = d.unknown || !a.known
+		default:
+			j.target(&d, a)
+		}
+	}
+	return d
+}
+
+// target looks at one thing to delete.
+func (j *judge) target(d *deletion, a text) {
+	p := j.clean(a.s)
+	switch {
+	case !a.known, strings.HasPrefix(p, "../.."):
+		d.unknown = true
+	case a.glob && (p == "*" || p == ".*" || strings.HasPrefix(p, "..")):
+		d.unknown = true // of which directory nobody knows
+	case a.s == "" || d.critical != "":
+	case critical(a.s, a.tilde) || criticalRoot(p) || a.glob && criticalPattern(p):
+		d.critical = a.s
+	}
+}
+
+// mirror judges rsync, which deletes what its source does not have.
+func mirror(j *judge, name string, args []text, stdin text) text {
+	runsOptions(j, name, args, stdin)
+	deletes := false
+	for _, a := range args {
+		deletes = deletes || strings.HasPrefix(a.s, "--del")
+	}
+	if d := (deletion{}); deletes && len(args) > 1 {
+		if j.target(&d, args[len(args)-1]); d.critical != "" {
+			j.broken(railDelete, "rsync deletes in "+d.critical)
+		}
+	}
+	return text{}
+}
+
+// remove judges rm.
+func remove(j *judge, _ string, args []text, _ text) text {
+	d := j.readDelete(args)
+	j.recursiveDelete = j.recursiveDelete || d.recursive && d.force
+	switch {
+	case d.recursive && (d.critical != "" || d.noPreserve):
+		j.broken(railDelete, "a recursive delete of "+d.critical)
+	case d.recursive && d.unknown:
+		j.unsure("a recursive delete of what cannot be known")
+	case d.unknown && d.critical != "":
+		j.unsure("a delete of " + d.critical + " with options that cannot be known")
+	}
+	return static("")
+}
+
+// roots hold what the system and its users need. Everything below counts.
+var roots = []string{"/etc", "/usr", "/var", "/home", "/boot", "/root", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/dev", "/sys", "/proc", "/Users", "/System", "/Library"}
+
+// critical reports whether a path, as it was written, must not be deleted as a
+// whole. tilde says that it begins with an unquoted home directory.
+func critical(p string, tilde bool) bool {
+	if tilde {
+		_, rest, _ := strings.Cut(p, "/")
+		rest = path.Clean(rest)
+		return rest == "." || rest == "*" || strings.HasPrefix(rest, "..")
+	}
+	p = path.Clean(p)
+	p = strings.Replace(p, "/proc/self/root", "", 1)
+	if criticalRoot(p) {
+		return true
+	}
+	if strings.HasPrefix(p, "/dev/shm/") {
+		return false
+	}
+	for _, r := range roots {
+		if len(p) < len(r) || !strings.EqualFold(p[:len(r)], r) {
+			continue
+		}
+		if rest := p[len(r):]; rest == "" || rest[0] == '/' || rest[0] == '*' {
+			return true
+		}
+	}
+	return false
+}
+
+// criticalPattern reports whether a shell's pattern stands for a root, or for
+// what a home cannot miss.
+func criticalPattern(p string) bool {
+	for _, r := range roots {
+		if ok, err := path.Match(p, r); ok && err == nil {
+			return true
+		}
+	}
+	rest, home := strings.CutPrefix(p, "~/")
+	ssh, err := path.Match(strings.ReplaceAll(rest, "[!", "[^"), ".ssh")
+	config, err2 := path.Match(strings.ReplaceAll(rest, "[!", "[^"), ".config")
+	return home && ssh && config && err == nil && err2 == nil
+}
+
+// criticalRoot reports whether a path, wherever it comes from, is a root
+// itself or all that is in one.
+func criticalRoot(p string) bool {
+	p = strings.TrimSuffix(p, "/*")
+	if p == "" || p == "/" || p == "~" {
+		return true
+	}
+	for _, r := range roots {
+		if strings.EqualFold(p, r) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,115 @@
+package security
+
+import (
+	"path"
+	"strings"
+)
+
+// fetch judges programs that get something from the network: where it goes.
+func fetch(j *judge, name string, args []text, stdin text) text {
+	got := text{fetched: true}
+	j.connected(name, args)
+	for _, a := range args {
+		j.statements(a.sink, text{fetched: true, piped: true})
+	}
+	dir := ""
+	var urls []string
+	toFile, remote := "", name == "wget" || name == "aria2c" || name == "axel"
+	for i := 0; i < len(args); i++ {
+		a := args[i].s
+		next := ""
+		if i+1 < len(args) {
+			next = args[i+1].s
+		}
+		switch {
+		case name == "curl" && a == "--output-dir", name == "wget" && (a == "-P" || a == "--directory-prefix"):
+			dir = next + "/"
+			i++
+		case !strings.HasPrefix(a, "-"):
+			urls = append(urls, a)
+		case a == "--output" || a == "--output-document" || a == "--download":
+			toFile = next
+			i++
+		case strings.HasPrefix(a, "--output=") || strings.HasPrefix(a, "--output-document="):
+			_, toFile, _ = strings.Cut(a, "=")
+		case a == "--remote-name" || a == "--remote-name-all":
+			remote = true
+		case !strings.HasPrefix(a, "--"):
+			file, isRemote, used := outputOption(name, a, next)
+			toFile, remote = toFile+file, remote || isRemote
+			if used {
+				i++
+			}
+		}
+	}
+	switch {
+	case toFile != "" && toFile != "-" && toFile != "/dev/stdout":
+		j.files[j.clean(dir+toFile)] = got
+		if device(j.clean(toFile)) {
+			j.broken(railDisk, name+" writes to "+toFile)
+		}
+		return static("")
+	case toFile == "" && remote:
+		for _, u := range urls {
+			u, _, _ = strings.Cut(u, "?")
+			j.files[j.clean(dir+path.Base(u))] = got
+		}
+		return static("")
+	}
+	return got
+}
+
+// outputOption reads a group of one-letter options for where the result goes.
+// used says that the next word belongs to it.
+func outputOption(name, group, next string) (file string, remote, used bool) {
+	output, valued := byte('o'), "HdXuAebcFTxmwKEyYzCDPQrtUo"
+	switch name {
+	case "wget":
+		output, valued = 'O', "OoaeitTwQPUlADIXR"
+	case "lynx", "w3m", "links", "nc", "ncat", "netcat", "socat", "telnet", "lftp":
+		return "", false, false
+	}
+	for i := 1; i < len(group); i++ {
+		c := group[i]
+		switch {
+		case c == output && i+1 < len(group):
+			return group[i+1:], remote, false
+		case c == output:
+			return next, remote, true
+		case c == 'O' && name != "wget":
+			remote = true
+		case strings.IndexByte(valued, c) >= 0:
+			return "", remote, i+1 == len(group)
+		}
+	}
+	return "", remote, false
+}
+
+// connected judges programs that connect a program with the network.
+func (j *judge) connected(name string, args []text) {
+	connection := text{fetched: true, piped: true}
+	for i, a := range args {
+		option, command, found := strings.Cut(a.s, "=")
+		switch name {
+		case "nc", "ncat", "netcat":
+			if next := i + 1; !found && next < len(args) {
+				command = args[next].s
+			}
+			program, _, _ := strings.Cut(command, " ")
+			base := path.Base(program)
+			_, special := programs[base]
+			if option != "-e" && option != "--exec" && option != "--sh-exec" && (option != "-c" || !special && !strings.ContainsAny(command, "/ ")) {
+				continue
+			}
+		case "socat":
+			kind, rest, _ := strings.Cut(a.s, ":")
+			if !strings.EqualFold(kind, "exec") && !strings.EqualFold(kind, "system") {
+				continue
+			}
+			command, _, _ = strings.Cut(rest, ",")
+		default:
+			return
+		}
+		j.runScript(static(command), nil, connection)
+	}
+}

@@ -1,0 +1,206 @@
+package security
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// interpreterName is how programs are called that run code in a language.
+var interpreterName = lazily(`^(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|rscript|osascript|pwsh|powershell|awk|gawk|mawk|nawk)[0-9.]*$`)
+
+// language is how an interpreter is called.
+type language struct {
+	code   func() *regexp.Regexp // the option with code behind it; group 1 is code in the same word
+	values string                // options that take the next word, separated by blanks
+}
+
+var languages = map[string]language{
+	"python": {lazily(`^-[bBdEiIOPqsSuvx]*c(.*)$`), "-W -X -Q --check-hash-based-pycs"},
+	"perl":   {lazily(`^-[nplwWstTuUSai0-7]*[eE](.*)$`), ""},
+	"ruby":   {lazily(`^-[nplwWsSai]*e(.*)$`), "-I -C -E"},
+	"node":   {lazily(`^(?:-e|-p|-pe|--eval|--print)(?:=(.*))?$`), "-r --require --import --loader --experimental-loader -C --conditions --env-file"},
+	"php":    {lazily(`^-[nq]*[rBRE](.*)$`), "-d -c -z"},
+	"lua":    {lazily(`^-e(.*)$`), "-l"},
+	"pwsh":   {lazily(`(?i)^[-/]c(?:ommand)?()$`), "-ExecutionPolicy -WorkingDirectory"},
+	"":       {lazily(`^(?:-e|-c|-r|--eval)()$`), ""},
+}
+
+// languageOf returns how an interpreter is called.
+func languageOf(name string) language {
+	switch name = strings.TrimRight(name, "0123456789."); name {
+	case "pypy":
+		name = "python"
+	case "nodejs":
+		name = "node"
+	case "luajit":
+		name = "lua"
+	case "powershell":
+		name = "pwsh"
+	}
+	if l, ok := languages[name]; ok {
+		return l
+	}
+	return languages[""]
+}
+
+// interpreter judges a program that runs code in a language other than the
+// shell's.
+func interpreter(j *judge, name string, args []text, stdin text) text {
+	if strings.HasSuffix(strings.TrimRight(name, "0123456789."), "awk") {
+		return awk(j, name, args, stdin)
+	}
+	l := languageOf(name)
+	values := set(l.values)
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if m := l.code().FindStringSubmatch(a.s); m != nil && (m[1] != "" || i+1 < len(args)) {
+			if m[1] == "" {
+				a = args[i+1]
+			} else {
+				a.s = m[1]
+			}
+			if name == "pwsh" || name == "powershell" {
+				j.script(a.s, stdin, false)
+			}
+			return j.code(a, stdin)
+		}
+		switch {
+		case values[a.s]:
+			i++
+		case a.s == "-m" && i+1 < len(args):
+			return text{fetched: stdin.fetched} // a module of its own reads the data
+		case a.s == "-" || standardInput[a.s]:
+			return j.program(name, stdin)
+		case a.s == "eval" || a.s == "run": // deno, bun
+		case a.proc != nil || !strings.HasPrefix(a.s, "-") && (a.s != "" || !a.known):
+			return j.programFile(name, a, stdin)
+		}
+	}
+	return j.program(name, stdin)
+}
+
+// program judges an interpreter that reads its program from standard input.
+func (j *judge) program(name string, stdin text) text {
+	switch {
+	case stdin.fetched:
+		j.broken(railFetch, "what is fetched from the network is run by "+name)
+	case stdin.piped && !stdin.known:
+		j.unsure(name + " reads a program that cannot be known")
+	case stdin.piped:
+		return j.code(stdin, text{})
+	}
+	return text{}
+}
+
+// programFile judges a program in a file. One that was there before is not
+// looked at.
+func (j *judge) programFile(name string, file, stdin text) text {
+	if file.proc == nil && !file.known {
+		return text{fetched: stdin.fetched}
+	}
+	content := j.file(file)
+	switch {
+	case content.fetched:
+		j.broken(railFetch, "a file that is fetched from the network is run by "+name)
+		return text{}
+	case content.known:
+		return j.code(content, stdin)
+	}
+	return text{fetched: stdin.fetched}
+}
+
+// awk judges awk, whose first operand is its program.
+func awk(j *judge, name string, args []text, stdin text) text {
+	for i, a := range args {
+		switch {
+		case a.s == "-f" && i+1 < len(args) && (args[i+1].s == "-" || standardInput[args[i+1].s]):
+			return j.program(name, stdin)
+		case a.s == "-f" && i+1 < len(args):
+			return j.programFile(name, args[i+1], stdin)
+		case (a.s == "-e" || a.s == "--source") && i+1 < len(args):
+			return j.code(args[i+1], stdin)
+		}
+	}
+	if rest := afterOptions(args, []string{"-F", "-v"}); len(rest) > 0 {
+		j.code(rest[0], stdin)
+	}
+	return text{fetched: stdin.fetched}
+}
+
+var (
+	runsShell  = lazily(`\b(system|popen|Popen|subprocess|exec\w*|spawn\w*|child_process|check_output|check_call|getoutput|shell_exec|passthru|proc_open|os\.exec\w+|Open3|backtick|qx|x)\b|\|&?\s*"|"\s*\|&?\s*getline\b|` + "`")
+	runsCode   = lazily(`\b(exec|eval|compile|Function|system|popen|Popen|subprocess|execSync|spawn\w*|loadstring|instance_eval)\b|\|&?\s*"(?:/\w+/)*(?:ba|da|z|k)?sh\b`)
+	getsRemote = lazily(`\b(urlopen|urlretrieve|requests\.get|urllib|httpx|http\.get|https\.get|fetch\(|open-uri|Net::HTTP|LWP|file_get_contents\s*\(\s*.https?:|socket)|\b(?:get|open|include|require)\b\s*\(?\s*['"]https?://|\bURI\.open\b`)
+	deletesAll = lazily(`\b(rmtree|rmSync|rmdirSync|rm_rf|rm_r|remove_tree|removeSync|rimraf|FileUtils|deltree)\b`)
+	quotedText = lazily(`"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|` + "`((?:[^`\\\\]|\\\\.)*)`" + `|%x[({\[]([^)}\]]*)[)}\]]`)
+	listOf     = lazily(`[\[(]\s*((?:"[^"\n]*"|'[^'\n]*')(?:\s*,\s*(?:"[^"\n]*"|'[^'\n]*'))+)\s*,?\s*[\])]`)
+	callWith   = lazily(`\(\s*("[^"\n]*"|'[^'\n]*')\s*,\s*\[([^\]]*)\]`)
+	encoded    = lazily(`(?i)base64|b64|atob`)
+	openDevice = lazily(`open\w*\s*\(\s*['"](/dev/[^'"]+)['"]\s*,\s*(?:mode\s*=\s*)?['"][^'"]*[wa+]|['"]\s*\+?>+\s*(/dev/[^'"]+)['"]`)
+)
+
+// code judges a program of another language by what stands in quotes in it,
+// if it has a way to run or to delete it.
+func (j *judge) code(code, stdin text) text {
+	out := text{fetched: stdin.fetched}
+	switch {
+	case code.fetched:
+		j.broken(railFetch, "what is fetched from the network is run as a program")
+		return out
+	case !code.known && code.s == "":
+		j.unsure("a program is run that cannot be known")
+		return out
+	case getsRemote().MatchString(code.s) && runsCode().MatchString(code.s):
+		j.broken(railFetch, "a program fetches from the network and runs what it gets")
+	case stdin.fetched && runsCode().MatchString(code.s):
+		j.broken(railFetch, "a program gets what is fetched from the network and may run it")
+	}
+	for _, m := range openDevice().FindAllStringSubmatch(code.s, 200) {
+		if device(m[1] + m[2]) {
+			j.broken(railDisk, "a program writes to "+m[1]+m[2])
+		}
+	}
+	shells, deletes := runsShell().MatchString(code.s), deletesAll().MatchString(code.s)
+	if !shells && !deletes {
+		return out
+	}
+	for _, m := range quotedText().FindAllStringSubmatch(code.s, 200) {
+		literal := m[1] + m[2] + m[3] + m[4]
+		if decoded, err := base64.StdEncoding.DecodeString(literal); shells && err == nil && encoded().MatchString(code.s) {
+			j.script(string(decoded), text{}, false)
+		}
+		if shells {
+			j.script(unbackslash(literal), text{}, false)
+		}
+		if deletes && critical(literal, strings.HasPrefix(literal, "~")) {
+			j.broken(railDelete, "a program deletes "+literal)
+		}
+	}
+	for _, m := range callWith().FindAllStringSubmatch(code.s, 200) {
+		words := []text{static(m[1][1 : len(m[1])-1])}
+		for _, q := range quotedText().FindAllStringSubmatch(m[2], 200) {
+			words = append(words, static(q[1]+q[2]+q[3]))
+		}
+		if shells {
+			j.run(words, text{})
+		}
+	}
+	for _, m := range listOf().FindAllStringSubmatch(code.s, 200) {
+		var words []text
+		for _, q := range quotedText().FindAllStringSubmatch(m[1], 200) {
+			words = append(words, static(q[1]+q[2]+q[3]))
+		}
+		if shells {
+			j.run(words, text{})
+		}
+	}
+	return out
+}
+
+// lazily compiles a pattern when it is first asked for: most processes judge
+// no command.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}

@@ -1,0 +1,160 @@
+package security
+
+import (
+	"maps"
+	"regexp"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// redirect judges the redirections of a statement, in order, and returns what
+// its standard input and output become; to is nil for an output that stays.
+func (j *judge) redirect(redirs []*syntax.Redirect, stdin text) (in text, to *output) {
+	in = stdin
+	for _, r := range redirs {
+		if read, ok := j.input(r); ok {
+			if fd := descriptor(r, "0"); fd != "0" {
+				j.opened(fd, read)
+			} else {
+				in, in.piped = read, true
+			}
+			continue
+		}
+		w := j.one(r.Word)
+		if !writes(r, w) || !w.known && w.s == "" && w.sink == nil {
+			continue
+		}
+		file, fd := j.clean(w.s), descriptor(r, "1")
+		if device(file) {
+			j.broken(railDisk, "a device is written to: "+w.s)
+		}
+		if network(file) {
+			j.opened(fd, text{fetched: true})
+		}
+		switch {
+		case r.Op == syntax.RdrInOut && descriptor(r, "0") == "0":
+			in = j.file(w)
+			in.piped = true
+		case fd == "1":
+			to = &output{text: w, file: file, append: r.Op == syntax.AppOut || r.Op == syntax.AppAll}
+		}
+	}
+	return in, to
+}
+
+// output is where a redirection writes.
+type output struct {
+	text
+	file   string
+	append bool
+}
+
+// write notes what a statement writes, and returns what is left of it for
+// whoever reads its output.
+func (j *judge) write(to *output, out text) text {
+	switch {
+	case to == nil:
+		return out
+	case to.sink != nil:
+		out.piped = true
+		j.statements(to.sink, out)
+	case to.append:
+		if before, ok := j.files[to.file]; ok {
+			out = before.and(out)
+		}
+		fallthrough
+	default:
+		j.files[to.file] = out
+	}
+	return static("")
+}
+
+// descriptor is the file descriptor that a redirection changes.
+func descriptor(r *syntax.Redirect, usual string) string {
+	if r.N != nil {
+		return r.N.Value
+	}
+	return usual
+}
+
+// opened notes what can be read from a file descriptor.
+func (j *judge) opened(fd string, t text) {
+	j.open = maps.Clone(j.open)
+	if j.open == nil {
+		j.open = map[string]text{}
+	}
+	j.open[fd] = t
+}
+
+// keepsRedirections reports whether a statement is an exec without a program,
+// whose redirections hold for all that follows.
+func keepsRedirections(st *syntax.Stmt) bool {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	return ok && len(c.Args) == 1 && c.Args[0].Lit() == "exec"
+}
+
+// number is a word behind >& or <& that names a file descriptor.
+var number = regexp.MustCompile(`^([0-9]+-?|-)$`)
+
+func writes(r *syntax.Redirect, w text) bool {
+	switch r.Op {
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+		return true
+	case syntax.DplOut:
+		return !number.MatchString(w.s)
+	}
+	return false
+}
+
+// input returns what a redirection lets a command read.
+func (j *judge) input(r *syntax.Redirect) (text, bool) {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc == nil {
+			return text{}, true
+		}
+		return j.one(r.Hdoc), true
+	case syntax.WordHdoc:
+		return j.one(r.Word).and(static("\n")), true
+	case syntax.RdrIn:
+		return j.file(j.one(r.Word)), true
+	case syntax.DplIn, syntax.DplOut:
+		if r.Op == syntax.DplOut && descriptor(r, "1") != "0" {
+			return text{}, false
+		}
+		from, ok := j.open[strings.TrimSuffix(r.Word.Lit(), "-")]
+		return from, ok
+	}
+	return text{}, false
+}
+
+// standardInput are the names of standard input as a file.
+var standardInput = map[string]bool{"/dev/stdin": true, "/dev/fd/0": true, "/proc/self/fd/0": true}
+
+// network reports whether bash opens a connection for a path.
+func network(file string) bool {
+	return strings.HasPrefix(file, "/dev/tcp/") || strings.HasPrefix(file, "/dev/udp/")
+}
+
+// file returns what is known of a file's content.
+func (j *judge) file(name text) text {
+	if name.proc != nil {
+		return *name.proc
+	}
+	file := j.clean(name.s)
+	switch {
+	case network(file):
+		return text{fetched: true}
+	case !name.known:
+		return text{}
+	case standardInput[file]:
+		return j.stdin
+	}
+	for _, dir := range []string{"/dev/fd/", "/proc/self/fd/"} {
+		if fd, ok := strings.CutPrefix(file, dir); ok {
+			return j.open[fd]
+		}
+	}
+	return j.files[file]
+}
