@@ -9,64 +9,66 @@ import (
 // Config configures an adapter. Model is required; everything else has a
 // default.
 type Config struct {
-	// Model is the user's name for the model, prefix included
+	// Model is the model's name as the user wrote it, with its prefix
 	// ("anthropic/claude-sonnet-5").
 	Model string
 	// WireModel is the name sent to the provider; default Model without the
 	// provider's prefix.
 	WireModel string
-	// Provider names who serves the model, for errors and for what the
-	// catalogue says about it; default the adapter's own name.
+	// Provider names the service of the model in errors and in the catalogue;
+	// default the adapter's own name.
 	Provider string
 	APIKey   Secret
 	BaseURL  string // default the provider's own
-	// API chooses between the two protocols of OpenAI: APIChat, APIResponses, or
-	// APIAuto, also when empty, which lets the model's name decide.
+	// API selects one of OpenAI's two protocols: APIChat, APIResponses, or
+	// APIAuto (also when empty), which decides by the model's name.
 	API string
 	// APIVersion is the api-version of an Azure OpenAI resource. A date takes
 	// the paths below /openai/deployments; "", "v1", "preview" and "latest" take
 	// those below /openai/v1.
 	APIVersion string
-	// ContextLimit bounds, in tokens, the context window that a server which
-	// sets one up per request (Ollama) is asked for; 0 takes the adapter's own.
+	// ContextLimit is the largest context window, in tokens, to request from a
+	// server that allocates one per request (Ollama); 0 takes the adapter's
+	// default.
 	ContextLimit int
 	// KeepAlive is how long a local server (Ollama) keeps the model loaded
-	// after a call; 0 takes the adapter's own, less leaves it to the server.
+	// after a call; 0 takes the adapter's default, a negative value the
+	// server's.
 	KeepAlive time.Duration
 	// Headers are added to each request.
 	Headers map[string]string
-	// ExtraBody is added to the JSON body of each call, for servers that take
-	// more than the protocol has. Objects are joined with what is there by one
-	// level; anything else replaces it, but not the model, the history, the
-	// tools or whether to stream. Bedrock takes it as the model's own fields.
+	// ExtraBody is added to the JSON body of each call, for parameters that the
+	// protocol does not have. Objects are merged at their first level; other
+	// values replace existing ones, except the model, the history, the tools
+	// and the stream flag. Bedrock takes it as additional model fields.
 	ExtraBody map[string]json.RawMessage
 	// ToolsInText describes tools in the prompt and reads calls from the text,
-	// also where the model has tool calls of its own.
+	// even if the model supports tool calling.
 	ToolsInText bool
-	// CacheRetention is how long prompts stay in the cache of a model that lets
-	// one choose ([Quirks].CacheRetention); default "24h".
+	// CacheRetention is how long prompts stay in the cache of a model with a
+	// configurable retention ([Quirks].CacheRetention); default "24h".
 	CacheRetention string
 	// ReasoningSummary is how detailed OpenAI's summaries of reasoning are:
 	// "auto", also when empty, "concise" or "detailed".
 	ReasoningSummary string
-	// PlainReasoning asks for no encrypted reasoning, which OpenAI wants sent
-	// back: each call then thinks anew.
+	// PlainReasoning requests no encrypted reasoning from OpenAI. Without it to
+	// send back, each call thinks from the start.
 	PlainReasoning bool
-	// KeepParameters makes a parameter of a request that the provider has no
-	// place for an error, instead of leaving it out.
+	// KeepParameters makes a parameter that the provider does not support an
+	// error, instead of dropping it.
 	KeepParameters bool
-	// AWS holds the keys for Bedrock where they are not those of the
-	// environment; other adapters do not look at it.
+	// AWS has the credentials for Bedrock if they differ from those of the
+	// environment; other adapters ignore it.
 	AWS AWS
-	// Info overrides what the catalogue knows; zero fields do not.
+	// Info overrides the catalogue's description; zero fields do not.
 	Info Info
-	// Quirks override what the catalogue says about the endpoint's parameters;
-	// nil takes the catalogue's.
+	// Quirks override the catalogue's quirks of the endpoint; nil takes the
+	// catalogue's.
 	Quirks *Quirks
-	// Timeout bounds a whole call; default 300 s. IdleTimeout bounds the gap
-	// between two chunks of a stream; default 300 s. FirstTimeout bounds the
-	// wait for the first chunk; default IdleTimeout. ConnectTimeout bounds the
-	// making of a connection; default 10 s, and not used with an HTTPClient.
+	// Timeout limits a whole call; default 300 s. IdleTimeout limits the gap
+	// between two chunks of a stream; default 300 s. FirstTimeout limits the
+	// wait for the first chunk; default IdleTimeout. ConnectTimeout limits
+	// connecting; default 10 s, not used with an HTTPClient.
 	Timeout        time.Duration
 	IdleTimeout    time.Duration
 	FirstTimeout   time.Duration
@@ -75,19 +77,19 @@ type Config struct {
 	HTTPClient *http.Client
 }
 
-// AWS says who signs requests to Amazon's services. What is empty is taken from
-// the environment and the files of the AWS CLI. Of several, a role goes before
-// a profile, and that before keys; the role is assumed with the keys.
+// AWS selects the credentials for Amazon's services. Empty fields are taken
+// from the environment and the files of the AWS CLI. A role takes precedence
+// over a profile, and a profile over keys; the role is assumed with the keys.
 type AWS struct {
 	AccessKeyID, SecretAccessKey, SessionToken Secret
 
-	Region      string // also before that of the model's ARN
+	Region      string // takes precedence over that of the model's ARN
 	Profile     string
 	Role        string // its ARN
-	SessionName string // of the role; default one with the time in it
+	SessionName string // of the role; default a name with the time
 }
 
-// Signs reports whether a says who signs, and not only where.
+// Signs reports whether a selects credentials, and not only a region.
 func (a AWS) Signs() bool {
 	return a.AccessKeyID != "" || a.SecretAccessKey != "" || a.Profile != "" || a.Role != ""
 }
@@ -99,8 +101,8 @@ const (
 	APIResponses = "responses"
 )
 
-// Secret is a string that formats, logs and encodes as "[redacted]". Use
-// Reveal where the value is really needed.
+// Secret is a string that formats, logs and encodes as "[redacted]". Reveal
+// returns its value.
 type Secret string
 
 // Reveal returns the value.

@@ -12,31 +12,31 @@ import (
 // or Internal.
 type Error struct {
 	cause *fault.Error
-	// Provider and Model name who failed.
+	// Provider and Model name the endpoint that failed.
 	Provider, Model string
 	// Status is the HTTP status, 0 if there was no answer.
 	Status int
 	// Code is the provider's own error code, if it gave one.
 	Code string
-	// Retryable says that the same call may succeed later.
+	// Retryable reports that the same call may succeed later.
 	Retryable bool
 	// RetryAfter is how long the provider asked to wait; 0 if it did not.
 	RetryAfter time.Duration
-	// Partial says that deltas had been handed out before the failure.
+	// Partial reports that deltas were delivered before the failure.
 	Partial bool
-	// Unreached says that no connection to the endpoint could be made: the
+	// Unreached reports that no connection to the endpoint could be made: the
 	// address may be wrong.
 	Unreached bool
 }
 
-// CodeEmpty is the Code of an answer that held nothing: no text, no reasoning
-// and no tool call.
+// CodeEmpty is the Code of an empty answer: no text, no reasoning and no tool
+// call.
 const CodeEmpty = "empty_answer"
 
 // CodeTruncated is the Code of an answer that ended before its final part.
 const CodeTruncated = "truncated_answer"
 
-// NewError makes an Error of a kind. msg is one line for the user.
+// NewError returns an Error of a kind. msg is one line for the user.
 func NewError(kind fault.Kind, provider, model, msg string, cause error) *Error {
 	return &Error{cause: fault.New(kind, msg).Because(cause), Provider: provider, Model: model}
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// What tokenizers of current models make of text, on the high side, since the
-// estimate guards limits.
+// Costs of parts of a prompt in tokens of current models, on the high side,
+// since the estimate guards limits.
 const (
 	perMessage = 4     // tokens of framing
 	perTool    = 12    // tokens of framing
 	perImage   = 1_600 // tokens: the largest image that Anthropic does not shrink
 )
 
-// EstimateTokens estimates the prompt of a request. It is the sum of
-// [EstimateMessage] and [EstimateTool], so callers can keep the sum and add
-// what is new. Expect 10 to 30 % too much for English and code; use the last
-// true usage to correct it.
+// EstimateTokens estimates the tokens of a prompt. It is the sum of
+// [EstimateMessage] and [EstimateTool], so callers can keep the sum and add new
+// messages. It is 10 to 30 % too high for English and code; correct it by the
+// last reported usage.
 func EstimateTokens(msgs []event.Message, tools []Tool) int {
 	n := 0
 	for i := range msgs {

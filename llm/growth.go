@@ -8,17 +8,16 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Growth is a promise of who sends one history again and again while it grows,
-// so that a call looks only at what is new: as long as the messages stand in
-// one array, those said to be fixed never change, nor does what they hold. The
-// zero value is ready.
+// Growth lets a caller that sends the same growing history with each call
+// declare its unchanged part, so that each call processes only the new
+// messages: as long as the messages are in the same array, those declared
+// fixed, and what they reference, never change. The zero value is ready to use.
 //
-// The promise travels in the context, and holds only for the very slice it was
-// given for: whoever makes a history of its own of it is not bound, and a model
-// that does not know of it works as ever.
+// The declaration is passed in the context and holds for exactly the slice it
+// was made for. A copy of the history is not bound by it, and a model may
+// ignore it.
 //
-// A Growth is safe for concurrent use; the histories it is given are to be
-// those of one conversation.
+// A Growth is safe for concurrent use. It belongs to one conversation.
 type Growth struct {
 	mu     sync.Mutex
 	id     uint64
@@ -27,7 +26,7 @@ type Growth struct {
 	normal normalizedCheck // of the messages in it
 }
 
-// growing is what a context carries.
+// growing is the value stored in a context.
 type growing struct {
 	of    *Growth
 	id    uint64
@@ -37,14 +36,14 @@ type growing struct {
 
 type growthKey struct{}
 
-// arrays numbers the arrays that histories stand in. The numbers leave room for
-// histories that begin a little later in the same array.
+// arrays numbers the arrays of histories. It skips numbers for histories that
+// begin a few messages later in the same array.
 var arrays atomic.Uint64
 
 const mostSkipped = 7
 
-// Context returns a context for a call that sends msgs, of which the first
-// fixed will not change any more where they are.
+// Context returns a context for a call that sends msgs. The first fixed
+// messages must not change any more in their array.
 func (g *Growth) Context(ctx context.Context, msgs []event.Message, fixed int) context.Context {
 	if len(msgs) == 0 {
 		return ctx
@@ -59,10 +58,10 @@ func (g *Growth) Context(ctx context.Context, msgs []event.Message, fixed int) c
 	return context.WithValue(ctx, growthKey{}, &growing{g, g.id, msgs, fixed})
 }
 
-// Fixed says how many of the first messages of msgs are promised not to change
-// any more, and of which array that was said: while id is the same, so are
-// they. Without a promise, fixed is 0. msgs may lack a few messages at the
-// beginning of what the promise was given for.
+// Fixed returns how many of the first messages of msgs are declared not to
+// change, and the id of their array: while the id is the same, so are the
+// messages. Without a declaration fixed is 0. msgs may lack a few messages at
+// the beginning of the declared history.
 func Fixed(ctx context.Context, msgs []event.Message) (id uint64, fixed int) {
 	p, ok := ctx.Value(growthKey{}).(*growing)
 	if !ok || len(msgs) == 0 {
@@ -76,8 +75,8 @@ func Fixed(ctx context.Context, msgs []event.Message) (id uint64, fixed int) {
 	return 0, 0
 }
 
-// NormalizeGrown is Normalize of a history that may be promised to grow: what
-// was looked at in a call before is not looked at again.
+// NormalizeGrown is Normalize for a history that may be declared with [Growth]:
+// messages checked in an earlier call are not checked again.
 func NormalizeGrown(ctx context.Context, msgs []event.Message) []event.Message {
 	p, ok := ctx.Value(growthKey{}).(*growing)
 	if !ok || len(msgs) == 0 || &p.msgs[0] != &msgs[0] || len(p.msgs) != len(msgs) {
@@ -89,7 +88,7 @@ func NormalizeGrown(ctx context.Context, msgs []event.Message) []event.Message {
 	return Normalize(msgs)
 }
 
-// checked reports whether the history of p is normal.
+// checked reports whether the history of p is normalized.
 func (g *Growth) checked(p *growing) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,6 +1,7 @@
-// Package llm is the neutral face of language models: one request and one
-// response form, streamed, that every provider adapter translates. The
-// messages are those of package event; there is no second form of them.
+// Package llm defines language models independently of their providers: one
+// request and one response form, streamed, that every provider's adapter
+// translates. The messages are those of package event; there is no second form
+// of them.
 //
 // # Usage
 //
@@ -18,9 +19,9 @@
 // # Failure
 //
 // Errors are *[Error]: a kind of package fault, the provider's own status and
-// code, whether another try may help and after how long. A stream that ends
-// before its final part is an error, never a short answer. Adapters do not
-// retry; that is the job of one layer above them.
+// code, whether and after how long a retry may help. A stream that ends before
+// its final part is an error, never a short answer. Adapters do not retry;
+// package broker does.
 package llm
 
 import (
@@ -33,7 +34,7 @@ import (
 
 // Model is one LLM behind one endpoint.
 type Model interface {
-	// Info says what the model is and can do.
+	// Info describes the model.
 	Info() Info
 	// Generate makes one call and returns the whole response. Deltas are
 	// handed to onDelta as they arrive, in order, from one goroutine; it is
@@ -52,19 +53,20 @@ type Info struct {
 	Reasoning     bool
 	Tools         bool // native tool calling
 	PromptCache   bool // takes explicit cache marks
-	// MustEcho lists what of an assistant turn has to be sent back.
+	// MustEcho lists what of an assistant message has to be sent back.
 	MustEcho Echo
 }
 
-// Echo says which reasoning an assistant turn must carry when replayed.
+// Echo lists the reasoning that an assistant message must carry when it is sent
+// back to the model.
 type Echo struct {
 	ThinkingBlocks   bool
 	ReasoningContent bool
 	ReasoningItems   bool
 }
 
-// Price is in US dollars for one million tokens. Known is false when nobody
-// told the price: cost is then unknown, not zero.
+// Price is in US dollars for one million tokens. Without Known the price is
+// unknown, not zero.
 type Price struct {
 	Known      bool
 	Input      float64
@@ -83,16 +85,17 @@ type Request struct {
 	MaxOutputTokens int
 	Temperature     *float64
 	TopP            *float64
-	// TopK is how many of the likeliest words to pick from; Seed makes picks
-	// repeatable, as far as the provider can. Where it takes none they are left
-	// out; most adapters refuse them with [Config.KeepParameters].
+	// TopK limits sampling to the most likely tokens; Seed makes sampling
+	// repeatable as far as the provider can. A provider without them ignores
+	// them; with [Config.KeepParameters] most adapters return an error instead.
 	TopK *int
 	Seed *int
 	Stop []string
 	// ReasoningEffort is "", "none", "low", "medium", "high" or "xhigh".
 	ReasoningEffort string
-	// ThinkingBudget is how many tokens a model with [ThinkingBudget] may think;
-	// 0 lets the effort decide. Without an effort, or with "none", it is not used.
+	// ThinkingBudget is how many tokens a model with [ThinkingBudget] may
+	// think; 0 derives it from the effort. It is not used without an effort, or
+	// with "none".
 	ThinkingBudget int
 	// Session is the conversation id: cache key and tracing header.
 	Session string
@@ -137,13 +140,13 @@ type Response struct {
 	Cost      float64
 	CostKnown bool
 	Latency   time.Duration
-	FirstByte time.Duration // to the first delta
+	FirstByte time.Duration // until the first delta
 	// Served describes the model that answered where a layer chose between
-	// several; nil says that it is the one that was asked.
+	// several; nil for the model that was called.
 	Served *Info
 }
 
-// By returns the description of the model that answered a call of asked.
+// By returns the description of the model that answered a call to asked.
 func (r *Response) By(asked Info) Info {
 	if r.Served != nil {
 		return *r.Served
@@ -151,7 +154,7 @@ func (r *Response) By(asked Info) Info {
 	return asked
 }
 
-// Finish says why the answer ended.
+// Finish is the reason why the answer ended.
 type Finish string
 
 // The reasons.
@@ -182,7 +185,7 @@ func (p Price) Cost(u Usage) (dollars float64, known bool) {
 		float64(u.CacheWrite)*p.CacheWrite + float64(u.Output)*p.Output) / 1e6, true
 }
 
-// Complete is m.Generate with a nil-safe onDelta.
+// Complete calls m.Generate. onDelta may be nil.
 func Complete(ctx context.Context, m Model, r Request, onDelta func(Delta)) (*Response, error) {
 	if onDelta == nil {
 		onDelta = func(Delta) {}

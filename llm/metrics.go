@@ -8,7 +8,7 @@ import (
 )
 
 // Metrics is what the calls of one service (usage id) used and cost, in the
-// JSON form of the wire (sdk-wire.md section 5.2). It is not safe for
+// JSON form of the wire (docs/openhands/sdk-wire.md section 5.2). It is not safe for
 // concurrent use.
 type Metrics struct {
 	ModelName             string                   `json:"model_name"`
@@ -42,23 +42,22 @@ type CostEntry struct {
 }
 
 // LatencyEntry is the duration of one call in seconds. The last two fields are
-// Deft's own: OpenHands' clients pass over fields of metrics that they do not
-// know.
+// Deft's own; OpenHands' clients ignore unknown fields of metrics.
 type LatencyEntry struct {
 	Model      string  `json:"model"`
 	Latency    float64 `json:"latency"`
 	ResponseID string  `json:"response_id"`
-	// FirstToken is the time to the first piece of the answer; 0 where it was
-	// not streamed.
+	// FirstToken is the time to the first piece of the answer; 0 if it was not
+	// streamed.
 	FirstToken float64 `json:"first_token,omitempty"`
-	// AnsweredBy is the model that the provider says has answered, where that
-	// is another name than Model: a dated version, or a router's choice.
+	// AnsweredBy is the name that the provider reports for the model, if it
+	// differs from Model: a dated version, or a router's choice.
 	AnsweredBy string `json:"answered_by,omitempty"`
 }
 
-// Add accounts for one answer to a call of the model described by info. A cost
-// that is not known adds nothing, and no entry to Costs. What it adds belongs to
-// the model that answered, where that is another one.
+// Add adds one answer to a call of the model described by info. An unknown cost
+// adds nothing, and no entry to Costs. If another model answered, the answer
+// counts for that one.
 func (m *Metrics) Add(info Info, r *Response, at time.Time) {
 	info = r.By(info)
 	m.ModelName = info.Name
@@ -83,8 +82,8 @@ func (m *Metrics) Add(info Info, r *Response, at time.Time) {
 	}
 }
 
-// answeredBy returns what a provider calls the model that answered, unless the
-// name that was asked for says the same.
+// answeredBy returns the provider's name of the model that answered, or "" if
+// it equals the requested one.
 func answeredBy(asked, answered string) string {
 	if asked == answered || strings.HasSuffix(asked, "/"+answered) {
 		return ""
@@ -103,7 +102,7 @@ func (a *TokenUsage) add(u TokenUsage) {
 	a.ReasoningTokens += u.ReasoningTokens
 }
 
-// Clone returns a copy that shares nothing that later changes.
+// Clone returns a copy that later changes do not affect.
 func (m *Metrics) Clone() Metrics {
 	c := *m
 	if m.AccumulatedTokenUsage != nil {

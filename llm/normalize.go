@@ -10,28 +10,27 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// What Normalize says where a history has a hole.
+// Texts that Normalize inserts into incomplete histories.
 const (
 	notRun       = "This tool call was not run: the conversation went on before it had a result."
 	historyStart = "(The earlier part of the conversation is not shown.)"
 	maxName      = 64 // bytes of a tool name, the smallest limit among providers
 )
 
-// Normalize returns a history that every provider accepts, made from one that
-// crashes, forks, condensation or a change of model may have left incomplete:
+// Normalize returns a history that every provider accepts. Crashes, forks,
+// condensation or a change of the model may have left it incomplete:
 //
 //   - every tool call is answered exactly once, directly after its message and
-//     in the order of the calls; a missing result is replaced by one that says
+//     in the order of the calls; a missing result is replaced by a note that
 //     the call was not run; results without a call are dropped, and of two
 //     results of one call the first stays;
 //   - ids of calls are present and unique in the whole history, names have only
 //     characters that providers take;
-//   - messages with nothing in them are dropped;
+//   - empty messages are dropped;
 //   - the first message that is not a system message is the user's.
 //
-// The input is not changed, and is itself the result where nothing is wrong
-// with it, so callers must not change the result. Normalize of its own result
-// changes nothing.
+// The input is not changed. It is returned itself if it is already normalized,
+// so callers must not change the result. Normalizing twice changes nothing.
 func Normalize(msgs []event.Message) []event.Message {
 	if isNormalized(msgs) {
 		return msgs
@@ -50,7 +49,7 @@ type pendingCall struct {
 	result *event.Message
 }
 
-// turn is a message that stays, with the calls it makes.
+// turn is a message that stays, with its calls.
 type turn struct {
 	msg   event.Message
 	calls []*pendingCall
@@ -164,8 +163,8 @@ func hasContent(blocks []event.Content) bool {
 	return false
 }
 
-// cleanName returns a tool name of letters, digits, _ and -. Models invent
-// names; sent back as they are, providers refuse the whole history.
+// cleanName returns a tool name of letters, digits, _ and -. Providers refuse a
+// whole history for a name that a model invented.
 func cleanName(name string) string {
 	if isCleanName(name) {
 		return name
@@ -196,14 +195,13 @@ func isNameByte(c byte) bool {
 }
 
 // ArgumentsObject returns the arguments of a past call as a JSON object, which
-// is what providers want to see in a history: {} for nothing, and for text
-// that is not an object one that holds the text, so that the model sees what
-// it wrote.
+// providers require: {} for empty text, and for any other text that is not an
+// object one that contains the text, so that the model sees what it wrote.
 func ArgumentsObject(arguments string) json.RawMessage {
 	return json.RawMessage(ArgumentsText(arguments))
 }
 
-// ArgumentsText is ArgumentsObject as a text, mostly the very one it was given.
+// ArgumentsText is ArgumentsObject as a string, mostly its unchanged input.
 func ArgumentsText(arguments string) string {
 	text := strings.ToValidUTF8(strings.TrimSpace(arguments), "\uFFFD")
 	if text == "" {
@@ -219,8 +217,8 @@ func ArgumentsText(arguments string) string {
 	return string(b)
 }
 
-// validJSON is json.Valid without a copy. What is so long that it may be nested
-// deeply is left to the standard library, which bounds that.
+// validJSON is json.Valid without a copy. Long text, which may be nested
+// deeply, is left to the standard library, which limits the depth.
 func validJSON(text string) bool {
 	if len(text) > 64<<10 {
 		return json.Valid([]byte(text))

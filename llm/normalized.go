@@ -9,8 +9,8 @@ import (
 )
 
 // isNormalized reports whether Normalize would change nothing. It is one pass
-// without copies, since it may run before every call over all of the history;
-// in doubt it says no.
+// without copies, since it may run over the whole history before every call; in
+// doubt it returns false.
 func isNormalized(msgs []event.Message) bool {
 	c := checks.Get().(*normalizedCheck)
 	defer checks.Put(c)
@@ -20,10 +20,10 @@ func isNormalized(msgs []event.Message) bool {
 
 var checks = sync.Pool{New: func() any { return &normalizedCheck{} }}
 
-// normalizedCheck looks whether a history is normal, and remembers where it may go
-// on when the history has grown. The zero value is ready.
+// normalizedCheck checks whether a history is normalized, and remembers where
+// to continue when the history has grown. The zero value is ready to use.
 type normalizedCheck struct {
-	at    int // messages before it are normal
+	at    int // messages before it are normalized
 	begun bool
 	seen  seenIDs
 }
@@ -33,7 +33,8 @@ func (c *normalizedCheck) reset(messages int) {
 	c.seen.reset(messages)
 }
 
-// look goes on to the end of msgs, and keeps what it found of the first fixed.
+// scan checks msgs from where the last check ended. It remembers only what it
+// found in the first fixed messages.
 func (c *normalizedCheck) scan(msgs []event.Message, fixed int) bool {
 	if c.seen.slots == nil {
 		c.reset(len(msgs))
@@ -57,8 +58,8 @@ func (c *normalizedCheck) scan(msgs []event.Message, fixed int) bool {
 	return i == len(msgs)
 }
 
-// turn returns how many messages the first one and the results of its calls
-// are, 0 if they are not normal.
+// turn returns the number of messages of the first one and the results of its
+// calls, 0 if they are not normalized.
 func (c *normalizedCheck) turn(msgs []event.Message, begun *bool) int {
 	m := &msgs[0]
 	if m.Role != event.RoleSystem && !*begun {
@@ -96,10 +97,9 @@ func answers(m *event.Message, c *event.ToolCall) bool {
 	return m.Role == event.RoleTool && m.ToolCallID == c.ID && m.Name == c.Name && m.ToolCalls == nil
 }
 
-// seenIDs is a set of the hashes of ids. It tells ids whose hashes are equal
-// from a used id no more than it has to: normal then says no, and the slow path
-// looks at the ids themselves. What was added since the mark can be taken out
-// again.
+// seenIDs is a set of the hashes of ids. Two ids with equal hashes count as a
+// repeated id; isNormalized is then false, and Normalize compares the ids
+// themselves. Entries added since the mark can be removed again.
 type seenIDs struct {
 	slots []uint64 // 0 is free; a power of two, at most half full
 	size  int
@@ -123,11 +123,11 @@ func (s *seenIDs) reset(messages int) {
 	clear(s.slots)
 }
 
-// mark begins what undo takes out.
+// mark remembers the current state for undo.
 func (s *seenIDs) mark() { s.since = s.since[:0] }
 
-// undo takes out what was added since the mark. The latest goes first, so that
-// nobody looks for others behind it.
+// undo removes the entries added since the mark, latest first, so that probing
+// sequences stay intact.
 func (s *seenIDs) undo() {
 	for _, at := range slices.Backward(s.since) {
 		s.slots[at] = 0
@@ -136,7 +136,7 @@ func (s *seenIDs) undo() {
 	s.mark()
 }
 
-// add reports whether id is one that may stand in a history and is new.
+// add adds id and reports whether it is allowed in a history and new.
 func (s *seenIDs) add(id string) bool {
 	if id == "" || id == "call" {
 		return false
@@ -144,7 +144,7 @@ func (s *seenIDs) add(id string) bool {
 	if s.size*2 >= len(s.slots) {
 		s.grow()
 	}
-	at, found := s.place(maphash.String(hashSeed, id) | 1)
+	at, found := s.slot(maphash.String(hashSeed, id) | 1)
 	if found {
 		return false
 	}
@@ -154,8 +154,8 @@ func (s *seenIDs) add(id string) bool {
 	return true
 }
 
-// place returns where a hash stands, or is to stand.
-func (s *seenIDs) place(h uint64) (at int, found bool) {
+// slot returns the index of a hash, or of the free slot for it.
+func (s *seenIDs) slot(h uint64) (at int, found bool) {
 	mask := uint64(len(s.slots) - 1)
 	for at := h >> 1 & mask; ; at = (at + 1) & mask {
 		switch s.slots[at] {
@@ -167,7 +167,8 @@ func (s *seenIDs) place(h uint64) (at int, found bool) {
 	}
 }
 
-// grow doubles the room. The hashes since the mark go in last, as they came.
+// grow doubles the table. The hashes added since the mark are inserted last, in
+// their order.
 func (s *seenIDs) grow() {
 	old, latest := s.slots, make([]uint64, len(s.since))
 	for i, at := range s.since {
@@ -176,12 +177,12 @@ func (s *seenIDs) grow() {
 	s.slots = make([]uint64, 2*len(old))
 	for _, h := range old {
 		if h != 0 {
-			at, _ := s.place(h)
+			at, _ := s.slot(h)
 			s.slots[at] = h
 		}
 	}
 	for i, h := range latest {
-		s.since[i], _ = s.place(h)
+		s.since[i], _ = s.slot(h)
 		s.slots[s.since[i]] = h
 	}
 }

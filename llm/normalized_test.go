@@ -26,7 +26,7 @@ func loop(n int) []event.Message {
 	return msgs
 }
 
-// TestNormalIsTrue holds the quick answer to what the slow path would do, on
+// TestNormalIsTrue checks the quick answer to what the slow path would do, on
 // sound histories with one thing changed.
 func TestNormalIsTrue(t *testing.T) {
 	t.Parallel()

@@ -3,55 +3,54 @@ package llm
 import "slices"
 
 // Quirks are the differences between endpoints that speak the same protocol.
-// They are data (see llm/catalog), never found out by trial.
+// They come from llm/catalog and are never discovered by trial.
 type Quirks struct {
 	// MaxTokensField is "max_tokens" (default) or "max_completion_tokens".
 	MaxTokensField string `json:"max_tokens_field,omitempty"`
 	// NoSampling drops temperature, top_p and top_k, NoStop drops stop sequences.
 	NoSampling bool `json:"no_sampling,omitempty"`
 	NoStop     bool `json:"no_stop,omitempty"`
-	// NoTopK says that Chat Completions refuse top_k, which most servers but
-	// OpenAI's take.
+	// NoTopK: Chat Completions refuse top_k. Most servers except OpenAI's
+	// accept it.
 	NoTopK bool `json:"no_top_k,omitempty"`
-	// SeedField is where Chat Completions take a seed: "" for seed, SeedNone
-	// where they do not, or another name.
+	// SeedField is the field of Chat Completions for a seed: "" for seed,
+	// SeedNone if there is none, or another name.
 	SeedField string `json:"seed_field,omitempty"`
-	// Effort says that reasoning_effort is understood; Efforts lists its
-	// values where they are fewer than none, low, medium, high and xhigh.
+	// Effort: reasoning_effort is supported. Efforts lists its values if they
+	// are fewer than none, low, medium, high and xhigh.
 	Effort  bool     `json:"effort,omitempty"`
 	Efforts []string `json:"efforts,omitempty"`
-	// Thinking is how extended thinking is asked for: "budget", "adaptive", or
-	// "" where there is none.
+	// Thinking is the mode of extended thinking: "budget", "adaptive", or "" if
+	// there is none.
 	Thinking string `json:"thinking,omitempty"`
-	// PromptCacheKey says that prompt_cache_key is accepted.
+	// PromptCacheKey: prompt_cache_key is supported.
 	PromptCacheKey bool `json:"prompt_cache_key,omitempty"`
-	// NoStreamOptions says that stream_options is refused.
+	// NoStreamOptions: stream_options is refused.
 	NoStreamOptions bool `json:"no_stream_options,omitempty"`
-	// StringContent says that content has to be a string, not parts.
+	// StringContent: content must be a string, not parts.
 	StringContent bool `json:"string_content,omitempty"`
-	// CacheRetention says that prompt_cache_retention is accepted.
+	// CacheRetention: prompt_cache_retention is supported.
 	CacheRetention bool `json:"cache_retention,omitempty"`
-	// ToolChoices lists the forms of tool_choice that are accepted: "auto",
-	// "none", "required" and "named". Empty means all of them.
+	// ToolChoices lists the supported forms of tool_choice: "auto", "none",
+	// "required" and "named". Empty means all of them.
 	ToolChoices []string `json:"tool_choices,omitempty"`
-	// Schema is how an answer of a JSON schema is asked for: "" by the schema
-	// itself, SchemaObject by JSON mode with the schema in the prompt, and
+	// Schema is how to request an answer of a JSON schema: "" by the schema
+	// itself, SchemaObject by JSON mode with the schema in the prompt,
 	// SchemaPrompt by the prompt alone.
 	Schema string `json:"schema,omitempty"`
-	// Strict says that tools and answers are held to their schemas where the
-	// request says strict (OpenAI's structured outputs); NoStrict that this
-	// model came before it, whatever its server does for others.
+	// Strict: the server enforces the schemas of tools and answers in strict
+	// requests (OpenAI's structured outputs). NoStrict: this model does not
+	// support it, whatever its server does for others.
 	Strict   bool `json:"strict,omitempty"`
 	NoStrict bool `json:"no_strict,omitempty"`
-	// ReasoningField is where Chat Completions carry reasoning that has to be
-	// sent back: "" for reasoning_content, or one of the values below.
+	// ReasoningField is the field of Chat Completions for reasoning that must
+	// be sent back: "" for reasoning_content, or one of the values below.
 	ReasoningField string `json:"reasoning_field,omitempty"`
-	// InlineImages says that images have to be data, not addresses.
+	// InlineImages: images must be data URLs.
 	InlineImages bool `json:"inline_images,omitempty"`
-	// ShortIDs says that ids of tool calls have to be nine letters and digits
-	// (Mistral).
+	// ShortIDs: ids of tool calls must be nine letters and digits (Mistral).
 	ShortIDs bool `json:"short_ids,omitempty"`
-	// SplitReasoning asks for reasoning apart from the text (MiniMax).
+	// SplitReasoning requests reasoning separately from the text (MiniMax).
 	SplitReasoning bool `json:"split_reasoning,omitempty"`
 }
 
@@ -84,9 +83,9 @@ const (
 // effortOrder lists the reasoning efforts from least to most.
 var effortOrder = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// EffortFor returns the value to send for a wanted effort: the wanted one if
-// the endpoint has it, else the nearest lower one it has, else its lowest; ""
-// when nothing is to be sent.
+// EffortFor returns the value to send for a wanted effort: the same if the
+// endpoint supports it, else the nearest lower one, else its lowest; "" to send
+// nothing.
 func (q Quirks) EffortFor(wanted string) string {
 	if wanted == "" || !q.Effort {
 		return ""
@@ -105,8 +104,9 @@ func (q Quirks) EffortFor(wanted string) string {
 	return best
 }
 
-// ToolChoiceFor returns the choice to send for a wanted one ("" for nothing).
-// A form that the endpoint does not take is left out: the model then decides.
+// ToolChoiceFor returns the value to send for a wanted tool choice, "" to send
+// nothing. A form that the endpoint does not support is not sent: the model
+// then decides.
 func (q Quirks) ToolChoiceFor(wanted string) string {
 	form := wanted
 	switch wanted {
@@ -120,8 +120,8 @@ func (q Quirks) ToolChoiceFor(wanted string) string {
 	return ""
 }
 
-// after reports whether effort a is more than effort b. Unknown efforts are
-// taken as the most, so that the nearest known one is chosen.
+// after reports whether effort a is higher than effort b. Unknown efforts count
+// as the highest, so that the nearest known one is chosen.
 func after(a, b string) bool {
 	rank := func(s string) int {
 		for i, e := range effortOrder {

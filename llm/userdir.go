@@ -2,7 +2,7 @@ package llm
 
 import "path/filepath"
 
-// UserDir is where a user's own files about models are: deft below
+// UserDir is the user's directory for settings of models: deft below
 // $XDG_CONFIG_HOME or ~/.config. It is "" where neither is set.
 func UserDir(env func(string) string) string {
 	base := env("XDG_CONFIG_HOME")

@@ -40,7 +40,7 @@ const (
 
 func userBlocks(blocks string) string { return `{"role":"user","content":[` + blocks + `]}` }
 
-// TestChecks holds requests that providers refuse (want is part of the
+// TestChecks checks requests that providers refuse (want is part of the
 // message) or take (want is "").
 func TestChecks(t *testing.T) {
 	t.Parallel()

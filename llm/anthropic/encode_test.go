@@ -28,7 +28,7 @@ func sonnet(t testing.TB) *Model {
 	return m
 }
 
-// TestSessionsEncodeAlike holds the body of a session, written step by step, to
+// TestSessionsEncodeAlike checks the body of a session, written step by step, to
 // the same body written at once.
 func TestSessionsEncodeAlike(t *testing.T) {
 	t.Parallel()

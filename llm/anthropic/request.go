@@ -17,7 +17,7 @@ import (
 const defaultMaxTokens = 16_384
 
 // Thinking budgets in tokens; "high" and more take what the answer leaves
-// (sdk-features.md section 1: at most 200,000).
+// (docs/openhands/sdk-features.md section 1: at most 200,000).
 const (
 	leastBudget  = 1_024 // the protocol's own minimum
 	lowBudget    = 4_096

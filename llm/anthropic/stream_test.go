@@ -105,7 +105,7 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
-// TestWire shows whole request bodies.
+// TestWire checks whole request bodies.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	marked := func(s string) event.Content { c := event.Text(s); c.CachePrompt = true; return c }

@@ -61,7 +61,7 @@ const (
 	pixel  = "data:image/jpg;base64,QUJD"
 )
 
-// TestWire shows whole request bodies.
+// TestWire checks whole request bodies.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	marked := func(s string) event.Content { c := event.Text(s); c.CachePrompt = true; return c }
@@ -120,7 +120,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestJointClamp shows how prompt and answer share the window.
+// TestJointClamp checks how prompt and answer share the window.
 func TestJointClamp(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, nil)
@@ -205,7 +205,7 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
-// TestRefusals holds error answers in the forms that Amazon uses.
+// TestRefusals checks error answers in the forms that Amazon uses.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, nil)
@@ -236,7 +236,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRegion tells where a call goes, and what is no part of a host's name.
+// TestRegion checks where a call goes, and what is no part of a host's name.
 func TestRegion(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "config")
@@ -262,7 +262,7 @@ func TestRegion(t *testing.T) {
 	}
 }
 
-// TestNoKeys shows the errors of a call that cannot be signed.
+// TestNoKeys checks the errors of a call that cannot be signed.
 func TestNoKeys(t *testing.T) {
 	t.Parallel()
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))

@@ -82,7 +82,7 @@ func TestBrokenMessages(t *testing.T) {
 	}
 }
 
-// TestHostileLength shows that a length costs nothing until its bytes come.
+// TestHostileLength checks that a length costs nothing until its bytes come.
 func TestHostileLength(t *testing.T) {
 	t.Parallel()
 	b := binary.BigEndian.AppendUint32(nil, maxMessage)

@@ -21,7 +21,7 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// TestModelFields shows where top_k and extra fields go: into the fields of the
+// TestModelFields checks where top_k and extra fields go: into the fields of the
 // model's own.
 func TestModelFields(t *testing.T) {
 	t.Parallel()

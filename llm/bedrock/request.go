@@ -14,7 +14,7 @@ import (
 )
 
 // The answer and the prompt share the context window: what is asked for is cut
-// to what the prompt leaves (sdk-features.md section 1).
+// to what the prompt leaves (docs/openhands/sdk-features.md section 1).
 const (
 	joinMargin = 256   // tokens left free
 	minOutput  = 1_024 // tokens asked for even so

@@ -11,15 +11,15 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// CodeCircuitOpen is the Code of an error of a call that was not made because
+// CodeCircuitOpen is the Code of the error of a call that was not made because
 // its endpoint kept failing.
 const CodeCircuitOpen = "circuit_open"
 
-// BreakerState is what a Breaker does with calls.
+// BreakerState is the state of a Breaker.
 type BreakerState string
 
-// The states: all calls pass; none does; one does, to see whether the endpoint
-// is well again.
+// The states: all calls are allowed; none is; a single one is, to probe whether
+// the endpoint works again.
 const (
 	Closed   BreakerState = "closed"
 	Open     BreakerState = "open"
@@ -28,10 +28,10 @@ const (
 
 // BreakerOptions configure breakers.
 type BreakerOptions struct {
-	// Failures is how many calls in a row must fail for the breaker to open.
-	// Default 10: one conversation's five attempts are not enough.
+	// Failures is how many consecutive calls must fail for the breaker to open.
+	// Default 10: the five attempts of one conversation are not enough.
 	Failures int
-	// Cooldown is how long an open breaker lets no call pass. Default 30 s.
+	// Cooldown is how long an open breaker blocks all calls. Default 30 s.
 	Cooldown time.Duration
 	// OnChange is called after each change of state, outside the lock; nil for
 	// none.
@@ -40,8 +40,8 @@ type BreakerOptions struct {
 	Now func() time.Time
 }
 
-// Breakers holds one breaker for each endpoint, so that all models behind it
-// share what is known about its health. It is safe for concurrent use.
+// Breakers has one breaker for each endpoint, so that all models of an endpoint
+// share its state. It is safe for concurrent use.
 type Breakers struct {
 	opts BreakerOptions
 	mu   sync.Mutex
@@ -59,7 +59,7 @@ func NewBreakers(o BreakerOptions) *Breakers {
 }
 
 // For returns the breaker of an endpoint: its base URL, or the provider's name
-// where that is the provider's own.
+// for the provider's own endpoint.
 func (s *Breakers) For(endpoint string) *Breaker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +71,9 @@ func (s *Breakers) For(endpoint string) *Breaker {
 	return b
 }
 
-// Breaker keeps calls away from an endpoint that keeps failing: calls would
-// only wait for their time limits and keep it from recovering. Only failures
-// of the endpoint count (no connection, no answer in time, status 5xx); what
-// it refuses for a reason shows that it works.
+// Breaker blocks calls to an endpoint that keeps failing: they would only run
+// into their time limits and slow its recovery. Only failures of the endpoint
+// count (no connection, timeout, status 5xx); a refusal shows that it works.
 type Breaker struct {
 	opts     BreakerOptions
 	endpoint string
@@ -83,8 +82,8 @@ type Breaker struct {
 	state      BreakerState
 	failures   int       // in a row
 	until      time.Time // of Open
-	probing    bool      // the one call of HalfOpen is on its way
-	generation int       // counts changes of state: calls of an earlier one say nothing
+	probing    bool      // the single call of HalfOpen is under way
+	generation int       // counts changes of state; results of earlier generations are ignored
 }
 
 // State returns the state. A nil breaker is closed.
@@ -100,7 +99,7 @@ func (b *Breaker) State() BreakerState {
 	return b.state
 }
 
-// permit is the leave to make one call.
+// permit allows one call.
 type permit struct {
 	b          *Breaker
 	generation int
@@ -108,7 +107,8 @@ type permit struct {
 	reported   bool
 }
 
-// allow asks for leave to call. A nil breaker always gives it.
+// allow returns a permit for one call, or an error while calls are blocked. A
+// nil breaker returns a nil permit, which reports nothing.
 func (b *Breaker) allow(info llm.Info) (*permit, error) {
 	if b == nil {
 		return nil, nil
@@ -130,34 +130,34 @@ func (b *Breaker) allow(info llm.Info) (*permit, error) {
 	}
 	to := b.state
 	b.mu.Unlock()
-	b.tell(from, to)
+	b.notify(from, to)
 	if err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// refuse is called with the lock held. left is how long the breaker stays
-// open, 0 while another call finds out.
+// refuse is called with the lock held. left is how long the breaker stays open,
+// 0 while another call probes the endpoint.
 func (b *Breaker) refuse(info llm.Info, left time.Duration) *llm.Error {
-	msg := "the endpoint kept failing; one call is finding out whether it works again"
+	msg := "the endpoint kept failing; another call is checking whether it works again"
 	if left > 0 {
-		msg = fmt.Sprintf("the endpoint failed %d times in a row and is left alone for %v", b.opts.Failures, left.Round(time.Second))
+		msg = fmt.Sprintf("the endpoint failed %d times in a row; no calls are made for %v", b.opts.Failures, left.Round(time.Second))
 	}
 	e := llm.NewError(fault.Unavailable, info.Provider, info.Name, msg, nil)
 	e.Code, e.Retryable, e.RetryAfter = CodeCircuitOpen, true, left
 	return e
 }
 
-// begun says that the answer has begun to arrive: a probe need not end to show
-// that the endpoint works.
+// answered reports success as soon as the answer has begun: a probe need not
+// end to show that the endpoint works.
 func (p *permit) answered() {
 	if p != nil && p.probe && !p.reported {
 		p.report(nil)
 	}
 }
 
-// report says how the call went; only the first report counts.
+// report records the result of the call; only the first report counts.
 func (p *permit) report(err error) {
 	if p == nil || p.reported {
 		return
@@ -171,7 +171,7 @@ func (p *permit) report(err error) {
 	}
 	to := b.state
 	b.mu.Unlock()
-	b.tell(from, to)
+	b.notify(from, to)
 }
 
 // count is called with the lock held.
@@ -199,17 +199,17 @@ func (b *Breaker) enter(s BreakerState) {
 	b.generation++
 }
 
-func (b *Breaker) tell(from, to BreakerState) {
+func (b *Breaker) notify(from, to BreakerState) {
 	if from != to && b.opts.OnChange != nil {
 		b.opts.OnChange(b.endpoint, from, to)
 	}
 }
 
-// health is what a call says about its endpoint.
+// health is what the result of a call shows about its endpoint.
 type health int
 
 const (
-	unknownHealth health = iota // it was given up by the caller
+	unknownHealth health = iota // the caller canceled the call
 	healthy
 	failing
 )
@@ -231,7 +231,7 @@ func healthOf(err error) health {
 		}
 		return failing
 	case fault.Unavailable:
-		if e.Code == llm.CodeEmpty { // the model said nothing; the endpoint did answer
+		if e.Code == llm.CodeEmpty { // the endpoint did answer
 			return healthy
 		}
 		return failing

@@ -160,7 +160,7 @@ func TestOneProbe(t *testing.T) {
 		done <- err
 	}()
 	<-speak
-	if _, err := g.Broker.Generate(t.Context(), llm.Request{}, ignore); err == nil || !strings.Contains(err.Error(), "finding out") {
+	if _, err := g.Broker.Generate(t.Context(), llm.Request{}, ignore); err == nil || !strings.Contains(err.Error(), "checking whether") {
 		t.Errorf("a second call beside the probe: %v", err)
 	}
 	speak <- true

@@ -1,7 +1,7 @@
-// Package broker puts layers around models that handle what all callers need:
-// retries, a spending limit that holds before a call is made, a circuit breaker
-// for each endpoint, figures of each call, chains of models that stand in for
-// one another, and a choice of model by what a request holds.
+// Package broker wraps models with what all callers need: retries, a spending
+// limit that is enforced before a call is made, a circuit breaker for each
+// endpoint, statistics of each call, fallbacks to other models, and a choice of
+// model by the content of a request.
 //
 // # Usage
 //
@@ -9,20 +9,21 @@
 //	m := broker.New(model, broker.Options{Budget: budget, OnRetry: show})
 //	resp, err := m.Generate(ctx, request, onDelta)
 //
-// A Broker is a llm.Model, and so are [Fallback] and [ImageRouter], which join
-// several. Brokers may share one Budget, and the Breaker of their endpoint.
+// A Broker is a llm.Model, and so are [Fallback] and [ImageRouter], which
+// combine several. Brokers may share one Budget, and the Breaker of their
+// endpoint.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use; hooks are called from the goroutine
-// of the call they are about.
+// Everything is safe for concurrent use. Hooks are called from the goroutine of
+// their call.
 //
 // # Failure
 //
-// The error of the last attempt is returned as it is. A call that could
-// overspend is refused with an error of kind Limit, and no request is made.
-// Text that was handed out before a failed attempt is void: OnRetry is called
-// before the next attempt hands anything out, so that a follower can drop it.
+// The error of the last attempt is returned unchanged. A call that could exceed
+// the budget is refused with an error of kind Limit, and no request is made.
+// Text delivered before a failed attempt is void: OnRetry is called before the
+// next attempt delivers anything, so that a consumer can discard it.
 package broker
 
 import (
@@ -38,50 +39,50 @@ import (
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
-// Options configure a Broker. The zero value retries as the reference does
-// (sdk-features.md section 1) and limits nothing.
+// Options configure a Broker. The zero value retries as OpenHands does
+// (docs/openhands/sdk-features.md section 1) and has no limits.
 type Options struct {
-	// Attempts is how often a call is tried in all. Default 5.
+	// Attempts is the maximum number of attempts. Default 5.
 	Attempts int
 	// The wait before attempt n+1 is Multiplier·2^(n-1) seconds, at least
 	// MinWait and at most MaxWait, less up to a quarter at random. Defaults 8,
 	// 8 s and 64 s.
 	Multiplier       float64
 	MinWait, MaxWait time.Duration
-	// LongestRetryAfter is how long a provider may ask to wait before the call
-	// is given up instead. Default 5 minutes.
+	// LongestRetryAfter is the longest wait that a provider may request; a call
+	// that would have to wait longer fails at once. Default 5 minutes.
 	LongestRetryAfter time.Duration
 	// Budget limits spending; nil for no limit.
 	Budget *Budget
-	// Breaker keeps calls from an endpoint that keeps failing; nil for none.
+	// Breaker stops calls to an endpoint that keeps failing; nil for none.
 	Breaker *Breaker
-	// SkipOpen ends a call at once when the breaker is open, instead of waiting
-	// until it lets calls pass. It is for models that another stands in for.
+	// SkipOpen fails a call at once while the breaker is open, instead of
+	// waiting for it. It is for models with a fallback.
 	SkipOpen bool
 	// Catalog has the prices of long prompts. Default the embedded one.
 	Catalog *catalog.Catalog
-	// Refresh returns the model with a fresh key. It is called once in a call
-	// that was refused with status 401, which is then made again; nil for none.
+	// Refresh returns the model with a new key. It is called at most once in a
+	// call, after status 401, and the call is then repeated; nil for none.
 	Refresh func(context.Context) (llm.Model, error)
 	// OnRetry is called before each wait; nil for none.
 	OnRetry func(Retry)
 	// OnCall is called after each attempt; nil for none.
 	OnCall func(Call)
-	// Sleep replaces waiting, and Random the source of jitter (0 to 1), for
+	// Sleep replaces waiting, and Random the source of jitter (0 to 1), in
 	// tests.
 	Sleep  func(context.Context, time.Duration) error
 	Random func() float64
 }
 
-// Retry describes an attempt that failed and the wait before the next.
+// Retry describes a failed attempt and the wait before the next.
 type Retry struct {
-	Service string // that called, as [WithService] says; "" if not said
+	Service string // that called, as [WithService] says; "" if unknown
 	Info    llm.Info
 	Attempt int // that failed, from 1
 	Of      int // attempts in all
 	Err     error
 	Wait    time.Duration
-	// Void says that deltas of the failed attempt were handed out; they are
+	// Void reports that deltas of the failed attempt were delivered; they are
 	// not part of the answer.
 	Void bool
 }
@@ -90,7 +91,7 @@ type Retry struct {
 type Broker struct {
 	served    atomic.Pointer[served]
 	opts      Options
-	reached   atomic.Bool // the endpoint has answered once, if with an error
+	reached   atomic.Bool // the endpoint has answered before, perhaps with an error
 	estimates calibration
 }
 
@@ -130,8 +131,8 @@ func (b *Broker) serve(m llm.Model) {
 // Info implements llm.Model.
 func (b *Broker) Info() llm.Info { return b.served.Load().Info() }
 
-// Expect estimates the prompt of a request in tokens, on the high side, and
-// corrected by what the provider last counted in the same conversation.
+// Expect estimates the prompt of a request in tokens, on the high side,
+// corrected by the provider's last count in the same conversation.
 func (b *Broker) Expect(r llm.Request) int {
 	n, _ := b.estimates.expect(&r)
 	return n
@@ -147,7 +148,7 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 		}
 		e, retry := b.worthRetrying(ctx, err, attempt)
 		if e != nil && b.repair(ctx, &fix, e, &r) {
-			b.tell(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
+			b.notify(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
 			attempt--
 			continue
 		}
@@ -155,7 +156,7 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 			return nil, err
 		}
 		wait := b.wait(attempt, e.RetryAfter)
-		b.tell(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
+		b.notify(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
 		if serr := b.opts.Sleep(ctx, wait); serr != nil {
 			return nil, canceled(e, serr)
 		}
@@ -163,14 +164,14 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 	}
 }
 
-func (b *Broker) tell(ctx context.Context, r Retry) {
+func (b *Broker) notify(ctx context.Context, r Retry) {
 	if b.opts.OnRetry != nil {
 		r.Service, r.Info = serviceOf(ctx), b.Info()
 		b.opts.OnRetry(r)
 	}
 }
 
-// once makes one attempt, inside the budget and if the breaker lets it.
+// once makes one attempt, within the budget and if the breaker allows it.
 func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	m := b.served.Load()
 	info := m.Info()
@@ -182,7 +183,7 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 			return nil, err
 		}
 		if r.MaxOutputTokens == 0 || r.MaxOutputTokens > hold.output {
-			r.MaxOutputTokens = hold.output // what was reserved is what may be used
+			r.MaxOutputTokens = hold.output // no more than was reserved
 		}
 	}
 	permit, err := b.opts.Breaker.allow(info)
@@ -190,12 +191,12 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 		hold.Settle(0)
 		return nil, err
 	}
-	said := 0
+	delivered := 0
 	resp, err := m.Generate(ctx, r, func(d llm.Delta) {
 		permit.answered()
-		said += len(d.Text) + len(d.Reasoning)
+		delivered += len(d.Text) + len(d.Reasoning)
 		if d.ToolCall != nil {
-			said += len(d.ToolCall.Arguments) + len(d.ToolCall.Name)
+			delivered += len(d.ToolCall.Arguments) + len(d.ToolCall.Name)
 		}
 		onDelta(d)
 	})
@@ -204,12 +205,12 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 		b.estimates.learn(&r, plain, resp.Usage.Prompt)
 		resp = repriced(resp, m.prices)
 	}
-	hold.settle(resp, err, m.prices, said)
+	hold.settle(resp, err, m.prices, delivered)
 	b.count(info, r.Session, expected, resp, err)
 	return resp, err
 }
 
-// repriced corrects a cost that does not know the prices of long prompts.
+// repriced corrects a cost that ignores the prices of long prompts.
 func repriced(r *llm.Response, p catalog.Prices) *llm.Response {
 	if !r.CostKnown {
 		return r
@@ -223,17 +224,17 @@ func repriced(r *llm.Response, p catalog.Prices) *llm.Response {
 	return &c
 }
 
-// settle replaces the reservation by what an attempt cost that said so many
-// bytes. Without a reservation it does nothing.
-func (r *Reservation) settle(resp *llm.Response, err error, p catalog.Prices, said int) {
+// settle replaces the reservation by the cost of an attempt that delivered this
+// many bytes. Without a reservation it does nothing.
+func (r *Reservation) settle(resp *llm.Response, err error, p catalog.Prices, delivered int) {
 	switch {
 	case r == nil:
 	case err == nil && resp.CostKnown:
 		r.Settle(resp.Cost)
-	case err == nil: // no usage was told: what was reserved stands
+	case err == nil: // without a usage, the reservation is the cost
 		r.Settle(r.amount())
-	case said > 0: // the provider bills what it produced before it broke off
-		cost, _ := p.At(r.prompt).Cost(llm.Usage{Prompt: r.prompt, Output: said/3 + 1})
+	case delivered > 0: // providers bill an interrupted answer
+		cost, _ := p.At(r.prompt).Cost(llm.Usage{Prompt: r.prompt, Output: delivered/3 + 1})
 		r.Settle(min(cost, r.amount()))
 	default:
 		r.Settle(0)
@@ -251,8 +252,9 @@ func (b *Broker) count(info llm.Info, session string, expected int, resp *llm.Re
 	b.opts.OnCall(c)
 }
 
-// worthRetrying says whether the same call may succeed later. An endpoint that
-// was never reached is probably a wrong address: waiting minutes would hide it.
+// worthRetrying reports whether the same call may succeed later. An endpoint
+// that was never reached probably has a wrong address: waiting for minutes
+// would hide that.
 func (b *Broker) worthRetrying(ctx context.Context, err error, attempt int) (*llm.Error, bool) {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -278,7 +280,8 @@ func (b *Broker) worthRetrying(ctx context.Context, err error, attempt int) (*ll
 	return e, false
 }
 
-// wait is the exponential wait with jitter, or what the provider asked for.
+// wait returns the exponential wait with jitter, or the wait that the provider
+// requested.
 func (b *Broker) wait(attempt int, asked time.Duration) time.Duration {
 	w := b.opts.MaxWait
 	if shift := attempt - 1; shift < 30 {
@@ -290,14 +293,14 @@ func (b *Broker) wait(attempt int, asked time.Duration) time.Duration {
 	w = max(w, b.opts.MinWait)
 	w -= time.Duration(b.opts.Random() * float64(w) / 4)
 	if asked > 0 {
-		// Not all who were told the same time should come back at once.
+		// Jitter, so that not all clients retry at the same time.
 		return asked + time.Duration(b.opts.Random()*float64(min(asked/8, time.Second)))
 	}
 	return w
 }
 
-// adjusted changes what made a model say nothing: without randomness it would
-// say nothing again.
+// adjusted changes a request whose answer was empty: without randomness the
+// next one would be empty, too.
 func adjusted(r llm.Request, e *llm.Error) llm.Request {
 	if e.Code == llm.CodeEmpty && r.Temperature != nil && *r.Temperature == 0 {
 		warm := 1.0
@@ -311,7 +314,7 @@ func canceled(e *llm.Error, cause error) error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		kind = fault.Timeout
 	}
-	return llm.NewError(kind, e.Provider, e.Model, "the call was given up while waiting to try again", e)
+	return llm.NewError(kind, e.Provider, e.Model, "the call was canceled while waiting to retry", e)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

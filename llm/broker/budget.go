@@ -10,21 +10,20 @@ import (
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
-// nano is the unit that budgets count in: whole numbers, so that adding up
-// never drifts.
+// nano is the unit of budgets: integers, so that sums have no rounding errors.
 const nano = 1e9 // per dollar
 
-// defaultOutput is the worst case of an answer of a model whose longest is not
-// known, in tokens. The broker then asks for no more.
+// defaultOutput is the assumed longest answer of a model whose limit is
+// unknown, in tokens. The broker requests no more than that.
 const defaultOutput = 16_384
 
-// least is the shortest answer worth asking for when the budget is nearly
-// spent, in tokens.
+// minOutput is the shortest useful answer when the budget is nearly spent, in
+// tokens.
 const minOutput = 1_024
 
-// Budget is a limit on spending. A call reserves its worst case before it is
-// made and settles what it really cost afterwards, so that calls in flight
-// never spend the same cent twice.
+// Budget is a spending limit. A call reserves its highest possible cost before
+// it is made and settles its actual cost afterwards, so that concurrent calls
+// cannot exceed the limit together.
 type Budget struct {
 	mu       sync.Mutex
 	limit    int64 // nano-dollars
@@ -32,10 +31,10 @@ type Budget struct {
 	reserved int64
 }
 
-// NewBudget returns a budget of so many US dollars.
+// NewBudget returns a budget of this many US dollars.
 func NewBudget(dollars float64) *Budget { return &Budget{limit: toNano(dollars)} }
 
-// Spend adds what was spent before, for a budget of a conversation that is
+// Spend adds earlier spending, for the budget of a conversation that is
 // resumed.
 func (b *Budget) Spend(dollars float64) {
 	b.mu.Lock()
@@ -43,22 +42,22 @@ func (b *Budget) Spend(dollars float64) {
 	b.spent += toNano(dollars)
 }
 
-// SetLimit changes the limit. Calls in flight keep what they reserved.
+// SetLimit changes the limit. Calls in flight keep their reservations.
 func (b *Budget) SetLimit(dollars float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.limit = toNano(dollars)
 }
 
-// State returns the limit, what was spent, and what calls in flight hold, in
-// US dollars.
+// State returns the limit, the amount spent and the amount reserved by calls in
+// flight, in US dollars.
 func (b *Budget) State() (limit, spent, reserved float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return float64(b.limit) / nano, float64(b.spent) / nano, float64(b.reserved) / nano
 }
 
-// Reservation is the worst case of one call.
+// Reservation is the highest possible cost of one call.
 type Reservation struct {
 	budget         *Budget
 	held           int64
@@ -66,8 +65,8 @@ type Reservation struct {
 	prompt, output int // tokens it was computed for
 }
 
-// Reserve holds an amount of US dollars for a call. It fails with kind Limit
-// if what was spent, what is reserved and the amount exceed the limit.
+// Reserve reserves US dollars for a call. It fails with kind Limit if the
+// amount spent, the amount reserved and this one together exceed the limit.
 func (b *Budget) Reserve(dollars float64) (*Reservation, error) {
 	n := toNano(dollars)
 	b.mu.Lock()
@@ -86,11 +85,11 @@ func (b *Budget) refuse(dollars float64) error {
 		msg += fmt.Sprintf(", $%.4f is reserved by calls in flight", float64(b.reserved)/nano)
 	}
 	msg += fmt.Sprintf(", and the next call may cost up to $%.4f", dollars)
-	return fault.New(fault.Limit, msg).Hint("raise the limit (--max-cost) to go on")
+	return fault.New(fault.Limit, msg).Hint("raise the limit (--max-cost) to continue")
 }
 
-// Settle replaces the reservation by what the call really cost. Only the first
-// call of Settle counts. Settling no reservation (nil) does nothing.
+// Settle replaces the reservation by the actual cost of the call. Only the
+// first call has an effect; a nil reservation is ignored.
 func (r *Reservation) Settle(dollars float64) {
 	if r == nil {
 		return
@@ -105,12 +104,12 @@ func (r *Reservation) Settle(dollars float64) {
 
 func (r *Reservation) amount() float64 { return float64(r.held) / nano }
 
-// reserve holds the worst case of a request with a prompt of so many tokens.
-// Where the model's longest answer does not fit what is left, a shorter one is
-// reserved, and asked for, as long as it is worth asking.
+// reserve reserves the highest possible cost of a request with a prompt of this
+// many tokens. If the model's longest answer does not fit the budget, a shorter
+// one is reserved and requested, unless it would be too short to be useful.
 func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *llm.Request) (*Reservation, error) {
 	if !info.Price.Known {
-		return nil, fault.New(fault.Limit, fmt.Sprintf("a spending limit is set, but the price of %s is not known", info.Name)).
+		return nil, fault.New(fault.Limit, fmt.Sprintf("a spending limit is set, but the price of %s is unknown", info.Name)).
 			Hint("give its price with --input-price and --output-price (US dollars for a million tokens), or leave --max-cost out")
 	}
 	price := prices.At(prompt)
@@ -135,7 +134,7 @@ func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *ll
 	return res, nil
 }
 
-// affordable returns how many tokens of output what is left pays for.
+// affordable returns how many output tokens the rest of the budget pays for.
 func (b *Budget) affordable(p llm.Price, prompt int) int {
 	b.mu.Lock()
 	left := float64(b.limit-b.spent-b.reserved) / nano
@@ -147,13 +146,13 @@ func (b *Budget) affordable(p llm.Price, prompt int) int {
 	return int(math.Min(left*1e6/p.Output, 1e9))
 }
 
-// worst is the highest cost of a call: the whole prompt at the dearest of the
-// input prices.
+// worstCost is the highest possible cost of a call: the whole prompt at the
+// highest of the input prices.
 func worstCost(p llm.Price, prompt, output int) float64 {
 	return (float64(prompt)*max(p.Input, p.CacheWrite, p.CacheRead) + float64(output)*p.Output) / 1e6
 }
 
-// toNano rounds up, so that many small costs are never less than their sum.
+// toNano rounds up, so that the sum of many small costs is never too low.
 func toNano(dollars float64) int64 {
 	switch n := math.Ceil(dollars*nano - 1e-6); {
 	case math.IsNaN(n) || n < 0:

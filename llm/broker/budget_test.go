@@ -113,7 +113,7 @@ func TestUnknownPriceIsRefused(t *testing.T) {
 	m := priced(func() float64 { return 0 })
 	m.info.Price = llm.Price{}
 	_, err := broker.New(m, broker.Options{Budget: broker.NewBudget(100)}).Generate(t.Context(), ask("x"), ignore)
-	if fault.KindOf(err) != fault.Limit || m.calls.Load() != 0 || !strings.Contains(err.Error(), "price of p/m is not known") {
+	if fault.KindOf(err) != fault.Limit || m.calls.Load() != 0 || !strings.Contains(err.Error(), "price of p/m is unknown") {
 		t.Errorf("error %v", err)
 	}
 	if hint := fault.HintOf(err); !strings.Contains(hint, "--input-price") || !strings.Contains(hint, "--output-price") {

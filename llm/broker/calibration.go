@@ -8,28 +8,28 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// maxCalibrated bounds the histories that a broker keeps figures of. One of
-// 5,000 messages takes 80 KB.
+// maxCalibrated is how many histories a broker keeps counts of. One of 5,000
+// messages takes 80 KB.
 const maxCalibrated = 256
 
-// calibration estimates prompts. It looks at what is new in a history only, and
-// corrects the estimate by what the provider last counted for the same history.
-// It is safe for concurrent use.
+// calibration estimates the size of prompts. It looks only at the new messages
+// of a history, and corrects the estimate by the provider's last count for the
+// same history. It is safe for concurrent use.
 type calibration struct {
 	mu    sync.Mutex
 	by    map[history]*counted
 	order []history // oldest first
 }
 
-// history tells the histories of a conversation apart: the agent's, the
-// condenser's and the titles' begin with system prompts of their own.
+// history identifies one of the histories of a conversation: those of the
+// agent, the condenser and the titles have different system prompts.
 type history struct {
 	session string
 	first   uint64
 	tools   int
 }
 
-// counted is what is known of one history.
+// counted is the size of one history.
 type counted struct {
 	messages []measured
 	// The last prompt, as estimated and as billed, in tokens. actual is 0
@@ -37,9 +37,9 @@ type counted struct {
 	estimate, actual int
 }
 
-// measured is a message by its size: what it looks like, and what all messages up
-// to it are estimated at.
-type measured struct{ look, sum int }
+// measured is a message with the sizes of its parts, and the estimate of all
+// messages up to it.
+type measured struct{ sizes, sum int }
 
 var seed = maphash.MakeSeed()
 
@@ -55,11 +55,10 @@ func historyOf(r *llm.Request) (history, bool) {
 	return history{r.Session, h.Sum64(), len(r.Tools)}, true
 }
 
-// expect returns how many tokens the prompt of r has at most, as far as one
-// can know: what was last counted, plus what came since at a margin of a
-// fifth, because dense text such as hex dumps has more tokens than the
-// estimate. A history that became shorter is another one. plain is the
-// uncorrected estimate, for learn.
+// expect returns an upper estimate of the tokens in the prompt of r: the last
+// count, plus the new messages and a fifth of them, because dense text such as
+// hex dumps has more tokens than estimated. A history that became shorter
+// counts as a new one. plain is the uncorrected estimate, for learn.
 func (c *calibration) expect(r *llm.Request) (tokens, plain int) {
 	key, ok := historyOf(r)
 	if !ok {
@@ -76,7 +75,7 @@ func (c *calibration) expect(r *llm.Request) (tokens, plain int) {
 	return plain + plain/5, plain
 }
 
-// learn notes what the provider counted for a prompt.
+// learn records the provider's count for a prompt.
 func (c *calibration) learn(r *llm.Request, estimate, actual int) {
 	key, ok := historyOf(r)
 	if !ok || actual <= 0 {
@@ -88,7 +87,7 @@ func (c *calibration) learn(r *llm.Request, estimate, actual int) {
 	last.estimate, last.actual = estimate, actual
 }
 
-// known returns what is known of a history. It is called with the lock held.
+// entry returns the entry of a history. It is called with the lock held.
 func (c *calibration) entry(key history) *counted {
 	if last := c.by[key]; last != nil {
 		return last
@@ -106,37 +105,37 @@ func (c *calibration) entry(key history) *counted {
 	return last
 }
 
-// sum estimates messages, of which those that look as they did last time are
-// not read again.
+// sum estimates messages. Messages with the same sizes as last time are not
+// read again.
 func (k *counted) sum(msgs []event.Message) int {
 	k.messages = k.messages[:min(len(k.messages), len(msgs))]
 	total := 0
 	for i := range msgs {
-		look := sizesOf(&msgs[i])
-		if i < len(k.messages) && k.messages[i].look == look {
+		sizes := sizesOf(&msgs[i])
+		if i < len(k.messages) && k.messages[i].sizes == sizes {
 			total = k.messages[i].sum
 			continue
 		}
 		k.messages = k.messages[:i]
 		total += llm.EstimateMessage(&msgs[i])
-		k.messages = append(k.messages, measured{look, total})
+		k.messages = append(k.messages, measured{sizes, total})
 	}
 	return total
 }
 
-// sizesOf tells messages apart by the lengths of their parts. Two of the same
-// lengths in the same place of one conversation have nearly as many tokens.
+// sizesOf combines the lengths of a message's parts. Two messages with the same
+// lengths at the same position have nearly as many tokens.
 func sizesOf(m *event.Message) int {
 	const prime = 1_000_003
-	look := len(m.ReasoningContent)
+	sizes := len(m.ReasoningContent)
 	for i := range m.Content {
-		look = look*prime + len(m.Content[i].Text) + 7*len(m.Content[i].ImageURLs)
+		sizes = sizes*prime + len(m.Content[i].Text) + 7*len(m.Content[i].ImageURLs)
 	}
 	for i := range m.ToolCalls {
-		look = look*prime + len(m.ToolCalls[i].Name) + 7*len(m.ToolCalls[i].Arguments)
+		sizes = sizes*prime + len(m.ToolCalls[i].Name) + 7*len(m.ToolCalls[i].Arguments)
 	}
 	for i := range m.ThinkingBlocks {
-		look = look*prime + len(m.ThinkingBlocks[i].Thinking) + 7*len(m.ThinkingBlocks[i].Data)
+		sizes = sizes*prime + len(m.ThinkingBlocks[i].Thinking) + 7*len(m.ThinkingBlocks[i].Data)
 	}
-	return look
+	return sizes
 }

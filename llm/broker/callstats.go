@@ -6,29 +6,28 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Call is one attempt, for metrics and telemetry.
+// Call is one attempt.
 type Call struct {
 	Info    llm.Info
 	Session string
-	// Expected is how long the prompt was thought to be before the call, in
-	// tokens; Response.Usage.Prompt is how long it was.
+	// Expected is the estimated size of the prompt in tokens;
+	// Response.Usage.Prompt is the actual one.
 	Expected int
 	Response *llm.Response // nil for one that failed
 	Err      error
 	Timing
 }
 
-// Timing say how fast an answer came.
+// Timing is how fast an answer came.
 type Timing struct {
-	// FirstToken is the time to the first delta; 0 where nothing was streamed.
+	// FirstToken is the time to the first delta; 0 if nothing was streamed.
 	FirstToken time.Duration `json:"first_token"`
 	Total      time.Duration `json:"total"`
-	// TokensPerSecond is the speed of the output after its first token; 0 if
-	// it is not known.
+	// TokensPerSecond is the output speed after the first token; 0 if unknown.
 	TokensPerSecond float64 `json:"tokens_per_second"`
 }
 
-// TimingOf returns the figures of an answer.
+// TimingOf returns the timing of an answer.
 func TimingOf(r *llm.Response) Timing {
 	f := Timing{FirstToken: r.FirstByte, Total: r.Latency}
 	if writing := r.Latency - r.FirstByte; writing > 0 && r.Usage.Output > 0 {
@@ -41,11 +40,11 @@ func TimingOf(r *llm.Response) Timing {
 type Tally struct {
 	Calls, Failed int // attempts that succeeded, and that did not
 	Usage         llm.Usage
-	// Cost in US dollars of the calls whose price is known; Unpriced counts the
+	// Cost in US dollars of the calls with a known price; Unpriced counts the
 	// others.
 	Cost     float64
 	Unpriced int
-	// Latest are the figures of the last answer.
+	// Latest is the timing of the last answer.
 	Latest Timing
 
 	first, total, writing time.Duration
@@ -79,8 +78,8 @@ func (t *Tally) Add(c Call) {
 	}
 }
 
-// Mean returns the mean figures of all answers; the speed is that of all
-// output together.
+// Mean returns the mean timing of all answers; the speed is that of their total
+// output.
 func (t *Tally) Mean() Timing {
 	var f Timing
 	if t.streamed > 0 {

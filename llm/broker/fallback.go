@@ -9,25 +9,24 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Fallback is a chain of models: when one fails after all its retries, the
-// next makes the call (sdk-features.md section 1, "Fallback").
+// Fallback is a chain of models: when one fails after all its retries, the next
+// makes the call (docs/openhands/sdk-features.md section 1, "Fallback").
 //
-// The next is tried for what retries are made for (rate limits, an endpoint
-// that is down, no answer in time), and, where the prompt does not fit a
-// model's context window, if its own is larger. Nothing else moves a call on:
-// above all not a spending limit or a used-up allowance, which would make a
-// call to another model a way around it.
+// The next model is called after errors that are also retried (rate limit,
+// outage, timeout), and after a prompt that exceeds the context window if the
+// next one has a larger window. No other error leads to the next model: above
+// all, a fallback must not circumvent a spending limit or an exhausted quota.
 type Fallback struct {
 	chain    []llm.Model
 	onSwitch func(Switched)
 }
 
-// Switched describes a call that moves on to the next model.
+// Switched describes a call that moves to the next model.
 type Switched struct {
-	Service  string // that called, as [WithService] says; "" if not said
+	Service  string // that called, as [WithService] says; "" if unknown
 	From, To llm.Info
 	Err      error
-	// Void says that deltas of the failed call were handed out; they are not
+	// Void reports that deltas of the failed call were delivered; they are not
 	// part of the answer.
 	Void bool
 }
@@ -35,11 +34,11 @@ type Switched struct {
 var _ llm.Model = (*Fallback)(nil)
 
 // NewFallback returns a chain of models, each with its own retries. onSwitch is
-// called before the next model is asked; nil for none. An empty chain is an
+// called before the next model is called; nil for none. An empty chain is an
 // error of kind Invalid.
 func NewFallback(onSwitch func(Switched), chain ...llm.Model) (*Fallback, error) {
 	if len(chain) == 0 || slices.Contains(chain, nil) {
-		return nil, fault.New(fault.Invalid, "a chain of models needs at least one")
+		return nil, fault.New(fault.Invalid, "a fallback chain needs at least one model")
 	}
 	if onSwitch == nil {
 		onSwitch = func(Switched) {}
@@ -50,7 +49,7 @@ func NewFallback(onSwitch func(Switched), chain ...llm.Model) (*Fallback, error)
 // Info implements llm.Model. It describes the first model.
 func (f *Fallback) Info() llm.Info { return f.chain[0].Info() }
 
-// Generate implements llm.Model. The error is that of the last model asked.
+// Generate implements llm.Model. The error is that of the last model called.
 func (f *Fallback) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	at := 0
 	for {
@@ -71,8 +70,8 @@ func (f *Fallback) Generate(ctx context.Context, r llm.Request, onDelta func(llm
 	}
 }
 
-// servedBy notes in an answer which of several models gave it, unless a layer
-// below chose and has noted its choice.
+// servedBy records in an answer which of several models gave it, unless a layer
+// below has already recorded its choice.
 func servedBy(r *llm.Response, m llm.Model) *llm.Response {
 	if r.Served != nil {
 		return r
@@ -82,7 +81,7 @@ func servedBy(r *llm.Response, m llm.Model) *llm.Response {
 	return &c
 }
 
-// next returns which model stands in for a failed one, or -1.
+// next returns the index of the next model for an error, or -1.
 func (f *Fallback) next(at int, err error, r *llm.Request) int {
 	if _, ok := errors.AsType[*llm.Error](err); !ok {
 		return -1
@@ -98,9 +97,9 @@ func (f *Fallback) next(at int, err error, r *llm.Request) int {
 	return -1
 }
 
-// larger returns the next model whose window is larger than that of one which
-// could not hold a prompt. Estimates are on the high side: they rule out only
-// what is half as large as needed.
+// larger returns the next model with a larger context window than one that the
+// prompt exceeded. Estimates are too high: they exclude only models with less
+// than half the window needed.
 func (f *Fallback) larger(at, estimate int) int {
 	was := f.chain[at].Info().ContextWindow
 	for i := at + 1; i < len(f.chain); i++ {

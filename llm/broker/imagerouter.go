@@ -8,9 +8,9 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// ImageRouter sends requests with images, and long ones, to a model that sees,
-// and the others to a cheaper one that reads text only (sdk-features.md section
-// 1, "Routers": MultimodalRouter).
+// ImageRouter sends requests with images, and long ones, to a model with
+// vision, and the others to a cheaper text model
+// (docs/openhands/sdk-features.md section 1, "Routers": MultimodalRouter).
 type ImageRouter struct {
 	vision, text llm.Model
 	limit        int
@@ -18,16 +18,16 @@ type ImageRouter struct {
 
 var _ llm.Model = (*ImageRouter)(nil)
 
-// NewImageRouter joins a model that sees with one for text. limit is the
+// NewImageRouter combines a model with vision and a text model. limit is the
 // longest prompt for the text model, in tokens; 0 takes its context window. A
-// first model that does not see is an error of kind Invalid.
+// first model without vision is an error of kind Invalid.
 func NewImageRouter(vision, text llm.Model, limit int) (*ImageRouter, error) {
 	if vision == nil || text == nil {
-		return nil, fault.New(fault.Invalid, "a router of images needs two models")
+		return nil, fault.New(fault.Invalid, "an image router needs two models")
 	}
 	if !vision.Info().Vision {
-		return nil, fault.New(fault.Invalid, "the model "+vision.Info().Name+" is to see images, but cannot").
-			Hint("choose a model with vision: `deft llm models` shows which")
+		return nil, fault.New(fault.Invalid, "the model "+vision.Info().Name+" does not support images").
+			Hint("choose a model with vision: `deft llm models` lists them")
 	}
 	if limit <= 0 {
 		limit = text.Info().ContextWindow
@@ -35,8 +35,8 @@ func NewImageRouter(vision, text llm.Model, limit int) (*ImageRouter, error) {
 	return &ImageRouter{vision, text, limit}, nil
 }
 
-// Info implements llm.Model. It describes the model that sees, which takes
-// what the other cannot.
+// Info implements llm.Model. It describes the model with vision, which supports
+// more.
 func (m *ImageRouter) Info() llm.Info { return m.vision.Info() }
 
 // Generate implements llm.Model.

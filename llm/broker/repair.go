@@ -11,15 +11,16 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// repairs are what was changed after a refusal, each once in a call.
+// repairs are the changes made after a refusal, each at most once in a call.
 type repairs struct{ unmarked, refreshed bool }
 
-// tooSmallToCache is what providers say, without a code, when a prompt is
-// shorter than what they cache (sdk-features.md section 1).
+// tooSmallToCache is in the message of providers, which have no code for it,
+// when a prompt is too short to cache (docs/openhands/sdk-features.md section
+// 1).
 const tooSmallToCache = "minimum token count to start caching"
 
-// repair changes what a refused call was refused for and reports whether the
-// call is worth making again at once.
+// repair changes the reason for which a call was refused and reports whether to
+// repeat the call at once.
 func (b *Broker) repair(ctx context.Context, done *repairs, e *llm.Error, r *llm.Request) bool {
 	switch {
 	case ctx.Err() != nil:
@@ -31,7 +32,7 @@ func (b *Broker) repair(ctx context.Context, done *repairs, e *llm.Error, r *llm
 	case !done.refreshed && b.opts.Refresh != nil && fault.KindOf(e) == fault.Auth && e.Status == http.StatusUnauthorized:
 		done.refreshed = true
 		m, err := b.opts.Refresh(ctx)
-		if err != nil { // the refusal says what is wrong; a failed refresh says less
+		if err != nil { // the refusal explains more than the failed refresh
 			return false
 		}
 		b.serve(m)

@@ -83,8 +83,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestStatusesThatAreRetried holds adapter and broker together against the
-// statuses of sdk-features-1.58.md section 4.
+// TestStatusesThatAreRetried checks adapter and broker together against the
+// statuses of docs/openhands/sdk-features-1.58.md section 4.
 func TestStatusesThatAreRetried(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]bool{
@@ -155,7 +155,7 @@ func TestExpectLearns(t *testing.T) {
 	}
 }
 
-// TestExpectReadsWhatIsNew holds the estimate of a history that grows, shrinks
+// TestExpectReadsWhatIsNew checks the estimate of a history that grows, shrinks
 // and changes against one that is made anew.
 func TestExpectReadsWhatIsNew(t *testing.T) {
 	t.Parallel()

@@ -4,9 +4,8 @@ import "context"
 
 type serviceKey struct{}
 
-// WithService says in a context for which service ("agent", "condenser" …)
-// calls are made, so that hooks can tell them apart where services share a
-// model.
+// WithService sets the service ("agent", "condenser" …) for which calls are
+// made, so that hooks can distinguish services that share a model.
 func WithService(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, serviceKey{}, name)
 }

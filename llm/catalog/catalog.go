@@ -1,6 +1,6 @@
-// Package catalog knows models: window, output, prices, abilities and the
-// quirks of their parameters. The data is embedded (models.json, with its
-// source and date) and never fetched.
+// Package catalog describes models: context window, maximum output, prices,
+// abilities and the quirks of their parameters. The data is embedded
+// (models.json, with its source and date) and never fetched.
 //
 // # Usage
 //
@@ -13,8 +13,8 @@
 //
 // # Failure
 //
-// An unknown model is not an error here: Lookup says so, and Near says what
-// has a similar name. A broken override file is an error of kind Invalid.
+// An unknown model is not an error: Lookup returns false, and Near returns
+// similar names. A malformed override file is an error of kind Invalid.
 package catalog
 
 import (
@@ -35,7 +35,7 @@ import (
 //go:embed models.json
 var embedded []byte
 
-// Entry is what is known about a model. Zero numbers mean unknown.
+// Entry describes a model. Zero numbers mean unknown.
 type Entry struct {
 	Name        string     `json:"name"`
 	Aliases     []string   `json:"aliases,omitempty"`
@@ -46,7 +46,7 @@ type Entry struct {
 	Vision      bool       `json:"vision,omitempty"`
 	Reasoning   bool       `json:"reasoning,omitempty"`
 	Tools       bool       `json:"tools,omitempty"`
-	PromptCache bool       `json:"prompt_cache,omitempty"` // takes explicit marks
+	PromptCache bool       `json:"prompt_cache,omitempty"` // supports explicit marks
 	MustEcho    []string   `json:"must_echo,omitempty"`    // "reasoning_content"
 	Quirks      llm.Quirks `json:"quirks,omitzero"`
 }
@@ -57,7 +57,7 @@ type Price struct {
 	CacheRead  float64 `json:"cache_read"`
 	CacheWrite float64 `json:"cache_write"`
 	Output     float64 `json:"output"`
-	Tiers      []Tier  `json:"tiers,omitempty"` // of long prompts
+	Tiers      []Tier  `json:"tiers,omitempty"` // for long prompts
 }
 
 func (p *Price) llm() llm.Price {
@@ -83,7 +83,7 @@ func Default() *Catalog { return load() }
 
 var load = sync.OnceValue(func() *Catalog {
 	c, err := parse(embedded)
-	if err != nil { // held by a test
+	if err != nil { // prevented by a test
 		return &Catalog{byName: map[string]*Entry{}}
 	}
 	return c
@@ -94,7 +94,7 @@ func parse(data []byte) (*Catalog, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
-		return nil, fault.New(fault.Invalid, "the model catalogue is not valid JSON of its form").Because(err)
+		return nil, fault.New(fault.Invalid, "the model catalogue is not valid JSON, or has unknown fields").Because(err)
 	}
 	c := &Catalog{Source: f.Source, Date: f.Date, byName: make(map[string]*Entry, 2*len(f.Models))}
 	for i := range f.Models {
@@ -130,12 +130,12 @@ func (c *Catalog) add(e *Entry) {
 	}
 }
 
-// Override returns a catalogue with the models of a JSON file of the same form
-// as models.json added, replacing those of the same name.
+// Override returns a catalogue with the models of a JSON file in the form of
+// models.json added. They replace models of the same name.
 func (c *Catalog) Override(path string) (*Catalog, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.NotFound, "read the model catalogue of the user")
+		return nil, fault.Wrap(err, fault.NotFound, "read the user's model catalogue")
 	}
 	extra, err := parse(data)
 	if err != nil {
@@ -151,8 +151,8 @@ func (c *Catalog) Override(path string) (*Catalog, error) {
 // Names returns the names of all models, sorted.
 func (c *Catalog) Names() []string { return slices.Clone(c.names) }
 
-// Lookup finds a model by its name as given; then without provider prefixes;
-// then without a date or another suffix of a version.
+// Lookup finds a model by its name; then by the name without provider prefixes;
+// then without a date or another version suffix.
 func (c *Catalog) Lookup(name string) (Entry, bool) {
 	for n := fold(name); ; {
 		if e := c.find(n); e != nil {
@@ -179,8 +179,8 @@ func (c *Catalog) find(n string) *Entry {
 	}
 }
 
-// fold makes names comparable: OpenRouter writes claude-sonnet-4.5 where
-// Anthropic writes claude-sonnet-4-5.
+// fold normalizes a name for comparison: OpenRouter writes claude-sonnet-4.5
+// for Anthropic's claude-sonnet-4-5.
 func fold(name string) string {
 	n := strings.ToLower(name)
 	if strings.Contains(n, "claude") || strings.Contains(n, "grok") {

@@ -58,7 +58,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestHosts holds that a host's own price and window count, and the ways of the
+// TestHosts checks that a host's own price and window count, and the ways of the
 // model wherever it is served.
 func TestHosts(t *testing.T) {
 	t.Parallel()

@@ -8,15 +8,15 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// resellers serve other providers' models at those providers' prices.
+// resellers serve models of other providers at the original prices.
 var resellers = []string{"litellm_proxy", "openhands", "openrouter", "azure"}
 
-// local servers bill nothing.
+// local servers cost nothing.
 var local = []string{"ollama", "lm_studio", "llama_cpp"}
 
-// Describe returns what an adapter needs to know about the model of cfg as
-// served by provider, with the overrides of cfg. A model nobody knows is taken
-// to see images and to call tools: its server says so if it cannot.
+// Describe returns the description and the quirks of the model of cfg as served
+// by provider, with the overrides of cfg. Unknown models are assumed to support
+// images and tools: their servers report if they do not.
 func (c *Catalog) Describe(cfg llm.Config, provider string) (llm.Info, llm.Quirks) {
 	info := llm.Info{Name: cfg.Model, Provider: provider, Vision: true, Tools: true}
 	var quirks llm.Quirks
@@ -34,8 +34,8 @@ func (c *Catalog) Describe(cfg llm.Config, provider string) (llm.Info, llm.Quirk
 	return merge(info, cfg.Info), quirks
 }
 
-// served finds a model as a provider serves it, which may differ from the
-// model as its maker does ("azure/gpt-5").
+// served finds a model as a provider serves it, which may differ from its
+// maker's version ("azure/gpt-5").
 func (c *Catalog) served(name, provider string) *Entry {
 	if _, rest, ok := strings.Cut(name, "/"); ok && strings.HasPrefix(name, provider+"/") {
 		name = rest
@@ -62,8 +62,8 @@ func (e *Entry) info(name, provider string) llm.Info {
 	return i
 }
 
-// quirks keeps what belongs to the model wherever it is served, and drops what
-// belongs to its provider's own endpoint.
+// quirks returns the quirks of the model itself, without those of its own
+// provider's endpoint if another one serves it.
 func (e *Entry) quirks(provider string) llm.Quirks {
 	q := e.Quirks
 	if provider != e.Provider {
@@ -72,7 +72,7 @@ func (e *Entry) quirks(provider string) llm.Quirks {
 	return q
 }
 
-// merge puts the fields that are set in over on top of base.
+// merge overrides base by the fields that are set in over.
 func merge(base, over llm.Info) llm.Info {
 	base.Name = cmp.Or(over.Name, base.Name)
 	base.Provider = cmp.Or(over.Provider, base.Provider)

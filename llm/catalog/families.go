@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// families say whose ways a model has that is newer than the catalogue: which
-// parameters it takes, what it must be sent back. Its sizes and its price are
-// not guessed.
+// families map models that are newer than the catalogue to a known model with
+// the same parameters. Sizes and prices are not derived.
 var families = []struct {
 	name *regexp.Regexp // of the unknown model, without prefixes
 	like string
@@ -19,10 +18,11 @@ var families = []struct {
 	{regexp.MustCompile(`^claude-[a-z]+-([5-9]|\d\d)\b`), "claude-opus-5-5"},
 }
 
-// familyException is the one model of a family that has none of its ways.
+// familyException is a model that shares its family's prefix, but not its
+// parameters.
 const familyException = "gpt-5-chat"
 
-// fromFamily returns what may be said of an unknown model, or nil.
+// fromFamily describes an unknown model by its family, or returns nil.
 func (c *Catalog) fromFamily(name string) *Entry {
 	n := fold(name[strings.LastIndexByte(name, '/')+1:])
 	if strings.HasPrefix(n, familyException) {

@@ -17,23 +17,23 @@ import (
 // maxListed bounds the models of a price list.
 const maxListed = 50_000
 
-// makers are the providers whose models the catalogue lists by their bare
-// names; models of others begin with the provider's.
+// makers are the providers whose models the catalogue lists without a prefix;
+// names of other models begin with their provider.
 var makers = []string{"openai", "anthropic", "gemini", "deepseek", "mistral", "xai", "moonshot", "zai", "minimax"}
 
-// Converted is a price list in the form of models.json.
+// Converted is a price list in the format of models.json.
 type Converted struct {
 	Data     []byte
-	Models   int // taken over
+	Models   int // converted
 	Unpriced int // of them, without a price
-	Skipped  int // other things than chat models, and entries that are broken
+	Skipped  int // entries that are malformed or not chat models
 }
 
 // FromLiteLLM converts LiteLLM's model_prices_and_context_window.json
 // (https://github.com/BerriAI/litellm, MIT) to a file for [Catalog.Override].
-// What that list does not say, such as quirks, is kept from c. A price of zero
-// is taken as unknown: there it often stands for "not said". Errors are of
-// kind Invalid.
+// Data that the list does not have, such as quirks, is taken from c. A price of
+// zero counts as unknown, since the list often has it for missing prices.
+// Errors are of kind Invalid.
 func (c *Catalog) FromLiteLLM(data []byte, source, date string) (Converted, error) {
 	var list map[string]json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -59,7 +59,7 @@ func (c *Catalog) FromLiteLLM(data []byte, source, date string) (Converted, erro
 	}
 	out.Models = len(f.Models)
 	if out.Models == 0 {
-		return Converted{}, fault.New(fault.Invalid, "the price list has no chat model").Hint("it must be LiteLLM's model_prices_and_context_window.json")
+		return Converted{}, fault.New(fault.Invalid, "the price list has no chat models").Hint("use LiteLLM's model_prices_and_context_window.json")
 	}
 	var err error
 	if out.Data, err = json.MarshalIndent(f, "", " "); err != nil {
@@ -88,8 +88,8 @@ func (f fields) tokens(names ...string) int {
 	return 0
 }
 
-// perMillion is a price without the noise of binary fractions. More than a
-// dollar for one token is a mistake.
+// perMillion is a price without rounding errors of binary fractions. More than
+// a dollar for one token is a mistake in the list.
 func (f fields) perMillion(name string) float64 {
 	n := f.number(name)
 	if n > 1 {
@@ -98,7 +98,7 @@ func (f fields) perMillion(name string) float64 {
 	return math.Round(n*1e12) / 1e6
 }
 
-// flag is a flag of the list, or what was known where it has none.
+// flag returns a flag of the list, or known if the list does not have it.
 func (f fields) flag(name string, known bool) bool {
 	if b, ok := f[name].(bool); ok {
 		return b
@@ -106,7 +106,7 @@ func (f fields) flag(name string, known bool) bool {
 	return known
 }
 
-// listed converts one entry. ok is false if it is none of a chat model.
+// listed converts one entry. ok is false if it does not describe a chat model.
 func (c *Catalog) listed(key string, raw json.RawMessage) (e Entry, ok bool) {
 	var f fields
 	if json.Unmarshal(raw, &f) != nil || key == "sample_spec" || strings.TrimSpace(key) == "" {
@@ -144,7 +144,7 @@ func (c *Catalog) listed(key string, raw json.RawMessage) (e Entry, ok bool) {
 	return e, true
 }
 
-// guess gives a new model the quirks of its provider's newest ones.
+// guess gives a new model the quirks of its provider's latest models.
 func (e *Entry) guess(f fields) {
 	switch {
 	case e.Provider == "openai" && e.Reasoning:
@@ -158,7 +158,7 @@ func (e *Entry) guess(f fields) {
 	}
 }
 
-// providerName is the provider as Deft names it.
+// providerName returns Deft's name of a provider.
 func providerName(provider string) string {
 	for _, p := range []string{"vertex_ai", "bedrock"} {
 		if strings.HasPrefix(provider, p) {
@@ -179,7 +179,7 @@ func catalogName(key, provider string) string {
 	return provider + "/" + key
 }
 
-// above finds the prices of long prompts.
+// above matches the prices of long prompts.
 var above = regexp.MustCompile(`^input_cost_per_token_above_([0-9]{1,6})k_tokens$`)
 
 func (f fields) price() *Price {
@@ -203,7 +203,7 @@ func (f fields) price() *Price {
 			Above: thousands * 1000, Input: f.perMillion(name),
 			Output: cmp.Or(f.perMillion("output_cost_per_token"+suffix), p.Output),
 		}
-		if t.Input == 0 { // null: some lists name every field
+		if t.Input == 0 { // null
 			continue
 		}
 		t.CacheRead = cmp.Or(f.perMillion("cache_read_input_token_cost"+suffix), t.Input)

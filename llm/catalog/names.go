@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dropSuffix takes one suffix off a model name: a variant after a colon or an
+// dropSuffix removes one suffix of a model name: a variant after a colon or an
 // @, a date, or a channel. It returns the name itself if there is none.
 func dropSuffix(n string) string {
 	if i := strings.LastIndexAny(n, ":@"); i > 0 {
@@ -23,8 +23,8 @@ func dropSuffix(n string) string {
 	return n
 }
 
-// dateAt returns where a date of the form -2025-08-07, -20250807 or -0905 at
-// the end of a name begins, or 0.
+// dateAt returns the start of a date of the form -2025-08-07, -20250807 or
+// -0905 at the end of a name, or 0.
 func dateAt(n string) int {
 	for _, form := range []string{"-dddd-dd-dd", "-dddddddd", "-dddd"} {
 		if len(n) <= len(form) {
@@ -43,7 +43,7 @@ func dateAt(n string) int {
 	return 0
 }
 
-// Near returns up to three names that look like name, best first.
+// Near returns up to three names similar to name, best first.
 func (c *Catalog) Near(name string) []string {
 	want := fold(name)
 	if i := strings.LastIndexByte(want, '/'); i >= 0 {

@@ -6,17 +6,17 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// servers holds what is true of an endpoint whatever model it serves, by the
-// provider's name, from the providers' API references as of 2026-11.
+// servers has the quirks of endpoints, by the provider's name, whatever model
+// they serve; from the providers' API references as of 2026-11.
 var servers = map[string]llm.Quirks{
 	"openai":        {Strict: true},
 	"azure":         {MaxTokensField: "max_completion_tokens", PromptCacheKey: true, Strict: true, NoTopK: true},
 	"openhands":     {ReasoningField: llm.ReasoningBlocks},
 	"litellm_proxy": {ReasoningField: llm.ReasoningBlocks},
 	"openrouter":    {ReasoningField: llm.ReasoningDetails},
-	// DeepSeek knows JSON mode only, and wants content as text.
+	// DeepSeek supports JSON mode only, and text content only.
 	"deepseek": {Schema: llm.SchemaObject, StringContent: true},
-	// Mistral refuses fields that it does not know, and sends usage unasked.
+	// Mistral refuses unknown fields, and sends usage without being asked.
 	"mistral": {NoStreamOptions: true, ShortIDs: true, NoTopK: true, SeedField: llm.SeedRandom},
 	"groq":    {MaxTokensField: "max_completion_tokens", ReasoningField: llm.ReasoningPlain},
 	"xai":     {MaxTokensField: "max_completion_tokens"},
@@ -27,13 +27,13 @@ var servers = map[string]llm.Quirks{
 	"minimax":      {ToolChoices: []string{"auto", "none"}, Schema: llm.SchemaPrompt, ReasoningField: llm.ReasoningDetails, SplitReasoning: true},
 	"together_ai":  {},
 	"fireworks_ai": {},
-	// LM Studio takes tool_choice as a word only.
+	// LM Studio supports only words as tool_choice.
 	"lm_studio": {ToolChoices: []string{"auto", "none", "required"}},
 	"vllm":      {ReasoningField: llm.ReasoningBoth},
 	"llama_cpp": {ToolChoices: []string{"auto", "none", "required"}},
 }
 
-// withServerQuirks adds what is true of the server to what is true of the model.
+// withServerQuirks adds the quirks of the server to those of the model.
 func withServerQuirks(q llm.Quirks, provider string) llm.Quirks {
 	s, ok := servers[provider]
 	if !ok {

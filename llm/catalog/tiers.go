@@ -8,7 +8,7 @@ import (
 )
 
 // Tier is the price of a call whose prompt has more than Above tokens. It
-// holds for the whole call, not for the tokens above only
+// applies to the whole call, not only to the tokens above
 // (https://ai.google.dev/gemini-api/docs/pricing).
 type Tier struct {
 	Above      int     `json:"above"`
@@ -22,16 +22,15 @@ func (t Tier) price() llm.Price {
 	return llm.Price{Known: true, Input: t.Input, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite, Output: t.Output}
 }
 
-// Prices are all the prices of a model: the plain one and those of long
-// prompts.
+// Prices are all prices of a model: the base price and those of long prompts.
 type Prices struct {
 	Base  llm.Price
 	tiers []Tier // by Above, ascending
 }
 
-// Prices returns the prices of a model as an adapter describes it. Its tiers
-// are the catalogue's, unless its price is not: then the user gave one, or
-// somebody else serves it.
+// Prices returns the prices of a model as described by an adapter. The
+// catalogue's tiers apply only if its base price does; else the user set the
+// price, or another provider serves the model.
 func (c *Catalog) Prices(info llm.Info) Prices {
 	p := Prices{Base: info.Price}
 	e := c.served(info.Name, info.Provider)
@@ -42,7 +41,7 @@ func (c *Catalog) Prices(info llm.Info) Prices {
 	return p
 }
 
-// At returns the price of a call with a prompt of so many tokens.
+// At returns the price of a call with a prompt of this many tokens.
 func (p Prices) At(prompt int) llm.Price {
 	price := p.Base
 	for _, t := range p.tiers {
@@ -53,9 +52,9 @@ func (p Prices) At(prompt int) llm.Price {
 	return price
 }
 
-// Correct returns what a usage costs where an adapter reckoned with the plain
-// price. ok is false if there is nothing to correct: the prompt is short, or
-// the cost is what the provider said.
+// Correct returns the cost of a usage that an adapter computed with the base
+// price. ok is false if no correction is needed: the prompt is short, or the
+// cost was reported by the provider.
 func (p Prices) Correct(u llm.Usage, cost float64) (dollars float64, ok bool) {
 	price := p.At(u.Prompt)
 	if price == p.Base {

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// UserFile is where a user's own catalogue is: deft/models.json below
+// UserFile is the path of the user's own catalogue: deft/models.json below
 // $XDG_CONFIG_HOME or ~/.config. It is "" where neither is set.
 func UserFile(env func(string) string) string {
 	if dir := llm.UserDir(env); dir != "" {
@@ -20,8 +20,8 @@ func UserFile(env func(string) string) string {
 	return ""
 }
 
-// Load returns the embedded catalogue with the user's own, if there is one, on
-// top. The errors are those of [Catalog.Override].
+// Load returns the embedded catalogue, overridden by the file at path if it
+// exists. Errors are those of [Catalog.Override].
 func Load(path string) (*Catalog, error) {
 	c := Default()
 	if path == "" {
@@ -33,14 +33,13 @@ func Load(path string) (*Catalog, error) {
 	return c.Override(path)
 }
 
-// Save writes a user's catalogue, after reading it as [Load] would. The file
-// is whole or as it was before.
+// Save validates a user's catalogue and writes it atomically.
 func Save(path string, data []byte) error {
 	if _, err := parse(data); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fault.Wrap(err, fault.Denied, "make the directory of the model catalogue")
+		return fault.Wrap(err, fault.Denied, "create the directory of the model catalogue")
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".models-*.json")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/llm/modeltest"
 )
 
-// TestSessionsEncodeAlike holds the body of a session, written step by step, to
+// TestSessionsEncodeAlike checks the body of a session, written step by step, to
 // the same body written at once.
 func TestSessionsEncodeAlike(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ func TestCleanSchemaOfRoots(t *testing.T) {
 	}
 }
 
-// TestEndlessSchema shows that what leads to itself ends.
+// TestEndlessSchema checks that what leads to itself ends.
 func TestEndlessSchema(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{

@@ -126,7 +126,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestParameters shows whole request bodies.
+// TestParameters checks whole request bodies.
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	warm := 1.5
@@ -205,7 +205,7 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
-// TestRefusals holds error answers as the API gives them.
+// TestRefusals checks error answers as the API gives them.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const words = "You exceeded your current quota, please check your plan and billing details."

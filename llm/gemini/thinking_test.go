@@ -2,7 +2,7 @@ package gemini
 
 import "testing"
 
-// TestBudgetLeavesRoom shows budgets beside short answers.
+// TestBudgetLeavesRoom checks budgets beside short answers.
 func TestBudgetLeavesRoom(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

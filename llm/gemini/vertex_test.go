@@ -188,7 +188,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-// TestExpiry shows that a token that is about to expire is not used again.
+// TestExpiry checks that a token that is about to expire is not used again.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	g := startGoogle(t)
@@ -285,7 +285,7 @@ func newClaude(cfg llm.Config, env func(string) string) (llm.Model, error) {
 	return anthropic.New(cfg)
 }
 
-// TestVertexClaude shows a whole request.
+// TestVertexClaude checks a whole request.
 func TestVertexClaude(t *testing.T) {
 	t.Parallel()
 	g := startGoogle(t)

@@ -231,7 +231,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestParameters shows where top_k, a seed and extra fields go.
+// TestParameters checks where top_k, a seed and extra fields go.
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	s := &server{show: large, lines: []string{said, ended}}

@@ -44,7 +44,7 @@ func modelNamed(t testing.TB, name string) *Model {
 	return m
 }
 
-// TestSessionsEncodeAlike holds the body of a session, written step by step, to
+// TestSessionsEncodeAlike checks the body of a session, written step by step, to
 // the same body written at once.
 func TestSessionsEncodeAlike(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestSessionsEncodeAlike(t *testing.T) {
 	}
 }
 
-// TestImagesFollowResults shows where the images of tool results go.
+// TestImagesFollowResults checks where the images of tool results go.
 func TestImagesFollowResults(t *testing.T) {
 	t.Parallel()
 	m := modelNamed(t, "openai/gpt-4o")
@@ -111,7 +111,7 @@ func BenchmarkEncodeTools(b *testing.B) {
 	}
 }
 
-// TestStrict shows what is asked for in strict mode: tools and answers whose
+// TestStrict checks what is asked for in strict mode: tools and answers whose
 // schemas have a strict form, from servers and models that have the mode.
 func TestStrict(t *testing.T) {
 	t.Parallel()

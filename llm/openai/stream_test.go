@@ -48,7 +48,7 @@ func hi() llm.Request {
 	return llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
 }
 
-// TestServersOwnWays holds what compatible servers do differently.
+// TestServersOwnWays checks what compatible servers do differently.
 func TestServersOwnWays(t *testing.T) {
 	t.Parallel()
 	type call struct{ Name, Arguments string }
@@ -198,7 +198,7 @@ func TestBilledCost(t *testing.T) {
 	}
 }
 
-// TestWire shows a whole request body.
+// TestWire checks a whole request body.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{

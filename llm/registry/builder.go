@@ -12,37 +12,36 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 )
 
-// Builder makes the models of profiles: the adapter, behind the layer that
-// retries, and the fallbacks and the router that a profile names. Profiles,
-// Open and Env are required.
+// Builder makes the models of profiles: the adapter, retries, fallbacks and the
+// router for images. Profiles, Open and Env are required.
 type Builder struct {
 	Profiles *Profiles
 	// Open makes an adapter, as route.New does.
 	Open func(llm.Config) (llm.Model, error)
 	// Env reads environment variables.
 	Env func(string) string
-	// Complete fills in what a profile leaves to the environment or to the
-	// catalogue, such as addresses and quirks; nil for nobody.
+	// Complete adds settings from the environment or the catalogue, such as
+	// addresses and quirks; nil for none.
 	Complete func(*llm.Config, Profile)
-	// KeyVariables names the variables that may hold the key of a model, as
-	// route.KeyVariables does; nil for none.
+	// KeyVariables returns the environment variables that may hold the key of a
+	// model, as route.KeyVariables does; nil for none.
 	KeyVariables func(model string) []string
-	// Cipher unseals keys; nil where there is no key ring.
+	// Cipher unseals keys; nil without a key ring.
 	Cipher Cipher
-	// Broker is taken over, except what the profile says: retries, and the
-	// breaker, which is that of its endpoint.
+	// Broker has the options of all models. The retries of a profile and the
+	// breaker of its endpoint take precedence.
 	Broker   broker.Options
 	Breakers *broker.Breakers // nil for none
-	// OnSwitch is told when a call moves on to a fallback; nil for nobody.
+	// OnSwitch is called when a call moves to a fallback; nil for none.
 	OnSwitch func(broker.Switched)
-	// HTTPClient returns the client for a profile, for debug logs and tests;
-	// nil takes the adapters' own.
+	// HTTPClient returns the client of a profile, for debug logs and tests; nil
+	// takes the adapters' own.
 	HTTPClient func(p Profile, key llm.Secret) *http.Client
 }
 
-// Build makes the model of a profile. It makes no request. Fallbacks and the
-// vision model of other profiles than the named one are not followed. Under a
-// spending limit, a model of unknown price is an error of kind Invalid.
+// Build makes the model of a profile, without a request. Fallbacks and vision
+// models of other profiles than this one are ignored. Under a spending limit, a
+// model of unknown price is an error of kind Invalid.
 func (b *Builder) Build(name string) (llm.Model, error) {
 	p, err := b.Profiles.Get(name)
 	if err != nil {
@@ -63,7 +62,7 @@ func (b *Builder) Build(name string) (llm.Model, error) {
 	chain := []llm.Model{m}
 	for i, other := range p.Fallback {
 		if other == name || slices.Contains(p.Fallback[:i], other) {
-			return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: %s is in its chain of fallbacks twice", name, other))
+			return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: %s is in its fallback chain twice", name, other))
 		}
 		next, err := b.named(other, i+1 < len(p.Fallback))
 		if err != nil {
@@ -74,9 +73,8 @@ func (b *Builder) Build(name string) (llm.Model, error) {
 	return broker.NewFallback(b.OnSwitch, chain...)
 }
 
-// Single makes the model of a profile without its fallbacks and its model for
-// images, and asks it as often as Broker.Attempts says: for finding out what
-// works with it.
+// Single makes the model of a profile without its fallbacks and its vision
+// model, and with Broker.Attempts attempts: for testing a profile.
 func (b *Builder) Single(name string) (llm.Model, error) {
 	p, err := b.Profiles.Get(name)
 	if err != nil {
@@ -102,8 +100,8 @@ func (b *Builder) named(name string, hasNext bool) (llm.Model, error) {
 	return b.single(name, p, hasNext)
 }
 
-// single makes the model of a profile alone. hasNext says that another model
-// stands in for it.
+// single makes the model of one profile. hasNext reports that it has a
+// fallback.
 func (b *Builder) single(name string, p Profile, hasNext bool) (llm.Model, error) {
 	key, err := b.key(p)
 	if err != nil {
@@ -115,8 +113,8 @@ func (b *Builder) single(name string, p Profile, hasNext bool) (llm.Model, error
 	}
 	o := b.Broker
 	if o.Budget != nil && !m.Info().Price.Known {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: a spending limit cannot be kept: the price of %s is not known", name, p.Model)).
-			Hint("give the profile its prices (--input-price, --output-price), or leave --max-cost out")
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: a spending limit cannot be enforced: the price of %s is unknown", name, p.Model)).
+			Hint("set the prices of the profile (--input-price, --output-price), or omit --max-cost")
 	}
 	o.SkipOpen = hasNext
 	o.Attempts = cmp.Or(p.NumRetries, o.Attempts)
@@ -152,8 +150,8 @@ func (b *Builder) adapter(p Profile, key llm.Secret) (llm.Model, error) {
 	return b.Open(cfg)
 }
 
-// refreshKey makes the model anew when its key was refused and the file has
-// another one now: tokens in files are replaced by those who issue them.
+// refreshKey makes the model again if its key was refused and the file has a
+// new one: issuers replace tokens in files.
 func (b *Builder) refreshKey(p Profile, first llm.Secret) func(context.Context) (llm.Model, error) {
 	return func(context.Context) (llm.Model, error) {
 		key, err := b.key(p)

@@ -77,7 +77,7 @@ func TestSwitchInTheMiddleOfAConversation(t *testing.T) {
 	}
 }
 
-// TestRefusalEndsTheRun holds that an answer with a final HTTP status ends the
+// TestRefusalEndsTheRun checks that an answer with a final HTTP status ends the
 // run at its first call with an error event, even if its body says that the
 // server failed.
 func TestRefusalEndsTheRun(t *testing.T) {

@@ -12,18 +12,19 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Cipher seals keys, so that they can be stored. What it returns must be text
-// that says nothing about the key.
+// Cipher encrypts keys for storage. The result is text that reveals nothing
+// about the key.
 type Cipher interface {
 	Seal(key []byte) (string, error)
 	Open(sealed string) ([]byte, error)
 }
 
-// maxKey bounds a key; a longer text is not one.
+// maxKey is the maximum length of a key.
 const maxKey = 16 << 10
 
-// Seal puts a key into the profile, in place of what said where it is. Without
-// a cipher it is an error of kind Unsupported: keys are not stored in plain.
+// Seal stores an encrypted key in the profile, in place of its former key or
+// reference. Without a cipher it fails with kind Unsupported: keys are not
+// stored in plain text.
 func (p *Profile) Seal(key llm.Secret, c Cipher) error {
 	if c == nil {
 		return fault.New(fault.Unsupported, "a key cannot be stored without a key ring").
@@ -58,7 +59,7 @@ func (p *Profile) key(env func(string) string, usual []string, c Cipher) (llm.Se
 			return llm.Secret(key), checkKey(key, "the variable "+name)
 		}
 	}
-	if len(usual) == 0 || p.BaseURL != "" { // servers of one's own may need none
+	if len(usual) == 0 || p.BaseURL != "" { // own servers may need none
 		return "", nil
 	}
 	return "", fault.New(fault.Auth, "no API key for "+p.Model).Hint("set " + strings.Join(usual, " or "))
@@ -92,7 +93,8 @@ func keyFromFile(path string) (llm.Secret, error) {
 	return llm.Secret(key), checkKey(key, path)
 }
 
-// checkKey refuses what cannot be a key, without showing it.
+// checkKey returns an error for a value that cannot be a key, without showing
+// it.
 func checkKey(key, from string) error {
 	odd := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) }
 	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, odd) {

@@ -17,26 +17,26 @@ import (
 // schemaVersion is the version of the form of a profile.
 const schemaVersion = 1
 
-// Profile describes a model and how to call it (sdk-features.md section 1,
-// "Profiles"). It never holds a key in plain form: it names where the key is,
-// or holds it sealed.
+// Profile describes a model and how to call it (docs/openhands/sdk-features.md
+// section 1, "Profiles"). It never contains a key in plain text: it refers to
+// the key, or contains it encrypted.
 type Profile struct {
 	SchemaVersion int    `json:"schema_version"` // 1
 	Model         string `json:"model"`          // with its prefix
 	BaseURL       string `json:"base_url,omitempty"`
-	// API is llm.APIChat, llm.APIResponses, or llm.APIAuto, also when empty.
+	// API is llm.APIChat, llm.APIResponses, or llm.APIAuto (also when empty).
 	API        string `json:"api,omitempty"`
 	APIVersion string `json:"api_version,omitempty"` // of Azure OpenAI
-	// ContextLimit and KeepAlive (in seconds, less than 0 leaves it to the
+	// ContextLimit and KeepAlive (in seconds; a negative value leaves it to the
 	// server) are for Ollama, as in llm.Config.
 	ContextLimit int     `json:"context_limit,omitempty"`
 	KeepAlive    float64 `json:"keep_alive,omitempty"`
-	// CacheRetention is RetentionDay or RetentionShort, or empty for what the
-	// catalogue says.
+	// CacheRetention is RetentionDay, RetentionShort, or empty for the
+	// catalogue's.
 	CacheRetention string `json:"cache_retention,omitempty"`
 
-	// At most one of these says where the key is. Without any, the provider's
-	// own environment variables are tried.
+	// At most one of these refers to the key. Without any, the provider's own
+	// environment variables are used.
 	APIKeyEnv    string `json:"api_key_env,omitempty"`    // name of a variable
 	APIKeyFile   string `json:"api_key_file,omitempty"`   // absolute path
 	SealedAPIKey string `json:"sealed_api_key,omitempty"` // by a Cipher
@@ -47,7 +47,7 @@ type Profile struct {
 	Temperature     *float64 `json:"temperature,omitempty"`
 	TopP            *float64 `json:"top_p,omitempty"`
 
-	// Limits of time, in seconds; 0 takes the defaults of llm.Config.
+	// Time limits, in seconds; 0 takes the defaults of llm.Config.
 	Timeout           float64 `json:"timeout,omitempty"`
 	FirstTokenTimeout float64 `json:"first_token_timeout,omitempty"`
 	StreamIdleTimeout float64 `json:"stream_idle_timeout,omitempty"`
@@ -59,7 +59,7 @@ type Profile struct {
 	RetryMinWait    float64 `json:"retry_min_wait,omitempty"`
 	RetryMaxWait    float64 `json:"retry_max_wait,omitempty"`
 
-	// What is not known of the model. Prices are in US dollars for a million
+	// Overrides of the catalogue. Prices are in US dollars for one million
 	// tokens, both or none.
 	ContextWindow int      `json:"context_window,omitempty"`
 	InputPrice    *float64 `json:"input_price,omitempty"`
@@ -67,8 +67,8 @@ type Profile struct {
 
 	// Fallback names the profiles to try, in order, when this one fails.
 	Fallback []string `json:"fallback,omitempty"`
-	// Vision names the profile that takes requests with images, and those of
-	// more than TextLimit tokens (0: this model's context window).
+	// Vision names the profile for requests with images, and for those of more
+	// than TextLimit tokens (0: this model's context window).
 	Vision    string `json:"vision,omitempty"`
 	TextLimit int    `json:"text_limit,omitempty"`
 }
@@ -79,8 +79,7 @@ var (
 	efforts   = []string{"", "none", "low", "medium", "high", "xhigh"}
 )
 
-// How long a provider is asked to keep prompts in its cache: a day, or as long
-// as it does by itself.
+// How long a provider keeps prompts in its cache: a day, or its default.
 const (
 	RetentionDay   = "24h"
 	RetentionShort = "short"
@@ -93,12 +92,12 @@ func checkName(name string) error {
 	if names.MatchString(name) {
 		return nil
 	}
-	return fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a profile", name)).
-		Hint("1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit")
+	return fault.New(fault.Invalid, fmt.Sprintf("%q is not a valid profile name", name)).
+		Hint("use 1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or a digit")
 }
 
-// decodeProfile reads a profile. Fields that are not known are an error: one
-// with a typing mistake would have no effect without a word.
+// decodeProfile reads a profile. Unknown fields are an error: a misspelled one
+// would silently have no effect.
 func decodeProfile(data []byte) (Profile, error) {
 	var version struct {
 		SchemaVersion int `json:"schema_version"`
@@ -108,19 +107,19 @@ func decodeProfile(data []byte) (Profile, error) {
 	}
 	if version.SchemaVersion != schemaVersion {
 		return Profile{}, fault.New(fault.Unsupported, fmt.Sprintf("its schema_version is %d, not %d", version.SchemaVersion, schemaVersion)).
-			Hint("it was written by another version of Deft")
+			Hint("another version of Deft wrote it")
 	}
 	var p Profile
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return Profile{}, fault.New(fault.Invalid, "it is not of the form of a profile").Because(err)
+		return Profile{}, fault.New(fault.Invalid, "it is not a valid profile").Because(err)
 	}
 	return p, p.Check()
 }
 
-// Check says whether the profile makes sense in itself. Errors are of kind
-// Invalid and never show what may be a key.
+// Check validates the profile by itself. Errors are of kind Invalid and never
+// show a value that may be a key.
 func (p *Profile) Check() error {
 	bad := func(what string) error { return fault.New(fault.Invalid, what) }
 	switch {
@@ -148,7 +147,7 @@ func (p *Profile) Check() error {
 		}
 	}
 	if keys > 1 {
-		return bad("a profile has one key: api_key_env, api_key_file or sealed_api_key")
+		return bad("a profile has only one of api_key_env, api_key_file and sealed_api_key")
 	}
 	if u, err := url.Parse(p.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
 		return bad("base_url must be an address without a user, a password or a query")
@@ -183,7 +182,7 @@ func (p *Profile) checkNumbers() error {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// config is the profile as adapters take it, without the key.
+// config returns the adapter's configuration, without the key.
 func (p *Profile) config() llm.Config {
 	c := llm.Config{
 		Model: p.Model, BaseURL: p.BaseURL, API: p.API, APIVersion: p.APIVersion,
@@ -198,7 +197,7 @@ func (p *Profile) config() llm.Config {
 	return c
 }
 
-// apply fills in what a request leaves open.
+// apply sets the profile's defaults in a request.
 func (p *Profile) apply(r llm.Request) llm.Request {
 	if r.ReasoningEffort == "" {
 		r.ReasoningEffort = p.ReasoningEffort

@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Limits of the store (sdk-features.md section 1, "Profiles").
+// Limits of the store (docs/openhands/sdk-features.md section 1, "Profiles").
 const (
 	maxProfiles = 50
 	maxProfile  = 64 << 10 // bytes
@@ -30,12 +30,12 @@ const (
 const lockFile = ".lock"
 
 // Profiles stores profiles as files in a directory: name.json, readable by the
-// user alone. Processes may share it; a lock on the directory keeps writers
-// apart, and readers see whole files only.
+// user only. Processes may share it: writers take a lock, and files are
+// replaced atomically.
 type Profiles struct{ dir string }
 
-// Dir is where a user's profiles are: deft/profiles below $XDG_CONFIG_HOME or
-// ~/.config. It is "" where neither is set.
+// Dir is the directory of a user's profiles: deft/profiles below
+// $XDG_CONFIG_HOME or ~/.config. It is "" where neither is set.
 func Dir(env func(string) string) string {
 	if dir := llm.UserDir(env); dir != "" {
 		return filepath.Join(dir, "profiles")
@@ -43,13 +43,13 @@ func Dir(env func(string) string) string {
 	return ""
 }
 
-// OpenProfiles opens the store in a directory, which is made if it is missing.
+// OpenProfiles opens the store in a directory and creates it if missing.
 func OpenProfiles(dir string) (*Profiles, error) {
 	if dir == "" {
 		return nil, fault.New(fault.Invalid, "there is no directory for profiles").Hint("set HOME or XDG_CONFIG_HOME")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "make the directory of the profiles")
+		return nil, fault.Wrap(err, fault.Denied, "create the directory of the profiles")
 	}
 	return &Profiles{dir}, nil
 }
@@ -73,8 +73,8 @@ func (s *Profiles) Names() ([]string, error) {
 	return out, nil
 }
 
-// Get returns a profile. NotFound if there is none, Invalid or Unsupported if
-// the file is none that this version reads.
+// Get returns a profile. Errors are of kind NotFound, and of kind Invalid or
+// Unsupported if this version cannot use the file.
 func (s *Profiles) Get(name string) (Profile, error) {
 	if err := checkName(name); err != nil {
 		return Profile{}, err
@@ -83,7 +83,7 @@ func (s *Profiles) Get(name string) (Profile, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		e := fault.New(fault.NotFound, "there is no profile "+name)
 		if all, err := s.Names(); err == nil && len(all) > 0 {
-			e = e.Hint("there are: " + strings.Join(all, ", "))
+			e = e.Hint("the profiles are: " + strings.Join(all, ", "))
 		}
 		return Profile{}, e
 	}
@@ -105,8 +105,8 @@ func (s *Profiles) Get(name string) (Profile, error) {
 	return p, nil
 }
 
-// Put stores a profile, new or in place of the one of that name. Invalid if it
-// makes no sense, Limit if it were the 51st. The file is whole or as it was.
+// Put stores a profile, or replaces the one of that name, atomically. Errors
+// are of kind Invalid for an invalid profile, Limit for the 51st.
 func (s *Profiles) Put(ctx context.Context, name string, p Profile) error {
 	p.SchemaVersion = schemaVersion
 	if err := errors.Join(checkName(name), p.Check()); err != nil {
@@ -126,7 +126,7 @@ func (s *Profiles) Put(ctx context.Context, name string, p Profile) error {
 		return err
 	}
 	if len(all) >= maxProfiles && !slices.Contains(all, name) {
-		return fault.New(fault.Limit, fmt.Sprintf("there are %d profiles, which is the most", len(all))).Hint("delete one first")
+		return fault.New(fault.Limit, fmt.Sprintf("there are already %d profiles, the maximum", len(all))).Hint("delete one first")
 	}
 	if err := write(s.path(name), append(data, '\n')); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *Profiles) Put(ctx context.Context, name string, p Profile) error {
 	return s.deleteKey(name)
 }
 
-// write replaces a file, whole or not at all. Its mode is 0600.
+// write replaces a file atomically. Its mode is 0600.
 func write(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -154,9 +154,9 @@ func write(path string, data []byte) error {
 	return nil
 }
 
-// Delete removes a profile, and the key that [Profiles.PutKey] stored for it.
-// NotFound if there is none, Conflict while a service or another profile uses
-// it.
+// Delete removes a profile, and its key if [Profiles.PutKey] stored it. Errors
+// are of kind NotFound, and Conflict while a service or another profile refers
+// to it.
 func (s *Profiles) Delete(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (s *Profiles) Delete(ctx context.Context, name string) error {
 	return s.deleteKey(name)
 }
 
-// free fails with kind Conflict if a profile is in use.
+// checkUnused fails with kind Conflict if a profile is in use.
 func (s *Profiles) checkUnused(name string) error {
 	assigned, err := s.Services()
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Profiles) checkUnused(name string) error {
 	}
 	for _, service := range slices.Sorted(maps.Keys(assigned)) {
 		if assigned[service] == name {
-			return fault.New(fault.Conflict, "the profile "+name+" is that of the service "+service).Hint("give the service another one first")
+			return fault.New(fault.Conflict, "the profile "+name+" is in use by the service "+service).Hint("assign another profile to the service first")
 		}
 	}
 	all, err := s.Names()
@@ -196,24 +196,24 @@ func (s *Profiles) checkUnused(name string) error {
 	}
 	for _, other := range all {
 		p, err := s.Get(other)
-		if err != nil || other == name { // a damaged one keeps none
+		if err != nil || other == name { // a damaged profile uses none
 			continue
 		}
 		if p.Vision == name || slices.Contains(p.Fallback, name) {
-			return fault.New(fault.Conflict, "the profile "+other+" names "+name).Hint("change that one first")
+			return fault.New(fault.Conflict, "the profile "+other+" refers to "+name).Hint("change that profile first")
 		}
 	}
 	return nil
 }
 
-// lock keeps other writers out, in this process and others. It waits at most
-// 30 s.
+// lock excludes other writers, in this process and others. It waits at most 30
+// s.
 func (s *Profiles) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	unlock, err = filelock.Lock(ctx, filepath.Join(s.dir, lockFile))
 	if err != nil {
-		return nil, fmt.Errorf("change the profiles: %w", err)
+		return nil, fmt.Errorf("lock the profiles: %w", err)
 	}
 	return unlock, nil
 }

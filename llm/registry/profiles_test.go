@@ -172,7 +172,7 @@ func TestFiftyProfiles(t *testing.T) {
 	}
 }
 
-// TestLockedProfiles holds that a writer waits for the lock of another process
+// TestLockedProfiles checks that a writer waits for the lock of another process
 // in the kernel, without polling, until it gets it or its context ends.
 func TestLockedProfiles(t *testing.T) {
 	t.Parallel()

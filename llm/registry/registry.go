@@ -1,6 +1,5 @@
-// Package registry keeps the language models of a conversation or a process by
-// the service that uses them (agent, condenser, titles …), and the profiles
-// that describe them.
+// Package registry has the language models of a conversation or a process by
+// service (agent, condenser, titles …), and the profiles that describe them.
 //
 // # Usage
 //
@@ -8,23 +7,23 @@
 //	b := registry.Builder{Profiles: profiles, Open: route.New, Env: os.Getenv}
 //	r := registry.New(b.Build)
 //	err = r.Use(registry.Agent, "fast")
-//	cfg.LLM = r.Model                       // of the controller: asked at each step
+//	cfg.LLM = r.Model                       // the controller calls it at each step
 //	err = r.Switch(registry.Agent, "strong") // in the middle of a conversation
 //
-// A service without a model of its own uses the agent's; what it uses is
-// counted under its own name. [Profiles.Assign] stores which profile a service
-// uses, and [Assigned] reads it where there may be no profiles at all.
+// A service without a model of its own uses the agent's; its usage is counted
+// under its own name. [Profiles.Assign] stores the profile of a service, and
+// [Assigned] reads it, also where there are no profiles.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use. A switch does not touch calls in
-// flight: they end with the model they began with.
+// Everything is safe for concurrent use. A switch does not affect calls in
+// flight: they end with the model they started with.
 //
 // # Failure
 //
-// A switch that fails changes nothing. Errors carry the kinds of package
-// fault: NotFound for an unknown profile, Conflict for a service that has a
-// model already, Invalid for a profile that cannot be used.
+// A switch that fails changes nothing. Errors have the kinds of package fault:
+// NotFound for an unknown profile, Conflict for a service that already has a
+// model, Invalid for an unusable profile.
 package registry
 
 import (
@@ -38,7 +37,7 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 )
 
-// The services that Deft has. Others may be added.
+// The services of Deft. Others may be added.
 const (
 	Agent     = "agent"
 	Condenser = "condenser"
@@ -47,10 +46,10 @@ const (
 	Drafts    = "drafts"
 )
 
-// Change is what subscribers are told: a service has another model.
+// Change is a change of the model of a service.
 type Change struct {
 	Service string
-	Profile string // "" for a model that was given without one
+	Profile string // "" for a model without one
 	Info    llm.Info
 	// Switched is false for the first model of a service.
 	Switched bool
@@ -60,7 +59,7 @@ type Change struct {
 type Registry struct {
 	build func(profile string) (llm.Model, error)
 
-	order sync.Mutex // held from building a model to telling of it; before mu
+	order sync.Mutex // held from building a model to the notification; locked before mu
 
 	mu          sync.Mutex
 	services    map[string]*service
@@ -75,11 +74,11 @@ type service struct {
 }
 
 // New returns an empty registry. build makes the model of a profile, as
-// [Builder.Build] does; nil where there are no profiles, and none is used.
+// [Builder.Build] does; nil if there are no profiles.
 func New(build func(profile string) (llm.Model, error)) *Registry {
 	if build == nil {
 		build = func(profile string) (llm.Model, error) {
-			return nil, fault.New(fault.NotFound, "there is no profile "+profile+": none are kept here")
+			return nil, fault.New(fault.NotFound, "there is no profile "+profile+": this process has none")
 		}
 	}
 	return &Registry{
@@ -87,11 +86,11 @@ func New(build func(profile string) (llm.Model, error)) *Registry {
 	}
 }
 
-// Add gives a service its first model. It fails with kind Conflict if the
-// service has one: two users of one name would be counted as one.
+// Add sets the first model of a service. It fails with kind Conflict if the
+// service already has one: the usage of two would be counted as one.
 func (r *Registry) Add(name string, m llm.Model) error { return r.add(name, "", m) }
 
-// Use gives a service its first model, from a profile. The errors are those of
+// Use sets the first model of a service, from a profile. Errors are those of
 // Add and of building the model.
 func (r *Registry) Use(name, profile string) error {
 	m, err := r.build(profile)
@@ -110,7 +109,7 @@ func (r *Registry) add(name, profile string, m llm.Model) error {
 	r.mu.Lock()
 	if r.services[name] != nil {
 		r.mu.Unlock()
-		return fault.New(fault.Conflict, "the service "+name+" has a model already").Hint("switch it to another profile instead")
+		return fault.New(fault.Conflict, "the service "+name+" already has a model").Hint("switch it to another profile instead")
 	}
 	r.services[name] = &service{m, profile}
 	r.mu.Unlock()
@@ -118,8 +117,8 @@ func (r *Registry) add(name, profile string, m llm.Model) error {
 	return nil
 }
 
-// Switch gives a service the model of another profile, from its next call on.
-// A service that shares the agent's model gets one of its own.
+// Switch sets the model of a service to that of another profile, from its next
+// call on. A service that shares the agent's model gets its own.
 func (r *Registry) Switch(name, profile string) error {
 	if name == "" {
 		return fault.New(fault.Invalid, "a service needs a name")
@@ -138,9 +137,9 @@ func (r *Registry) Switch(name, profile string) error {
 	return nil
 }
 
-// Model returns the model that a service has now. A later switch does not
-// change it: ask again for each step. Without a model for the service and for
-// the agent, its calls fail with kind NotFound.
+// Model returns the current model of a service. A later switch does not change
+// it: call Model again for each step. If neither the service nor the agent has
+// a model, calls fail with kind NotFound.
 func (r *Registry) Model(name string) llm.Model {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +153,8 @@ func (r *Registry) Model(name string) llm.Model {
 	return &counted{Model: s.model, registry: r, service: name}
 }
 
-// Profile returns the profile that a service has its model from, "" if none.
+// Profile returns the name of the profile of a service's model, "" if there is
+// none.
 func (r *Registry) Profile(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,15 +164,15 @@ func (r *Registry) Profile(name string) string {
 	return ""
 }
 
-// Services returns the names of the services with a model of their own, sorted.
+// Services returns the sorted names of the services with a model of their own.
 func (r *Registry) Services() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.services))
 }
 
-// Tally returns what a service has used since the registry was made, whatever
-// model it had.
+// Tally returns the usage of a service since the registry was created, across
+// all its models.
 func (r *Registry) Tally(name string) broker.Tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,8 +183,8 @@ func (r *Registry) Tally(name string) broker.Tally {
 }
 
 // Subscribe calls f after each change, in order, from the goroutine that made
-// it. f must not block, and not change the registry. The subscription ends
-// with cancel; a change that is being told may still arrive.
+// the change. f must not block, and not change the registry. cancel ends the
+// subscription; a notification under way may still arrive.
 func (r *Registry) Subscribe(f func(Change)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +221,7 @@ func (r *Registry) count(name string, c broker.Call) {
 	t.Add(c)
 }
 
-// counted is a model whose calls are counted for a service.
+// counted is a model that counts its calls for a service.
 type counted struct {
 	llm.Model
 	registry *Registry
@@ -241,7 +241,7 @@ func (m *counted) Generate(ctx context.Context, r llm.Request, onDelta func(llm.
 	return resp, err
 }
 
-// missingModel stands for a model that nobody gave.
+// missingModel is the model of a service without one.
 type missingModel struct{ service string }
 
 // Info implements llm.Model.
@@ -249,5 +249,5 @@ func (a missingModel) Info() llm.Info { return llm.Info{} }
 
 // Generate implements llm.Model.
 func (a missingModel) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Response, error) {
-	return nil, fault.New(fault.NotFound, "no model is chosen for the service "+a.service).Hint("choose one for it, or for the agent")
+	return nil, fault.New(fault.NotFound, "no model is configured for the service "+a.service).Hint("configure one for it, or for the agent")
 }

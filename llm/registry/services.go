@@ -15,19 +15,19 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// known are the services that profiles can be assigned to.
+// serviceNames are the services that profiles can be assigned to.
 var serviceNames = []string{Agent, Condenser, Drafts, Security, Titles}
 
-// CheckService refuses, with kind Invalid, what is not the name of a service of
-// Deft's: one with a typing mistake would have no effect without a word.
+// CheckService returns an error of kind Invalid for an unknown service: an
+// assignment to a misspelled name would have no effect.
 func CheckService(name string) error {
 	if slices.Contains(serviceNames, name) {
 		return nil
 	}
-	return fault.New(fault.Invalid, "there is no service "+name).Hint("there are: " + strings.Join(serviceNames, ", "))
+	return fault.New(fault.Invalid, "there is no service "+name).Hint("the services are: " + strings.Join(serviceNames, ", "))
 }
 
-// assignments is the form of the file that says which profile a service uses.
+// assignments is the file with the profiles of services.
 type assignments struct {
 	SchemaVersion int               `json:"schema_version"` // 1
 	Services      map[string]string `json:"services"`
@@ -35,9 +35,9 @@ type assignments struct {
 
 func servicesPath(dir string) string { return filepath.Join(filepath.Dir(dir), "services.json") }
 
-// Assigned returns which profile each service uses, for a directory of profiles
-// that need not exist. Invalid or Unsupported if what is stored there is
-// nothing that this version reads, Denied if it cannot be read.
+// Assigned returns the profile of each service, for a directory of profiles
+// that need not exist. Errors are of kind Invalid or Unsupported if this
+// version cannot use the file, and Denied if it cannot be read.
 func Assigned(dir string) (map[string]string, error) {
 	if dir == "" {
 		return nil, nil
@@ -48,7 +48,7 @@ func Assigned(dir string) (map[string]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "read the models of the services")
+		return nil, fault.Wrap(err, fault.Denied, "read the profiles of the services")
 	}
 	var a assignments
 	if err := json.Unmarshal(data, &a); err != nil {
@@ -60,11 +60,11 @@ func Assigned(dir string) (map[string]string, error) {
 	return a.Services, nil
 }
 
-// Services returns which profile each service uses.
+// Services returns the profile of each service.
 func (s *Profiles) Services() (map[string]string, error) { return Assigned(s.dir) }
 
-// Assign lets a service use a profile from now on, or no own one if that is "".
-// NotFound if there is no such profile, Invalid if there is no such service.
+// Assign sets the profile of a service; "" removes it. Errors are of kind
+// NotFound for an unknown profile, Invalid for an unknown service.
 func (s *Profiles) Assign(ctx context.Context, service, profile string) error {
 	if err := CheckService(service); err != nil {
 		return err
@@ -100,15 +100,15 @@ func (s *Profiles) keyPath(name string) string {
 }
 
 // PutKey stores a key in a file that only the user can read, and makes it the
-// key of p, which has to be stored under name afterwards. It is for where there
-// is no key ring.
+// key of p, which the caller then stores under name. It is for systems without
+// a key ring.
 func (s *Profiles) PutKey(name string, p *Profile, key llm.Secret) error {
 	if err := errors.Join(checkName(name), checkKey(key.Reveal(), "the text")); err != nil {
 		return err
 	}
 	path := s.keyPath(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fault.Wrap(err, fault.Denied, "make the directory of the keys")
+		return fault.Wrap(err, fault.Denied, "create the directory of the keys")
 	}
 	if err := write(path, []byte(key.Reveal()+"\n")); err != nil {
 		return err

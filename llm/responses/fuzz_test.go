@@ -131,7 +131,7 @@ func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
 }
 
-// TestStrict shows what is asked for in strict mode: tools and answers whose
+// TestStrict checks what is asked for in strict mode: tools and answers whose
 // schemas have a strict form, from servers and models that have the mode.
 func TestStrict(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ import (
 const DefaultURL = "https://api.openai.com/v1"
 
 // families are the models that work best, or only, over Responses
-// (sdk-features-1.58.md section 4).
+// (docs/openhands/sdk-features-1.58.md section 4).
 var families = []string{"gpt-5", "gpt-6", "codex-mini"}
 
 // Preferred reports whether OpenAI's model of this name, without a provider's

@@ -64,7 +64,7 @@ func item(event string, index int, item string) string {
 	return fmt.Sprintf(`{"type":"response.output_item.%s","output_index":%d,"item":%s}`, event, index, item)
 }
 
-// TestStreams holds what a stream may look like besides the common form.
+// TestStreams checks what a stream may look like besides the common form.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -158,7 +158,7 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
-// TestWire shows whole request bodies.
+// TestWire checks whole request bodies.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	r := hi()

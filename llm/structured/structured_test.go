@@ -174,7 +174,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// FuzzCheck holds every accepted answer to what a decoder takes, and Strict to
+// FuzzCheck checks every accepted answer to what a decoder takes, and Strict to
 // JSON.
 func FuzzCheck(f *testing.F) {
 	f.Add(verdictSchema, `{"risk":"low","score":1,"notes":null}`)

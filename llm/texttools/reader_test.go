@@ -107,7 +107,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestGrows shows what of a call's arguments is handed out, piece by piece.
+// TestGrows checks what of a call's arguments is handed out, piece by piece.
 func TestGrows(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ pieces, want []string }{
@@ -150,7 +150,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzReader holds every answer to the same result however it is cut, and
+// FuzzReader checks every answer to the same result however it is cut, and
 // calls to JSON unless the answer is cut off.
 func FuzzReader(f *testing.F) {
 	for _, tt := range answers {

@@ -1,6 +1,6 @@
 // Package texttools lets models call tools that have no tool calling of their
 // own: tools are described in the prompt and called in text
-// (sdk-features.md section 1, "Non-native tools").
+// (docs/openhands/sdk-features.md section 1, "Non-native tools").
 //
 // # Usage
 //

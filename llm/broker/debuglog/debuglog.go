@@ -1,5 +1,5 @@
-// Package debuglog writes what goes to and comes from a provider to files, for
-// finding out why a call went wrong. It is off unless a user asks for it.
+// Package debuglog writes the traffic with a provider to files, for debugging
+// failed calls. It is off by default.
 //
 // # Usage
 //
@@ -7,11 +7,11 @@
 //	m, err := route.New(llm.Config{…, APIKey: key, HTTPClient: log.Client(0, key)})
 //
 // Each HTTP exchange becomes one JSON file of mode 0600, named by its time:
-// request and response, with headers and bodies. Prompts and answers are in
-// them as they are; credentials are not: neither the headers and query
-// parameters that carry them, nor their values anywhere else, nor parts of
-// those from 8 characters on. A model that repeats a key in a stream of shorter
-// pieces does get it past that.
+// request and response, with headers and bodies. Prompts and answers are
+// written unchanged. Credentials are removed: the headers and query parameters
+// that carry them, their values anywhere else, and parts of the values of 8
+// characters or more. A model that repeats a key in a stream of shorter pieces
+// evades this.
 //
 // # Concurrency
 //
@@ -20,8 +20,8 @@
 // # Failure
 //
 // A file that cannot be written does not fail the call; Options.OnError is
-// told. Bodies are cut at a size, and the oldest files are removed, so that a
-// log that was forgotten does not fill the disk.
+// called. Bodies are cut at a size, and the oldest files are removed, so that a
+// forgotten log does not fill the disk.
 package debuglog
 
 import (
@@ -48,9 +48,9 @@ type Options struct {
 	MaxBody  int   // bytes of a body; default 1 MiB
 	MaxFiles int   // default 1,000
 	MaxBytes int64 // of all files; default 256 MiB
-	// OnError is told when a file cannot be written; nil for nobody.
+	// OnError is called when a file cannot be written; nil for none.
 	OnError func(error)
-	// Now replaces the clock, for tests.
+	// Now replaces the clock, in tests.
 	Now func() time.Time
 }
 
@@ -70,11 +70,11 @@ type file struct {
 	size int64
 }
 
-// ours are the names of the files of a log: nothing else is ever removed.
-var ours = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9]+-[0-9]{6,}\.json$`)
+// logName matches the names of a log's files: no others are removed.
+var logName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9]+-[0-9]{6,}\.json$`)
 
-// Open uses a directory as log, and makes it if it is missing. The errors are
-// of kind Denied.
+// Open opens a directory as a log and creates it if missing. Errors are of kind
+// Denied.
 func Open(dir string, o Options) (*Log, error) {
 	o.MaxBody = cmp.Or(o.MaxBody, 1<<20)
 	o.MaxFiles = cmp.Or(o.MaxFiles, 1_000)
@@ -86,7 +86,7 @@ func Open(dir string, o Options) (*Log, error) {
 		o.OnError = func(error) {}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "make the directory of the LLM log")
+		return nil, fault.Wrap(err, fault.Denied, "create the directory of the LLM log")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -95,8 +95,8 @@ func Open(dir string, o Options) (*Log, error) {
 	l := &Log{dir: dir, opts: o}
 	for _, e := range entries { // by name, which is by time
 		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || !ours.MatchString(e.Name()) {
-			continue // gone, or not of a log
+		if err != nil || !info.Mode().IsRegular() || !logName.MatchString(e.Name()) {
+			continue // removed meanwhile, or another file
 		}
 		l.files = append(l.files, file{e.Name(), info.Size()})
 		l.bytes += info.Size()
@@ -119,9 +119,9 @@ type Message struct {
 	URL     string              `json:"url,omitempty"`
 	Status  int                 `json:"status,omitempty"`
 	Headers map[string][]string `json:"headers"`
-	// Body is JSON where the body was, else a string.
+	// Body is JSON if the body was JSON, else a string.
 	Body json.RawMessage `json:"body,omitempty"`
-	// Cut says that the body went on.
+	// Cut reports that the body was longer.
 	Cut bool `json:"cut,omitempty"`
 }
 
@@ -155,27 +155,27 @@ func (l *Log) store(at time.Time, data []byte) error {
 	return nil
 }
 
-// telling are words in the names of headers and query parameters that carry
+// credentialWords occur in the names of headers and query parameters with
 // credentials.
-var telling = []string{"auth", "key", "token", "secret", "cookie", "credential", "signature", "password"}
+var credentialWords = []string{"auth", "key", "token", "secret", "cookie", "credential", "signature", "password"}
 
-func carries(name string) bool {
+func hasCredential(name string) bool {
 	name = strings.ToLower(name)
 	if strings.Contains(name, "ratelimit") { // x-ratelimit-remaining-tokens
 		return false
 	}
-	return slices.ContainsFunc(telling, func(word string) bool { return strings.Contains(name, word) })
+	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })
 }
 
 const redacted = "[redacted]"
 
-// shown is a URL without what may be secret in it.
-func shown(u *url.URL) string {
+// redactedURL is a URL without credentials.
+func redactedURL(u *url.URL) string {
 	c := *u
 	c.User, c.Fragment = nil, ""
 	q := c.Query()
 	for name := range q {
-		if carries(name) {
+		if hasCredential(name) {
 			q[name] = []string{redacted}
 		}
 	}

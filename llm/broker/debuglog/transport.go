@@ -18,17 +18,17 @@ import (
 
 // Lengths of secrets in bytes.
 const (
-	// shortest is from which a value is taken as one: replacing every "x" would
-	// leave nothing to read.
+	// shortest is the minimum length of a secret: replacing every "x" would
+	// leave the log unreadable.
 	shortest = 6
-	// fragment is from which a part of one is removed, as when an answer that
-	// repeats a key is streamed in pieces.
+	// fragment is the minimum length of a part of a secret that is removed, as
+	// when an answer that repeats a key is streamed in pieces.
 	fragment = 8
 )
 
 // Client returns a client whose exchanges are logged, with the limits of the
-// adapters' own. connect bounds the making of a connection; 0 takes 10 s. keys
-// are removed wherever they stand.
+// adapters' own clients. connect limits connecting; 0 takes 10 s. keys are
+// removed from everything written.
 func (l *Log) Client(connect time.Duration, keys ...llm.Secret) *http.Client {
 	connect = cmp.Or(connect, 10*time.Second)
 	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
@@ -38,7 +38,7 @@ func (l *Log) Client(connect time.Duration, keys ...llm.Secret) *http.Client {
 	}, keys...)}
 }
 
-// Transport logs what goes through another.
+// Transport logs the exchanges of another transport.
 func (l *Log) Transport(base http.RoundTripper, keys ...llm.Secret) http.RoundTripper {
 	return &transport{l, base, keys}
 }
@@ -67,7 +67,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req = &c
 	}
 	x := &Exchange{Time: t.log.opts.Now()}
-	x.Request = Message{Method: req.Method, URL: s.remove(shown(req.URL)), Headers: s.headers(req.Header)}
+	x.Request = Message{Method: req.Method, URL: s.remove(redactedURL(req.URL)), Headers: s.headers(req.Header)}
 	res, err := t.base.RoundTrip(req)
 	finish := func(got *capture) {
 		x.Request.Body, x.Request.Cut = s.body(sent, t.log.opts.MaxBody)
@@ -107,7 +107,7 @@ func (c *capture) add(p []byte) {
 	c.data.Write(p)
 }
 
-// tee is a body that is captured as it is read.
+// tee is a body that is captured while it is read.
 type tee struct {
 	io.ReadCloser
 	to   *capture
@@ -133,15 +133,15 @@ func (t *tee) Close() error {
 	return err
 }
 
-// secrets are the values that must not be written, in all their spellings.
+// secrets are the values that must not be written, in all their encodings.
 type secrets struct {
 	replace *strings.Replacer
 	parts   map[string]bool // all of fragment bytes
 	longest int             // bytes
 }
 
-// secretsOf collects the keys, and what the request's headers and address say
-// is a credential.
+// secretsOf collects the keys, and the credentials in the request's headers and
+// URL.
 func secretsOf(req *http.Request, keys []llm.Secret) secrets {
 	var all []string
 	add := func(v string) {
@@ -157,7 +157,7 @@ func secretsOf(req *http.Request, keys []llm.Secret) secrets {
 		add(k.Reveal())
 	}
 	for name, values := range req.Header {
-		if !carries(name) {
+		if !hasCredential(name) {
 			continue
 		}
 		for _, v := range values {
@@ -168,7 +168,7 @@ func secretsOf(req *http.Request, keys []llm.Secret) secrets {
 		}
 	}
 	for name, values := range req.URL.Query() {
-		if carries(name) {
+		if hasCredential(name) {
 			for _, v := range values {
 				add(v)
 			}
@@ -192,7 +192,7 @@ func secretsOf(req *http.Request, keys []llm.Secret) secrets {
 	return s
 }
 
-// remove replaces secrets, and then what is left of them in pieces.
+// remove replaces secrets, and then parts of them.
 func (s secrets) remove(text string) string {
 	text = s.replace.Replace(text)
 	var out strings.Builder
@@ -216,7 +216,7 @@ func (s secrets) remove(text string) string {
 func (s secrets) headers(h http.Header) map[string][]string {
 	out := make(map[string][]string, len(h))
 	for name, values := range h {
-		if carries(name) {
+		if hasCredential(name) {
 			out[name] = []string{redacted}
 			continue
 		}
@@ -227,8 +227,9 @@ func (s secrets) headers(h http.Header) map[string][]string {
 	return out
 }
 
-// body is what was captured, without secrets and then cut. The end of a cut
-// capture may hold half a secret, so it goes; the capture has room for that.
+// body returns the captured body without secrets, cut to the limit. The end of
+// a cut capture may contain half a secret and is dropped; the capture is larger
+// by that much.
 func (s secrets) body(c *capture, limit int) (json.RawMessage, bool) {
 	c.mu.Lock()
 	text, cut := s.remove(strings.ToValidUTF8(c.data.String(), "\uFFFD")), c.cut || c.data.Len() > limit

@@ -238,7 +238,7 @@ func (a *amazon) filled(env map[string]string) map[string]string {
 	return out
 }
 
-// TestFailures shows what is said where keys are not found.
+// TestFailures checks what is said where keys are not found.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	none := "/nonexistent"

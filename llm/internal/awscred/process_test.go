@@ -23,7 +23,7 @@ func (a *amazon) login(t *testing.T, key, text string) string {
 	return a.write(t, filepath.Join(".aws", "sso", "cache", hex.EncodeToString(sum[:])+".json"), text)
 }
 
-// TestRenewedLogin holds that a new token is kept with all that the file said.
+// TestRenewedLogin checks that a new token is kept with all that the file said.
 func TestRenewedLogin(t *testing.T) {
 	t.Parallel()
 	a := startAmazon(t)
@@ -115,7 +115,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzSplit holds that quoted words come back as they were.
+// FuzzSplit checks that quoted words come back as they were.
 func FuzzSplit(f *testing.F) {
 	f.Add("a b", `c"d`)
 	f.Add(`\`, "")

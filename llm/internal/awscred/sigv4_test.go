@@ -10,7 +10,7 @@ import (
 
 var example = Credentials{ID: "AKIDEXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 
-// TestSigningKey holds the example of AWS's documentation ("Examples of how to
+// TestSigningKey checks the example of AWS's documentation ("Examples of how to
 // derive a signing key").
 func TestSigningKey(t *testing.T) {
 	t.Parallel()
@@ -20,7 +20,7 @@ func TestSigningKey(t *testing.T) {
 	}
 }
 
-// TestSign holds cases of AWS's published test suite for Signature Version 4,
+// TestSign checks cases of AWS's published test suite for Signature Version 4,
 // and the example request of its documentation.
 func TestSign(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestCanonicalPath shows the double encoding, and that of a model's ARN.
+// TestCanonicalPath checks the double encoding, and that of a model's ARN.
 func TestCanonicalPath(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]string{

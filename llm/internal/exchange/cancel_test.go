@@ -88,7 +88,7 @@ func call(tb testing.TB, base string, asked <-chan struct{}) time.Time {
 	return at
 }
 
-// TestCancelClosesTheSocket holds that the server notices; how soon is measured
+// TestCancelClosesTheSocket checks that the server notices; how soon is measured
 // by BenchmarkCancelToSocket.
 func TestCancelClosesTheSocket(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ type pattern struct {
 	words []string
 }
 
-// patterns are the last resort, tried in this order (sdk-features.md section
+// patterns are the last resort, tried in this order (docs/openhands/sdk-features.md section
 // 1, "Error mapping").
 var patterns = []pattern{
 	{fault.Context, []string{

@@ -32,7 +32,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Defaults of the time limits (sdk-features.md section 1; connecting is reservedFields).
+// Defaults of the time limits (docs/openhands/sdk-features.md section 1; connecting is reservedFields).
 const (
 	DefaultTimeout = 300 * time.Second
 	DefaultConnect = 10 * time.Second

@@ -56,7 +56,7 @@ func isObject(v json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(v
 
 // LeaveOut is what becomes of a parameter that the provider has no place for:
 // nothing, or an error where parameters are to be kept
-// (sdk-features.md section 1, drop_params).
+// (docs/openhands/sdk-features.md section 1, drop_params).
 func (e *Endpoint) LeaveOut(name string) error {
 	if !e.keep {
 		return nil

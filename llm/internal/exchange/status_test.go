@@ -15,7 +15,7 @@ func endpoint() *exchange.Endpoint {
 	return exchange.New("p", llm.Config{Model: "p/m", APIKey: "sk-my-secret-key", BaseURL: "https://user:pw@host.example/v1?key=q"}, "")
 }
 
-// TestErrorForms holds error answers as providers and servers really send
+// TestErrorForms checks error answers as providers and servers really send
 // them.
 func TestErrorForms(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestErrorForms(t *testing.T) {
 	}
 }
 
-// TestStatusOverBody holds that a body cannot make an error temporary that the
+// TestStatusOverBody checks that a body cannot make an error temporary that the
 // HTTP status calls final, whatever type, code or words the body has. What is
 // inside a stream has no HTTP status; there the body decides.
 func TestStatusOverBody(t *testing.T) {

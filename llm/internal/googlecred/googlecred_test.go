@@ -276,7 +276,7 @@ func findAt(env map[string]string, at time.Time) (*Source, error) {
 	return f.find()
 }
 
-// TestFailures shows what is said where there is no token.
+// TestFailures checks what is said where there is no token.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
