@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Form is how a document shows values (sdk-wire-1.58.md, trap 0.8).
@@ -27,10 +27,25 @@ const (
 	Plain
 )
 
-// Append writes the source's JSON to dst, with its kind last. ring seals for
-// Sealed and is not needed otherwise; a value that is a token of the ring
-// already is not sealed twice.
-func (s Source) Append(dst []byte, f Form, ring *keyring.Ring) ([]byte, error) {
+// Sealer encrypts values that are stored. Its errors hold no value.
+type Sealer interface {
+	// Looks reports whether a text begins as an encrypted value does.
+	Looks(text string) bool
+	// Seal encrypts a value. Without a key the error is of kind
+	// fault.Unsupported.
+	Seal(value []byte) (string, error)
+	// Open decrypts a value. If no key does, the error is of kind fault.Denied.
+	Open(sealed string) ([]byte, error)
+	// Renew encrypts a value with the current key if an older one opens it, and
+	// returns it unchanged otherwise. If no key opens it, the error is of kind
+	// fault.Denied.
+	Renew(sealed string) (string, error)
+}
+
+// Append writes the source's JSON to dst, with its kind last. Only the form
+// Sealed needs a ring; without one it is an error of kind fault.Unsupported. A
+// value that the ring has encrypted already is not encrypted twice.
+func (s Source) Append(dst []byte, f Form, ring Sealer) ([]byte, error) {
 	w := writer{b: append(dst, '{'), form: f, ring: ring}
 	if s.Description != "" {
 		w.field("description", s.Description)
@@ -51,7 +66,7 @@ func (s Source) Append(dst []byte, f Form, ring *keyring.Ring) ([]byte, error) {
 }
 
 // AppendMap writes sources by name.
-func AppendMap(dst []byte, all []Named, f Form, ring *keyring.Ring) ([]byte, error) {
+func AppendMap(dst []byte, all []Named, f Form, ring Sealer) ([]byte, error) {
 	dst = append(dst, '{')
 	for i, n := range all {
 		if i > 0 {
@@ -69,7 +84,7 @@ func AppendMap(dst []byte, all []Named, f Form, ring *keyring.Ring) ([]byte, err
 type writer struct {
 	b    []byte
 	form Form
-	ring *keyring.Ring
+	ring Sealer
 	err  error
 }
 
@@ -124,7 +139,11 @@ func (w *writer) shown(v string) string {
 	case Plain:
 		return v
 	case Sealed:
-		if keyring.Looks(v) {
+		if w.ring == nil {
+			w.err = fault.New(fault.Unsupported, "cannot encrypt a secret: there is no secret key").Hint("set OH_SECRET_KEY")
+			return ""
+		}
+		if w.ring.Looks(v) {
 			if renewed, err := w.ring.Renew(v); err == nil {
 				return renewed
 			}

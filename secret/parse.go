@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/keyring"
 )
 
 // DefaultServer is what relative URLs of lookups belong to, unless
@@ -20,8 +19,8 @@ const DefaultServer = "http://127.0.0.1:8000"
 type ParseOptions struct {
 	// Server is the base of relative URLs; empty for DefaultServer.
 	Server string
-	// Ring opens values that are sealed; nil leaves them as they are.
-	Ring *keyring.Ring
+	// Ring decrypts values; nil leaves them as they are.
+	Ring Sealer
 	// Strict makes a sealed value that no key opens an error of kind
 	// fault.Denied. Otherwise it counts as no value, and [Source.Sealed] keeps
 	// it, so that it is not lost when the source is stored again.
@@ -121,7 +120,7 @@ func ParseMap(raw []byte, o ParseOptions) ([]Named, error) {
 func (o ParseOptions) static(text, description string) (Source, error) {
 	value, err := o.open(text)
 	s := Static(value, description)
-	if err == nil && value == "" && o.Ring != nil && keyring.Looks(text) {
+	if err == nil && value == "" && o.Ring != nil && o.Ring.Looks(text) {
 		s.Sealed = text
 	}
 	return s, err
@@ -132,7 +131,7 @@ func (o ParseOptions) open(text string) (string, error) {
 	if NoValue(text) {
 		return "", nil
 	}
-	if o.Ring == nil || !keyring.Looks(text) {
+	if o.Ring == nil || !o.Ring.Looks(text) {
 		return text, nil
 	}
 	value, err := o.Ring.Open(text)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/keyring"
 )
 
 // Options say how a registry gets values. The zero value is usable.
@@ -182,7 +181,7 @@ func (r *Registry) Sources() []Named {
 
 // AppendJSON writes {"secret_sources": {…}}, the secret_registry of a
 // conversation, in a form.
-func (r *Registry) AppendJSON(dst []byte, f Form, ring *keyring.Ring) ([]byte, error) {
+func (r *Registry) AppendJSON(dst []byte, f Form, ring Sealer) ([]byte, error) {
 	dst, err := AppendMap(append(dst, `{"secret_sources":`...), r.Sources(), f, ring)
 	if err != nil {
 		return nil, err
