@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// superseded is the reason given for actions that waited for confirmation
-// when a message came instead (sdk-wire-1.58.md section B.5).
+// superseded is the reason given for actions that waited for confirmation when
+// a message came instead (docs/openhands/sdk-wire-1.58.md section B.5).
 const superseded = "Superseded by a new user message"
 
 // Send appends a message. While the conversation runs, the agent takes it in

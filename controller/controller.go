@@ -51,7 +51,7 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultMaxIterations = 500 // sdk-features.md section 3
+	DefaultMaxIterations = 500 // docs/openhands/sdk-features.md section 3
 	DefaultParallel      = 8
 )
 

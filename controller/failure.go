@@ -30,7 +30,8 @@ func (c *Controller) fail(ctx context.Context, r *run, err error) error {
 // errIterations marks the end of a run at its iteration limit.
 var errIterations = errors.New("too many iterations")
 
-// class is how an error is told to clients (sdk-wire.md section 7).
+// class is how an error is told to clients (docs/openhands/sdk-wire.md section
+// 7).
 type class struct {
 	code, kind, action string
 	retryable          bool

@@ -213,8 +213,8 @@ func replied(evs []event.Event) bool {
 	return said
 }
 
-// harmless reports whether a batch is a lone finish or think, which never
-// needs confirmation (sdk-wire.md section 5.3).
+// harmless reports whether a batch is a lone finish or think, which never needs
+// confirmation (docs/openhands/sdk-wire.md section 5.3).
 func harmless(batch []*event.ActionEvent) bool {
 	if len(batch) != 1 {
 		return false

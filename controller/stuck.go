@@ -10,8 +10,8 @@ import (
 )
 
 // StuckThresholds say when an agent counts as stuck. Zero fields take the
-// defaults, which are those of sdk-features.md section 3. A negative
-// ActionObservation switches the detection off.
+// defaults, which are those of docs/openhands/sdk-features.md section 3. A
+// negative ActionObservation switches the detection off.
 type StuckThresholds struct {
 	ActionObservation int // the same action with the same result; default 4
 	ActionError       int // the same action failing the same way; default 3

@@ -83,9 +83,9 @@ func (c *Controller) conclude(ctx context.Context, r *run, t *thought) error {
 		}
 		c.fresh.set(t.evs)
 		out := slices.Concat(c.masked(t.evs), notes, bill)
-		// A message that came while the model wrote is taken in first:
-		// nothing ends, and what would wait is superseded
-		// (sdk-wire-1.58.md section B.5).
+		// A message that came while the model wrote is taken in first: nothing
+		// ends, and what would wait is superseded
+		// (docs/openhands/sdk-wire-1.58.md section B.5).
 		news := now.LastUserMessage != t.state.LastUserMessage
 		switch {
 		case wait && news:

@@ -16,9 +16,9 @@ const (
 	TypeImage = "image"
 )
 
-// Content is a text or image block (sdk-wire.md section 7); the zero value is
-// an empty text. A decoded block of any other type keeps its JSON and is
-// written back verbatim.
+// Content is a text or image block (docs/openhands/sdk-wire.md section 7); the
+// zero value is an empty text. A decoded block of any other type keeps its JSON
+// and is written back verbatim.
 type Content struct {
 	Type string // TypeText or TypeImage; empty for text
 	// CachePrompt asks providers with explicit prompt caching to cache up to

@@ -1,8 +1,8 @@
 // Package event is the vocabulary of Deft: every event, content block, Action
 // and Observation, with exactly the JSON of the OpenHands agent-server wire
-// contract (sdk-wire.md and sdk-wire-1.58.md). There is no second
-// internal model: what is stored, streamed, exported and sent to webhooks are
-// the bytes that [Marshal] returns.
+// contract (docs/openhands/sdk-wire.md and docs/openhands/sdk-wire-1.58.md).
+// There is no second internal model: what is stored, streamed, exported and
+// sent to webhooks are the bytes that [Marshal] returns.
 //
 // # Usage
 //

@@ -28,7 +28,8 @@ func (b *Base) Meta() *Base { return b }
 func NewBase(s Source) Base { return Base{ID: NewID(), Timestamp: Now(), Source: s} }
 
 // MovesHead reports whether appending ev makes it the new HEAD. State updates
-// are bookkeeping beside the tree and never do (sdk-wire-1.58.md section A).
+// are bookkeeping beside the tree and never do (docs/openhands/sdk-wire-1.58.md
+// section A).
 func MovesHead(ev Event) bool {
 	_, update := ev.(*ConversationStateUpdateEvent)
 	return !update

@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The kinds of sdk-wire.md sections 7 and 8 and sdk-wire-1.58.md B.5 and B.6,
-// and those that only the reference's code has: BrowserAction and tom_consult.
+// The kinds of docs/openhands/sdk-wire.md sections 7 and 8 and
+// docs/openhands/sdk-wire-1.58.md sections B.5 and B.6, and those that only the
+// reference's code has: BrowserAction and tom_consult.
 const (
 	eventKinds = `ACPToolCallEvent ActionEvent AgentErrorEvent Condensation CondensationRequest
 		CondensationSummaryEvent ConversationErrorEvent ConversationStateUpdateEvent HookExecutionEvent

@@ -18,7 +18,7 @@ const (
 )
 
 // Message is a chat message in the neutral form that events hold and LLM
-// adapters translate (sdk-wire.md section 7).
+// adapters translate (docs/openhands/sdk-wire.md section 7).
 type Message struct {
 	Role                   Role                `json:"role"`
 	Content                List[Content]       `json:"content"`

@@ -128,7 +128,7 @@ type Query struct {
 	Order Order
 	// PageID is the id of the event a page starts with (inclusive), as
 	// Page.NextID gave it. Empty or unknown starts at the beginning
-	// (sdk-wire.md section 4.1).
+	// (docs/openhands/sdk-wire.md section 4.1).
 	PageID event.ID
 	Limit  int // events in a page; 100 when 0
 }

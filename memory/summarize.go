@@ -15,9 +15,9 @@ import (
 //go:embed summarize.md
 var summarizePrompt string
 
-// Summarizing forgets the middle of a view and lets a model write a summary
-// in its place. Zero fields take the defaults, which are those of the
-// reference (sdk-features.md section 4).
+// Summarizing forgets the middle of a view and lets a model write a summary in
+// its place. Zero fields take the defaults, which are those of the reference
+// (docs/openhands/sdk-features.md section 4).
 type Summarizing struct {
 	// MaxSize is the number of events in a view beyond which it is condensed
 	// without being asked; default 240.
@@ -80,13 +80,13 @@ func (c Summarizing) Needed(t Turn) bool {
 	return len(t.State.View) > c.MaxSize || c.over(t)
 }
 
-// Condense implements [Condenser]. It keeps the system prompt, the first
-// events and a tail; when it was asked for (the prompt did not fit) the tail
-// is at most half of what there is, and none at all if that gains too little.
-// Each condensation leaves fewer events in view that are not summaries, so
-// asking again comes to an end. Where only the number of events calls for a
-// summary and the model cannot write it, the conversation goes on without
-// (sdk-features.md section 4).
+// Condense implements [Condenser]. It keeps the system prompt, the first events
+// and a tail; when it was asked for (the prompt did not fit) the tail is at
+// most half of what there is, and none at all if that gains too little. Each
+// condensation leaves fewer events in view that are not summaries, so asking
+// again comes to an end. Where only the number of events calls for a summary
+// and the model cannot write it, the conversation goes on without
+// (docs/openhands/sdk-features.md section 4).
 func (c Summarizing) Condense(ctx context.Context, t Turn) (*event.Condensation, error) {
 	c = c.withDefaults()
 	over := c.over(t)

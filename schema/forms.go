@@ -82,7 +82,8 @@ func (OneOf) dump(_ *writer, v any) any { return v }
 
 // Kinds is one of several objects that are told apart by their "kind". Unlike
 // those of [Tagged], places of violations do not name the kind, and an unknown
-// one is a violation of the whole object (sdk-wire.md section 2).
+// one is a violation of the whole object (docs/openhands/sdk-wire.md section
+// 2).
 type Kinds struct {
 	Default string // for objects without a kind; "" refuses them
 	Mark    string // the field that such objects must have; "" for none

@@ -2,9 +2,9 @@ package schema
 
 import "strings"
 
-// Page is how a settings page shows a field (sdk-wire.md section 10,
-// Settings; sdk-wire-1.58.md section C.4). Without a label it is named after
-// the field.
+// Page is how a settings page shows a field (docs/openhands/sdk-wire.md section
+// 10, Settings; docs/openhands/sdk-wire-1.58.md section C.4). Without a label
+// it is named after the field.
 type Page struct {
 	Label       string
 	Description string

@@ -56,7 +56,7 @@ type Writing struct {
 	Mode Mode
 	Keys Keys // for Sealed
 	// NoNulls leaves out what is null, at any depth, as state updates are
-	// written (sdk-wire-1.58.md section A).
+	// written (docs/openhands/sdk-wire-1.58.md section A).
 	NoNulls bool
 }
 
@@ -201,8 +201,8 @@ func (Headers) dump(w *writer, v any) any {
 }
 
 // Sources is an object whose values are secrets, or objects that say where a
-// secret is (sdk-wire.md section 5.4, SecretSource). A sealed text that no key
-// opens stays as it is.
+// secret is (docs/openhands/sdk-wire.md section 5.4, SecretSource). A sealed
+// text that no key opens stays as it is.
 type Sources struct{ Source Type }
 
 func (t Sources) check(r *reader, v any, loc []any) any {

@@ -10,7 +10,7 @@ import (
 )
 
 // Violation is one thing that is wrong with a document, in the form of the
-// reference's validation (sdk-wire.md section 2).
+// reference's validation (docs/openhands/sdk-wire.md section 2).
 type Violation struct {
 	Type  string         `json:"type"` // "missing", "int_parsing" …
 	Loc   []any          `json:"loc"`  // where: for a request "body", "query" or "path" come first

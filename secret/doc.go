@@ -41,6 +41,6 @@ const (
 	// Hidden takes the place of a value in what is shown.
 	Hidden = "<secret-hidden>"
 	// Redacted takes the place of a value in a document. Sent back it means
-	// that there is none (sdk-wire-1.58.md, trap 0.8).
+	// that there is none (docs/openhands/sdk-wire-1.58.md section A).
 	Redacted = "**********"
 )

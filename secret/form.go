@@ -10,7 +10,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Form is how a document shows values (sdk-wire-1.58.md, trap 0.8).
+// Form is how a document shows values (docs/openhands/sdk-wire-1.58.md section
+// A).
 type Form int
 
 // The forms.

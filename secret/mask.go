@@ -11,7 +11,7 @@ import (
 
 // MaskObservation returns o with every known value replaced in every string
 // field, whatever its kind; o itself if there is none. Exempt are base64 data:
-// URLs of images and screenshots (sdk-wire-1.58.md B.5).
+// URLs of images and screenshots (docs/openhands/sdk-wire-1.58.md section B.5).
 func (r *Registry) MaskObservation(o event.Observation) event.Observation {
 	m := r.matcher()
 	if m == nil || o == nil {

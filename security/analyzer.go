@@ -102,7 +102,7 @@ func Decide(p Policy, batch []*event.ActionEvent, ratings []Assessment) bool {
 
 // Review rates a batch and decides. The event records it, to be stored behind
 // the batch; it is nil without an analyzer and for a batch that is exempt
-// (sdk-wire-1.58.md section B.5). A nil policy is NeverConfirm.
+// (docs/openhands/sdk-wire-1.58.md section B.5). A nil policy is NeverConfirm.
 func Review(ctx context.Context, a Analyzer, p Policy, batch []*event.ActionEvent) (ev *event.SecurityAnalysisEvent, wait bool) {
 	if Exempt(batch) {
 		return nil, false

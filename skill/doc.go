@@ -1,6 +1,6 @@
 // Package skill reads skills: text that a user or a repository gives to the
 // agent, always, on a keyword, when a file is touched, or when the model asks
-// for it (sdk-features.md section 5).
+// for it (docs/openhands/sdk-features.md section 5).
 //
 // # Usage
 //

@@ -42,7 +42,7 @@ type Resources struct {
 	Assets     []string `json:"assets"`
 }
 
-// Skill is one skill (sdk-wire.md section 5.4).
+// Skill is one skill (docs/openhands/sdk-wire.md section 5.4).
 type Skill struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`

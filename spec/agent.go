@@ -140,7 +140,8 @@ func (a *Agent) With(field string, v any) (*Agent, error) {
 }
 
 // WithLLM returns the agent with another LLM. A condenser that summarises with
-// the one before goes along (sdk-features.md section 4, switch_llm).
+// the one before goes along (docs/openhands/sdk-features.md section 4,
+// switch_llm).
 func (a *Agent) WithLLM(l *LLM) (*Agent, error) {
 	next, err := l.Doc()
 	if err != nil {

@@ -34,8 +34,8 @@ func (e *DanglingError) Unwrap() error { return fault.New(fault.Invalid, "") }
 
 // Resolve puts the key and the base URL of the LLM's provider connection into
 // it. profile names the profile it came from, for the error; "" for none. A
-// connection that is gone is a [DanglingError], unless the LLM has a
-// key of its own (sdk-wire-1.58.md section C.4).
+// connection that is gone is a [DanglingError], unless the LLM has a key of its
+// own (docs/openhands/sdk-wire-1.58.md section C.4).
 func (l *LLM) Resolve(find Connections, profile string) error {
 	if l.ProviderConnectionID == nil || *l.ProviderConnectionID == "" || find == nil {
 		return nil

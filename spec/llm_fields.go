@@ -109,7 +109,8 @@ func modelFields() []s.Field {
 
 func emptyMap() any { return s.NewMap() }
 
-// prepare brings input into its present form (sdk-wire-1.58.md section B.7).
+// prepare brings input into its present form (docs/openhands/sdk-wire-1.58.md
+// section B.7).
 func prepare(m *s.Map) error {
 	model, ok := m.Get("model").(string)
 	if v, there := m.Lookup("model"); there && !ok && v != nil {

@@ -61,7 +61,8 @@ func PresetTools(browser bool) []any {
 }
 
 // LaunchTools returns the tools of a launch: the standard set for nil
-// (sdk-wire-1.58.md section B.2), and no browser where none can run.
+// (docs/openhands/sdk-wire-1.58.md section B.2), and no browser where none can
+// run.
 func LaunchTools(tools []any, browser bool) []any {
 	if tools == nil {
 		return append(PresetTools(browser), NewTool(SwitchLLMTool))

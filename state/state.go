@@ -40,7 +40,8 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Status is the execution status of a conversation (sdk-wire.md section 5.3).
+// Status is the execution status of a conversation (docs/openhands/sdk-wire.md
+// section 5.3).
 type Status string
 
 // The statuses.
@@ -94,7 +95,7 @@ type State struct {
 	// Fields holds the last value of every other state update, by key.
 	Fields map[string]json.RawMessage
 	// LastTime is the greatest timestamp so far; later events are stamped no
-	// earlier (sdk-wire-1.58.md section A, event order).
+	// earlier (docs/openhands/sdk-wire-1.58.md section A, event order).
 	LastTime event.Timestamp
 }
 

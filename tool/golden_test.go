@@ -24,8 +24,8 @@ var update = flag.Bool("update", false, "rewrite the golden files of tool descri
 
 const risk = `"security_risk":{"type":"string","enum":["UNKNOWN","LOW","MEDIUM","HIGH"]},`
 
-// schemas are the parameters as tools.md sections 2 and 3 show them, without
-// white space and descriptions. The order counts.
+// schemas are the parameters as docs/openhands/tools.md sections 2 and 3 show
+// them, without white space and descriptions. The order counts.
 var schemas = []struct {
 	def  *tool.Definition
 	want string

@@ -9,7 +9,8 @@ import (
 )
 
 // aliases are names that models learned elsewhere, and the tools they mean
-// (sdk-features.md section 2); the first one in the set is taken.
+// (docs/openhands/sdk-features.md section 2); the first one in the set is
+// taken.
 var aliases = map[string][]string{
 	"bash":                        {"terminal"},
 	"command":                     {"terminal"},

@@ -33,7 +33,7 @@ func (s *Set) Offered() ([]Offer, error) {
 	return offers, nil
 }
 
-// The arguments that every tool gets (tools.md section 1).
+// The arguments that every tool gets (docs/openhands/tools.md section 1).
 const (
 	argRisk    = "security_risk"
 	argSummary = "summary"

@@ -10,11 +10,12 @@ import (
 )
 
 // WithResponse returns a tool whose calls carry, besides its own arguments, an
-// answer in the form of a JSON schema of an object (sdk-features.md section 2,
-// "structured finish output"). The answer is checked like any argument and
-// stays in the call that the event holds; the action does not get it. A schema
-// without properties, or with one that the tool has or that every tool gets,
-// gives an error of kind fault.Invalid.
+// answer in the form of a JSON schema of an object
+// (docs/openhands/sdk-features.md section 2, "structured finish output"). The
+// answer is checked like any argument and stays in the call that the event
+// holds; the action does not get it. A schema without properties, or with one
+// that the tool has or that every tool gets, gives an error of kind
+// fault.Invalid.
 func WithResponse(d *Definition, schema json.RawMessage) (*Definition, error) {
 	answer, err := ParseSchema(schema)
 	if err != nil {

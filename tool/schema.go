@@ -6,7 +6,8 @@ import (
 )
 
 // Schema is the JSON schema of a tool's arguments: an object whose properties
-// keep their order, because models read it in order (tools.md section 1).
+// keep their order, because models read it in order (docs/openhands/tools.md
+// section 1).
 type Schema struct {
 	Properties []Property
 	// Raw replaces Properties for tools whose schema comes from elsewhere

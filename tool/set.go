@@ -85,7 +85,7 @@ func (s *Set) Describe() event.List[event.ToolDefinition] {
 }
 
 // Describe returns a tool as a SystemPromptEvent lists it
-// (sdk-wire-1.58.md section A).
+// (docs/openhands/sdk-wire-1.58.md section A).
 func Describe(d *Definition) event.ToolDefinition {
 	annotations := d.Annotations
 	t := event.ToolDefinition{
@@ -109,10 +109,10 @@ func (d *Definition) fields() (Schema, error) {
 	return ParseSchema(d.Parameters.Raw)
 }
 
-// Parse turns a model's call into an action. It forgives what models
-// commonly get wrong and what has only one sensible reading: other products'
-// tool names, text in place of numbers or lists, unescaped line breaks, null
-// for an absent argument, misspelled security_risk (sdk-features.md section
+// Parse turns a model's call into an action. It forgives what models commonly
+// get wrong and what has only one sensible reading: other products' tool names,
+// text in place of numbers or lists, unescaped line breaks, null for an absent
+// argument, misspelled security_risk (docs/openhands/sdk-features.md section
 // 2). Anything else is an error of kind fault.Invalid whose message is meant
 // for the model: it names what is wrong and what is allowed. Nothing is run.
 func (s *Set) Parse(name, rawArguments string) (Parsed, error) {

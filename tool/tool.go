@@ -34,7 +34,7 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Definition describes a tool to a model (tools.md).
+// Definition describes a tool to a model (docs/openhands/tools.md).
 type Definition struct {
 	// Name is what the model calls.
 	Name string

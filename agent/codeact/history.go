@@ -77,7 +77,8 @@ func lastShown(msgs []event.Message) int {
 }
 
 // mark asks for the prompt to be cached up to a message: the newest, so that
-// the next call reads all of it from the cache (sdk-features.md section 1).
+// the next call reads all of it from the cache (docs/openhands/sdk-features.md
+// section 1).
 func mark(m *event.Message) {
 	m.Content = slices.Clone(m.Content)
 	m.Content[len(m.Content)-1].CachePrompt = true

@@ -13,7 +13,7 @@ import (
 var sections embed.FS
 
 // Prompt says what the system prompt is made of, besides its fixed sections
-// (tools.md section 5).
+// (docs/openhands/tools.md section 5).
 type Prompt struct {
 	// Verbatim replaces all sections; only the tools' guidance follows it.
 	Verbatim string

@@ -84,7 +84,7 @@ func sections(s string) []string {
 }
 
 // kept are the sections that a persona leaves alone: those without a P in
-// tools.md section 5.
+// docs/openhands/tools.md section 5.
 var kept = []string{"MEMORY", "SECURITY", "SECURITY_RISK_ASSESSMENT", "SHELL", "EXTERNAL_SERVICES", "PROCESS_MANAGEMENT"}
 
 func TestSections(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 )
 
 // maxToolText is how many bytes of one result's text the model is shown
-// (sdk-features.md section 1, text limits).
+// (docs/openhands/sdk-features.md section 1, text limits).
 const maxToolText = 50_000
 
-// errorPrefix marks a failed result (sdk-wire.md section 8).
+// errorPrefix marks a failed result (docs/openhands/sdk-wire.md section 8).
 const errorPrefix = "[An error occurred during execution.]"
 
 // render returns what the model is shown of an observation.

@@ -42,7 +42,7 @@ func (h *house) findChat(ctx context.Context, id string) (gateway.Conversation, 
 }
 
 // startChat starts a conversation of the active agent profile, with the LLM
-// profile that the request names (sdk-wire-1.58.md section C.5).
+// profile that the request names (docs/openhands/sdk-wire-1.58.md section C.5).
 func (h *house) startChat(ctx context.Context, r gateway.Request) (gateway.Conversation, error) {
 	profile, err := h.settings.ActiveProfile(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func confirmations(r *conversation.StartRequest, s *schema.Map) {
 }
 
 // atCapacity refuses before a message is stored, so that the client can send
-// the same request again (sdk-wire-1.58.md section C.5).
+// the same request again (docs/openhands/sdk-wire-1.58.md section C.5).
 func (h *house) atCapacity() error {
 	if h.conversations.Load().Running() < h.cfg.MaxConcurrentRuns {
 		return nil

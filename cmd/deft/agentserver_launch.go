@@ -34,7 +34,8 @@ type launcher struct {
 	ring     *keyring.Ring
 }
 
-// additions are what a launch adds to an agent (sdk-wire-1.58.md section B.2).
+// additions are what a launch adds to an agent (docs/openhands/sdk-wire-1.58.md
+// section B.2).
 type additions struct {
 	Suffix     string            `json:"system_message_suffix_append"`
 	LLMProfile string            `json:"llm_profile_ref"`

@@ -13,7 +13,7 @@ import (
 )
 
 // modules are the tools whose Python module of the reference is the path of
-// their name (sdk-wire-1.58.md section B.3).
+// their name (docs/openhands/sdk-wire-1.58.md section B.3).
 var modules = []string{
 	"terminal", "file_editor", "task_tracker", "glob", "grep", "planning_file_editor", "apply_patch",
 }

@@ -18,9 +18,9 @@ const (
 	builtinPolicy = "security_policy.j2"
 )
 
-// promptOf is the prompt that an agent asks for (sdk-wire.md section 6): its
-// own text, its own security policy or none, with or without the section on
-// risks. Invalid for a policy that cannot be read.
+// promptOf is the prompt that an agent asks for (docs/openhands/sdk-wire.md
+// section 6): its own text, its own security policy or none, with or without
+// the section on risks. Invalid for a policy that cannot be read.
 func promptOf(n conversation.Needs) (codeact.Prompt, error) {
 	a := n.Agent
 	p := codeact.Prompt{

@@ -18,7 +18,7 @@ import (
 )
 
 // definitions are the tools offered to the model, in the order it sees them
-// (tools.md section 1).
+// (docs/openhands/tools.md section 1).
 func definitions(m llm.Model) []*tool.Definition {
 	edit := editor.Definition()
 	if m != nil && m.Info().Vision {

@@ -10,8 +10,8 @@
 //	err := openhands.ExportTrajectory(ctx, stream, id, w)
 //
 // Events keep their bytes both ways. The layout of a directory is that of
-// sdk-wire.md section 12. A trajectory is a JSON array of events in the order
-// of the log; an object with the array under "events" is read too.
+// docs/openhands/sdk-wire.md section 12. A trajectory is a JSON array of events
+// in the order of the log; an object with the array under "events" is read too.
 //
 // # Concurrency
 //

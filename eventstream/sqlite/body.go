@@ -9,7 +9,7 @@ import (
 
 // inMessage reports whether the text of a message holds lower, which is in
 // lower case: its content, what was added to it, and its reasoning
-// (sdk-wire.md section 4.1).
+// (docs/openhands/sdk-wire.md section 4.1).
 func inMessage(raw []byte, lower string) bool {
 	var m struct {
 		LLMMessage struct {

@@ -1,7 +1,7 @@
 // Package agentserver is the Agent Server: OpenHands' REST and WebSocket
-// contract over Deft's controllers (sdk-wire.md, sdk-wire-1.58.md, clients.md).
-// The rooms below it each serve one area; this package puts them behind one
-// listener.
+// contract over Deft's controllers (docs/openhands/sdk-wire.md,
+// docs/openhands/sdk-wire-1.58.md, docs/openhands/clients.md). The rooms below
+// it each serve one area; this package puts them behind one listener.
 //
 // # Usage
 //

@@ -86,7 +86,8 @@ func (v *View) heads(ctx context.Context) (heads, error) {
 }
 
 // base chooses what a working tree is compared with, so that the work of a
-// conversation shows, committed and pushed or not (sdk-wire.md section 10).
+// conversation shows, committed and pushed or not (docs/openhands/sdk-wire.md
+// section 10).
 func (v *View) base(ctx context.Context, ref string) (string, error) {
 	if ref != "" {
 		name, err := v.commit(ctx, ref)

@@ -35,7 +35,7 @@ const (
 	maxParameters = 64 << 10 // bytes of one schema
 )
 
-// Spec is a tool as a client defines it (sdk-wire.md section 8).
+// Spec is a tool as a client defines it (docs/openhands/sdk-wire.md section 8).
 type Spec struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -189,7 +189,8 @@ type executor struct{}
 
 // Execute implements [tool.Executor].
 func (executor) Execute(context.Context, tool.Call) (event.Observation, error) {
-	// The text is fixed by the wire contract (sdk-wire.md section 8).
+	// The text is fixed by the wire contract (docs/openhands/sdk-wire.md
+	// section 8).
 	return &event.ClientToolObservation{ObservationBase: event.ObservationBase{
 		Content: event.Texts("Tool call dispatched to client."),
 	}}, nil

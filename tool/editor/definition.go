@@ -15,7 +15,7 @@ var description string
 
 var commands = []string{cmdView, cmdCreate, cmdReplace, cmdInsert, cmdUndo}
 
-// Definition describes the tool (tools.md section 2).
+// Definition describes the tool (docs/openhands/tools.md section 2).
 func Definition() *tool.Definition {
 	return &tool.Definition{
 		Name:        "file_editor",

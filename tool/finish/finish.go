@@ -26,7 +26,7 @@ import (
 //go:embed finish.md
 var description string
 
-// Definition describes the tool (tools.md section 2).
+// Definition describes the tool (docs/openhands/tools.md section 2).
 func Definition() *tool.Definition {
 	return &tool.Definition{
 		Name:        "finish",

@@ -36,7 +36,7 @@ const (
 	DefaultTimeout = search.DefaultTimeout
 )
 
-// Definition describes the tool (tools.md section 3).
+// Definition describes the tool (docs/openhands/tools.md section 3).
 func Definition() *tool.Definition {
 	return search.Definition("glob", "Glob", description, tool.DecodeInto[event.GlobAction],
 		tool.Property{Name: "pattern", Type: "string", Required: true, Description: "The glob pattern."},

@@ -52,7 +52,7 @@ const (
 // NoRipgrep as Config.Ripgrep says not to use ripgrep.
 const NoRipgrep = "-"
 
-// Definition describes the tool (tools.md section 3).
+// Definition describes the tool (docs/openhands/tools.md section 3).
 func Definition() *tool.Definition {
 	return search.Definition("grep", "Grep", description, tool.DecodeInto[event.GrepAction],
 		tool.Property{Name: "pattern", Type: "string", Required: true, Description: "The regular expression."},

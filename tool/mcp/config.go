@@ -22,8 +22,8 @@ const (
 	SSE            = "sse" // the older HTTP transport
 )
 
-// Server is one entry of an agent's mcp_config (sdk-wire.md section 5.4).
-// Formatting one shows no value of env, headers or auth.
+// Server is one entry of an agent's mcp_config (docs/openhands/sdk-wire.md
+// section 5.4). Formatting one shows no value of env, headers or auth.
 type Server struct {
 	URL            string            `json:"url,omitempty"`
 	Transport      string            `json:"transport,omitempty"`

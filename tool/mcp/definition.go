@@ -105,8 +105,8 @@ func annotations(a *sdk.ToolAnnotations) event.Annotations {
 	return out
 }
 
-// wireTool is mcp_tool of a MCPToolDefinition (sdk-wire-1.58.md section A row
-// 7): the tool under the name that the model knows.
+// wireTool is mcp_tool of a MCPToolDefinition (docs/openhands/sdk-wire-1.58.md
+// section A): the tool under the name that the model knows.
 func wireTool(t *sdk.Tool, name, text string, schema json.RawMessage) (json.RawMessage, error) {
 	out := struct {
 		Name        string               `json:"name"`

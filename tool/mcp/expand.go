@@ -16,8 +16,8 @@ var (
 
 // Expand replaces ${NAME} and ${NAME:-default} in a server's command,
 // arguments, environment, directory, URL, headers and auth. A name that is not
-// found and has no default stays as it is (sdk-features.md section 5). Values
-// are not expanded again.
+// found and has no default stays as it is (docs/openhands/sdk-features.md
+// section 5). Values are not expanded again.
 func Expand(s Server, find Lookup) Server {
 	one := func(v string) string { return expand(braced, v, find) }
 	s.Command, s.Cwd, s.URL = one(s.Command), one(s.Cwd), one(s.URL)

@@ -29,7 +29,7 @@ import (
 //go:embed tasktracker.md
 var description string
 
-// Definition describes the tool (tools.md section 2).
+// Definition describes the tool (docs/openhands/tools.md section 2).
 func Definition() *tool.Definition {
 	item := tool.Schema{Properties: []tool.Property{
 		{Name: "title", Type: "string", Required: true, Description: "The step, in a few words."},

@@ -13,8 +13,9 @@ import (
 //go:embed terminal.md
 var description string
 
-// Definition returns the terminal tool as models see it (tools.md section 2).
-// There is one shell, so all its actions share one lock.
+// Definition returns the terminal tool as models see it
+// (docs/openhands/tools.md section 2). There is one shell, so all its actions
+// share one lock.
 func Definition() *tool.Definition {
 	return &tool.Definition{
 		Name:            "terminal",

@@ -2,8 +2,8 @@ package terminal
 
 import "strings"
 
-// keyNames maps the names of keys (tools.md section 2) to what a VT100-like
-// terminal sends for them.
+// keyNames maps the names of keys (docs/openhands/tools.md section 2) to what a
+// VT100-like terminal sends for them.
 var keyNames = map[string]string{
 	"ENTER": "\r", "RETURN": "\r", "TAB": "\t", "BTAB": "\x1b[Z",
 	"ESC": "\x1b", "ESCAPE": "\x1b", "BS": "\x7f", "BACKSPACE": "\x7f",

@@ -25,7 +25,7 @@ import (
 //go:embed think.md
 var description string
 
-// Definition describes the tool (tools.md section 2).
+// Definition describes the tool (docs/openhands/tools.md section 2).
 func Definition() *tool.Definition {
 	return &tool.Definition{
 		Name:        "think",
@@ -53,7 +53,8 @@ func (executor) Execute(_ context.Context, c tool.Call) (event.Observation, erro
 	if _, ok := c.Action.(*event.ThinkAction); !ok {
 		return nil, fmt.Errorf("think cannot run a %T", c.Action)
 	}
-	// The text is fixed by the wire contract (sdk-wire.md section 8).
+	// The text is fixed by the wire contract (docs/openhands/sdk-wire.md
+	// section 8).
 	return &event.ThinkObservation{ObservationBase: event.ObservationBase{
 		Content: event.Texts("Your thought has been logged."),
 	}}, nil

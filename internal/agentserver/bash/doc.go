@@ -11,8 +11,8 @@
 //	for { e, err := f.Next(ctx) … } // each event as JSON, in order
 //
 // A command is a BashCommand event followed by BashOutput events with rising
-// order, the last of which has an exit code (sdk-wire.md section 10). [Scopes]
-// gives each conversation a history of its own.
+// order, the last of which has an exit code (docs/openhands/sdk-wire.md section
+// 10). [Scopes] gives each conversation a history of its own.
 //
 // # Concurrency
 //

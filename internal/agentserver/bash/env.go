@@ -12,8 +12,8 @@ var secretNames = map[string]bool{
 var secretParts = []string{"KEY", "SECRET", "TOKEN", "PASSWORD", "HEADERS", "CREDENTIAL"}
 
 // Environment returns what commands get of an environment: everything but the
-// server's keys, the keys of LLMs and tracing headers. AI_AGENT is set, so
-// that programs can print for an agent (sdk-wire.md section 10).
+// server's keys, the keys of LLMs and tracing headers. AI_AGENT is set, so that
+// programs can print for an agent (docs/openhands/sdk-wire.md section 10).
 func Environment(environ []string) []string {
 	out := make([]string, 0, len(environ)+1)
 	told := false

@@ -25,7 +25,7 @@ type entry struct {
 const unread = -1
 
 // name is the name of the event's file, as the reference gives it
-// (sdk-wire.md section 10).
+// (docs/openhands/sdk-wire.md section 10).
 func (e *entry) name() string {
 	if e.output {
 		return e.at.name() + "_" + KindOutput + "_" + e.command.String() + "_" + e.id.String()

@@ -52,7 +52,7 @@ func TestRoutes(t *testing.T) {
 }
 
 // TestPolling walks as the SDK's execute_command does: an id must never come
-// twice (sdk-wire.md section 0.9).
+// twice (docs/openhands/sdk-wire.md section 0.9).
 func TestPolling(t *testing.T) {
 	t.Parallel()
 	s := open(t, bash.Options{})

@@ -11,7 +11,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Query selects events (sdk-wire.md section 10). The zero value selects all.
+// Query selects events (docs/openhands/sdk-wire.md section 10). The zero value
+// selects all.
 type Query struct {
 	Kind     string     // KindCommand, KindOutput, or "" for both
 	Command  *ID        // only outputs of this command

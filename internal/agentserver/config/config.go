@@ -77,8 +77,8 @@ type DockerRuntime struct {
 	ConversationStorageRetentionDays    *float64 `json:"conversation_storage_retention_days" above:"0"`
 }
 
-// Webhook is a receiver of events (sdk-wire.md section 11). Times are in
-// seconds.
+// Webhook is a receiver of events (docs/openhands/sdk-wire.md section 11).
+// Times are in seconds.
 type Webhook struct {
 	BaseURL         string                `json:"base_url"`
 	Headers         map[string]llm.Secret `json:"headers"`

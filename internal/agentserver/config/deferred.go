@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Deferred are the settings that POST /api/init may bring (sdk-wire.md
-// section 3, sdk-wire-1.58.md section D).
+// Deferred are the settings that POST /api/init may bring
+// (docs/openhands/sdk-wire.md section 3, docs/openhands/sdk-wire-1.58.md
+// section D).
 var Deferred = []string{
 	"session_api_keys", "secret_key", "previous_secret_keys", "conversations_path", "bash_events_dir",
 	"conversation_worktree_root", "webhooks", "web_url", "allow_cors_origins", "max_concurrent_runs", "telemetry",

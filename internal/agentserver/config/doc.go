@@ -1,6 +1,7 @@
 // Package config finds out how an Agent Server is to run, from where the
 // reference finds it: defaults, a JSON file, OH_* variables and flags, each
-// over the one before (sdk-wire.md section 1, sdk-wire-1.58.md section D.1).
+// over the one before (docs/openhands/sdk-wire.md section 1,
+// docs/openhands/sdk-wire-1.58.md section D.1).
 //
 // # Usage
 //

@@ -7,9 +7,9 @@ import (
 )
 
 // A client that starts a run listens for its end only once its request is
-// answered, and may so miss it (sdk-wire.md section 0). It is told again, but
-// not where it seems to know: one that starts the next run at once would take
-// what it is told of the last one for the end of that.
+// answered, and may so miss it (docs/openhands/sdk-wire.md section 0). It is
+// told again, but not where it seems to know: one that starts the next run at
+// once would take what it is told of the last one for the end of that.
 
 // Two looks of a client that waits are this far apart.
 const (

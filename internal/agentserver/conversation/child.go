@@ -15,7 +15,7 @@ import (
 )
 
 // ChildRequest asks for a conversation that works on a part of another's task
-// (sdk-wire-1.58.md section C.2).
+// (docs/openhands/sdk-wire-1.58.md section C.2).
 type ChildRequest struct {
 	Task      string `json:"task"`
 	Title     string `json:"title"`

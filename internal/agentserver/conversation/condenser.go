@@ -7,8 +7,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// summarizing returns the condensers that summarise, in the order in which
-// they are asked (sdk-features.md section 4).
+// summarizing returns the condensers that summarise, in the order in which they
+// are asked (docs/openhands/sdk-features.md section 4).
 func summarizing(c *spec.Condenser) []*spec.Condenser {
 	if c == nil {
 		return nil

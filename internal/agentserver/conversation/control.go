@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Message is what a user sends (sdk-wire.md section 4.1).
+// Message is what a user sends (docs/openhands/sdk-wire.md section 4.1).
 type Message struct {
 	Role    event.Role                `json:"role"`
 	Content event.List[event.Content] `json:"content"`

@@ -23,7 +23,8 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Keys of state updates that this package writes (sdk-wire.md section 7.2).
+// Keys of state updates that this package writes (docs/openhands/sdk-wire.md
+// section 7.2).
 const (
 	keyPolicy    = "confirmation_policy"
 	keyAnalyzer  = "security_analyzer"

@@ -276,7 +276,8 @@ func (m *Manager) tellDeleted(ctx context.Context, c *Conversation) {
 	}
 }
 
-// ForkRequest says how a fork differs from its source (sdk-wire.md section 4).
+// ForkRequest says how a fork differs from its source
+// (docs/openhands/sdk-wire.md section 4).
 type ForkRequest struct {
 	ID           string            `json:"id"`
 	Title        string            `json:"title"`

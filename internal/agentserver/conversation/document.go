@@ -13,8 +13,9 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// description is ConversationInfo, the answer of the REST routes (sdk-wire.md
-// section 5.2). Absent values are null; secrets are null.
+// description is ConversationInfo, the answer of the REST routes
+// (docs/openhands/sdk-wire.md section 5.2). Absent values are null; secrets are
+// null.
 type description struct {
 	ID                 event.ConversationID `json:"id"`
 	Workspace          Workspace            `json:"workspace"`
@@ -54,7 +55,7 @@ type description struct {
 }
 
 // fullState is the value of a full_state update: no nulls, secrets masked
-// (sdk-wire-1.58.md section A).
+// (docs/openhands/sdk-wire-1.58.md section A).
 type fullState struct {
 	ID              event.ConversationID `json:"id"`
 	Agent           json.RawMessage      `json:"agent"`

@@ -14,7 +14,7 @@ import (
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // withoutSkills empties the agent's inline skills, which REST answers carry
-// only where they are asked for (sdk-wire.md section 4).
+// only where they are asked for (docs/openhands/sdk-wire.md section 4).
 func withoutSkills(raw json.RawMessage) json.RawMessage {
 	if !bytes.Contains(raw, []byte(`"skills":[{`)) {
 		return raw

@@ -25,8 +25,8 @@ const (
 	goalInterrupted = "interrupted"
 )
 
-// goalStatus is the value of the state update with the key "goal" (sdk-wire.md
-// section 7.2).
+// goalStatus is the value of the state update with the key "goal"
+// (docs/openhands/sdk-wire.md section 7.2).
 type goalStatus struct {
 	Active        bool     `json:"active"`
 	Status        string   `json:"status"`

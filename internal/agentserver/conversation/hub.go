@@ -20,8 +20,8 @@ type Transient struct {
 	Piece     *Piece
 }
 
-// Piece is a part of what the model is writing (sdk-wire-1.58.md section
-// C.1).
+// Piece is a part of what the model is writing (docs/openhands/sdk-wire-1.58.md
+// section C.1).
 type Piece struct {
 	Item    event.ID // of the event that it becomes
 	Attempt int

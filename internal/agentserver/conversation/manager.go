@@ -54,7 +54,7 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultIdleTTL = 20 * time.Minute // sdk-wire.md section 1
+	DefaultIdleTTL = 20 * time.Minute // docs/openhands/sdk-wire.md section 1
 	DefaultRepeat  = 200 * time.Millisecond
 )
 
@@ -87,7 +87,7 @@ type Options struct {
 	// UserSkills are the directories of the user's own skills.
 	UserSkills []string
 	// Modules returns the reference's Python modules of an agent's tools
-	// (sdk-wire-1.58.md section B.3); nil for none.
+	// (docs/openhands/sdk-wire-1.58.md section B.3); nil for none.
 	Modules func(a *spec.Agent) map[string]string
 	// CheckClientTool says what is wrong with a client's tool; nil for
 	// nothing.

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// StartRequest asks for a conversation (sdk-wire.md section 5.1 and
-// sdk-wire-1.58.md section B.2).
+// StartRequest asks for a conversation (docs/openhands/sdk-wire.md section 5.1
+// and docs/openhands/sdk-wire-1.58.md section B.2).
 type StartRequest struct {
 	Workspace            *Workspace                 `json:"workspace"`
 	Worktree             bool                       `json:"worktree"`

@@ -52,7 +52,7 @@ func (c *Conversation) analyzer(s *state.State) json.RawMessage {
 }
 
 // unrated takes the model's own rating out of an action where no analyser has
-// asked for it (sdk-wire-1.58.md section A).
+// asked for it (docs/openhands/sdk-wire-1.58.md section A).
 func (c *Conversation) unrated(s *state.State, ev event.Event) {
 	if a, ok := ev.(*event.ActionEvent); ok && bytes.Equal(c.analyzer(s), null) {
 		a.SecurityRisk = event.RiskUnknown

@@ -17,7 +17,8 @@ import (
 
 const tag = "Conversations"
 
-// Routes returns the operations on conversations (sdk-wire.md section 4).
+// Routes returns the operations on conversations (docs/openhands/sdk-wire.md
+// section 4).
 func (m *Manager) Routes() []rest.Route {
 	const one = "/api/conversations/{conversation_id}"
 	r := func(method, path string, h rest.Handler) rest.Route {

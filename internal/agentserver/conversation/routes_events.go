@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// eventRoutes are the operations on events (sdk-wire.md section 4.1). They
-// read the stream and do not load the conversation.
+// eventRoutes are the operations on events (docs/openhands/sdk-wire.md section
+// 4.1). They read the stream and do not load the conversation.
 func (m *Manager) eventRoutes() []rest.Route {
 	const events = "/api/conversations/{conversation_id}/events"
 	r := func(method, path string, h rest.Handler) rest.Route {

@@ -301,7 +301,7 @@ func (c *Conversation) rerun(w *work) bool {
 
 // finished publishes the state at the end of a run, and once more a little
 // later: a client that starts a run begins to listen only after the answer
-// (sdk-wire.md section 0).
+// (docs/openhands/sdk-wire.md section 0).
 func (c *Conversation) finished(w *work) {
 	c.PublishState()
 	c.keep(w)

@@ -25,7 +25,7 @@ func (c *Conversation) save(ctx context.Context) error {
 // settle keeps the description of the state after a change outside of a run.
 // Watchers have the event of the change. The state as a whole they get at the
 // end of a run only: a client that has begun one meanwhile would take it for
-// that end (sdk-wire.md section 0).
+// that end (docs/openhands/sdk-wire.md section 0).
 func (c *Conversation) settle(w *work) {
 	if !c.run.busy() {
 		c.keep(w)

@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Limits of titles (sdk-features.md section 3), in characters.
+// Limits of titles (docs/openhands/sdk-features.md section 3), in characters.
 const (
 	titleLength = 50
 	titleInput  = 1000

@@ -79,7 +79,7 @@ func (p *pieces) all() []string {
 
 // TestPieces holds that a streamed answer comes behind what it answers, also
 // where that is being stored still, and that each item ends once
-// (sdk-wire-1.58.md section C.1).
+// (docs/openhands/sdk-wire-1.58.md section C.1).
 func TestPieces(t *testing.T) {
 	t.Parallel()
 	reading := make(chan struct{})

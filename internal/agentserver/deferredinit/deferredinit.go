@@ -1,7 +1,7 @@
-// Package deferredinit lets a server wait for its configuration: it starts early,
-// answers 503 to nearly everything, and POST /api/init brings keys and
-// directories and wakes it up (sdk-wire.md section 3). A pool keeps such
-// servers warm.
+// Package deferredinit lets a server wait for its configuration: it starts
+// early, answers 503 to nearly everything, and POST /api/init brings keys and
+// directories and wakes it up (docs/openhands/sdk-wire.md section 3). A pool
+// keeps such servers warm.
 //
 // # Usage
 //

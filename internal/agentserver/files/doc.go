@@ -23,7 +23,7 @@
 //
 // # Failure
 //
-// Bad paths are answered with 400, 403, 404 or 422 (sdk-wire-1.58.md section
-// B.8). A connection that breaks while a file is sent is closed, so that the
-// client sees it.
+// Bad paths are answered with 400, 403, 404 or 422
+// (docs/openhands/sdk-wire-1.58.md section B.8). A connection that breaks while
+// a file is sent is closed, so that the client sees it.
 package files

@@ -7,7 +7,7 @@ import (
 )
 
 // defaultExcludes are heavy or generated; archives leave them out unless a
-// client wants everything (sdk-wire.md section 10).
+// client wants everything (docs/openhands/sdk-wire.md section 10).
 var defaultExcludes = []string{
 	".git/", "node_modules/", ".venv/", "venv/", "__pycache__/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/",
 	"dist/", "build/", ".next/", "target/", "*.pyc",

@@ -21,8 +21,9 @@ type Options struct {
 	WorkspaceOf workspacescope.WorkspaceOf
 	// Trajectory calls add for each file of a conversation's directory as
 	// OpenHands lays it out: "meta.json", "base_state.json",
-	// "events/event-00000-<id>.json" and so on (sdk-wire.md section 12).
-	// NotFound, before the first call of add, if there is no conversation.
+	// "events/event-00000-<id>.json" and so on (docs/openhands/sdk-wire.md
+	// section 12). NotFound, before the first call of add, if there is no
+	// conversation.
 	Trajectory func(ctx context.Context, id string, add AddFile) error
 	// Home is the user's home; empty takes that of the process.
 	Home string

@@ -12,7 +12,8 @@ import (
 const cookieAge = 60 * 60 * 24 * 365 * 10
 
 // openSession gives a client that has shown its key a cookie with which a
-// browser may load pages of workspaces (sdk-wire.md section 4.2).
+// browser may load pages of workspaces (docs/openhands/sdk-wire.md section
+// 4.2).
 func openSession(w http.ResponseWriter, r *http.Request) error {
 	setCookie(w, r, r.Header.Get(rest.KeyHeader), cookieAge)
 	return nil

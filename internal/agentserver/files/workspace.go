@@ -15,7 +15,7 @@ import (
 )
 
 // page serves a file of a workspace, or the index.html of a directory
-// (sdk-wire.md section 4.2).
+// (docs/openhands/sdk-wire.md section 4.2).
 func (s *Service) page(w http.ResponseWriter, r *http.Request) error {
 	id, err := rest.PathUUID(r, "conversation_id")
 	if err != nil {

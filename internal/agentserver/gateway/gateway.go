@@ -1,6 +1,7 @@
 // Package gateway lets clients of OpenAI's API talk to an agent: a model is an
-// LLM profile, and an answer is what the agent finally said (sdk-wire.md
-// section 10, sdk-wire-1.58.md section C.5).
+// LLM profile, and an answer is what the agent finally said
+// (docs/openhands/sdk-wire.md section 10, docs/openhands/sdk-wire-1.58.md
+// section C.5).
 //
 // # Usage
 //
@@ -45,7 +46,8 @@ const Prefix = "openhands_"
 // DefaultTimeout is how long a client waits for the agent.
 const DefaultTimeout = 120 * time.Second
 
-// maxSystem bounds the system text in characters (sdk-wire.md section 5.1).
+// maxSystem bounds the system text in characters (docs/openhands/sdk-wire.md
+// section 5.1).
 const maxSystem = 32768
 
 // Usage is what a conversation used, all of it.
@@ -55,7 +57,7 @@ type Usage struct {
 
 // Outcome is how a conversation stands when nothing runs.
 type Outcome struct {
-	// Status is the execution_status of sdk-wire.md section 5.3.
+	// Status is the execution_status of docs/openhands/sdk-wire.md section 5.3.
 	Status string
 	// Text is the agent's last word.
 	Text  string

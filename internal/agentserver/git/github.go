@@ -39,7 +39,7 @@ type Repositories struct {
 var providers = []string{"github", "gitlab", "bitbucket", "azure_devops"}
 
 // tokenNames are the stored secrets in which a token may be, in the order in
-// which they are tried (sdk-wire-1.58.md section C.3).
+// which they are tried (docs/openhands/sdk-wire-1.58.md section C.3).
 var tokenNames = []string{"github_token", "GITHUB_TOKEN", "GH_TOKEN", "github"}
 
 // github asks for the repositories that a token reaches.

@@ -60,7 +60,8 @@ type Options struct {
 }
 
 // Capabilities are what a server may say that it can do, in the reference's
-// order (sdk-wire-1.58.md section C.3). User interfaces show features by them.
+// order (docs/openhands/sdk-wire-1.58.md section C.3). User interfaces show
+// features by them.
 var Capabilities = []string{
 	"conversation_runtime_routes_v1", "profile_secret_scope_v1", "profile_persona_v1", "credential_binding_v1",
 	"credential_binding_readiness_probe_v1", "credential_binding_activation_guard_v1", "idempotent_conversation_create_v1",
@@ -176,7 +177,7 @@ func (s *Service) Info() Info {
 		AppBackendIngressURL: s.o.AppBackendURL, Docs: "/docs", Redoc: "/redoc", DeftVersion: s.o.Version,
 	}
 	if t, err := strconv.ParseFloat(strings.TrimSpace(s.o.Env("OH_RUNTIME_IDLE_TIMEOUT_SECONDS")), 64); err == nil && t > 0 && t < 1e15 {
-		most := t * 0.9 // sdk-wire.md section 1
+		most := t * 0.9 // docs/openhands/sdk-wire.md section 1
 		i.RuntimeIdleTimeout, i.MaxForegroundTimeout = &t, &most
 	}
 	return i

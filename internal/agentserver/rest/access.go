@@ -10,14 +10,16 @@ import (
 	"strings"
 )
 
-// Headers and the cookie that carry a key (sdk-wire.md sections 2 and 4.2).
+// Headers and the cookie that carry a key (docs/openhands/sdk-wire.md sections
+// 2 and 4.2).
 const (
 	KeyHeader       = "X-Session-API-Key"
 	WorkspaceCookie = "oh_workspace_session_key"
 )
 
-// admit checks what a client shows. While the server is not initialised that
-// is answered first, whatever the key (sdk-wire-1.58.md section B.4).
+// admit checks what a client shows. While the server is not initialised that is
+// answered first, whatever the key (docs/openhands/sdk-wire-1.58.md section
+// B.4).
 func (s *Server) admit(route Route, r *http.Request) error {
 	if !route.Dormant && route.Access != Open && s.o.Ready != nil && !s.o.Ready() {
 		return &Error{Status: http.StatusServiceUnavailable, Detail: "Server is not initialized"}

@@ -34,7 +34,7 @@
 // # Failure
 //
 // A Handler returns what went wrong and writes nothing itself. The answer is
-// the reference's (sdk-wire.md section 2): {"detail": …}, a list of violations
-// with 422, and for 500 and above the text of the error beside a neutral
-// detail. A panic is logged with the id that the client is told.
+// the reference's (docs/openhands/sdk-wire.md section 2): {"detail": …}, a list
+// of violations with 422, and for 500 and above the text of the error beside a
+// neutral detail. A panic is logged with the id that the client is told.
 package rest

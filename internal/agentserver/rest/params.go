@@ -8,7 +8,8 @@ import (
 )
 
 // Limit returns the size of a page, from 1 to most. It is worded as the
-// reference words "greater than 0" (sdk-wire-1.58.md section B.4).
+// reference words "greater than 0" (docs/openhands/sdk-wire-1.58.md section
+// B.4).
 func (q *Query) Limit(name string, def, most int) int {
 	n := q.Int(name, def, math.MinInt, most)
 	if n > 0 {

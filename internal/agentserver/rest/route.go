@@ -12,7 +12,7 @@ type Handler func(w http.ResponseWriter, r *http.Request) error
 // Access says what a client must show to use a route.
 type Access int
 
-// The kinds of access (sdk-wire.md section 2).
+// The kinds of access (docs/openhands/sdk-wire.md section 2).
 const (
 	// Key wants the header X-Session-API-Key if keys are configured.
 	Key Access = iota

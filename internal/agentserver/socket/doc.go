@@ -10,8 +10,9 @@
 // /sockets/events/{id} sends the full state first, then the history that was
 // asked for, then what is appended. /sockets/session/{id} sends the same as
 // envelopes with a place to resume from, and the pieces of answers in the
-// making. /sockets/bash-events sends what the shell does. See sdk-wire.md
-// section 9 and sdk-wire-1.58.md section C.1.
+// making. /sockets/bash-events sends what the shell does. See
+// docs/openhands/sdk-wire.md section 9 and docs/openhands/sdk-wire-1.58.md
+// section C.1.
 //
 // # Order
 //

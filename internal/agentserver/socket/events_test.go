@@ -272,7 +272,7 @@ func TestInbound(t *testing.T) {
 			}
 		}
 	}
-	// As Canvas sends it (clients.md section B).
+	// As Canvas sends it (docs/openhands/clients.md section B).
 	ev.say(`{"role":"user","content":[{"type":"text","text":"hi"},{"image_urls":["data:x"]}],"run":true}`)
 	m := <-h.sent
 	if m.Role != event.RoleUser || len(m.Content) != 2 || m.Content[0].Text != "hi" || m.Content[1].Type != event.TypeImage {

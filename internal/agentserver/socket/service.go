@@ -58,7 +58,7 @@ type Options struct {
 	// quiet sockets (25 s).
 	PingEvery time.Duration
 	// MaxFrame bounds a frame of the session socket in bytes (4 MiB,
-	// sdk-wire-1.58.md section C.1).
+	// docs/openhands/sdk-wire-1.58.md section C.1).
 	MaxFrame int
 	Log      *slog.Logger
 }

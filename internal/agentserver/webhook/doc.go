@@ -11,12 +11,12 @@
 //	s.Flush(ctx, id)         // before a conversation is deleted
 //	s.Close(ctx)             // delivers what it can until ctx ends
 //
-// Requests are those of sdk-wire.md section 11. What is better than there:
-// events are not dropped. They are read from the stream behind a cursor that
-// is stored when an endpoint has taken them, so that each is delivered at
-// least once and in the conversation's order, also after a crash. An event may
-// come twice; its id tells. Of the full states, which are not stored, an
-// endpoint that is behind gets the newest.
+// Requests are those of docs/openhands/sdk-wire.md section 11. What is better
+// than there: events are not dropped. They are read from the stream behind a
+// cursor that is stored when an endpoint has taken them, so that each is
+// delivered at least once and in the conversation's order, also after a crash.
+// An event may come twice; its id tells. Of the full states, which are not
+// stored, an endpoint that is behind gets the newest.
 //
 // An endpoint that is new gets what happens from then on, not the past.
 //

@@ -10,7 +10,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Spec is one endpoint, in the configuration's form (sdk-wire.md section 11).
+// Spec is one endpoint, in the configuration's form (docs/openhands/sdk-wire.md
+// section 11).
 type Spec struct {
 	BaseURL string            `json:"base_url"`
 	Headers map[string]string `json:"headers"`

@@ -39,8 +39,8 @@ func acpFile(secret, file, variable, dir, points string, warn ...any) any {
 	return s.Of("secret_name", secret, "filename", file, "env_var", variable, "subdir", dir, "env_points_to", points, "warn_if_unset", warn)
 }
 
-// acpFiles are the credential files of the known servers (sdk-wire-1.58.md
-// section B.7).
+// acpFiles are the credential files of the known servers
+// (docs/openhands/sdk-wire-1.58.md section B.7).
 func acpFiles() any {
 	return []any{
 		acpFile("CODEX_AUTH_JSON", "auth.json", "CODEX_HOME", "codex", "dir"),

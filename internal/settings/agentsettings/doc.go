@@ -1,7 +1,7 @@
 // Package agentsettings describes the settings of agents and conversations:
 // what a user edits on the settings pages, what profiles resolve to, and what
-// an agent is made of at launch (sdk-wire.md section 10, sdk-wire-1.58.md
-// section C.4).
+// an agent is made of at launch (docs/openhands/sdk-wire.md section 10,
+// docs/openhands/sdk-wire-1.58.md section C.4).
 //
 // # Usage
 //

@@ -24,8 +24,8 @@ const (
 
 var switches = []string{"enable_sub_agents", "enable_switch_llm_tool"}
 
-// refuseRemoved refuses settings that were removed (sdk-wire-1.58.md
-// section B.2).
+// refuseRemoved refuses settings that were removed
+// (docs/openhands/sdk-wire-1.58.md section B.2).
 func refuseRemoved(m *s.Map) error {
 	var gone []string
 	for _, k := range switches {

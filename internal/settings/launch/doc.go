@@ -1,7 +1,7 @@
 // Package launch makes the agent that a conversation starts with, in two
 // stages: Resolve turns what a start request names (an agent, settings, or a
 // saved profile) into settings without references, and Finalize turns those
-// into an agent for where it will run (sdk-features-1.58.md
+// into an agent for where it will run (docs/openhands/sdk-features-1.58.md
 // section 3, "Launch pipeline").
 //
 // # Usage

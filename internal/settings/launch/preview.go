@@ -11,8 +11,9 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Diagnostics says what launching a profile would make (sdk-wire.md
-// section 10, Agent profiles; sdk-wire-1.58.md section C.4).
+// Diagnostics says what launching a profile would make
+// (docs/openhands/sdk-wire.md section 10, Agent profiles;
+// docs/openhands/sdk-wire-1.58.md section C.4).
 type Diagnostics struct {
 	Kind             string      `json:"agent_kind"`
 	Valid            bool        `json:"valid"`

@@ -1,7 +1,8 @@
 // Package profiles keeps what users save under names: LLM profiles, agent
-// profiles, meta-profiles, and the provider connections that LLM profiles
-// share (sdk-wire.md section 10, sdk-wire-1.58.md section C.4). The files are
-// those of the reference, so that either server reads what the other wrote.
+// profiles, meta-profiles, and the provider connections that LLM profiles share
+// (docs/openhands/sdk-wire.md section 10, docs/openhands/sdk-wire-1.58.md
+// section C.4). The files are those of the reference, so that either server
+// reads what the other wrote.
 //
 // # Usage
 //

@@ -1,5 +1,5 @@
 // Package workspaces keeps the folders that a user has chosen to work in, and
-// those that hold several (sdk-wire.md section 10, Workspaces).
+// those that hold several (docs/openhands/sdk-wire.md section 10, Workspaces).
 //
 // # Usage
 //

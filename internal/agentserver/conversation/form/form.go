@@ -1,7 +1,7 @@
-// Package form describes the bodies of requests about conversations as data,
-// so that all that is wrong with one is said at once and in its place, also of
-// fields that have no effect here (sdk-wire.md section 5.1, sdk-wire-1.58.md
-// section B.2).
+// Package form describes the bodies of requests about conversations as data, so
+// that all that is wrong with one is said at once and in its place, also of
+// fields that have no effect here (docs/openhands/sdk-wire.md section 5.1,
+// docs/openhands/sdk-wire-1.58.md section B.2).
 //
 // # Usage
 //

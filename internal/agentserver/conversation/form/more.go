@@ -5,7 +5,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// The bodies of operations on one conversation (sdk-wire.md section 4).
+// The bodies of operations on one conversation (docs/openhands/sdk-wire.md
+// section 4).
 var (
 	Patch = &s.Object{Fields: []s.Field{
 		{Name: "title", Type: s.Opt(s.String{Min: 1, Max: 200})},

@@ -1,6 +1,7 @@
 // Package llmlist answers which providers and models there are to choose from,
 // from the catalogue of models, and says that no ChatGPT subscription is
-// connected (sdk-wire.md section 10, LLM). Subscriptions are for later.
+// connected (docs/openhands/sdk-wire.md section 10, LLM). Subscriptions are for
+// later.
 //
 // # Usage
 //
