@@ -15,9 +15,9 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
+	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/tool"
@@ -51,7 +51,7 @@ func (f *outfitter) place(ctx context.Context, k *kit, n conversation.Needs) (in
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the workspace: %w", err)
 	}
-	p := workplace.Start(context.WithoutCancel(ctx), workplace.Options{
+	p := sandboxed.Start(context.WithoutCancel(ctx), sandboxed.Options{
 		Provider: replacing{f.boxes}, Connect: connectRemote,
 		Spec: sandbox.Spec{
 			ID: n.ID.Hex(), Workspace: dir, Network: true, Env: f.env,

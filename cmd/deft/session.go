@@ -17,13 +17,13 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
+	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/tool"
@@ -58,7 +58,7 @@ type sessionOptions struct {
 type session struct {
 	*controller.Controller
 	boxes  *process.Provider
-	place  *workplace.Place
+	place  *sandboxed.Runtime
 	local  runtime.Runtime
 	agent  agent.Agent // of a replay: the one that can go on after it
 	replay *controller.Replay
@@ -186,7 +186,7 @@ func (s *session) startPlace(ctx context.Context, o sessionOptions) error {
 	if o.sandbox == process.LevelNone { // there /tmp is everyone's
 		spec.Argv = append(spec.Argv, "--results", filepath.Join(o.paths.sandboxes(), spec.ID, "results"))
 	}
-	s.place = workplace.Start(ctx, workplace.Options{
+	s.place = sandboxed.Start(ctx, sandboxed.Options{
 		Provider: replacing{s.boxes}, Spec: spec, OnStart: o.onSandbox, Connect: connectRemote,
 	})
 	return nil

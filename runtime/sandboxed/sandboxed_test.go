@@ -1,4 +1,4 @@
-package workplace_test
+package sandboxed_test
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/workplace"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -38,7 +38,7 @@ func (p *provider) Start(ctx context.Context, _ sandbox.Spec) (sandbox.Sandbox, 
 			return nil, err
 		}
 	}
-	return &box{Sandbox: nil, p: p, n: n}, nil
+	return &fakeSandbox{provider: p, n: n}, nil
 }
 
 func (p *provider) Get(context.Context, string) (sandbox.Sandbox, error) {
@@ -52,16 +52,17 @@ func (p *provider) counts() (starts, stops int) {
 	return p.starts, p.stops
 }
 
-type box struct {
+// fakeSandbox only counts its stops; its other methods are not called.
+type fakeSandbox struct {
 	sandbox.Sandbox
-	p *provider
-	n int
+	provider *provider
+	n        int
 }
 
-func (b *box) Stop(context.Context) error {
-	b.p.mu.Lock()
-	defer b.p.mu.Unlock()
-	b.p.stops++
+func (s *fakeSandbox) Stop(context.Context) error {
+	s.provider.mu.Lock()
+	defer s.provider.mu.Unlock()
+	s.provider.stops++
 	return nil
 }
 
@@ -110,16 +111,16 @@ func (s *server) Close() error {
 	return nil
 }
 
-// bundle is a Place with its fakes.
-type bundle struct {
-	*workplace.Place
+// fixture is a Runtime with its fakes.
+type fixture struct {
+	*sandboxed.Runtime
 	prov *provider
 
 	mu      sync.Mutex
 	servers []*server
 }
 
-func (b *bundle) server(n int) *server {
+func (b *fixture) server(n int) *server {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.servers[n-1]
@@ -130,13 +131,13 @@ type (
 	executeFunc = func(ctx context.Context, n int, r runtime.Request) error
 )
 
-func setup(t *testing.T, start startFunc, execute executeFunc) *bundle {
+func setup(t *testing.T, start startFunc, execute executeFunc) *fixture {
 	t.Helper()
-	b := &bundle{prov: &provider{start: start}}
-	b.Place = workplace.Start(t.Context(), workplace.Options{
+	b := &fixture{prov: &provider{start: start}}
+	b.Runtime = sandboxed.Start(t.Context(), sandboxed.Options{
 		Provider: b.prov,
 		Connect: func(sb sandbox.Sandbox) (runtime.Runtime, error) {
-			s := &server{n: sb.(*box).n, execute: execute}
+			s := &server{n: sb.(*fakeSandbox).n, execute: execute}
 			b.mu.Lock()
 			b.servers = append(b.servers, s)
 			b.mu.Unlock()
@@ -310,7 +311,7 @@ func TestFailedStart(t *testing.T) {
 		t.Errorf("Execute: %v of kind %s, want the cause as unavailable", err, fault.KindOf(err))
 	}
 	if !strings.Contains(err.Error(), "no namespaces here") || fault.HintOf(err) != "use --sandbox none" {
-		t.Errorf("Execute: %q with hint %q has lost what the user needs", err, fault.HintOf(err))
+		t.Errorf("Execute: %q with hint %q has lost the cause or its hint", err, fault.HintOf(err))
 	}
 	if err := b.Interrupt(t.Context(), "a"); err != nil {
 		t.Errorf("Interrupt where nothing runs: %v", err)
@@ -323,11 +324,11 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-func TestFailedStartIsToldBeforeItIsRepeated(t *testing.T) {
+func TestFailedStartIsReportedBeforeItIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(context.Context, int) error { return gone }, nil)
-		synctest.Wait() // the start has failed, and nobody knows
+		synctest.Wait() // the start has failed, unreported
 		if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); !errors.Is(err, gone) {
 			t.Errorf("error %v, want %v", err, gone)
 		}
@@ -378,15 +379,15 @@ func TestFailedRestart(t *testing.T) {
 func TestFailedConnect(t *testing.T) {
 	t.Parallel()
 	prov := &provider{}
-	p := workplace.Start(t.Context(), workplace.Options{
+	rt := sandboxed.Start(t.Context(), sandboxed.Options{
 		Provider: prov,
 		Connect:  func(sandbox.Sandbox) (runtime.Runtime, error) { return nil, gone },
 	})
-	if _, err := p.Execute(t.Context(), runtime.Request{ID: "a"}); !errors.Is(err, gone) {
+	if _, err := rt.Execute(t.Context(), runtime.Request{ID: "a"}); !errors.Is(err, gone) {
 		t.Errorf("error %v, want %v", err, gone)
 	}
-	p.Ack("a")
-	if err := p.Stop(t.Context()); err != nil {
+	rt.Ack("a")
+	if err := rt.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, stops := prov.counts(); stops != 1 {
@@ -397,13 +398,13 @@ func TestFailedConnect(t *testing.T) {
 func TestEnding(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		end   func(*workplace.Place, context.Context) error
+		end   func(*sandboxed.Runtime, context.Context) error
 		stops int
 	}{
-		"close lets it live": {func(p *workplace.Place, _ context.Context) error { return p.Close() }, 0},
-		"stop ends it":       {(*workplace.Place).Stop, 1},
-		"stop after close": {func(p *workplace.Place, ctx context.Context) error {
-			return errors.Join(p.Close(), p.Stop(ctx))
+		"close lets it live": {func(rt *sandboxed.Runtime, _ context.Context) error { return rt.Close() }, 0},
+		"stop ends it":       {(*sandboxed.Runtime).Stop, 1},
+		"stop after close": {func(rt *sandboxed.Runtime, ctx context.Context) error {
+			return errors.Join(rt.Close(), rt.Stop(ctx))
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -412,14 +413,14 @@ func TestEnding(t *testing.T) {
 			if _, err := b.Ready(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.end(b.Place, t.Context()); err != nil {
+			if err := c.end(b.Runtime, t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); !fault.Is(err, fault.Unavailable) {
-				t.Errorf("Execute on an ended place: %v, want unavailable", err)
+				t.Errorf("Execute after the end: %v, want unavailable", err)
 			}
 			if _, err := b.Ready(t.Context()); !fault.Is(err, fault.Unavailable) {
-				t.Errorf("Ready of an ended place: %v, want unavailable", err)
+				t.Errorf("Ready after the end: %v, want unavailable", err)
 			}
 			starts, stops := b.prov.counts()
 			if starts != 1 || stops != c.stops {
@@ -429,7 +430,7 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-func TestCloseGivesUpAStart(t *testing.T) {
+func TestCloseCancelsAStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }, nil)
 	if err := b.Close(); err != nil {

@@ -1,0 +1,126 @@
+package sandboxed
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// attempt is one start of the sandbox.
+type attempt struct {
+	cancel context.CancelFunc // cancels the start
+
+	done    chan struct{}   // closed when the rest is set
+	sandbox sandbox.Sandbox // if this start gave none, that of the start before
+	rt      runtime.Runtime // nil unless err is
+	err     error
+
+	reported bool // a caller has got err; guarded by Runtime.mu
+
+	once     sync.Once
+	closeErr error
+}
+
+// launch starts an attempt that replaces old; the caller holds mu or is alone.
+func (r *Runtime) launch(ctx context.Context, old *attempt) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a := &attempt{done: make(chan struct{}), cancel: cancel, sandbox: old.sandbox}
+	r.current = a
+	go func() {
+		defer close(a.done)
+		defer cancel()
+		a.err = a.start(ctx, r.opts)
+		// Acknowledgements that the old connection still holds reach the new
+		// server. If that fails, the journal keeps more than it needs to, and
+		// nothing else is wrong.
+		_ = old.release()
+	}()
+}
+
+func (a *attempt) start(ctx context.Context, o Options) error {
+	sb, err := o.Provider.Start(ctx, o.Spec)
+	if err != nil {
+		return fmt.Errorf("start sandbox: %w", err)
+	}
+	a.sandbox = sb
+	if o.OnStart != nil {
+		o.OnStart(sb)
+	}
+	rt, err := o.Connect(sb)
+	if err != nil {
+		return fmt.Errorf("connect to sandbox: %w", err)
+	}
+	a.rt = rt
+	return nil
+}
+
+// wait returns the outcome of the start, or the error of ctx if that ends
+// first.
+func (a *attempt) wait(ctx context.Context) error {
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// release closes the runtime, once.
+func (a *attempt) release() error {
+	a.once.Do(func() {
+		if a.rt != nil {
+			a.closeErr = a.rt.Close()
+		}
+	})
+	return a.closeErr
+}
+
+var errEnded = fault.New(fault.Unavailable, "the sandbox was stopped")
+
+// running returns the current attempt once it has succeeded. A failed attempt
+// is replaced if its error was reported already.
+func (r *Runtime) running(ctx context.Context) (*attempt, error) {
+	r.mu.Lock()
+	if r.current.reported && !r.ended {
+		r.launch(ctx, r.current)
+	}
+	r.mu.Unlock()
+	return r.outcome(ctx)
+}
+
+// restart replaces the attempt old, whose server is gone, unless another
+// caller has done so already.
+func (r *Runtime) restart(ctx context.Context, old *attempt) (*attempt, error) {
+	r.mu.Lock()
+	if r.current == old && !r.ended {
+		r.launch(ctx, old)
+	}
+	r.mu.Unlock()
+	return r.outcome(ctx)
+}
+
+// outcome waits for the current attempt, and fails once the Runtime has ended.
+func (r *Runtime) outcome(ctx context.Context) (*attempt, error) {
+	a := r.latest()
+	if err := a.wait(ctx); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.ended {
+			return nil, errEnded
+		}
+		if ctx.Err() == nil {
+			a.reported = true
+		}
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil, errEnded
+	}
+	return a, nil
+}

@@ -1,0 +1,191 @@
+// Package sandboxed is a [runtime.Runtime] whose actions run in a sandbox with
+// an Action Execution Server in it. The sandbox starts in the background, so
+// that the first LLM call does not wait for it, and starts again if it dies.
+//
+// # Usage
+//
+//	rt := sandboxed.Start(ctx, sandboxed.Options{Provider: provider, Spec: spec, Connect: connect})
+//	obs, err := rt.Execute(ctx, req)
+//	…
+//	err = rt.Stop(ctx) // ends the sandbox; Close only disconnects from it
+//
+// # Concurrency
+//
+// A Runtime is safe for concurrent use.
+//
+// # Failure
+//
+// When the server is gone, Execute starts a new server on the same journal and
+// asks for the action again, with Again set unless the request was certainly
+// never sent. The new server answers with the recorded result, or with
+// fault.Interrupted if the action had begun. After five servers in a row that
+// are gone the last error is returned.
+//
+// If the sandbox cannot be started, [Runtime.Ready] returns the provider's
+// error. Execute and Prepare return it as fault.Unavailable with the same
+// message and hint, so that it is never taken for the failure of a tool. The
+// next call after that tries to start the sandbox again.
+package sandboxed
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Options configure a Runtime. All but OnStart are required.
+type Options struct {
+	// Provider starts the sandbox that Spec describes.
+	Provider sandbox.Provider
+	Spec     sandbox.Spec
+	// Connect returns the runtime that talks to a sandbox's server.
+	Connect func(sandbox.Sandbox) (runtime.Runtime, error)
+	// OnStart is called with each sandbox that was started or found.
+	OnStart func(sandbox.Sandbox)
+}
+
+// Runtime is a sandbox and the connection to its server. Make one with [Start].
+type Runtime struct {
+	opts Options
+
+	mu      sync.Mutex
+	current *attempt
+	ended   bool
+}
+
+var (
+	_ runtime.Runtime      = (*Runtime)(nil)
+	_ runtime.Acknowledger = (*Runtime)(nil)
+	_ runtime.Preparer     = (*Runtime)(nil)
+)
+
+// Start begins to start the sandbox and returns at once. The provider gets the
+// values of ctx, but not its cancellation.
+func Start(ctx context.Context, o Options) *Runtime {
+	r := &Runtime{opts: o}
+	r.launch(ctx, &attempt{})
+	return r
+}
+
+// Ready waits until the sandbox runs, and returns it. The error is the
+// provider's own.
+func (r *Runtime) Ready(ctx context.Context) (sandbox.Sandbox, error) {
+	a, err := r.running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.sandbox, nil
+}
+
+// Execute implements [runtime.Runtime].
+func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (obs event.Observation, err error) {
+	err = r.try(ctx, func(rt runtime.Runtime) (err error) {
+		obs, err = rt.Execute(ctx, q)
+		if err != nil && !errors.Is(err, runtime.ErrNotSent) {
+			q.Again = true
+		}
+		return err
+	})
+	return obs, err
+}
+
+// Prepare implements [runtime.Preparer].
+func (r *Runtime) Prepare(ctx context.Context) error {
+	return r.try(ctx, func(rt runtime.Runtime) error {
+		if p, ok := rt.(runtime.Preparer); ok {
+			return p.Prepare(ctx)
+		}
+		return nil
+	})
+}
+
+// maxServers is how many servers in a row one request may find gone before
+// its error is final.
+const maxServers = 5
+
+// try calls ask with the server, and with a new one each time that it is gone.
+func (r *Runtime) try(ctx context.Context, ask func(runtime.Runtime) error) error {
+	a, err := r.running(ctx)
+	for n := 1; ; n++ {
+		if err != nil {
+			return unavailable(ctx, err)
+		}
+		err = ask(a.rt)
+		if !fault.Is(err, fault.Unavailable) || ctx.Err() != nil || n == maxServers {
+			return err
+		}
+		a, err = r.restart(ctx, a)
+	}
+}
+
+// unavailable gives the error of a failed start the kind that an action needs:
+// no tool has failed, there is no sandbox to run it in.
+func unavailable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return fault.Wrap(err, fault.Unavailable, "no sandbox to work in")
+}
+
+// Interrupt implements [runtime.Runtime]. If the sandbox could not be started,
+// nothing runs and there is nothing to interrupt.
+func (r *Runtime) Interrupt(ctx context.Context, id event.ID) error {
+	a := r.latest()
+	switch err := a.wait(ctx); {
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
+		return nil
+	}
+	return a.rt.Interrupt(ctx, id)
+}
+
+// Ack implements [runtime.Acknowledger]. What is acknowledged while a server
+// starts stays in its journal until the conversation ends.
+func (r *Runtime) Ack(ids ...event.ID) {
+	a := r.latest()
+	select {
+	case <-a.done:
+		if k, ok := a.rt.(runtime.Acknowledger); ok {
+			k.Ack(ids...)
+		}
+	default:
+	}
+}
+
+// Close implements [runtime.Runtime]: it disconnects from the sandbox, which
+// lives on for its grace time. A start that is under way is canceled.
+func (r *Runtime) Close() error { return r.end().release() }
+
+// Stop ends the sandbox and all that runs in it. It may follow Close, and may
+// be repeated if it failed.
+func (r *Runtime) Stop(ctx context.Context) error {
+	a := r.end()
+	err := a.release()
+	if a.sandbox == nil {
+		return err
+	}
+	return errors.Join(err, a.sandbox.Stop(ctx))
+}
+
+// end prevents further starts, and waits for one that is under way.
+func (r *Runtime) end() *attempt {
+	r.mu.Lock()
+	r.ended = true
+	a := r.current
+	r.mu.Unlock()
+	a.cancel()
+	<-a.done
+	return a
+}
+
+func (r *Runtime) latest() *attempt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current
+}
