@@ -11,17 +11,16 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// maxDepth bounds how deep schemas and answers are followed, maxSteps how
-// often: references can multiply.
+// maxDepth limits the nesting of schemas and answers, maxSteps the number of
+// checks: references can multiply.
 const (
 	maxDepth = 64
 	maxSteps = 100_000
 )
 
-// checker holds values to a schema: type, properties, required,
-// additionalProperties: false, items, enum, const, anyOf, oneOf, allOf,
-// minimum, maximum, minItems, maxItems and local references. Other keywords
-// are not looked at.
+// checker validates values: type, properties, required, additionalProperties:
+// false, items, enum, const, anyOf, oneOf, allOf, minimum, maximum, minItems,
+// maxItems and local references. Other keywords are ignored.
 type checker struct {
 	root  gjson.Result
 	steps int
@@ -44,7 +43,7 @@ func (c *checker) resolve(s gjson.Result) gjson.Result {
 			s = s.Get(gjson.Escape(part))
 		}
 	}
-	return gjson.Parse("false") // a circle
+	return gjson.Parse("false") // a cycle
 }
 
 func misfit(at, format string, args ...any) error {
@@ -57,7 +56,7 @@ func (c *checker) check(s, v gjson.Result, at string, depth int) error {
 	}
 	s = c.resolve(s)
 	if s.Type == gjson.False {
-		return misfit(at, "has a schema that nothing fits")
+		return misfit(at, "has a schema that no value matches")
 	}
 	if err := checkScalar(s, v, at); err != nil {
 		return err
@@ -81,7 +80,7 @@ func (c *checker) check(s, v gjson.Result, at string, depth int) error {
 	return nil
 }
 
-// checkScalar checks what needs no look inside the value.
+// checkScalar checks the value itself, not its content.
 func checkScalar(s, v gjson.Result, at string) error {
 	var names []string
 	fits := false
@@ -139,7 +138,7 @@ func (c *checker) checkObject(s, v gjson.Result, at string, depth int) error {
 		case p.Exists():
 			err = c.check(p, value, where, depth+1)
 		case more.Type == gjson.False:
-			err = misfit(at, "has a property %q that the schema has not", name.Str)
+			err = misfit(at, "has a property %q that is not in the schema", name.Str)
 		case more.IsObject():
 			err = c.check(more, value, where, depth+1)
 		}
@@ -195,8 +194,8 @@ func equal(a, b gjson.Result) bool {
 	return a.Type == b.Type && a.String() == b.String()
 }
 
-// withoutNulls appends doc without the properties that are null where the
-// schema has them optional and not null.
+// withoutNulls appends doc without null properties that the schema has as
+// optional and not nullable.
 func (c *checker) withoutNulls(dst []byte, s, doc gjson.Result, depth int) []byte {
 	s = c.resolve(s)
 	switch {

@@ -12,13 +12,12 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Strict returns the schema as OpenAI's strict mode takes it
+// Strict returns the schema in the form of OpenAI's strict mode
 // (https://platform.openai.com/docs/guides/structured-outputs): every property
-// is required, those that were not may be null, objects are closed, and
-// keywords that the mode does not know are left out. It keeps the order of
-// properties. Check takes the nulls out again. A schema that would mean
-// something else without such a keyword, or that has an open object, gives an
-// error of kind Unsupported.
+// is required, optional ones are nullable, objects are closed, and unsupported
+// keywords are removed. The order of properties is kept. Check removes the
+// nulls again. A schema that would mean something else without such a keyword,
+// or that has an open object, is an error of kind Unsupported.
 func Strict(schema json.RawMessage) (json.RawMessage, error) {
 	key := string(schema)
 	if known, ok := strictCache.Load(key); ok {
@@ -32,8 +31,8 @@ func Strict(schema json.RawMessage) (json.RawMessage, error) {
 	return out, err
 }
 
-// strictCache are schemas that were asked for before, up to maxStrictCached: the tools
-// of an agent are the same in all its conversations.
+// strictCache has converted schemas, up to maxStrictCached: an agent's tools
+// are the same in all its conversations.
 var (
 	strictCache  sync.Map // of strictResult, by schema
 	strictCached atomic.Int64
@@ -52,36 +51,36 @@ func makeStrict(schema json.RawMessage) (json.RawMessage, error) {
 		return nil, fault.New(fault.Invalid, "the schema is not a JSON object")
 	}
 	if !isObject(root) || root.Get("anyOf").Exists() || root.Get("oneOf").Exists() {
-		return nil, unsupported("anything but an object at the top")
+		return nil, unsupported("a schema that is not an object")
 	}
 	properties := 0
 	return strict(nil, root, false, 0, &properties)
 }
 
-// The bounds of strict mode.
+// The limits of strict mode.
 const (
 	strictDepth      = 10
 	strictProperties = 5_000
 )
 
 func unsupported(what string) error {
-	return fault.New(fault.Unsupported, "strict mode has no form for "+what)
+	return fault.New(fault.Unsupported, "strict mode does not support "+what)
 }
 
-// strictKeywords are copied as they are, or written by strictKeyword.
+// strictKeywords are copied unchanged, or written by strictKeyword.
 var strictKeywords = []string{
 	"type", "description", "enum", "const", "items", "anyOf", "oneOf", "$defs", "definitions", "pattern", "format",
 	"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
 }
 
-// strictFormats are the formats of texts that strict mode knows.
+// strictFormats are the string formats of strict mode.
 var strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
-// unsupportedKeywords are keywords that cannot be left out without allowing what the
-// schema forbids in another way than by a bound.
+// unsupportedKeywords cannot be removed without allowing what the schema
+// forbids, other than by a limit.
 var unsupportedKeywords = []string{"allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties", "prefixItems"}
 
-// strict appends the strict form of one schema. It counts properties.
+// strict appends the strict form of one schema and counts its properties.
 func strict(dst []byte, s gjson.Result, nullable bool, depth int, properties *int) ([]byte, error) {
 	if depth > strictDepth || *properties > strictProperties {
 		return nil, unsupported("a schema as large as this")
@@ -125,7 +124,7 @@ func strict(dst []byte, s gjson.Result, nullable bool, depth int, properties *in
 	return append(dst, '}'), err
 }
 
-// strictForm says whether a schema has a strict form, what is in it apart.
+// strictForm reports whether a schema has a strict form, ignoring nested ones.
 func strictForm(s gjson.Result) error {
 	for _, key := range unsupportedKeywords {
 		if s.Get(key).Exists() {
@@ -137,11 +136,11 @@ func strictForm(s gjson.Result) error {
 	case s.Get("anyOf").Exists() && s.Get("oneOf").Exists():
 		return unsupported("anyOf beside oneOf")
 	case isObject(s) && (!s.Get("properties").IsObject() || more.IsObject() || more.Type == gjson.True):
-		return unsupported("objects of any properties")
+		return unsupported("objects with arbitrary properties")
 	case isType(s, "array") && !s.Get("items").IsObject():
-		return unsupported("lists of anything")
+		return unsupported("lists of arbitrary items")
 	case !s.Get("type").Exists() && !s.Get("anyOf").Exists() && !s.Get("oneOf").Exists() && !s.Get("enum").Exists() && !s.Get("const").Exists() && !isObject(s):
-		return unsupported("values of any type")
+		return unsupported("values of arbitrary types")
 	}
 	return nil
 }

@@ -1,21 +1,21 @@
-// Package structured asks models for answers that are JSON of a schema, and
-// holds them to it.
+// Package structured requests answers that are JSON of a schema, and validates
+// them.
 //
 // # Usage
 //
 //	type verdict struct { Risk string `json:"risk"`; Why string `json:"why"` }
 //	v, resp, err := structured.Ask[verdict](ctx, model, llm.Request{Messages: msgs, Schema: schema})
 //
-// The schema goes to the provider where it has a mode for it (adapters see to
-// that) and into the prompt everywhere, so any model can be asked. The answer
-// is cleaned of code fences and words around it, and checked; a wrong one is
-// sent back once with what is wrong with it.
+// The schema is sent in the provider's own mode if it has one (adapters do
+// that) and always in the prompt, so it works with any model. Code fences and
+// text around the JSON are removed, and the answer is validated; an invalid one
+// is sent back once with the reason.
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use. Errors of the model are returned as
-// they are; an answer that is wrong twice gives an error of kind Invalid, with
-// the last response besides it.
+// Everything is safe for concurrent use. Errors of the model are returned
+// unchanged; after two invalid answers the error is of kind Invalid, with the
+// last response.
 package structured
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// tries is how often a model is asked.
+// tries is how often a model is called.
 const tries = 2
 
 const (
@@ -41,8 +41,8 @@ const (
 )
 
 // Ask makes a call whose answer is JSON of r.Schema, and decodes it into T. It
-// asks a second time if the answer does not fit. The response is that of the
-// last call; it is nil only if there was none.
+// makes a second call if the answer is invalid. The response is that of the
+// last call, nil only if there was none.
 func Ask[T any](ctx context.Context, m llm.Model, r llm.Request) (T, *llm.Response, error) {
 	var value, none T
 	if !gjson.ValidBytes(r.Schema) || !gjson.ParseBytes(r.Schema).IsObject() {
@@ -65,11 +65,11 @@ func Ask[T any](ctx context.Context, m llm.Model, r llm.Request) (T, *llm.Respon
 				return value, resp, nil
 			}
 		}
-		said := event.Message{Role: event.RoleAssistant, Content: event.Texts(text)}
+		answer := event.Message{Role: event.RoleAssistant, Content: event.Texts(text)}
 		if strings.TrimSpace(text) == "" {
-			said.Content = event.Texts("(no answer)")
+			answer.Content = event.Texts("(no answer)")
 		}
-		r.Messages = append(r.Messages, said, user(fmt.Sprintf(wrong, misfit)))
+		r.Messages = append(r.Messages, answer, user(fmt.Sprintf(wrong, misfit)))
 	}
 	return none, last, fault.New(fault.Invalid, fmt.Sprintf("%s did not answer with JSON of the schema", m.Info().Name)).
 		Because(misfit).Hint("choose a model with structured output for this task")
@@ -79,13 +79,13 @@ func user(text string) event.Message {
 	return event.Message{Role: event.RoleUser, Content: event.Texts(text)}
 }
 
-// Check finds the JSON in an answer's text and holds it to the schema. What
-// strict modes write for optional properties that are not there, null, is
-// taken out. The error says where and what is wrong, in words for the model.
+// Check finds the JSON in an answer's text and validates it. Nulls that strict
+// modes write for missing optional properties are removed. The error describes
+// for the model where and what is wrong.
 func Check(schema json.RawMessage, text string) (json.RawMessage, error) {
 	doc, ok := find(text)
 	if !ok {
-		return nil, fault.New(fault.Invalid, "it holds no complete JSON value")
+		return nil, fault.New(fault.Invalid, "it contains no complete JSON value")
 	}
 	s := gjson.ParseBytes(schema)
 	v := &checker{root: s}
@@ -97,7 +97,7 @@ func Check(schema json.RawMessage, text string) (json.RawMessage, error) {
 }
 
 // find returns the JSON value of a text: the text itself, the contents of a
-// code fence, or else the first whole object or array in it.
+// code fence, or else the first complete object or array in it.
 func find(text string) (gjson.Result, bool) {
 	text = strings.TrimSpace(text)
 	if text != "" && gjson.Valid(text) {

@@ -47,15 +47,15 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"":                               "it holds no complete JSON value",
-		`{"risk":"low","score":`:         "it holds no complete JSON value",
+		"":                               "it contains no complete JSON value",
+		`{"risk":"low","score":`:         "it contains no complete JSON value",
 		`[]`:                             "the answer is not of type object",
 		`{"risk":"low"}`:                 `the answer lacks "score"`,
 		`{"risk":"mid","score":1}`:       `the answer.risk is not one of ["low","high"]`,
 		`{"risk":"low","score":1.5}`:     "the answer.score is not of type integer",
 		`{"risk":"low","score":11}`:      "the answer.score is more than 10",
 		`{"risk":"low","score":-1}`:      "the answer.score is less than 0",
-		`{"risk":"low","score":1,"x":1}`: `the answer has a property "x" that the schema has not`,
+		`{"risk":"low","score":1,"x":1}`: `the answer has a property "x" that is not in the schema`,
 		`{"risk":"low","score":1,"notes":[{"text":"a"},{}]}`:                        `the answer.notes[1] lacks "text"`,
 		`{"risk":"low","score":1,"notes":[{"text":null}]}`:                          "the answer.notes[0].text is not of type string",
 		`{"risk":"low","score":1,"notes":[{"text":"a"},{"text":"b"},{"text":"c"}]}`: "the answer.notes has more than 2 items",
@@ -116,7 +116,7 @@ func TestAsk(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	reqs := srv.Requests()
-	if len(reqs) != 2 || !strings.Contains(reqs[0].LastUser(), `"additionalProperties":false`) || !strings.Contains(reqs[1].LastUser(), "it holds no complete JSON value") {
+	if len(reqs) != 2 || !strings.Contains(reqs[0].LastUser(), `"additionalProperties":false`) || !strings.Contains(reqs[1].LastUser(), "it contains no complete JSON value") {
 		t.Errorf("the server saw %d requests, the last %q", len(reqs), reqs[len(reqs)-1].LastUser())
 	}
 }

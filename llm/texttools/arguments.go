@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// signature is what a tool's schema says of its parameters.
+// signature is the parameters in a tool's schema.
 type signature struct {
 	types map[string][]string
 	only  string // the one required parameter, if it is a text
@@ -30,16 +30,16 @@ func readSignature(schema []byte) *signature {
 }
 
 var (
-	// missedEnd is where a call begins whose predecessor has no end.
+	// missedEnd matches a call that begins before the end of the previous one.
 	missedEnd = regexp.MustCompile(`(?:^|</parameter>)\s*(<(?:function=|function name=|invoke name=)[^<>\n]+>)`)
 	paramHead = regexp.MustCompile(`<parameter(?:=|\s+name=)([^<>\n]{1,128})>`)
-	// afterValue is what follows the end of a value that is meant as such.
+	// afterValue matches what follows the end of a value.
 	afterValue = regexp.MustCompile(`^\s*(?:$|<parameter[= ])`)
 )
 
 const paramEnd = "</parameter>"
 
-// nextCall splits the body of a call from calls that follow in it.
+// nextCall splits the body of a call from further calls in it.
 func nextCall(body string) (here, name, rest string) {
 	m := missedEnd.FindStringSubmatchIndex(body)
 	if m == nil {
@@ -55,11 +55,11 @@ func nextCall(body string) (here, name, rest string) {
 	return body, "", ""
 }
 
-// arguments makes the JSON object of a call's body. Of a call that was cut
-// off, the object is cut off too.
+// arguments returns the JSON object of a call's body. If the call was cut off,
+// the object is cut off, too.
 func (s *signature) arguments(body string, cut bool) string {
 	body = strings.TrimSpace(body)
-	// Arguments as JSON; those that are malformed are package tool's.
+	// Arguments as JSON. Malformed ones are left to package tool.
 	if strings.HasPrefix(body, `{"`) || strings.HasPrefix(body, "{") && gjson.Valid(body) {
 		return body
 	}
@@ -96,9 +96,9 @@ func (s *signature) arguments(body string, cut bool) string {
 	return string(append(out, '}'))
 }
 
-// value splits a value from what follows it. A value may itself hold tags of
-// the dialect: what ends it is the first end that another parameter or
-// nothing follows. Where its end is missing, the next known parameter ends it.
+// value splits a value from the text after it. A value may itself contain tags
+// of calls: it ends at the first end tag that is followed by another parameter
+// or nothing. Without an end tag, it ends at the next known parameter.
 func (s *signature) value(text string) (value, rest string) {
 	first := -1
 	for at := 0; ; {
@@ -130,8 +130,8 @@ func (s *signature) value(text string) (value, rest string) {
 	return text[:end], text[end+skip:]
 }
 
-// appendValue types a value by the schema: texts stay texts, and what reads as
-// the JSON of another type becomes that.
+// appendValue converts a value to its type in the schema: strings stay strings,
+// and valid JSON of another type becomes that.
 func (s *signature) appendValue(dst []byte, name, value string) []byte {
 	types := s.types[name]
 	word := strings.TrimSpace(value)
@@ -148,7 +148,7 @@ func (s *signature) appendValue(dst []byte, name, value string) []byte {
 	return historycache.AppendString(dst, plain(value))
 }
 
-// isText reports whether a value is a text whatever it reads as.
+// isText reports whether a value is always a string.
 func (s *signature) isText(name string) bool {
 	types := s.types[name]
 	return slices.Contains(types, "string") || len(types) == 0
@@ -169,10 +169,10 @@ var (
 	noEntities = strings.NewReplacer("&lt;", "", "&gt;", "", "&quot;", "", "&apos;", "", "&#39;", "", "&amp;", "")
 )
 
-// plain undoes what models do because the dialect looks like XML: CDATA
-// sections, and escapes in a value that is escaped throughout. A text of which
-// only some is escaped, such as HTML, is meant as it is, and so is a lone
-// &amp; of which nobody can tell.
+// plain removes what models add because the format resembles XML: CDATA
+// sections, and escapes in a value that is escaped throughout. Text that is
+// only partly escaped, such as HTML, is not changed, and neither is a single
+// &amp;, which is ambiguous.
 func plain(value string) string {
 	if inner, ok := strings.CutPrefix(value, cdata); ok {
 		if inner, ok = strings.CutSuffix(inner, "]]>"); ok {
@@ -182,7 +182,7 @@ func plain(value string) string {
 	return unescaped(value)
 }
 
-// unescaped undoes the escapes of a value that is escaped throughout.
+// unescaped removes the escapes of a value that is escaped throughout.
 func unescaped(value string) string {
 	escaped := strings.Contains(value, "&lt;") || strings.Contains(value, "&gt;") || strings.Contains(value, "&amp;&amp;")
 	if !escaped || strings.ContainsAny(noEntities.Replace(value), "<>&") {

@@ -8,11 +8,11 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// argumentStream turns the body of a call into arguments while it arrives. It says
-// only what no text that follows can change: signature.arguments, which sees
-// the whole body, has the last word, and what argumentStream said is always how that
-// begins. Where a call is not written as told, argumentStream stops and leaves the
-// rest to it.
+// argumentStream converts the body of a call to arguments while it arrives. It
+// returns only text that no later input can change: signature.arguments, which
+// sees the whole body, decides, and the stream's output is always a prefix of
+// its result. If a call is not in the documented form, the stream stops and
+// leaves the rest to signature.arguments.
 type argumentStream struct {
 	sig   *signature
 	tail  string // not decided yet
@@ -23,7 +23,7 @@ type argumentStream struct {
 
 	name     string
 	begun    bool // the value's beginning was looked at
-	verbatim bool // it holds something that no escaped text would
+	verbatim bool // it contains something that escaped text does not
 }
 
 func newArgumentStream(sig *signature) *argumentStream {
@@ -51,12 +51,12 @@ func (g *argumentStream) stop() bool {
 	return false
 }
 
-// longestUndecided bounds what is looked at again with each piece, in bytes.
+// longestUndecided limits what is scanned again with each piece, in bytes.
 const longestUndecided = 16 << 10
 
 const paramBegin = "<parameter"
 
-// white is what regular expressions take as white space.
+// white is the white space of regular expressions.
 const white = "\t\n\f\r "
 
 // readHead reads the head of a parameter.
@@ -99,7 +99,7 @@ func (g *argumentStream) readHead() bool {
 	return true
 }
 
-// readTyped reads a value that is not a text. It is short, so it is handed out
+// readTyped reads a value that is not a string. It is short, so it is delivered
 // whole.
 func (g *argumentStream) readTyped() bool {
 	i := strings.IndexByte(g.tail, '<')
@@ -152,7 +152,7 @@ func (g *argumentStream) readText() bool {
 
 const cdata = "<![CDATA["
 
-// beginText passes over what does not count at the beginning of a text.
+// beginText skips a line break at the beginning of a string.
 func (g *argumentStream) beginText() bool {
 	text := strings.TrimPrefix(g.tail, "\n")
 	switch {
@@ -165,15 +165,15 @@ func (g *argumentStream) beginText() bool {
 	return true
 }
 
-// stops are what may end a value. Behind any of them but its proper end, the
-// whole body decides.
+// stops are the tags that may end a value. After any of them but its proper end
+// tag, the whole body decides.
 var stops = []string{paramEnd, paramBegin, "</function", "</invoke", "<function", "<invoke"}
 
 var entityNames = []string{"&lt;", "&gt;", "&quot;", "&apos;", "&#39;", "&amp;"}
 
-// scan looks at the undecided part of a text. The first sure bytes belong to
-// it as they are; ended says that the text ends at at. It sets step to nil
-// where argumentStream has to stop.
+// scan examines the undecided part of a string. The first sure bytes belong to
+// it unchanged; ended reports that it ends at at. If the stream has to stop, it
+// sets step to nil.
 func (g *argumentStream) scan() (sure, at int, ended bool) {
 	escaped := -1 // where the first entity stands, while they may count
 	for i := 0; i < len(g.tail); i++ {
@@ -218,8 +218,8 @@ func (g *argumentStream) scan() (sure, at int, ended bool) {
 	return bounded(len(g.tail), escaped), 0, false
 }
 
-// begins returns which of the words text begins with, or that more text may
-// make it one.
+// begins returns which of the words text begins with, or whether more text may
+// complete one.
 func begins(text string, words []string) (word string, open bool) {
 	for _, w := range words {
 		if strings.HasPrefix(text, w) {
@@ -230,7 +230,7 @@ func begins(text string, words []string) (word string, open bool) {
 	return "", open
 }
 
-// bounded returns the lesser of two places, of which the second may be -1.
+// bounded returns the smaller of two positions; the second may be -1.
 func bounded(i, at int) int {
 	if at >= 0 {
 		return min(i, at)
@@ -238,8 +238,8 @@ func bounded(i, at int) int {
 	return i
 }
 
-// emit hands out the first n bytes of what is undecided, but not white space at
-// their end, which may be the value's own end, nor half a character.
+// emit delivers the first n undecided bytes, except white space at their end,
+// which may be the value's end, and incomplete characters.
 func (g *argumentStream) emit(n int) {
 	text := g.tail[:n]
 	for k := 1; k < utf8.UTFMax && k <= len(text); k++ {

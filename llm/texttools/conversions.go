@@ -10,18 +10,18 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// maxKept is of how many sessions the converted history is kept.
+// maxKept is how many sessions' converted histories are kept.
 const maxKept = 16
 
-// conversions keeps the converted histories of the sessions used last. The zero
-// value is ready, and safe for concurrent use.
+// conversions keeps the converted histories of the most recent sessions. The
+// zero value is ready to use, and safe for concurrent use.
 type conversions struct {
 	mu    sync.Mutex
 	kept  map[string]*conversion
 	order []string // the latest used last
 }
 
-// take removes a session's conversion, so that it is the caller's alone.
+// take removes a session's conversion for exclusive use.
 func (k *conversions) take(session string) *conversion {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -33,7 +33,7 @@ func (k *conversions) take(session string) *conversion {
 	return c
 }
 
-// put gives it back when the call is over.
+// put returns it after the call.
 func (k *conversions) put(session string, c *conversion) {
 	if session == "" || c.array == 0 {
 		return
@@ -43,7 +43,7 @@ func (k *conversions) put(session string, c *conversion) {
 	if k.kept == nil {
 		k.kept = map[string]*conversion{}
 	}
-	if k.kept[session] != nil { // of a call at the same time
+	if k.kept[session] != nil { // of a concurrent call
 		k.drop(session)
 	}
 	if len(k.order) >= maxKept {
@@ -57,16 +57,16 @@ func (k *conversions) drop(session string) {
 	k.order = slices.DeleteFunc(k.order, func(s string) bool { return s == session })
 }
 
-// conversion is a history as text. Of one that is promised to grow, what was
-// converted of its fixed messages is kept; what comes of the others stands
-// behind it and is written again with each call.
+// conversion is a history as text. The converted fixed messages of a growing
+// history (llm.Growth) are kept; the others follow them and are converted again
+// with each call.
 type conversion struct {
 	out    []event.Message
 	merged bool // the last message's content is out's own
 
 	tools      []llm.Tool
 	choice     string
-	suffixText string // the suffix that tells of them
+	suffixText string // the suffix that describes them
 
 	array  uint64 // of the messages that are kept; see llm.Fixed
 	suffix string
@@ -77,9 +77,9 @@ type conversion struct {
 	growth llm.Growth
 }
 
-// convert is the function convert that begins with what is kept, and the
-// context that says what of the result will not change. The result is valid
-// until the next call.
+// convert is the function convert, continuing from the kept messages. It
+// returns a context that declares the fixed part of the result. The result is
+// valid until the next call.
 func (c *conversion) convert(ctx context.Context, msgs []event.Message, suffix string) (context.Context, []event.Message) {
 	array, fixed := llm.Fixed(ctx, msgs)
 	if fixed == 0 {
@@ -106,8 +106,8 @@ func (c *conversion) convert(ctx context.Context, msgs []event.Message, suffix s
 	return c.growth.Context(ctx, c.out, max(c.kept-1, 0)), c.out
 }
 
-// suffixOf is the function suffix, which is called where the tools are not
-// those of the call before.
+// suffixOf is the function suffix, called only if the tools differ from those
+// of the previous call.
 func (c *conversion) suffixOf(tools []llm.Tool, choice string) string {
 	if c.suffixText == "" || choice != c.choice || !slices.EqualFunc(tools, c.tools, sameTool) {
 		c.tools, c.choice, c.suffixText = slices.Clone(tools), choice, suffix(tools, choice)

@@ -10,21 +10,21 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// resultOf begins a tool's result, which the model is shown as a message of
-// the user.
+// resultOf is the beginning of a tool's result, which the model sees as a user
+// message.
 const resultOf = "EXECUTION RESULT of ["
 
-// convert writes a normalised history as text: the suffix behind the system
-// prompt, calls in the text of their message, results as messages of the user.
-// Messages of one role in a row become one, since the chat templates of small
-// models want roles to alternate.
+// convert writes a normalized history as text: the suffix after the system
+// prompt, calls in the text of their message, results as user messages.
+// Consecutive messages of one role are merged, since the chat templates of
+// small models require alternating roles.
 func convert(msgs []event.Message, suffix string) []event.Message {
 	c := conversion{out: make([]event.Message, 0, len(msgs)+1)}
 	c.add(c.begin(msgs, suffix))
 	return c.out
 }
 
-// begin writes the system prompt and returns the messages behind it.
+// begin writes the system prompt and returns the messages after it.
 func (c *conversion) begin(msgs []event.Message, suffix string) []event.Message {
 	if suffix == "" {
 		return msgs
@@ -36,7 +36,7 @@ func (c *conversion) begin(msgs []event.Message, suffix string) []event.Message 
 	return msgs
 }
 
-// add goes on with further messages.
+// add appends further messages.
 func (c *conversion) add(msgs []event.Message) {
 	for i := range msgs {
 		m := msgs[i]
@@ -60,7 +60,7 @@ func (c *conversion) add(msgs []event.Message) {
 }
 
 // withSuffix returns the system message with the suffix in its first block,
-// which is the one that providers cache.
+// which providers cache.
 func withSuffix(msgs []event.Message, suffix string) event.Message {
 	if len(msgs) == 0 || msgs[0].Role != event.RoleSystem {
 		return event.Message{Role: event.RoleSystem, Content: event.Texts(suffix)}
@@ -98,7 +98,7 @@ func callsAsText(m event.Message) event.Message {
 	return m
 }
 
-// writeCall writes a call as the model is told to write it.
+// writeCall writes a call in the form that the prompt describes.
 func writeCall(b *strings.Builder, name, arguments string) {
 	b.WriteString("<function=" + name + ">\n")
 	if !gjson.Valid(arguments) || !strings.HasPrefix(arguments, "{") {
@@ -119,7 +119,7 @@ func writeCall(b *strings.Builder, name, arguments string) {
 	b.WriteString("</function>")
 }
 
-// resultAsText writes a tool's result as a message of the user.
+// resultAsText writes a tool's result as a user message.
 func resultAsText(m event.Message) event.Message {
 	head := event.Text(resultOf + m.Name + "]:")
 	content := make(event.List[event.Content], 0, len(m.Content)+1)

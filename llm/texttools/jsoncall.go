@@ -7,11 +7,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// longestJSON bounds a JSON object in a code fence that is held back, in
-// bytes.
+// longestJSON is the maximum size of a JSON object in a code fence that is held
+// back, in bytes.
 const longestJSON = 1 << 18
 
-// jsonScan is how far an object is read.
+// jsonScan is the state of reading an object.
 type jsonScan struct {
 	start  int // of the object in the buffer
 	at     int
@@ -22,7 +22,7 @@ type jsonScan struct {
 	fence  string // what closes it
 }
 
-// scan goes on towards the object's end.
+// scan continues towards the object's end.
 func (j *jsonScan) scan(buf string) {
 	for ; !j.whole && j.at < len(buf); j.at++ {
 		c := buf[j.at]
@@ -43,7 +43,7 @@ func (j *jsonScan) scan(buf string) {
 	}
 }
 
-// readJSON collects a JSON object and what closes it.
+// readJSON collects a JSON object and its closing tag or fence.
 func (p *reader) readJSON(final bool) bool {
 	j := &p.json
 	limit := len(p.buf)
@@ -76,11 +76,11 @@ func (p *reader) readJSON(final bool) bool {
 	return true
 }
 
-// incompleteCall finds the name of a call and where its arguments begin.
+// incompleteCall matches the name of a call up to its arguments.
 var incompleteCall = regexp.MustCompile(`^\{\s*"name"\s*:\s*"([^"\\]{1,64})"\s*,\s*"(?:arguments|parameters|args|input)"\s*:\s*`)
 
-// incompleteJSON decides about an object that has no end, or is too long to wait
-// for it. Half a call keeps its arguments as they are, which is no JSON.
+// incompleteJSON handles an object without an end, or one too long to wait for.
+// An incomplete call keeps its arguments unchanged, which are not valid JSON.
 func (p *reader) incompleteJSON(final bool) {
 	j := &p.json
 	object := p.buf[j.start:]
@@ -94,7 +94,8 @@ func (p *reader) incompleteJSON(final bool) {
 	p.notACall(j.at)
 }
 
-// notACall shows what was held back up to end, but not the tag before it.
+// notACall delivers the text that was held back up to end, without the tag
+// before it.
 func (p *reader) notACall(end int) {
 	from := 0
 	if p.json.fence != codeFence {
@@ -104,7 +105,7 @@ func (p *reader) notACall(end int) {
 	p.buf = p.buf[end:]
 }
 
-// callOf reads a call of the forms in use: {"name": …, "arguments": {…}}, and
+// callOf reads a call in the common forms: {"name": …, "arguments": {…}}, and
 // OpenAI's {"function": {…}} around it.
 func callOf(object string) (name, arguments string, ok bool) {
 	if !gjson.Valid(object) {

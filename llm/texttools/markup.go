@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// markKind is what stands at a place in the text.
+// markKind is the kind of markup at a position in the text.
 type markKind int
 
 const (
 	markNone     markKind = iota
 	markMaybe             // more text decides
-	markWrapper           // a tag around calls, which says nothing
+	markWrapper           // a tag around calls, which is ignored
 	markCall              // the head of a call
 	markJSON              // a JSON object that may be a call
-	markInvented          // a result that the model made up
+	markInvented          // a result that the model invented
 )
 
 type mark struct {
 	kind   markKind
-	length int    // of what is consumed; of what stands before the JSON
+	length int    // of the markup, or of the text before the JSON
 	name   string // of a call
 	fence  string // what closes the JSON
 }
 
-// longestHead bounds the head of a call, in bytes.
+// longestHead is the maximum length of the head of a call, in bytes.
 const longestHead = 128
 
 const (
@@ -38,7 +38,8 @@ var (
 	heads    = []string{"<function=", "<function name=", "<invoke name="}
 )
 
-// markAt tells what text begins with. With final, nothing follows text.
+// markAt returns the markup at the beginning of text. final reports that no
+// more text follows.
 func markAt(text string, final bool) mark {
 	switch text[0] {
 	case '`':
@@ -92,7 +93,7 @@ func headAt(text, prefix string, final bool) mark {
 	return mark{kind: markCall, length: len(prefix) + end + 1, name: name}
 }
 
-// toolCallAt reads <tool_call>, which holds JSON or wraps a call.
+// toolCallAt reads <tool_call>, which contains JSON or wraps a call.
 func toolCallAt(text string, final bool) mark {
 	rest := strings.TrimLeft(text[len(toolCall):], spaces)
 	switch {
@@ -109,7 +110,7 @@ var (
 	fenceMaybe = regexp.MustCompile("^`{1,3}$|^```[a-z_]{0,16}[ \t\r\n]{0,8}$")
 )
 
-// fenceAt reads the beginning of a code fence that holds a JSON object.
+// fenceAt reads the beginning of a code fence with a JSON object.
 func fenceAt(text string, final bool) mark {
 	head := text[:min(len(text), 32)]
 	if loc := fenceHead.FindStringIndex(head); loc != nil {

@@ -26,7 +26,7 @@ The functions:
 	exampleHead = "\nAn example of an answer with a call:\n\nLet me do that now.\n\n"
 )
 
-// suffix tells the model of its tools and how to call them.
+// suffix describes the tools and how to call them.
 func suffix(tools []llm.Tool, choice string) string {
 	if len(tools) == 0 {
 		return ""
@@ -83,8 +83,8 @@ func describe(b *strings.Builder, t *llm.Tool) {
 	}
 }
 
-// typeName names a property's type, with the schema of what a list or an
-// object holds.
+// typeName returns a property's type, with the schema of the items of a list or
+// the properties of an object.
 func typeName(p gjson.Result) string {
 	name := strings.Join(typesOf(p), " or ")
 	switch name {
@@ -102,7 +102,7 @@ func typeName(p gjson.Result) string {
 	return name
 }
 
-// typesOf returns the types that a property's schema names.
+// typesOf returns the types in a property's schema.
 func typesOf(p gjson.Result) []string {
 	var types []string
 	for _, t := range p.Get("type").Array() { // of a string, one
@@ -116,7 +116,7 @@ func typesOf(p gjson.Result) []string {
 	return types
 }
 
-// example writes a call of an offered tool: the terminal, which most agents
+// example writes a call of one of the tools: the terminal, which most agents
 // have, or the first with a required parameter.
 func example(b *strings.Builder, tools []llm.Tool) {
 	best := &tools[0]

@@ -10,9 +10,9 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// reader takes an answer's text as it arrives and tells text from calls. It
-// holds back what may be the beginning of a call. How the text is cut into
-// pieces makes no difference to the result.
+// reader splits an answer into text and calls while it arrives. It holds back
+// what may be the beginning of a call. The result does not depend on how the
+// text is split into pieces.
 type reader struct {
 	tools   map[string]*signature
 	onDelta func(llm.Delta)
@@ -21,8 +21,8 @@ type reader struct {
 	unread []byte   // what follows it, not looked at yet
 	tail   string   // the end of all that came
 	ends   []string // of which one has to come before it is
-	// next reads on in buf, as far as it can; final says that nothing follows.
-	// It reports whether it is worth calling again.
+	// next reads on in buf as far as possible and reports whether to call it
+	// again; final reports that no more text follows.
 	next      func(p *reader, final bool) bool
 	seen      int    // of buf, searched for the end of a call in vain
 	cut       bool   // the output limit ended the answer
@@ -49,7 +49,7 @@ func newReader(tools []llm.Tool, onDelta func(llm.Delta)) *reader {
 func (p *reader) feed(s string) {
 	p.unread = append(p.unread, s...)
 	p.streamArguments(s)
-	// A call may be long: it is looked at where it may end, not for each piece.
+	// A call may be long: it is examined where it may end, not for each piece.
 	near := p.tail + s
 	p.tail = near[max(0, len(near)-len(callEnds[0])):]
 	if len(p.ends) > 0 && !slices.ContainsFunc(p.ends, func(end string) bool { return strings.Contains(near, end) }) {
@@ -58,7 +58,7 @@ func (p *reader) feed(s string) {
 	p.run(false)
 }
 
-// What the end of a call begins with, and that of a JSON object.
+// Beginnings of the end of a call, and of a JSON object.
 var (
 	callEnds = []string{"</function", "</invoke"}
 	jsonEnds = []string{"}"}
@@ -71,7 +71,7 @@ func (p *reader) run(final bool) {
 	}
 }
 
-// end decides what is left. cut says that the output limit ended the answer.
+// end handles the rest. cut reports that the output limit ended the answer.
 func (p *reader) end(cut bool) {
 	p.cut = cut
 	p.run(true)
@@ -87,8 +87,7 @@ func (p *reader) handOut(d llm.Delta) {
 
 const spaces = " \t\r\n"
 
-// show hands text out, except white space at its end, which may stand before a
-// call.
+// show delivers text, except white space at its end, which may precede a call.
 func (p *reader) show(s string) {
 	if p.afterCall {
 		if s = strings.TrimLeft(s, spaces); s == "" {
@@ -126,7 +125,7 @@ func (p *reader) call(id, name string) {
 	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: len(p.calls) - 1, ID: id, Name: name}})
 }
 
-// streamArguments hands out what a further piece of a call makes certain.
+// streamArguments delivers the arguments that another piece of a call decides.
 func (p *reader) streamArguments(s string) {
 	if p.stream == nil {
 		return
@@ -137,7 +136,7 @@ func (p *reader) streamArguments(s string) {
 	}
 }
 
-// arguments ends a call, whose arguments begin with what was handed out.
+// arguments ends a call. Its arguments begin with what was already delivered.
 func (p *reader) arguments(a string) {
 	last := len(p.calls) - 1
 	p.calls[last].Arguments = a
@@ -146,7 +145,7 @@ func (p *reader) arguments(a string) {
 	p.handOut(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: last, Arguments: rest}})
 }
 
-// readText handles text up to something else.
+// readText handles text up to the next markup.
 func (p *reader) readText(final bool) bool {
 	for i := range len(p.buf) {
 		c := p.buf[i]
@@ -183,7 +182,7 @@ func (p *reader) readText(final bool) bool {
 	return false
 }
 
-// drop forgets the rest: the model goes on with a result that it made up.
+// drop discards the rest, after a result that the model invented.
 func (p *reader) drop(bool) bool {
 	p.buf = ""
 	return false
@@ -218,11 +217,12 @@ func (p *reader) readCall(final bool) bool {
 	return true
 }
 
-// inventedResult finds a result that the model made up inside of a call without end.
+// inventedResult matches a result that the model invented inside a call without
+// an end.
 var inventedResult = regexp.MustCompile(paramEnd + `\s*` + regexp.QuoteMeta(resultOf))
 
-// finishCall reads the body of a call, which holds further calls where the end
-// of one is missing.
+// finishCall reads the body of a call, which contains further calls if its end
+// is missing.
 func (p *reader) finishCall(body string, cut bool) {
 	for {
 		here, name, rest := nextCall(body)

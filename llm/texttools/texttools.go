@@ -1,33 +1,33 @@
-// Package texttools lets models call tools that have no tool calling of their
-// own: tools are described in the prompt and called in text
+// Package texttools adds tools to models without tool calling: tools are
+// described in the prompt, and calls are read from the answer's text
 // (docs/openhands/sdk-features.md section 1, "Non-native tools").
 //
 // # Usage
 //
 //	m = texttools.New(m)
 //
-// The result is an llm.Model like any other: requests carry tools and past
-// calls, answers carry calls. A call in text is
+// The result is an llm.Model like any other: requests contain tools and past
+// calls, answers contain calls. A call in text is
 //
 //	<function=NAME>
 //	<parameter=KEY>VALUE</parameter>
 //	</function>
 //
-// and "</function" is a stop word. The reader also takes what models write
-// instead: missing ends, calls in <tool_call> or JSON fences, <invoke name=…>,
-// text around and between calls. Values are typed by the tool's schema. Names
-// and values that do not fit are handed on as they are, for package tool to
-// repair or to refuse.
+// and "</function" is a stop word. The reader also accepts what models write
+// instead: missing end tags, calls in <tool_call> or JSON fences, <invoke
+// name=…>, text around and between calls. Values are typed by the tool's
+// schema. Names and values that do not fit are passed on unchanged; package
+// tool repairs or refuses them.
 //
 // # Concurrency
 //
-// A Model is as safe for concurrent use as the model inside.
+// A Model is as safe for concurrent use as the wrapped model.
 //
 // # Failure
 //
-// Errors are those of the model inside. A call that the output limit cut off
-// has arguments that are no JSON, as a native one would have, so that it is
-// refused rather than run by half. Call markup never reaches followers as text.
+// Errors are those of the wrapped model. A call that the output limit cut off
+// has arguments that are not valid JSON, as a native one would, so that it is
+// refused rather than run in part. Call markup is never delivered as text.
 package texttools
 
 import (
@@ -42,7 +42,7 @@ import (
 // stopWord ends an answer after its call.
 const stopWord = "</function"
 
-// Model calls tools in text through the model inside.
+// Model calls tools in the text of the wrapped model.
 type Model struct {
 	inner llm.Model
 	sent  conversions
@@ -50,10 +50,10 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// New wraps a model that has no tool calling.
+// New wraps a model without tool calling.
 func New(inner llm.Model) *Model { return &Model{inner: inner} }
 
-// Info implements llm.Model. The model has tools: those of the dialect.
+// Info implements llm.Model. It reports that the model supports tools.
 func (m *Model) Info() llm.Info {
 	info := m.inner.Info()
 	info.Tools = true
@@ -84,7 +84,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 		}
 	})
 	if err != nil {
-		// What was held back was not handed out.
+		// Text that was held back was not delivered.
 		if e, ok := errors.AsType[*llm.Error](err); ok {
 			e.Partial = e.Partial && p.handedOut
 		}
@@ -94,10 +94,10 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	return p.response(resp), nil
 }
 
-// response is resp with the calls taken out of its text.
+// response returns resp with the calls removed from its text.
 func (p *reader) response(resp *llm.Response) *llm.Response {
 	out := *resp
-	for _, c := range resp.Message.ToolCalls { // a model that has tools after all
+	for _, c := range resp.Message.ToolCalls { // the model supports tools after all
 		p.call(c.ID, c.Name)
 		p.arguments(c.Arguments)
 	}

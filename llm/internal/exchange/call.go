@@ -9,23 +9,22 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Call is what an adapter does in one exchange; [Endpoint.Do] does the rest.
+// Call has the steps of one exchange that differ between adapters;
+// [Endpoint.Do] does the rest.
 type Call struct {
 	NoStream bool    // the answer comes in one piece: only the total time counts
 	Deltas   *Deltas // to which the answer is handed out
 	// Ask sends the request. It returns an answer of status 2xx.
 	Ask func(context.Context) (*http.Response, error)
-	// Whole reads an answer that is one JSON document, Stream any other, and
-	// tells the watch of each chunk.
+	// Whole reads an answer that is one JSON document, Stream any other. Stream
+	// reports each chunk to the watch.
 	Whole  func(*http.Response) error
 	Stream func(*http.Response, *Watch) error
-	// Finish returns the answer that was read, with its cost where that is
-	// known.
+	// Finish returns the answer that was read, with its cost if known.
 	Finish func(http.Header) *llm.Response
 }
 
-// Do makes a call within the endpoint's time limits. All errors are
-// *llm.Error.
+// Do makes a call within the endpoint's time limits. All errors are *llm.Error.
 func (e *Endpoint) Do(ctx context.Context, c Call) (*llm.Response, error) {
 	started := time.Now()
 	watch := e.watch(ctx, c.NoStream)
@@ -59,15 +58,15 @@ func (e *Endpoint) watch(ctx context.Context, whole bool) *Watch {
 	return e.Watch(ctx)
 }
 
-// drainTime is how long a server may take to end an answer of which all that
-// counts has come.
+// drainTime is how long a server may take to end an answer whose content is
+// complete.
 const drainTime = 20 * time.Millisecond
 
-// finish reads the end of an answer, so that its connection can serve the next
-// call: to set up a new one costs more than most of what an adapter does. A
-// server that does not end its answer in time loses the connection.
+// finish reads the end of an answer, so that its connection can be reused: a
+// new one would cost more than most of an adapter's work. If the server does
+// not end its answer in time, the connection is closed.
 func finish(res *http.Response, watch *Watch) {
 	late := time.AfterFunc(drainTime, watch.Stop)
 	defer late.Stop()
-	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // its error is the end
+	_, _ = io.CopyN(io.Discard, res.Body, 4<<10) // an error is the end, too
 }

@@ -2,14 +2,14 @@ package exchange
 
 import "strconv"
 
-// CallIDs are the ids of the calls of one answer. The zero value has none.
+// CallIDs are the ids of the calls of one answer. The zero value is empty.
 type CallIDs struct {
-	next map[string]int // by the ids that are taken: the number to try for the next one alike
+	next map[string]int // by id in use: the number to try for its next duplicate
 }
 
-// Unique returns id, with a number behind it where another call has it already:
-// servers give the same id twice, and results are told apart by nothing else.
-// However often one id comes, each costs the same.
+// Unique returns id, with a number appended if another call already has it:
+// some servers repeat ids, and results are matched by id only. The cost does
+// not depend on how often an id occurs.
 func (c *CallIDs) Unique(id string) string {
 	if c.next == nil {
 		c.next = map[string]int{}

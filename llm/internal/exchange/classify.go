@@ -74,14 +74,14 @@ var byStatus = map[int]fault.Kind{
 	http.StatusMethodNotAllowed:      fault.Invalid,
 }
 
-// pattern is words of a message that mean a kind.
+// pattern maps words of a message to a kind.
 type pattern struct {
 	kind  fault.Kind
 	words []string
 }
 
-// patterns are the last resort, tried in this order (docs/openhands/sdk-features.md section
-// 1, "Error mapping").
+// patterns are tried last, in this order (docs/openhands/sdk-features.md
+// section 1, "Error mapping").
 var patterns = []pattern{
 	{fault.Context, []string{
 		"prompt is too long", "context length exceeded", "input exceeds the context window",
@@ -128,9 +128,9 @@ func final(httpStatus int) bool {
 	return httpStatus >= 300 && httpStatus < 500
 }
 
-// kind decides what an error is: by code, by status, by words. Where httpStatus
-// is final, codes and words for temporary errors are ignored. status is
-// httpStatus or, inside a stream, the one that the body names.
+// kind classifies an error by code, by status and by words. If httpStatus is
+// final, codes and words for temporary errors are ignored. status is httpStatus
+// or, inside a stream, the status in the body.
 func (d details) kind(httpStatus, status int) fault.Kind {
 	possible := func(k fault.Kind) bool { return !final(httpStatus) || !temporary(k) }
 	for _, c := range []string{d.code, d.typ} {
@@ -139,7 +139,7 @@ func (d details) kind(httpStatus, status int) fault.Kind {
 		}
 	}
 	k, ok := byStatus[status]
-	// 429 is also used for a used-up allowance.
+	// 429 is also used for an exhausted quota.
 	if ok && status != http.StatusTooManyRequests {
 		return k
 	}
@@ -155,8 +155,8 @@ func (d details) kind(httpStatus, status int) fault.Kind {
 	return fault.Invalid
 }
 
-// misused reports a general code that says less than the message may: servers
-// put them on everything.
+// misused reports a general code that is less specific than the message: some
+// servers use it for every error.
 func (d details) misused(code string, status int) bool {
 	switch strings.ToLower(code) {
 	case "server_error", "api_error", "internal_server_error", "internalservererror", "rate_limit_exceeded", "resource_exhausted", "rate_limit_error":

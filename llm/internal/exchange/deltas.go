@@ -6,19 +6,20 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Deltas hands the pieces of an answer on. It belongs to one call.
+// Deltas delivers the pieces of an answer. It belongs to one call.
 type Deltas struct {
-	// HandedOut says that there was one: another try would show it twice.
+	// HandedOut reports that a piece was delivered: a retry would deliver it
+	// twice.
 	HandedOut bool
 
 	onDelta func(llm.Delta)
 	first   time.Time
 }
 
-// To makes Deltas that go to onDelta.
+// To returns Deltas that call onDelta.
 func To(onDelta func(llm.Delta)) Deltas { return Deltas{onDelta: onDelta} }
 
-// Emit hands one piece on.
+// Emit delivers one piece.
 func (d *Deltas) Emit(piece llm.Delta) {
 	if !d.HandedOut {
 		d.HandedOut, d.first = true, time.Now()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// dialer dials connections that send bodies with little memory.
+// dialer makes connections that need little memory to send bodies.
 type dialer struct{ net.Dialer }
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -18,9 +18,9 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return &connection{c}, nil
 }
 
-// connection is a net.Conn whose ReadFrom borrows its buffer: net/http hands
-// bodies to the ReadFrom of a TCP connection, which looks for a file that the
-// system could send by itself and then makes a buffer for each body.
+// connection is a net.Conn whose ReadFrom uses a pooled buffer: net/http passes
+// bodies to the ReadFrom of a TCP connection, which allocates a buffer for each
+// body.
 type connection struct{ net.Conn }
 
 const copyLen = 32 << 10
@@ -34,7 +34,8 @@ func (c *connection) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(onlyWriter{c.Conn}, onlyReader{r}, buf[:])
 }
 
-// onlyWriter and onlyReader hide what would keep io.CopyBuffer from its buffer.
+// onlyWriter and onlyReader hide the methods that would keep io.CopyBuffer from
+// using its buffer.
 type (
 	onlyWriter struct{ io.Writer }
 	onlyReader struct{ io.Reader }

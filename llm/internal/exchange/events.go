@@ -7,18 +7,18 @@ import (
 	"io"
 )
 
-// maxEvent bounds the data of one event of a stream: 32 MiB.
+// maxEvent is the maximum size of the data of one event of a stream: 32 MiB.
 const maxEvent = 32 << 20
 
 // ErrEventTooLarge is the error of a stream with an event beyond maxEvent.
 var ErrEventTooLarge = errors.New("an event of the stream is too large")
 
-// Events reads the data of server-sent events (WHATWG HTML, section 9.2):
-// several data lines of an event are joined with LF, comments and other fields
-// are passed over. Lines end with LF or CRLF; a CR alone, which the standard
-// allows and no provider sends, does not end one. An event that the
-// stream's end cuts off is still returned, because some servers leave out the
-// last empty line; what it holds says whether it is whole.
+// Events reads the data of server-sent events (WHATWG HTML, section 9.2): data
+// lines of an event are joined with LF, comments and other fields are ignored.
+// Lines end with LF or CRLF; a CR alone, which the standard allows and no
+// provider sends, does not end a line. An event that is cut off by the end of
+// the stream is still returned, because some servers omit the last empty line;
+// its content shows whether it is complete.
 type Events struct {
 	in   *bufio.Reader
 	data []byte

@@ -1,5 +1,5 @@
-// Package exchange holds what all adapters do alike around one HTTP exchange
-// with a provider: the client, the time limits, and what a failure means.
+// Package exchange has what all adapters do alike around one HTTP exchange with
+// a provider: the client, the time limits and the classification of errors.
 //
 // # Usage
 //
@@ -10,12 +10,12 @@
 // # Concurrency
 //
 // An Endpoint is immutable and safe for concurrent use. A Watch belongs to one
-// call; only its timers run beside the caller.
+// call; only its timers run concurrently.
 //
 // # Failure
 //
-// All errors are *llm.Error. The meaning of a failure is taken from the HTTP
-// status and the provider's own codes; texts are looked at last.
+// All errors are *llm.Error. They are classified by the HTTP status and the
+// provider's own codes, and by words of the message last.
 package exchange
 
 import (
@@ -32,13 +32,14 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Defaults of the time limits (docs/openhands/sdk-features.md section 1; connecting is reservedFields).
+// Defaults of the time limits: the total is OpenHands'
+// (docs/openhands/sdk-features.md section 1), connecting is ours.
 const (
 	DefaultTimeout = 300 * time.Second
 	DefaultConnect = 10 * time.Second
 )
 
-// Endpoint is where calls go, and how long each part of one may take.
+// Endpoint is an address of a provider with the time limits of calls.
 type Endpoint struct {
 	Provider string
 	Model    string // as the user named it
@@ -49,11 +50,11 @@ type Endpoint struct {
 	total, first, chunk time.Duration
 	wireModel           string
 	extra               map[string]json.RawMessage
-	keep                bool // parameters, or fail
+	keep                bool // fail instead of dropping parameters
 }
 
-// New makes the endpoint of an adapter. defaultURL is used where cfg has no
-// base URL.
+// New returns the endpoint of an adapter. defaultURL is used if cfg has no base
+// URL.
 func New(provider string, cfg llm.Config, defaultURL string) *Endpoint {
 	e := &Endpoint{
 		Provider:  provider,
@@ -83,11 +84,11 @@ func New(provider string, cfg llm.Config, defaultURL string) *Endpoint {
 	return e
 }
 
-// WireModel is the model's name as the provider knows it.
+// WireModel is the provider's name of the model.
 func (e *Endpoint) WireModel() string { return e.wireModel }
 
-// shared is the client of all endpoints with the default limits: a server has
-// many models for few hosts, and connections are worth keeping.
+// shared is the client of all endpoints with the default limits, so that a
+// server with many models for few hosts reuses connections.
 var shared = sync.OnceValue(func() *http.Client { return newClient(DefaultConnect) })
 
 func newClient(connect time.Duration) *http.Client {
@@ -104,22 +105,22 @@ func newClient(connect time.Duration) *http.Client {
 }
 
 // sameServer follows redirects within one server only: net/http would send the
-// headers that carry keys, and with 307 and 308 the whole conversation, to any
-// other one as well.
+// headers with keys, and for 307 and 308 the whole conversation, to any other
+// server.
 func sameServer(req *http.Request, via []*http.Request) error {
-	const most = 10 // as net/http has it
+	const most = 10 // as in net/http
 	if first := via[0].URL; len(via) >= most || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
-		return http.ErrUseLastResponse // which is an error to whoever asked
+		return http.ErrUseLastResponse // Send makes it an error
 	}
 	return nil
 }
 
 // NoModel is the error of a configuration without a model.
 func NoModel() error {
-	return fault.New(fault.Invalid, "no model is named").Hint("set LLM_MODEL or --model")
+	return fault.New(fault.Invalid, "no model is configured").Hint("set LLM_MODEL or --model")
 }
 
-// Check says whether a model is named and the base URL can be used at all.
+// Check reports whether a model is named and the base URL is usable.
 func (e *Endpoint) Check() error {
 	if e.Model == "" {
 		return NoModel()

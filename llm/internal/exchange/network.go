@@ -14,9 +14,10 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Failure says what the end of an exchange means: the error of Post or of
-// reading the body, seen with the caller's context and the watch. partial says
-// that deltas had been handed out. An *llm.Error in err is kept.
+// Failure classifies the error that ended an exchange, from Post or from
+// reading the body, considering the caller's context and the watch. partial
+// reports that deltas were delivered. An *llm.Error in err is returned
+// unchanged.
 func (e *Endpoint) Failure(ctx context.Context, w *Watch, err error, partial bool) *llm.Error {
 	fail := e.failure(ctx, w, err)
 	fail.Partial = partial
@@ -46,7 +47,7 @@ func (e *Endpoint) fail(kind fault.Kind, msg string, cause error) *llm.Error {
 	return llm.NewError(kind, e.Provider, e.Model, msg, cause)
 }
 
-// Fail makes an error that no retry helps.
+// Fail returns an error that must not be retried.
 func (e *Endpoint) Fail(kind fault.Kind, msg string) *llm.Error { return e.fail(kind, msg, nil) }
 
 // Truncated is the error of an answer that ended before its final part.
@@ -63,14 +64,14 @@ func (e *Endpoint) Empty() *llm.Error {
 	return f
 }
 
-// Malformed is the error of data that is not what the protocol says.
+// Malformed is the error of data that violates the protocol.
 func (e *Endpoint) Malformed(cause error, partial bool) *llm.Error {
 	f := e.fail(fault.Unavailable, "the server sent malformed data", cause)
 	f.Retryable, f.Partial = true, partial
 	return f
 }
 
-// network explains an error of the connection.
+// network classifies an error of the connection.
 func (e *Endpoint) network(err error) *llm.Error {
 	where := "cannot reach " + e.shownURL()
 	const check = "check the address (--base-url) and that the server runs"
@@ -107,7 +108,7 @@ func (e *Endpoint) unreached(msg string, err error, hint string) *llm.Error {
 	return f
 }
 
-// scrub takes the URL, which may carry a key, out of an error of net/http.
+// scrub removes the URL, which may contain a key, from an error of net/http.
 func scrub(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

@@ -11,16 +11,16 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// reservedFields are the fields of a body, whatever the protocol, that extra fields do
-// not replace: the reference withholds the model as well; without the others
+// reservedFields are the fields of a body, in any protocol, that extra fields
+// do not replace: OpenHands reserves the model as well; without the others
 // there would be no conversation.
 var reservedFields = []string{
 	"model", "stream", "tools", "messages", "system", "input", "instructions",
 	"contents", "systemInstruction", "system_instruction",
 }
 
-// Extend adds the extra fields of the configuration to a JSON object, which is
-// a body without its history, or a part of one.
+// Extend adds the extra fields of the configuration to a JSON object: a body
+// without its history, or a part of one.
 func (e *Endpoint) Extend(object []byte) ([]byte, error) {
 	if len(e.extra) == 0 {
 		return object, nil
@@ -54,13 +54,13 @@ func mergeJSON(there, value json.RawMessage) json.RawMessage {
 
 func isObject(v json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(v), []byte("{")) }
 
-// LeaveOut is what becomes of a parameter that the provider has no place for:
-// nothing, or an error where parameters are to be kept
-// (docs/openhands/sdk-features.md section 1, drop_params).
+// LeaveOut drops a parameter that the provider does not support; it returns an
+// error if parameters must be kept (docs/openhands/sdk-features.md section 1,
+// drop_params).
 func (e *Endpoint) LeaveOut(name string) error {
 	if !e.keep {
 		return nil
 	}
-	return llm.NewError(fault.Invalid, e.Provider, e.Model, "the provider takes no "+name, nil).
-		Hint("leave " + name + " out, or allow it to be dropped (drop_params)")
+	return llm.NewError(fault.Invalid, e.Provider, e.Model, "the provider does not support "+name, nil).
+		Hint("omit " + name + ", or allow it to be dropped (drop_params)")
 }

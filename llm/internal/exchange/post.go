@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// maxErrorBody bounds what is read of an error answer: 64 KiB.
+// maxErrorBody is how much of an error answer is read: 64 KiB.
 const maxErrorBody = 64 << 10
 
 // Header names that adapters set besides their own.
@@ -20,10 +20,10 @@ const (
 	userAgent     = "deft"
 )
 
-// Post sends a JSON body, in parts, to the path below the base URL and returns an answer
-// of status 2xx. Any other answer is an *llm.Error; other errors are those of
-// the connection, for Failure to explain. Redirects are followed within one
-// server only, so that no other one gets the body or the key.
+// Post sends a JSON body, in parts, to the path below the base URL and returns
+// an answer of status 2xx. Any other answer is an *llm.Error; other errors are
+// those of the connection, to be classified by Failure. Redirects are followed
+// within one server only, so that no other server gets the body or the key.
 func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body ...[]byte) (*http.Response, error) {
 	req, err := NewRequest(ctx, e.BaseURL+"/"+path, body...)
 	if err != nil {
@@ -38,8 +38,9 @@ func (e *Endpoint) Post(ctx context.Context, path string, h http.Header, body ..
 	return e.Send(req, e.StatusError)
 }
 
-// Send sends a request and returns an answer of status 2xx. Any other answer is
-// the error that explain makes of it; other errors are those of the connection.
+// Send sends a request and returns an answer of status 2xx. For any other
+// answer it returns the error made by explain; other errors are those of the
+// connection.
 func (e *Endpoint) Send(req *http.Request, explain func(status int, h http.Header, body []byte) *llm.Error) (*http.Response, error) {
 	res, err := e.HTTP.Do(req)
 	if err != nil || res.StatusCode < 300 && !isHTML(res.Header, nil) {
@@ -48,7 +49,7 @@ func (e *Endpoint) Send(req *http.Request, explain func(status int, h http.Heade
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	if err != nil && len(answer) == 0 {
-		answer = nil // the status alone still says what went wrong
+		answer = nil // the status still classifies the error
 	}
 	return nil, explain(res.StatusCode, res.Header, answer)
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// NewRequest makes a POST request of a body in parts, which are not changed
+// NewRequest returns a POST request with a body in parts, which must not change
 // until the exchange is over. It sets no headers.
 func NewRequest(ctx context.Context, url string, body ...[]byte) (*http.Request, error) {
 	size := 0

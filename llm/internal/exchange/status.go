@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// StatusError says what an error answer means. status is 0 for an error event
-// inside a stream, whose body is the event's data.
+// StatusError classifies an error answer. status is 0 for an error event inside
+// a stream, with the event's data as body.
 func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *llm.Error {
 	if isHTML(h, body) {
 		return e.htmlError(status, h, body)
@@ -46,14 +46,14 @@ func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *llm.Erro
 	return f
 }
 
-// hints are the next steps for the user.
+// hints suggest the next step to the user.
 var hints = map[fault.Kind]string{
-	fault.Auth:    "check the API key and what it may use",
+	fault.Auth:    "check the API key and its permissions",
 	fault.Quota:   "check the provider's billing page, or choose another model",
 	fault.Context: "shorten the conversation, or choose a model with a larger context window",
 }
 
-// sentence makes one short line of the provider's message, without the key.
+// sentence makes one short line of the provider's message, without secrets.
 func (e *Endpoint) sentence(msg string, status int) string {
 	msg = strings.Join(strings.Fields(msg), " ")
 	for _, s := range e.secrets {
@@ -63,7 +63,7 @@ func (e *Endpoint) sentence(msg string, status int) string {
 	}
 	if msg == "" {
 		if status == 0 {
-			return "the provider reported an error without saying which"
+			return "the provider reported an error without details"
 		}
 		return "the provider answered " + strings.ToLower(http.StatusText(status))
 	}
@@ -77,12 +77,12 @@ func (e *Endpoint) sentence(msg string, status int) string {
 // details is an error answer of any provider.
 type details struct {
 	message, typ, code string
-	status             int // said inside the body
+	status             int // from the body
 }
 
-// readDetails finds the fields of the error forms in use: {"error":{…}} of
-// OpenAI, Anthropic and their followers, {"error":"…"} of Ollama, {"detail":…}
-// of FastAPI servers, and the bare object of older vLLM servers.
+// readDetails reads the error formats in use: {"error":{…}} of OpenAI,
+// Anthropic and compatible servers, {"error":"…"} of Ollama, {"detail":…} of
+// FastAPI servers, and the bare object of older vLLM servers.
 func readDetails(body []byte) details {
 	root := gjson.ParseBytes(body)
 	if !gjson.ValidBytes(body) {
@@ -114,7 +114,7 @@ func readDetails(body []byte) details {
 	if !inner.Exists() && d.message == "" {
 		d.message = string(body)
 	}
-	// OpenRouter passes the true provider's message on as text.
+	// OpenRouter includes the original provider's message as text.
 	if raw := inner.Get("metadata.raw"); raw.Type == gjson.String && raw.Str != "" {
 		d.message += ": " + raw.Str
 	}
@@ -129,8 +129,8 @@ func isHTML(h http.Header, body []byte) bool {
 	return bytes.HasPrefix(start, []byte("<!doctype")) || bytes.HasPrefix(start, []byte("<html"))
 }
 
-// htmlError explains a web page where an API answer was expected: a proxy's or
-// gateway's error page, a log-in page, or a wrong address.
+// htmlError is the error of a web page in place of an API answer: an error page
+// of a proxy or gateway, a login page, or a wrong address.
 func (e *Endpoint) htmlError(status int, h http.Header, body []byte) *llm.Error {
 	what := "a web page instead of an API answer"
 	if title := between(string(body), "<title>", "</title>"); title != "" {
@@ -184,7 +184,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// bounded keeps a hostile or broken number inside 0 to 24 hours.
+// bounded limits an invalid or hostile number to 0 to 24 hours.
 func bounded(ns float64) time.Duration {
 	if math.IsNaN(ns) || ns < 0 {
 		return 0

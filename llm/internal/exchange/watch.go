@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// The causes with which a watch ends its context.
+// The causes of the end of a watch's context.
 var (
 	errTotal = errors.New("the whole answer took too long")
 	errFirst = errors.New("no answer began in time")
-	errChunk = errors.New("the answer stopped coming")
+	errChunk = errors.New("the answer stalled")
 )
 
-// Watch holds the time limits of one call. Its context ends with the caller's,
-// or when a limit is reached, and closes the connection.
+// Watch enforces the time limits of one call. Its context ends with the
+// caller's, or when a limit is reached, which closes the connection.
 type Watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -24,7 +24,7 @@ type Watch struct {
 	begun  bool
 }
 
-// Watch starts the clocks of a call.
+// Watch starts the timers of a call.
 func (e *Endpoint) Watch(ctx context.Context) *Watch {
 	c, cancel := context.WithCancelCause(ctx)
 	w := &Watch{ctx: c, cancel: cancel, chunk: e.chunk}
@@ -33,8 +33,8 @@ func (e *Endpoint) Watch(ctx context.Context) *Watch {
 	return w
 }
 
-// WatchWhole starts the clock of a call whose answer comes in one piece: only
-// the total counts.
+// WatchWhole starts the timer of a call whose answer comes in one piece: only
+// the total time is limited.
 func (e *Endpoint) WatchWhole(ctx context.Context) *Watch {
 	c, cancel := context.WithCancelCause(ctx)
 	w := &Watch{ctx: c, cancel: cancel}
@@ -45,7 +45,7 @@ func (e *Endpoint) WatchWhole(ctx context.Context) *Watch {
 // Context is the context to make the request with.
 func (w *Watch) Context() context.Context { return w.ctx }
 
-// Progress says that a chunk arrived.
+// Progress reports that a chunk arrived.
 func (w *Watch) Progress() {
 	if w.gap == nil {
 		return
@@ -59,7 +59,7 @@ func (w *Watch) Progress() {
 	w.gap = time.AfterFunc(w.chunk, func() { w.cancel(errChunk) })
 }
 
-// Stop ends the clocks and the context.
+// Stop stops the timers and ends the context.
 func (w *Watch) Stop() {
 	w.total.Stop()
 	if w.gap != nil {

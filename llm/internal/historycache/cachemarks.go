@@ -6,9 +6,9 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// LimitCacheMarks keeps at most so many of the cache marks that marked sees: the
-// first, which holds the system prompt and the tools, and the last ones, which
-// are where the conversation grows. The input is not changed.
+// LimitCacheMarks keeps at most this many of the cache marks that marked finds:
+// the first, which covers the system prompt and the tools, and the last ones,
+// where the conversation grows. The input is not changed.
 func LimitCacheMarks(msgs []event.Message, most int, marked func(*event.Content) bool) []event.Message {
 	marks := 0
 	for i := range msgs {

@@ -6,29 +6,29 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// chunkSize is about how many bytes a chunk of a long history has: little
-// enough that the last one can be copied for each call.
+// chunkSize is the approximate size of a chunk of a long history in bytes:
+// small enough to copy the last one for each call.
 const chunkSize = 32 << 10
 
-// text is a long text in chunks. Bodies that are on their way share them, so
-// what is written in them stays as it is: a chunk grows behind its end only,
-// and where its end is cut off, the rest is copied.
+// text is a long text in chunks. Bodies under way share them, so written bytes
+// never change: a chunk grows only at its end, and truncating one copies the
+// rest.
 type text struct {
 	chunks [][]byte
 	size   int // of all chunks together
-	total  int // of their room
+	total  int // capacity of all chunks
 }
 
-// begin returns the bytes that the first of msgs is to be appended to; done
-// takes them back. The others say how much room is worth having.
+// begin returns the chunk to append the first of msgs to; done takes it back.
+// The other messages determine the capacity of a new chunk.
 func (t *text) begin(msgs []event.Message) []byte {
 	last := len(t.chunks) - 1
-	need := room(&msgs[0])
+	need := encodedSize(&msgs[0])
 	if last >= 0 && len(t.chunks[last]) < chunkSize && len(t.chunks[last])+need <= cap(t.chunks[last]) {
 		return t.chunks[last]
 	}
 	for i := 1; i < len(msgs) && need < chunkSize; i++ {
-		need += room(&msgs[i])
+		need += encodedSize(&msgs[i])
 	}
 	if last >= 0 && len(t.chunks[last]) < chunkSize/2 {
 		grown := slices.Grow(t.chunks[last], need)
@@ -40,7 +40,7 @@ func (t *text) begin(msgs []event.Message) []byte {
 	return t.chunks[last+1]
 }
 
-// done takes the latest chunk back, longer.
+// done stores the extended latest chunk.
 func (t *text) done(chunk []byte) {
 	last := len(t.chunks) - 1
 	t.size += len(chunk) - len(t.chunks[last])
@@ -69,8 +69,8 @@ func (t *text) cut(size int) {
 	}
 }
 
-// parts returns the chunks with an empty part before them and room for one
-// behind.
+// parts returns the chunks, with an empty part before them and capacity for one
+// part after them.
 func (t *text) parts() [][]byte {
 	body := make([][]byte, 1, len(t.chunks)+2)
 	for _, c := range t.chunks {
@@ -79,11 +79,11 @@ func (t *text) parts() [][]byte {
 	return body
 }
 
-// held is how much memory the text takes.
+// held is the memory of the text in bytes.
 func (t *text) held() int { return t.total }
 
-// room estimates how many bytes an encoded message takes.
-func room(m *event.Message) int {
+// encodedSize estimates the size of an encoded message in bytes.
+func encodedSize(m *event.Message) int {
 	n := 128 + len(m.ReasoningContent)
 	for k := range m.Content {
 		c := &m.Content[k]

@@ -6,8 +6,8 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// snapshot copies what a caller could change in place. Strings are shared:
-// they never change, and comparing a string with itself costs nothing.
+// snapshot copies what a caller could change in place. Strings are shared: they
+// never change, and comparing a string with itself is free.
 func snapshot(m *event.Message) *event.Message {
 	c := *m
 	c.Content = slices.Clone(m.Content)
@@ -24,7 +24,7 @@ func snapshot(m *event.Message) *event.Message {
 	return &c
 }
 
-// same reports whether adapters write a and b alike.
+// same reports whether adapters encode a and b equally.
 func same(a, b *event.Message) bool {
 	return a.Role == b.Role && a.ToolCallID == b.ToolCallID && a.Name == b.Name &&
 		a.ReasoningContent == b.ReasoningContent &&
@@ -34,7 +34,7 @@ func same(a, b *event.Message) bool {
 		sameItem(a.ResponsesReasoningItem, b.ResponsesReasoningItem)
 }
 
-// sameContent compares lists of one length. By index: a copy of each block
+// sameContent compares lists of equal length. By index: copying each block
 // would cost more than the comparison.
 func sameContent(a, b []event.Content) bool {
 	for i := range a {

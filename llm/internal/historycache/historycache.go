@@ -1,5 +1,5 @@
-// Package historycache keeps the encoded form of the histories that adapters send,
-// so that a call encodes only the messages that are new since the call before.
+// Package historycache keeps the encoded form of the histories that adapters
+// send, so that each call encodes only the new messages.
 //
 // # Usage
 //
@@ -8,26 +8,25 @@
 //	body[0] = head
 //	body = append(body, end.tail())
 //
-// The adapter's writer appends one message; what it has to remember from one
-// message to the next (an open array, a role, how many marks there are) is a
-// value S. A body is a list of parts, of which those of the history are the
-// cache's own: a long history is neither copied nor written twice.
+// The adapter's writer appends one message; its state between messages (an open
+// array, a role, a number of marks) is a value S. A body is a list of parts.
+// Those of the history belong to the cache, so that a long history is neither
+// copied nor written twice.
 //
-// A writer whose protocol has a system prompt apart and turns that alternate
+// A writer for a protocol with a separate system prompt and alternating turns
 // keeps [Turns] in its state.
 //
-// Messages are compared by what they hold, so a caller may build its history
-// anew for each call, and a condensed, forked or marked history is encoded
-// again from the first message that differs. Messages that are promised not to
-// change (llm.Growth) are not even compared.
+// Messages are compared by content, so a caller may build its history again for
+// each call. A condensed, forked or differently marked history is encoded again
+// from the first message that differs. Messages declared fixed (llm.Growth) are
+// not compared.
 //
 // # Concurrency and failure
 //
-// A Cache is safe for concurrent use; of two calls of one session at the same
-// time, one works without the cache. Memory is bounded for the whole process:
-// the sessions used longest ago are forgotten, whichever model they belong to.
-// An error of the writer is returned as it is, and nothing of that call is
-// kept.
+// A Cache is safe for concurrent use; of two concurrent calls of one session,
+// one works without the cache. Memory is limited for the whole process: the
+// least recently used sessions of all models are evicted. An error of the
+// writer is returned unchanged, and nothing of that call is kept.
 package historycache
 
 import (
@@ -38,26 +37,26 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// perMessage is about what a message costs besides its encoded bytes.
+// perMessage is the approximate memory of a message besides its encoded bytes.
 const perMessage = 320
 
 // Writer appends the encoded form of m to dst and returns the state after it.
-// dst may end with the message before it, or be empty. The result must depend
-// on nothing but s and m.
+// dst may end with the previous message, or be empty. The result must depend
+// only on s and m.
 type Writer[S any] func(dst []byte, s S, m *event.Message) ([]byte, S, error)
 
-// Cache holds the encoded histories of one model's sessions.
+// Cache has the encoded histories of one model's sessions.
 type Cache[S any] struct {
 	pool *Pool
 	logs map[string]*history[S] // by session; under the pool's lock
 }
 
-// New makes a cache in a pool, [Shared] outside of tests.
+// New returns a cache in a pool, which is [Shared] outside of tests.
 func New[S any](p *Pool) *Cache[S] {
 	return &Cache[S]{pool: p, logs: map[string]*history[S]{}}
 }
 
-// history is one session's messages as they were sent last.
+// history has one session's messages as last sent.
 type history[S any] struct {
 	session, variant string
 	text             text
@@ -66,17 +65,17 @@ type history[S any] struct {
 	fixed            int
 }
 
-// step is a message, and where the log stood after it.
+// step is a message, and the position of the text after it.
 type step[S any] struct {
-	msg   *event.Message // which nobody changes: a copy, or one that is fixed
+	msg   *event.Message // immutable: a copy, or a fixed message
 	end   int
 	state S
 }
 
 // Encode returns all messages as the parts of a body, and the state after them.
-// The first part is empty, for what stands before the history; no other may be
-// changed. variant names what else the writer depends on, such as a limit that
-// changed; a history of another variant is written anew. Without a session
+// The first part is empty, for the text before the history; the others must not
+// be changed. variant names everything else that the writer depends on, such as
+// a limit; a history of another variant is encoded again. Without a session
 // nothing is kept.
 func (c *Cache[S]) Encode(ctx context.Context, session, variant string, msgs []event.Message, write Writer[S]) ([][]byte, S, error) {
 	var state S
@@ -112,7 +111,7 @@ func add[S any](t *text, msgs []event.Message, state S, write Writer[S]) (S, err
 	return state, err
 }
 
-// extend makes h the history of msgs, of which some are fixed in an array.
+// extend makes h the history of msgs, the first of which are fixed in an array.
 func (h *history[S]) extend(msgs []event.Message, array uint64, fixed int, write Writer[S]) (S, error) {
 	n := 0
 	if array != 0 && array == h.array {
@@ -123,7 +122,7 @@ func (h *history[S]) extend(msgs []event.Message, array uint64, fixed int, write
 		n++
 	}
 	for i := known; i < min(n, fixed); i++ {
-		h.steps[i].msg = &msgs[i] // and the old array may go
+		h.steps[i].msg = &msgs[i] // releases the old array
 	}
 	h.array, h.fixed = array, fixed
 	clear(h.steps[n:])
@@ -153,7 +152,7 @@ func (h *history[S]) extend(msgs []event.Message, array uint64, fixed int, write
 
 func (h *history[S]) cost() int { return h.text.held() + perMessage*cap(h.steps) }
 
-// take removes the session's history, so that it is the caller's alone.
+// take removes the session's history from the cache for exclusive use.
 func (c *Cache[S]) take(session string) *history[S] {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
@@ -168,7 +167,7 @@ func (c *Cache[S]) take(session string) *history[S] {
 func (c *Cache[S]) put(h *history[S]) {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
-	if other := c.logs[h.session]; other != nil { // of a call at the same time
+	if other := c.logs[h.session]; other != nil { // of a concurrent call
 		c.pool.remove(other)
 	}
 	c.logs[h.session] = h

@@ -21,8 +21,8 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 }
 
 // AppendString appends s as a JSON string, as encoding/json would write it
-// with its escaping of HTML off. It looks at eight bytes at a time: texts are
-// most of what long histories are.
+// without escaping HTML. It processes eight bytes at a time, since long
+// histories are mostly text.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(slices.Grow(dst, len(s)+len(s)/16+16), '"')
 	for i := 0; i < len(s); {
@@ -59,9 +59,9 @@ func load(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// special has the high bit of each byte of word set that cannot stand in a JSON
-// string as it is, or is not ASCII. Bytes above the lowest of them may be set
-// for nothing.
+// special sets the high bit of each byte of word that is not ASCII or must be
+// escaped in a JSON string. Bytes above the lowest of them may be set by
+// mistake.
 func special(word uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	control := word - ones*' '
@@ -70,12 +70,11 @@ func special(word uint64) uint64 {
 	return (control | quote | slash | word) & highs
 }
 
-// shortEscapes are the characters behind the backslash, by the byte they stand
-// for.
+// shortEscapes are the characters after the backslash, by the byte they encode.
 var shortEscapes = [256]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
 
-// appendNext appends the character of s at i, and those after it that are not
-// ASCII, and returns where it stopped. Invalid UTF-8 becomes U+FFFD, and the
+// appendNext appends the character of s at i, and the non-ASCII ones after it,
+// and returns the position after them. Invalid UTF-8 becomes U+FFFD, and the
 // two line separators are escaped.
 func appendNext(dst []byte, s string, i int) ([]byte, int) {
 	if c := s[i]; c < utf8.RuneSelf {

@@ -8,19 +8,19 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// toolLists is how many lists of tools are kept of one form: most conversations
-// of a server have the same.
+// toolLists is how many lists of tools are kept in one form: most conversations
+// of a server have the same tools.
 const toolLists = 16
 
-// Tools keeps the encoded form of the lists of tools that were sent last, since
-// the schemas of an agent's tools cost more than the rest of a call. The zero
-// value is ready, and safe for concurrent use.
+// Tools keeps the encoded form of the tool lists that were sent last, since
+// encoding an agent's schemas costs more than the rest of a call. The zero
+// value is ready to use, and safe for concurrent use.
 type Tools struct {
 	mu    sync.Mutex
 	lists []toolList // the latest used in front
 }
 
-// toolForm is how tools are written.
+// toolForm is a form in which tools are encoded.
 type toolForm struct {
 	protocol string
 	strict   bool
@@ -28,8 +28,8 @@ type toolForm struct {
 
 var toolForms sync.Map // of *Tools, by toolForm
 
-// ToolsIn returns the Tools that all models of a protocol share, whose schemas
-// are in their strict form or as they are.
+// ToolsIn returns the Tools shared by all models of a protocol, with schemas in
+// their strict form or unchanged.
 func ToolsIn(protocol string, strict bool) *Tools {
 	form := toolForm{protocol, strict}
 	t, ok := toolForms.Load(form)
@@ -45,8 +45,8 @@ type toolList struct {
 }
 
 // Parts returns the beginning of a body: head and before, the tools as a JSON
-// array, after. Without tools it is head alone. write appends one tool, and its
-// error is returned as it is. Who gets the parts must not change them.
+// array, after. Without tools it is only head. write appends one tool; its
+// error is returned unchanged. The parts must not be changed.
 func (t *Tools) Parts(head []byte, before, after string, tools []llm.Tool, write func(dst []byte, tool *llm.Tool) ([]byte, error)) ([][]byte, error) {
 	if len(tools) == 0 {
 		return [][]byte{head}, nil
@@ -61,13 +61,13 @@ func (t *Tools) Parts(head []byte, before, after string, tools []llm.Tool, write
 	return [][]byte{append(head, before...), encoded, []byte(after)}, nil
 }
 
-// Body returns a whole body: what stands before a history, the history as
-// [Cache.Encode] returns it, and what stands behind it.
+// Body returns a whole body: the parts before a history, the history from
+// [Cache.Encode], and the text after it.
 func Body(head, history [][]byte, tail []byte) [][]byte {
 	return slices.Concat(head, history[1:], [][]byte{tail})
 }
 
-// encode writes a list of tools, and keeps it.
+// encode encodes and keeps a list of tools.
 func (t *Tools) encode(tools []llm.Tool, write func(dst []byte, tool *llm.Tool) ([]byte, error)) ([]byte, error) {
 	encoded := []byte{'['}
 	kept := slices.Clone(tools)
@@ -89,7 +89,7 @@ func (t *Tools) encode(tools []llm.Tool, write func(dst []byte, tool *llm.Tool) 
 	return encoded, nil
 }
 
-// find returns the encoded form, which nobody changes.
+// find returns the encoded form, which is immutable, or nil.
 func (t *Tools) find(tools []llm.Tool) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

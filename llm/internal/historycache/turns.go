@@ -1,7 +1,7 @@
 package historycache
 
-// Form is how a protocol writes histories in which the blocks of the leading
-// system messages stand apart and all others in turns that alternate.
+// Form describes a protocol in which the blocks of the leading system messages
+// are separate and all others are in alternating turns.
 type Form struct {
 	System    string // opens the list of the system's blocks: `"system":[`
 	EndSystem string // closes it: `],`
@@ -9,15 +9,15 @@ type Form struct {
 	Blocks    string // names the blocks of a turn: `content`
 }
 
-// Turns is how far a history of a Form is written. An adapter's writer has it
-// in its state.
+// Turns is the position in a history of a Form. An adapter's writer has it in
+// its state.
 type Turns struct {
 	System bool   // the list of the system's blocks is begun
 	Begun  bool   // the list of turns is begun
-	Role   string // of the turn whose blocks come last
+	Role   string // of the last turn
 }
 
-// BeginSystem appends what stands before one more block of the system.
+// BeginSystem appends the text before another block of the system prompt.
 func (t Turns) BeginSystem(dst []byte, f *Form) ([]byte, Turns) {
 	if t.System {
 		return append(dst, ','), t
@@ -26,7 +26,7 @@ func (t Turns) BeginSystem(dst []byte, f *Form) ([]byte, Turns) {
 	return append(dst, f.System...), t
 }
 
-// Begin appends what stands before one more block of a role.
+// Begin appends the text before another block of a role.
 func (t Turns) Begin(dst []byte, f *Form, role string) ([]byte, Turns) {
 	if !t.Begun {
 		if t.System {
@@ -46,5 +46,5 @@ func (t Turns) Begin(dst []byte, f *Form, role string) ([]byte, Turns) {
 	return append(append(dst, f.Blocks...), `":[`...), t
 }
 
-// End closes what is open, of a history with a turn.
+// End closes a history with at least one turn.
 func (t Turns) End(dst []byte) []byte { return append(dst, "]}]"...) }

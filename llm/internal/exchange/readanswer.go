@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// MaxAnswer bounds what one answer may hold: 64 MiB.
+// MaxAnswer is the maximum size of an answer: 64 MiB.
 const MaxAnswer = 64 << 20
 
-// ErrTooLarge says that an answer holds more than [MaxAnswer].
+// ErrTooLarge is the error of an answer larger than [MaxAnswer].
 var ErrTooLarge = errors.New("the answer is larger than 64 MiB")
 
-// ReadWhole reads an answer that is one document. One that is too large is
-// Malformed; other errors are those of the connection.
+// ReadWhole reads an answer that is one document. If it is too large, the error
+// is Malformed; other errors are those of the connection.
 func (e *Endpoint) ReadWhole(body io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
 	if err != nil {
@@ -25,8 +25,8 @@ func (e *Endpoint) ReadWhole(body io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// ReadJSON is [Endpoint.ReadWhole] for JSON, which goes to v. What is none is
-// Malformed.
+// ReadJSON is [Endpoint.ReadWhole] for JSON, which is decoded into v. If it is
+// not JSON, the error is Malformed.
 func (e *Endpoint) ReadJSON(body io.Reader, v any) ([]byte, error) {
 	data, err := e.ReadWhole(body)
 	if err != nil {
