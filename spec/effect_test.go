@@ -67,7 +67,7 @@ var effects = map[string]struct{ base, field, text string }{
 	"output_cost_per_token":        {plain + `,"input_cost_per_token":0.000002`, `"output_cost_per_token":0.000003`, "Output:3"},
 	"ollama_base_url":              {`"model":"ollama/x"`, `"base_url":null,"ollama_base_url":"URL/other"`, "/other/api/"},
 	"stream":                       {plain, `"stream":true`, `"stream":true`},
-	"drop_params":                  {claude + `,"seed":1`, `"drop_params":false`, "the provider takes no seed"},
+	"drop_params":                  {claude + `,"seed":1`, `"drop_params":false`, "the provider does not support seed"},
 	"disable_vision":               {plain, `"disable_vision":true`, "!data:image/png"},
 	"disable_stop_word":            {plain, `"disable_stop_word":true`, `!"stop"`},
 	"caching_prompt":               {claude, `"caching_prompt":false`, "!cache_control"},
