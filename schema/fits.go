@@ -23,6 +23,7 @@ func (o *Object) Fits(raw []byte, loc ...any) (*Map, error) {
 	if !json.Valid(raw) {
 		return nil, nil
 	}
+	o = o.full()
 	p := parser{raw: raw, once: true}
 	var v any
 	var err error
@@ -59,7 +60,7 @@ func (o *Object) members(p *parser, loc []any) (*Map, error) {
 }
 
 func (o *Object) member(p *parser, key string) (any, error) {
-	f := o.field(key)
+	f := o.Field(key)
 	if f == nil && o.Extra != Keep {
 		p.skip()
 		return nil, nil

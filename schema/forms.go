@@ -53,6 +53,13 @@ func (t Guarded) check(r *reader, v any, loc []any) any {
 
 func (t Guarded) dump(w *writer, v any) any { return t.Of.dump(w, v) }
 
+// Later is a type that is made at its first use. The function returns the same
+// type each time.
+type Later func() Type
+
+func (t Later) check(r *reader, v any, loc []any) any { return t().check(r, v, loc) }
+func (t Later) dump(w *writer, v any) any             { return t().dump(w, v) }
+
 // Named is a type with the name that violations have in their place.
 type Named struct {
 	Name string

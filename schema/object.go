@@ -19,7 +19,11 @@ type Object struct {
 	Name   string
 	Fields []Field
 	Extra  Extra
-	// Compact objects are written without nulls and empty objects.
+	// Lazy returns the object itself at its first use, with its Fields; nil for
+	// an object that has them.
+	Lazy func() *Object
+	// Compact objects, and those inside them, are written without nulls and
+	// empty objects.
 	Compact bool
 	// Before changes a document before it is checked. It works on a copy. Its
 	// error is a violation of the whole object.
@@ -51,7 +55,8 @@ type reader struct {
 
 type writer struct {
 	Writing
-	err error
+	compact bool
+	err     error
 }
 
 func (r *reader) add(typ, msg string, input any, loc []any) { r.addCtx(typ, msg, input, loc, nil) }
@@ -113,12 +118,26 @@ func (o *Object) Dump(m *Map, how Writing) (*Map, error) {
 // Defaults returns the document of an object of which nothing is said, for
 // objects that have no required fields.
 func (o *Object) Defaults() *Map {
+	o = o.full()
 	m := sized(len(o.Fields))
 	for _, f := range o.Fields {
-		m.Set(f.Name, f.value())
+		if !f.Hidden {
+			m.Set(f.Name, f.value())
+		}
 	}
 	return m
 }
+
+// full returns the object with its fields.
+func (o *Object) full() *Object {
+	if o.Lazy != nil {
+		return o.Lazy()
+	}
+	return o
+}
+
+// All returns the fields of the object. Callers must not change them.
+func (o *Object) All() []Field { return o.full().Fields }
 
 func (f Field) value() any {
 	switch d := f.Default.(type) {
@@ -135,6 +154,7 @@ func (f Field) value() any {
 }
 
 func (o *Object) check(r *reader, v any, loc []any) any {
+	o = o.full()
 	m, ok := v.(*Map)
 	if !ok {
 		r.add("model_attributes_type", notObject, v, loc)
@@ -176,7 +196,7 @@ func (o *Object) extra(r *reader, m, out *Map, loc []any) {
 		switch {
 		case len(r.wrong) >= MostViolations:
 			return
-		case o.field(k) != nil, o.Extra == Drop && !o.like(k):
+		case o.Field(k) != nil, o.Extra == Drop && !o.like(k):
 			continue
 		case o.Extra == Keep:
 			out.Set(k, m.Get(k))
@@ -186,8 +206,10 @@ func (o *Object) extra(r *reader, m, out *Map, loc []any) {
 	}
 }
 
-// field returns the field of a name, nil if there is none.
-func (o *Object) field(name string) *Field {
+// Field returns the field of a name, nil if there is none. Callers must not
+// change it.
+func (o *Object) Field(name string) *Field {
+	o = o.full()
 	for i := range o.Fields {
 		if o.Fields[i].Name == name {
 			return &o.Fields[i]
@@ -201,9 +223,13 @@ func (o *Object) dump(w *writer, v any) any {
 	if !ok {
 		return v
 	}
+	o = o.full()
+	outer := w.compact
+	w.compact = outer || o.Compact
+	defer func() { w.compact = outer }()
 	out := sized(m.Len())
 	set := func(k string, v any) {
-		if o.Compact {
+		if w.compact {
 			if inner, ok := v.(*Map); v == nil || ok && inner.Len() == 0 {
 				return
 			}
@@ -217,7 +243,7 @@ func (o *Object) dump(w *writer, v any) any {
 	}
 	if o.Extra == Keep {
 		for _, k := range m.Keys() {
-			if o.field(k) == nil {
+			if o.Field(k) == nil {
 				set(k, m.Get(k))
 			}
 		}

@@ -31,7 +31,7 @@ func (f Field) Entry(prefix, section, label, variant string) *Map {
 	if name == "" {
 		name = Humanize(f.Name)
 	}
-	_, secret := bare(f.Type).(Secret)
+	_, secret := Bare(f.Type).(Secret)
 	return Of("key", prefix+f.Name, "label", name, "description", orNull(p.Description),
 		"section", section, "section_label", label, "value_type", valueType(f.Type), "default", f.value(),
 		"prominence", prominence, "depends_on", depends, "secret", secret,
@@ -45,22 +45,22 @@ func orNull(s string) any {
 	return s
 }
 
-// bare returns the type below Opt.
-func bare(t Type) Type {
+// Bare returns the type below Opt.
+func Bare(t Type) Type {
 	if o, ok := t.(optional); ok {
-		return bare(o.of)
+		return Bare(o.of)
 	}
 	return t
 }
 
 func choicesOf(t Type) []string {
-	e, _ := bare(t).(Enum)
+	e, _ := Bare(t).(Enum)
 	return e
 }
 
 // valueType names a type as pages do.
 func valueType(t Type) string {
-	switch bare(t).(type) {
+	switch Bare(t).(type) {
 	case Int:
 		return "integer"
 	case Number:

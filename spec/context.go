@@ -10,61 +10,19 @@ import (
 	s "github.com/deft-dev/deft/schema"
 )
 
-// SourceSchema describes an object that says where a secret is.
-var SecretSourceSchema = s.Kinds{
+// SecretSourceSchema describes an object that says where a secret is.
+var SecretSourceSchema = Define("SecretSource", s.Kinds{
 	Order: []string{"LookupSecret", "StaticSecret"},
 	Of: map[string]*s.Object{
-		"StaticSecret": {Fields: []s.Field{
-			{Name: "description", Type: text},
-			{Name: "value", Type: secret},
-			{Name: "kind", Type: s.String{}},
-		}},
-		"LookupSecret": {Fields: []s.Field{
-			{Name: "description", Type: text},
-			{Name: "url", Type: s.String{}, Required: true},
-			{Name: "headers", Type: s.Headers{}, Default: func() any { return s.NewMap() }},
-			{Name: "kind", Type: s.String{}},
-		}},
+		"StaticSecret": Reference("StaticSecret", s.Object{}),
+		"LookupSecret": Reference("LookupSecret", s.Object{}, s.Field{Name: "headers", Type: s.Headers{}}),
 	},
-}
+})
 
-var triggerSchema = s.Tagged{
-	Key: "type", Order: []string{"keyword", "task", "path"},
-	Of: map[string]*s.Object{"keyword": trigger("keywords"), "task": trigger("triggers"), "path": trigger("paths")},
-}
-
-func trigger(list string) *s.Object {
-	return &s.Object{Fields: []s.Field{{Name: "type", Type: s.String{}}, {Name: list, Type: names, Required: true}}}
-}
+func emptyMap() any { return s.NewMap() }
 
 // SkillSchema describes one skill that is given inline.
-var SkillSchema = &s.Object{
-	Name: "Skill", Before: prepareSkill,
-	Fields: []s.Field{
-		{Name: "name", Type: s.String{}, Required: true},
-		{Name: "content", Type: s.String{}, Required: true},
-		{Name: "trigger", Type: s.Opt(triggerSchema)},
-		{Name: "source", Type: text},
-		{Name: "mcp_tools", Type: s.Opt(MCPServers)},
-		{Name: "inputs", Type: s.List{Of: &s.Object{Fields: []s.Field{
-			{Name: "name", Type: s.String{}, Required: true}, {Name: "description", Type: s.String{}, Required: true},
-		}}}, Default: []any{}},
-		{Name: "is_agentskills_format", Type: s.Bool{}, Default: false},
-		{Name: "version", Type: s.String{}, Default: "1.0.0"},
-		{Name: "description", Type: text},
-		{Name: "license", Type: text},
-		{Name: "compatibility", Type: text},
-		{Name: "metadata", Type: s.Opt(s.Dict{Of: s.String{}})},
-		{Name: "allowed_tools", Type: s.Opt(names)},
-		{Name: "disable_model_invocation", Type: s.Bool{}, Default: false},
-		{Name: "resources", Type: s.Opt(&s.Object{Fields: []s.Field{
-			{Name: "skill_root", Type: s.String{}, Required: true},
-			{Name: "scripts", Type: names, Default: []any{}},
-			{Name: "references", Type: names, Default: []any{}},
-			{Name: "assets", Type: names, Default: []any{}},
-		}})},
-	},
-}
+var SkillSchema = Reference("Skill", s.Object{Before: prepareSkill})
 
 // prepareSkill takes allowed_tools as one text, and metadata of any values.
 func prepareSkill(m *s.Map) error {
@@ -96,38 +54,12 @@ func prepareSkill(m *s.Map) error {
 	return nil
 }
 
-var marketplace = &s.Object{
-	Fields: []s.Field{
-		{Name: "name", Type: s.String{}, Required: true},
-		{Name: "source", Type: s.String{}, Required: true},
-		{Name: "ref", Type: text},
-		{Name: "repo_path", Type: text},
-		{Name: "auto_load", Type: s.Either{s.Bool{}, names}, Default: false},
-	},
-}
-
-// ContextSchema describes what an agent is told beside its task.
-var ContextSchema = &s.Object{
-	Name: "AgentContext", After: finishContext,
-	Fields: []s.Field{
-		{Name: "skills", Type: s.List{Of: SkillSchema}, Default: []any{}},
-		{Name: "system_message_suffix", Type: text},
-		{Name: "user_message_suffix", Type: text},
-		{Name: "load_user_skills", Type: s.Bool{}, Default: false},
-		{Name: "load_public_skills", Type: s.Bool{}, Default: false},
-		{Name: "marketplace_path", Type: text, Default: "marketplaces/default.json"},
-		{Name: "registered_marketplaces", Type: s.List{Of: marketplace}, Default: []any{}},
-		{Name: "load_project_skills", Type: s.Bool{}, Default: false},
-		{Name: "load_memory", Type: s.Bool{}, Default: false, Page: &s.Page{
-			Label: "Persistent memory", Prominence: "major",
-			Description: "Show the agent what it has noted in earlier conversations, for you and for the project.",
-		}},
-		{Name: "memory_context", Type: text, Hidden: true},
-		{Name: "disabled_skills", Type: names, Default: []any{}},
-		{Name: "secrets", Type: s.Opt(s.Sources{Source: SecretSourceSchema})},
-		{Name: "current_datetime", Type: text, Default: func() any { return Now() }},
-	},
-}
+// ContextSchema describes what an agent gets beside its task.
+var ContextSchema = Reference("AgentContext", s.Object{After: finishContext},
+	s.Field{Name: "memory_context", Hidden: true},
+	s.Field{Name: "secrets", Type: s.Opt(s.Sources{Source: SecretSourceSchema})},
+	s.Field{Name: "current_datetime", Default: func() any { return Now() }},
+)
 
 // Now is the present time as the wire writes it.
 func Now() string { return time.Now().Format("2006-01-02T15:04:05.000000Z07:00") }
@@ -159,7 +91,7 @@ func finishContext(m *s.Map) error {
 	return nil
 }
 
-// Context is what an agent is told beside its task.
+// Context is what an agent gets beside its task.
 type Context struct {
 	Skills                 []json.RawMessage `json:"skills"` // each as SkillSchema has it
 	SystemMessageSuffix    *string           `json:"system_message_suffix"`
@@ -171,9 +103,9 @@ type Context struct {
 	LoadProjectSkills      bool              `json:"load_project_skills"`
 	LoadMemory             bool              `json:"load_memory"`
 	DisabledSkills         []string          `json:"disabled_skills"`
-	// Secrets has a text, in the clear, or a *schema.Map as SourceSchema has it
+	// Secrets has a text, in the clear, or a *schema.Map as SecretSourceSchema has it
 	// for each name. It is nil where the wire has null.
 	Secrets *s.Map `json:"secrets"`
-	// CurrentDatetime is nil for contexts that are not told the time.
+	// CurrentDatetime is nil for contexts without the time.
 	CurrentDatetime *string `json:"current_datetime"`
 }

@@ -96,7 +96,7 @@ var elsewhere = map[string]string{
 func TestEachFieldHasAnEffect(t *testing.T) {
 	t.Parallel()
 	left := maps.Clone(spec.WithoutEffect)
-	for _, f := range spec.LLMSchema.Fields {
+	for _, f := range spec.LLMSchema.All() {
 		_, unused := left[f.Name]
 		delete(left, f.Name)
 		_, other := elsewhere[f.Name]

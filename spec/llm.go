@@ -1,17 +1,15 @@
 package spec
 
 import (
-	"encoding/json"
+	"sync"
 
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 )
 
-func n(s string) json.Number { return json.Number(s) }
-
 // LLM is the object of the wire. Pointers are nil where the wire has null; the
-// empty Secret is null as well. See Schema for defaults: a literal LLM has
-// none, [New] has all.
+// empty Secret is null as well. See LLMSchema for defaults: a literal LLM
+// has none, [NewLLM] has all.
 type LLM struct {
 	Model                     string     `json:"model"`
 	APIKey                    llm.Secret `json:"api_key"`
@@ -76,7 +74,7 @@ type LLM struct {
 	Unknown *schema.Map `json:"-"`
 }
 
-// New returns an LLM of a model with the defaults of everything else.
+// NewLLM returns an LLM of a model with the defaults of everything else.
 func NewLLM(model string) *LLM {
 	m := LLMSchema.Defaults()
 	m.Set("model", model)
@@ -87,7 +85,7 @@ func NewLLM(model string) *LLM {
 	return l
 }
 
-// Decode reads an LLM, with its secrets opened by how.Keys. loc says where it
+// DecodeLLM reads an LLM, with its secrets opened by how.Keys. loc says where it
 // stood in the request. Errors are schema.Violations or schema.ErrSealed, and
 // plain ones for what is no JSON.
 func DecodeLLM(raw []byte, how schema.Reading, loc ...any) (*LLM, error) {
@@ -102,14 +100,15 @@ func DecodeLLM(raw []byte, how schema.Reading, loc ...any) (*LLM, error) {
 	return LLMFrom(doc)
 }
 
-// From returns the LLM of a checked document.
+// LLMFrom returns the LLM of a checked document.
 func LLMFrom(doc *schema.Map) (*LLM, error) {
 	l := &LLM{}
 	if err := schema.Into(doc, l); err != nil {
 		return nil, err
 	}
+	named := known()
 	for _, k := range doc.Keys() {
-		if known[k] {
+		if named[k] {
 			continue
 		}
 		if l.Unknown == nil {
@@ -120,13 +119,14 @@ func LLMFrom(doc *schema.Map) (*LLM, error) {
 	return l, nil
 }
 
-var known = func() map[string]bool {
+// known are the names of the LLM's fields.
+var known = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
-	for _, f := range LLMSchema.Fields {
+	for _, f := range LLMSchema.All() {
 		names[f.Name] = true
 	}
 	return names
-}()
+})
 
 // Doc returns the checked document of the LLM, with its secrets in the clear.
 func (l *LLM) Doc() (*schema.Map, error) {

@@ -3,81 +3,21 @@ package spec
 import (
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	s "github.com/deft-dev/deft/schema"
 )
 
-var (
-	number = s.Opt(s.Number{})
-	secret = s.Opt(s.Secret{})
-	names  = s.List{Of: s.String{}}
-)
-
 // MCPSchema describes one MCP server.
-var MCPSchema = &s.Object{
-	Name: "MCPServer", Extra: s.Forbid, Compact: true, After: checkServer,
-	Fields: []s.Field{
-		{Name: "url", Type: s.Opt(s.String{Min: 1})},
-		{Name: "transport", Type: s.Opt(s.Enum{"stdio", "http", "streamable-http", "sse"})},
-		{Name: "command", Type: s.Opt(s.String{Min: 1})},
-		{Name: "args", Type: s.Opt(names)},
-		{Name: "env", Type: s.Opt(s.Secrets{})},
-		{Name: "cwd", Type: text},
-		{Name: "description", Type: text},
-		{Name: "icon", Type: text},
-		{Name: "timeout", Type: number},
-		{Name: "sse_read_timeout", Type: number},
-		{Name: "keep_alive", Type: s.Opt(s.Bool{})},
-		{Name: "headers", Type: s.Opt(s.Secrets{})},
-		{Name: "auth", Type: s.Opt(MCPAuthSchema)},
-		{Name: "enabled", Type: s.Bool{}, Default: true},
-	},
-}
+var MCPSchema = Reference("MCPServer", s.Object{Compact: true, After: checkServer})
 
 // MCPServers is a map of MCP servers by their names.
 var MCPServers = s.Dict{Of: MCPSchema}
 
 // MCPAuthSchema describes how to authenticate to an MCP server.
-var MCPAuthSchema = s.Tagged{
-	Key: "strategy", Order: []string{"none", "api_key", "bearer", "basic", "header", "oauth2"},
-	Of: map[string]*s.Object{
-		"none":    credential(),
-		"api_key": credential(s.Field{Name: "value", Type: secret}, s.Field{Name: "header_name", Type: text}),
-		"bearer":  credential(s.Field{Name: "value", Type: secret}),
-		"basic":   credential(s.Field{Name: "username", Type: s.String{}, Required: true}, s.Field{Name: "password", Type: secret}),
-		"header":  credential(s.Field{Name: "headers", Type: s.Secrets{}, Default: func() any { return s.NewMap() }}),
-		"oauth2":  credential(s.Field{Name: "authentication", Type: s.Opt(oauthSchema)}, s.Field{Name: "state", Type: s.Opt(oauthState)}),
-	},
-}
-
-func credential(fields ...s.Field) *s.Object {
-	return &s.Object{Compact: true, Fields: append([]s.Field{{Name: "strategy", Type: s.String{}, Required: true}}, fields...)}
-}
-
-var oauthSchema = &s.Object{
-	Extra: s.Forbid, Compact: true,
-	Fields: []s.Field{
-		{Name: "type", Type: s.Enum{"oauth"}, Required: true},
-		{Name: "client_auth_method", Type: s.Opt(s.Enum{"none", "client_secret_post", "client_secret_basic", "private_key_jwt"})},
-		{Name: "scopes", Type: s.Opt(s.Either{s.String{}, names})},
-		{Name: "client_name", Type: text},
-		{Name: "client_metadata_url", Type: text},
-		{Name: "client_id", Type: text},
-		{Name: "client_secret", Type: secret},
-		{Name: "additional_client_metadata", Type: s.Opt(s.Dict{Of: s.Any{}})},
-	},
-}
-
-var oauthState = &s.Object{
-	Compact: true,
-	Fields: []s.Field{
-		{Name: "tokens", Type: s.Opt(&s.Object{Compact: true, Extra: s.Keep, Fields: []s.Field{{Name: "access_token", Type: secret}, {Name: "refresh_token", Type: secret}}})},
-		{Name: "client_info", Type: s.Opt(&s.Object{Compact: true, Extra: s.Keep, Fields: []s.Field{{Name: "client_secret", Type: secret}}})},
-		{Name: "token_expires_at", Type: number},
-	},
-}
+var MCPAuthSchema = s.Later(sync.OnceValue(func() s.Type { return s.Bare(MCPSchema.Field("auth").Type) }))
 
 func checkServer(m *s.Map) error {
 	switch m.Text("transport") {

@@ -16,3 +16,8 @@ if ! diff -r event/testdata/golden "$new"; then
     echo "generated: event/testdata/golden is out of date: see test/events/README.md" >&2
     exit 1
 fi
+"$python" -B test/openapi/contract.py "$new/contract.jsonl" 2>/dev/null
+if ! diff -q spec/contract.jsonl "$new/contract.jsonl"; then
+    echo "generated: spec/contract.jsonl is out of date: run $python test/openapi/contract.py spec/contract.jsonl" >&2
+    exit 1
+fi

@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // agentRoutes are the operations on agent profiles.
@@ -101,9 +102,7 @@ func (s server) activateAgent(w http.ResponseWriter, r *http.Request) error {
 	}{id, "Agent profile '" + id + "' activated", false})
 }
 
-var draftBody = &schema.Object{Extra: schema.Forbid, Fields: []schema.Field{
-	{Name: "profile", Type: schema.Opt(schema.Dict{Of: schema.Any{}})},
-}}
+var draftBody = spec.Reference("MaterializeAgentProfileRequest", schema.Object{}, schema.Field{Name: "profile", Type: schema.Opt(schema.Dict{Of: schema.Any{}})})
 
 // materialize previews a profile: the saved one, or the draft in the body.
 func (s server) materialize(w http.ResponseWriter, r *http.Request, name string) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // connection is what clients are told of a provider connection.
@@ -41,11 +42,6 @@ func (s server) listConnections(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, out)
 }
 
-var (
-	shortText = schema.String{Min: 1, Max: 128}
-	address   = schema.Opt(schema.String{Max: 2048})
-)
-
 // realKey refuses keys that say that there is none.
 func realKey(key string) error {
 	if !settings.UsableSecret(key) {
@@ -54,12 +50,8 @@ func realKey(key string) error {
 	return nil
 }
 
-var createBody = &schema.Object{Extra: schema.Forbid, Fields: []schema.Field{
-	{Name: "display_name", Type: shortText, Required: true},
-	{Name: "provider", Type: shortText, Default: "custom"},
-	{Name: "api_key", Type: schema.String{Min: 1, Valid: realKey}, Required: true},
-	{Name: "base_url", Type: address},
-}}
+var createBody = spec.Reference("ProviderConnectionCreateRequest", schema.Object{},
+	schema.Field{Name: "api_key", Type: schema.String{Min: 1, Valid: realKey}})
 
 func (s server) createConnection(w http.ResponseWriter, r *http.Request) error {
 	m, err := rest.BodyAs(r, createBody)
@@ -77,7 +69,7 @@ func (s server) createConnection(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusCreated, shown(c))
 }
 
-var updateBody = &schema.Object{Extra: schema.Forbid,
+var updateBody = spec.Reference("ProviderConnectionUpdateRequest", schema.Object{
 	Before: func(m *schema.Map) error {
 		for _, k := range []string{"display_name", "provider"} {
 			if v, ok := m.Lookup(k); ok && v == nil {
@@ -86,12 +78,7 @@ var updateBody = &schema.Object{Extra: schema.Forbid,
 		}
 		return nil
 	},
-	Fields: []schema.Field{
-		{Name: "display_name", Type: schema.Opt(shortText)},
-		{Name: "provider", Type: schema.Opt(shortText)},
-		{Name: "api_key", Type: schema.Opt(schema.String{Valid: realKey})},
-		{Name: "base_url", Type: address},
-	}}
+}, schema.Field{Name: "api_key", Type: schema.Opt(schema.String{Valid: realKey})})
 
 func (s server) updateConnection(w http.ResponseWriter, r *http.Request) error {
 	v, err := rest.RequiredDocument(r)

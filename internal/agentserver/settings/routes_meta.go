@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // metaRoutes are the operations on meta-profiles.
@@ -37,19 +38,15 @@ func (s server) getMeta(w http.ResponseWriter, r *http.Request, name string) err
 
 // routable is a meta-profile that has something to route to; stored ones need
 // not.
-var routable = func() *schema.Object {
-	o := *agentsettings.MetaProfile
-	o.After = func(m *schema.Map) error {
-		if err := agentsettings.MetaProfile.After(m); err != nil {
-			return err
-		}
-		if classes, _ := m.Get("classes").([]any); len(classes) == 0 && m.Get("prompt_template") == nil {
-			return fault.New(fault.Invalid, "A meta-profile needs either classes or a prompt_template to route.")
-		}
-		return nil
+var routable = spec.Variant("MetaProfile", schema.Object{After: func(m *schema.Map) error {
+	if err := agentsettings.CheckMeta(m); err != nil {
+		return err
 	}
-	return &o
-}()
+	if classes, _ := m.Get("classes").([]any); len(classes) == 0 && m.Get("prompt_template") == nil {
+		return fault.New(fault.Invalid, "A meta-profile needs either classes or a prompt_template to route.")
+	}
+	return nil
+}})
 
 func (s server) saveMeta(r *http.Request, name string) error {
 	m, err := rest.BodyAs(r, routable)

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // nameHandler answers a request about what has the name.
@@ -26,7 +27,7 @@ func byName(h nameHandler) rest.Handler {
 
 var nameType = schema.String{Min: 1, Max: 64, Pattern: profiles.Names}
 
-var renameBody = &schema.Object{Fields: []schema.Field{{Name: "new_name", Type: nameType, Required: true}}}
+var renameBody = spec.Reference("RenameProfileRequest", schema.Object{})
 
 // done is the answer to changes of something with a name.
 type done struct {

@@ -58,10 +58,7 @@ func (s server) getLLM(w http.ResponseWriter, r *http.Request, name string) erro
 	return rest.JSON(w, http.StatusOK, schema.Of("name", name, "config", config, "api_key_set", set))
 }
 
-var llmBody = &schema.Object{Fields: []schema.Field{
-	{Name: "llm", Type: spec.LLMSchema, Required: true},
-	{Name: "include_secrets", Type: schema.Bool{}, Default: true},
-}}
+var llmBody = spec.Reference("SaveProfileRequest", schema.Object{})
 
 // bodyLLM reads a body with an LLM, whose secrets may be sealed by our key.
 func (s server) bodyLLM(r *http.Request) (l *spec.LLM, secrets bool, err error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 func (s server) listSecrets(w http.ResponseWriter, r *http.Request) error {
@@ -62,11 +63,7 @@ func (s server) getSecret(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-var secretBody = &schema.Object{Fields: []schema.Field{
-	{Name: "name", Type: schema.String{}, Required: true},
-	{Name: "value", Type: schema.String{}, Required: true},
-	{Name: "description", Type: schema.Opt(schema.String{})},
-}}
+var secretBody = spec.Reference("SecretCreateRequest", schema.Object{}, schema.Field{Name: "value", Type: schema.String{}})
 
 func (s server) putSecret(w http.ResponseWriter, r *http.Request) error {
 	m, err := rest.BodyAs(r, secretBody)

@@ -2,13 +2,11 @@ package settings
 
 import (
 	"net/http"
-	"regexp"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
-	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -45,20 +43,7 @@ func (s server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, http.StatusOK, doc, mode)
 }
 
-var (
-	uuids   = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
-	anyDict = schema.Opt(schema.Dict{Of: schema.Any{}})
-	named   = schema.Opt(schema.String{Pattern: profiles.Names})
-)
-
-var patchBody = &schema.Object{Fields: []schema.Field{
-	{Name: "agent_settings_diff", Type: anyDict},
-	{Name: "conversation_settings_diff", Type: anyDict},
-	{Name: "misc_settings_diff", Type: anyDict},
-	{Name: "active_profile", Type: named},
-	{Name: "active_agent_profile_id", Type: schema.Opt(schema.String{Pattern: uuids})},
-	{Name: "active_meta_profile", Type: named},
-}}
+var patchBody = spec.Reference("SettingsUpdateRequest", schema.Object{}, schema.Field{Name: "agent_settings_diff", Type: schema.Opt(schema.Dict{Of: schema.Any{}})})
 
 func (s server) patchSettings(w http.ResponseWriter, r *http.Request) error {
 	v, err := rest.RequiredDocument(r)
@@ -116,18 +101,11 @@ func (s server) postServer(w http.ResponseWriter, r *http.Request) error {
 	return s.answer(w, http.StatusCreated, doc, schema.Masked)
 }
 
-// serverPatch is an MCP server all of whose fields may be null.
-var serverPatch = func() *schema.Object {
-	o := &schema.Object{Extra: schema.Forbid}
-	for _, f := range spec.MCPSchema.Fields {
-		f.Type, f.Default = schema.Opt(f.Type), nil
-		if f.Name == "env" || f.Name == "headers" {
-			f.Type = schema.Opt(schema.Dict{Of: schema.Opt(schema.String{})})
-		}
-		o.Fields = append(o.Fields, f)
-	}
-	return o
-}()
+// clearable is an object whose texts null removes.
+var clearable = schema.Opt(schema.Dict{Of: schema.Opt(schema.String{})})
+
+var serverPatch = spec.Reference("MCPServerPatch", schema.Object{},
+	schema.Field{Name: "env", Type: clearable}, schema.Field{Name: "headers", Type: clearable})
 
 func (s server) patchServer(w http.ResponseWriter, r *http.Request) error {
 	v, err := rest.RequiredDocument(r)

@@ -9,9 +9,6 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// ACPServers are the ACP servers that settings know by name.
-var ACPServers = s.Enum{"claude-code", "codex", "gemini-cli", "kimi-code", "pi", "opencode", "custom"}
-
 // Credentials are the secrets by which one ACP server authenticates: a key, an
 // address, or the content of files.
 type Credentials struct {
@@ -50,7 +47,7 @@ func acpFiles() any {
 	}
 }
 
-var acpFileSchema = &s.Object{
+var _ = spec.Reference("ACPFileSecretSpec", s.Object{
 	After: func(m *s.Map) error {
 		if f := m.Text("filename"); strings.ContainsAny(f, `/\`) || f == "." || f == ".." {
 			return errors.New("filename must be a bare basename, not a path")
@@ -61,33 +58,8 @@ var acpFileSchema = &s.Object{
 		}
 		return nil
 	},
-	Fields: []s.Field{
-		{Name: "secret_name", Type: s.String{Min: 1}, Required: true},
-		{Name: "filename", Type: s.String{Min: 1}, Required: true},
-		{Name: "env_var", Type: s.String{Min: 1}, Required: true},
-		{Name: "subdir", Type: s.String{Min: 1}, Required: true},
-		{Name: "env_points_to", Type: s.Enum{"dir", "file"}, Default: "file"},
-		{Name: "warn_if_unset", Type: list, Default: []any{}},
-	},
-}
+})
 
 // ACP describes settings of an agent that another program is, behind the
 // Agent Client Protocol.
-var ACP = &s.Object{
-	Name: "ACPAgentSettings", Before: refuseRemoved,
-	Fields: []s.Field{
-		{Name: "schema_version", Type: s.Int{Bounds: atLeast1}, Default: n("9")},
-		{Name: "agent_kind", Type: s.Enum{"acp"}, Default: "acp"},
-		{Name: "acp_server", Type: ACPServers, Default: "claude-code", Page: &s.Page{Label: "ACP server", Prominence: "critical", Description: "Which agent to start. Each has a command of its own."}},
-		{Name: "acp_command", Type: list, Default: []any{}, Page: &s.Page{Label: "ACP command (custom override)", Description: "Command that starts the agent, where it is not the usual one. A custom server needs it."}},
-		{Name: "acp_args", Type: list, Default: []any{}, Page: &s.Page{Label: "ACP extra args", Description: "Arguments to add to the command."}},
-		{Name: "acp_model", Type: text, Page: &s.Page{Label: "ACP model", Prominence: "critical", Description: "Model that the agent is to use. Empty leaves it to the agent."}},
-		{Name: "acp_session_mode", Type: text, Page: &s.Page{Label: "ACP session mode", Description: "Mode of its sessions. Empty takes the one that fits the server."}},
-		{Name: "acp_prompt_timeout", Type: s.Number{Bounds: above0}, Default: n("1800.0"), Page: &s.Page{Label: "ACP prompt inactivity timeout (seconds)", Description: "After how many seconds without a sign of life a prompt is given up."}},
-		{Name: "acp_startup_timeout", Type: s.Number{Bounds: above0}, Default: n("90.0"), Page: &s.Page{Label: "ACP startup timeout (seconds)", Description: "How many seconds the start of the agent may take."}},
-		{Name: "mcp_config", Type: spec.MCPServers, Default: emptyMap},
-		{Name: "acp_isolate_data_dir", Type: s.Bool{}, Default: false},
-		{Name: "acp_file_secrets", Type: s.List{Of: acpFileSchema}, Default: acpFiles},
-		{Name: "agent_context", Type: s.Opt(spec.ContextSchema)},
-	},
-}
+var ACP = spec.Reference("ACPAgentSettings", s.Object{Before: refuseRemoved}, s.Field{Name: "acp_file_secrets", Default: acpFiles})

@@ -10,7 +10,7 @@
 //	agent, err := agentsettings.Agent(doc)
 //	page := agentsettings.AgentPage()
 //
-// Settings are documents (package shape) of one of two kinds, "openhands" and
+// Settings are documents (package schema) of one of two kinds, "openhands" and
 // "acp". Documents of older versions are brought up to date when they are
 // validated.
 //

@@ -41,7 +41,7 @@ func serverMap(c *s.Map) *s.Map {
 
 func dropUnknown(m *s.Map) {
 	known := s.NewMap()
-	for _, f := range spec.MCPSchema.Fields {
+	for _, f := range spec.MCPSchema.All() {
 		if v, ok := m.Lookup(f.Name); ok {
 			known.Set(f.Name, v)
 		}

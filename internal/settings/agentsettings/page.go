@@ -19,7 +19,7 @@ func section(key, label, variant string, fields []any) any {
 // entries returns the fields of an object that are shown.
 func entries(o *s.Object, prefix, key, label, variant string, only ...string) []any {
 	out := []any{}
-	for _, f := range o.Fields {
+	for _, f := range o.All() {
 		if f.Page == nil || len(only) > 0 && !slices.Contains(only, f.Name) {
 			continue
 		}

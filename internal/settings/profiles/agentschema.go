@@ -16,63 +16,17 @@ import (
 // agentVersion is the schema version of agent profiles.
 const agentVersion = 4
 
-var (
-	zero, one = 0.0, 1.0
-	atLeast0  = s.Bounds{GE: &zero}
-	atLeast1  = s.Bounds{GE: &one}
-	above0    = s.Bounds{GT: &zero}
-	text      = s.Opt(s.String{})
-	list      = s.List{Of: s.String{}}
-)
-
-// base has the fields that both kinds of profiles begin with.
-func base(kind string) []s.Field {
-	return []s.Field{
-		{Name: "schema_version", Type: s.Int{Bounds: atLeast1}, Default: s.Count(agentVersion)},
-		{Name: "agent_kind", Type: s.Enum{kind}, Default: kind},
-		{Name: "id", Type: s.String{}, Default: func() any { return uuid.NewString() }},
-		{Name: "name", Type: s.String{Min: 1}, Required: true},
-		{Name: "revision", Type: s.Int{Bounds: atLeast0}, Default: s.Count(0)},
-		{Name: "mcp_server_refs", Type: s.Opt(list)},
-		{Name: "secret_refs", Type: s.Opt(list)},
-	}
-}
-
 var agentSchema = s.Tagged{
 	Key: "agent_kind", Default: "openhands", Order: []string{"openhands", "acp"},
-	Of: map[string]*s.Object{"openhands": ownProfile, "acp": acpProfile},
+	Of: map[string]*s.Object{
+		"openhands": spec.Reference("OpenHandsAgentProfile", s.Object{Before: refuseSwitches, After: finishTools}, profileID,
+			s.Field{Name: "condenser", Type: agentsettings.CondenserSettings}),
+		"acp": spec.Reference("ACPAgentProfile", s.Object{}, profileID),
+	},
 }
 
-var ownProfile = &s.Object{
-	Name: "OpenHandsAgentProfile", Extra: s.Forbid, Before: refuseSwitches, After: finishTools,
-	Fields: append(base("openhands"),
-		s.Field{Name: "llm_profile_ref", Type: s.String{Min: 1}, Required: true},
-		s.Field{Name: "agent", Type: s.String{}, Default: "CodeActAgent"},
-		s.Field{Name: "tools", Type: s.Opt(s.List{Of: spec.ToolSchema})},
-		s.Field{Name: "persona", Type: s.Opt(s.String{Min: 1, Max: 65536})},
-		s.Field{Name: "system_message_suffix", Type: text},
-		s.Field{Name: "disabled_skills", Type: list, Default: []any{}},
-		s.Field{Name: "public_skills", Type: s.Opt(list)},
-		s.Field{Name: "condenser", Type: agentsettings.CondenserSettings, Default: func() any { return agentsettings.CondenserSettings.Of["llm_summarizing"].Defaults() }},
-		s.Field{Name: "verification", Type: agentsettings.VerificationPolicy, Default: agentsettings.VerificationPolicy},
-		s.Field{Name: "enable_classify_and_switch_llm_tool", Type: s.Bool{}, Default: false},
-		s.Field{Name: "meta_profile_ref", Type: s.Opt(s.String{Min: 1})},
-		s.Field{Name: "tool_concurrency_limit", Type: s.Int{Bounds: atLeast1}, Default: s.Count(1)},
-	),
-}
-
-var acpProfile = &s.Object{
-	Name: "ACPAgentProfile", Extra: s.Forbid,
-	Fields: append(base("acp"),
-		s.Field{Name: "acp_server", Type: agentsettings.ACPServers, Default: "claude-code"},
-		s.Field{Name: "acp_model", Type: text},
-		s.Field{Name: "acp_session_mode", Type: text},
-		s.Field{Name: "acp_prompt_timeout", Type: s.Number{Bounds: above0}, Default: s.Float(1800)},
-		s.Field{Name: "acp_startup_timeout", Type: s.Number{Bounds: above0}, Default: s.Float(90)},
-		s.Field{Name: "acp_command", Type: text},
-		s.Field{Name: "acp_args", Type: s.Opt(list)},
-	),
-}
+// profileID is checked, and written with dashes, by [ValidateAgent].
+var profileID = s.Field{Name: "id", Type: s.String{}, Default: func() any { return uuid.NewString() }}
 
 func refuseSwitches(m *s.Map) error {
 	for _, k := range []string{"enable_sub_agents", "enable_switch_llm_tool"} {

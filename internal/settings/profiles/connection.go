@@ -30,15 +30,7 @@ type Connection struct {
 	UpdatedAt   int        `json:"updated_at"`
 }
 
-var connectionSchema = &schema.Object{Fields: []schema.Field{
-	{Name: "id", Type: schema.String{Min: 1, Max: 128}, Required: true},
-	{Name: "display_name", Type: schema.String{Min: 1, Max: 128}, Required: true},
-	{Name: "provider", Type: schema.String{Min: 1, Max: 128}, Default: "custom"},
-	{Name: "api_key", Type: schema.Opt(schema.Secret{})},
-	{Name: "base_url", Type: schema.Opt(schema.String{Max: 2048})},
-	{Name: "created_at", Type: schema.Int{}, Required: true},
-	{Name: "updated_at", Type: schema.Int{}, Required: true},
-}}
+var connectionSchema = spec.Reference("ProviderConnection", schema.Object{})
 
 var connectionsFile = &schema.Object{Fields: []schema.Field{
 	{Name: "schema_version", Type: schema.Int{}, Default: schema.Count(1)},

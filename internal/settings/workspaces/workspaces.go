@@ -24,6 +24,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/filestore"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Store keeps one user's workspaces.
@@ -38,29 +39,15 @@ const (
 	Parents = "workspaceParents"
 )
 
-var long = schema.String{Min: 1, Max: 4096}
-
-func item(more ...schema.Field) *schema.Object {
-	return &schema.Object{Compact: true, Fields: append([]schema.Field{
-		{Name: "id", Type: long, Required: true},
-		{Name: "name", Type: schema.String{Min: 1, Max: 256}, Required: true},
-		{Name: "path", Type: long, Required: true},
-	}, more...)}
-}
-
 // Parent and Folder describe the items of the lists.
 var (
-	Parent = item()
-	Folder = func() *schema.Object {
-		o := item(schema.Field{Name: "parentPath", Type: schema.Opt(schema.String{Max: 4096})})
-		o.Before = func(m *schema.Map) error { // the name of the field in Python
-			if v, ok := m.Lookup("parent_path"); ok && m.Get("parentPath") == nil {
-				m.Set("parentPath", v)
-			}
-			return nil
+	Parent = spec.Reference("WorkspaceParentItem", schema.Object{Compact: true})
+	Folder = spec.Reference("WorkspaceItem", schema.Object{Compact: true, Before: func(m *schema.Map) error { // the name of the field in Python
+		if v, ok := m.Lookup("parent_path"); ok && m.Get("parentPath") == nil {
+			m.Set("parentPath", v)
 		}
-		return o
-	}()
+		return nil
+	}})
 	// File describes both lists.
 	File = &schema.Object{Fields: []schema.Field{
 		{Name: "schema_version", Type: schema.Int{}, Default: schema.Count(1)},

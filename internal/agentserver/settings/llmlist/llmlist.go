@@ -27,6 +27,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Catalog is what is known of models.
@@ -156,7 +157,7 @@ func startLogin(http.ResponseWriter, *http.Request) error {
 	return fault.New(fault.Conflict, "this server cannot sign in to a ChatGPT subscription").Hint("use an API key")
 }
 
-var pollBody = &schema.Object{Fields: []schema.Field{{Name: "device_code", Type: schema.String{}, Required: true}}}
+var pollBody = spec.Reference("SubscriptionDevicePollRequest", schema.Object{})
 
 func pollLogin(_ http.ResponseWriter, r *http.Request) error {
 	if _, err := rest.BodyAs(r, pollBody); err != nil {

@@ -1,0 +1,79 @@
+package spec
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/deft-dev/deft/llm/catalog"
+	s "github.com/deft-dev/deft/schema"
+)
+
+// azureVersion is the api-version of Azure models without one.
+const azureVersion = "2024-12-01-preview"
+
+var llmFields = []s.Field{
+	// Providers have values beyond those of the contract, such as "minimal".
+	{Name: "reasoning_effort", Type: s.Opt(s.String{})},
+	{Name: "fallback_strategy", Type: s.Any{}, Hidden: true},
+	{Name: "is_subscription", Type: s.Bool{}, Default: false},
+}
+
+// LLMSchema describes the LLM object: its fields in the reference's order, with
+// their defaults, and how the LLM page shows them.
+var LLMSchema = Reference("LLM", s.Object{Before: prepareLLM}, llmFields...)
+
+// ExtendedLLM is LLMSchema for documents whose unknown fields are kept.
+var ExtendedLLM = Variant("LLM", s.Object{Before: prepareLLM, Extra: s.Keep}, llmFields...)
+
+// prepareLLM brings input into its present form
+// (docs/openhands/sdk-wire-1.58.md section B.7).
+func prepareLLM(m *s.Map) error {
+	model, ok := m.Get("model").(string)
+	if v, there := m.Lookup("model"); there && !ok && v != nil {
+		return nil // its type is refused later
+	}
+	if model == "" {
+		return errors.New("model must be specified in LLM")
+	}
+	if _, ok := m.Lookup("stream_idle_timeout"); !ok {
+		if v, ok := m.Lookup("timeout"); ok {
+			m.Set("stream_idle_timeout", v)
+		}
+	}
+	if strings.HasPrefix(model, "azure") && (m.Get("api_version") == nil || m.Get("api_version") == "") {
+		m.Set("api_version", azureVersion)
+	}
+	if base := m.Get("base_url"); strings.HasPrefix(model, "openai/") &&
+		(base == "https://api.openai.com" || base == "https://api.openai.com/") {
+		m.Set("base_url", nil)
+	}
+	m.Delete("modify_params") // removed in 1.47
+	m.Delete("schema_version")
+	return nil
+}
+
+const (
+	proxyPrefix = "litellm_proxy/"
+	ownPrefix   = "openhands/"
+	proxyURL    = "https://llm-proxy.app.all-hands.dev"
+)
+
+// CanonicalizeLLM renames models that were saved as those of OpenHands' proxy to
+// the provider's own names, in place.
+func CanonicalizeLLM(m *s.Map) {
+	model, base := m.Text("model"), strings.TrimRight(strings.TrimSpace(m.Text("base_url")), "/")
+	proxied := base == proxyURL || base == proxyURL+"/v1"
+	switch name, isProxy := strings.CutPrefix(model, proxyPrefix); {
+	case strings.HasPrefix(model, ownPrefix) && proxied:
+		m.Delete("base_url")
+	case isProxy && proxied && sold(name):
+		m.Set("model", ownPrefix+name)
+		m.Delete("base_url")
+	}
+}
+
+// sold reports whether OpenHands' proxy serves a model under its plain name.
+func sold(name string) bool {
+	_, ok := catalog.Default().Lookup(name)
+	return ok
+}
