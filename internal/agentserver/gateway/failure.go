@@ -61,7 +61,7 @@ func explain(r *http.Request, err error) (status int, detail any, message string
 				message += " at " + string(at)
 			}
 		}
-		return http.StatusUnprocessableEntity, rest.Told(bad, r), message
+		return http.StatusUnprocessableEntity, rest.Quoted(bad, r), message
 	case errors.As(err, &own):
 		return own.Status, own.Detail, own.Error()
 	}

@@ -10,16 +10,14 @@ import (
 	"strings"
 )
 
-// Headers and the cookie that carry a key (docs/openhands/sdk-wire.md sections
-// 2 and 4.2).
+// Headers and the cookie that carry a key (docs/openhands/sdk-wire.md sections 2 and 4.2).
 const (
 	KeyHeader       = "X-Session-API-Key"
 	WorkspaceCookie = "oh_workspace_session_key"
 )
 
-// admit checks what a client shows. While the server is not initialised that is
-// answered first, whatever the key (docs/openhands/sdk-wire-1.58.md section
-// B.4).
+// admit checks the key of a request. A server that is not initialised yet says so
+// first, whatever the key (docs/openhands/sdk-wire-1.58.md section B.4).
 func (s *Server) admit(route Route, r *http.Request) error {
 	if !route.Dormant && route.Access != Open && s.o.Ready != nil && !s.o.Ready() {
 		return &Error{Status: http.StatusServiceUnavailable, Detail: "Server is not initialized"}
@@ -28,7 +26,7 @@ func (s *Server) admit(route Route, r *http.Request) error {
 		return nil
 	}
 	keys := s.o.Keys()
-	if len(keys) == 0 && s.foreign(r) {
+	if len(keys) == 0 && s.crossOrigin(r) {
 		return Fail(http.StatusForbidden, "Pages of this origin may not use the server")
 	}
 	if route.Access == Own || len(keys) == 0 || Allowed(keys, r.Header.Get(KeyHeader)) {
@@ -47,8 +45,8 @@ func (s *Server) admit(route Route, r *http.Request) error {
 	return Fail(http.StatusUnauthorized, "Unauthorized")
 }
 
-// reached refuses requests to other hosts while there are no keys.
-func (s *Server) reached(r *http.Request) error {
+// checkHost refuses requests to other hosts while there are no keys.
+func (s *Server) checkHost(r *http.Request) error {
 	if s.o.Host == nil || s.o.Host(r.Host) || len(s.o.Keys()) > 0 {
 		return nil
 	}
@@ -56,10 +54,10 @@ func (s *Server) reached(r *http.Request) error {
 		"set OH_WEB_URL to the address by which it is reached, or OH_SESSION_API_KEYS_0")
 }
 
-// foreign reports whether a page from elsewhere asks for a change. A browser
-// lets any page send forms and text to any address; only the answer is kept
-// from it. Where a key is wanted in a header it asks first.
-func (s *Server) foreign(r *http.Request) bool {
+// crossOrigin reports whether a page of another origin asks for a change. A
+// browser lets any page send forms and text to any address and only hides the
+// answer. Where a header carries a key, it asks for permission first.
+func (s *Server) crossOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -72,8 +70,8 @@ func (s *Server) foreign(r *http.Request) bool {
 	return err != nil || u.Host != r.Host
 }
 
-// Allowed reports whether key is one of keys. It takes as long for a wrong one
-// as for a right one.
+// Allowed reports whether key is one of keys. The time it takes does not depend
+// on whether it is.
 func Allowed(keys []string, key string) bool {
 	got, found := sha256.Sum256([]byte(key)), 0
 	for _, k := range keys {
@@ -86,7 +84,7 @@ func Allowed(keys []string, key string) bool {
 // cors lets pages of allowed origins read the answer.
 func (s *Server) cors(w http.ResponseWriter, r *http.Request, any bool) bool {
 	h := w.Header()
-	h.Set("Vary", "Origin") // without one too: a cache would give it to a page
+	h.Set("Vary", "Origin") // even without an Origin: a cache could give the answer to a page
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		return false
@@ -100,7 +98,7 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request, any bool) bool {
 	return true
 }
 
-// preflight answers the question of a browser whether it may ask.
+// preflight answers CORS preflight requests.
 func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false

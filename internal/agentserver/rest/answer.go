@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Success is the answer of routes that have nothing to tell.
+// Success is the answer of routes without a result.
 type Success struct {
 	Success bool `json:"success"`
 }
@@ -19,8 +19,8 @@ func OK(w http.ResponseWriter) error { return JSON(w, http.StatusOK, Success{tru
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// JSON answers with a value. It is encoded before anything is sent, so that
-// what does not encode is an error of its own.
+// JSON answers with a value. It is encoded before anything is sent, so that a
+// value that cannot be encoded is an error of its own.
 func JSON(w http.ResponseWriter, status int, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer func() {
@@ -37,7 +37,7 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	return Bytes(w, status, b.Bytes()[:b.Len()-1])
 }
 
-// Bytes answers with JSON that is encoded already.
+// Bytes answers with encoded JSON.
 func Bytes(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

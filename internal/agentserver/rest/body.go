@@ -15,8 +15,8 @@ import (
 )
 
 // Body reads the request's body, which must be JSON, into out. A body that is
-// absent, malformed, too long or of other types is an error that [Handler]s
-// return as it is. Fields that out does not have are ignored. The JSON null
+// missing, malformed, too long or of other types is an error that [Handler]s
+// return unchanged. Fields that out does not have are ignored. The JSON null
 // for a struct is a violation.
 func Body(r *http.Request, out any) error {
 	raw, err := Raw(r)
@@ -29,17 +29,17 @@ func Body(r *http.Request, out any) error {
 	return decodeOnce(r, raw, out)
 }
 
-// decodeOnce decodes the body and lets it go if it is long: a handler may wait
-// for a model for minutes.
+// decodeOnce decodes the body and frees a long one: a handler may wait for a model
+// for minutes.
 func decodeOnce(r *http.Request, raw []byte, out any) error {
 	err := Decode(raw, out, "body")
-	if body, ok := r.Body.(*kept); ok && err == nil && len(raw) > quotable {
-		body.raw, body.gone = nil, true
+	if body, ok := r.Body.(*readBody); ok && err == nil && len(raw) > maxQuoted {
+		body.raw, body.freed = nil, true
 	}
 	return err
 }
 
-// OptionalBody is [Body] for routes whose body may be absent or null.
+// OptionalBody is [Body] for routes whose body may be missing or null.
 func OptionalBody(r *http.Request, out any) error {
 	raw, err := Raw(r)
 	if err != nil {
@@ -55,9 +55,9 @@ var errTooLarge = Fail(http.StatusRequestEntityTooLarge, "Request body is too la
 
 // Raw reads the request's body, within the route's limit.
 func Raw(r *http.Request) ([]byte, error) {
-	if body, ok := r.Body.(*kept); ok {
-		if body.gone {
-			return nil, errors.New("the body was decoded and let go")
+	if body, ok := r.Body.(*readBody); ok {
+		if body.freed {
+			return nil, errors.New("the body was decoded and freed")
 		}
 		return body.raw, nil
 	}
@@ -69,11 +69,11 @@ func Raw(r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, Fail(http.StatusBadRequest, "There was an error parsing the body")
 	}
-	r.Body = &kept{ReadCloser: r.Body, raw: raw}
+	r.Body = &readBody{ReadCloser: r.Body, raw: raw}
 	return raw, nil
 }
 
-// Decode reads JSON into out; loc says where it stood in the request.
+// Decode reads JSON into out; loc is its place in the request.
 func Decode(raw []byte, out any, loc ...any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	err := d.Decode(out)
@@ -129,7 +129,7 @@ func mistyped(e *json.UnmarshalTypeError, raw []byte, loc []any) schema.Violatio
 		path = strings.Split(e.Field, ".")
 	}
 	kind, _, _ := strings.Cut(e.Value, " ") // "number 1.5"
-	at, input, found := locate(raw, path, kind, deepest)
+	at, input, found := locate(raw, path, kind, maxLocateDepth)
 	if !found {
 		at = nil
 		for _, part := range path {
@@ -150,11 +150,11 @@ func mistyped(e *json.UnmarshalTypeError, raw []byte, loc []any) schema.Violatio
 	return schema.Violations{{Type: want[0], Loc: loc, Msg: want[1], Input: input}}
 }
 
-// deepest bounds how deep a value is looked for: each level is read once more.
-const deepest = 16
+// maxLocateDepth bounds how deep locate searches: it reads each level again.
+const maxLocateDepth = 16
 
-// locate finds the value of a kind at a path in which the places in lists and
-// the keys of maps are left out, as encoding/json does.
+// locate finds the value of a kind at a path without list indexes and map keys,
+// as encoding/json reports it.
 func locate(raw json.RawMessage, path []string, kind string, depth int) (at []any, value any, found bool) {
 	if len(path) == 0 && kindOf(raw) == kind {
 		d := json.NewDecoder(bytes.NewReader(raw))

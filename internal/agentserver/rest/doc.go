@@ -1,10 +1,10 @@
-// Package rest is the HTTP ground under the Agent Server's routes: one table of
-// operations, keys, CORS, the reference's error shape, and strict reading of
+// Package rest is what all routes of the Agent Server use: one table of
+// operations, keys, CORS, the reference's form of errors, and strict reading of
 // bodies and queries.
 //
 // # Usage
 //
-// A room of the server returns its operations:
+// A package of the server returns its operations:
 //
 //	func (s *Service) Routes() []rest.Route {
 //		return []rest.Route{
@@ -16,7 +16,7 @@
 //		q := rest.QueryOf(r)
 //		limit := q.Limit("limit", 100, 100)
 //		if err := q.Err(); err != nil {
-//			return err // 422, as the reference words it
+//			return err // 422, in the reference's words
 //		}
 //		t, err := s.things.Get(r.PathValue("name"), limit)
 //		if err != nil {
@@ -25,7 +25,7 @@
 //		return rest.JSON(w, http.StatusOK, t)
 //	}
 //
-// and [New] makes the server's handler of them all.
+// and [New] makes the server's handler from all of them.
 //
 // # Concurrency
 //
@@ -33,8 +33,8 @@
 //
 // # Failure
 //
-// A Handler returns what went wrong and writes nothing itself. The answer is
-// the reference's (docs/openhands/sdk-wire.md section 2): {"detail": …}, a list
-// of violations with 422, and for 500 and above the text of the error beside a
-// neutral detail. A panic is logged with the id that the client is told.
+// A Handler returns its error and writes nothing itself. The answer is the
+// reference's (docs/openhands/sdk-wire.md section 2): {"detail": …}, a list of
+// violations with 422, and from 500 on the text of the error beside a neutral
+// detail. A panic is logged under the id that is in the answer.
 package rest

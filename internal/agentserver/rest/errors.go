@@ -9,12 +9,11 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// ErrBroken is returned by a [Handler] whose answer broke off after it had
-// begun: the connection is closed, so that the client sees it.
+// ErrBroken is returned by a [Handler] that cannot finish an answer it has begun.
+// The connection is then closed, so that the client notices.
 var ErrBroken = errors.New("the answer broke off")
 
-// Error is an answer that is not a success, with the reference's own status
-// and detail.
+// Error is an error answer with the reference's own status and detail.
 type Error struct {
 	Status int
 	Detail any // a string, or an object
@@ -62,7 +61,7 @@ func answer(err error) (status int, body any) {
 	return status, map[string]any{"detail": http.StatusText(http.StatusInternalServerError), "exception": text(err)}
 }
 
-// text is an error with what the user can do about it.
+// text is an error with its hint.
 func text(err error) string {
 	if hint := fault.HintOf(err); hint != "" {
 		return err.Error() + ": " + hint

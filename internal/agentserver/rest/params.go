@@ -7,9 +7,8 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// Limit returns the size of a page, from 1 to most. It is worded as the
-// reference words "greater than 0" (docs/openhands/sdk-wire-1.58.md section
-// B.4).
+// Limit returns the size of a page, from 1 to most. The violation is the
+// reference's "greater than 0" (docs/openhands/sdk-wire-1.58.md section B.4).
 func (q *Query) Limit(name string, def, most int) int {
 	n := q.Int(name, def, math.MinInt, most)
 	if n > 0 {
@@ -19,8 +18,8 @@ func (q *Query) Limit(name string, def, most int) int {
 	return def
 }
 
-// Literal is [Query.Enum] for parameters that the reference declares as a
-// literal; only the violation's type differs.
+// Literal is [Query.Enum] with the violation of parameters that the reference
+// declares as a literal.
 func (q *Query) Literal(name, def string, allowed ...string) string {
 	before := len(q.wrong)
 	v := q.Enum(name, def, allowed...)
@@ -30,7 +29,7 @@ func (q *Query) Literal(name, def string, allowed ...string) string {
 	return v
 }
 
-// UUID returns a UUID as 32 hexadecimal digits, or "" when it was not sent.
+// UUID returns a UUID as 32 hexadecimal digits, or "" for none.
 func (q *Query) UUID(name string) string {
 	if !q.values.Has(name) {
 		return ""

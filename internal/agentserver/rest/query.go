@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// Query reads the query of a request and collects what is wrong with it. Of a
-// parameter that is repeated the last one counts, as in the reference.
+// Query reads the query of a request and collects its violations. The last of
+// repeated parameters counts, as in the reference.
 type Query struct {
 	values url.Values
 	wrong  schema.Violations
@@ -25,7 +25,7 @@ type Query struct {
 // QueryOf returns the query of a request.
 func QueryOf(r *http.Request) *Query { return &Query{values: r.URL.Query()} }
 
-// Err returns what was wrong so far, or nil.
+// Err returns the violations so far, or nil.
 func (q *Query) Err() error {
 	if len(q.wrong) == 0 {
 		return nil
@@ -136,8 +136,7 @@ var layouts = []string{
 	"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 }
 
-// stamps are the spellings of a time as a number, and lastSecond is the end of
-// the year 9999.
+// stamps are times written as a number; lastSecond is the end of the year 9999.
 var stamps = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?$`)
 
 const lastSecond = 253402300799

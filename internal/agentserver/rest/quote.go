@@ -10,26 +10,27 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// kept is a body that was read, for violations that quote it.
-type kept struct {
+// readBody is a body that was read, for violations that quote it.
+type readBody struct {
 	io.ReadCloser
-	raw  []byte
-	gone bool // it was decoded, and is too long to be quoted
+	raw   []byte
+	freed bool // it was decoded, and is too long to be quoted
 }
 
-// quotable bounds a body that is quoted: it is decoded once more for that.
-const quotable = 64 << 10
+// maxQuoted bounds a body that is quoted, in bytes: quoting decodes it again.
+const maxQuoted = 64 << 10
 
-// Told returns the violations of a request as its client is told of them: with
-// what they are about, without secrets, and no more than [schema.MostViolations].
-func Told(v schema.Violations, r *http.Request) schema.Violations { return sanitized(quoted(v, r)) }
+// Quoted returns the violations of a request as its answer has them: with the
+// values that they are about, without secrets, at most [schema.MostViolations].
+func Quoted(v schema.Violations, r *http.Request) schema.Violations {
+	return sanitized(withInput(v, r))
+}
 
-// quoted returns the violations with what stood at their places in the body,
-// where they do not say it themselves.
-func quoted(v schema.Violations, r *http.Request) schema.Violations {
-	body, ok := r.Body.(*kept)
+// withInput adds to violations the values at their places in the body.
+func withInput(v schema.Violations, r *http.Request) schema.Violations {
+	body, ok := r.Body.(*readBody)
 	bare := func(one schema.Violation) bool { return one.Input == nil && len(one.Loc) > 0 && one.Loc[0] == "body" }
-	if !ok || len(body.raw) > quotable || !slices.ContainsFunc(v, bare) {
+	if !ok || len(body.raw) > maxQuoted || !slices.ContainsFunc(v, bare) {
 		return v
 	}
 	d := json.NewDecoder(bytes.NewReader(body.raw))
@@ -48,9 +49,9 @@ func quoted(v schema.Violations, r *http.Request) schema.Violations {
 	return out
 }
 
-// at returns the value at a place of a document, or nil; of what is missing
-// the object that lacks it. Parts of the place that name one of several forms
-// of a value are not in the document.
+// at returns the value at a place of a document, or nil; for a missing field the
+// object that lacks it. Parts of the place that name one of several forms of a
+// value are not in the document.
 func at(doc any, loc []any, missing bool) any {
 	if missing && len(loc) == 0 {
 		return nil // the body itself

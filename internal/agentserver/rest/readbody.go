@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// patience is how long a client may leave a body without a byte. A body may
-// take as long as it needs, but not a connection for nothing.
-const patience = 15 * time.Second
+// bodyTimeout is how long a client may send nothing of a body. The whole body may
+// take any time.
+const bodyTimeout = 15 * time.Second
 
-// patient is a request's body whose reader does not wait for ever.
-type patient struct {
+// timedBody is a request's body whose Read ends after bodyTimeout.
+type timedBody struct {
 	io.ReadCloser
 	conn *http.ResponseController
 }
 
-// impatient lets the body of a request come in time. The deadline is there
-// from the start, because net/http itself reads what a handler leaves.
-func impatient(w http.ResponseWriter, r *http.Request) {
+// limitBodyTime sets the deadline of the first Read at once, because net/http
+// itself reads what a handler leaves.
+func limitBodyTime(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
 	}
-	p := patient{r.Body, http.NewResponseController(w)}
-	if p.conn.SetReadDeadline(time.Now().Add(patience)) == nil { // else it is no connection
+	p := timedBody{r.Body, http.NewResponseController(w)}
+	if p.conn.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil { // else the writer has no connection
 		r.Body = p
 	}
 }
 
-// Read implements [io.Reader]. The deadline ends with the body: the server
-// watches the connection afterwards, and would take it for a client that left.
-func (p patient) Read(b []byte) (int, error) {
-	if err := p.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+// Read implements [io.Reader]. It removes the deadline at the end of the body:
+// afterwards net/http reads the connection to notice a client that leaves.
+func (p timedBody) Read(b []byte) (int, error) {
+	if err := p.conn.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
 		return 0, err
 	}
 	n, err := p.ReadCloser.Read(b)
@@ -45,38 +45,37 @@ func (p patient) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Bodies up to piece are read by as many as come, longer ones by few at a time:
-// what clients can make the server hold while it reads is bounded. Once it is
-// decoded, a body that is too long to be quoted is let go.
+// Bodies up to chunk are read without a limit on their number, longer ones few at
+// a time, so that the memory of bodies that are being read is bounded.
 const (
-	piece    = 1 << 20
-	longOnes = 2
+	chunk         = 1 << 20
+	maxLongBodies = 2
 )
 
-var slots = make(chan struct{}, longOnes)
+var longBodies = make(chan struct{}, maxLongBodies)
 
 // readAll reads a body of the length that the client announced, or of any.
 func readAll(r *http.Request) ([]byte, error) {
-	first, err := io.ReadAll(io.LimitReader(r.Body, piece))
-	if err != nil || len(first) < piece {
+	first, err := io.ReadAll(io.LimitReader(r.Body, chunk))
+	if err != nil || len(first) < chunk {
 		return first, err
 	}
 	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
+	case longBodies <- struct{}{}:
+		defer func() { <-longBodies }()
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
-	if n := r.ContentLength; n > piece { // the route's limit has been checked
+	if n := r.ContentLength; n > chunk { // the route's limit has been checked
 		all := append(make([]byte, 0, n), first...)
-		_, err := io.ReadFull(r.Body, all[piece:n])
+		_, err := io.ReadFull(r.Body, all[chunk:n])
 		return all[:n], err
 	}
-	parts, part := [][]byte{first}, make([]byte, 0, piece)
+	parts, part := [][]byte{first}, make([]byte, 0, chunk)
 	for {
-		n, err := r.Body.Read(part[len(part):piece])
+		n, err := r.Body.Read(part[len(part):chunk])
 		part = part[:len(part)+n]
-		if err == nil && len(part) < piece {
+		if err == nil && len(part) < chunk {
 			continue
 		}
 		parts = append(parts, part)
@@ -86,6 +85,6 @@ func readAll(r *http.Request) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		}
-		part = make([]byte, 0, piece)
+		part = make([]byte, 0, chunk)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// redacted takes the place of what could be a secret.
+// redacted replaces what could be a secret.
 const redacted = "<redacted>"
 
-// secretParts are what names of fields with secrets contain, and whole are
-// names of fields below which all is one (openhands/sdk/utils/redact.py, and
-// those in which clients send keys).
+// Names of fields with secrets contain one of secretParts; below a field of whole
+// everything is secret (openhands/sdk/utils/redact.py, and the fields in which
+// clients send keys).
 var (
 	secretParts = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWORD", "SECRET", "SESSION", "TOKEN"}
 	whole       = []string{"environment", "env", "headers", "extra_headers", "auth", "value"}
@@ -31,7 +31,7 @@ func sanitized(v schema.Violations) schema.Violations {
 	for i, one := range out {
 		loc := one.Loc
 		if one.Type == "missing" && len(loc) > 0 {
-			loc = loc[:len(loc)-1] // what is quoted is what lacks it
+			loc = loc[:len(loc)-1] // the object that lacks it is quoted
 		}
 		switch {
 		case one.Input != nil && one.Input != "" && amongSecrets(loc):
@@ -43,18 +43,18 @@ func sanitized(v schema.Violations) schema.Violations {
 	return out
 }
 
-// bounded returns a value, or null where it is longer than what is quoted.
+// bounded returns a value, or nil for one that is too long to be quoted.
 func bounded(v any) any {
 	switch v := v.(type) {
 	case nil, bool, int, float64, json.Number:
 		return v
 	case string:
-		if len(v) > quotable {
+		if len(v) > maxQuoted {
 			return nil
 		}
 		return v
 	}
-	if raw, err := json.Marshal(v); err != nil || len(raw) > quotable {
+	if raw, err := json.Marshal(v); err != nil || len(raw) > maxQuoted {
 		return nil
 	}
 	return v
@@ -93,7 +93,7 @@ func sanitize(v any) any {
 		}
 		return out
 	}
-	// Of another type: what its JSON is.
+	// Of another type: its JSON.
 	raw, err := json.Marshal(v)
 	var plain any
 	if err != nil || json.Unmarshal(raw, &plain) != nil {
@@ -102,7 +102,7 @@ func sanitize(v any) any {
 	return sanitize(plain)
 }
 
-// hide keeps the names and takes all values away.
+// hide keeps the names and replaces all values.
 func hide(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

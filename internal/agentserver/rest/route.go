@@ -9,20 +9,20 @@ import (
 // to write the body it must return nil or [ErrBroken].
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// Access says what a client must show to use a route.
+// Access says how a client proves that it may use a route.
 type Access int
 
 // The kinds of access (docs/openhands/sdk-wire.md section 2).
 const (
-	// Key wants the header X-Session-API-Key if keys are configured.
+	// Key needs the header X-Session-API-Key if keys are configured.
 	Key Access = iota
-	// Bearer takes the same key as "Authorization: Bearer" too.
+	// Bearer also takes the key as "Authorization: Bearer".
 	Bearer
-	// Cookie takes the key from the workspace cookie too, from any origin.
+	// Cookie also takes the key from the workspace cookie, of any origin.
 	Cookie
-	// Open is for everybody.
+	// Open needs no key.
 	Open
-	// Own routes look themselves (sockets, /api/init).
+	// Own routes check for themselves (sockets, /api/init).
 	Own
 )
 
@@ -34,8 +34,7 @@ type Route struct {
 	Path   string
 	Tag    string // the group in the API's document
 	Access Access
-	// Dormant routes answer while the server waits for its deferred
-	// initialisation too.
+	// Dormant routes also answer before the deferred initialisation.
 	Dormant bool
 	// Hidden routes are not in the API's document.
 	Hidden bool

@@ -13,25 +13,25 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// Options say how a server decides about requests. The functions are called
-// for each request and may answer differently over time, because a deferred
-// initialisation brings keys and origins later.
+// Options configure a server. The functions are called for each request and may
+// answer differently over time: a deferred initialisation sets keys and origins
+// later.
 type Options struct {
 	Routes []Route
-	// Keys returns the keys that open the server; none leaves it open.
+	// Keys returns the keys that clients must send; without any the server is
+	// open.
 	Keys func() []string
 	// Ready reports whether the server has been initialised; nil for always.
 	Ready func() bool
 	// Origin reports whether a page of this origin may use the server with
 	// credentials, beside those of this machine; nil for none.
 	Origin func(origin string) bool
-	// Host reports whether a server without keys is reached under a host, as
-	// browsers write it into the request; nil for any. A page whose name was
-	// pointed at this machine (DNS rebinding) is refused by it, since to the
-	// browser it is of the server's own origin.
+	// Host reports whether a server without keys answers requests to a host, as
+	// browsers send it; nil for any. It refuses pages whose name was pointed at
+	// this machine (DNS rebinding), which to the browser have the server's own
+	// origin.
 	Host func(host string) bool
-	// Seen is told of each request that passed, for the idle time; nil for
-	// nobody.
+	// Seen is called for each admitted request, for the idle time; may be nil.
 	Seen func()
 	Log  *slog.Logger
 }
@@ -49,7 +49,7 @@ func New(o Options) (s *Server, err error) {
 		s.o.Log = slog.New(slog.DiscardHandler)
 	}
 	defer func() {
-		if p := recover(); p != nil { // how net/http refuses a pattern
+		if p := recover(); p != nil { // net/http refuses a pattern by a panic
 			err = fmt.Errorf("route: %v", p)
 		}
 	}()
@@ -70,10 +70,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.cors(w, r, false)
-	var told status
-	h.ServeHTTP(&told, r)
-	if told.code == http.StatusMethodNotAllowed {
-		w.Header().Set("Allow", told.Header().Get("Allow"))
+	var recorded statusRecorder
+	h.ServeHTTP(&recorded, r)
+	if recorded.code == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", recorded.Header().Get("Allow"))
 		s.fail(w, r, Fail(http.StatusMethodNotAllowed, "Method Not Allowed"))
 		return
 	}
@@ -84,7 +84,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, Fail(http.StatusNotFound, "Not Found"))
 }
 
-// otherSlash returns where the route is if only the last slash is wrong.
+// otherSlash returns the URL of the route if only the last slash is wrong.
 func (s *Server) otherSlash(r *http.Request) (string, bool) {
 	u := *r.URL
 	if path, ok := strings.CutSuffix(u.Path, "/"); ok {
@@ -103,8 +103,8 @@ func (s *Server) otherSlash(r *http.Request) (string, bool) {
 func (s *Server) handler(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.cors(w, r, route.Access == Cookie)
-		defer s.caught(w, r)
-		if err := s.reached(r); err != nil {
+		defer s.recoverPanic(w, r)
+		if err := s.checkHost(r); err != nil {
 			s.fail(w, r, err)
 			return
 		}
@@ -115,7 +115,7 @@ func (s *Server) handler(route Route) http.Handler {
 		if s.o.Seen != nil {
 			s.o.Seen()
 		}
-		impatient(w, r)
+		limitBodyTime(w, r)
 		limit := route.Limit
 		if limit == 0 {
 			limit = DefaultBody
@@ -134,10 +134,10 @@ func (s *Server) handler(route Route) http.Handler {
 	})
 }
 
-// caught answers for a panic.
-func (s *Server) caught(w http.ResponseWriter, r *http.Request) {
+// recoverPanic answers for a handler that panics.
+func (s *Server) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	p := recover()
-	if p == nil || p == http.ErrAbortHandler { //nolint:errorlint // net/http knows no wrapped one either
+	if p == nil || p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it as well
 		if p != nil {
 			panic(p)
 		}
@@ -155,7 +155,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	if bad, ok := errors.AsType[schema.Violations](err); ok {
-		err = quoted(bad, r)
+		err = withInput(bad, r)
 	}
 	status, body := answer(err)
 	if status >= 500 {
@@ -168,24 +168,24 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = JSON(w, status, body)
 }
 
-// ErrorID returns an id under which an error is logged and told.
+// ErrorID returns an id that is both in an answer and in the log.
 func ErrorID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// status is a ResponseWriter that only notes what it is told.
-type status struct {
+// statusRecorder is a ResponseWriter that keeps the header and the status only.
+type statusRecorder struct {
 	header http.Header
 	code   int
 }
 
-func (s *status) Header() http.Header {
+func (s *statusRecorder) Header() http.Header {
 	if s.header == nil {
 		s.header = http.Header{}
 	}
 	return s.header
 }
-func (s *status) Write(b []byte) (int, error) { return len(b), nil }
-func (s *status) WriteHeader(code int)        { s.code = code }
+func (s *statusRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (s *statusRecorder) WriteHeader(code int)        { s.code = code }
