@@ -104,24 +104,12 @@ func (h *house) openWebhooks(context.Context) error {
 	if len(h.cfg.Webhooks) == 0 {
 		return nil
 	}
-	var specs []webhook.Spec
-	for _, w := range h.cfg.Webhooks {
-		s := webhook.Spec{
-			BaseURL: w.BaseURL, Headers: map[string]string{}, EventBufferSize: w.EventBufferSize,
-			FlushDelay: w.FlushDelay, NumRetries: w.NumRetries, RetryDelay: float64(w.RetryDelay),
-			MaxBatchBytes: w.MaxBatchBytes, MaxQueueSize: w.MaxQueueSize, MaxQueueBytes: w.MaxQueueBytes,
-		}
-		for name, value := range w.Headers {
-			s.Headers[name] = string(value)
-		}
-		specs = append(specs, s)
-	}
 	cursors, err := webhook.OpenFile(filepath.Join(h.cfg.ConversationsPath, "webhooks.json"))
 	if err != nil {
 		return err
 	}
 	h.webhooks, err = webhook.New(webhook.Options{
-		Specs: specs, Stream: h.store, Cursors: cursors, Log: h.log,
+		Endpoints: h.cfg.Webhooks, Stream: h.store, Cursors: cursors, Log: h.log,
 		Describe: h.describe,
 		Key: func() string {
 			if keys := h.cfg.Keys(); len(keys) > 0 {

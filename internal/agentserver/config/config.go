@@ -2,11 +2,12 @@ package config
 
 import "github.com/deft-dev/deft/llm"
 
-// Config is what a server runs with. The names in tags are those of the file
-// and, in capitals after OH_, of the variables. Fields marked "for others" are
-// understood and have no effect here.
+// Config is the configuration of a server. The tags have the names in the file
+// and, in capitals after OH_, of the variables. Fields described as "no effect"
+// are accepted because the reference has them.
 type Config struct {
-	// SessionAPIKeys open the server; none leaves it open to this machine.
+	// SessionAPIKeys are the keys that clients send; without any the server
+	// answers to this machine only.
 	SessionAPIKeys []llm.Secret `json:"session_api_keys"`
 	// AllowCORSOrigins and AllowCORSOriginRegex are pages that may use the
 	// server, beside those of this machine.
@@ -34,34 +35,34 @@ type Config struct {
 
 	// WebURL is where the server is reached from outside.
 	WebURL *string `json:"web_url"`
-	// TrustForwardedHeaders takes X-Forwarded-* from the peer at its word.
+	// TrustForwardedHeaders accepts X-Forwarded-* headers of any peer.
 	TrustForwardedHeaders bool `json:"trust_forwarded_headers"`
-	// DeferredInit has the server wait for POST /api/init.
+	// DeferredInit makes the server wait for POST /api/init.
 	DeferredInit bool `json:"deferred_init"`
 
-	// LeaseTTLSeconds is for others: our lease is a lock of the system, which
-	// does not expire.
+	// LeaseTTLSeconds has no effect: conversations are locked by the operating
+	// system, and such locks do not expire.
 	LeaseTTLSeconds float64 `json:"lease_ttl_seconds" min:"0"`
-	// ConversationIdleTTLSeconds is when an idle conversation leaves the
-	// memory; nil for never.
+	// ConversationIdleTTLSeconds is how long an idle conversation stays in
+	// memory; nil for ever.
 	ConversationIdleTTLSeconds *float64 `json:"conversation_idle_ttl_seconds" above:"0"`
 
 	EnableVSCode   bool    `json:"enable_vscode"`
 	VSCodePort     int     `json:"vscode_port" min:"1" max:"65535"`
 	VSCodeBasePath *string `json:"vscode_base_path"`
-	// PreloadTools is for others: ours are part of the program.
+	// PreloadTools has no effect: tools are part of the program.
 	PreloadTools  bool `json:"preload_tools"`
 	EnableBrowser bool `json:"enable_browser"`
 
 	AppBackendPublicURL *string   `json:"app_backend_public_url"`
 	ACPSkillSourcing    string    `json:"acp_skill_sourcing" oneof:"native openhands_managed"`
 	Telemetry           Telemetry `json:"telemetry"`
-	// ConversationRuntime and the settings of the Docker runtime are for
-	// others.
+	// ConversationRuntime must be local; the settings of the Docker runtime have
+	// no effect.
 	ConversationRuntime string `json:"conversation_runtime" oneof:"local docker"`
 	DockerRuntime
 
-	blankSecretKey bool // one was configured, and is no key
+	blankSecretKey bool // a blank one was configured
 }
 
 // DockerRuntime are the settings of the Docker runtime.
@@ -77,27 +78,36 @@ type DockerRuntime struct {
 	ConversationStorageRetentionDays    *float64 `json:"conversation_storage_retention_days" above:"0"`
 }
 
-// Webhook is a receiver of events (docs/openhands/sdk-wire.md section 11).
-// Times are in seconds.
+// Webhook is an endpoint that events are posted to (docs/openhands/sdk-wire.md
+// section 11). Times are in seconds.
 type Webhook struct {
-	BaseURL         string                `json:"base_url"`
-	Headers         map[string]llm.Secret `json:"headers"`
-	EventBufferSize int                   `json:"event_buffer_size" min:"1"`
-	FlushDelay      float64               `json:"flush_delay" above:"0"`
-	NumRetries      int                   `json:"num_retries" min:"0"`
-	RetryDelay      int                   `json:"retry_delay" min:"0"`
-	MaxQueueSize    int                   `json:"max_queue_size" min:"1"`
-	MaxBatchBytes   int                   `json:"max_batch_bytes" min:"1"`
-	MaxQueueBytes   int                   `json:"max_queue_bytes" min:"1"`
+	BaseURL string                `json:"base_url"`
+	Headers map[string]llm.Secret `json:"headers"`
+	// EventBufferSize is how many events make a batch (5).
+	EventBufferSize int `json:"event_buffer_size" min:"1"`
+	// FlushDelay is how long an event waits for others (30).
+	FlushDelay float64 `json:"flush_delay" above:"0"`
+	NumRetries int     `json:"num_retries" min:"0"` // 3
+	// RetryDelay is the pause before a retry (5).
+	RetryDelay float64 `json:"retry_delay" min:"0"`
+	// MaxQueueSize has no effect: events wait in the event store.
+	MaxQueueSize int `json:"max_queue_size" min:"1"`
+	// MaxBatchBytes bounds a request; a larger event is sent alone (5 MiB).
+	MaxBatchBytes int `json:"max_batch_bytes" min:"1"`
+	// MaxQueueBytes bounds the states that were not delivered (50 MiB).
+	MaxQueueBytes int `json:"max_queue_bytes" min:"1"`
 }
 
-// preset implements presetter.
-func (w *Webhook) preset() {
-	*w = Webhook{
+// DefaultWebhook returns a webhook with the defaults of its settings.
+func DefaultWebhook() Webhook {
+	return Webhook{
 		EventBufferSize: 5, FlushDelay: 30, NumRetries: 3, RetryDelay: 5,
 		MaxQueueSize: 1000, MaxBatchBytes: 5 << 20, MaxQueueBytes: 50 << 20,
 	}
 }
+
+// preset implements presetter.
+func (w *Webhook) preset() { *w = DefaultWebhook() }
 
 // Marketplace is a source of plugins and skills.
 type Marketplace struct {
@@ -112,8 +122,7 @@ type Marketplace struct {
 // preset implements presetter.
 func (m *Marketplace) preset() { *m = Marketplace{AutoLoad: false} }
 
-// Telemetry is what the reference sends to its makers, if anything. It is for
-// others: this server sends nothing to anybody.
+// Telemetry has no effect: this server sends no telemetry.
 type Telemetry struct {
 	DeploymentKind  string      `json:"deployment_kind" oneof:"local remote"`
 	Exporter        string      `json:"exporter" oneof:"none posthog http"`
@@ -129,7 +138,7 @@ type Telemetry struct {
 	RetryDelay      float64     `json:"retry_delay" min:"0"`
 }
 
-// Default is the configuration of a server that nobody configured.
+// Default returns the default configuration.
 func Default() *Config {
 	ttl, cpus, pids, memory := 1200.0, 2.0, 512, "4g"
 	return &Config{

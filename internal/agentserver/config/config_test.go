@@ -16,7 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/config"
 )
 
-// load loads with a file of settings and variables; HOME is the test's.
+// load loads with a settings file and variables; HOME is the test's.
 func load(t *testing.T, file string, f config.Flags, environ ...string) (*config.Loaded, error) {
 	t.Helper()
 	if file != "" {
@@ -132,6 +132,13 @@ func TestRefused(t *testing.T) {
 		{"fraction", "", "OH_VSCODE_PORT=1.5", "whole number"},
 		{"word", "", "OH_ACP_SKILL_SOURCING=" + secret, "must be one of"},
 		{"webhook", `{"webhooks": [{"headers": {"a": "` + secret + `"}}]}`, "", "webhooks.0.base_url"},
+		{"no URL of a webhook", `{"webhooks": [{"base_url": ""}]}`, "", "must be a URL of http or https"},
+		{"no host of a webhook", `{"webhooks": [{"base_url": "http://"}]}`, "", "must be a URL of http or https"},
+		{"a webhook to a file", `{"webhooks": [{"base_url": "file:///etc/passwd"}]}`, "", "must be a URL of http or https"},
+		{"batch of a webhook", "", "OH_WEBHOOKS_0_EVENT_BUFFER_SIZE=0", "event_buffer_size (OH_WEBHOOKS_0_EVENT_BUFFER_SIZE) must be at least 1"},
+		{"delay of a webhook", "", "OH_WEBHOOKS_0_FLUSH_DELAY=0", "must be above 0"},
+		{"bytes of a webhook", "", "OH_WEBHOOKS_0_MAX_BATCH_BYTES=0", "must be at least 1"},
+		{"retries of a webhook", "", "OH_WEBHOOKS_0_NUM_RETRIES=-1", "must be at least 0"},
 		{"hole in a list", "", "OH_WEBHOOKS=2", "webhooks.0 (OH_WEBHOOKS_0) is missing"},
 		{"regex", `{"allow_cors_origin_regex": "(` + secret + `"}`, "", "allow_cors_origin_regex"},
 		{"docker", "", "OH_CONVERSATION_RUNTIME=docker", "only runs local"},
@@ -153,16 +160,16 @@ func TestRefused(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	if l, err := config.Load([]string{"HOME=/h", "OPENHANDS_AGENT_SERVER_CONFIG_PATH=/gone/c.json"}, config.Flags{}); err != nil ||
-		!slices.Equal(l.Warnings, []string{"there is no file of settings /gone/c.json"}) {
+		!slices.Equal(l.Warnings, []string{"the settings file does not exist: /gone/c.json"}) {
 		t.Errorf("a file that is not there: %v, %v", l, err)
 	}
 	l := mustLoad(t, `{"old": 1, "webhooks": [{"base_url": "http://a", "new": "secret"}]}`, config.Flags{Reload: true},
 		"OH_ENABLE_VNC=1", "OH_PRELOAD_TOOLS=yes", "OH_PERSISTENCE_DIR=/p", "PATH=/bin")
 	want := []string{
 		"--reload has no effect: this server runs no Python",
-		"OH_PRELOAD_TOOLS is neither 1 nor 0, so it is taken for 0",
-		"nobody knows the setting old", "nobody knows the setting webhooks.0.new",
-		"nobody knows the variables OH_ENABLE_VNC",
+		"OH_PRELOAD_TOOLS is neither 1 nor 0 and counts as 0",
+		"unknown setting: old", "unknown setting: webhooks.0.new",
+		"unknown variables: OH_ENABLE_VNC",
 	}
 	if d := cmp.Diff(want, l.Warnings); d != "" {
 		t.Error(d)

@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// presetter has defaults other than zero.
+// presetter is a type with defaults other than zero.
 type presetter interface{ preset() }
 
 // fields yields the settings of a struct by their names, those of embedded
@@ -28,10 +28,10 @@ func fields(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 	}
 }
 
-// decoder puts trees into structs.
+// decoder decodes trees into structs.
 type decoder struct{ warnings []string }
 
-// wrong is an error about a setting. It never tells a value.
+// wrong returns an error about a setting. It never contains the value.
 func wrong(path, why string) error {
 	name := path
 	if path != "" {
@@ -40,7 +40,7 @@ func wrong(path, why string) error {
 	return fault.New(fault.Invalid, "setting "+name+" "+why)
 }
 
-// into sets out to what the tree says; null sets the default.
+// into sets out to the tree's value; null keeps the default.
 func (d *decoder) into(out reflect.Value, tree any, path string) error {
 	switch {
 	case tree == any(absent):
@@ -96,7 +96,7 @@ func (d *decoder) object(out reflect.Value, tree any, path string) error {
 	}
 	for name := range m {
 		if !known[name] {
-			d.warnings = append(d.warnings, "nobody knows the setting "+join(path, name))
+			d.warnings = append(d.warnings, "unknown setting: "+join(path, name))
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (d *decoder) dictionary(out reflect.Value, tree any, path string) error {
 	return nil
 }
 
-// scalar takes texts for numbers and truth values too, as the reference does.
+// scalar also accepts numbers and truth values as texts, as the reference does.
 func scalar(out reflect.Value, tree any, path string) error {
 	text := strings.TrimSpace(fmt.Sprint(tree))
 	_, isText := tree.(string)

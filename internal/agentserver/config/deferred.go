@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// Deferred are the settings that POST /api/init may bring
-// (docs/openhands/sdk-wire.md section 3, docs/openhands/sdk-wire-1.58.md
-// section D).
+// Deferred are the settings that POST /api/init may bring (docs/openhands/sdk-wire.md
+// section 3, docs/openhands/sdk-wire-1.58.md section D).
 var Deferred = []string{
 	"session_api_keys", "secret_key", "previous_secret_keys", "conversations_path", "bash_events_dir",
 	"conversation_worktree_root", "webhooks", "web_url", "allow_cors_origins", "max_concurrent_runs", "telemetry",
 }
 
 // With returns the configuration of a server that waited for the rest of it.
-// Names are those of [Deferred], values what encoding/json makes of JSON; null
-// leaves a setting as it is. Errors are those of [Load]: a server that others
-// reach must have been given a key.
+// Names are those of [Deferred], values are decoded JSON; null leaves a setting
+// unchanged. Errors are those of [Load]: a server that others can reach must get a
+// key.
 func (l *Loaded) With(given map[string]any) (*Loaded, error) {
 	c, out := *l.Config, *l
 	var d decoder
@@ -52,7 +51,7 @@ func (l *Loaded) With(given map[string]any) (*Loaded, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if err := out.settleHost(); err != nil {
+	if err := out.applyHost(); err != nil {
 		return nil, err
 	}
 	return &out, nil

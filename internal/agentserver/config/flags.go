@@ -14,9 +14,9 @@ const (
 	SandboxProcess = "process" // in a built-in sandbox around the workspace
 )
 
-// Flags are those of the command line, for kong. Zero values leave a setting
-// to the variables and the file. A key is never a flag's value: other users of
-// the machine see command lines.
+// Flags are the command line, for kong. Zero values leave a setting to the
+// variables and the file. A key is never the value of a flag: other users of the
+// machine can read command lines.
 type Flags struct {
 	Host              string `help:"Address to listen on. Without keys only one of this machine is allowed (default: 127.0.0.1; 0.0.0.0 once session keys are configured)." placeholder:"ADDRESS"`
 	Port              int    `help:"Port to listen on; 0 takes a free one." default:"8000"`
@@ -27,13 +27,13 @@ type Flags struct {
 	MaxConcurrentRuns int    `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
 	Sandbox           string `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox) or process (a built-in sandbox around each workspace)." enum:"none,process" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
 
-	Reload          bool   `help:"Taken from OpenHands; without effect." hidden:""`
-	ImportModules   string `help:"Taken from OpenHands; without effect." hidden:""`
-	ExtraPythonPath string `help:"Taken from OpenHands; without effect." hidden:""`
-	CheckBrowser    bool   `help:"Taken from OpenHands; says that there is no browser and ends." hidden:""`
+	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
+	ImportModules   string `help:"For compatibility with OpenHands; no effect." hidden:""`
+	ExtraPythonPath string `help:"For compatibility with OpenHands; no effect." hidden:""`
+	CheckBrowser    bool   `help:"For compatibility with OpenHands; ends with an error, because there is no browser." hidden:""`
 }
 
-// apply puts the flags over what was configured.
+// apply overrides the configuration by the flags.
 func (f Flags) apply(c *Config) (warnings []string, err error) {
 	if f.CheckBrowser {
 		return nil, fault.New(fault.Unsupported, "this server has no browser").
@@ -67,7 +67,7 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 	return warnings, nil
 }
 
-// keysIn reads a file of keys.
+// keysIn reads a file with keys.
 func keysIn(file string) (keys []llm.Secret, err error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

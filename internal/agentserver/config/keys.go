@@ -19,7 +19,7 @@ import (
 )
 
 // KeyFile is the file in the persistence directory with the key that seals
-// secrets where nobody configured one.
+// secrets where none is configured.
 const KeyFile = "agent-server.key"
 
 // Keys returns the session keys as requests are compared with them.
@@ -31,8 +31,8 @@ func (c *Config) Keys() []string {
 	return keys
 }
 
-// InitKey returns the key that /api/init wants. Without one the route is open,
-// unless a blank one was configured: then nobody can have it.
+// InitKey returns the key of /api/init. Without one the route is open, unless a
+// blank key was configured: then it is closed.
 func (c *Config) InitKey() (key string, open bool) {
 	return c.SecretKey.Reveal(), c.SecretKey == "" && !c.blankSecretKey
 }
@@ -45,12 +45,12 @@ func (c *Config) Origin(origin string) bool {
 	if c.AllowCORSOriginRegex == nil {
 		return false
 	}
-	re, err := regexp.Compile(`^(?:` + *c.AllowCORSOriginRegex + `)$`) // Load refuses what does not compile
+	re, err := regexp.Compile(`^(?:` + *c.AllowCORSOriginRegex + `)$`) // Load refused it otherwise
 	return err == nil && re.MatchString(origin)
 }
 
-// Names reports whether a host, as browsers write it into a request, names this
-// machine or the address that was configured for the server.
+// Names reports whether a host, as browsers send it, names this machine or the
+// configured address of the server.
 func (c *Config) Names(host string) bool {
 	u, err := url.Parse("http://" + host)
 	if err != nil {
@@ -115,8 +115,8 @@ func readKey(file string) (llm.Secret, error) {
 	return llm.Secret(key), nil
 }
 
-// makeKey makes the kept key. If another server does at the same time, there
-// is one winner and both use its key.
+// makeKey makes the kept key. Of servers that do so at the same time, all use the
+// key of the first.
 func makeKey(file string) (key llm.Secret, err error) {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

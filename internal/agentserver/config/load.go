@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,13 +20,13 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// DefaultFile is where the file of settings is looked for.
+// DefaultFile is the default path of the settings file.
 const DefaultFile = "workspace/openhands_agent_server_config.json"
 
-// fileCap bounds the file of settings.
-const fileCap = 4 << 20
+// maxFile bounds the settings file, in bytes.
+const maxFile = 4 << 20
 
-// Loaded is a configuration with what was found out beside it.
+// Loaded is a configuration with what the flags and the environment add.
 type Loaded struct {
 	*Config
 	// Host and Port are where to listen; a port of 0 is any.
@@ -56,7 +57,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if file == nil {
 		file = map[string]any{}
 		if named != "" {
-			e.warnings = append(e.warnings, "there is no file of settings "+named)
+			e.warnings = append(e.warnings, "the settings file does not exist: "+named)
 		}
 	}
 	tree := merge(file, vars)
@@ -66,7 +67,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 		return nil, err
 	}
 	l := &Loaded{Config: c, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone)}
-	c.settleKeys(tree, e)
+	c.applyKeys(tree, e)
 	ignored, err := f.apply(c)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	}
 	l.Warnings = slices.Concat(e.warnings, d.warnings, e.unknown(), ignored, c.ineffective())
 	slices.Sort(l.Warnings)
-	if err := errors.Join(c.check(), l.settleHost()); err != nil {
+	if err := errors.Join(c.check(), l.applyHost()); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -91,7 +92,7 @@ func cmpOr(texts ...string) string {
 	return ""
 }
 
-// readFile reads the file of settings, or returns nil if there is none.
+// readFile reads the settings file, or returns nil if there is none.
 func readFile(name string) (any, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,38 +102,38 @@ func readFile(name string) (any, error) {
 		return nil, fault.Wrap(err, fault.Invalid, "read the settings")
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, fileCap+1))
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
 		return nil, fault.Wrap(err, fault.Invalid, "read the settings")
-	case len(raw) > fileCap:
-		return nil, fault.New(fault.Invalid, "the file of settings "+name+" is too long")
+	case len(raw) > maxFile:
+		return nil, fault.New(fault.Invalid, "the settings file "+name+" is too long")
 	}
 	return parseFile(name, raw)
 }
 
 func parseFile(name string, raw []byte) (any, error) {
 	tree, err := parse(raw)
-	if err != nil { // the decoder's words could quote a key
-		return nil, fault.New(fault.Invalid, "the file of settings "+name+" is not JSON").Hint("check it with a JSON tool, for example `jq . " + name + "`")
+	if err != nil { // the decoder's error could quote a key
+		return nil, fault.New(fault.Invalid, "the settings file "+name+" is not JSON").Hint("check it with a JSON tool, for example `jq . " + name + "`")
 	}
 	if _, ok := tree.(map[string]any); !ok {
-		return nil, fault.New(fault.Invalid, "the file of settings "+name+" must hold a JSON object")
+		return nil, fault.New(fault.Invalid, "the settings file "+name+" must be a JSON object")
 	}
 	return tree, nil
 }
 
-// others are variables with our prefix that are no settings.
-var others = []string{
+// otherVariables have the prefix OH_ and are no settings.
+var otherVariables = []string{
 	"OH_PERSISTENCE_DIR", "OH_INTERNAL_SERVER_URL", "OH_RUNTIME_IDLE_TIMEOUT_SECONDS", "OH_EXTRA_PYTHON_PATH",
 	"OH_TERMINAL_PROCESS_PRIORITY", "OH_RUNTIME_LAUNCHED_PROFILE", "OH_TELEMETRY_CONSENT",
 }
 
-// unknown warns of variables that nobody understands, in one line.
+// unknown warns of unknown variables, in one line.
 func (e *environment) unknown() []string {
 	var names []string
 	for name := range e.vars {
-		if strings.HasPrefix(name, "OH_") && !e.used[name] && !slices.Contains(others, name) &&
+		if strings.HasPrefix(name, "OH_") && !e.used[name] && !slices.Contains(otherVariables, name) &&
 			!strings.HasPrefix(name, "OH_LLM_API_KEY_REFRESH_") && !strings.HasSuffix(name, "_IS_NONE") {
 			names = append(names, name)
 		}
@@ -141,12 +142,12 @@ func (e *environment) unknown() []string {
 		return nil
 	}
 	slices.Sort(names)
-	return []string{"nobody knows the variables " + strings.Join(names, ", ")}
+	return []string{"unknown variables: " + strings.Join(names, ", ")}
 }
 
-// settleKeys leaves empty keys out and takes the older variables for those
-// that are not configured.
-func (c *Config) settleKeys(tree any, e *environment) {
+// applyKeys removes blank keys and takes the older variables for those that are
+// not configured.
+func (c *Config) applyKeys(tree any, e *environment) {
 	old := llm.Secret(e.vars["SESSION_API_KEY"])
 	m, _ := tree.(map[string]any)
 	if m["session_api_keys"] == nil && old != "" {
@@ -165,14 +166,13 @@ func (c *Config) settleKeys(tree any, e *environment) {
 	}
 }
 
-// blank reports whether a key is none: nobody can show it in a header, and
-// everybody can guess it.
+// blank reports whether a key is empty or white space.
 func blank(key llm.Secret) bool { return strings.TrimSpace(key.Reveal()) == "" }
 
-// check says what is wrong beyond single numbers and words.
+// check checks what the tags of single fields cannot.
 func (c *Config) check() error {
 	for i, w := range c.Webhooks {
-		if !strings.HasPrefix(w.BaseURL, "http://") && !strings.HasPrefix(w.BaseURL, "https://") {
+		if u, err := url.Parse(w.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return wrong("webhooks."+strconv.Itoa(i)+".base_url", "must be a URL of http or https")
 		}
 	}
@@ -203,7 +203,7 @@ func insideRepo(p string) bool {
 	return p != "" && !strings.Contains(p, `\`) && !path.IsAbs(p) && !slices.Contains(strings.Split(p, "/"), "..")
 }
 
-// ineffective warns of settings that promise what is not done.
+// ineffective warns of settings without effect.
 func (c *Config) ineffective() (out []string) {
 	if c.Telemetry.Exporter != "none" {
 		out = append(out, "telemetry.exporter has no effect: this server sends no telemetry")
@@ -214,8 +214,9 @@ func (c *Config) ineffective() (out []string) {
 	return out
 }
 
-// settleHost chooses the address, and refuses one that is open to all.
-func (l *Loaded) settleHost() error {
+// applyHost chooses the address, and refuses one that others can reach without a
+// key.
+func (l *Loaded) applyHost() error {
 	closed := len(l.SessionAPIKeys) > 0
 	if l.Host == "" {
 		l.Host = "127.0.0.1"
@@ -225,13 +226,13 @@ func (l *Loaded) settleHost() error {
 	}
 	l.Host = strings.TrimSuffix(strings.TrimPrefix(l.Host, "["), "]")
 	if l.Port < 0 || l.Port > 65535 {
-		return fault.New(fault.Invalid, fmt.Sprintf("the port %d is none", l.Port))
+		return fault.New(fault.Invalid, fmt.Sprintf("the port must be 0 to 65535, not %d", l.Port))
 	}
-	dormant := l.DeferredInit && l.SecretKey != "" // only who has the secret key wakes it up
+	dormant := l.DeferredInit && l.SecretKey != "" // POST /api/init needs the secret key
 	if closed || dormant || Private(l.Host) {
 		return nil
 	}
-	return fault.New(fault.Denied, "refusing to listen on "+l.Host+" without a session key: everybody who reaches it could run commands here").
+	return fault.New(fault.Denied, "refusing to listen on "+l.Host+" without a session key: anyone who can reach it could run commands").
 		Hint("set OH_SESSION_API_KEYS_0 (or --session-api-key-file), or listen on 127.0.0.1")
 }
 
@@ -252,8 +253,8 @@ func (l *Loaded) Network() string {
 // Address is what to listen on, for net.Listen.
 func (l *Loaded) Address() string { return net.JoinHostPort(l.Host, strconv.Itoa(l.Port)) }
 
-// InternalURL is where this machine reaches a server that listens on addr,
-// without a slash at the end. Relative URLs of secrets begin there.
+// InternalURL returns the URL by which this machine reaches a server that listens
+// on addr, without a slash at the end. Relative URLs of secrets start with it.
 func InternalURL(addr net.Addr) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

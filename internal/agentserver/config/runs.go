@@ -7,18 +7,18 @@ import (
 	"syscall"
 )
 
-// What one conversation at work is taken to need: memory with its shell, open
-// files, and processes. A conversation itself takes half a megabyte; the rest
-// is its shell and what the shell starts.
+// The assumed need of a running conversation: memory, open files and processes. A
+// conversation itself takes half a megabyte; the rest is its shell and the shell's
+// children.
 const (
 	runMemory = 2 << 20
 	runFiles  = 8
 	runTasks  = 4
 )
 
-// Runs returns how many conversations this machine bears at work at one time:
-// what half of its memory, its open files and its processes allow, between 16
-// and 10,000. The limits of a container count.
+// Runs returns how many conversations can run on this machine at one time: as many
+// as half of its memory, its open files and its processes allow, between 16 and
+// 10,000. It respects the limits of a container.
 func Runs() int {
 	var files syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) != nil {
@@ -38,8 +38,8 @@ func runs(memory, files, tasks uint64) int {
 	return int(max(n, 16))
 }
 
-// memory is that of the machine or of the container, in bytes; 0 if it cannot
-// be found out.
+// memory returns the memory of the machine or the container in bytes; 0 if it is
+// unknown.
 func memory() (bytes uint64) {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) == nil {

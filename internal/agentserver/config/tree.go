@@ -11,14 +11,14 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Trees of settings are what encoding/json makes of JSON, with numbers as
-// json.Number. absent stands for nothing at all, which a null is not.
+// Trees of settings are decoded JSON with numbers as json.Number. absent stands
+// for a missing value, unlike null.
 type absence struct{}
 
 var absent = absence{}
 
-// most bounds a list that a variable only gives the length of.
-const most = 1000
+// maxItems bounds a list of which a variable gives the length.
+const maxItems = 1000
 
 // environment reads trees out of variables.
 type environment struct {
@@ -37,7 +37,7 @@ func newEnvironment(environ []string) *environment {
 	return e
 }
 
-// get returns a variable and notes that somebody understands it.
+// get returns a variable and marks it as known.
 func (e *environment) get(name string) (string, bool) {
 	v, ok := e.vars[name]
 	if ok {
@@ -46,7 +46,7 @@ func (e *environment) get(name string) (string, bool) {
 	return v, ok
 }
 
-// tree returns what the variables from name on say about a value of type t.
+// tree returns the value of type t that the variables beginning with name set.
 func (e *environment) tree(name string, t reflect.Type) (any, error) {
 	tree, err := e.value(name, t)
 	if err != nil || tree != any(absent) {
@@ -83,20 +83,20 @@ func (e *environment) value(name string, t reflect.Type) (any, error) {
 	return v, nil
 }
 
-// truth is true for 1 and true; the reference takes all else for false.
+// truth is true for 1 and true; the reference reads everything else as false.
 func (e *environment) truth(name, v string) bool {
 	switch strings.ToLower(v) {
 	case "1", "true":
 		return true
 	case "0", "false", "":
 	default:
-		e.warnings = append(e.warnings, name+" is neither 1 nor 0, so it is taken for 0")
+		e.warnings = append(e.warnings, name+" is neither 1 nor 0 and counts as 0")
 	}
 	return false
 }
 
-// wholly reads a variable that is JSON of the same type as like. An empty one
-// is like none.
+// wholly reads a variable with JSON of the same type as like. An empty one counts
+// as missing.
 func (e *environment) wholly(name string, like any) (any, error) {
 	v, _ := e.get(name)
 	if strings.TrimSpace(v) == "" {
@@ -145,8 +145,8 @@ func lookup(m map[string]any, key string) any {
 func (e *environment) list(name string, item reflect.Type) (any, error) {
 	whole, _ := e.get(name)
 	if n, err := strconv.Atoi(strings.TrimSpace(whole)); err == nil {
-		if n < 0 || n > most {
-			return nil, fault.New(fault.Invalid, name+" is the length of a list, which must be 0 to "+strconv.Itoa(most))
+		if n < 0 || n > maxItems {
+			return nil, fault.New(fault.Invalid, name+" is the length of a list, which must be 0 to "+strconv.Itoa(maxItems))
 		}
 		return e.items(name, item, make([]any, n))
 	}
@@ -158,7 +158,7 @@ func (e *environment) list(name string, item reflect.Type) (any, error) {
 		return e.items(name, item, given)
 	}
 	var out []any
-	for i := range most {
+	for i := range maxItems {
 		it, err := e.tree(name+"_"+strconv.Itoa(i), item)
 		if err != nil {
 			return nil, err
@@ -174,8 +174,8 @@ func (e *environment) list(name string, item reflect.Type) (any, error) {
 	return out, nil
 }
 
-// items puts the variables of single items over those of the list. An item
-// that neither has is filled from the file.
+// items overrides items of the list by their own variables. An item that neither
+// sets comes from the file.
 func (e *environment) items(name string, item reflect.Type, given []any) (any, error) {
 	for i, was := range given {
 		it, err := e.tree(name+"_"+strconv.Itoa(i), item)

@@ -16,27 +16,27 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Cursors remembers how far each endpoint was served. A conversation that an
-// endpoint has no cursor for begins at its first event.
+// Cursors stores which events each endpoint has. A conversation without a cursor
+// is delivered from its first event.
 type Cursors interface {
 	// Known reports whether Begin was called for an endpoint, ever.
 	Known(endpoint string) bool
-	// Begin makes an endpoint known, with cursors for the conversations that
-	// are there already. It is durable when it returns.
+	// Begin adds an endpoint with cursors for the present conversations. It is
+	// durable when it returns.
 	Begin(endpoint string, at map[event.ConversationID]eventstream.Seq) error
 	// Get returns the last event that was delivered, 0 for none.
 	Get(endpoint string, id event.ConversationID) eventstream.Seq
-	// Set survives the end of the process. After a loss of power an older
-	// value may be back: events are then delivered again.
+	// Set survives the end of the process. After a loss of power an older value
+	// may return; events are then delivered again.
 	Set(endpoint string, id event.ConversationID, seq eventstream.Seq) error
-	// Forget drops the cursors of a conversation.
+	// Forget removes the cursors of a conversation.
 	Forget(id event.ConversationID) error
-	// Close releases what the cursors hold.
+	// Close releases resources.
 	Close() error
 }
 
-// File keeps cursors in a file to which it appends a line for each change. It
-// is written anew when most of its lines are old.
+// File keeps cursors in a file and appends a line for each change. It rewrites the
+// file when most of its lines are outdated.
 type File struct {
 	path string
 
@@ -46,8 +46,8 @@ type File struct {
 	lines int
 }
 
-// OpenFile opens or makes the file. Lines that do not read back, as a crash
-// leaves the last one, are passed over. The folder must exist.
+// OpenFile opens or creates the file. Incomplete lines, as a crash leaves them, are
+// skipped. The directory must exist.
 func OpenFile(path string) (*File, error) {
 	c := &File{path: path, at: map[string]map[event.ConversationID]eventstream.Seq{}}
 	if err := c.load(); err != nil {
@@ -76,9 +76,9 @@ func (c *File) load() error {
 	return sc.Err()
 }
 
-// apply reads one line: an endpoint's name alone, or with a conversation and
-// its cursor, or a dash and a conversation to forget. A full stop ends it, so
-// that half a number does not count.
+// apply reads one line: an endpoint's name alone, or with a conversation and its
+// cursor, or a dash and a conversation to forget. The full stop at the end tells
+// a complete number from a truncated one.
 func (c *File) apply(line string) {
 	line, whole := strings.CutSuffix(line, " .")
 	parts := strings.Split(line, " ")
@@ -159,14 +159,14 @@ func (c *File) Close() error {
 	return c.f.Close()
 }
 
-// slack is how many lines may be old.
-const slack = 1000
+// maxOutdated is how many lines may be outdated.
+const maxOutdated = 1000
 
 func (c *File) add(line string) error {
 	if _, err := c.f.WriteString(line); err != nil {
 		return fmt.Errorf("write webhook cursors: %w", err)
 	}
-	if c.lines++; c.lines > 2*c.size()+slack {
+	if c.lines++; c.lines > 2*c.size()+maxOutdated {
 		return c.rewrite()
 	}
 	return nil
@@ -179,7 +179,7 @@ func (c *File) size() (n int) {
 	return n
 }
 
-// rewrite replaces the file by one without old lines.
+// rewrite replaces the file by one without outdated lines.
 func (c *File) rewrite() error {
 	tmp, err := os.CreateTemp(filepath.Dir(c.path), filepath.Base(c.path)+".*")
 	if err != nil {

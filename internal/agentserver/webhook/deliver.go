@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// work delivers what a job has. An error means that the endpoint did not take
-// it, and that the rest is to be tried later.
+// work delivers a job. An error means that the endpoint did not accept it and that
+// the rest is tried later.
 func (e *endpoint) work(j *job) error {
 	if err := e.describe(j); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (e *endpoint) work(j *job) error {
 	ready := known > 0 && (known >= e.spec.EventBufferSize || !time.Now().Before(j.flushAt) || j.failures > 0)
 	if ready {
 		j.events, j.state = 0, nil
-		e.told -= len(state)
+		e.pending -= len(state)
 	}
 	e.mu.Unlock()
 	if !ready {
@@ -46,7 +46,7 @@ func (e *endpoint) work(j *job) error {
 	j.events += known
 	if j.state == nil { // else there is a newer one
 		j.state = state
-		e.told += len(state)
+		e.pending += len(state)
 	}
 	e.mu.Unlock()
 	e.complain("events", j, err)
@@ -59,7 +59,7 @@ func (e *endpoint) complain(what string, j *job, err error) {
 	}
 }
 
-// describe puts a conversation's info before what is left of it.
+// describe posts a conversation's info before its remaining events.
 func (e *endpoint) describe(j *job) error {
 	e.mu.Lock()
 	wanted := j.describe && len(j.infos) == 0 // a later one will do
@@ -77,13 +77,13 @@ func (e *endpoint) describe(j *job) error {
 	defer e.mu.Unlock()
 	j.describe = false
 	if err == nil {
-		e.told += len(info)
+		e.pending += len(info)
 		j.infos = append([]json.RawMessage{info}, j.infos...)
 	}
 	return nil
 }
 
-// postInfos posts what Tell was given, in order.
+// postInfos posts the descriptions given to Tell, in order.
 func (e *endpoint) postInfos(j *job) error {
 	for {
 		e.mu.Lock()
@@ -93,7 +93,7 @@ func (e *endpoint) postInfos(j *job) error {
 		}
 		info := j.infos[0]
 		e.mu.Unlock()
-		err := e.post(e.spec.url("/conversations"), info)
+		err := e.post(url(e.spec, "/conversations"), info)
 		if err != nil {
 			e.complain("state", j, err)
 			if j.failures < e.spec.NumRetries || e.s.ctx.Err() != nil {
@@ -102,7 +102,7 @@ func (e *endpoint) postInfos(j *job) error {
 			e.s.o.Log.Error("a conversation's state could not be posted", "conversation", j.id, "endpoint", e.name)
 		}
 		e.mu.Lock()
-		e.told -= len(info)
+		e.pending -= len(info)
 		j.infos = j.infos[1:]
 		j.failures = 0
 		e.mu.Unlock()
@@ -124,7 +124,7 @@ func (e *endpoint) postEvents(id event.ConversationID, state json.RawMessage) er
 		if !fault.Is(err, fault.Corrupt) {
 			return err
 		}
-		// What cannot be read can never be delivered. What lies behind it can.
+		// An unreadable event can never be delivered, but those after it can.
 		at := max(b.last, e.s.o.Cursors.Get(e.name, id)) + 1
 		info, infoErr := e.s.o.Stream.Info(e.s.ctx, id)
 		if infoErr != nil || at > info.Events {
@@ -155,11 +155,11 @@ func (e *endpoint) read(b *batch, id event.ConversationID, next eventstream.Seq)
 	return nil
 }
 
-// put adds an event to a batch, which is sent before where it has no room.
+// put adds an event to a batch, and sends the batch first if it is full.
 func (e *endpoint) put(b *batch, id event.ConversationID, raw []byte) error {
 	whole, err := event.WithNulls(raw)
 	if err != nil {
-		whole = raw // as good as it is
+		whole = raw // it is posted unchanged
 	}
 	if b.n > 0 && b.size()+len(whole)+1 > b.limit {
 		if err := e.send(b, id); err != nil {
@@ -173,7 +173,7 @@ func (e *endpoint) put(b *batch, id event.ConversationID, raw []byte) error {
 // send posts a batch and moves the cursor.
 func (e *endpoint) send(b *batch, id event.ConversationID) error {
 	if b.n > 0 {
-		if err := e.post(e.spec.url("/events/"+id.Hex()), b.body()); err != nil {
+		if err := e.post(url(e.spec, "/events/"+id.Hex()), b.body()); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (e *endpoint) send(b *batch, id event.ConversationID) error {
 	return e.s.o.Cursors.Set(e.name, id, last)
 }
 
-// batch is a JSON array in the making.
+// batch is an unfinished JSON array.
 type batch struct {
 	limit int
 	buf   bytes.Buffer
@@ -220,14 +220,14 @@ func (b *batch) reset() {
 const maxAnswer = 64 << 10
 
 // post succeeds when the endpoint answers with a status of 200 to 299.
-func (e *endpoint) post(url string, body []byte) error {
-	req, err := http.NewRequestWithContext(e.s.ctx, http.MethodPost, url, bytes.NewReader(body))
+func (e *endpoint) post(to string, body []byte) error {
+	req, err := http.NewRequestWithContext(e.s.ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	for k, v := range e.spec.Headers {
-		req.Header.Set(k, v)
+		req.Header.Set(k, v.Reveal())
 	}
 	if key := e.s.o.Key(); key != "" {
 		req.Header.Set("X-Session-API-Key", key)
@@ -235,11 +235,11 @@ func (e *endpoint) post(url string, body []byte) error {
 	res, err := e.s.o.Client.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*neturl.Error](err); ok {
-			err = u.Err // without the address, which may hold a key
+			err = u.Err // without the URL, which may contain a key
 		}
 		return fault.Wrap(err, fault.Unavailable, "post to a webhook")
 	}
-	// The status says all; what the answer goes on to say does not matter.
+	// Only the status matters.
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer))
 	_ = res.Body.Close()
 	if res.StatusCode/100 != 2 {

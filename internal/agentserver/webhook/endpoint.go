@@ -7,23 +7,24 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/agentserver/config"
 )
 
-// endpoint delivers to one address. It knows only the conversations that it
-// has something for.
+// endpoint posts to one URL. It holds only the conversations with something to
+// deliver.
 type endpoint struct {
 	s    *Service
-	spec Spec
+	spec config.Webhook
 	name string
 	news chan struct{}
 
 	mu      sync.Mutex
 	jobs    map[event.ConversationID]*job
-	queue   queue // the jobs that wait, soonest first
+	queue   queue // waiting jobs, soonest first
 	running int
-	told    int // bytes of what Tell and Show were given
+	pending int // bytes given to Tell and Show and not delivered
 	closing bool
-	drained chan struct{} // closed once closing and nothing waits but retries
+	drained chan struct{} // closed when closing and only retries are left
 }
 
 // job is a conversation that has something to deliver.
@@ -40,7 +41,7 @@ type job struct {
 	waiting  []chan struct{}
 }
 
-func newEndpoint(s *Service, spec Spec) *endpoint {
+func newEndpoint(s *Service, spec config.Webhook) *endpoint {
 	return &endpoint{
 		s: s, spec: spec, name: name(spec), news: make(chan struct{}, 1),
 		jobs: map[event.ConversationID]*job{},
@@ -58,8 +59,8 @@ func (e *endpoint) job(id event.ConversationID) *job {
 	return j
 }
 
-// wake notes new events, to be delivered when they are enough for a batch or
-// have waited.
+// wake adds new events, which are delivered when they fill a batch or their delay
+// is over.
 func (e *endpoint) wake(id event.ConversationID, n int) {
 	if n == 0 {
 		return
@@ -69,7 +70,7 @@ func (e *endpoint) wake(id event.ConversationID, n int) {
 	e.more(e.job(id), n)
 }
 
-// resume notes events that are left from an earlier time.
+// resume adds events that were not delivered when the service last ended.
 func (e *endpoint) resume(id event.ConversationID, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,43 +93,43 @@ func (e *endpoint) more(j *job, n int) {
 	e.plan(j)
 }
 
-// tell notes what became of a conversation.
+// tell adds a description of a conversation.
 func (e *endpoint) tell(id event.ConversationID, info json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	j := e.job(id)
-	for len(j.infos) > 1 && e.told+len(info) > e.spec.MaxQueueBytes {
-		e.told -= len(j.infos[1]) // the first may be on its way
+	for len(j.infos) > 1 && e.pending+len(info) > e.spec.MaxQueueBytes {
+		e.pending -= len(j.infos[1]) // the first may be being posted
 		j.infos = append(j.infos[:1:1], j.infos[2:]...)
-		e.s.o.Log.Warn("a conversation's state was passed over for a newer one", "conversation", id, "endpoint", e.name)
+		e.s.o.Log.Warn("a newer state of a conversation replaced an undelivered one", "conversation", id, "endpoint", e.name)
 	}
-	if e.told+len(info) > e.spec.MaxQueueBytes && e.told > 0 {
-		e.s.o.Log.Error("too much waits for an endpoint: a conversation's state is dropped", "conversation", id, "endpoint", e.name)
+	if e.pending+len(info) > e.spec.MaxQueueBytes && e.pending > 0 {
+		e.s.o.Log.Error("too much is undelivered to an endpoint: a conversation's state was dropped", "conversation", id, "endpoint", e.name)
 		return
 	}
-	e.told += len(info)
+	e.pending += len(info)
 	j.infos = append(j.infos, info)
 	e.plan(j)
 }
 
-// show notes a conversation's state, to be posted with its events.
+// show sets a conversation's state, which is posted after its events.
 func (e *endpoint) show(id event.ConversationID, state json.RawMessage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	j := e.job(id)
-	e.told -= len(j.state)
-	if e.told+len(state) > e.spec.MaxQueueBytes && e.told > 0 {
+	e.pending -= len(j.state)
+	if e.pending+len(state) > e.spec.MaxQueueBytes && e.pending > 0 {
 		j.state = nil
-		e.s.o.Log.Warn("too much waits for an endpoint: a conversation's state is passed over", "conversation", id, "endpoint", e.name)
+		e.s.o.Log.Warn("too much is undelivered to an endpoint: a conversation's state was skipped", "conversation", id, "endpoint", e.name)
 	} else {
 		j.state = state
-		e.told += len(state)
+		e.pending += len(state)
 	}
 	e.more(j, 1)
 }
 
-// flush makes a conversation's job due and returns what is closed when it is
-// done.
+// flush makes a conversation's job due and returns a channel that is closed when
+// it is done.
 func (e *endpoint) flush(id event.ConversationID) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -144,8 +145,8 @@ func (e *endpoint) flush(id event.ConversationID) <-chan struct{} {
 	return done
 }
 
-// drain makes all jobs due and returns what is closed when none is left but
-// those that failed.
+// drain makes all jobs due and returns a channel that is closed when only failed
+// ones are left.
 func (e *endpoint) drain() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -177,7 +178,7 @@ func (e *endpoint) settle() {
 // plan decides when a job is due. The lock is held.
 func (e *endpoint) plan(j *job) {
 	if j.place < 0 || j.failures > 0 {
-		return // decided when it ends, or waiting for a retry
+		return // it runs, or waits for a retry
 	}
 	now := time.Now()
 	switch {
@@ -193,7 +194,7 @@ func (e *endpoint) plan(j *job) {
 	}
 }
 
-// run begins jobs when they are due.
+// run starts jobs when they are due.
 func (e *endpoint) run() {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -222,7 +223,7 @@ func (e *endpoint) run() {
 	}
 }
 
-// finish puts a job back, or forgets it when nothing is left.
+// finish puts a job back into the queue, or removes it when nothing is left.
 func (e *endpoint) finish(j *job, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -240,7 +241,7 @@ func (e *endpoint) finish(j *job, err error) {
 	} else {
 		heap.Push(&e.queue, j)
 		if err != nil {
-			j.due = time.Now().Add(e.spec.pause(j.failures))
+			j.due = time.Now().Add(pause(&e.spec, j.failures))
 			heap.Fix(&e.queue, j.place)
 		} else {
 			e.plan(j)

@@ -12,11 +12,13 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -85,8 +87,8 @@ func (s *sink) events(n int) (texts []string) {
 }
 
 // spec is quick, but for what a test changes.
-func (s *sink) spec(change ...func(*webhook.Spec)) webhook.Spec {
-	v := webhook.Defaults()
+func (s *sink) spec(change ...func(*config.Webhook)) config.Webhook {
+	v := config.DefaultWebhook()
 	v.BaseURL, v.FlushDelay, v.RetryDelay = s.URL+"/hook/", 0.01, 0.001
 	for _, f := range change {
 		f(&v)
@@ -94,14 +96,14 @@ func (s *sink) spec(change ...func(*webhook.Spec)) webhook.Spec {
 	return v
 }
 
-// house is a store and a place for cursors, over several lives of a service.
-type house struct {
+// server is a store and a place for cursors, over several lives of a service.
+type server struct {
 	t     *testing.T
 	store eventstream.Stream
 	path  string
 }
 
-func newHouse(t *testing.T) *house {
+func newServer(t *testing.T) *server {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
@@ -112,17 +114,17 @@ func newHouse(t *testing.T) *house {
 			t.Error(err)
 		}
 	})
-	return &house{t, store, filepath.Join(t.TempDir(), "webhooks.log")}
+	return &server{t, store, filepath.Join(t.TempDir(), "webhooks.log")}
 }
 
-func (h *house) start(specs ...webhook.Spec) *webhook.Service {
+func (h *server) start(specs ...config.Webhook) *webhook.Service {
 	h.t.Helper()
 	cursors, err := webhook.OpenFile(h.path)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	s, err := webhook.New(webhook.Options{
-		Specs: specs, Stream: h.store, Cursors: cursors, Key: func() string { return "the key" },
+		Endpoints: specs, Stream: h.store, Cursors: cursors, Key: func() string { return "the key" },
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -131,7 +133,7 @@ func (h *house) start(specs ...webhook.Spec) *webhook.Service {
 }
 
 // stop ends a service at once, or lets it deliver the rest.
-func (h *house) stop(s *webhook.Service, now bool) {
+func (h *server) stop(s *webhook.Service, now bool) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	if now {
@@ -143,7 +145,7 @@ func (h *house) stop(s *webhook.Service, now bool) {
 	}
 }
 
-func (h *house) conversation() event.ConversationID {
+func (h *server) conversation() event.ConversationID {
 	h.t.Helper()
 	id := event.NewConversationID()
 	if err := h.store.Create(h.t.Context(), id, eventstream.Meta{}); err != nil {
@@ -153,7 +155,7 @@ func (h *house) conversation() event.ConversationID {
 }
 
 // add appends events from..to, named by their numbers.
-func (h *house) add(to eventstream.Stream, id event.ConversationID, first, last int) {
+func (h *server) add(to eventstream.Stream, id event.ConversationID, first, last int) {
 	h.t.Helper()
 	for i := first; i <= last; i++ {
 		if _, err := to.Append(context.Background(), id, event.NewUserMessage(fmt.Sprint(i))); err != nil {

@@ -9,38 +9,40 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/config"
 )
 
-// Options say what is delivered to whom.
+// Options configure a service.
 type Options struct {
-	Specs []Spec
+	Endpoints []config.Webhook // checked
 	// Stream holds all conversations of the server.
 	Stream eventstream.Stream
 	// Cursors remembers what was delivered. The service closes it.
 	Cursors Cursors
-	// Describe returns the ConversationInfo of a conversation; nil for no such
-	// thing. What was left of a conversation when the service last ended
-	// comes behind it, because what Tell was given is gone, and an endpoint
-	// may not know the conversation yet. An error other than NotFound is one
-	// of the moment. It may be called while New runs.
+	// Describe returns the ConversationInfo of a conversation; may be nil. It
+	// is posted before the events that were not delivered when the service last
+	// ended, because what Tell was given is lost, and an endpoint may not have
+	// seen the conversation. Errors other than NotFound are temporary. It may
+	// be called while New runs.
 	Describe func(ctx context.Context, id event.ConversationID) (json.RawMessage, error)
-	// Key returns what is sent as X-Session-API-Key, "" for nothing.
+	// Key returns the value of X-Session-API-Key, "" for none.
 	Key func() string
 	// Client posts; nil for one with the reference's time limit of 30 s. It
-	// must not follow redirections, which would carry the key elsewhere.
+	// must not follow redirections, which would send the key elsewhere.
 	Client *http.Client
 	// Posts bounds the posts to one endpoint at one time (8).
 	Posts int
 	Log   *slog.Logger
 }
 
-// Service delivers.
+// Service posts to the endpoints. Make one with [New].
 type Service struct {
 	o      Options
 	ctx    context.Context // ends with Close
@@ -49,14 +51,9 @@ type Service struct {
 	ends   []*endpoint
 }
 
-// New starts delivering, beginning with what was left when the service last
-// ended. Invalid for a Spec that cannot be. Close it.
+// New starts delivering, beginning with what was not delivered when the service
+// last ended. Close it.
 func New(o Options) (*Service, error) {
-	for i := range o.Specs {
-		if err := o.Specs[i].check(); err != nil {
-			return nil, err
-		}
-	}
 	if o.Posts == 0 {
 		o.Posts = 8
 	}
@@ -79,12 +76,12 @@ func New(o Options) (*Service, error) {
 	s := &Service{o: o}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	same := map[string]int{}
-	for _, spec := range o.Specs {
-		e := newEndpoint(s, spec)
+	for _, w := range o.Endpoints {
+		e := newEndpoint(s, w)
 		if n := same[e.name]; n > 0 { // the same address with other headers
 			e.name += "-" + strconv.Itoa(n)
 		}
-		same[name(spec)]++
+		same[name(w)]++
 		if err := s.baseline(e); err != nil {
 			s.cancel()
 			return nil, err
@@ -101,9 +98,11 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// name is what an endpoint is known by in the cursors.
-func name(spec Spec) string {
-	sum := sha256.Sum256([]byte(spec.url("")))
+func url(w config.Webhook, path string) string { return strings.TrimRight(w.BaseURL, "/") + path }
+
+// name is the name of an endpoint among the cursors.
+func name(w config.Webhook) string {
+	sum := sha256.Sum256([]byte(url(w, "")))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -125,7 +124,7 @@ func (s *Service) each(ctx context.Context, f func(eventstream.Info)) error {
 	}
 }
 
-// baseline makes a new endpoint begin behind what is there.
+// baseline sets the cursors of a new endpoint behind all present events.
 func (s *Service) baseline(e *endpoint) error {
 	if s.o.Cursors.Known(e.name) {
 		return nil
@@ -137,9 +136,9 @@ func (s *Service) baseline(e *endpoint) error {
 	return s.o.Cursors.Begin(e.name, at)
 }
 
-// resume finds what was not delivered before the service last ended. It is
-// done before anything is appended through the service: those events would
-// look left over too.
+// resume finds the events that were not delivered when the service last ended. It
+// runs before anything is appended through the service, whose events it would
+// count as well.
 func (s *Service) resume() error {
 	if len(s.ends) == 0 {
 		return nil
@@ -154,33 +153,30 @@ func (s *Service) resume() error {
 }
 
 // Tell posts a conversation's ConversationInfo to all endpoints, before its
-// events that are not delivered yet.
+// undelivered events.
 func (s *Service) Tell(id event.ConversationID, info json.RawMessage) {
 	for _, e := range s.ends {
 		e.tell(id, info)
 	}
 }
 
-// Show posts a state update that is not stored to all endpoints, behind the
-// events that there are. One that did not take the last one gets the new one
-// only.
+// Show posts a state update that is not stored to all endpoints, after the events
+// so far. It replaces an undelivered one.
 func (s *Service) Show(id event.ConversationID, state json.RawMessage) {
 	for _, e := range s.ends {
 		e.show(id, state)
 	}
 }
 
-// Added says that a conversation has n new events. Appends through
-// [Service.Stream] need not be told.
+// Added reports that a conversation has n new events. [Service.Stream] calls it.
 func (s *Service) Added(id event.ConversationID, n int) {
 	for _, e := range s.ends {
 		e.wake(id, n)
 	}
 }
 
-// Flush delivers what a conversation has at once, and returns when all
-// endpoints have it, or with the error of ctx. What an endpoint does not take
-// is tried further.
+// Flush delivers a conversation at once and returns when all endpoints have it, or
+// with the error of ctx. Failed posts are repeated meanwhile.
 func (s *Service) Flush(ctx context.Context, id event.ConversationID) error {
 	for _, e := range s.ends {
 		select {
@@ -192,8 +188,8 @@ func (s *Service) Flush(ctx context.Context, id event.ConversationID) error {
 	return nil
 }
 
-// Close delivers what waits for others to fill a batch, until ctx ends. What
-// is left then is delivered by the next service on the same cursors.
+// Close delivers incomplete batches until ctx ends. The rest is delivered by the
+// next service on the same cursors.
 func (s *Service) Close(ctx context.Context) error {
 	for _, e := range s.ends {
 		select {

@@ -11,19 +11,22 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
-	"github.com/google/go-cmp/cmp"
+	"github.com/deft-dev/deft/llm"
 )
 
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
-	s := h.start(sink.spec(func(s *webhook.Spec) {
+	h, sink := newServer(t), newSink(t)
+	s := h.start(sink.spec(func(s *config.Webhook) {
 		s.EventBufferSize, s.FlushDelay = 3, 3600
-		s.Headers = map[string]string{"Authorization": "Bearer x"}
+		s.Headers = map[string]llm.Secret{"Authorization": "Bearer x"}
 	}))
 	id := h.conversation()
 	h.add(s.Stream(), id, 1, 2)
@@ -54,9 +57,9 @@ func TestBatches(t *testing.T) {
 // TestOneAddressTwice keeps two endpoints apart that differ in their headers.
 func TestOneAddressTwice(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
-	as := func(who string) webhook.Spec {
-		return sink.spec(func(s *webhook.Spec) { s.Headers = map[string]string{"X-Who": who} })
+	h, sink := newServer(t), newSink(t)
+	as := func(who string) config.Webhook {
+		return sink.spec(func(s *config.Webhook) { s.Headers = map[string]llm.Secret{"X-Who": llm.Secret(who)} })
 	}
 	s := h.start(as("a"), as("b"))
 	id := h.conversation()
@@ -75,7 +78,7 @@ func TestOneAddressTwice(t *testing.T) {
 // TestForm holds that events are as the reference posts them: with nulls.
 func TestForm(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	s := h.start(sink.spec())
 	defer h.stop(s, true)
 	id := h.conversation()
@@ -97,8 +100,8 @@ func state(text string) json.RawMessage {
 // not take the newest.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
-	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay = 3600; s.EventBufferSize = 100 }))
+	h, sink := newServer(t), newSink(t)
+	s := h.start(sink.spec(func(s *config.Webhook) { s.FlushDelay = 3600; s.EventBufferSize = 100 }))
 	id := h.conversation()
 	flush := func(want string) {
 		t.Helper()
@@ -137,8 +140,8 @@ func TestStates(t *testing.T) {
 // TestStatesAreBounded passes over a state that has no room.
 func TestStatesAreBounded(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
-	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay, s.MaxQueueBytes = 3600, len(state("one"))+10 }))
+	h, sink := newServer(t), newSink(t)
+	s := h.start(sink.spec(func(s *config.Webhook) { s.FlushDelay, s.MaxQueueBytes = 3600, len(state("one"))+10 }))
 	one, two := h.conversation(), h.conversation()
 	s.Show(one, state("one"))
 	s.Show(two, state("two"))
@@ -163,7 +166,7 @@ func TestStatesAreBounded(t *testing.T) {
 
 func TestFlushDelay(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	s := h.start(sink.spec())
 	defer h.stop(s, true)
 	id := h.conversation()
@@ -175,8 +178,8 @@ func TestFlushDelay(t *testing.T) {
 
 func TestBatchBytes(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
-	s := h.start(sink.spec(func(s *webhook.Spec) { s.MaxBatchBytes, s.EventBufferSize, s.FlushDelay = 2000, 100, 3600 }))
+	h, sink := newServer(t), newSink(t)
+	s := h.start(sink.spec(func(s *config.Webhook) { s.MaxBatchBytes, s.EventBufferSize, s.FlushDelay = 2000, 100, 3600 }))
 	defer h.stop(s, true)
 	id := h.conversation()
 	long := strings.Repeat("x", 3000)
@@ -201,7 +204,7 @@ func TestBatchBytes(t *testing.T) {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	const events, lives = 200, 10
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	first := h.start(sink.spec())
 	h.stop(first, true) // the endpoint is known from here on
 	id := h.conversation()
@@ -228,7 +231,7 @@ func TestRestart(t *testing.T) {
 // what was left of it, though the server is asked too early at first.
 func TestDescribed(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	h.stop(h.start(sink.spec()), true)
 	id := h.conversation()
 	h.add(h.store, id, 1, 2) // as if it was appended and not delivered
@@ -238,7 +241,7 @@ func TestDescribed(t *testing.T) {
 	}
 	asked := 0
 	s, err := webhook.New(webhook.Options{
-		Specs: []webhook.Spec{sink.spec()}, Stream: h.store, Cursors: cursors,
+		Endpoints: []config.Webhook{sink.spec()}, Stream: h.store, Cursors: cursors,
 		Describe: func(_ context.Context, got event.ConversationID) (json.RawMessage, error) {
 			if asked++; asked == 1 {
 				return nil, fault.New(fault.Unavailable, "not ready")
@@ -262,7 +265,7 @@ func TestDescribed(t *testing.T) {
 // its place, and other conversations go on.
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	s := h.start(sink.spec())
 	defer h.stop(s, true)
 	bad, good := h.conversation(), h.conversation()
@@ -294,7 +297,7 @@ func TestFailures(t *testing.T) {
 // appends nor another endpoint, and that the service can end.
 func TestStuckEndpoint(t *testing.T) {
 	t.Parallel()
-	h, stuck, sink := newHouse(t), newSink(t), newSink(t)
+	h, stuck, sink := newServer(t), newSink(t), newSink(t)
 	release := make(chan struct{})
 	stuck.decide(func(post) int {
 		<-release
@@ -312,8 +315,8 @@ func TestStuckEndpoint(t *testing.T) {
 
 func TestTell(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
-	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay, s.NumRetries = 3600, 2 }))
+	h, sink := newServer(t), newSink(t)
+	s := h.start(sink.spec(func(s *config.Webhook) { s.FlushDelay, s.NumRetries = 3600, 2 }))
 	defer h.stop(s, true)
 	id := h.conversation()
 	h.add(s.Stream(), id, 1, 1)
@@ -354,7 +357,7 @@ func TestTell(t *testing.T) {
 // what a fork shares.
 func TestPast(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	id := h.conversation()
 	h.add(h.store, id, 1, 9)
 	s := h.start(sink.spec())
@@ -397,9 +400,9 @@ func (u unread) Read(ctx context.Context, id event.ConversationID, from eventstr
 // lies behind it.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	h.store = unread{h.store, 4}
-	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay = 3600 }))
+	s := h.start(sink.spec(func(s *config.Webhook) { s.FlushDelay = 3600 }))
 	id := h.conversation()
 	h.add(s.Stream(), id, 1, 8)
 	h.stop(s, false)
@@ -413,8 +416,8 @@ func TestDamage(t *testing.T) {
 
 func TestDeleted(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
-	s := h.start(sink.spec(func(s *webhook.Spec) { s.FlushDelay = 3600 }))
+	h, sink := newServer(t), newSink(t)
+	s := h.start(sink.spec(func(s *config.Webhook) { s.FlushDelay = 3600 }))
 	id := h.conversation()
 	h.add(s.Stream(), id, 1, 2)
 	if err := s.Stream().Delete(t.Context(), id); err != nil {
@@ -433,7 +436,7 @@ func TestDeleted(t *testing.T) {
 
 // TestManyConversations holds that waiting conversations cost no goroutine.
 func TestManyConversations(t *testing.T) {
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	release := make(chan struct{})
 	sink.decide(func(post) int {
 		<-release
@@ -456,13 +459,13 @@ func TestManyConversations(t *testing.T) {
 
 func TestQueueLimit(t *testing.T) {
 	t.Parallel()
-	h, sink := newHouse(t), newSink(t)
+	h, sink := newServer(t), newSink(t)
 	gate := make(chan struct{})
 	sink.decide(func(post) int {
 		<-gate
 		return http.StatusOK
 	})
-	s := h.start(sink.spec(func(s *webhook.Spec) { s.MaxQueueBytes = 300 }))
+	s := h.start(sink.spec(func(s *config.Webhook) { s.MaxQueueBytes = 300 }))
 	id := h.conversation()
 	for i := range 50 {
 		s.Tell(id, json.RawMessage(fmt.Sprintf(`{"n":%2d,"pad":%q}`, i, strings.Repeat("x", 84))))
@@ -479,33 +482,5 @@ func TestQueueLimit(t *testing.T) {
 	}
 	if n > 4 || !strings.Contains(string(last.raw), `"n":49`) {
 		t.Errorf("%d states, the last is %s", n, last.raw)
-	}
-}
-
-func TestBadSpecs(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*webhook.Spec){
-		"no URL": func(s *webhook.Spec) { s.BaseURL = "" },
-		"file":   func(s *webhook.Spec) { s.BaseURL = "file:///etc/passwd" },
-		"size":   func(s *webhook.Spec) { s.EventBufferSize = 0 },
-		"delay":  func(s *webhook.Spec) { s.FlushDelay = 0 },
-		"bytes":  func(s *webhook.Spec) { s.MaxBatchBytes = 0 },
-		"retry":  func(s *webhook.Spec) { s.NumRetries = -1 },
-	} {
-		v := webhook.Defaults()
-		v.BaseURL = "http://localhost"
-		change(&v)
-		if _, err := webhook.New(webhook.Options{Specs: []webhook.Spec{v}}); !fault.Is(err, fault.Invalid) {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
-	var v webhook.Spec
-	if err := json.Unmarshal([]byte(`{"base_url":"http://x","num_retries":0}`), &v); err != nil {
-		t.Fatal(err)
-	}
-	want := webhook.Defaults()
-	want.BaseURL, want.NumRetries = "http://x", 0
-	if diff := cmp.Diff(want, v); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
