@@ -151,8 +151,13 @@ type Meta struct {
 	WorkingDir string               `json:"working_dir,omitempty"`
 	Parent     event.ConversationID `json:"parent,omitempty"`
 	ForkOf     event.ConversationID `json:"fork_of,omitempty"`
-	// Extra belongs to the program that made the conversation.
+	// Extra is what the conversation was made from, as the session layer keeps
+	// it.
 	Extra json.RawMessage `json:"extra,omitempty"`
+	// Summary is JSON that describes the conversation as of SummaryAt, for
+	// listings.
+	Summary   json.RawMessage `json:"summary,omitempty"`
+	SummaryAt Seq             `json:"summary_at,omitempty"`
 }
 
 // Info describes one conversation.

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 )
 
@@ -20,21 +21,21 @@ type agentServerCmd struct {
 
 // Help is shown by --help.
 func (c *agentServerCmd) Help() string {
-	return `Takes the place of the OpenHands agent server: its web page, its Python and
+	return `Takes the place of the OpenHands agent server: its web page and its Python and
 TypeScript clients work with it unchanged.
 
   deft agent-server                               # for this machine only, no key
-  OH_SESSION_API_KEYS_0=… deft agent-server       # for others, who show the key
+  OH_SESSION_API_KEYS_0=… deft agent-server       # for others, who send the key
 
-Settings come from flags, OH_* variables and a JSON file, in this order. What
-agents run, they run where the server stands; with --sandbox process each
+Settings come from flags, OH_* variables and a JSON file, in this order. Commands
+of agents run with the rights of the server; with --sandbox process each
 conversation gets a sandbox around its workspace.`
 }
 
-// waiters is how many threads of a busy server mostly hold one of Go's processors
-// without computing: the one that starts shells, until each has begun, and the
-// one that writes to the disk.
-const waiters = 2
+// waitingThreads is how many threads of a busy server mostly hold one of Go's
+// processors without computing: the one that starts shells, and the one that
+// writes to the disk.
+const waitingThreads = 2
 
 // Run serves until it is told to stop.
 func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
@@ -42,29 +43,25 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
 	// 5 % of the time of 100 and costs 70 KB of memory for each.
 	debug.SetGCPercent(150)
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + waiters)
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + waitingThreads)
 	}
 	ctx, stop := untilTold(ctx)
 	defer stop()
-	loaded, err := config.Load(os.Environ(), c.Flags)
+	cfg, err := config.Load(os.Environ(), c.Flags)
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	l, err := new(net.ListenConfig).Listen(ctx, loaded.Network(), loaded.Address())
+	l, err := new(net.ListenConfig).Listen(ctx, cfg.Network(), cfg.Address())
 	if err != nil {
-		return fault.New(fault.Unavailable, "cannot listen on "+loaded.Address()).Because(err).
+		return fault.New(fault.Unavailable, "cannot listen on "+cfg.Address()).Because(err).
 			Hint("choose another port with --port")
 	}
-	d, err := newDoor(std, loaded, l.Addr(), log)
+	s, err := agentserver.New(agentserver.Options{
+		Config: cfg, Adapters: adapters{log}, Addr: l.Addr(), Version: version, Out: std.err, Log: log,
+	})
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	served := make(chan error, 1)
-	go func() { served <- d.outer.Serve(ctx, l) }()
-	if err = d.open(ctx); err != nil {
-		stop()
-	}
-	err = errors.Join(err, <-served)
-	return errors.Join(err, d.close(context.WithoutCancel(ctx)))
+	return s.Serve(ctx, l)
 }

@@ -29,7 +29,7 @@ type job struct {
 	task      string           // to be sent; empty to go on
 	title     string
 	workspace string
-	session   *session
+	session   *runSession
 	unlock    func()
 	stopping  atomic.Bool // the user has asked to pause
 }

@@ -55,7 +55,7 @@ type sessionOptions struct {
 }
 
 // session is a conversation with everything it works with.
-type session struct {
+type runSession struct {
 	*controller.Controller
 	boxes  *process.Provider
 	place  *sandboxed.Runtime
@@ -66,8 +66,8 @@ type session struct {
 
 // openSession starts the sandbox in the background and opens the
 // conversation.
-func openSession(ctx context.Context, o sessionOptions) (*session, error) {
-	s := &session{}
+func openSession(ctx context.Context, o sessionOptions) (*runSession, error) {
+	s := &runSession{}
 	if err := s.startPlace(ctx, o); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	return s, nil
 }
 
-func (s *session) open(ctx context.Context, o sessionOptions) error {
+func (s *runSession) open(ctx context.Context, o sessionOptions) error {
 	var agentModel llm.Model
 	if o.models != nil {
 		agentModel = o.models.Model(registry.Agent)
@@ -145,16 +145,16 @@ func (m announced) Generate(ctx context.Context, r llm.Request, onDelta func(llm
 }
 
 // tasks is the task tracker's list as the conversation has it.
-func (s *session) tasks() []event.TaskItem { return s.State().Tasks }
+func (s *runSession) tasks() []event.TaskItem { return s.State().Tasks }
 
 // ready waits until the sandbox runs.
-func (s *session) ready(ctx context.Context) error {
+func (s *runSession) ready(ctx context.Context) error {
 	_, err := s.place.Ready(ctx)
 	return err
 }
 
 // end lets go of the sandbox, or stops it.
-func (s *session) end(ctx context.Context, stop bool) error {
+func (s *runSession) end(ctx context.Context, stop bool) error {
 	finish := s.place.Close
 	if stop {
 		finish = func() error { return s.place.Stop(context.WithoutCancel(ctx)) }
@@ -167,7 +167,7 @@ func (s *session) end(ctx context.Context, stop bool) error {
 }
 
 // startPlace begins to start the sandbox with an action server in it.
-func (s *session) startPlace(ctx context.Context, o sessionOptions) error {
+func (s *runSession) startPlace(ctx context.Context, o sessionOptions) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find the deft binary: %w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/lease"
+	"github.com/deft-dev/deft/internal/conversationlock"
 )
 
 // openStore opens the event store.
@@ -61,20 +61,20 @@ func resolve(ctx context.Context, s eventstream.Stream, name string) (event.Conv
 // lockConversation keeps other processes from running the same conversation,
 // an agent server on the same directory among them.
 func lockConversation(p paths, id event.ConversationID) (release func(), err error) {
-	book, err := lease.Open(p.store())
+	locks, err := conversationlock.Open(p.store())
 	if err != nil {
 		return nil, err
 	}
-	giveBack, err := book.Take(id)
+	unlock, err := locks.Acquire(context.Background(), id)
 	if err != nil {
-		if errors.Is(err, lease.ErrHeld) {
+		if errors.Is(err, conversationlock.ErrLocked) {
 			err = fault.New(fault.Conflict, "the conversation "+string(id)+" is running in another process").
 				Hint("wait for it, or stop it there")
 		}
-		return nil, errors.Join(err, book.Close())
+		return nil, errors.Join(err, locks.Close())
 	}
 	return func() {
-		giveBack()
-		_ = book.Close() // nothing is written to it
+		unlock()
+		_ = locks.Close() // nothing is written to it
 	}, nil
 }

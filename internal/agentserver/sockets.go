@@ -4,35 +4,39 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
+	"github.com/deft-dev/deft/session"
 )
 
-// Followed returns the function by which the sockets find conversations.
-func Followed(m *conversation.Manager) func(context.Context, event.ConversationID) (socket.Conversation, error) {
+// sessionsOf returns the function by which the sockets find conversations.
+func sessionsOf(m *session.Manager) func(context.Context, event.ConversationID) (socket.Conversation, error) {
 	return func(ctx context.Context, id event.ConversationID) (socket.Conversation, error) {
 		c, err := m.Get(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		return followed{c}, nil
+		return socketConversation{c}, nil
 	}
 }
 
-// followed is a conversation as the sockets see it.
-type followed struct{ *conversation.Conversation }
+// socketConversation is a conversation as the sockets see it.
+type socketConversation struct{ *session.Conversation }
 
 // Watch implements [socket.Conversation].
-func (f followed) Watch(tell func(socket.Transient)) (cancel func()) {
-	return f.Conversation.Watch(func(t conversation.Transient) { tell(transient(t)) })
+func (c socketConversation) Watch(tell func(socket.Transient)) (cancel func()) {
+	return c.Conversation.Watch(func(t session.Transient) {
+		if t.Output == nil { // the contract has no form for it
+			tell(transient(t))
+		}
+	})
 }
 
 // Send implements [socket.Conversation].
-func (f followed) Send(ctx context.Context, m event.Message) error {
-	return f.Conversation.Send(ctx, conversation.Message{Role: m.Role, Content: m.Content, Run: true})
+func (c socketConversation) Send(ctx context.Context, m event.Message) error {
+	return c.Conversation.Send(ctx, session.Message{Role: m.Role, Content: m.Content, Run: true})
 }
 
-func transient(t conversation.Transient) socket.Transient {
+func transient(t session.Transient) socket.Transient {
 	out := socket.Transient{After: t.After, Event: t.Event, FullState: t.FullState}
 	p := t.Piece
 	switch {

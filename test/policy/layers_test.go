@@ -16,13 +16,14 @@ import (
 var floors = map[string]int{
 	"fault": 0, "internal/spawn": 0, "internal/memo": 0, "internal/realpath": 0,
 	"event": 1, "schema": 1, "internal/keyring": 1, "internal/filelock": 1,
-	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/lease": 2, "internal/worktree": 2, "internal/gitview": 2, "hook": 2,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "internal/gitview": 2, "hook": 2,
 	"spec":              3, // llm's settings
 	"state":             3, // what a conversation cost is in llm's metrics
 	"internal/settings": 4,
 	"executor":          4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
-	"agent":      5,
+	"agent": 5, "internal/workplace": 5,
 	"controller": 6,
+	"session":    7,
 }
 
 // serverFloors are the floors inside the agent server. A package that serves
@@ -71,7 +72,7 @@ func serverObjection(from, to string) string {
 }
 
 // servers is the floor of everything else below internal/.
-const servers = 7
+const servers = 8
 
 // parts are packages below a domain that its adapters share. They are
 // imported like the domain itself; folders named internal are parts as well.
@@ -90,9 +91,12 @@ var trees = []string{"internal/settings"}
 // in, and their errors carry kinds instead of statuses.
 var withoutHTTP = []string{"schema", "spec", "internal/settings", "session"}
 
-// routers link the adapters of one domain to choose one by name. Like
+// routers link the adapters of some domains to choose one by name. Like
 // adapters, they are imported by programs only.
-var routers = map[string]string{"llm/route": "llm"}
+var routers = map[string][]string{
+	"llm/route":     {"llm"},
+	"session/build": {"agent", "llm", "runtime", "sandbox", "tool"},
+}
 
 // kind is the role of a package.
 type kind int
@@ -164,7 +168,7 @@ func objection(from, to string, byTest bool) string {
 	case fromKind == program:
 		return ""
 	case toKind == adapter:
-		if routers[from] == toDomain {
+		if slices.Contains(routers[from], toDomain) {
 			return ""
 		}
 		return "imports an adapter: only programs and tests may"
@@ -273,6 +277,16 @@ func TestImportRules(t *testing.T) {
 		{"llm/modeltest", "internal/llmtest", true},
 		{"llm/openai", "llm/modeltest", false},
 		{"cmd/deft", "sandbox/process", true},
+		{"session", "controller", true},
+		{"session", "sandbox/process", false},
+		{"session", "internal/agentserver/rest", false},
+		{"session", "session/build", false},
+		{"session/build", "sandbox/process", true},
+		{"session/build", "eventstream/sqlite", false},
+		{"internal/agentserver", "session", true},
+		{"internal/agentserver", "session/build", false},
+		{"internal/agentserver/conversation", "session", true},
+		{"internal/settings", "session", false},
 		{"cmd/deft", "internal/llmtest", true},
 		{"cmd/deft", "runtime/runtimetest", false},
 		{"examples/ownaction", "tool/editor", true},

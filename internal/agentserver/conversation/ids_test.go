@@ -9,8 +9,8 @@ import (
 // takes, in paths, queries and bodies.
 func TestIDsOfRequests(t *testing.T) {
 	t.Parallel()
-	h := setup(t, inTurn(), nil)
-	c := h.begin(t, "")
+	h := setup(t, nil, nil)
+	c := h.begin(t)
 	ask := h.serve(t)
 	id := string(c.ID())
 	hex := strings.ReplaceAll(id, "-", "")

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
 )
 
 // TestNavigateAnywhere moves HEAD to every stored event, as the reference can.
 func TestNavigateAnywhere(t *testing.T) {
 	t.Parallel()
-	h := setup(t, inTurn(says("done")), nil)
-	c := h.begin(t, "")
+	h := setup(t, []*llm.Response{says("done")}, nil)
+	c := h.begin(t)
 	send(t, c, "go")
-	settle(t, c)
 	ask := h.serve(t)
 	one := "/" + string(c.ID())
 	code, body := ask("GET", one+"/events/search", "")
@@ -58,10 +58,9 @@ func TestNavigateAnywhere(t *testing.T) {
 // reference selects by it.
 func TestEmptyFilters(t *testing.T) {
 	t.Parallel()
-	h := setup(t, inTurn(says("done")), nil)
-	c := h.begin(t, "")
+	h := setup(t, []*llm.Response{says("done")}, nil)
+	c := h.begin(t)
 	send(t, c, "go")
-	settle(t, c)
 	ask := h.serve(t)
 	for query, want := range map[string]string{ // the count, or a part of the violation
 		"kind=MessageEvent": "2", "body=": "2", "kind=MessageEvent&body=": "2", "source=user&body=": "1",

@@ -1,59 +1,38 @@
 package conversation
 
 import (
+	"context"
 	"encoding/json"
-	"path/filepath"
+	"errors"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
 )
 
-// StartRequest asks for a conversation (docs/openhands/sdk-wire.md section 5.1
-// and docs/openhands/sdk-wire-1.58.md section B.2).
+// StartRequest is the body of POST /api/conversations
+// (docs/openhands/sdk-wire.md section 5.1 and docs/openhands/sdk-wire-1.58.md
+// section B.2).
 type StartRequest struct {
-	Workspace            *Workspace                 `json:"workspace"`
+	session.Setup
+	Tags                 map[string]string          `json:"tags"`
 	Worktree             bool                       `json:"worktree"`
-	WorktreeOptions      *WorktreeOptions           `json:"worktree_options"`
+	WorktreeOptions      *session.WorktreeOptions   `json:"worktree_options"`
 	ConversationID       string                     `json:"conversation_id"`
 	ParentConversationID string                     `json:"parent_conversation_id"`
-	ConfirmationPolicy   json.RawMessage            `json:"confirmation_policy"`
-	SecurityAnalyzer     json.RawMessage            `json:"security_analyzer"`
-	InitialMessage       *Message                   `json:"initial_message"`
-	MaxIterations        *int                       `json:"max_iterations"`
-	StuckDetection       *bool                      `json:"stuck_detection"`
+	InitialMessage       *session.Message           `json:"initial_message"`
 	Secrets              map[string]json.RawMessage `json:"secrets"`
 	SecretsEncrypted     bool                       `json:"secrets_encrypted"`
-	ToolModules          map[string]string          `json:"tool_module_qualnames"`
-	ClientTools          []json.RawMessage          `json:"client_tools"`
 	LaunchAdditions      json.RawMessage            `json:"agent_launch_additions"`
-	HookConfig           json.RawMessage            `json:"hook_config"`
-	Tags                 map[string]string          `json:"tags"`
-	UserID               string                     `json:"user_id"`
-	Autotitle            *bool                      `json:"autotitle"`
-	TitleProfile         string                     `json:"title_llm_profile"`
-	Prompt               *string                    `json:"prompt"`
 	ConversationRuntime  *string                    `json:"conversation_runtime"`
 	Agent                json.RawMessage            `json:"agent"`
 	AgentSettings        json.RawMessage            `json:"agent_settings"`
 	AgentProfileID       *string                    `json:"agent_profile_id"`
 }
 
-// Workspace is the place where a conversation works. Clients may leave out its
-// kind: that of TypeScript sends {"type": "local"}.
-type Workspace struct {
-	WorkingDir string `json:"working_dir"`
-	Kind       string `json:"kind"`
-}
-
-// WorktreeOptions say what the worktree of a conversation starts from.
-type WorktreeOptions struct {
-	Base         string  `json:"base"` // default_branch, which "" is too, head or ref
-	Ref          *string `json:"ref"`
-	BranchPrefix *string `json:"branch_prefix"`
-}
-
-// Launch is what a request was resolved to.
+// Launch is the agent that a request was resolved to.
 type Launch struct {
 	Agent *spec.Agent
 	// Profile describes the agent profile it came from; nil for none.
@@ -63,8 +42,25 @@ type Launch struct {
 	SecretRefs []string
 }
 
-// check says what is wrong with a request beside its form, and brings its ids
-// to the form with dashes.
+// Launcher makes the agents that requests ask for.
+type Launcher interface {
+	// Resolve returns the agent of a request: an agent as it is, settings, or
+	// a profile.
+	Resolve(ctx context.Context, r *StartRequest) (*Launch, error)
+	// LLM reads the LLM of a request, with its provider connection.
+	LLM(ctx context.Context, raw json.RawMessage) (*spec.LLM, error)
+	// CheckClientTool returns what is wrong with a client's tool.
+	CheckClientTool(raw json.RawMessage) error
+	// ToolModules returns the reference's Python modules of an agent's tools
+	// (docs/openhands/sdk-wire-1.58.md section B.3).
+	ToolModules(a *spec.Agent) map[string]string
+}
+
+// NewStartRequest returns a request with the defaults of what it leaves out.
+func NewStartRequest() *StartRequest { return &StartRequest{Setup: session.DefaultSetup()} }
+
+// check returns what is wrong with a request beside its form, and brings its
+// ids to the form with dashes.
 func (r *StartRequest) check() error {
 	var v schema.Violations
 	v = append(v, plainID(&r.ConversationID, "conversation_id")...)
@@ -76,16 +72,61 @@ func (r *StartRequest) check() error {
 		v = append(v, schema.Invalid("This server only runs local conversations", *r.ConversationRuntime, "body", "conversation_runtime")...)
 	}
 	if r.InitialMessage != nil {
-		v = append(v, r.InitialMessage.check("body", "initial_message")...)
+		v = append(v, checkMessage(r.InitialMessage, "body", "initial_message")...)
 	}
-	if r.Workspace == nil { // in a request made in code
+	if r.Workspace.WorkingDir == "" { // in a request made in code
 		v = append(v, schema.Missing("body", "workspace")...)
 	}
 	if len(v) > 0 {
 		return v
 	}
-	r.Workspace.Kind = "LocalWorkspace"
 	return nil
+}
+
+// Start makes the conversation that a request asks for; see
+// [session.Manager.Create].
+func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conversation, made bool, err error) {
+	if err := r.check(); err != nil {
+		return nil, false, err
+	}
+	id, _ := event.ParseConversationID(r.ConversationID) // checked
+	if id != "" {
+		c, err := s.o.Sessions.Get(ctx, id)
+		if !fault.Is(err, fault.NotFound) {
+			return c, false, err
+		}
+	}
+	parent, _ := event.ParseConversationID(r.ParentConversationID) // checked
+	out := session.Spec{
+		ID: id, Parent: parent, Owner: session.LocalPrincipal, Setup: r.Setup, Tags: r.Tags, Secrets: r.Secrets, Message: r.InitialMessage,
+	}
+	if r.Worktree {
+		out.Worktree = &session.WorktreeOptions{}
+		if r.WorktreeOptions != nil {
+			out.Worktree = r.WorktreeOptions
+		}
+	}
+	if out.Message != nil && s.o.Sessions.AtCapacity() {
+		return nil, false, session.ErrCapacity
+	}
+	l, err := s.o.Launcher.Resolve(ctx, r)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, raw := range r.ClientTools {
+		if err := s.o.Launcher.CheckClientTool(raw); err != nil {
+			return nil, false, err
+		}
+	}
+	out.Agent, out.Profile, out.SecretRefs = l.Agent, l.Profile, l.SecretRefs
+	modules := s.o.Launcher.ToolModules(l.Agent)
+	for tool, module := range r.ToolModules {
+		if _, known := modules[tool]; !known {
+			modules[tool] = module
+		}
+	}
+	out.ToolModules = modules
+	return s.o.Sessions.Create(ctx, out)
 }
 
 // plainID brings an id of a body, unless it is "", to the form with dashes.
@@ -101,7 +142,11 @@ func plainID(id *string, field string) schema.Violations {
 	return wrong
 }
 
-// dir is the workspace's directory, absolute.
-func (w Workspace) dir() (string, error) {
-	return filepath.Abs(w.WorkingDir)
+// located makes a violation of an error about a part of the body.
+func located(err error, loc ...any) error {
+	var v schema.Violations
+	if fault.Is(err, fault.Invalid) && !errors.As(err, &v) {
+		return schema.Invalid(err.Error(), nil, append([]any{"body"}, loc...)...)
+	}
+	return err
 }

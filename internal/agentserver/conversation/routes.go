@@ -13,58 +13,71 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
 )
 
 const tag = "Conversations"
 
+// Options say what a [Service] works with.
+type Options struct {
+	Sessions *session.Manager
+	Launcher Launcher
+}
+
+// Service has the operations on conversations and their events.
+type Service struct{ o Options }
+
+// New returns a service.
+func New(o Options) *Service { return &Service{o} }
+
 // Routes returns the operations on conversations (docs/openhands/sdk-wire.md
 // section 4).
-func (m *Manager) Routes() []rest.Route {
+func (s *Service) Routes() []rest.Route {
 	const one = "/api/conversations/{conversation_id}"
 	r := func(method, path string, h rest.Handler) rest.Route {
 		return rest.Route{Method: method, Path: path, Tag: tag, Handle: h}
 	}
 	routes := []rest.Route{
-		r("POST", "/api/conversations", m.postConversation),
-		r("GET", "/api/conversations", m.getBatch),
-		r("GET", "/api/conversations/search", m.getSearch),
-		r("GET", "/api/conversations/count", m.getCount),
-		r("GET", one, m.getConversation),
-		r("PATCH", one, formed(form.Patch, m.patchConversation)),
-		r("DELETE", one, m.deleteConversation),
-		r("GET", one+"/agent_final_response", m.getFinalResponse),
-		r("POST", one+"/run", m.postRun),
-		r("POST", one+"/pause", m.simple(func(c *Conversation, r *http.Request) error { return c.Pause(r.Context()) })),
-		r("POST", one+"/interrupt", m.simple(func(c *Conversation, r *http.Request) error { return c.Interrupt(r.Context()) })),
-		r("POST", one+"/secrets", formed(form.Secrets, m.simple(postSecrets))),
-		r("POST", one+"/confirmation_policy", formed(form.Policy, m.simple(postPolicy))),
-		r("POST", one+"/security_analyzer", formed(form.Analyzer, m.simple(postAnalyzer))),
-		r("POST", one+"/switch_profile", m.simple(postSwitchProfile)),
-		r("POST", one+"/switch_llm", m.simple(postSwitchLLM)),
-		r("POST", one+"/switch_acp_model", m.simple(postSwitchACP)),
-		r("POST", one+"/load_plugin", m.simple(postLoadPlugin)),
-		r("POST", one+"/ask_agent", formed(form.Question, m.postAsk)),
-		r("POST", one+"/generate_title", m.postTitle),
-		r("POST", one+"/condense", m.simple(func(c *Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
-		r("POST", one+"/fork", formed(form.Fork, m.postFork)),
-		r("POST", one+"/navigate", m.postNavigate),
-		r("POST", one+"/goal", formed(form.Goal, m.simple(postGoal))),
-		r("POST", one+"/goal/stop", m.simple(func(c *Conversation, r *http.Request) error { return c.StopGoal(r.Context()) })),
-		r("POST", one+"/goal/resume", m.simple(postGoalResume)),
-		r("POST", one+"/children", formed(form.Child, m.postChild)),
-		r("GET", one+"/runtime", m.getRuntime),
-		r("POST", one+"/runtime/reprovision", m.getRuntime),
+		r("POST", "/api/conversations", s.postConversation),
+		r("GET", "/api/conversations", s.getBatch),
+		r("GET", "/api/conversations/search", s.getSearch),
+		r("GET", "/api/conversations/count", s.getCount),
+		r("GET", one, s.getConversation),
+		r("PATCH", one, formed(form.Patch, s.patchConversation)),
+		r("DELETE", one, s.deleteConversation),
+		r("GET", one+"/agent_final_response", s.getFinalResponse),
+		r("POST", one+"/run", s.postRun),
+		r("POST", one+"/pause", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Pause(r.Context()) })),
+		r("POST", one+"/interrupt", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Interrupt(r.Context()) })),
+		r("POST", one+"/secrets", formed(form.Secrets, s.simple(postSecrets))),
+		r("POST", one+"/confirmation_policy", formed(form.Policy, s.simple(postPolicy))),
+		r("POST", one+"/security_analyzer", formed(form.Analyzer, s.simple(postAnalyzer))),
+		r("POST", one+"/switch_profile", s.simple(postSwitchProfile)),
+		r("POST", one+"/switch_llm", s.simple(s.postSwitchLLM)),
+		r("POST", one+"/switch_acp_model", s.simple(postSwitchACP)),
+		r("POST", one+"/load_plugin", s.simple(postLoadPlugin)),
+		r("POST", one+"/ask_agent", formed(form.Question, s.postAsk)),
+		r("POST", one+"/generate_title", s.postTitle),
+		r("POST", one+"/condense", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
+		r("POST", one+"/fork", formed(form.Fork, s.postFork)),
+		r("POST", one+"/navigate", s.postNavigate),
+		r("POST", one+"/goal", formed(form.Goal, s.simple(postGoal))),
+		r("POST", one+"/goal/stop", s.simple(func(c *session.Conversation, r *http.Request) error { return c.StopGoal(r.Context()) })),
+		r("POST", one+"/goal/resume", s.simple(postGoalResume)),
+		r("POST", one+"/children", formed(form.Child, s.postChild)),
+		r("GET", one+"/runtime", s.getRuntime),
+		r("POST", one+"/runtime/reprovision", s.getRuntime),
 	}
-	return append(routes, m.eventRoutes()...)
+	return append(routes, s.eventRoutes()...)
 }
 
 // conversation returns the conversation that a path names.
-func (m *Manager) conversation(r *http.Request) (*Conversation, error) {
+func (s *Service) conversation(r *http.Request) (*session.Conversation, error) {
 	id, err := pathID(r)
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.Get(r.Context(), id)
+	c, err := s.o.Sessions.Get(r.Context(), id)
 	return c, unknown(err, id)
 }
 
@@ -99,9 +112,9 @@ func unknown(err error, id event.ConversationID) error {
 }
 
 // simple makes a handler of what answers with success only.
-func (m *Manager) simple(do func(*Conversation, *http.Request) error) rest.Handler {
+func (s *Service) simple(do func(*session.Conversation, *http.Request) error) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		c, err := m.conversation(r)
+		c, err := s.conversation(r)
 		if err != nil {
 			return err
 		}
@@ -115,16 +128,18 @@ func (m *Manager) simple(do func(*Conversation, *http.Request) error) rest.Handl
 // worded gives errors of conversations the reference's statuses.
 func worded(err error) error {
 	switch {
-	case errors.Is(err, errRunning):
+	case errors.Is(err, session.ErrRunning):
 		return rest.Fail(http.StatusConflict, "Conversation already running. Wait for completion or pause first.")
-	case errors.Is(err, errCapacity), errors.Is(err, errSaved):
+	case errors.Is(err, session.ErrCapacity), errors.Is(err, session.ErrSaved):
 		return rest.Fail(http.StatusTooManyRequests, err.Error())
+	case errors.Is(err, session.ErrNoGoal), errors.Is(err, session.ErrNoMessages):
+		return rest.Fail(http.StatusBadRequest, err.Error())
 	}
 	return err
 }
 
-func (m *Manager) postConversation(w http.ResponseWriter, r *http.Request) error {
-	var req StartRequest
+func (s *Service) postConversation(w http.ResponseWriter, r *http.Request) error {
+	req := NewStartRequest()
 	raw, err := rest.Raw(r)
 	if err != nil {
 		return err
@@ -132,20 +147,12 @@ func (m *Manager) postConversation(w http.ResponseWriter, r *http.Request) error
 	if err := form.Start(raw); err != nil {
 		return err
 	}
-	if err := rest.Body(r, &req); err != nil {
+	if err := rest.Body(r, req); err != nil {
 		return err
 	}
-	c, made, err := m.Create(r.Context(), &req)
-	if err != nil && !errors.Is(err, errSaved) {
+	c, made, err := s.Start(r.Context(), req)
+	if err != nil && !errors.Is(err, session.ErrSaved) {
 		return worded(err)
-	}
-	if made && req.InitialMessage == nil { // it is as it was described when it was stored
-		c.mu.Lock()
-		raw := c.snapshot
-		c.mu.Unlock()
-		if raw != nil {
-			return rest.Bytes(w, http.StatusCreated, raw)
-		}
 	}
 	if raw, err = c.Describe(r.Context()); err != nil {
 		return err
@@ -157,7 +164,7 @@ func (m *Manager) postConversation(w http.ResponseWriter, r *http.Request) error
 	return rest.Bytes(w, status, raw)
 }
 
-func (m *Manager) getConversation(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getConversation(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
@@ -167,14 +174,14 @@ func (m *Manager) getConversation(w http.ResponseWriter, r *http.Request) error 
 	if err := q.Err(); err != nil {
 		return err
 	}
-	raw, err := m.Summary(r.Context(), id)
+	raw, err := s.o.Sessions.Summary(r.Context(), id)
 	if err != nil {
 		return unknown(err, id)
 	}
 	return rest.Bytes(w, http.StatusOK, raw)
 }
 
-func (m *Manager) getBatch(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getBatch(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	ids := q.All("ids")
 	switch {
@@ -193,10 +200,10 @@ func (m *Manager) getBatch(w http.ResponseWriter, r *http.Request) error {
 			return wrong
 		}
 		id, _ := event.ParseConversationID(hex) // 32 digits
-		raw, err := m.Summary(r.Context(), id)
+		raw, err := s.o.Sessions.Summary(r.Context(), id)
 		switch {
 		case fault.Is(err, fault.NotFound):
-			raw = null
+			raw = json.RawMessage("null")
 		case err != nil:
 			return err
 		}
@@ -241,7 +248,7 @@ var statuses = []string{
 	"idle", "running", "paused", "waiting_for_confirmation", "finished", "error", "stuck", "deleting",
 }
 
-func (m *Manager) getSearch(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getSearch(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	order := q.Enum("sort_order", "CREATED_AT_DESC", "CREATED_AT", "UPDATED_AT", "CREATED_AT_DESC", "UPDATED_AT_DESC")
 	lq := eventstream.ListQuery{
@@ -256,27 +263,27 @@ func (m *Manager) getSearch(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	p, err := m.List(r.Context(), lq)
+	p, err := s.o.Sessions.List(r.Context(), lq)
 	if err != nil {
 		return err
 	}
 	return rest.Bytes(w, http.StatusOK, page(p.Items, p.NextID))
 }
 
-func (m *Manager) getCount(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getCount(w http.ResponseWriter, r *http.Request) error {
 	q := rest.QueryOf(r)
 	status := q.Enum("status", "", statuses...)
 	if err := q.Err(); err != nil {
 		return err
 	}
-	n, err := m.Count(r.Context(), status)
+	n, err := s.o.Sessions.Count(r.Context(), status)
 	if err != nil {
 		return err
 	}
 	return rest.JSON(w, http.StatusOK, n)
 }
 
-func (m *Manager) patchConversation(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) patchConversation(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
 		Title *string            `json:"title"`
 		Tags  *map[string]string `json:"tags"`
@@ -291,7 +298,7 @@ func (m *Manager) patchConversation(w http.ResponseWriter, r *http.Request) erro
 		}
 		req.Title = &title
 	}
-	c, err := m.conversation(r)
+	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
@@ -301,19 +308,19 @@ func (m *Manager) patchConversation(w http.ResponseWriter, r *http.Request) erro
 	return rest.OK(w)
 }
 
-func (m *Manager) deleteConversation(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
 	}
-	if err := m.Delete(r.Context(), id); err != nil {
+	if err := s.o.Sessions.Delete(r.Context(), id); err != nil {
 		return unknown(err, id)
 	}
 	return rest.OK(w)
 }
 
-func (m *Manager) getFinalResponse(w http.ResponseWriter, r *http.Request) error {
-	c, err := m.conversation(r)
+func (s *Service) getFinalResponse(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
@@ -324,8 +331,8 @@ func (m *Manager) getFinalResponse(w http.ResponseWriter, r *http.Request) error
 	return rest.JSON(w, http.StatusOK, map[string]string{"response": text})
 }
 
-func (m *Manager) postRun(w http.ResponseWriter, r *http.Request) error {
-	c, err := m.conversation(r)
+func (s *Service) postRun(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
@@ -335,7 +342,7 @@ func (m *Manager) postRun(w http.ResponseWriter, r *http.Request) error {
 	return rest.OK(w)
 }
 
-func (m *Manager) postAsk(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) postAsk(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
 		Question *string `json:"question"`
 	}
@@ -345,7 +352,7 @@ func (m *Manager) postAsk(w http.ResponseWriter, r *http.Request) error {
 	if req.Question == nil {
 		return schema.Missing("body", "question")
 	}
-	c, err := m.conversation(r)
+	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
@@ -356,23 +363,30 @@ func (m *Manager) postAsk(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, map[string]string{"response": text})
 }
 
-func (m *Manager) postFork(w http.ResponseWriter, r *http.Request) error {
-	var req ForkRequest
+func (s *Service) postFork(w http.ResponseWriter, r *http.Request) error {
+	var req struct {
+		session.ForkOptions
+		ID string `json:"id"`
+	}
 	if err := rest.OptionalBody(r, &req); err != nil {
 		return err
 	}
-	c, err := m.conversation(r)
+	if wrong := plainID(&req.ID, "id"); wrong != nil {
+		return wrong
+	}
+	req.ForkOptions.ID = event.ConversationID(req.ID)
+	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
-	f, err := c.Fork(r.Context(), req)
+	f, err := c.Fork(r.Context(), req.ForkOptions)
 	if err != nil {
 		return err
 	}
 	return answerDescribed(w, r, http.StatusCreated, f)
 }
 
-func answerDescribed(w http.ResponseWriter, r *http.Request, status int, c *Conversation) error {
+func answerDescribed(w http.ResponseWriter, r *http.Request, status int, c *session.Conversation) error {
 	raw, err := c.Describe(r.Context())
 	if err != nil {
 		return err
@@ -380,21 +394,21 @@ func answerDescribed(w http.ResponseWriter, r *http.Request, status int, c *Conv
 	return rest.Bytes(w, status, raw)
 }
 
-func (m *Manager) postNavigate(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) postNavigate(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
 		EventID *event.ID `json:"event_id"`
 	}
 	if err := rest.Body(r, &req); err != nil {
 		return err
 	}
-	c, err := m.conversation(r)
+	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
 	to := event.ID("")
 	if req.EventID != nil {
 		if to = *req.EventID; to == "" {
-			return unknownEvent(to)
+			return fault.New(fault.NotFound, "Unknown event_id: ")
 		}
 	}
 	if err := c.Navigate(r.Context(), to); err != nil {
@@ -403,17 +417,17 @@ func (m *Manager) postNavigate(w http.ResponseWriter, r *http.Request) error {
 	return answerDescribed(w, r, http.StatusOK, c)
 }
 
-func (m *Manager) getRuntime(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getRuntime(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
 	}
-	ok, err := m.Exists(r.Context(), id)
+	ok, err := s.o.Sessions.Exists(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return unknown(fault.New(fault.NotFound, "no conversation"), id)
 	}
-	return rest.Bytes(w, http.StatusOK, runtimeAvailable)
+	return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
 }

@@ -11,22 +11,23 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
 )
 
-// eventRoutes are the operations on events (docs/openhands/sdk-wire.md section
-// 4.1). They read the stream and do not load the conversation.
-func (m *Manager) eventRoutes() []rest.Route {
+// eventRoutes are the operations on events (docs/openhands/sdk-wire.md section 4.1). They
+// read the stream and do not load the conversation.
+func (s *Service) eventRoutes() []rest.Route {
 	const events = "/api/conversations/{conversation_id}/events"
 	r := func(method, path string, h rest.Handler) rest.Route {
 		return rest.Route{Method: method, Path: path, Tag: "Events", Handle: h}
 	}
 	return []rest.Route{
-		r("GET", events+"/search", m.searchEvents),
-		r("GET", events+"/count", m.countEvents),
-		r("GET", events+"/{event_id}", m.getEvent),
-		r("GET", events, m.batchEvents),
-		r("POST", events, m.postEvent),
-		r("POST", events+"/respond_to_confirmation", formed(form.Accepting, m.simple(postRespond))),
+		r("GET", events+"/search", s.searchEvents),
+		r("GET", events+"/count", s.countEvents),
+		r("GET", events+"/{event_id}", s.getEvent),
+		r("GET", events, s.batchEvents),
+		r("POST", events, s.postEvent),
+		r("POST", events+"/respond_to_confirmation", formed(form.Accepting, s.simple(postRespond))),
 	}
 }
 
@@ -62,7 +63,7 @@ func eventQuery(r *http.Request, q *rest.Query) (id event.ConversationID, out ev
 
 const kindMessage = "MessageEvent"
 
-func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) searchEvents(w http.ResponseWriter, r *http.Request) error {
 	given := rest.QueryOf(r)
 	id, q, err := eventQuery(r, given)
 	if err != nil {
@@ -75,11 +76,11 @@ func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := given.Err(); err != nil {
 		return err
 	}
-	p, err := m.o.Stream.Search(r.Context(), id, q)
+	p, err := s.o.Sessions.Store().Search(r.Context(), id, q)
 	if err != nil {
 		return unknown(err, id)
 	}
-	m.noteListed(id)
+	s.o.Sessions.EventsListed(id)
 	items := make([]json.RawMessage, len(p.Records))
 	for i := range p.Records {
 		items[i] = p.Records[i].JSON
@@ -87,7 +88,7 @@ func (m *Manager) searchEvents(w http.ResponseWriter, r *http.Request) error {
 	return rest.Bytes(w, http.StatusOK, page(items, string(p.NextID)))
 }
 
-func (m *Manager) countEvents(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) countEvents(w http.ResponseWriter, r *http.Request) error {
 	given := rest.QueryOf(r)
 	id, q, err := eventQuery(r, given)
 	if err != nil {
@@ -96,25 +97,25 @@ func (m *Manager) countEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := given.Err(); err != nil {
 		return err
 	}
-	n, err := m.o.Stream.Count(r.Context(), id, q)
+	n, err := s.o.Sessions.Store().Count(r.Context(), id, q)
 	if err != nil {
 		return unknown(err, id)
 	}
 	return rest.JSON(w, http.StatusOK, n)
 }
 
-func (m *Manager) getEvent(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) getEvent(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
 	}
-	if ok, err := m.Exists(r.Context(), id); err != nil || !ok {
+	if ok, err := s.o.Sessions.Exists(r.Context(), id); err != nil || !ok {
 		if err == nil {
 			err = unknown(fault.New(fault.NotFound, "no conversation"), id)
 		}
 		return err
 	}
-	rec, err := m.o.Stream.Get(r.Context(), id, event.ID(r.PathValue("event_id")))
+	rec, err := s.o.Sessions.Store().Get(r.Context(), id, event.ID(r.PathValue("event_id")))
 	if fault.Is(err, fault.NotFound) {
 		return rest.Fail(http.StatusNotFound, "Event not found: "+r.PathValue("event_id"))
 	}
@@ -126,7 +127,7 @@ func (m *Manager) getEvent(w http.ResponseWriter, r *http.Request) error {
 
 // batchEvents takes its ids from a body, as the TypeScript client sends them
 // with a GET.
-func (m *Manager) batchEvents(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) batchEvents(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (m *Manager) batchEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := rest.Body(r, &ids); err != nil {
 		return err
 	}
-	if ok, err := m.Exists(r.Context(), id); err != nil || !ok {
+	if ok, err := s.o.Sessions.Exists(r.Context(), id); err != nil || !ok {
 		if err == nil {
 			err = unknown(fault.New(fault.NotFound, "no conversation"), id)
 		}
@@ -143,10 +144,10 @@ func (m *Manager) batchEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	items := make([]json.RawMessage, len(ids))
 	for i, ev := range ids {
-		rec, err := m.o.Stream.Get(r.Context(), id, ev)
+		rec, err := s.o.Sessions.Store().Get(r.Context(), id, ev)
 		switch {
 		case fault.Is(err, fault.NotFound):
-			items[i] = null
+			items[i] = json.RawMessage("null")
 		case err != nil:
 			return err
 		default:
@@ -156,7 +157,7 @@ func (m *Manager) batchEvents(w http.ResponseWriter, r *http.Request) error {
 	return rest.Bytes(w, http.StatusOK, list(items))
 }
 
-func (m *Manager) postEvent(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) postEvent(w http.ResponseWriter, r *http.Request) error {
 	raw, err := rest.Raw(r)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (m *Manager) postEvent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := m.conversation(r)
+	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
@@ -176,23 +177,23 @@ func (m *Manager) postEvent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // ParseMessage reads what a user sends. Unknown keys are ignored.
-func ParseMessage(raw []byte) (Message, error) {
-	msg := Message{Role: event.RoleUser}
+func ParseMessage(raw []byte) (session.Message, error) {
+	msg := session.Message{Role: event.RoleUser}
 	if err := form.Message(raw); err != nil {
 		return msg, err
 	}
 	if err := rest.Decode(raw, &msg, "body"); err != nil {
 		return msg, err
 	}
-	if v := msg.check("body"); v != nil {
+	if v := checkMessage(&msg, "body"); v != nil {
 		return msg, v
 	}
 	return msg, nil
 }
 
-// check refuses a message, that stood at loc, of another than the user. The
-// reference fails with 500 there.
-func (m *Message) check(loc ...any) schema.Violations {
+// checkMessage refuses a message, at loc of the request, of anyone but the user.
+// The reference fails with 500 there.
+func checkMessage(m *session.Message, loc ...any) schema.Violations {
 	if m.Role == "" || m.Role == event.RoleUser {
 		return nil
 	}
@@ -200,7 +201,7 @@ func (m *Message) check(loc ...any) schema.Violations {
 	return schema.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), at...)
 }
 
-func postRespond(c *Conversation, r *http.Request) error {
+func postRespond(c *session.Conversation, r *http.Request) error {
 	req := struct {
 		Accept bool   `json:"accept"`
 		Reason string `json:"reason"`

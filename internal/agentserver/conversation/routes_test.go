@@ -3,39 +3,18 @@ package conversation_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/session"
 )
-
-// serve puts the routes behind a server and returns how to ask it.
-func (h *house) serve(t *testing.T) func(method, path, body string) (int, string) {
-	t.Helper()
-	s, err := rest.New(rest.Options{Routes: h.Routes(), Keys: func() []string { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(method, path, body string) (int, string) {
-		t.Helper()
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/api/conversations"+path, strings.NewReader(body)))
-		raw, err := io.ReadAll(w.Result().Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w.Code, string(raw)
-	}
-}
 
 func TestRoutes(t *testing.T) {
 	t.Parallel()
-	h := setup(t, inTurn(shell("block"), says("done")), func(o *conversation.Options) { o.MaxRuns = 1 })
+	h := setup(t, []*llm.Response{shell("block"), says("done")}, func(o *session.Options) { o.MaxRuns = 1 })
 	ask := h.serve(t)
 	id, gone := event.NewConversationID(), event.NewConversationID()
 	body := fmt.Sprintf(`{"conversation_id":%q,"autotitle":false,"workspace":{"working_dir":%q},
@@ -92,7 +71,7 @@ func TestRoutes(t *testing.T) {
 		{"POST", one + "/events", `{"role":"user","content":[]}`, 404, ""},
 	} {
 		if s.method == "BLOCK" {
-			<-h.tools.started
+			<-h.started
 			continue
 		}
 		status, answer := ask(s.method, s.path, s.body)

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	mcproutes "github.com/deft-dev/deft/internal/agentserver/mcp"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/spawn"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/route"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/tool/client"
+	"github.com/deft-dev/deft/tool/mcp"
+)
+
+// adapters implements [agentserver.Adapters] with what this program links.
+type adapters struct{ log *slog.Logger }
+
+// Open implements [agentserver.Adapters].
+func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.Backend, err error) {
+	b := &agentserver.Backend{Models: build.NewModels(a.log)}
+	var closers []func() error
+	b.Close = func() error {
+		var errs []error
+		for i := len(closers) - 1; i >= 0; i-- {
+			errs = append(errs, closers[i]())
+		}
+		return errors.Join(errs...)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Close())
+		}
+	}()
+	shells, serr := spawn.New()
+	if serr != nil {
+		a.log.Debug("shells are started from a thread with all descriptors", "err", serr)
+	}
+	closers = append(closers, func() error { shells.Close(); return nil })
+	store, err := sqlite.Open(ctx, cfg.ConversationsPath, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	b.Store = store
+	closers = append(closers, store.Close)
+	o := build.Options{Dir: cfg.ConversationsPath, Hidden: []string{cfg.PersistenceDir}, Shells: shells, Log: a.log}
+	if cfg.Sandbox == config.SandboxProcess {
+		o.Defaults = session.Placement{SandboxClass: build.ProcessSandbox, Network: true}
+	}
+	builder, err := build.New(o)
+	if err != nil {
+		return nil, err
+	}
+	b.Builder = builder
+	closers = append(closers, builder.Close)
+	if o.Defaults.SandboxClass != "" { // what is wrong with it is said at the start
+		if _, err = builder.Sandboxes(o.Defaults.SandboxClass, o.Defaults.Isolation); err != nil {
+			return nil, err
+		}
+	}
+	b.Lock, err = conversationlock.Open(cfg.ConversationsPath)
+	return b, err
+}
+
+// NewModel implements [agentserver.Adapters].
+func (adapters) NewModel(c llm.Config) (llm.Model, error) { return route.New(c) }
+
+// Providers implements [agentserver.Adapters].
+func (adapters) Providers() []string { return route.Prefixes() }
+
+// ProbeMCP implements [agentserver.Adapters].
+func (adapters) ProbeMCP(ctx context.Context, p mcproutes.Probe) (mcproutes.Result, error) {
+	s, err := mcp.ParseServer(p.Server)
+	if err != nil {
+		return mcproutes.Result{}, err
+	}
+	got, err := mcp.Probe(ctx, p.Name, s, p.Limit, p.Tool, p.Arguments)
+	return mcproutes.Result(got), err
+}
+
+// CheckClientTool implements [agentserver.Adapters].
+func (adapters) CheckClientTool(raw json.RawMessage) (name string, err error) {
+	var s client.Spec
+	err = rest.Decode(raw, &s, "body", "client_tools")
+	return s.Name, err
+}
+
+// Export implements [agentserver.Adapters].
+func (adapters) Export(ctx context.Context, store eventstream.Stream, id event.ConversationID, dir string) (string, error) {
+	return openhands.Export(ctx, store, id, dir)
+}

@@ -1,0 +1,43 @@
+package agentserver
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/agentserver/mcp"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/session"
+)
+
+// Backend is what a server works with, as its program links it.
+type Backend struct {
+	Store   eventstream.Stream
+	Lock    session.Lock
+	Builder session.Builder
+	Models  session.Models
+	// Close closes what the backend holds beside Lock, which the sessions
+	// close.
+	Close func() error
+}
+
+// Adapters are the parts of a program that a server asks directly.
+type Adapters interface {
+	// Open opens the backend of a configuration. sandboxed says whether each
+	// conversation gets a sandbox.
+	Open(ctx context.Context, cfg *config.Loaded) (*Backend, error)
+	// NewModel opens a model, to see whether it answers.
+	NewModel(llm.Config) (llm.Model, error)
+	// Providers are the prefixes of model names that are known.
+	Providers() []string
+	// ProbeMCP tries an MCP server.
+	ProbeMCP(ctx context.Context, p mcp.Probe) (mcp.Result, error)
+	// CheckClientTool returns what is wrong with a tool that a client defines,
+	// and ClientToolName its name.
+	CheckClientTool(raw json.RawMessage) (name string, err error)
+	// Export writes the files of a conversation into a directory below dir, as
+	// OpenHands lays them out, and returns that directory.
+	Export(ctx context.Context, store eventstream.Stream, id event.ConversationID, dir string) (string, error)
+}

@@ -1,7 +1,0 @@
-package conversation
-
-// Parts of how titles are made.
-var (
-	FillTitlePrompt = fillTitlePrompt
-	CleanTitle      = cleanTitle
-)

@@ -1,0 +1,45 @@
+package conversation_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/schema"
+)
+
+func TestStartRefused(t *testing.T) {
+	t.Parallel()
+	h := setup(t, nil, nil)
+	for name, c := range map[string]struct{ more, loc string }{
+		"id":         {`"conversation_id":"x"`, "[body conversation_id]"},
+		"parent":     {`"parent_conversation_id":"../etc"`, "[body parent_conversation_id]"},
+		"iterations": {`"max_iterations":0`, "[body max_iterations]"},
+		"tag":        {`"tags":{"No":"x"}`, "[body tags]"},
+		"tag value":  {`"tags":{"a":"` + strings.Repeat("x", 257) + `"}`, "[body tags]"},
+		"runtime":    {`"conversation_runtime":"docker"`, "[body conversation_runtime]"},
+		"two agents": {`"agent_profile_id":"` + string(event.NewConversationID()) + `"`, "[body]"},
+		"no agent":   {`"agent":null`, "[body]"},
+		"prompt":     {`"prompt":"` + strings.Repeat("x", 2001) + `"`, "[body prompt]"},
+		"nul":        {`"workspace":{"working_dir":"/tmp/\u0000"}`, "[body workspace working_dir]"},
+		"worktree":   {`"worktree_options":{"base":"moon"}`, "[body worktree_options base]"},
+		"ref":        {`"worktree_options":{"base":"ref","ref":"--upload-pack=x"}`, "[body worktree_options ref]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, answer := h.serve(t)("POST", "", h.body(t, c.more))
+			var said struct{ Detail schema.Violations }
+			if err := json.Unmarshal([]byte(answer), &said); err != nil || status != 422 || len(said.Detail) == 0 {
+				t.Fatalf("got %d %s: %v", status, answer, err)
+			}
+			if got := fmt.Sprint(said.Detail[0].Loc); got != c.loc {
+				t.Errorf("loc %s, want %s", got, c.loc)
+			}
+		})
+	}
+	if n, err := h.Count(t.Context(), ""); n != 0 || err != nil {
+		t.Errorf("%d conversations: %v", n, err)
+	}
+}

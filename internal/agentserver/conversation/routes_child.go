@@ -1,0 +1,62 @@
+package conversation
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
+)
+
+// childRequest is the body of POST …/children
+// (docs/openhands/sdk-wire-1.58.md section C.2).
+type childRequest struct {
+	Task      string `json:"task"`
+	Title     string `json:"title"`
+	Isolation string `json:"isolation"` // worktree, the default, or shared
+}
+
+func (s *Service) postChild(w http.ResponseWriter, r *http.Request) error {
+	req := childRequest{Isolation: "worktree"}
+	if err := rest.Body(r, &req); err != nil {
+		return err
+	}
+	switch {
+	case strings.TrimSpace(req.Task) == "":
+		return schema.Violations{{
+			Type: "string_too_short", Loc: []any{"body", "task"}, Msg: "String should have at least 1 character",
+			Input: req.Task, Ctx: map[string]any{"min_length": 1},
+		}}
+	case req.Isolation != "worktree" && req.Isolation != "shared":
+		return schema.Violations{{
+			Type: "literal_error", Loc: []any{"body", "isolation"}, Msg: "Input should be 'worktree' or 'shared'",
+			Input: req.Isolation, Ctx: map[string]any{"expected": "'worktree' or 'shared'"},
+		}}
+	}
+	c, err := s.conversation(r)
+	if err != nil {
+		return err
+	}
+	child, err := c.StartChild(r.Context(), session.ChildOptions{
+		Task: req.Task, Title: req.Title, Worktree: req.Isolation == "worktree",
+	})
+	if err != nil {
+		return worded(err)
+	}
+	// Where there is no repository a child shares its parent's workspace.
+	isolation := "shared"
+	if child.HasWorktree() {
+		isolation = "worktree"
+	}
+	var title *string
+	if req.Title != "" {
+		title = &req.Title
+	}
+	return rest.JSON(w, http.StatusCreated, map[string]any{
+		"conversation_id": child.ID(), "parent_conversation_id": c.ID(), "status": child.Status(),
+		"title": title, "url": json.RawMessage("null"),
+		"workspace": child.Workspace(), "isolation": isolation,
+	})
+}

@@ -1,0 +1,136 @@
+package agentserver
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/internal/agentserver/mcp"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/launch"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
+)
+
+// launcher implements [conversation.Launcher].
+type launcher struct {
+	settings *settings.Service
+	ring     *keyring.Ring
+	adapters Adapters
+}
+
+// additions are what a launch adds to an agent (docs/openhands/sdk-wire-1.58.md section B.2).
+type additions struct {
+	Suffix     string            `json:"system_message_suffix_append"`
+	LLMProfile string            `json:"llm_profile_ref"`
+	Skills     []json.RawMessage `json:"skills"`
+}
+
+// Resolve implements [conversation.Launcher].
+func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
+	var add additions
+	if len(r.LaunchAdditions) > 0 && string(r.LaunchAdditions) != "null" {
+		if err := rest.Decode(r.LaunchAdditions, &add, "body", "agent_launch_additions"); err != nil {
+			return nil, err
+		}
+	}
+	src := launch.Source{Agent: r.Agent, Settings: r.AgentSettings, LLMProfile: add.LLMProfile, Keys: l.ring}
+	if r.AgentProfileID != nil {
+		src.ProfileID = *r.AgentProfileID
+	}
+	if add.LLMProfile != "" && src.ProfileID == "" {
+		return nil, schema.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
+	}
+	var stores *launch.Stores
+	if src.ProfileID != "" || len(src.Agent) == 0 || string(src.Agent) == "null" { // an agent refers to nothing
+		var err error
+		if stores, err = l.settings.LaunchStores(); err != nil {
+			return nil, err
+		}
+	}
+	resolved, err := launch.Resolve(ctx, src, stores)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := launchRuntime(r, add)
+	if err != nil {
+		return nil, err
+	}
+	a, err := launch.Finalize(resolved, rt)
+	if err != nil {
+		return nil, err
+	}
+	out := &conversation.Launch{Agent: a}
+	if p := resolved.Profile; p != nil {
+		out.SecretRefs = p.SecretRefs
+		out.Profile, err = json.Marshal(p)
+	}
+	return out, err
+}
+
+// launchRuntime is what the server and the request add to a launch.
+func launchRuntime(r *conversation.StartRequest, add additions) (launch.Runtime, error) {
+	var rt launch.Runtime
+	if strings.TrimSpace(add.Suffix) != "" {
+		rt.Suffixes = []string{add.Suffix}
+	}
+	for _, raw := range add.Skills {
+		m, err := schema.Parse(raw)
+		if err != nil {
+			return rt, err
+		}
+		if doc, ok := m.(*schema.Map); ok {
+			rt.Skills = append(rt.Skills, doc)
+		}
+	}
+	return rt, nil
+}
+
+// LLM implements [conversation.Launcher].
+func (l launcher) LLM(ctx context.Context, raw json.RawMessage) (*spec.LLM, error) {
+	m, err := spec.DecodeLLM(raw, schema.Reading{Keys: l.ring}, "body", "llm")
+	if err != nil {
+		return nil, err
+	}
+	return m, m.Resolve(l.settings.Profiles.Connections.Find(ctx), "")
+}
+
+// usableTool reports whether agents of this server can have a tool.
+func usableTool(name string) bool {
+	return slices.Contains(mcp.UsableNames(mcp.Catalogue()), name)
+}
+
+// CheckClientTool implements [conversation.Launcher].
+func (l launcher) CheckClientTool(raw json.RawMessage) error {
+	name, err := l.adapters.CheckClientTool(raw)
+	if err != nil {
+		return err
+	}
+	if usableTool(name) {
+		return fault.New(fault.Invalid,
+			"Client tool name '"+name+"' collides with an existing non-client tool. Choose a unique client tool name.")
+	}
+	return nil
+}
+
+// pythonModules are the tools whose Python module of the reference is the path
+// of their name (docs/openhands/sdk-wire-1.58.md section B.3).
+var pythonModules = []string{
+	"terminal", "file_editor", "task_tracker", "glob", "grep", "planning_file_editor", "apply_patch",
+}
+
+// ToolModules implements [conversation.Launcher].
+func (l launcher) ToolModules(a *spec.Agent) map[string]string {
+	out := map[string]string{}
+	for _, t := range a.Tools {
+		if slices.Contains(pythonModules, t.Name) {
+			out[t.Name] = "openhands.tools." + t.Name + ".definition"
+		}
+	}
+	return out
+}

@@ -1,0 +1,259 @@
+package agentserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/bash"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/internal/agentserver/files"
+	"github.com/deft-dev/deft/internal/agentserver/git"
+	"github.com/deft-dev/deft/internal/agentserver/hooks"
+	"github.com/deft-dev/deft/internal/agentserver/mcp"
+	"github.com/deft-dev/deft/internal/agentserver/plugins"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	settingsroutes "github.com/deft-dev/deft/internal/agentserver/settings"
+	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
+	"github.com/deft-dev/deft/internal/agentserver/skills"
+	"github.com/deft-dev/deft/internal/agentserver/socket"
+	"github.com/deft-dev/deft/internal/agentserver/subagents"
+	"github.com/deft-dev/deft/internal/agentserver/unsupported"
+	"github.com/deft-dev/deft/internal/agentserver/webhook"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/workspaces"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
+)
+
+// services are the parts of an agent server that is configured.
+type services struct {
+	cfg      *config.Loaded
+	adapters Adapters
+	backend  *Backend
+	log      *slog.Logger
+	url      string // where this machine reaches the server
+	home     string
+	ring     *keyring.Ring
+
+	webhooks      *webhook.Service
+	settings      *settings.Service
+	skills        *skills.Service
+	sessions      atomic.Pointer[session.Manager] // webhooks ask early
+	conversations *conversation.Service
+	bash          *bash.Service
+	scopes        *bash.Scopes
+	sockets       *socket.Service
+}
+
+// openServices opens the parts of a server.
+func openServices(ctx context.Context, cfg *config.Loaded, adapters Adapters, addr net.Addr, log *slog.Logger) (_ *services, err error) {
+	s := &services{cfg: cfg, adapters: adapters, log: log, url: config.InternalURL(addr)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	s.home, _ = os.UserHomeDir() // a user without one has no skills of his own
+	if s.ring, err = cfg.Ring(); err != nil {
+		return nil, err
+	}
+	if s.backend, err = adapters.Open(ctx, cfg); err != nil {
+		return nil, err
+	}
+	for _, open := range []func(context.Context) error{
+		s.openWebhooks, s.openSettings, s.openSessions, s.openBash, s.openSockets,
+	} {
+		if err := open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *services) openWebhooks(context.Context) error {
+	if len(s.cfg.Webhooks) == 0 {
+		return nil
+	}
+	cursors, err := webhook.OpenFile(filepath.Join(s.cfg.ConversationsPath, "webhooks.json"))
+	if err != nil {
+		return err
+	}
+	s.webhooks, err = webhook.New(webhook.Options{
+		Endpoints: s.cfg.Webhooks, Stream: s.backend.Store, Cursors: cursors, Log: s.log,
+		Describe: s.describe,
+		Key: func() string {
+			if keys := s.cfg.Keys(); len(keys) > 0 {
+				return keys[0]
+			}
+			return ""
+		},
+	})
+	return err
+}
+
+// describe returns the description of a conversation, once they are open.
+func (s *services) describe(ctx context.Context, id event.ConversationID) (json.RawMessage, error) {
+	if m := s.sessions.Load(); m != nil {
+		return m.Summary(ctx, id)
+	}
+	return nil, fault.New(fault.Unavailable, "the conversations are not open yet")
+}
+
+func (s *services) openSettings(ctx context.Context) (err error) {
+	s.skills = skills.New(skills.Options{
+		Home: s.home, Persistence: s.cfg.PersistenceDir, Public: os.Getenv("EXTENSIONS_PATH"), Log: s.log,
+	})
+	s.settings, err = settings.Open(ctx, settings.Options{
+		Dir: s.cfg.PersistenceDir, Keys: s.ring, Ping: spec.Pinger(s.adapters.NewModel), Log: s.log, Usable: usableTool,
+		Skills: s.skills.ProfileSkills, PublicSkills: s.skills.PublicNames,
+	})
+	return err
+}
+
+func (s *services) openSessions(context.Context) error {
+	o := session.Options{
+		Store: s.backend.Store, Lock: s.backend.Lock, Dir: s.cfg.ConversationsPath, Ring: s.ring, Log: s.log,
+		Settings: savedSettings{s}, Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s},
+		Files: worktrees{
+			session.PlainDirectories{SkillDirs: skill.UserDirs(s.home, s.cfg.PersistenceDir)}, s.cfg.ConversationWorktreeRoot, s.log,
+		},
+		BaseURL: s.url, MaxRuns: s.cfg.MaxConcurrentRuns, IdleTTL: -1,
+	}
+	if s.webhooks != nil {
+		o.Store, o.Observer = s.webhooks.Stream(), webhookObserver{s.webhooks} // they see what is appended
+	}
+	if ttl := s.cfg.ConversationIdleTTLSeconds; ttl != nil {
+		o.IdleTTL = time.Duration(*ttl * float64(time.Second))
+	}
+	m, err := session.Open(o)
+	if err != nil {
+		return err
+	}
+	s.sessions.Store(m)
+	s.conversations = conversation.New(conversation.Options{Sessions: m, Launcher: launcher{s.settings, s.ring, s.adapters}})
+	return nil
+}
+
+func (s *services) openBash(context.Context) (err error) {
+	o := bash.Options{Dir: s.cfg.BashEventsDir, Log: s.log}
+	if s := s.cfg.BashEventsRetentionSeconds; s != nil {
+		o.Retention = time.Duration(*s) * time.Second
+	}
+	if s.bash, err = bash.Open(o); err != nil {
+		return err
+	}
+	scoped := bash.ScopeOptions{
+		Options: o, Dir: func(id string) string { return filepath.Join(s.cfg.ConversationsPath, id, "bash_events") },
+	}
+	if s.cfg.Sandbox == config.SandboxProcess {
+		scoped.Runner = func(scope workspacescope.Scope) bash.Runner { return sandboxRunner{s, scope.ID} }
+	}
+	s.scopes = bash.NewScopes(scoped)
+	return nil
+}
+
+func (s *services) openSockets(context.Context) error {
+	s.sockets = socket.New(socket.Options{
+		Find: sessionsOf(s.sessions.Load()), Bash: s.bash,
+		Keys: s.cfg.Keys, Origin: s.cfg.Origin, Log: s.log,
+	})
+	return nil
+}
+
+// routes are those of all parts.
+func (s *services) routes() []rest.Route {
+	of := workspacescope.WorkspaceOf(func(ctx context.Context, id string) (string, error) {
+		cid, ok := event.ParseConversationID(id)
+		if !ok {
+			return "", fault.New(fault.NotFound, "Conversation not found: "+id)
+		}
+		c, err := s.sessions.Load().Get(ctx, cid)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Abs(c.Workspace())
+	})
+	f := files.New(files.Options{WorkspaceOf: of, Trajectory: s.trajectory, Home: s.home})
+	g := git.New(git.Options{Secret: s.storedSecret})
+	return slices.Concat(
+		s.conversations.Routes(), s.sockets.Routes(), settingsroutes.Routes(s.settings, s.log),
+		settingsroutes.Workspaces(workspaces.New(filepath.Join(s.cfg.ConversationsPath, "..", ".openhands"))),
+		llmlist.New(catalog.Default(), s.adapters.Providers()).Routes(),
+		s.bash.Routes(), s.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
+		s.skills.Routes(), hooks.Routes(s.log),
+		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log}).Routes(),
+		subagents.New(subagents.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log}).Routes(),
+		s.newGateway().Routes(),
+		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
+		unsupported.Extensions(), unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+	)
+}
+
+// trajectory writes the files of a conversation as OpenHands lays them out.
+func (s *services) trajectory(ctx context.Context, id string, add files.AddFile) error {
+	cid, ok := event.ParseConversationID(id)
+	if !ok {
+		return fault.New(fault.NotFound, "Conversation not found: "+id)
+	}
+	dir, err := os.MkdirTemp("", "deft-trajectory-")
+	if err != nil {
+		return fault.Wrap(err, fault.Full, "make a directory for the trajectory")
+	}
+	defer os.RemoveAll(dir)
+	path, err := s.adapters.Export(ctx, s.backend.Store, cid, dir)
+	if err != nil {
+		return err
+	}
+	return files.DirectoryTrajectory(func(context.Context, string) (string, error) { return path, nil })(ctx, id, add)
+}
+
+// isolation describes where agents' commands run.
+func (s *services) isolation() string {
+	if s.cfg.Sandbox != config.SandboxProcess {
+		return "isolation: none: commands of agents have the rights of this server, which should run in a sandbox itself (or with --sandbox process)"
+	}
+	return "isolation: a sandbox around the workspace of each conversation"
+}
+
+// close closes the parts in the opposite order of openServices.
+func (s *services) close(ctx context.Context) error {
+	var errs []error
+	if s.sockets != nil {
+		s.sockets.Close()
+	}
+	if m := s.sessions.Load(); m != nil {
+		errs = append(errs, m.Close(ctx))
+	} else if s.backend != nil {
+		errs = append(errs, s.backend.Lock.Close())
+	}
+	if s.scopes != nil {
+		errs = append(errs, s.scopes.Close())
+	}
+	if s.bash != nil {
+		errs = append(errs, s.bash.Close())
+	}
+	if s.webhooks != nil {
+		end, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		errs = append(errs, s.webhooks.Close(end))
+	}
+	if s.backend != nil {
+		errs = append(errs, s.backend.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,160 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/state"
+)
+
+// answerStream publishes what the model writes, masked, as it comes.
+type answerStream struct {
+	c *Conversation
+	w *worker
+
+	mu      sync.Mutex
+	item    event.ID // that began and has not been seen to end
+	after   eventstream.Seq
+	attempt int
+	void    bool // the attempt has failed, and another comes
+	order   int
+	masks   map[string]*secret.Stream // by kind
+}
+
+func newAnswerStream(c *Conversation, w *worker) *answerStream { return &answerStream{c: c, w: w} }
+
+// streamedAgent is an agent whose answers an answerStream publishes as they come.
+type streamedAgent struct {
+	agent.Agent
+	p *answerStream
+}
+
+// Step implements [agent.Agent].
+func (o streamedAgent) Step(ctx context.Context, t agent.Turn) ([]event.Event, error) {
+	o.p.next()
+	t.Delta = func(item event.ID, d llm.Delta) { o.p.delta(t.State, item, d) }
+	evs, err := o.Agent.Step(ctx, t)
+	o.p.stepped(ctx, evs, err)
+	return evs, err
+}
+
+// delta takes a piece of the answer that becomes the event item. shown is what
+// the agent was shown: it may be on its way to the disk still, and followers
+// are to have it before the answer.
+func (p *answerStream) delta(shown *state.State, item event.ID, d llm.Delta) {
+	if !p.w.streams.Load() || !p.c.hub.watched() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.item != item:
+		p.item, p.after, p.attempt = item, seqOf(shown), 0
+		fallthrough
+	case p.void:
+		p.void, p.order, p.masks = false, 0, map[string]*secret.Stream{}
+		p.attempt++
+		p.publish(Piece{Item: item, Attempt: p.attempt, Started: true, Anchor: p.after})
+	}
+	if d.Text == "" && d.Reasoning == "" && d.ToolCall == nil { // the answer is complete
+		p.flush()
+		return
+	}
+	p.piece("text", d.Text)
+	p.piece("reasoning", d.Reasoning)
+}
+
+// flush publishes what was held back because it could have become a secret.
+func (p *answerStream) flush() {
+	for _, kind := range []string{"reasoning", "text"} {
+		if m := p.masks[kind]; m != nil {
+			p.show(kind, m.Flush())
+		}
+	}
+}
+
+func (p *answerStream) piece(kind, text string) {
+	if text == "" {
+		return
+	}
+	m := p.masks[kind]
+	if m == nil {
+		m = p.c.secrets.Stream()
+		p.masks[kind] = m
+	}
+	p.show(kind, m.Feed(text))
+}
+
+func (p *answerStream) show(kind, text string) {
+	if text == "" {
+		return
+	}
+	p.publish(Piece{Item: p.item, Attempt: p.attempt, Order: p.order, Kind: kind, Content: text})
+	p.order++
+}
+
+// publish places a piece behind what is stored by now, and behind what the
+// agent was shown.
+func (p *answerStream) publish(piece Piece) {
+	p.c.hub.publish(Transient{After: max(seqOf(p.w.State()), p.after), Piece: &piece})
+}
+
+// next forgets the answer before, which is an event by now.
+func (p *answerStream) next() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.item, p.void = "", false
+}
+
+// retry discards what came of the answer so far: another attempt follows.
+func (p *answerStream) retry() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.void = p.item != ""
+}
+
+// stepped ends an item that becomes no event.
+func (p *answerStream) stepped(ctx context.Context, evs []event.Event, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.item == "":
+	case ctx.Err() != nil && err != nil:
+		p.abort("cancelled")
+	case err != nil:
+		p.abort(controller.ErrorCode(err))
+	case !slices.ContainsFunc(evs, func(ev event.Event) bool { return ev.Meta().ID == p.item }):
+		p.abort(noEvent)
+	}
+}
+
+const noEvent = "no_durable_event"
+
+// settle ends an item at the end of a run, if its event was never stored.
+func (p *answerStream) settle(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.item == "" {
+		return
+	}
+	if p.w.State().Status != state.Finished {
+		if _, err := p.c.m.o.Store.Get(ctx, p.c.id, p.item); fault.Is(err, fault.NotFound) {
+			p.abort(noEvent)
+		}
+	}
+	p.item = ""
+}
+
+func (p *answerStream) abort(why string) {
+	p.flush()
+	p.publish(Piece{Item: p.item, Attempt: max(p.attempt, 1), Aborted: why})
+	p.item = ""
+}

@@ -1,0 +1,68 @@
+package session_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/session"
+)
+
+// value is the value of a full_state, in lines.
+func value(t *testing.T, c *session.Conversation) string {
+	t.Helper()
+	raw, err := c.FullState(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ev struct {
+		Value json.RawMessage `json:"value"`
+	}
+	var b bytes.Buffer
+	if err := json.Unmarshal(raw, &ev); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Indent(&b, ev.Value, "", " "); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestFullStateAtRest wants the full state of the active conversation.
+func TestFullStateAtRest(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("done")), nil)
+	c := h.begin(t, `"tags":{"a":"b"}`)
+	rules, err := event.NewStateUpdate("activated_path_rules", []string{"go files"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.stream.Append(t.Context(), c.ID(), rules); err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, "go")
+	settle(t, c)
+	want := value(t, c)
+	if !bytes.Contains([]byte(want), []byte("go files")) {
+		t.Fatalf("no rules in %s", want)
+	}
+	rested := func(name string) {
+		t.Helper()
+		h.restart(t)
+		before := h.stream.reads.Load()
+		if diff := cmp.Diff(want, value(t, h.get(t, c.ID()))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if h.stream.reads.Load() != before {
+			t.Errorf("%s: events were read", name)
+		}
+	}
+	rested("at rest")
+	if err := h.get(t, c.ID()).SetTitle(t.Context(), "a title"); err != nil {
+		t.Fatal(err)
+	}
+	rested("renamed at rest")
+}

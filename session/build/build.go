@@ -1,0 +1,252 @@
+// Package build makes what conversations work with from what they were made
+// from: the agent with its tools, MCP servers and skills, the runtime where
+// actions run, and the models. It links the tools, sandboxes and LLM adapters
+// that ship with Deft, so only programs import it.
+//
+// # Usage
+//
+//	b, err := build.New(build.Options{Dir: dir, Defaults: session.Placement{SandboxClass: build.ProcessSandbox}})
+//	m, err := session.Open(session.Options{Builder: b, Models: build.NewModels(log), …})
+//	…
+//	err = b.Close()
+//
+// # Classes
+//
+// Agents, runtimes, sandboxes and executors are chosen by registered name: that
+// of the conversation's [session.Placement], else that of [Options.Defaults].
+// A program that has classes of its own adds them to [Options.Classes], which
+// begins with those of [StandardClasses].
+//
+// # Concurrency and failure
+//
+// A Builder is safe for concurrent use. What is not available but can be done
+// without (a tool, an MCP server) is a warning in the resources; an unknown
+// class is an error of kind Invalid.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/spawn"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/tool"
+)
+
+// DefaultGrace is how long a sandbox outlives the process that uses it, so that
+// another one finds what runs in it.
+const DefaultGrace = 10 * time.Minute
+
+// Options say how a Builder makes resources. Dir is required.
+type Options struct {
+	// Dir is the directory of conversations; results that do not fit into an
+	// event lie below it.
+	Dir string
+	// SandboxDir holds the sockets and journals of sandboxes; Dir/sandboxes by
+	// default.
+	SandboxDir string
+	// Hidden are paths that no sandbox shows, beside Dir.
+	Hidden []string
+	// Env are the variables of commands; [CommandEnv] of the process by
+	// default.
+	Env []string
+	// Grace is how long a sandbox that is kept waits for another process.
+	// DefaultGrace if 0.
+	Grace time.Duration
+	// Defaults are the classes and the isolation of conversations that name
+	// none.
+	Defaults session.Placement
+	// Classes are the registered classes; StandardClasses() if empty.
+	Classes Classes
+	// Shells starts the shells that run in this process; nil for the ordinary
+	// way.
+	Shells *spawn.Starter
+	Log    *slog.Logger
+}
+
+// Builder implements [session.Builder].
+type Builder struct {
+	o Options
+
+	mu        sync.Mutex
+	sandboxes map[sandboxKey]sandbox.Provider
+}
+
+// sandboxKey is what one provider of sandboxes is for.
+type sandboxKey struct{ class, isolation string }
+
+var _ session.Builder = (*Builder)(nil)
+
+// New returns a Builder.
+func New(o Options) (*Builder, error) {
+	var err error
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "find the directory of conversations")
+	}
+	if o.SandboxDir == "" {
+		o.SandboxDir = filepath.Join(o.Dir, "sandboxes")
+	}
+	if o.Env == nil {
+		o.Env = CommandEnv(os.Environ())
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Classes.empty() {
+		o.Classes = StandardClasses()
+	}
+	if err := o.Classes.check(o.Defaults); err != nil {
+		return nil, err
+	}
+	return &Builder{o: o, sandboxes: map[sandboxKey]sandbox.Provider{}}, nil
+}
+
+// Build implements [session.Builder].
+func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session.Resources, err error) {
+	r.Placement = b.placement(r.Placement)
+	if err := b.o.Classes.check(r.Placement); err != nil {
+		return nil, err
+	}
+	p := &parts{local: localTools(r.Tasks)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if err := p.addTools(ctx, r, b.o.Log); err != nil {
+		return nil, err
+	}
+	set, err := tool.NewSet(p.defs...)
+	if err != nil {
+		return nil, err
+	}
+	prompt, err := promptOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if file := r.Agent.SystemPromptFilename; file != builtinPrompt {
+		p.warnings = append(p.warnings, "this server has no system prompt "+file)
+	}
+	a, err := b.o.Classes.Agents[r.AgentClass](AgentConfig{Tools: set, Condenser: r.Condenser, Prompt: prompt, Model: r.Model})
+	if err != nil {
+		return nil, fmt.Errorf("set up the agent: %w", err)
+	}
+	e, err := b.o.Classes.Runtimes[r.RuntimeClass](ctx, RuntimeConfig{
+		Builder: b, Request: r, Local: p.local, Tools: p.defs,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &session.Resources{
+		Agent: a, Runtime: e.Runtime, Local: e.Local, Warnings: p.warnings, Warm: e.Warm,
+		Ready: e.Ready, Isolation: e.Isolation,
+		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
+			return runProgram(ctx, e.Runtime, prog)
+		},
+		Close: func(ctx context.Context, keep bool) error { return errors.Join(e.Close(ctx, keep), p.close()) },
+	}, nil
+}
+
+// placement fills in what a conversation does not choose.
+func (b *Builder) placement(p session.Placement) session.Placement {
+	d := b.o.Defaults
+	if p.SandboxClass == "" {
+		p.SandboxClass, p.Isolation, p.Network = d.SandboxClass, d.Isolation, d.Network
+	}
+	for _, f := range []struct {
+		name *string
+		or   string
+	}{
+		{&p.AgentClass, d.AgentClass}, {&p.AgentClass, CodeActAgent}, {&p.SandboxClass, NoSandbox},
+		{&p.RuntimeClass, d.RuntimeClass}, {&p.ExecutorClass, d.ExecutorClass}, {&p.ExecutorClass, StandardExecutor},
+	} {
+		if *f.name == "" {
+			*f.name = f.or
+		}
+	}
+	if p.RuntimeClass == "" {
+		p.RuntimeClass = SandboxedRuntime
+		if p.SandboxClass == NoSandbox {
+			p.RuntimeClass = LocalRuntime
+		}
+	}
+	return p
+}
+
+// Remove implements [session.Builder]: it removes the conversation's sandbox.
+func (b *Builder) Remove(ctx context.Context, id event.ConversationID) error {
+	b.mu.Lock()
+	all := slices.Collect(maps.Values(b.sandboxes))
+	b.mu.Unlock()
+	var errs []error
+	for _, p := range all {
+		if r, ok := p.(interface {
+			Remove(ctx context.Context, id string) error
+		}); ok {
+			errs = append(errs, r.Remove(ctx, id.Hex()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close releases the providers of sandboxes. Conversations must have been
+// closed before.
+func (b *Builder) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for _, p := range b.sandboxes {
+		if c, ok := p.(interface{ Close() error }); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	b.sandboxes = map[sandboxKey]sandbox.Provider{}
+	return errors.Join(errs...)
+}
+
+// Sandboxes returns the provider of a class of sandboxes at a level of
+// isolation. It is made when it is first needed.
+func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := sandboxKey{class, isolation}
+	if p := b.sandboxes[key]; p != nil {
+		return p, nil
+	}
+	newProvider := b.o.Classes.Sandboxes[class]
+	if newProvider == nil {
+		return nil, unknownClass("sandbox", class, b.o.Classes.Sandboxes)
+	}
+	hidden := append([]string{b.o.Dir}, b.o.Hidden...)
+	for _, dir := range hidden { // what is hidden must exist
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make %s: %w", dir, err)
+		}
+	}
+	p, err := newProvider(SandboxConfig{Dir: b.o.SandboxDir, Isolation: isolation, Hidden: hidden})
+	if err != nil {
+		return nil, err
+	}
+	b.sandboxes[key] = p
+	return p, nil
+}
+
+func unknownClass[C any](what, name string, known map[string]C) error {
+	return fault.New(fault.Invalid, "there is no "+what+" class "+name).
+		Hint("registered are " + strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+}

@@ -1,0 +1,130 @@
+package build
+
+import (
+	"context"
+	"maps"
+
+	"github.com/deft-dev/deft/agent/codeact"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/memory"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/tool"
+)
+
+// Names of the classes that ship with Deft.
+const (
+	CodeActAgent     = "CodeActAgent"
+	LocalRuntime     = "local"     // in this process
+	SandboxedRuntime = "sandboxed" // in an Action Execution Server inside a sandbox
+	ProcessSandbox   = "process"
+	NoSandbox        = "none"
+	StandardExecutor = "standard"
+)
+
+// Classes are what conversations can be built from, by name.
+type Classes struct {
+	Agents    map[string]AgentClass
+	Runtimes  map[string]RuntimeClass
+	Sandboxes map[string]SandboxClass
+	Executors map[string]ExecutorClass
+}
+
+// AgentClass makes an agent.
+type AgentClass func(AgentConfig) (session.Agent, error)
+
+// AgentConfig is what an agent is made from.
+type AgentConfig struct {
+	Tools     *tool.Set
+	Condenser memory.Condenser // nil for none
+	Prompt    codeact.Prompt
+	Model     llm.Info // of the agent's model
+}
+
+// RuntimeClass makes the runtime of one conversation.
+type RuntimeClass func(context.Context, RuntimeConfig) (*Execution, error)
+
+// RuntimeConfig is what a runtime is made from.
+type RuntimeConfig struct {
+	Builder *Builder
+	Request session.BuildRequest // with its Placement filled in
+	// Local are the executors of tools that run beside the controller, by kind
+	// of action.
+	Local map[string]tool.Executor
+	// Tools are the tools that the agent has.
+	Tools []*tool.Definition
+}
+
+// Execution is where the actions of a conversation run. Ready, Isolation and
+// Warm may be nil; see [session.Resources].
+type Execution struct {
+	Runtime   runtime.Runtime
+	Local     runtime.Runtime
+	Ready     func(ctx context.Context) error
+	Isolation func() string
+	Warm      func(ctx context.Context) error
+	Close     func(ctx context.Context, keep bool) error
+}
+
+// SandboxClass makes a provider of sandboxes.
+type SandboxClass func(SandboxConfig) (sandbox.Provider, error)
+
+// SandboxConfig is what a provider of sandboxes is made from.
+type SandboxConfig struct {
+	Dir       string   // for its own files
+	Isolation string   // level of isolation; empty for the best there is
+	Hidden    []string // paths that no sandbox shows
+}
+
+// ExecutorClass makes the executors of the tools that have an effect on the
+// sandbox, by kind of action.
+type ExecutorClass func(ExecutorConfig) (map[string]tool.Executor, error)
+
+// StandardClasses returns the classes that ship with Deft. The caller may add
+// to it.
+func StandardClasses() Classes {
+	return Classes{
+		Agents: map[string]AgentClass{CodeActAgent: newCodeAct},
+		Runtimes: map[string]RuntimeClass{
+			LocalRuntime: newLocalRuntime, SandboxedRuntime: newSandboxedRuntime,
+		},
+		Sandboxes: map[string]SandboxClass{ProcessSandbox: newProcessSandbox},
+		Executors: map[string]ExecutorClass{StandardExecutor: NewExecutors},
+	}
+}
+
+func (c Classes) empty() bool {
+	return len(c.Agents)+len(c.Runtimes)+len(c.Sandboxes)+len(c.Executors) == 0
+}
+
+// check returns an error if a placement names a class that is not registered.
+func (c Classes) check(p session.Placement) error {
+	sandboxes := maps.Clone(c.Sandboxes)
+	if sandboxes == nil {
+		sandboxes = map[string]SandboxClass{}
+	}
+	sandboxes[NoSandbox] = nil
+	if _, ok := sandboxes[p.SandboxClass]; !ok && p.SandboxClass != "" {
+		return unknownClass("sandbox", p.SandboxClass, sandboxes)
+	}
+	if p.AgentClass != "" && c.Agents[p.AgentClass] == nil {
+		return unknownClass("agent", p.AgentClass, c.Agents)
+	}
+	if p.RuntimeClass != "" && c.Runtimes[p.RuntimeClass] == nil {
+		return unknownClass("runtime", p.RuntimeClass, c.Runtimes)
+	}
+	if p.ExecutorClass != "" && c.Executors[p.ExecutorClass] == nil {
+		return unknownClass("executor", p.ExecutorClass, c.Executors)
+	}
+	return nil
+}
+
+func newCodeAct(c AgentConfig) (session.Agent, error) {
+	return codeact.New(codeact.Config{Tools: c.Tools, Condenser: c.Condenser, ReportRisk: true, Prompt: c.Prompt})
+}
+
+func newProcessSandbox(c SandboxConfig) (sandbox.Provider, error) {
+	return process.New(process.Options{Dir: c.Dir, Level: c.Isolation, Hidden: c.Hidden})
+}

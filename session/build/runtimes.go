@@ -1,0 +1,131 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/deft-dev/deft/executor"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/local"
+	"github.com/deft-dev/deft/runtime/remote"
+	"github.com/deft-dev/deft/runtime/sandboxed"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/terminal"
+)
+
+// newLocalRuntime runs all actions in this process.
+func newLocalRuntime(_ context.Context, c RuntimeConfig) (*Execution, error) {
+	o := c.Builder.o
+	execs, err := o.Classes.Executors[c.Request.ExecutorClass](ExecutorConfig{
+		Workspace: c.Request.Workspace, Scratch: filepath.Join(o.Dir, c.Request.ID.Hex(), "observations"),
+		Env: o.Env, Shells: o.Shells,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up tools: %w", err)
+	}
+	maps.Copy(execs, c.Local)
+	rt := local.New(executor.New(execs, executor.Forgetful()))
+	return &Execution{
+		Runtime: rt, Local: rt, Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
+		Close: func(context.Context, bool) error { return rt.Close() },
+	}, nil
+}
+
+// warmShell starts the shell with the first run of an agent that has the
+// terminal: nearly all use it, and a model takes longer to answer than a shell
+// to start. Nil for an agent without.
+func warmShell(execs map[string]tool.Executor, tools []*tool.Definition) func(context.Context) error {
+	d := terminal.Definition()
+	shell, ok := execs[d.ActionKind].(tool.Warmer)
+	if ok && slices.ContainsFunc(tools, func(own *tool.Definition) bool { return own.Name == d.Name }) {
+		return shell.Warm
+	}
+	return nil
+}
+
+// newSandboxedRuntime runs actions in a sandbox of the conversation's own, which
+// starts in the background.
+func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, error) {
+	r, o := c.Request, c.Builder.o
+	provider, err := c.Builder.Sandboxes(r.SandboxClass, r.Isolation)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the deft binary: %w", err)
+	}
+	dir, err := filepath.Abs(r.Workspace)
+	if err != nil {
+		return nil, fmt.Errorf("find the workspace: %w", err)
+	}
+	box := sandbox.Spec{
+		ID: r.ID.Hex(), Workspace: dir, Network: r.Network, Env: o.Env,
+		Argv: []string{
+			self, "action-server", "--workspace", dir, "--grace", max(o.Grace, time.Second).String(),
+			"--executor", r.ExecutorClass,
+		},
+	}
+	if r.Isolation == process.LevelNone { // there /tmp is shared with everything else
+		box.Argv = append(box.Argv, "--results", filepath.Join(o.SandboxDir, box.ID, "results"))
+	}
+	var level atomic.Value
+	level.Store("")
+	w := sandboxed.Start(context.WithoutCancel(ctx), sandboxed.Options{
+		Provider: replacing{provider}, Spec: box, Connect: connect,
+		OnStart: func(s sandbox.Sandbox) { level.Store(s.Report().Level) },
+	})
+	rt := local.New(executor.New(c.Local, executor.Forgetful()))
+	return &Execution{
+		Runtime: w, Local: rt,
+		Isolation: func() string { return level.Load().(string) },
+		Ready: func(ctx context.Context) error {
+			_, err := w.Ready(ctx)
+			return err
+		},
+		Close: func(ctx context.Context, keep bool) error {
+			if keep {
+				return errors.Join(w.Close(), rt.Close())
+			}
+			return errors.Join(w.Stop(context.WithoutCancel(ctx)), rt.Close())
+		},
+	}, nil
+}
+
+// connect makes the runtime that talks to a sandbox's action server.
+func connect(s sandbox.Sandbox) (runtime.Runtime, error) {
+	return remote.New(remote.Options{
+		Dial: func(ctx context.Context) (net.Conn, error) { return process.Dial(ctx, s.Endpoint()) },
+	})
+}
+
+// replacing is a provider that replaces a sandbox that was started with other
+// settings. Only the holder of the conversation's lock uses it.
+type replacing struct{ sandbox.Provider }
+
+// Start implements [sandbox.Provider].
+func (r replacing) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	box, err := r.Provider.Start(ctx, s)
+	if !fault.Is(err, fault.Conflict) {
+		return box, err
+	}
+	old, err := r.Get(ctx, s.ID)
+	if err == nil {
+		err = old.Stop(ctx)
+	}
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return nil, fmt.Errorf("stop the sandbox with the old settings: %w", err)
+	}
+	return r.Provider.Start(ctx, s)
+}

@@ -1,0 +1,192 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/client"
+	"github.com/deft-dev/deft/tool/editor"
+	"github.com/deft-dev/deft/tool/finish"
+	"github.com/deft-dev/deft/tool/glob"
+	"github.com/deft-dev/deft/tool/grep"
+	"github.com/deft-dev/deft/tool/invokeskill"
+	"github.com/deft-dev/deft/tool/mcp"
+	"github.com/deft-dev/deft/tool/switchllm"
+	"github.com/deft-dev/deft/tool/tasktracker"
+	"github.com/deft-dev/deft/tool/terminal"
+	"github.com/deft-dev/deft/tool/think"
+)
+
+// parts are the tools of a conversation that is being built.
+type parts struct {
+	defs     []*tool.Definition
+	local    map[string]tool.Executor // by kind of action
+	closers  []func() error
+	warnings []string
+}
+
+func (p *parts) close() error {
+	var first error
+	for _, c := range slices.Backward(p.closers) {
+		if err := c(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// addTools adds all tools that an agent has, in the order in which the model
+// sees them.
+func (p *parts) addTools(ctx context.Context, r session.BuildRequest, log *slog.Logger) error {
+	if err := p.addBuiltins(r); err != nil {
+		return err
+	}
+	p.addInvokeSkill(r)
+	p.addSwitchLLM(ctx, r, log)
+	p.addMCP(ctx, r, log)
+	return p.addClientTools(r)
+}
+
+// addBuiltins adds the tools that an agent names, and those that are included
+// by default.
+func (p *parts) addBuiltins(r session.BuildRequest) error {
+	edit := editor.Definition()
+	if r.Model.Vision {
+		edit = editor.VisionDefinition()
+	}
+	known := map[string]*tool.Definition{
+		"terminal": terminal.Definition(), "file_editor": edit, "task_tracker": tasktracker.Definition(),
+		"glob": glob.Definition(), "grep": grep.Definition(),
+	}
+	byDefault := map[string]*tool.Definition{"FinishTool": finish.Definition(), "ThinkTool": think.Definition()}
+	for _, t := range r.Agent.Tools {
+		d := cmp.Or(known[t.Name], byDefault[t.Name])
+		if d == nil {
+			p.warnings = append(p.warnings, "this server has no tool "+t.Name)
+			continue
+		}
+		d, err := withResponse(d, t.Params)
+		if err != nil {
+			return err
+		}
+		p.defs = append(p.defs, d)
+	}
+	for _, name := range r.Agent.IncludeDefaultTools {
+		d := byDefault[name]
+		if d != nil && !slices.ContainsFunc(p.defs, func(own *tool.Definition) bool { return own.Name == d.Name }) {
+			p.defs = append(p.defs, d)
+		}
+	}
+	return nil
+}
+
+// withResponse gives a tool the form of answer that its parameters ask for.
+func withResponse(d *tool.Definition, params *schema.Map) (*tool.Definition, error) {
+	wanted, ok := params.Lookup("response_schema")
+	if !ok || wanted == nil {
+		return d, nil
+	}
+	raw, err := schema.Encode(wanted)
+	if err != nil {
+		return nil, err
+	}
+	return tool.WithResponse(d, raw)
+}
+
+// addInvokeSkill adds the tool by which the agent reads skills, if it has any.
+func (p *parts) addInvokeSkill(r session.BuildRequest) {
+	if !skill.HasInvocable(r.Skills) {
+		return
+	}
+	d := invokeskill.Definition()
+	p.defs = append(p.defs, d)
+	p.local[d.ActionKind] = invokeskill.New(invokeskill.Options{
+		Skills: func() []skill.Skill { return r.Skills }, Workspace: r.Workspace, Invoked: r.Invoked,
+	})
+}
+
+// addSwitchLLM adds the tool by which the agent takes another LLM.
+func (p *parts) addSwitchLLM(ctx context.Context, r session.BuildRequest, log *slog.Logger) {
+	if !slices.Contains(r.Agent.IncludeDefaultTools, "SwitchLLMTool") {
+		return
+	}
+	names, err := r.Profiles(ctx)
+	if err != nil {
+		log.Warn("list LLM profiles", "err", err)
+	}
+	d := switchllm.Definition(names)
+	p.defs = append(p.defs, d)
+	p.local[d.ActionKind] = switchllm.New(r.SwitchLLM)
+}
+
+// addMCP adds the tools of the agent's MCP servers. One that cannot be used is
+// a warning.
+func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, log *slog.Logger) {
+	if len(r.Agent.MCPServers) == 0 {
+		return
+	}
+	raw, err := schema.Encode(r.Agent.Doc().Object("mcp_config"))
+	var servers map[string]mcp.Server
+	if err == nil {
+		servers, err = mcp.ParseServers(raw)
+	}
+	if err != nil {
+		p.warnings = append(p.warnings, "MCP servers: "+err.Error())
+		return
+	}
+	pattern := ""
+	if f := r.Agent.FilterToolsRegex; f != nil {
+		pattern = *f
+	}
+	find := func(name string) (string, bool) { return r.Secret(context.WithoutCancel(ctx), name) }
+	set, warnings := mcp.Connect(ctx, servers, mcp.Options{
+		Log: log, Reserved: p.names(), Filter: pattern, Dir: r.Workspace, Variables: find, Secrets: find,
+	})
+	for _, w := range warnings {
+		p.warnings = append(p.warnings, w.Error())
+	}
+	p.closers = append(p.closers, set.Close)
+	p.defs = append(p.defs, set.Definitions()...)
+	p.local[(&event.MCPToolAction{}).Kind()] = set.Executor()
+}
+
+// addClientTools adds the tools that the client carries out.
+func (p *parts) addClientTools(r session.BuildRequest) error {
+	if len(r.ClientTools) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(r.ClientTools)
+	if err != nil {
+		return err
+	}
+	specs, err := client.ParseSpecs(raw)
+	if err != nil {
+		return err
+	}
+	if err := client.Check(specs, p.names()); err != nil {
+		return fault.Wrap(err, fault.Invalid, "client tools")
+	}
+	for _, s := range specs {
+		p.defs = append(p.defs, s.Definition())
+		p.local[s.ActionKind()] = client.New()
+	}
+	return nil
+}
+
+// names are those of the tools so far.
+func (p *parts) names() []string {
+	names := make([]string, len(p.defs))
+	for i, d := range p.defs {
+		names[i] = d.Name
+	}
+	return names
+}

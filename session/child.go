@@ -1,0 +1,72 @@
+package session
+
+import (
+	"context"
+	"maps"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/state"
+)
+
+// ChildOptions ask for a conversation that works on a part of another's task
+// (docs/openhands/sdk-wire-1.58.md section C.2).
+type ChildOptions struct {
+	Task     string
+	Title    string
+	Worktree bool // in a worktree of its own, where there is a repository
+}
+
+// StartChild makes a conversation with the agent, the secrets and the tags of
+// this one and a history of its own, and starts it. It does not wait for it.
+func (c *Conversation) StartChild(ctx context.Context, o ChildOptions) (*Conversation, error) {
+	m := c.m
+	if m.full() {
+		return nil, ErrCapacity
+	}
+	id := event.NewConversationID()
+	c.mu.Lock()
+	child := &Conversation{m: m, id: id, rec: c.rec, agent: c.agent, shown: c.shown}
+	child.meta = eventstream.Meta{Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(c.meta.Tags), Parent: c.id}
+	c.mu.Unlock()
+	child.rec.Children, child.rec.ForkedAt, child.rec.Worktree = nil, "", ""
+	if err := child.openSecrets(child.rec.Secrets); err != nil {
+		return nil, err
+	}
+	if o.Worktree {
+		root, work, err := m.o.Files.AddWorktree(ctx, c.Workspace(), id, nil)
+		if err != nil {
+			return nil, err
+		}
+		child.rec.Worktree, child.rec.Workspace.WorkingDir = root, work
+	}
+	child.meta.WorkingDir = child.rec.Workspace.WorkingDir
+	e := m.hold(id)
+	if err := child.storeNew(ctx); err != nil {
+		m.release(id, e, nil)
+		return nil, err
+	}
+	m.release(id, e, child)
+	if err := c.addChild(ctx, id); err != nil {
+		return nil, err
+	}
+	return child, child.Send(ctx, Message{
+		Role: event.RoleUser, Content: []event.Content{event.Text(o.Task)}, Run: true,
+	})
+}
+
+// HasWorktree reports whether the conversation has a worktree of its own.
+func (c *Conversation) HasWorktree() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Worktree != ""
+}
+
+// Status returns the present status of a conversation without loading its
+// events: idle if it is not active.
+func (c *Conversation) Status() state.Status {
+	if w := c.active.Load(); w != nil {
+		return w.State().Status
+	}
+	return state.Idle
+}

@@ -1,0 +1,104 @@
+package session_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
+)
+
+// agentWith is an agent with a condenser.
+func agentWith(condenser string) string {
+	return `"agent":{"kind":"Agent","llm":{"model":"openai/mock","usage_id":"agent"},"tools":[{"name":"terminal","params":{}}],"condenser":` + condenser + `}`
+}
+
+const (
+	tokensOnly = `{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/notes","usage_id":"condenser"},"max_tokens":1000}`
+	manyTokens = `{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/notes","usage_id":"condenser"},"max_tokens":100000}`
+	fewEvents  = `{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/events","usage_id":"other"},"max_size":8,"keep_first":0}`
+)
+
+// TestCondensers runs a conversation of one long result.
+func TestCondensers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		condenser string
+		want      string // the LLM that summarised, if any
+	}{
+		"too many tokens":         {tokensOnly, "openai/notes"},
+		"fewer tokens":            {manyTokens, ""},
+		"no-op":                   {`{"kind":"NoOpCondenser"}`, ""},
+		"none":                    {`null`, ""},
+		"a pipeline":              {`{"kind":"PipelineCondenser","condensers":[{"kind":"NoOpCondenser"},` + tokensOnly + `]}`, "openai/notes"},
+		"the second of two in it": {`{"kind":"PipelineCondenser","condensers":[` + manyTokens + `,` + fewEvents + `]}`, "openai/events"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := setup(t, inTurn(shell(strings.Repeat("abcdefg", 1000)), shell("b"), shell("c"), shell("d"), says("done")), nil)
+			var served []string
+			for _, name := range []string{"openai/notes", "openai/events"} {
+				h.models[name] = &model{name: name, answer: func(context.Context, llm.Request) (*llm.Response, error) {
+					served = append(served, name)
+					return says("notes"), nil
+				}}
+			}
+			conv := h.begin(t, agentWith(c.condenser))
+			send(t, conv, "go")
+			settle(t, conv)
+			if s := status(t, conv); s != "finished" {
+				t.Errorf("status %s", s)
+			}
+			if got := len(served) > 0; got != (c.want != "") || got && served[0] != c.want {
+				t.Errorf("%q summarised, want %q", served, c.want)
+			}
+			if got := slices.Contains(h.kinds(t, conv.ID()), "Condensation"); got != (c.want != "") {
+				t.Errorf("condensed %v: %q", got, h.kinds(t, conv.ID()))
+			}
+		})
+	}
+}
+
+// TestNothingToCondenseWith tells why, in the reference's words.
+func TestNothingToCondenseWith(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(), nil)
+	for condenser, want := range map[string]string{
+		`null`:                     "No condenser configured",
+		`{"kind":"NoOpCondenser"}`: "Condenser NoOpCondenser does not handle condensation requests",
+		`{"kind":"PipelineCondenser","condensers":[{"kind":"NoOpCondenser"}]}`: "Condenser PipelineCondenser does not handle condensation requests",
+	} {
+		c := h.begin(t, agentWith(condenser))
+		if err := c.Condense(t.Context()); !fault.Is(err, fault.Conflict) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", condenser, err)
+		}
+	}
+}
+
+// TestCondenserIsSwitchedToo condenses with the LLM that was switched to.
+func TestCondenserIsSwitchedToo(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("hello")), nil)
+	other := &model{name: "openai/other", answer: inTurn(says("notes"))}
+	h.models["openai/other"] = other
+	c := h.begin(t, agentWith(`{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/mock","usage_id":"condenser"}}`))
+	send(t, c, "go")
+	settle(t, c)
+	if err := c.Send(t.Context(), session.Message{Role: event.RoleUser, Content: event.Texts("more")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SwitchLLM(t.Context(), spec.NewLLM("openai/other")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Condense(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(h.kinds(t, c.ID()), "Condensation") {
+		t.Errorf("%q", h.kinds(t, c.ID()))
+	}
+}

@@ -1,0 +1,272 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/state"
+)
+
+// ErrSaved is returned when a message is stored but there is no capacity to run.
+var ErrSaved = fault.New(fault.RateLimit, "Message saved, but the conversation run limit was reached. Retry POST /run without resending the message.").
+	Hint("start the run later with POST /run; do not send the message again")
+
+// Send stores a message and, if it says so, runs the conversation. A run that
+// is at work takes the message in at its next step.
+func (c *Conversation) Send(ctx context.Context, m Message) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	ev := &event.MessageEvent{
+		Base:       event.NewBase(event.SourceUser),
+		LLMMessage: event.Message{Role: event.RoleUser, Content: m.Content},
+		Sender:     m.Sender,
+	}
+	first := w.State().LastUserMessage == ""
+	if err := c.activate(ctx, w, ev); err != nil {
+		return err
+	}
+	if m.Run {
+		err = c.startWith(ctx, w, ev)
+	} else {
+		err = w.Send(ctx, ev)
+	}
+	if first && (err == nil || errors.Is(err, ErrSaved)) {
+		c.autotitle(w, ev)
+	}
+	return err
+}
+
+// startWith stores a message and starts a run with it in one step, where that
+// can be.
+func (c *Conversation) startWith(ctx context.Context, w *worker, ev *event.MessageEvent) error {
+	stored, alone := false, false
+	err := c.startRun(w, func() (func(context.Context) error, error) {
+		work, err := w.SendStart(ctx, ev)
+		stored, alone = err == nil, work != nil
+		return work, err
+	}, nil)
+	if stored && !alone { // a condensation is at work, which answers nobody
+		if err := w.Wait(ctx); err != nil {
+			return err
+		}
+		return c.runAfterSend(ctx, w)
+	}
+	if stored || err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, ErrCapacity) {
+		return err
+	}
+	if err := w.Send(ctx, ev); err != nil {
+		return err
+	}
+	return c.runAfterSend(ctx, w)
+}
+
+// runAfterSend runs for a message that is stored.
+func (c *Conversation) runAfterSend(ctx context.Context, w *worker) error {
+	for {
+		if c.rerun(w) {
+			return nil
+		}
+		err := c.Run(ctx)
+		switch {
+		case errors.Is(err, ErrRunning):
+			continue
+		case errors.Is(err, ErrCapacity):
+			return ErrSaved
+		}
+		return err
+	}
+}
+
+// Pause stops the run before its next step. Where nothing runs, the
+// conversation is marked as paused.
+func (c *Conversation) Pause(ctx context.Context) error {
+	return c.stop(ctx, pausing)
+}
+
+// Interrupt stops the run at once, with the command that it runs. Where nothing
+// runs it is [Conversation.Pause].
+func (c *Conversation) Interrupt(ctx context.Context) error {
+	return c.stop(ctx, interrupting)
+}
+
+func (c *Conversation) stop(ctx context.Context, how halt) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.changed(ctx)
+	if on, err := c.halt(ctx, w, how); on {
+		return err
+	}
+	if s := w.Latest().Status; s != state.Idle && s != state.Running {
+		return nil
+	}
+	ev, err := event.NewStateUpdate(state.KeyStatus, state.Paused)
+	if err != nil {
+		return err
+	}
+	if err := w.Record(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, ev); err != nil {
+		return err
+	}
+	c.PublishState()
+	return nil
+}
+
+// Respond answers what waits for confirmation: accepting runs it, rejecting
+// tells the agent why.
+func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) error {
+	if accept {
+		return c.Run(ctx)
+	}
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.Reject(ctx, reason); err != nil && !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	c.PublishState()
+	return nil
+}
+
+// SetPolicy changes when actions wait for the user.
+func (c *Conversation) SetPolicy(ctx context.Context, raw json.RawMessage) error {
+	raw, err := normalPolicy(raw)
+	if err != nil {
+		return err
+	}
+	return c.setField(ctx, keyPolicy, raw)
+}
+
+// SetAnalyzer changes who rates the risk of actions; null for nobody.
+func (c *Conversation) SetAnalyzer(ctx context.Context, raw json.RawMessage) error {
+	raw, err := normalAnalyzer(raw)
+	if err != nil {
+		return err
+	}
+	return c.setField(ctx, keyAnalyzer, raw)
+}
+
+func (c *Conversation) setField(ctx context.Context, key string, raw json.RawMessage) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.Update(ctx, key, raw); err != nil {
+		return err
+	}
+	c.saveIfIdle(w)
+	return nil
+}
+
+// Navigate moves HEAD to an event, or to nothing for an empty id.
+func (c *Conversation) Navigate(ctx context.Context, to event.ID) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	if to, err = c.onTree(ctx, to); err != nil {
+		return err
+	}
+	if err := w.Navigate(ctx, to); err != nil {
+		return err
+	}
+	c.saveIfIdle(w)
+	return nil
+}
+
+// Condense shortens what the model sees. Conflict if the agent has no
+// condenser.
+func (c *Conversation) Condense(ctx context.Context) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	why := cannotCondense(c.agent)
+	c.mu.Unlock()
+	if why != "" {
+		return fault.New(fault.Conflict, why)
+	}
+	err = w.Condense(ctx)
+	if fault.Is(err, fault.Context) {
+		return fault.New(fault.Conflict, "Cannot condense conversation: there is nothing to leave out")
+	}
+	c.saveIfIdle(w)
+	return err
+}
+
+// Ask answers a question about the conversation without becoming part of it.
+func (c *Conversation) Ask(ctx context.Context, question string) (string, error) {
+	w, err := c.work(ctx)
+	if err != nil {
+		return "", err
+	}
+	answer, err := w.res.Agent.Ask(ctx, w.models.get("ask-agent-llm"), w.State(), c.id, question)
+	if err != nil {
+		return "", fmt.Errorf("ask the agent: %w", err)
+	}
+	return c.secrets.Mask(answer), nil
+}
+
+// SwitchLLM gives the agent another LLM from its next call on, and its
+// condenser too if that had the same. An LLM without a usage of its own is
+// counted as the agent's.
+func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, err := c.agent.WithLLM(l)
+	if err != nil {
+		return err
+	}
+	if err := w.models.setCondensers(a); err != nil {
+		return err
+	}
+	if err := w.models.set(agent.UsageAgent, l); err != nil {
+		return err
+	}
+	w.streams.Store(l.Stream)
+	if err := c.setAgent(a); err != nil {
+		return err
+	}
+	if err := c.save(ctx); err != nil {
+		return err
+	}
+	shown, err := c.agentState()
+	if err != nil {
+		return err
+	}
+	return w.Update(ctx, keyAgent, shown)
+}
+
+// SwitchProfile is SwitchLLM to the LLM of a stored profile, whose use is
+// counted under the profile's name; it returns the model's name.
+func (c *Conversation) SwitchProfile(ctx context.Context, name string) (string, error) {
+	l, err := c.m.o.Settings.LLM(ctx, c.Owner(), name)
+	if err != nil {
+		return "", err
+	}
+	return l.Model, c.SwitchLLM(ctx, l.Clone("profile:"+name))
+}
+
+// RunProgram runs a program where the conversation's actions run, beside its
+// events.
+func (c *Conversation) RunProgram(ctx context.Context, p Program) (ProgramResult, error) {
+	w, err := c.work(ctx)
+	if err != nil {
+		return ProgramResult{}, err
+	}
+	return w.res.Programs(ctx, p)
+}

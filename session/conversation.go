@@ -1,0 +1,389 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
+)
+
+// Keys of state updates that this package writes (docs/openhands/sdk-wire.md
+// section 7.2).
+const (
+	keyPolicy    = "confirmation_policy"
+	keyAnalyzer  = "security_analyzer"
+	keyActivated = "activated_knowledge_skills"
+	keyPathRules = "activated_path_rules"
+	keyInvoked   = "invoked_skills"
+	keyAgent     = "agent"
+	keyGoal      = "goal"
+)
+
+// Conversation is one conversation that is loaded. Its events are read and its
+// resources are built when they are first needed.
+type Conversation struct {
+	m   *Manager
+	id  event.ConversationID
+	hub hub
+
+	used   atomic.Int64 // when it was last used, Unix nanoseconds
+	ended  atomic.Int64 // when its last run ended
+	polled atomic.Int64 // when a client last read its description
+	listed atomic.Int64 // when a client last listed its events
+
+	secrets *secret.Registry
+
+	mu    sync.Mutex       // guards what follows; never held for a whole run
+	meta  eventstream.Meta // without Extra, which is rec
+	rec   record
+	agent *spec.Agent
+	shown shownAgent
+	stats shownStats
+
+	publishing sync.Mutex // held while a state is made and published, and while a run begins
+
+	opening sync.Mutex // held while the worker starts or ends
+	active  atomic.Pointer[worker]
+
+	run runs
+}
+
+// shownAgent are the forms in which clients see the agent; state is made when
+// it is first needed.
+type shownAgent struct{ info, state json.RawMessage }
+
+// shownStats are the stats of the state of a Seq.
+type shownStats struct {
+	seq eventstream.Seq
+	raw json.RawMessage
+}
+
+// worker is what a conversation has while it can work.
+type worker struct {
+	*controller.Controller
+	res     *Resources
+	models  *models
+	guard   *guard
+	skills  []skill.Skill
+	review  *review
+	answers *answerStream
+	unlock  func() // nil before the conversation is locked
+	// streams says that clients want the answer as it is written.
+	streams atomic.Bool
+}
+
+// ID returns the conversation's id.
+func (c *Conversation) ID() event.ConversationID { return c.id }
+
+// Owner returns whom the conversation belongs to.
+func (c *Conversation) Owner() Principal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Principal(c.meta.Owner)
+}
+
+// Stream returns the stream with its events.
+func (c *Conversation) Stream() eventstream.Stream { return c.m.o.Store }
+
+// output publishes what a running action prints.
+func (c *Conversation) output(action event.ID, chunk tool.Chunk) {
+	if !c.hub.watched() {
+		return
+	}
+	c.hub.publish(Transient{Output: &Output{Action: action, Text: c.secrets.Mask(chunk.Text)}})
+}
+
+// Watch calls f for what is published and never stored. f must not block.
+func (c *Conversation) Watch(f func(Transient)) (cancel func()) { return c.hub.watch(f) }
+
+// Workspace returns the directory where it works.
+func (c *Conversation) Workspace() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Workspace.WorkingDir
+}
+
+func (c *Conversation) touch() { c.used.Store(time.Now().UnixNano()) }
+
+// idleSince reports whether nobody has used it since a time.
+func (c *Conversation) idleSince(t time.Time) bool {
+	return c.used.Load() < t.UnixNano() && !c.run.busy() && !c.hub.watched()
+}
+
+// restore makes a Conversation of what is stored.
+func (m *Manager) restore(info eventstream.Info) (*Conversation, error) {
+	rec, err := decodeRecord(info.ID, info.Meta)
+	if err != nil {
+		return nil, err
+	}
+	a, err := spec.DecodeAgent(rec.Agent, schema.Reading{Keys: m.o.Ring, Strict: true}, "agent")
+	if err != nil {
+		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
+	}
+	c := &Conversation{m: m, id: info.ID, meta: info.Meta, rec: rec}
+	if rec.Created.IsZero() {
+		c.rec.Created = info.Created
+	}
+	c.meta.Extra = nil
+	if err := c.setAgent(a); err != nil {
+		return nil, err
+	}
+	if err := c.openSecrets(rec.Secrets); err != nil {
+		return nil, fmt.Errorf("read the secrets of conversation %s: %w", info.ID, err)
+	}
+	c.touch()
+	return c, nil
+}
+
+// setAgent replaces the agent. The caller holds mu or is alone.
+func (c *Conversation) setAgent(a *spec.Agent) error {
+	if a.Kind != "Agent" {
+		return fault.New(fault.Unsupported, "agents of kind "+a.Kind+" cannot run here yet")
+	}
+	sealed, err := a.JSON(schema.Writing{Mode: schema.Sealed, Keys: c.m.o.Ring})
+	if err != nil {
+		return fmt.Errorf("seal the agent: %w", err)
+	}
+	info, err := withoutSkills(a)
+	if err != nil {
+		return fmt.Errorf("show the agent: %w", err)
+	}
+	c.agent, c.rec.Agent, c.shown = a, sealed, shownAgent{info: info}
+	return nil
+}
+
+// agentState is the agent as state updates show it. The caller holds mu or is
+// alone.
+func (c *Conversation) agentState() (json.RawMessage, error) {
+	if c.shown.state == nil {
+		masked, err := c.agent.JSON(schema.Writing{Mode: schema.Masked, NoNulls: true})
+		if err != nil {
+			return nil, fmt.Errorf("show the agent: %w", err)
+		}
+		c.shown.state = masked
+	}
+	return c.shown.state, nil
+}
+
+// work returns what the conversation works with, starting it if need be. It
+// fails if that takes longer than the start timeout; then the conversation has
+// ended in an error that says why.
+func (c *Conversation) work(ctx context.Context) (*worker, error) {
+	c.touch()
+	if w := c.active.Load(); w != nil {
+		return w, nil
+	}
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	if w := c.active.Load(); w != nil {
+		return w, nil
+	}
+	began := time.Now()
+	w, err := c.start(ctx)
+	c.m.o.Log.Info("start a conversation", "conversation", c.id, "success", err == nil, "duration", time.Since(began))
+	switch {
+	case errors.Is(err, errLocked): // clients see the error as it is
+		return nil, errLocked
+	case err != nil:
+		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
+	}
+	c.active.Store(w)
+	// A goal that a crash left behind can be resumed.
+	if err := c.endGoal(ctx, w, goalInterrupted); err != nil {
+		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
+	}
+	c.m.running.Go(func() { c.secrets.Resolve(c.m.ctx) }) // masking looks nothing up
+	for _, warning := range w.res.Warnings {
+		c.m.o.Log.Warn("a part is not available", "conversation", c.id, "warning", warning)
+	}
+	return w, nil
+}
+
+// start makes a worker within the start timeout.
+func (c *Conversation) start(ctx context.Context) (*worker, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, c.m.o.StartTimeout, errStartTimeout)
+	defer cancel()
+	w, err := c.newWorkerLimited(limited)
+	if err != nil && context.Cause(limited) == errStartTimeout && ctx.Err() == nil {
+		return nil, errors.Join(errStartTimeout, c.recordStartTimeout(ctx))
+	}
+	return w, err
+}
+
+// errStartTimeout ends a start that takes too long.
+var errStartTimeout = fault.New(fault.Timeout, "the conversation did not get ready to work in time").
+	Hint("look at its MCP servers and its sandbox, then run it again")
+
+// recordStartTimeout ends the conversation in an error, without a controller.
+func (c *Conversation) recordStartTimeout(ctx context.Context) error {
+	failed := &event.ConversationErrorEvent{
+		Base: event.NewBase(event.SourceEnvironment), Code: "StartTimeout", Detail: errStartTimeout.Error(),
+	}
+	failed.Timestamp = event.Now()
+	status, err := event.NewStateUpdate(state.KeyStatus, state.Errored)
+	if err != nil {
+		return err
+	}
+	status.Timestamp = failed.Timestamp
+	_, err = c.m.o.Store.Append(context.WithoutCancel(ctx), c.id, failed, status)
+	return err
+}
+
+// newWorkerLimited is newWorker within the limit on computing goroutines. An
+// agent with MCP servers, which may be slow, starts outside of it.
+func (c *Conversation) newWorkerLimited(ctx context.Context) (*worker, error) {
+	c.mu.Lock()
+	waits := len(c.agent.MCPServers) > 0
+	c.mu.Unlock()
+	if !waits {
+		release, err := c.m.cpu.acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	return c.newWorker(ctx)
+}
+
+// newWorker builds what a conversation works with.
+func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
+	w := &worker{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close(context.WithoutCancel(ctx), false))
+		}
+	}()
+	if w.unlock, err = c.m.lock(ctx, c.id); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	rec, a := c.rec, c.agent
+	c.mu.Unlock()
+	if w.models, err = c.openModels(a, rec.MaxCost); err != nil {
+		return nil, err
+	}
+	w.guard = &guard{secret.Guard{Registry: c.secrets}, c, w}
+	if w.skills, err = c.loadSkills(rec, a); err != nil {
+		return nil, err
+	}
+	if w.res, err = c.m.o.Builder.Build(ctx, c.buildRequest(rec, a, w)); err != nil {
+		return nil, err
+	}
+	w.review, w.answers = &review{c: c, w: w}, newAnswerStream(c, w)
+	w.streams.Store(a.LLM != nil && a.LLM.Stream)
+	w.Controller, err = controller.Open(ctx, controller.Config{
+		ID: c.id, Stream: c.m.o.Store, Agent: streamedAgent{w.res.Agent, w.answers}, Runtime: w.res.Runtime, Local: w.res.Local,
+		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, Parallel: max(a.ToolConcurrencyLimit, 1),
+		Review: w.review.judge, Guard: w.guard, Stuck: stuckThresholds(rec), OnOutput: c.output,
+		Log: c.m.o.Log,
+	})
+	if err == nil {
+		w.models.spent(w.State().Stats.Cost())
+	}
+	return w, err
+}
+
+func stuckThresholds(rec record) controller.StuckThresholds {
+	if !rec.StuckDetection {
+		return controller.StuckThresholds{ActionObservation: -1}
+	}
+	return controller.StuckThresholds{}
+}
+
+func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildRequest {
+	return BuildRequest{
+		ID: c.id, Owner: c.Owner(), Workspace: rec.Workspace.WorkingDir, Placement: rec.Placement, Agent: a,
+		Model: w.models.get(agent.UsageAgent).Info(), Prompt: c.prompt(a, w), Condenser: condenser(a),
+		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { c.noteInvoked(w, name) },
+		Tasks: func() []event.TaskItem {
+			if w.Controller == nil {
+				return nil
+			}
+			return w.State().Tasks
+		},
+		SwitchLLM: c.SwitchProfile,
+		Profiles:  func(ctx context.Context) ([]string, error) { return c.m.o.Settings.LLMs(ctx, c.Owner()) },
+		Secret:    c.secrets.Value,
+	}
+}
+
+// close releases everything but what is stored. keep lets the sandbox live on
+// for a while.
+func (c *Conversation) close(ctx context.Context, keep bool) error {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	w := c.active.Swap(nil)
+	if w == nil {
+		return nil
+	}
+	c.saveSummary(w)
+	return w.close(ctx, keep)
+}
+
+func (w *worker) close(ctx context.Context, keep bool) error {
+	var errs []error
+	if w.res != nil && w.res.Close != nil {
+		errs = append(errs, w.res.Close(ctx, keep))
+	}
+	if w.unlock != nil {
+		w.unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// State returns the conversation's state.
+func (c *Conversation) State(ctx context.Context) (*state.State, error) {
+	w, err := c.work(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.Latest(), nil
+}
+
+// Ready returns when the conversation's actions can run, or the reason why they
+// cannot. A run need not wait for it.
+func (c *Conversation) Ready(ctx context.Context) error {
+	w, err := c.work(ctx)
+	if err != nil || w.res.Ready == nil {
+		return err
+	}
+	return w.res.Ready(ctx)
+}
+
+// Isolation returns the level of isolation in which actions run, in the words
+// of the sandbox's class; "" before it is known.
+func (c *Conversation) Isolation() string {
+	w := c.active.Load()
+	if w == nil || w.res.Isolation == nil {
+		return ""
+	}
+	return w.res.Isolation()
+}
+
+// errLocked is returned where another process works on the conversation.
+var errLocked = fault.New(fault.Conflict, "Conversation is owned by another agent server instance; the write was refused")
+
+// lock makes this process the only one that works on a conversation, until
+// release is called.
+func (m *Manager) lock(ctx context.Context, id event.ConversationID) (release func(), err error) {
+	release, err = m.o.Lock.Acquire(ctx, id)
+	if fault.Is(err, fault.Conflict) {
+		return nil, errLocked
+	}
+	return release, err
+}

@@ -1,0 +1,339 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/state"
+)
+
+// Create makes a conversation, or returns the one that has its id already: then
+// made is false, and nothing of the specification is done. Concurrent callers
+// with one id get one conversation.
+func (m *Manager) Create(ctx context.Context, s Spec) (c *Conversation, made bool, err error) {
+	id := s.ID
+	if id == "" {
+		id = event.NewConversationID()
+	}
+	e := m.hold(id)
+	c = e.c
+	if c == nil && s.ID != "" {
+		if c, err = m.load(ctx, id); fault.Is(err, fault.NotFound) {
+			c, err = nil, nil
+		}
+	}
+	if c == nil && err == nil {
+		c, err = m.make(ctx, id, s)
+		made = err == nil
+	}
+	m.release(id, e, c)
+	if err != nil {
+		return nil, false, err
+	}
+	c.touch()
+	if made {
+		err = c.startInitialRun(ctx, s.Message)
+	}
+	return c, made, err
+}
+
+// startInitialRun notifies the observer of a new conversation and sends its
+// first message, if there is one.
+func (c *Conversation) startInitialRun(ctx context.Context, first *Message) error {
+	if c.m.o.Observer != nil {
+		if err := c.announce(); err != nil {
+			return err
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	msg := *first
+	msg.Run = true
+	return c.Send(ctx, msg)
+}
+
+// announce notifies the observer of a new conversation.
+func (c *Conversation) announce() error {
+	idle := &state.State{Status: state.Idle}
+	c.mu.Lock()
+	shown, err := c.fullState(idle)
+	created := c.rec.Created
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	c.m.o.Observer.Published(c.id, shown)
+	described, err := c.describeState(idle, created, null)
+	if err != nil {
+		return err
+	}
+	c.m.o.Observer.Changed(c.id, described)
+	return nil
+}
+
+// make stores a new conversation.
+func (m *Manager) make(ctx context.Context, id event.ConversationID, s Spec) (*Conversation, error) {
+	if s.Agent == nil {
+		return nil, fault.New(fault.Invalid, "a conversation needs an agent")
+	}
+	if err := m.checkParent(ctx, s); err != nil {
+		return nil, err
+	}
+	if s.Message != nil && m.full() {
+		return nil, ErrCapacity
+	}
+	c := &Conversation{m: m, id: id, meta: eventstream.Meta{
+		Owner: string(s.Owner), Title: s.Title, Tags: maps.Clone(s.Tags), Parent: s.Parent,
+	}}
+	if c.meta.Owner == "" {
+		c.meta.Owner = string(LocalPrincipal)
+	}
+	c.rec = record{
+		Setup: s.Setup, Placement: s.Placement, MaxCost: s.MaxCost, SecretRefs: s.SecretRefs, Profile: s.Profile,
+	}
+	c.rec.Workspace.Kind = "LocalWorkspace"
+	var err error
+	if c.rec.Policy, err = normalPolicy(c.rec.Policy); err != nil {
+		return nil, located(err, keyPolicy)
+	}
+	if c.rec.Analyzer, err = normalAnalyzer(noNull(c.rec.Analyzer)); err != nil {
+		return nil, located(err, keyAnalyzer)
+	}
+	if err := c.setAgent(s.Agent); err != nil {
+		return nil, err
+	}
+	if err := c.firstSecrets(s.Secrets); err != nil {
+		return nil, located(err, "secrets")
+	}
+	if err := m.prepareWorkspace(ctx, id, s.Worktree, &c.rec); err != nil {
+		return nil, err
+	}
+	c.meta.WorkingDir = c.rec.Workspace.WorkingDir
+	return c, c.storeNew(ctx)
+}
+
+// storeNew stores a conversation that has no events yet.
+func (c *Conversation) storeNew(ctx context.Context) error {
+	c.rec.Created = time.Now()
+	if err := c.summarize(&state.State{Status: state.Idle}, c.rec.Created); err != nil {
+		return err
+	}
+	meta, err := c.encodeMeta()
+	if err != nil {
+		return err
+	}
+	return c.m.o.Store.Create(ctx, c.id, meta)
+}
+
+func (m *Manager) full() bool { return m.runs != nil && len(m.runs) == cap(m.runs) }
+
+// checkParent holds that a parent exists and works in the same directory.
+func (m *Manager) checkParent(ctx context.Context, s Spec) error {
+	if s.Parent == "" {
+		return nil
+	}
+	p, err := m.Get(ctx, s.Parent)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return fault.New(fault.Invalid, "Parent conversation "+string(s.Parent)+" not found")
+	case err != nil:
+		return err
+	case p.Workspace() != s.Workspace.WorkingDir:
+		return fault.New(fault.Invalid, "Parent conversation "+string(s.Parent)+" has another workspace")
+	}
+	return nil
+}
+
+// located makes a violation of an error about a field of a specification.
+func located(err error, field string) error {
+	var v schema.Violations
+	if fault.Is(err, fault.Invalid) && !errors.As(err, &v) {
+		return schema.Invalid(err.Error(), nil, "body", field)
+	}
+	return err
+}
+
+// prepareWorkspace makes the directory in which a conversation works.
+func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID, o *WorktreeOptions, rec *record) error {
+	dir, err := rec.Workspace.dir()
+	if err != nil {
+		return schema.Invalid("working_dir cannot be used", rec.Workspace.WorkingDir, "body", "workspace", "working_dir")
+	}
+	if err := m.o.Files.Prepare(ctx, dir, o == nil); err != nil {
+		return err
+	}
+	if o == nil {
+		return nil
+	}
+	rec.Worktree, rec.Workspace.WorkingDir, err = m.o.Files.AddWorktree(ctx, dir, id, o)
+	if err == nil && rec.Worktree == "" {
+		err = m.o.Files.Prepare(ctx, dir, true)
+	}
+	return err
+}
+
+// Delete stops a conversation and removes it. NotFound if there is none.
+func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
+	c, err := m.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if w := c.active.Load(); w != nil {
+		if _, err := c.halt(ctx, w, interrupting); err != nil {
+			m.o.Log.Warn("stop a conversation that is being deleted", "conversation", id, "err", err)
+		}
+		if err := c.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	e := m.hold(id)
+	if c.active.Load() == nil { // another process may work on it
+		unlock, err := m.lock(ctx, id)
+		if err != nil {
+			m.release(id, e, e.c)
+			return err
+		}
+		defer unlock()
+	}
+	m.announceDeletion(ctx, c)
+	err = c.close(ctx, false)
+	if derr := m.o.Store.Delete(ctx, id); derr != nil {
+		m.release(id, e, e.c)
+		return derr
+	}
+	m.release(id, e, nil)
+	m.cleanUp(ctx, c, err)
+	return m.removeWorktree(ctx, c.rec.Worktree)
+}
+
+// cleanUp removes what is kept for a conversation that has been deleted.
+// Failures are logged: its events are gone.
+func (m *Manager) cleanUp(ctx context.Context, c *Conversation, closed error) {
+	dir := filepath.Join(m.o.Dir, c.id.Hex())
+	for _, step := range []struct {
+		what string
+		err  error
+	}{
+		{"close a deleted conversation", closed},
+		{"remove the resources of a deleted conversation", m.o.Builder.Remove(ctx, c.id)}, // ends what still writes files
+		{"remove the files of a deleted conversation", os.RemoveAll(dir)},
+	} {
+		if step.err != nil {
+			m.o.Log.Warn(step.what, "conversation", c.id, "err", step.err)
+		}
+	}
+}
+
+// removeWorktree removes the worktree of a conversation that was deleted,
+// unless another works in it: a fork, or a child that shares it.
+func (m *Manager) removeWorktree(ctx context.Context, root string) error {
+	if root == "" {
+		return nil
+	}
+	for q := (eventstream.ListQuery{Limit: 1000}); ; {
+		page, err := m.o.Store.List(ctx, q)
+		if err != nil {
+			return fmt.Errorf("find conversations that use the worktree %s: %w", root, err)
+		}
+		for _, info := range page.Infos {
+			if dir := info.Meta.WorkingDir; dir == root || strings.HasPrefix(dir, root+string(filepath.Separator)) {
+				return nil
+			}
+		}
+		if q.PageID = page.NextID; q.PageID == "" {
+			return m.o.Files.RemoveWorktree(ctx, root)
+		}
+	}
+}
+
+// flushTimeout is how long a deletion waits for the observer to pass on the
+// conversation's events.
+const flushTimeout = 5 * time.Second
+
+func (m *Manager) announceDeletion(ctx context.Context, c *Conversation) {
+	if m.o.Observer == nil {
+		return
+	}
+	s := *c.lastState(ctx)
+	s.Status = state.Deleting
+	if raw, err := c.describeState(&s, time.Now(), null); err == nil {
+		m.o.Observer.Changed(c.id, raw)
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	if err := m.o.Observer.Flush(ctx, c.id); err != nil {
+		m.o.Log.Warn("pass on the last events of a conversation", "conversation", c.id, "err", err)
+	}
+}
+
+// ForkOptions say how a fork differs from its source. JSON names are those of
+// OpenHands (docs/openhands/sdk-wire.md section 4).
+type ForkOptions struct {
+	ID           event.ConversationID `json:"id"` // empty for a new one
+	Title        string               `json:"title"`
+	Tags         map[string]string    `json:"tags"`
+	ResetMetrics *bool                `json:"reset_metrics"` // true by default
+	From         event.ID             `json:"from_event_id"` // the last event it shares; HEAD if empty
+}
+
+// Fork makes a conversation that shares the events up to one of this one.
+// Conflict if the id is taken, NotFound for an unknown event.
+func (c *Conversation) Fork(ctx context.Context, o ForkOptions) (*Conversation, error) {
+	if o.ID == "" {
+		o.ID = event.NewConversationID()
+	}
+	w, err := c.work(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := c.m.hold(o.ID)
+	if e.c != nil {
+		c.m.release(o.ID, e, e.c)
+		return nil, errTaken(o.ID)
+	}
+	f, err := c.forkTo(ctx, w, o)
+	c.m.release(o.ID, e, f)
+	return f, err
+}
+
+func errTaken(id event.ConversationID) error {
+	return fault.New(fault.Conflict, "Conversation with id "+string(id)+" already exists")
+}
+
+func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (*Conversation, error) {
+	c.mu.Lock()
+	f := &Conversation{m: c.m, id: o.ID, rec: c.rec, agent: c.agent, shown: c.shown}
+	f.meta = eventstream.Meta{
+		Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: c.meta.WorkingDir, ForkOf: c.id,
+	}
+	c.mu.Unlock()
+	f.rec.Children, f.rec.ForkedAt, f.rec.Created = nil, o.From, time.Now()
+	meta, err := f.encodeMeta()
+	if err != nil {
+		return nil, err
+	}
+	keep := o.ResetMetrics != nil && !*o.ResetMetrics
+	err = w.Controller.Fork(ctx, o.ID, controller.ForkOptions{At: o.From, KeepMetrics: keep, Meta: meta})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, fault.New(fault.NotFound, "Unknown from_event_id: "+string(o.From))
+	case fault.Is(err, fault.Conflict):
+		return nil, errTaken(o.ID)
+	case err != nil:
+		return nil, err
+	}
+	f.touch()
+	return f, f.openSecrets(f.rec.Secrets)
+}

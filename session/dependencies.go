@@ -1,0 +1,134 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
+)
+
+// Lock makes this process the only one that works on a conversation. Package
+// internal/conversationlock has the one that locks a file.
+type Lock interface {
+	// Acquire locks a conversation until release is called or the process
+	// ends. The error is of kind Conflict if it is locked already.
+	Acquire(ctx context.Context, id event.ConversationID) (release func(), err error)
+	Close() error
+}
+
+// Keys seal the secrets that are stored. Package internal/keyring has the ones
+// that ship.
+type Keys interface {
+	schema.Keys
+	secret.Sealer
+}
+
+// Settings are what a user has saved.
+type Settings interface {
+	// LLM returns the LLM saved under a profile's name. NotFound if there is
+	// none.
+	LLM(ctx context.Context, owner Principal, profile string) (*spec.LLM, error)
+	// LLMs returns the names of the saved LLM profiles.
+	LLMs(ctx context.Context, owner Principal) ([]string, error)
+	// Secret returns the value of a secret that a source looks up at a URL of
+	// this program's own; ok is false for the URLs of others.
+	Secret(ctx context.Context, owner Principal, url string) (value string, ok bool)
+}
+
+// Models opens models.
+type Models interface {
+	// Open returns the model of an LLM.
+	Open(l *spec.LLM, o ModelOptions) (llm.Model, error)
+}
+
+// ModelOptions say how a conversation's model behaves.
+type ModelOptions struct {
+	// Retried is called before a call is made again; nil for not.
+	Retried func(controller.Retry, error)
+	// Budget is what all models of the conversation may cost; nil for no
+	// limit.
+	Budget *broker.Budget
+}
+
+// WorkspaceFiles are the directories in which conversations work.
+type WorkspaceFiles interface {
+	// Prepare makes a directory for a conversation if it does not exist. With
+	// repository it is made a Git repository, if it is in none and that is
+	// possible, so that changes can be shown.
+	Prepare(ctx context.Context, dir string, repository bool) error
+	// AddWorktree makes a Git worktree of dir's repository for a conversation
+	// and returns its root, and the directory in it that corresponds to dir.
+	// root is empty where there is no repository; the directory is dir then.
+	AddWorktree(ctx context.Context, dir string, id event.ConversationID, o *WorktreeOptions) (root, work string, err error)
+	// RemoveWorktree removes a worktree that AddWorktree made.
+	RemoveWorktree(ctx context.Context, root string) error
+	// ProjectSkills and UserSkills load the skills of a directory's project and
+	// of the user.
+	ProjectSkills(dir string) ([]skill.Skill, []skill.Warning)
+	UserSkills() ([]skill.Skill, []skill.Warning)
+}
+
+// Observer is notified of changes that are not events. Its methods are called
+// in the goroutine of the change and must not block for long.
+type Observer interface {
+	// Changed is called with the description of a conversation that was made,
+	// paused or interrupted, got another title or other tags, or is deleted.
+	Changed(id event.ConversationID, info json.RawMessage)
+	// Published is called with a full_state update whenever watchers get one.
+	Published(id event.ConversationID, state json.RawMessage)
+	// Flush is called before a conversation is deleted; it returns when all of
+	// its events have been passed on.
+	Flush(ctx context.Context, id event.ConversationID) error
+}
+
+// PlainDirectories are directories of this machine without Git.
+type PlainDirectories struct {
+	// SkillDirs are the directories of the user's own skills.
+	SkillDirs []string
+}
+
+// Prepare implements [WorkspaceFiles].
+func (PlainDirectories) Prepare(_ context.Context, dir string, _ bool) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fault.Wrap(err, fault.Invalid, "make the workspace "+dir)
+	}
+	return nil
+}
+
+// AddWorktree implements [WorkspaceFiles]: there is no repository.
+func (PlainDirectories) AddWorktree(_ context.Context, dir string, _ event.ConversationID, _ *WorktreeOptions) (root, work string, err error) {
+	return "", dir, nil
+}
+
+// RemoveWorktree implements [WorkspaceFiles].
+func (PlainDirectories) RemoveWorktree(context.Context, string) error { return nil }
+
+// ProjectSkills implements [WorkspaceFiles].
+func (PlainDirectories) ProjectSkills(dir string) ([]skill.Skill, []skill.Warning) {
+	return skill.LoadProject(dir)
+}
+
+// UserSkills implements [WorkspaceFiles].
+func (d PlainDirectories) UserSkills() ([]skill.Skill, []skill.Warning) {
+	return skill.LoadUser(d.SkillDirs)
+}
+
+// noSettings has nothing saved.
+type noSettings struct{}
+
+func (noSettings) LLM(_ context.Context, _ Principal, profile string) (*spec.LLM, error) {
+	return nil, fault.New(fault.NotFound, "Profile '"+profile+"' not found")
+}
+
+func (noSettings) LLMs(context.Context, Principal) ([]string, error) { return nil, nil }
+
+func (noSettings) Secret(context.Context, Principal, string) (string, bool) { return "", false }

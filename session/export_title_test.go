@@ -1,0 +1,7 @@
+package session
+
+// Parts of how titles are made.
+var (
+	FillTitlePrompt = fillTitlePrompt
+	CleanTitle      = cleanTitle
+)

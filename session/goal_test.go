@@ -1,0 +1,220 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/session"
+)
+
+// judged answers as an agent that says "worked", and as a judge.
+func judged(judge func(n int) (*llm.Response, error)) reply {
+	var rounds atomic.Int64
+	return func(_ context.Context, r llm.Request) (*llm.Response, error) {
+		if r.Schema != nil {
+			return judge(int(rounds.Add(1)))
+		}
+		return says("worked"), nil
+	}
+}
+
+func verdict(complete bool, missing string) *llm.Response {
+	return says(fmt.Sprintf(`{"score":0.5,"complete":%v,"missing":%q}`, complete, missing))
+}
+
+// goals are the values of the goal, as "status iteration/most".
+func (h *fixture) goals(t *testing.T, id event.ConversationID) []string {
+	t.Helper()
+	var out []string
+	for rec, err := range h.stream.Stream.Read(t.Context(), id, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := rec.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		up, ok := ev.(*event.ConversationStateUpdateEvent)
+		if !ok || up.Key != "goal" {
+			continue
+		}
+		var g struct {
+			Active        bool
+			Status        string
+			Iteration     int
+			MaxIterations int `json:"max_iterations"`
+		}
+		if err := json.Unmarshal(up.Value, &g); err != nil {
+			t.Fatal(err)
+		}
+		if g.Active != (g.Status == "running") {
+			t.Errorf("active %v in status %s", g.Active, g.Status)
+		}
+		out = append(out, fmt.Sprintf("%s %d/%d", g.Status, g.Iteration, g.MaxIterations))
+	}
+	return out
+}
+
+func TestGoal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		judge  func(n int) (*llm.Response, error)
+		rounds int
+		want   []string
+	}{
+		"complete": {
+			func(n int) (*llm.Response, error) { return verdict(n == 2, "the tests"), nil }, 5,
+			[]string{"running 0/5", "running 1/5", "complete 2/5"},
+		},
+		"capped": {
+			func(int) (*llm.Response, error) { return verdict(false, "all"), nil }, 2,
+			[]string{"running 0/2", "running 1/2", "capped 2/2"},
+		},
+		"judge fails once": {
+			func(n int) (*llm.Response, error) {
+				if n == 1 {
+					return nil, errors.New("the judge is out")
+				}
+				return verdict(true, ""), nil
+			}, 3, []string{"running 0/3", "complete 1/3"},
+		},
+		"judge fails": {
+			func(int) (*llm.Response, error) { return nil, errors.New("the judge is out") }, 3,
+			[]string{"running 0/3", "interrupted 0/3"},
+		},
+		"judge talks": {
+			func(int) (*llm.Response, error) { return says("looks good to me"), nil }, 3,
+			[]string{"running 0/3", "interrupted 0/3"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := setup(t, judged(c.judge), nil)
+			conv := h.begin(t, "")
+			if err := conv.StartGoal(t.Context(), "make it work", c.rounds); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, conv)
+			if diff := cmp.Diff(c.want, h.goals(t, conv.ID())); diff != "" {
+				t.Errorf("goal (-want +got):\n%s", diff)
+			}
+			if got := status(t, conv); got != "finished" {
+				t.Errorf("status %s", got)
+			}
+		})
+	}
+}
+
+// TestGoalStopped stops while the judge thinks, when no run of the controller
+// is there to be stopped.
+func TestGoalStopped(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(*session.Conversation, context.Context) error{
+		"stop": (*session.Conversation).StopGoal, "pause": (*session.Conversation).Pause,
+		"interrupt": (*session.Conversation).Interrupt,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan struct{}, 10)
+			h := setup(t, func(ctx context.Context, r llm.Request) (*llm.Response, error) {
+				if r.Schema == nil {
+					return says("worked"), nil
+				}
+				asked <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}, nil)
+			c := h.begin(t, "")
+			if err := c.StartGoal(t.Context(), "make it work", 3); err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			if err := stop(c, t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, c)
+			got := h.goals(t, c.ID())
+			if last := got[len(got)-1]; !strings.HasPrefix(last, "interrupted") {
+				t.Errorf("the goal was stopped: %q", got)
+			}
+			if n := strings.Count(strings.Join(h.kinds(t, c.ID()), "\n"), "agent: worked"); n != 1 {
+				t.Errorf("%d rounds after a stop in the first", n)
+			}
+		})
+	}
+}
+
+func TestGoalResumed(t *testing.T) {
+	t.Parallel()
+	h := setup(t, judged(func(int) (*llm.Response, error) { return verdict(true, ""), nil }), nil)
+	work := h.model.answer
+	first := true
+	h.model.answer = func(ctx context.Context, r llm.Request) (*llm.Response, error) {
+		if first {
+			first = false
+			return shell("block"), nil
+		}
+		return work(ctx, r)
+	}
+	c := h.begin(t, "")
+	if err := c.ResumeGoal(t.Context()); err == nil {
+		t.Error("resumed a goal that is not there")
+	}
+	if err := c.StartGoal(t.Context(), "make it work", 3); err != nil {
+		t.Fatal(err)
+	}
+	<-h.tools.started
+	if err := c.StartGoal(t.Context(), "another", 3); err == nil {
+		t.Error("two goals at once")
+	}
+	if err := c.StopGoal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ResumeGoal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	want := []string{"running 0/3", "interrupted 0/3", "running 0/3", "complete 1/3"}
+	if diff := cmp.Diff(want, h.goals(t, c.ID())); diff != "" {
+		t.Errorf("goal (-want +got):\n%s", diff)
+	}
+}
+
+// TestGoalAfterCrash finds a goal that nobody works on, and lets it be resumed.
+func TestGoalAfterCrash(t *testing.T) {
+	t.Parallel()
+	h := setup(t, judged(func(int) (*llm.Response, error) { return verdict(true, ""), nil }), nil)
+	work := h.model.answer
+	first := true
+	h.model.answer = func(ctx context.Context, r llm.Request) (*llm.Response, error) {
+		if first {
+			first = false
+			return shell("block"), nil
+		}
+		return work(ctx, r)
+	}
+	c := h.begin(t, "")
+	if err := c.StartGoal(t.Context(), "make it work", 3); err != nil {
+		t.Fatal(err)
+	}
+	<-h.tools.started
+	h.restart(t)
+	c = h.get(t, c.ID())
+	if err := c.ResumeGoal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	want := []string{"running 0/3", "interrupted 0/3", "running 0/3", "complete 1/3"}
+	if diff := cmp.Diff(want, h.goals(t, c.ID())); diff != "" {
+		t.Errorf("goal (-want +got):\n%s", diff)
+	}
+}

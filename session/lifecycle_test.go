@@ -1,0 +1,458 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/session"
+)
+
+// TestLease lets one of two managers on a store work on a conversation.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("block"), says("done"), says("from the other")), nil)
+	c := h.begin(t, "")
+	send(t, c, "work")
+	<-h.tools.started
+	other := h.another(t)
+	twin, err := other.Get(t.Context(), c.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const owned = "Conversation is owned by another agent server instance; the write was refused"
+	title := "mine"
+	for what, err := range map[string]error{
+		"a message": twin.Send(t.Context(), message("me too", true)),
+		"a title":   twin.Patch(t.Context(), &title, nil),
+		"tags":      twin.Patch(t.Context(), nil, &map[string]string{"a": "b"}),
+		"deletion":  other.Delete(t.Context(), c.ID()),
+	} {
+		if !fault.Is(err, fault.Conflict) || err.Error() != owned {
+			t.Errorf("%s beside the owner: %v", what, err)
+		}
+	}
+	for range 2 { // not loaded, and loaded
+		raw, err := other.Summary(t.Context(), c.ID())
+		if err != nil || field(t, raw, "execution_status") != "running" || field(t, raw, "id") != string(c.ID()) {
+			t.Errorf("seen from beside the owner: %s, %v", raw, err)
+		}
+	}
+	if p, err := other.List(t.Context(), eventstream.ListQuery{}); err != nil || len(p.Items) != 1 {
+		t.Errorf("listed beside the owner: %d, %v", len(p.Items), err)
+	}
+	if n, err := other.Resume(t.Context()); n != 0 {
+		t.Errorf("resumed %d conversations of another server: %v", n, err)
+	}
+	close(h.tools.release)
+	settle(t, c)
+	if err := h.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	h.Manager = other
+	send(t, twin, "now me")
+	settle(t, twin)
+	if got := lastRecord(t, h, twin); got != "agent: from the other" {
+		t.Errorf("last is %q", got)
+	}
+}
+
+// TestResume goes on after a server that ended in the middle of a command,
+// which is not run again.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("block"), says("I looked at it")), nil)
+	c := h.begin(t, "")
+	send(t, c, "work")
+	<-h.tools.started
+	h.restart(t)
+	if got := status(t, h.get(t, c.ID())); got != "running" {
+		t.Errorf("between the servers: %s", got)
+	}
+	n, err := h.Resume(t.Context())
+	if n != 1 || err != nil {
+		t.Fatalf("resumed %d: %v", n, err)
+	}
+	c = h.get(t, c.ID())
+	settle(t, c)
+	want := []string{"user: work", "running", "ActionEvent", "AgentErrorEvent", "agent: I looked at it", "finished"}
+	if diff := cmp.Diff(want, h.kinds(t, c.ID())); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if len(h.tools.started) != 0 {
+		t.Error("the command was run again")
+	}
+}
+
+func TestEvictIdle(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("one"), shell("block"), says("two")), func(o *session.Options) { o.IdleTTL = time.Hour })
+	c := h.begin(t, "")
+	send(t, c, "first")
+	settle(t, c)
+	before := describe(t, c)
+	later := time.Now().Add(2 * time.Hour)
+	h.EvictIdle(later)
+	if again := h.get(t, c.ID()); again == c {
+		t.Fatal("it was not evicted")
+	}
+	h.stream.reads.Store(0)
+	c = h.get(t, c.ID())
+	if diff := cmp.Diff(noTimes(before), noTimes(describe(t, c))); diff != "" {
+		t.Errorf("described before and after (-before +after):\n%s", diff)
+	}
+	if n := h.stream.reads.Load(); n != 0 {
+		t.Errorf("a look read events %d times", n)
+	}
+	send(t, c, "second")
+	<-h.tools.started
+	h.EvictIdle(later) // one that runs stays
+	if h.get(t, c.ID()) != c {
+		t.Error("a conversation that runs was evicted")
+	}
+	close(h.tools.release)
+	settle(t, c)
+	stop := c.Watch(func(session.Transient) {})
+	h.EvictIdle(later) // and one that is watched
+	if h.get(t, c.ID()) != c {
+		t.Error("a conversation that is watched was evicted")
+	}
+	stop()
+	if n := h.made(c.ID()); n != 2 {
+		t.Errorf("resources were built %d times, want once each time it is loaded", n)
+	}
+}
+
+// noTimes is a description without the time of its update.
+func noTimes(d string) string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal([]byte(d), &all) != nil {
+		return d
+	}
+	delete(all, "updated_at")
+	b, _ := json.Marshal(all) // came from JSON
+	return string(b)
+}
+
+func TestDeleteRunning(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("block")), nil)
+	c := h.begin(t, "")
+	send(t, c, "work")
+	<-h.tools.started
+	send(t, c, "more") // must not keep it alive
+	if err := h.Delete(t.Context(), c.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Get(t.Context(), c.ID()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("after the deletion: %v", err)
+	}
+	if err := h.Delete(t.Context(), c.ID()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a second deletion: %v", err)
+	}
+	if err := c.Send(t.Context(), message("still there?", true)); err == nil {
+		t.Error("a deleted conversation takes messages")
+	}
+	if n := h.Running(); n != 0 {
+		t.Errorf("%d runs", n)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if last := h.changes[len(h.changes)-1]; last != "deleting" {
+		t.Errorf("the last change is %s: %q", last, h.changes)
+	}
+}
+
+// TestPublished holds what watchers are told: in order, behind the events that
+// it tells of, and at the end the state of rest, and no other.
+func TestPublished(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(_ context.Context, r llm.Request) (*llm.Response, error) { return says("re: " + heard(r)), nil }, nil)
+	c := h.begin(t, "")
+	type told struct {
+		after  int64
+		status string
+	}
+	got := make(chan told, 1000)
+	stop := c.Watch(func(tr session.Transient) {
+		if !tr.FullState {
+			return
+		}
+		var up struct {
+			Value struct {
+				Status string `json:"execution_status"`
+			}
+		}
+		if err := json.Unmarshal(tr.Event, &up); err != nil {
+			t.Error(err)
+		}
+		got <- told{int64(tr.After), up.Value.Status}
+	})
+	defer stop()
+	var all []told
+	for range 20 {
+		send(t, c, "hi")
+		settle(t, c)
+		for { // the state of rest comes, whatever came before
+			x := <-got
+			all = append(all, x)
+			if x.status == "finished" {
+				break
+			}
+		}
+	}
+	again := <-got // once more for who came late
+	if again.status != "finished" {
+		t.Errorf("repeated: %+v", again)
+	}
+	if !slices.IsSortedFunc(all, func(a, b told) int { return int(a.after - b.after) }) {
+		t.Errorf("out of order: %+v", all)
+	}
+	statuses := map[int64]string{}
+	seq := int64(0)
+	now := "idle"
+	for line := range strings.SplitSeq(strings.TrimSpace(h.stored(t, c.ID())), "\n") {
+		seq++
+		if field(t, []byte(line), "key") == "execution_status" {
+			now = field(t, []byte(line), "value")
+		}
+		statuses[seq] = now
+	}
+	for _, x := range all {
+		if statuses[x.after] != x.status {
+			t.Errorf("after event %d the state is %s, told was %s", x.after, statuses[x.after], x.status)
+		}
+	}
+}
+
+// TestNeverStale starts the next run as soon as one has ended: once it is
+// started, nobody is told of the rest before it.
+func TestNeverStale(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(context.Context, llm.Request) (*llm.Response, error) { return says("done"), nil }, nil)
+	c := h.begin(t, "")
+	var begun atomic.Int64 // events when the present run had begun
+	stop := c.Watch(func(tr session.Transient) {
+		if floor := begun.Load(); tr.FullState && int64(tr.After) < floor {
+			t.Errorf("told of event %d when the run of event %d had begun", tr.After, floor)
+		}
+	})
+	defer stop()
+	for range 100 {
+		info, err := h.stream.Info(t.Context(), c.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(t, c, "go")
+		begun.Store(int64(info.Events) + 1)
+		settle(t, c)
+	}
+}
+
+// TestWatchOrder gives every watcher the same, in the same order.
+func TestWatchOrder(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(), nil)
+	c := h.begin(t, "")
+	var seen [3][]string
+	for i := range seen {
+		defer c.Watch(func(tr session.Transient) { seen[i] = append(seen[i], field(t, tr.Event, "id")) })()
+	}
+	for range 5 {
+		if err := c.SetPolicy(t.Context(), json.RawMessage(`{"kind":"AlwaysConfirm"}`)); err != nil {
+			t.Fatal(err)
+		}
+		// A client may have begun a run by the time it is told of the change, and
+		// takes a state at rest for its end.
+		if len(seen[0]) > 0 {
+			t.Fatal("a change was told as a state")
+		}
+	}
+	for range 5 {
+		c.PublishState()
+	}
+	if len(seen[0]) != 5 {
+		t.Errorf("%d states for 5", len(seen[0]))
+	}
+	for i := range seen {
+		if diff := cmp.Diff(seen[0], seen[i]); diff != "" {
+			t.Errorf("watcher %d (-first +this):\n%s", i, diff)
+		}
+	}
+}
+
+// TestFork continues from the middle, and leaves its source alone.
+func TestFork(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(_ context.Context, r llm.Request) (*llm.Response, error) { return says("re: " + heard(r)), nil }, nil)
+	c := h.begin(t, "")
+	send(t, c, "one")
+	settle(t, c)
+	var at event.ID
+	for rec, err := range h.stream.Read(t.Context(), c.ID(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev, _ := rec.Event(); ev != nil && ev.Kind() == "MessageEvent" {
+			at = ev.Meta().ID
+		}
+	}
+	send(t, c, "two")
+	settle(t, c)
+	f, err := c.Fork(t.Context(), session.ForkOptions{From: at, Title: "a fork"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Fork(t.Context(), session.ForkOptions{ID: f.ID()}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a fork to a taken id: %v", err)
+	}
+	if _, err := c.Fork(t.Context(), session.ForkOptions{From: "nothing"}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a fork from nothing: %v", err)
+	}
+	before := h.stored(t, c.ID())
+	send(t, f, "three")
+	settle(t, f)
+	if got := lastRecord(t, h, f); got != "agent: re: three" {
+		t.Errorf("last of the fork is %q", got)
+	}
+	said := strings.Join(h.kinds(t, f.ID()), "\n")
+	if !strings.Contains(said, "user: one") || strings.Contains(said, "two") {
+		t.Errorf("the fork holds %q", said)
+	}
+	if h.stored(t, c.ID()) != before {
+		t.Error("the fork changed its source")
+	}
+	for _, want := range []string{`"title":"a fork"`, `"forked_from_conversation_id":"` + string(c.ID()) + `"`, `"forked_from_event_id":"` + string(at) + `"`} {
+		if !strings.Contains(describe(t, f), want) {
+			t.Errorf("no %s in %s", want, describe(t, f))
+		}
+	}
+	// HEAD moves back, and what follows hangs there.
+	if err := c.Navigate(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(describe(t, c), `"leaf_event_id":"`+string(at)+`"`) {
+		t.Error("HEAD did not move")
+	}
+	if err := c.Navigate(t.Context(), "nothing"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a move to nothing: %v", err)
+	}
+}
+
+// TestSwitch takes another model in the middle of a conversation, for good.
+func TestSwitch(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("from the first")), nil)
+	h.models["openai/other"] = &model{name: "openai/other", answer: inTurn(says("from the other"), says("still the other"))}
+	h.profiles["fast"] = `{"model":"openai/other","api_key":"key-of-the-other","usage_id":"fast"}`
+	c := h.begin(t, "")
+	send(t, c, "hi")
+	settle(t, c)
+	if name, err := c.SwitchProfile(t.Context(), "fast"); err != nil || name != "openai/other" {
+		t.Fatalf("switched to %q: %v", name, err)
+	}
+	if _, err := c.SwitchProfile(t.Context(), "none"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("an unknown profile: %v", err)
+	}
+	send(t, c, "who?")
+	settle(t, c)
+	h.restart(t)
+	c = h.get(t, c.ID())
+	send(t, c, "and now?")
+	settle(t, c)
+	if got := lastRecord(t, h, c); got != "agent: still the other" {
+		t.Errorf("last is %q", got)
+	}
+	if d := describe(t, c); !strings.Contains(d, "openai/other") || strings.Contains(d, "key-of-the-other") {
+		t.Errorf("described as %s", d)
+	}
+	if strings.Contains(h.stored(t, c.ID()), "key-of-the-other") {
+		t.Error("the key is in the events")
+	}
+}
+
+func TestChild(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("I did my part")), nil)
+	c := h.begin(t, `"tags":{"team":"a"}`)
+	child, err := c.StartChild(t.Context(), session.ChildOptions{Task: "a part", Title: "the part"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, child)
+	if got := lastRecord(t, h, child); got != "agent: I did my part" {
+		t.Errorf("last is %q", got)
+	}
+	if !strings.Contains(describe(t, c), `"sub_conversation_ids":["`+string(child.ID())+`"]`) {
+		t.Errorf("the parent does not know its child: %s", describe(t, c))
+	}
+	for _, want := range []string{`"parent_conversation_id":"` + string(c.ID()) + `"`, `"title":"the part"`, `"tags":{"team":"a"}`} {
+		if !strings.Contains(describe(t, child), want) {
+			t.Errorf("no %s in the child", want)
+		}
+	}
+	if n := len(h.kinds(t, c.ID())); n != 0 {
+		t.Errorf("the parent has %d events", n)
+	}
+}
+
+// recordedWorktrees records the worktrees that are added and removed.
+type recordedWorktrees struct {
+	session.PlainDirectories
+	added   *string
+	removed *[]string
+}
+
+func (r recordedWorktrees) AddWorktree(_ context.Context, dir string, id event.ConversationID, _ *session.WorktreeOptions) (string, string, error) {
+	*r.added = dir + "/" + id.Hex()
+	return *r.added, *r.added + "/sub", nil
+}
+
+func (r recordedWorktrees) RemoveWorktree(_ context.Context, root string) error {
+	*r.removed = append(*r.removed, root)
+	return nil
+}
+
+// TestWorktreeShared removes a worktree with the last that works in it.
+func TestWorktreeShared(t *testing.T) {
+	t.Parallel()
+	var root string
+	var dropped []string
+	h := setup(t, inTurn(says("hello"), says("done")), func(o *session.Options) {
+		o.Files = recordedWorktrees{added: &root, removed: &dropped}
+	})
+	c := h.begin(t, `"worktree":true`)
+	send(t, c, "hi")
+	settle(t, c)
+	f, err := c.Fork(t.Context(), session.ForkOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := c.StartChild(t.Context(), session.ChildOptions{Task: "a part"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(t, child)
+	h.restart(t) // nobody is loaded
+	for _, id := range []event.ConversationID{child.ID(), c.ID(), f.ID()} {
+		if len(dropped) > 0 {
+			t.Errorf("the worktree is gone before %s", id)
+		}
+		if err := h.Delete(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{root}, dropped); diff != "" {
+		t.Errorf("dropped (-want +got):\n%s", diff)
+	}
+}

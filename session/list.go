@@ -1,0 +1,111 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/state"
+)
+
+// Page is one page of descriptions. NextID is empty on the last one.
+type Page struct {
+	Items  []json.RawMessage
+	NextID string
+}
+
+// List returns descriptions of conversations, without loading those that are
+// at rest.
+func (m *Manager) List(ctx context.Context, q eventstream.ListQuery) (Page, error) {
+	page, err := m.o.Store.List(ctx, q)
+	if err != nil {
+		return Page{}, err
+	}
+	out := Page{NextID: page.NextID, Items: make([]json.RawMessage, 0, len(page.Infos))}
+	for _, info := range page.Infos {
+		raw, err := m.summary(ctx, info)
+		if err != nil {
+			// One that cannot be read must not hide the others.
+			if ctx.Err() != nil {
+				return Page{}, err
+			}
+			m.o.Log.Warn("describe a conversation", "conversation", info.ID, "err", err)
+			continue
+		}
+		out.Items = append(out.Items, raw)
+	}
+	return out, nil
+}
+
+// Count returns how many conversations have a status; any for "".
+func (m *Manager) Count(ctx context.Context, status string) (int, error) {
+	n := 0
+	q := eventstream.ListQuery{Status: status, Limit: 1000}
+	for {
+		page, err := m.o.Store.List(ctx, q)
+		if err != nil {
+			return 0, err
+		}
+		n += len(page.Infos)
+		if q.PageID = page.NextID; q.PageID == "" {
+			return n, nil
+		}
+	}
+}
+
+// Summary returns the description of one conversation, with its runtime.
+// NotFound if there is none.
+func (m *Manager) Summary(ctx context.Context, id event.ConversationID) (json.RawMessage, error) {
+	info, err := m.o.Store.Info(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := m.summary(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	m.republishIfPolled(id)
+	return raw, nil
+}
+
+// summary describes a conversation: from its live state, from the stored
+// summary, or by loading it. One that another process works on is described by
+// its last summary, with the present status.
+func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawMessage, error) {
+	c := m.peek(info.ID)
+	if c == nil && info.Meta.Summary != nil && info.Meta.SummaryAt == info.Events {
+		return info.Meta.Summary, nil
+	}
+	if c == nil {
+		var err error
+		if c, err = m.Get(ctx, info.ID); err != nil {
+			return nil, err
+		}
+	}
+	s, err := c.stateAt(ctx, info)
+	switch {
+	case err == nil:
+		return c.describeState(s, info.Updated, RuntimeAvailable)
+	case !fault.Is(err, fault.Conflict) || info.Meta.Summary == nil:
+		return nil, err
+	}
+	var d Info
+	if json.Unmarshal(info.Meta.Summary, &d) != nil {
+		return nil, err
+	}
+	if info.Status != "" {
+		d.Status = state.Status(info.Status)
+	}
+	return d.encode(RuntimeAvailable)
+}
+
+// Exists reports whether there is a conversation.
+func (m *Manager) Exists(ctx context.Context, id event.ConversationID) (bool, error) {
+	_, err := m.o.Store.Info(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

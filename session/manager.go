@@ -1,0 +1,353 @@
+// Package session owns live conversations. It is the one layer that every way
+// in shares: `deft run`, the agent server and its gateway. A [Manager] creates
+// conversations, loads them when they are used, runs, forks and deletes them,
+// and evicts idle ones; a [Builder] turns what a conversation was made from
+// into what it works with. The package knows no HTTP.
+//
+// # Usage
+//
+//	m, err := session.Open(session.Options{Store: store, Lock: locks, Builder: builder, …})
+//	c, made, err := m.Create(ctx, session.Spec{Agent: agent, Setup: setup})
+//	err = c.Send(ctx, session.Message{Content: content, Run: true})
+//	err = c.Wait(ctx)
+//	…
+//	err = m.Close(ctx)
+//
+// # Where things are
+//
+// The events are the truth; the store holds them. What a conversation was made
+// from (its agent, with secrets sealed) and a summary of how it looked when it
+// was last at rest are stored beside them in [eventstream.Meta], so that
+// 100,000 conversations can be listed without loading one.
+//
+// # Concurrency
+//
+// Everything may be called from any goroutine. A run has one goroutine of its
+// own, which the [Manager] waits for.
+//
+// # Failure
+//
+// Errors have the kinds of package fault. A conversation is run by one process
+// at a time, which holds its [Lock]; others get fault.Conflict.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+)
+
+// Defaults of [Options].
+const (
+	DefaultIdleTTL      = 20 * time.Minute // docs/openhands/sdk-wire.md section 1
+	DefaultRepublish    = 200 * time.Millisecond
+	DefaultStartTimeout = 90 * time.Second
+)
+
+// Options say what a [Manager] works with. Store, Lock, Dir, Ring, Models and
+// Builder are required.
+type Options struct {
+	Store eventstream.Stream
+	Lock  Lock
+	// Dir is the directory of conversations; what clients see as
+	// persistence_dir lies below it.
+	Dir string
+	// Ring seals the secrets that are stored.
+	Ring Keys
+	// Settings are what users have saved; nil for nothing.
+	Settings Settings
+	Models   Models
+	Builder  Builder
+	// Files are the directories in which conversations work;
+	// [PlainDirectories] if nil.
+	Files WorkspaceFiles
+	// Observer is notified of changes; nil for none.
+	Observer Observer
+	// BaseURL is where this machine reaches the program: relative URLs of
+	// secrets begin there.
+	BaseURL string
+	// MaxRuns bounds the runs at one time; 0 for no bound.
+	MaxRuns int
+	// IdleTTL is after what time without use a conversation is evicted; 0
+	// takes DefaultIdleTTL, a negative value keeps it.
+	IdleTTL time.Duration
+	// StartTimeout is how long a conversation may take to get ready to work, 0
+	// for DefaultStartTimeout. After that it ends in an error.
+	StartTimeout time.Duration
+	Log          *slog.Logger
+}
+
+// Manager owns the live conversations of a program.
+type Manager struct {
+	o       Options
+	cpu     cpuLimiter
+	ctx     context.Context // of everything that runs
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	runs    chan struct{} // permits; nil for no bound
+	active  atomic.Int64  // runs at work
+
+	mu   sync.Mutex
+	live map[event.ConversationID]*slot
+}
+
+// slot is where one live conversation is kept; its lock lets one caller at a
+// time load, make or delete it.
+type slot struct {
+	mu   sync.Mutex
+	c    *Conversation
+	uses int // callers that hold or wait for mu
+}
+
+// Open returns a manager. Conversations that were running when the last one
+// ended go on once [Manager.Resume] is called.
+func Open(o Options) (*Manager, error) {
+	if o.Store == nil || o.Lock == nil || o.Ring == nil || o.Models == nil || o.Builder == nil {
+		return nil, fault.New(fault.Invalid, "a session manager needs a store, a lock, a key ring, models and a builder")
+	}
+	o.applyDefaults()
+	m := &Manager{o: o, cpu: newCPULimiter(), live: map[event.ConversationID]*slot{}}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	if o.MaxRuns > 0 {
+		m.runs = make(chan struct{}, o.MaxRuns)
+	}
+	if o.IdleTTL > 0 {
+		m.running.Go(m.evictLoop)
+	}
+	return m, nil
+}
+
+func (o *Options) applyDefaults() {
+	if o.IdleTTL == 0 {
+		o.IdleTTL = DefaultIdleTTL
+	}
+	if o.StartTimeout == 0 {
+		o.StartTimeout = DefaultStartTimeout
+	}
+	if o.Settings == nil {
+		o.Settings = noSettings{}
+	}
+	if o.Files == nil {
+		o.Files = PlainDirectories{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Resume continues the conversations that were running when their program
+// ended. It returns how many; one that cannot be loaded is logged.
+func (m *Manager) Resume(ctx context.Context) (n int, err error) {
+	q := eventstream.ListQuery{Status: "running"}
+	for {
+		page, err := m.o.Store.List(ctx, q)
+		if err != nil {
+			return n, fmt.Errorf("find what was running: %w", err)
+		}
+		for _, info := range page.Infos {
+			c, err := m.Get(ctx, info.ID)
+			if err == nil {
+				err = c.Run(ctx)
+			}
+			switch {
+			case err == nil:
+				n++
+			case !fault.Is(err, fault.Conflict): // another process has it, or it runs
+				m.o.Log.Warn("cannot resume a conversation", "conversation", info.ID, "err", err)
+			}
+		}
+		if q.PageID = page.NextID; q.PageID == "" {
+			return n, nil
+		}
+	}
+}
+
+// Store returns the store of events. Reading from it loads no conversation.
+func (m *Manager) Store() eventstream.Stream { return m.o.Store }
+
+// AtCapacity reports whether no further run can start now.
+func (m *Manager) AtCapacity() bool { return m.full() }
+
+// Running returns how many runs are at work.
+func (m *Manager) Running() int { return int(m.active.Load()) }
+
+// Close stops what runs, so that another manager can resume it, and waits for
+// it; also for starts that are under way.
+func (m *Manager) Close(ctx context.Context) error {
+	m.cancel()
+	m.running.Wait()
+	var all errgroup.Group
+	all.SetLimit(closers)
+	var errs []error
+	var mu sync.Mutex
+	for _, c := range m.all() {
+		all.Go(func() error {
+			err := c.close(ctx, true)
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+			return nil
+		})
+	}
+	_ = all.Wait() // returns none
+	return errors.Join(append(errs, m.o.Lock.Close())...)
+}
+
+// closers is how many conversations are closed side by side: each mostly
+// waits for its shell to be gone.
+const closers = 64
+
+// all returns the live conversations.
+func (m *Manager) all() []*Conversation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*Conversation, 0, len(m.live))
+	for _, e := range m.live {
+		if e.c != nil {
+			out = append(out, e.c)
+		}
+	}
+	return out
+}
+
+// peek returns a conversation if it is live, without loading it.
+func (m *Manager) peek(id event.ConversationID) *Conversation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.live[id]; e != nil {
+		return e.c
+	}
+	return nil
+}
+
+// hold locks the slot of a conversation.
+func (m *Manager) hold(id event.ConversationID) *slot {
+	m.mu.Lock()
+	e := m.live[id]
+	if e == nil {
+		e = &slot{}
+		m.live[id] = e
+	}
+	e.uses++
+	m.mu.Unlock()
+	e.mu.Lock()
+	return e
+}
+
+// release unlocks the slot and sets what is in it now.
+func (m *Manager) release(id event.ConversationID, e *slot, c *Conversation) {
+	m.mu.Lock()
+	e.c = c
+	if e.uses--; e.uses == 0 && c == nil {
+		delete(m.live, id)
+	}
+	m.mu.Unlock()
+	e.mu.Unlock()
+}
+
+// Get returns a conversation, loading it if need be. NotFound if there is
+// none.
+func (m *Manager) Get(ctx context.Context, id event.ConversationID) (*Conversation, error) {
+	if c := m.peek(id); c != nil {
+		c.touch()
+		return c, nil
+	}
+	e := m.hold(id)
+	c := e.c
+	var err error
+	if c == nil {
+		c, err = m.load(ctx, id)
+	}
+	m.release(id, e, c)
+	if err != nil {
+		return nil, err
+	}
+	c.touch()
+	return c, nil
+}
+
+// load reads what a conversation was made with. Its events are not read.
+func (m *Manager) load(ctx context.Context, id event.ConversationID) (*Conversation, error) {
+	info, err := m.o.Store.Info(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return m.restore(info)
+}
+
+// Evict closes a conversation if it is live and nothing runs in it. With keep its
+// sandbox lives on for a while, with what runs in it, so that another process
+// can take it up.
+func (m *Manager) Evict(ctx context.Context, id event.ConversationID, keep bool) error {
+	e := m.hold(id)
+	c := e.c
+	if c == nil {
+		m.release(id, e, nil)
+		return nil
+	}
+	if c.run.busy() {
+		m.release(id, e, c)
+		return ErrRunning
+	}
+	err := c.close(ctx, keep)
+	m.release(id, e, nil)
+	return err
+}
+
+// evictLoop evicts idle conversations from time to time.
+func (m *Manager) evictLoop() {
+	tick := time.NewTicker(max(min(m.o.IdleTTL, viewedTTL)/2, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case now := <-tick.C:
+			m.evictIdle(now)
+		}
+	}
+}
+
+// viewedTTL is how long a conversation is kept that was only looked at.
+const viewedTTL = 30 * time.Second
+
+// evictIdle evicts conversations that have been idle for their time.
+func (m *Manager) evictIdle(now time.Time) {
+	gone := 0
+	for _, c := range m.all() {
+		since := now.Add(-m.o.IdleTTL)
+		if c.active.Load() == nil {
+			since = now.Add(-min(m.o.IdleTTL, viewedTTL))
+		}
+		if !c.idleSince(since) {
+			continue
+		}
+		e := m.hold(c.id)
+		kept := e.c
+		if kept == c && c.idleSince(since) {
+			if err := c.close(m.ctx, true); err != nil {
+				m.o.Log.Warn("evict a conversation", "conversation", c.id, "err", err)
+			}
+			kept = nil
+			gone++
+		}
+		m.release(c.id, e, kept)
+	}
+	if gone > manyEvictions {
+		debug.FreeOSMemory()
+	}
+}
+
+// manyEvictions is after how many evictions memory is given back at once.
+const manyEvictions = 100

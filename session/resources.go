@@ -1,0 +1,106 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/memory"
+	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/state"
+)
+
+// Builder makes what a conversation works with. Package session/build has the
+// one that ships; it chooses classes by the names in the request's Placement.
+type Builder interface {
+	// Build makes the resources of a conversation. What it starts may outlive
+	// ctx, and ends with [Resources.Close]. A part that is not available is a
+	// warning; an error means that the conversation cannot work.
+	Build(ctx context.Context, r BuildRequest) (*Resources, error)
+	// Remove removes what is kept for a conversation that has been deleted, such
+	// as its sandbox.
+	Remove(ctx context.Context, id event.ConversationID) error
+}
+
+// BuildRequest says what a conversation needs to work.
+type BuildRequest struct {
+	ID        event.ConversationID
+	Owner     Principal
+	Workspace string
+	Placement
+	Agent     *spec.Agent
+	Prompt    Prompt
+	Condenser memory.Condenser // nil where the agent has none
+	// Model describes the agent's model.
+	Model       llm.Info
+	ClientTools []json.RawMessage
+	// Skills are those that the agent may invoke; Invoked is called with the
+	// names of those that it did.
+	Skills  []skill.Skill
+	Invoked func(name string)
+	// Tasks returns the task tracker's list as the conversation has it.
+	Tasks func() []event.TaskItem
+	// SwitchLLM is what the switch_llm tool does; it returns the model's name.
+	// Profiles returns the names that it offers.
+	SwitchLLM func(ctx context.Context, profile string) (model string, err error)
+	Profiles  func(ctx context.Context) ([]string, error)
+	// Secret returns the value of a secret, for the configuration of MCP
+	// servers.
+	Secret func(ctx context.Context, name string) (value string, ok bool)
+}
+
+// Prompt is what an agent is told besides its fixed prompt.
+type Prompt struct {
+	Persona string            // in place of its own; "" for that
+	Suffix  string            // behind everything else
+	Secrets map[string]string // names that commands may use, with descriptions
+	Now     time.Time         // zero for an agent that is not told the time
+}
+
+// Agent is an agent that can be asked about its conversation too.
+type Agent interface {
+	agent.Agent
+	// Ask answers a question about a state without becoming part of it.
+	Ask(ctx context.Context, m llm.Model, s *state.State, id event.ConversationID, question string) (string, error)
+}
+
+// Program is a program that Deft itself runs in a conversation's workspace; what
+// it does is not part of the conversation.
+type Program struct {
+	Argv []string // the program is looked up in PATH
+	Dir  string   // absolute
+	// Seconds bounds how long it may run; 0 takes 30.
+	Seconds int
+}
+
+// ProgramResult is what a program has printed, and its exit code.
+type ProgramResult struct {
+	ExitCode       int
+	Stdout, Stderr string
+}
+
+// Resources are what a conversation works with.
+type Resources struct {
+	Agent   Agent
+	Runtime runtime.Runtime
+	Local   runtime.Runtime
+	// Warnings name the parts that are not available.
+	Warnings []string
+	// Warm prepares what the first actions will need; nil for nothing. It is
+	// called when a run begins, while the model answers, and again with each.
+	Warm func(ctx context.Context) error
+	// Ready returns when actions can run, or why they never will; nil for at
+	// once. Isolation, valid after that, is the level of isolation in force.
+	Ready     func(ctx context.Context) error
+	Isolation func() string
+	// Programs runs a program beside the actions, in the place where they run.
+	Programs func(ctx context.Context, p Program) (ProgramResult, error)
+	// Close ends what the resources run. keep lets the sandbox live on for a
+	// while, with what runs in it, so that it can be taken up again.
+	Close func(ctx context.Context, keep bool) error
+}

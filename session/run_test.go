@@ -1,0 +1,390 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/session"
+)
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("ls"), finished("it is done")), nil)
+	c := h.begin(t, "")
+	send(t, c, "list the files")
+	settle(t, c)
+	want := []string{
+		"user: list the files", "running", "ActionEvent", "ObservationEvent", "ActionEvent", "ObservationEvent", "finished",
+	}
+	if diff := cmp.Diff(want, h.kinds(t, c.ID())); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if text, err := c.FinalResponse(t.Context()); err != nil || text != "it is done" {
+		t.Errorf("final response %q, %v", text, err)
+	}
+	if n := h.Running(); n != 0 {
+		t.Errorf("%d runs after the end", n)
+	}
+}
+
+// TestSendWhileRunning proves that a run takes in what is said meanwhile.
+func TestSendWhileRunning(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	h := setup(t, nil, nil)
+	h.model.answer = func(_ context.Context, r llm.Request) (*llm.Response, error) {
+		if len(seen) == 0 {
+			seen = append(seen, "")
+			return shell("block"), nil
+		}
+		seen = append(seen, lastText(r))
+		return says("both"), nil
+	}
+	c := h.begin(t, "")
+	send(t, c, "first")
+	<-h.tools.started
+	if err := c.Run(t.Context()); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a second run: %v", err)
+	}
+	send(t, c, "second")
+	close(h.tools.release)
+	settle(t, c)
+	if diff := cmp.Diff([]string{"", "second"}, seen); diff != "" {
+		t.Errorf("the model heard (-want +got):\n%s", diff)
+	}
+	if got := status(t, c); got != "finished" {
+		t.Errorf("status %s", got)
+	}
+	if n := h.model.calls(); n != 2 {
+		t.Errorf("the model was called %d times", n)
+	}
+}
+
+// TestSendAtTheEnd sends a second message at any moment of the end of the run
+// for the first, a thousand times: none is left unanswered, and there are
+// never two runs.
+func TestSendAtTheEnd(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(_ context.Context, r llm.Request) (*llm.Response, error) {
+		return says("re: " + heard(r)), nil
+	}, nil)
+	rounds := 250
+	if testing.Short() {
+		rounds = 25
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() { endings(t, h, rounds) })
+	}
+	all.Wait()
+	if n := h.model.atOnce(); n > 4 {
+		t.Errorf("the model was called %d times at once for 4 conversations", n)
+	}
+	if n := h.Running(); n != 0 {
+		t.Errorf("%d runs after the end", n)
+	}
+}
+
+// endings sends pairs of messages; the second comes near the end of the run
+// for the first.
+func endings(t *testing.T, h *fixture, rounds int) {
+	var c *session.Conversation
+	for i := range rounds {
+		if i%50 == 0 { // a conversation that grows makes the test slow, not better
+			c = h.begin(t, "")
+		}
+		send(t, c, fmt.Sprint("a", i))
+		for range i % 97 {
+			runtime.Gosched()
+		}
+		if i%3 == 0 {
+			settle(t, c)
+		}
+		send(t, c, fmt.Sprint("b", i))
+		settle(t, c)
+		last := lastRecord(t, h, c)
+		if want := fmt.Sprint("agent: re: b", i); last != want {
+			t.Errorf("round %d ends with %q, want %q: %q", i, last, want, tail(h.kinds(t, c.ID())))
+			return
+		}
+		if got := status(t, c); got != "finished" {
+			t.Errorf("round %d: status %s", i, got)
+			return
+		}
+	}
+}
+
+// heard is the last word of the user: a note that it came while the agent
+// answered stands behind it.
+func heard(r llm.Request) string {
+	for _, m := range slices.Backward(r.Messages) {
+		text := event.JoinText(m.Content)
+		if m.Role == event.RoleUser && !strings.HasPrefix(text, "A message of the user arrived") {
+			return text
+		}
+	}
+	return ""
+}
+
+func tail(all []string) []string { return all[max(0, len(all)-12):] }
+
+// lastRecord is the last message of a conversation.
+func lastRecord(t *testing.T, h *fixture, c *session.Conversation) string {
+	t.Helper()
+	all := slices.DeleteFunc(h.kinds(t, c.ID()), func(s string) bool { return !strings.Contains(s, ": ") })
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
+}
+
+// TestStopWins stops at any moment: at the start of a run, in it, at its end,
+// and where another is to follow. What was stopped stays so.
+func TestStopWins(t *testing.T) {
+	t.Parallel()
+	for _, how := range []struct {
+		name string
+		stop func(*session.Conversation, context.Context) error
+	}{
+		{"pause", (*session.Conversation).Pause},
+		{"interrupt", (*session.Conversation).Interrupt},
+	} {
+		t.Run(how.name, func(t *testing.T) {
+			t.Parallel()
+			// The model never comes to an end: only a stop ends a run.
+			var n atomic.Int64
+			h := setup(t, func(ctx context.Context, _ llm.Request) (*llm.Response, error) {
+				if i := n.Add(1); i%4 != 0 {
+					return does("think", fmt.Sprintf(`{"thought":"thought %d"}`, i)), nil
+				}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}, nil)
+			c := h.begin(t, "")
+			for i := range 100 {
+				var both sync.WaitGroup
+				both.Go(func() {
+					if err := c.Send(t.Context(), message(fmt.Sprint("work ", i), true)); err != nil {
+						t.Error(err)
+					}
+				})
+				for range i * 20 {
+					runtime.Gosched()
+				}
+				both.Wait()
+				if err := how.stop(c, t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				settle(t, c)
+				if got := status(t, c); got != "paused" {
+					t.Fatalf("round %d: status %s after a stop: %q", i, got, tail(h.kinds(t, c.ID())))
+				}
+				if i%20 == 19 {
+					c = h.begin(t, "")
+				}
+			}
+		})
+	}
+}
+
+// TestStopBesideStart stops while another caller starts: whoever comes first,
+// the conversation comes to rest.
+func TestStopBesideStart(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(ctx context.Context, _ llm.Request) (*llm.Response, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, nil)
+	for i := range 100 {
+		c := h.begin(t, "")
+		var sent sync.WaitGroup
+		sent.Go(func() { send(t, c, "go") })
+		for range i * 5 {
+			runtime.Gosched()
+		}
+		if err := c.Interrupt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sent.Wait()
+		// The message may have come after the stop; then a second one must end it.
+		if err := c.Interrupt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, c)
+		if got := status(t, c); got != "paused" {
+			t.Fatalf("round %d: status %s", i, got)
+		}
+	}
+}
+
+func TestPause(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("block"), says("went on")), nil)
+	c := h.begin(t, "")
+	send(t, c, "work")
+	<-h.tools.started
+	send(t, c, "and this") // wants a run to follow
+	if err := c.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(h.tools.release) // a pause lets the command end
+	settle(t, c)
+	if got := status(t, c); got != "paused" {
+		t.Fatalf("status %s: %q", got, h.kinds(t, c.ID()))
+	}
+	if !strings.Contains(h.stored(t, c.ID()), "released") {
+		t.Error("the command did not end by itself")
+	}
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	if got := lastRecord(t, h, c); got != "agent: went on" {
+		t.Errorf("after the pause: %q", got)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(shell("block")), nil)
+	c := h.begin(t, "")
+	send(t, c, "work")
+	<-h.tools.started
+	if err := c.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c)
+	got := h.kinds(t, c.ID())
+	want := []string{"user: work", "running", "ActionEvent", "ObservationEvent", "InterruptEvent", "paused"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(h.stored(t, c.ID()), "stopped") {
+		t.Error("the command was not stopped")
+	}
+}
+
+// TestPauseAtRest marks a conversation that does nothing.
+func TestPauseAtRest(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("hello")), nil)
+	c := h.begin(t, "")
+	if err := c.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"PauseEvent", "paused"}, h.kinds(t, c.ID())); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	send(t, c, "hi")
+	settle(t, c)
+	if err := c.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := status(t, c); got != "finished" {
+		t.Errorf("a finished conversation became %s", got)
+	}
+}
+
+// TestMessageAfterError answers what is said after a run has failed.
+func TestMessageAfterError(t *testing.T) {
+	t.Parallel()
+	n := 0
+	h := setup(t, nil, nil)
+	h.model.answer = func(context.Context, llm.Request) (*llm.Response, error) {
+		if n++; n == 1 {
+			return nil, fault.New(fault.Auth, "no such key")
+		}
+		return says("hello"), nil
+	}
+	c := h.begin(t, "")
+	send(t, c, "hi")
+	settle(t, c)
+	if got := status(t, c); got != "error" {
+		t.Fatalf("status %s", got)
+	}
+	send(t, c, "again")
+	settle(t, c)
+	if got := lastRecord(t, h, c); got != "agent: hello" {
+		t.Errorf("last is %q", got)
+	}
+}
+
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(_ context.Context, r llm.Request) (*llm.Response, error) {
+		if lastText(r) == "block" {
+			return shell("block"), nil
+		}
+		return says("done"), nil
+	}, func(o *session.Options) { o.MaxRuns = 1 })
+	a, b := h.begin(t, ""), h.begin(t, "")
+	send(t, a, "block")
+	<-h.tools.started
+	if n := h.Running(); n != 1 {
+		t.Errorf("%d runs", n)
+	}
+	// A message is kept, and whoever sent it is told so.
+	err := b.Send(t.Context(), message("later", true))
+	if !fault.Is(err, fault.RateLimit) || !strings.Contains(err.Error(), "saved") {
+		t.Errorf("send beyond capacity: %v", err)
+	}
+	if diff := cmp.Diff([]string{"user: later"}, h.kinds(t, b.ID())); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if err := b.Run(t.Context()); !fault.Is(err, fault.RateLimit) {
+		t.Errorf("run beyond capacity: %v", err)
+	}
+	// A conversation that cannot answer its first message is not made.
+	before, err := h.Count(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := h.request(t, `"initial_message":{"content":[{"type":"text","text":"hi"}]}`)
+	if _, _, err := h.Create(t.Context(), r); !fault.Is(err, fault.RateLimit) {
+		t.Errorf("create beyond capacity: %v", err)
+	}
+	if after, err := h.Count(t.Context(), ""); err != nil || after != before {
+		t.Errorf("%d conversations, then %d: %v", before, after, err)
+	}
+	close(h.tools.release)
+	settle(t, a)
+	if err := b.Run(t.Context()); err != nil {
+		t.Fatalf("run when there is room: %v", err)
+	}
+	settle(t, b)
+	if got := lastRecord(t, h, b); got != "agent: done" {
+		t.Errorf("last is %q", got)
+	}
+}
+
+// TestOutfitFails gives back what a conversation held that cannot be equipped.
+func TestOutfitFails(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no tools today")
+	h := setup(t, inTurn(says("hello")), nil)
+	h.reject = func(session.BuildRequest) error { return broken }
+	c := h.begin(t, "")
+	if err := c.Send(t.Context(), message("hi", true)); !errors.Is(err, broken) {
+		t.Fatalf("send: %v", err)
+	}
+	h.mu.Lock()
+	h.reject = nil
+	h.mu.Unlock()
+	send(t, c, "hi")
+	settle(t, c)
+	if got := lastRecord(t, h, c); got != "agent: hello" {
+		t.Errorf("last is %q", got)
+	}
+}

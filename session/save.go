@@ -1,0 +1,326 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/state"
+)
+
+// save stores what lies beside the events. The caller holds mu.
+func (c *Conversation) save(ctx context.Context) error {
+	meta, err := c.encodeMeta()
+	if err != nil {
+		return err
+	}
+	return c.m.o.Store.SetMeta(context.WithoutCancel(ctx), c.id, meta)
+}
+
+// saveIfIdle saves the summary after a change outside of a run. Watchers have
+// the event of the change. The whole state they get at the end of a run only: a
+// client that has started a run meanwhile would take it for that end
+// (docs/openhands/sdk-wire.md section 0).
+func (c *Conversation) saveIfIdle(w *worker) {
+	if !c.run.busy() {
+		c.saveSummaryLater(w)
+	}
+}
+
+// saveSummaryLater saves the summary in the background: one that is missing or
+// old is made when it is asked for.
+func (c *Conversation) saveSummaryLater(w *worker) {
+	c.m.running.Go(func() { c.saveSummary(w) })
+}
+
+// saveSummary stores the description of the conversation as it is, unless it
+// is stored, so that the conversation can be listed without being loaded.
+func (c *Conversation) saveSummary(w *worker) {
+	s := w.State()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if seqOf(s) < c.meta.SummaryAt || seqOf(s) == c.meta.SummaryAt && c.meta.Summary != nil {
+		return
+	}
+	err := c.summarize(s, time.Now())
+	if err == nil {
+		err = c.save(c.m.ctx)
+	}
+	if err != nil && !fault.Is(err, fault.NotFound) { // it may be deleted
+		c.m.o.Log.Warn("save the summary of a conversation", "conversation", c.id, "err", err)
+	}
+}
+
+// summarize makes the summary of a state. The caller holds mu or is alone.
+func (c *Conversation) summarize(s *state.State, updated time.Time) error {
+	d, err := c.describe(s, updated)
+	if err != nil {
+		return err
+	}
+	raw, err := d.encode(RuntimeAvailable)
+	if err != nil {
+		return err
+	}
+	c.meta.Summary, c.meta.SummaryAt = raw, seqOf(s)
+	c.rec.PathRules = field(s, keyPathRules, emptyList)
+	return nil
+}
+
+// changed notifies the observer of a change.
+func (c *Conversation) changed(ctx context.Context) {
+	if c.m.o.Observer == nil {
+		return
+	}
+	raw, err := c.Describe(context.WithoutCancel(ctx))
+	if err != nil {
+		c.m.o.Log.Warn("describe a conversation", "conversation", c.id, "err", err)
+		return
+	}
+	c.m.o.Observer.Changed(c.id, raw)
+}
+
+// lastState is the state of a conversation that is being deleted; nothing is
+// loaded for it.
+func (c *Conversation) lastState(ctx context.Context) *state.State {
+	if w := c.active.Load(); w != nil {
+		return w.Latest()
+	}
+	last, err := c.m.o.Store.Last(ctx, c.id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && c.meta.Summary != nil && c.meta.SummaryAt == last {
+		if s, err := c.summaryState(); err == nil {
+			return s
+		}
+	}
+	return &state.State{}
+}
+
+// Describe returns the conversation's description as it is now: the JSON of an
+// [Info] without a runtime.
+func (c *Conversation) Describe(ctx context.Context) (json.RawMessage, error) {
+	info, err := c.m.o.Store.Info(ctx, c.id)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.stateAt(ctx, info)
+	if err != nil {
+		return nil, err
+	}
+	return c.describeState(s, info.Updated, null)
+}
+
+// stateAt returns the state of a conversation about which the store says info.
+// One at rest is read from its summary, if that is new enough.
+func (c *Conversation) stateAt(ctx context.Context, info eventstream.Info) (*state.State, error) {
+	w := c.active.Load()
+	if w == nil {
+		s, err := c.stateAtRest(info.Events)
+		if s != nil || err != nil {
+			return s, err
+		}
+		if w, err = c.work(ctx); err != nil {
+			return nil, err
+		}
+		c.saveSummary(w) // so that the next one is new enough
+	}
+	s := w.State()
+	if seqOf(s) < info.Events { // the caller may have seen them already
+		s = w.Latest()
+	}
+	return s, nil
+}
+
+// stateAtRest is the state of a conversation that has so many events and is not
+// active, as its summary shows it; nil if the summary is older.
+func (c *Conversation) stateAtRest(events eventstream.Seq) (*state.State, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.meta.Summary != nil && c.meta.SummaryAt == events && events > 0:
+		return c.summaryState()
+	case events == 0:
+		return &state.State{Status: state.Idle}, nil
+	}
+	return nil, nil
+}
+
+func (c *Conversation) describeState(s *state.State, updated time.Time, runtime json.RawMessage) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, err := c.describe(s, updated)
+	if err != nil {
+		return nil, err
+	}
+	return d.encode(runtime)
+}
+
+// FullState returns the full_state update as it is now. The events of a
+// conversation at rest are not read for it.
+func (c *Conversation) FullState(ctx context.Context) (json.RawMessage, error) {
+	s, err := c.currentState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	release, err := c.m.cpu.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fullState(s)
+}
+
+// currentState returns the state with all events that are stored.
+func (c *Conversation) currentState(ctx context.Context) (*state.State, error) {
+	if c.active.Load() == nil {
+		last, err := c.m.o.Store.Last(ctx, c.id)
+		if err != nil {
+			return nil, err
+		}
+		if s, err := c.stateAtRest(last); s != nil || err != nil {
+			return s, err
+		}
+	}
+	w, err := c.work(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !c.run.busy() {
+		c.saveSummary(w) // so that the next one need not read the events
+	}
+	return w.Latest(), nil
+}
+
+// summaryState is the state that the summary shows. The caller holds mu.
+func (c *Conversation) summaryState() (*state.State, error) {
+	var d Info
+	if err := json.Unmarshal(c.meta.Summary, &d); err != nil {
+		return nil, fault.Wrap(err, fault.Corrupt, "read the summary of conversation "+string(c.id))
+	}
+	s := &state.State{Seq: int64(c.meta.SummaryAt), Status: d.Status, Fields: map[string]json.RawMessage{
+		keyPolicy: d.Policy, keyAnalyzer: orDefault(d.Analyzer, null), keyActivated: d.ActivatedSkills, keyInvoked: d.InvokedSkills,
+		"agent_state": d.AgentState, keyPathRules: orDefault(c.rec.PathRules, emptyList),
+	}}
+	if d.LastUserMessage != nil {
+		s.LastUserMessage = *d.LastUserMessage
+	}
+	if d.Leaf != nil {
+		s.Head = *d.Leaf
+	}
+	if err := json.Unmarshal(d.Stats, &s.Stats); err != nil {
+		return nil, fault.Wrap(err, fault.Corrupt, "read the metrics of conversation "+string(c.id))
+	}
+	return s, nil
+}
+
+// SetTitle renames the conversation.
+func (c *Conversation) SetTitle(ctx context.Context, title string) error {
+	return c.edit(ctx, func(m *eventstream.Meta) { m.Title = title })
+}
+
+// SetTags replaces the conversation's tags.
+func (c *Conversation) SetTags(ctx context.Context, tags map[string]string) error {
+	err := c.edit(ctx, func(m *eventstream.Meta) { m.Tags = maps.Clone(tags) })
+	if w := c.active.Load(); err == nil && w != nil {
+		err = w.Update(ctx, "tags", tags)
+	}
+	return err
+}
+
+// Patch renames the conversation and replaces its tags, as far as they are
+// given, and notifies the observer.
+func (c *Conversation) Patch(ctx context.Context, title *string, tags *map[string]string) error {
+	if title != nil {
+		if err := c.SetTitle(ctx, *title); err != nil {
+			return err
+		}
+	}
+	if tags != nil {
+		if err := c.SetTags(ctx, *tags); err != nil {
+			return err
+		}
+	}
+	c.changed(ctx)
+	return nil
+}
+
+// own holds the lock of a conversation until release is called: that of its
+// worker, or one for the moment.
+func (c *Conversation) own(ctx context.Context) (release func(), err error) {
+	if c.active.Load() != nil {
+		return func() {}, nil
+	}
+	c.opening.Lock() // a worker that starts must not find the lock taken
+	if c.active.Load() != nil {
+		c.opening.Unlock()
+		return func() {}, nil
+	}
+	unlock, err := c.m.lock(ctx, c.id)
+	if err != nil {
+		c.opening.Unlock()
+		return nil, err
+	}
+	return func() {
+		unlock()
+		c.opening.Unlock()
+	}, nil
+}
+
+// edit changes what lies beside the events, and the summary with it. Conflict
+// if another process works on the conversation.
+func (c *Conversation) edit(ctx context.Context, change func(*eventstream.Meta)) error {
+	c.touch()
+	release, err := c.own(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	last, err := c.m.o.Store.Last(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	meta, rec := c.meta, c.rec
+	if err = c.editSummary(last, change); err == nil {
+		err = c.save(ctx)
+	}
+	if err != nil {
+		c.meta, c.rec = meta, rec
+	}
+	return err
+}
+
+// editSummary changes what lies beside the events and makes a new summary of
+// the state that the old one shows; an outdated one is dropped. The caller
+// holds mu.
+func (c *Conversation) editSummary(last eventstream.Seq, change func(*eventstream.Meta)) error {
+	var s *state.State
+	switch w := c.active.Load(); {
+	case c.meta.Summary == nil:
+	case w != nil:
+		s = w.State()
+	case c.meta.SummaryAt == last:
+		var err error
+		if s, err = c.summaryState(); err != nil {
+			return err
+		}
+	}
+	change(&c.meta)
+	if s == nil {
+		c.meta.Summary, c.meta.SummaryAt = nil, 0
+		return nil
+	}
+	return c.summarize(s, time.Now())
+}
+
+// addChild stores that a conversation was started from this one.
+func (c *Conversation) addChild(ctx context.Context, id event.ConversationID) error {
+	return c.edit(ctx, func(*eventstream.Meta) { c.rec.Children = append(c.rec.Children, id) })
+}

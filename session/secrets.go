@@ -1,0 +1,129 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/secret"
+)
+
+// guard hands a conversation's secrets to the commands that name them, and
+// hides them in everything else. It adds to results the rules for their files.
+type guard struct {
+	secret.Guard
+	c *Conversation
+	w *worker
+}
+
+// Mask implements [controller.Guard].
+func (g *guard) Mask(ev event.Event) event.Event {
+	g.c.clearRisk(g.w.State(), ev)
+	if err := g.c.addPathRules(g.w, ev); err != nil {
+		g.c.m.o.Log.Warn("record the rules for a file", "conversation", g.c.id, "err", err)
+	}
+	return g.Guard.Mask(ev)
+}
+
+// openSecrets reads what is stored of the secrets.
+func (c *Conversation) openSecrets(raw json.RawMessage) error {
+	c.secrets = secret.NewRegistry(secret.Options{
+		Local: func(ctx context.Context, url string) (string, bool) {
+			return c.m.o.Settings.Secret(ctx, c.Owner(), url)
+		},
+		Warn: func(name string, err error) {
+			c.m.o.Log.Warn("a secret has no value", "conversation", c.id, "secret", name, "err", err)
+		},
+	})
+	if len(raw) == 0 {
+		return nil
+	}
+	return c.takeSecrets(raw)
+}
+
+// takeSecrets adds secrets that come as JSON.
+func (c *Conversation) takeSecrets(raw json.RawMessage) error {
+	all, err := secret.ParseMap(raw, c.m.o.reading())
+	if err == nil {
+		c.secrets.Set(all...)
+	}
+	return err
+}
+
+// firstSecrets sets the secrets of a new conversation and those of its agent.
+func (c *Conversation) firstSecrets(sources map[string]json.RawMessage) error {
+	if err := c.openSecrets(nil); err != nil {
+		return err
+	}
+	if ctx := c.agent.Context; ctx != nil && ctx.Secrets.Len() > 0 {
+		raw, err := json.Marshal(ctx.Secrets)
+		if err != nil {
+			return err
+		}
+		if err := c.takeSecrets(raw); err != nil {
+			return err
+		}
+	}
+	return c.addSecrets(sources)
+}
+
+// addSecrets sets those of the sources that the conversation's profile
+// allows, and notes them in the configuration, sealed.
+func (c *Conversation) addSecrets(sources map[string]json.RawMessage) error {
+	allowed := make(map[string]json.RawMessage, len(sources))
+	for name, raw := range sources {
+		if c.rec.SecretRefs == nil || slices.Contains(c.rec.SecretRefs, name) {
+			allowed[name] = raw
+		}
+	}
+	if len(allowed) > 0 {
+		raw, err := json.Marshal(allowed)
+		if err != nil {
+			return err
+		}
+		if err := c.takeSecrets(raw); err != nil {
+			return err
+		}
+	}
+	if len(c.secrets.Names()) == 0 {
+		return nil
+	}
+	sealed, err := secret.AppendMap(nil, c.secrets.Sources(), secret.Sealed, c.m.o.Ring)
+	if err != nil {
+		return fault.Wrap(err, fault.Unsupported, "seal the secrets")
+	}
+	c.rec.Secrets = sealed
+	return nil
+}
+
+// SetSecrets adds secrets, or replaces those of the same names.
+func (c *Conversation) SetSecrets(ctx context.Context, sources map[string]json.RawMessage) error {
+	w, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	before := c.rec.Secrets
+	if err = c.addSecrets(sources); err == nil {
+		err = c.save(ctx)
+	}
+	if err != nil {
+		c.rec.Secrets = before
+	}
+	shown, serr := c.secrets.AppendJSON(nil, secret.Event, nil)
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if serr != nil {
+		return serr
+	}
+	return w.Update(ctx, "secret_registry", json.RawMessage(shown))
+}
+
+// reading says how sources of secrets are read.
+func (o *Options) reading() secret.ParseOptions {
+	return secret.ParseOptions{Ring: o.Ring, Server: o.BaseURL}
+}

@@ -1,0 +1,135 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/state"
+)
+
+// loadSkills returns the skills of an agent: its own, and those of the project
+// and the user where its context asks for them. Its own win.
+func (c *Conversation) loadSkills(rec record, a *spec.Agent) ([]skill.Skill, error) {
+	about := a.Context
+	if about == nil {
+		return nil, nil
+	}
+	var all []skill.Skill
+	for i, raw := range about.Skills {
+		var s skill.Skill
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, fmt.Sprintf("skill %d of the agent", i+1))
+		}
+		all = append(all, s)
+	}
+	var warnings []skill.Warning
+	more := func(found []skill.Skill, w []skill.Warning) {
+		all, warnings = skill.Merge(all, found), append(warnings, w...)
+	}
+	if about.LoadProjectSkills {
+		more(c.m.o.Files.ProjectSkills(rec.Workspace.WorkingDir))
+	}
+	if about.LoadUserSkills {
+		more(c.m.o.Files.UserSkills())
+	}
+	for _, w := range warnings {
+		c.m.o.Log.Warn("a skill is not loaded", "conversation", c.id, "err", w)
+	}
+	return skill.Without(all, about.DisabledSkills), nil
+}
+
+// prompt is what the agent is told besides its fixed prompt.
+func (c *Conversation) prompt(a *spec.Agent, w *worker) Prompt {
+	p := Prompt{Secrets: map[string]string{}}
+	if a.Persona != nil {
+		p.Persona = *a.Persona
+	}
+	for _, s := range c.secrets.Infos() {
+		p.Secrets[s.Name] = s.Description
+	}
+	family := ""
+	if a.LLM != nil {
+		family = a.LLM.Model
+	}
+	parts := []string{skill.RepoContext(w.skills, family), skill.Available(w.skills)}
+	if about := a.Context; about != nil {
+		if about.SystemMessageSuffix != nil {
+			parts = append(parts, *about.SystemMessageSuffix)
+		}
+		if about.CurrentDatetime != nil {
+			p.Now = time.Now()
+		}
+	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" })
+	p.Suffix = strings.Join(parts, "\n\n")
+	return p
+}
+
+// activate adds to a message what its words call up, and the agent's suffix
+// of messages.
+func (c *Conversation) activate(ctx context.Context, w *worker, ev *event.MessageEvent) error {
+	c.mu.Lock()
+	about := c.agent.Context
+	c.mu.Unlock()
+	if about != nil && about.UserMessageSuffix != nil && *about.UserMessageSuffix != "" {
+		ev.ExtendedContent = append(ev.ExtendedContent, event.Text(*about.UserMessageSuffix))
+	}
+	if len(w.skills) == 0 {
+		return nil
+	}
+	known := names(w.State(), keyActivated)
+	hit := skill.Match(w.skills, event.JoinText(ev.LLMMessage.Content), known)
+	if len(hit.Names) == 0 {
+		return nil
+	}
+	ev.ActivatedSkills = hit.Names
+	ev.ExtendedContent = append(ev.ExtendedContent, event.Text(hit.Text))
+	return w.Update(ctx, keyActivated, slices.Concat(known, hit.Names))
+}
+
+// names is a state field that is a list of names.
+func names(s *state.State, key string) []string {
+	var out []string
+	s.Field(key, &out)
+	return out
+}
+
+// noteInvoked records that the agent asked for a skill.
+func (c *Conversation) noteInvoked(w *worker, name string) {
+	invoked := names(w.State(), keyInvoked)
+	if slices.Contains(invoked, name) {
+		return
+	}
+	if err := w.Update(c.m.ctx, keyInvoked, append(invoked, name)); err != nil {
+		c.m.o.Log.Warn("record an invoked skill", "conversation", c.id, "err", err)
+	}
+}
+
+// addPathRules adds to the result of a file tool the rules for its file, and
+// records that the agent has them.
+func (c *Conversation) addPathRules(w *worker, ev event.Event) error {
+	o, ok := ev.(*event.ObservationEvent)
+	if !ok || len(w.skills) == 0 {
+		return nil
+	}
+	f, ok := o.Observation.(*event.FileEditorObservation)
+	if !ok || f.Path == nil {
+		return nil
+	}
+	workspace := c.Workspace()
+	known := names(w.State(), keyPathRules)
+	hit := skill.MatchPath(w.skills, skill.Touched(workspace, *f.Path), known)
+	if len(hit.Names) == 0 {
+		return nil
+	}
+	o.ExtendedContent = append(o.ExtendedContent, event.Text(hit.Text))
+	return w.Update(c.m.ctx, keyPathRules, slices.Concat(known, hit.Names))
+}

@@ -1,0 +1,148 @@
+package session
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/spec"
+)
+
+// Principal identifies the user for whom a conversation is run. It is stored
+// with the conversation, and listings can be filtered by it.
+type Principal string
+
+// LocalPrincipal owns the conversations of a program that has one user.
+const LocalPrincipal Principal = "local"
+
+// Spec says what a new conversation is made from. Agent and
+// Workspace.WorkingDir are required; the rest has defaults, see
+// [DefaultSetup].
+type Spec struct {
+	// ID is the id of the conversation; empty for a new one.
+	ID     event.ConversationID
+	Owner  Principal // LocalPrincipal if empty
+	Parent event.ConversationID
+	Title  string
+	Tags   map[string]string
+	Setup
+	Agent *spec.Agent
+	// Profile describes the saved agent profile that Agent came from; nil for
+	// none.
+	Profile json.RawMessage
+	// Secrets are the sources of secrets by name, in the form that
+	// secret.ParseMap reads. SecretRefs, unless nil, are the only names that
+	// are taken over.
+	Secrets    map[string]json.RawMessage
+	SecretRefs []string
+	// Worktree asks for a Git worktree of the working directory; nil for none.
+	Worktree *WorktreeOptions
+	Placement
+	// MaxCost bounds what the conversation may cost, in US dollars; 0 for no
+	// limit.
+	MaxCost float64
+	// Message, unless nil, is sent when the conversation has been made, and
+	// the conversation runs.
+	Message *Message
+}
+
+// Common is the part of a [Setup] that all descriptions of a conversation show.
+// JSON names are those of OpenHands (docs/openhands/sdk-wire.md section 5.1).
+type Common struct {
+	Workspace Workspace `json:"workspace"`
+	// MaxIterations bounds the steps of one run.
+	MaxIterations  int  `json:"max_iterations"`
+	StuckDetection bool `json:"stuck_detection"`
+	// Policy says when actions wait for the user, Analyzer how their risk is
+	// rated; see package security.
+	Policy     json.RawMessage `json:"confirmation_policy"`
+	Analyzer   json.RawMessage `json:"security_analyzer,omitempty"`
+	HookConfig json.RawMessage `json:"hook_config,omitempty"`
+}
+
+// Setup is what the starter of a conversation chooses beside its agent. A start
+// request has these fields, they are stored, and descriptions show them.
+type Setup struct {
+	Common
+	ClientTools []json.RawMessage `json:"client_tools,omitempty"`
+	// ToolModules are Python modules that clients load to read the events of
+	// the agent's tools, by tool.
+	ToolModules map[string]string `json:"tool_module_qualnames,omitempty"`
+	UserID      string            `json:"user_id,omitempty"`
+	// Autotitle has a model write the title after the first turn, with
+	// TitleProfile's LLM or the agent's, and TitlePrompt or the built-in one.
+	Autotitle    bool   `json:"autotitle"`
+	TitleProfile string `json:"title_llm_profile,omitempty"`
+	TitlePrompt  string `json:"prompt,omitempty"`
+}
+
+// DefaultSetup is the Setup of a conversation whose starter chooses nothing.
+func DefaultSetup() Setup {
+	return Setup{
+		Common: Common{
+			MaxIterations: 500, StuckDetection: true, Policy: json.RawMessage(`{"kind":"NeverConfirm"}`),
+		},
+		Autotitle: true,
+	}
+}
+
+// Workspace is the directory where a conversation works.
+type Workspace struct {
+	WorkingDir string `json:"working_dir"`
+	Kind       string `json:"kind"` // "LocalWorkspace"
+}
+
+// dir is the workspace's directory, absolute.
+func (w Workspace) dir() (string, error) { return filepath.Abs(w.WorkingDir) }
+
+// Placement names the registered classes that a conversation is built with, and
+// how it is isolated. Empty fields stand for the defaults of the program that
+// runs it.
+type Placement struct {
+	AgentClass    string `json:"agent_cls,omitempty"`
+	RuntimeClass  string `json:"runtime_cls,omitempty"`
+	SandboxClass  string `json:"sandbox_cls,omitempty"`
+	ExecutorClass string `json:"executor_cls,omitempty"`
+	// Isolation is the level of isolation that the sandbox is to have, in the
+	// words of its class.
+	Isolation string `json:"isolation,omitempty"`
+	// Network lets commands use the network.
+	Network bool `json:"network,omitempty"`
+}
+
+// WorktreeOptions say what the Git worktree of a conversation starts from.
+type WorktreeOptions struct {
+	Base         string  `json:"base"` // "default_branch" or "", "head" or "ref"
+	Ref          *string `json:"ref"`
+	BranchPrefix *string `json:"branch_prefix"`
+}
+
+// Message is what a user sends (docs/openhands/sdk-wire.md section 4.1).
+type Message struct {
+	Role    event.Role                `json:"role"`
+	Content event.List[event.Content] `json:"content"`
+	// Run starts a run, or has the present one answer.
+	Run    bool   `json:"run"`
+	Sender string `json:"sender"`
+}
+
+// record is what a conversation was made with, as it is stored beside its
+// events: secrets are sealed. Values that state updates set later (policy,
+// analyzer) are in the events and take precedence.
+type record struct {
+	Created time.Time `json:"created_at,omitzero"`
+	Setup
+	Placement
+	MaxCost    float64                `json:"max_cost,omitempty"`
+	Worktree   string                 `json:"worktree,omitempty"` // root of the worktree made for it
+	Agent      json.RawMessage        `json:"agent"`
+	Secrets    json.RawMessage        `json:"secrets,omitempty"` // sources by name
+	SecretRefs []string               `json:"secret_refs,omitempty"`
+	Profile    json.RawMessage        `json:"launched_agent_profile,omitempty"`
+	Children   []event.ConversationID `json:"sub_conversation_ids,omitempty"`
+	ForkedAt   event.ID               `json:"forked_from_event_id,omitempty"`
+	// PathRules are the activated rules for paths as of the summary, which
+	// does not show them.
+	PathRules json.RawMessage `json:"path_rules,omitempty"`
+}

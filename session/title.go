@@ -1,0 +1,164 @@
+package session
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/state"
+)
+
+// Limits of titles (docs/openhands/sdk-features.md section 3), in characters.
+const (
+	TitleLength = 50 // of a title
+	titleInput  = 1000
+	titleTime   = 30 * time.Second
+)
+
+// titleService is the service whose model writes titles, where a profile names one.
+const titleService = "title"
+
+const titleSystem = `You name conversations between a user and a software engineer.
+Answer with the title alone: one line that says what the user wants done, without
+quotation marks and without a full stop, in the language of the user.`
+
+const titlePrompt = `Write a title of at most {max_length} characters for a conversation that begins like this:
+
+{conversation_content}`
+
+// autotitle names the conversation after its first message, in the
+// background. Where no model does it, the message itself is the title, cut.
+func (c *Conversation) autotitle(w *worker, first *event.MessageEvent) {
+	c.mu.Lock()
+	wanted := c.rec.Autotitle && c.meta.Title == ""
+	c.mu.Unlock()
+	text := strings.TrimSpace(event.JoinText(first.LLMMessage.Content))
+	if !wanted || text == "" {
+		return
+	}
+	c.m.running.Go(func() {
+		ctx, cancel := context.WithTimeout(c.m.ctx, titleTime)
+		defer cancel()
+		title, err := c.writeTitle(ctx, w, text, TitleLength)
+		if err != nil {
+			if c.m.ctx.Err() != nil {
+				return
+			}
+			c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
+			title = cut(text, TitleLength)
+		}
+		err = c.edit(c.m.ctx, func(m *eventstream.Meta) {
+			if m.Title == "" { // the user may have been faster
+				m.Title = title
+			}
+		})
+		if err != nil && c.m.ctx.Err() == nil {
+			c.m.o.Log.Warn("set the title", "conversation", c.id, "err", err)
+		}
+	})
+}
+
+// writeTitle asks a model for a title.
+func (c *Conversation) writeTitle(ctx context.Context, w *worker, text string, length int) (string, error) {
+	c.mu.Lock()
+	profile, prompt := c.rec.TitleProfile, c.rec.TitlePrompt
+	c.mu.Unlock()
+	usage := agent.UsageAgent
+	if profile != "" {
+		l, err := c.m.o.Settings.LLM(ctx, c.Owner(), profile)
+		if err != nil {
+			return "", err
+		}
+		if err := w.models.set(titleService, l); err != nil {
+			return "", err
+		}
+		usage = titleService
+	}
+	prompt = fillTitlePrompt(prompt, cut(text, titleInput), length)
+	m, done := w.Service(usage)
+	resp, err := llm.Complete(ctx, m, llm.Request{Session: string(c.id), Messages: []event.Message{
+		{Role: event.RoleSystem, Content: []event.Content{event.Text(titleSystem)}},
+		{Role: event.RoleUser, Content: []event.Content{event.Text(prompt)}},
+	}}, func(llm.Delta) {})
+	if err != nil {
+		return "", err
+	}
+	if err := done(ctx); err != nil {
+		return "", err
+	}
+	title := cleanTitle(event.JoinText(resp.Message.Content), length)
+	if title == "" {
+		return cut(text, length), nil
+	}
+	return c.secrets.Mask(title), nil
+}
+
+// fillTitlePrompt puts the conversation into a prompt, or into our own for a
+// blank one. Where the prompt has no place for it, it comes behind.
+func fillTitlePrompt(prompt, content string, length int) string {
+	const place = "{conversation_content}"
+	prompt = strings.TrimSpace(prompt)
+	switch {
+	case prompt == "":
+		prompt = titlePrompt
+	case !strings.Contains(prompt, place):
+		prompt += "\n\n" + place
+	}
+	return strings.NewReplacer(place, content, "{max_length}", strconv.Itoa(length)).Replace(prompt)
+}
+
+var thinking = regexp.MustCompile(`(?s)<think>.*?(</think>|$)`)
+
+// cleanTitle makes one line of what a model wrote.
+func cleanTitle(text string, length int) string {
+	text = strings.TrimSpace(thinking.ReplaceAllString(text, ""))
+	line, _, _ := strings.Cut(text, "\n")
+	return cut(strings.TrimSpace(strings.Trim(strings.TrimSpace(line), `"'`)), length)
+}
+
+// cut shortens a text to at most n characters.
+func cut(text string, n int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	r := []rune(text)
+	if len(r) <= n {
+		return text
+	}
+	return string(r[:max(n-3, 0)]) + "..."
+}
+
+// ErrNoMessages is returned for the title of a conversation without messages.
+var ErrNoMessages = fault.New(fault.Invalid, "No user messages found in conversation events")
+
+// GenerateTitle writes a title for the conversation as it is.
+func (c *Conversation) GenerateTitle(ctx context.Context, length int) (string, error) {
+	w, err := c.work(ctx)
+	if err != nil {
+		return "", err
+	}
+	text := firstMessage(w.State())
+	if text == "" {
+		return "", ErrNoMessages
+	}
+	title, err := c.writeTitle(ctx, w, text, length)
+	if err != nil {
+		c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
+		return cut(text, length), nil
+	}
+	return title, nil
+}
+
+func firstMessage(s *state.State) string {
+	for _, ev := range s.View {
+		if m, ok := ev.(*event.MessageEvent); ok && m.Source == event.SourceUser {
+			return strings.TrimSpace(event.JoinText(m.LLMMessage.Content))
+		}
+	}
+	return ""
+}

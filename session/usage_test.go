@@ -1,0 +1,33 @@
+package session_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// TestUsageID: what a call costs is counted under the usage_id of its LLM, as
+// scripts look for it.
+func TestUsageID(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("hello"), says("an answer")), nil)
+	c := h.begin(t, `"agent":{"kind":"Agent","llm":{"model":"openai/mock","api_key":"k","usage_id":"of mine"},"tools":[]}`)
+	send(t, c, "hi")
+	settle(t, c)
+	raw, err := c.Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Stats struct {
+			Usage map[string]json.RawMessage `json:"usage_to_metrics"`
+		}
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Collect(maps.Keys(d.Stats.Usage)); !slices.Equal(got, []string{"of mine"}) {
+		t.Errorf("counted under %q", got)
+	}
+}
