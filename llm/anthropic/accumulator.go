@@ -70,8 +70,8 @@ type openBlock struct {
 	call int             // position among the calls
 }
 
-// accumulator puts an answer together, in time linear in its size, and hands
-// out its pieces.
+// accumulator assembles an answer, in time linear in its size, and delivers its
+// pieces.
 type accumulator struct {
 	exchange.Deltas
 
@@ -181,7 +181,7 @@ func (a *accumulator) count(u *wireUsage) {
 	}
 }
 
-// empty reports whether nothing was said.
+// empty reports whether the answer has no content.
 func (a *accumulator) empty() bool {
 	for _, g := range a.blocks {
 		if g.Type != "text" || strings.TrimSpace(g.text.String()) != "" {

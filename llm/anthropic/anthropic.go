@@ -4,13 +4,12 @@
 //
 //	m, err := anthropic.New(llm.Config{Model: "anthropic/claude-sonnet-4-5", APIKey: key})
 //
-// Requests and answers are this package's own small structs over net/http; see
-// llm/openai for why.
+// Requests and answers are small structs of this package over net/http; llm/openai
+// explains why.
 //
 // # Concurrency
 //
-// A Model is safe for concurrent use. Generate starts no goroutine that
-// outlives it.
+// A Model is safe for concurrent use. Generate leaves no goroutine running.
 //
 // # Failure
 //
@@ -48,7 +47,8 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// New makes a model of cfg. It makes no request. Errors are of kind Invalid.
+// New returns the model of cfg without making a request. Errors are of kind
+// Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	provider := cmp.Or(cfg.Provider, "anthropic")
 	// Other tools take the address with /v1; Post adds it.

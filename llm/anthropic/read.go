@@ -70,7 +70,7 @@ func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator)
 	return false, nil
 }
 
-// complete says whether the answer that reached its end holds anything.
+// complete checks the content of an answer that reached its end.
 func (m *Model) complete(a *accumulator) error {
 	switch {
 	case a.stop == "":
@@ -78,7 +78,7 @@ func (m *Model) complete(a *accumulator) error {
 	case a.empty() && a.stop == "refusal":
 		return m.end.Fail(fault.Content, "the model refused to answer")
 	case a.empty() && a.stop == "model_context_window_exceeded":
-		return m.end.Fail(fault.Context, "the prompt leaves no room for an answer in the context window")
+		return m.end.Fail(fault.Context, "the prompt leaves no space for an answer in the context window")
 	case a.empty() && a.stop != "max_tokens":
 		return m.end.Empty()
 	}

@@ -13,7 +13,7 @@ const maxMarks = 4
 // form is how the Messages API writes histories.
 var form = &historycache.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
 
-// written is how far the history in a body is.
+// written is the position in the history of a body.
 type written struct {
 	historycache.Turns
 	marks int // cache marks so far
@@ -22,7 +22,7 @@ type written struct {
 	missingThinking bool
 }
 
-// write appends one message of a normalised history, as historycache.Writer. Tool
+// write appends one message of a normalized history, as historycache.Writer. Tool
 // results come first in their turn, since Normalize puts them there.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	for i := range msg.Content {

@@ -90,8 +90,8 @@ type openBlock struct {
 	call      int // position among the calls
 }
 
-// accumulator puts an answer together, in time linear in its size, and hands
-// out its pieces.
+// accumulator assembles an answer, in time linear in its size, and delivers its
+// pieces.
 type accumulator struct {
 	exchange.Deltas
 
@@ -221,7 +221,7 @@ func (a *accumulator) count(u *wireUsage) {
 	a.usage = llm.Usage{Prompt: max(u.Input, 0) + read + write, Output: max(u.Output, 0), CacheRead: read, CacheWrite: write}
 }
 
-// empty reports whether nothing was said.
+// empty reports whether the answer has no content.
 func (a *accumulator) empty() bool {
 	for _, g := range a.blocks {
 		if g.kind != kindText || strings.TrimSpace(g.text.String()) != "" {

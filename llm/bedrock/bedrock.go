@@ -11,8 +11,7 @@
 //
 // # Concurrency
 //
-// A Model is safe for concurrent use. Generate starts no goroutine that
-// outlives it.
+// A Model is safe for concurrent use. Generate leaves no goroutine running.
 //
 // # Failure
 //

@@ -69,7 +69,7 @@ func (m *Model) take(msg *message, a *accumulator) error {
 	return nil
 }
 
-// complete says whether the answer that reached its end holds anything.
+// complete checks the content of an answer that reached its end.
 func (m *Model) complete(a *accumulator) error {
 	switch {
 	case a.stop == "":
@@ -83,7 +83,7 @@ func (m *Model) complete(a *accumulator) error {
 		f.Code = a.stop
 		return f
 	case a.empty() && a.stop == "model_context_window_exceeded":
-		return m.end.Fail(fault.Context, "the prompt leaves no room for an answer in the context window")
+		return m.end.Fail(fault.Context, "the prompt leaves no space for an answer in the context window")
 	case a.empty() && a.stop != "max_tokens":
 		return m.end.Empty()
 	}

@@ -57,8 +57,8 @@ type wireUsage struct {
 	Cached     int `json:"cachedContentTokenCount"`
 }
 
-// accumulator puts an answer together, in time linear in its size, and hands
-// out its pieces.
+// accumulator assembles an answer, in time linear in its size, and delivers its
+// pieces.
 type accumulator struct {
 	exchange.Deltas
 
@@ -165,7 +165,7 @@ func (a *accumulator) count(u *wireUsage) {
 	}
 }
 
-// empty reports whether nothing was said.
+// empty reports whether the answer has no content.
 func (a *accumulator) empty() bool {
 	return len(a.calls) == 0 && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
 }

@@ -6,8 +6,8 @@
 //	m, err := gemini.New(llm.Config{Model: "gemini/gemini-2.5-pro", APIKey: key})
 //	m, err := gemini.NewVertex(llm.Config{Model: "vertex_ai/gemini-2.5-pro"}, os.Getenv)
 //
-// Requests and answers are this package's own small structs over net/http; see
-// llm/openai for why.
+// Requests and answers are small structs of this package over net/http; llm/openai
+// explains why.
 //
 // # Thought signatures
 //
@@ -22,8 +22,7 @@
 //
 // # Concurrency
 //
-// A Model is safe for concurrent use. Generate starts no goroutine that
-// outlives it.
+// A Model is safe for concurrent use. Generate leaves no goroutine running.
 //
 // # Failure
 //

@@ -154,7 +154,7 @@ func mediaOf(url string) string {
 	return "image/jpeg"
 }
 
-// functionName makes a normalised name one that begins as the API wants.
+// functionName makes a normalized name one that begins as the API wants.
 func functionName(name string) string {
 	if name == "" || name[0] == '-' || name[0] >= '0' && name[0] <= '9' {
 		return "_" + name

@@ -59,7 +59,7 @@ func cutOff(err error, n int) bool {
 	return ok && s.Offset >= int64(n) && strings.Contains(s.Error(), "unexpected end")
 }
 
-// complete says whether the answer that reached its end holds anything.
+// complete checks the content of an answer that reached its end.
 func (m *Model) complete(a *accumulator) error {
 	switch a.finish {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS":

@@ -10,7 +10,7 @@ import (
 // form is how the API writes histories.
 var form = &historycache.Form{System: `"systemInstruction":{"parts":[`, EndSystem: "]},", Turns: `"contents":[`, Blocks: "parts"}
 
-// written is how far the history in a body is.
+// written is the position in the history of a body.
 type written struct {
 	historycache.Turns
 	// images of tool results wait until the results are written: those have to
@@ -18,7 +18,7 @@ type written struct {
 	images []part
 }
 
-// write appends one message of a normalised history, as historycache.Writer.
+// write appends one message of a normalized history, as historycache.Writer.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	var room [4]part
 	parts := room[:0]

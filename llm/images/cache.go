@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// cacheBytes is what a model's cache may hold.
+// cacheBytes is the size of a model's cache.
 const cacheBytes = 64 << 20
 
-// key is an image and the bound on its sides.
+// key is an image and the limit of its sides.
 type key struct {
 	url  string
 	side int
 }
 
-// result is an image as it fits, or why there is none.
+// result is an image within the limits, or the reason why there is none.
 type result struct{ url, refused string }
 
-// cache keeps results, those used latest.
+// cache keeps the most recently used results.
 type cache struct {
 	limit int
 	work  sync.Mutex // one image is decoded at a time
@@ -39,7 +39,7 @@ func newCache(limit int) *cache {
 	return &cache{limit: limit, entries: map[key]*list.Element{}, order: list.New()}
 }
 
-// get returns the result of k, by fit if it is not there.
+// get returns the result of k, calling fit if it is not cached.
 func (c *cache) get(k key, fit func() result) result {
 	if r, ok := c.find(k); ok {
 		return r

@@ -15,22 +15,23 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// maxPixels bounds what is decoded: at most 8 bytes a pixel, one image at a
-// time.
+// maxPixels is the maximum size to decode: at most 8 bytes a pixel, one image
+// at a time.
 const maxPixels = 40_000_000
 
-// quality is that of JPEG images that are encoded again.
+// quality is the quality of re-encoded JPEG images.
 const quality = 85
 
-// smallest is the side in pixels below which nothing can be seen.
+// smallest is the minimum side in pixels: nothing can be recognized below it.
 const smallest = 8
 
 func refuse(format string, args ...any) error {
 	return fault.New(fault.Invalid, fmt.Sprintf(format, args...))
 }
 
-// fitData returns the data: URL of an image within the bounds: the same URL
-// where it fits and says what it is, else a smaller image. Zero is no bound.
+// fitData returns the data: URL of an image within the limits: the same URL if
+// it is within them and has the right media type, else a smaller image. Zero is
+// no limit.
 func fitData(url string, side, maxBytes int) (string, error) {
 	head, data, ok := strings.Cut(strings.TrimPrefix(url, "data:"), ",")
 	media, isBase64 := strings.CutSuffix(head, ";base64")
@@ -49,19 +50,19 @@ func fitData(url string, side, maxBytes int) (string, error) {
 		return "data:image/" + format + ";base64," + data, nil // providers compare it with the data
 	}
 	if format == "webp" {
-		return "", refuse("it is a WebP image of %d × %d pixels and %d bytes, more than the model takes", cfg.Width, cfg.Height, len(data)/4*3)
+		return "", refuse("it is a WebP image of %d × %d pixels and %d bytes, more than the provider accepts", cfg.Width, cfg.Height, len(data)/4*3)
 	}
 	if cfg.Width*cfg.Height > maxPixels {
 		return "", refuse("it has %d × %d pixels, too many to make it smaller", cfg.Width, cfg.Height)
 	}
 	src, _, err := image.Decode(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
 	if err != nil {
-		return "", refuse("it is broken: %v", err)
+		return "", refuse("it is damaged: %v", err)
 	}
 	return shrink(src, format, side, maxBytes)
 }
 
-// header reads the size and the format of an image, and nothing more of it.
+// header reads only the size and the format of an image.
 func header(data string) (image.Config, string, error) {
 	if w, h, ok := webpSize(data); ok {
 		return image.Config{Width: w, Height: h}, "webp", nil
@@ -76,7 +77,7 @@ func header(data string) (image.Config, string, error) {
 	return cfg, format, nil
 }
 
-// shrink encodes an image within the bounds.
+// shrink encodes an image within the limits.
 func shrink(src image.Image, format string, side, maxBytes int) (string, error) {
 	b := src.Bounds()
 	longest := max(b.Dx(), b.Dy())
@@ -113,7 +114,7 @@ func encode(m image.Image, lossy bool) ([]byte, error) {
 		err := png.Encode(&b, m)
 		return b.Bytes(), err
 	}
-	// JPEG knows no transparency: what is clear becomes white, not black.
+	// JPEG has no transparency: transparent pixels become white, not black.
 	flat := image.NewRGBA(m.Bounds())
 	draw.Draw(flat, flat.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
 	draw.Draw(flat, flat.Bounds(), m, m.Bounds().Min, draw.Over)
@@ -121,8 +122,8 @@ func encode(m image.Image, lossy bool) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// scale returns the image with its longer side of the length. Each pixel is
-// the mean of those it stands for.
+// scale returns the image with this length of its longer side. Each pixel is
+// the mean of the pixels it replaces.
 func scale(full *image.RGBA, side int) *image.RGBA {
 	b := full.Bounds()
 	longest := max(b.Dx(), b.Dy())

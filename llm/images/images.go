@@ -1,25 +1,26 @@
-// Package images keeps the images of a history within what a provider takes:
-// it shrinks and encodes again what is too large, and leaves out what cannot be
-// shown, with a sentence in its place.
+// Package images adapts the images of a history to the limits of a provider: it
+// shrinks and re-encodes images that are too large, and replaces those that
+// cannot be sent by a sentence.
 //
 // # Usage
 //
 //	m = images.New(m)
 //
 // The result is an llm.Model like any other; the limits are those of the
-// model's provider. Only data: URLs are looked at; https URLs are the
-// provider's to fetch.
+// model's provider. Only data: URLs are processed; https URLs are fetched by
+// the provider.
 //
 // # Concurrency
 //
 // A Model is safe for concurrent use. Images are decoded one at a time, so that
-// memory stays bounded, and each once: results are kept, up to a number of
-// bytes, for the calls that follow.
+// memory stays bounded, and only once: results are cached, up to a number of
+// bytes.
 //
 // # Failure
 //
-// An image that is broken, of an unknown format or larger than can be decoded
-// safely (its header is read first) is replaced by a sentence; the call goes on.
+// An image that is damaged, of an unknown format or too large to be decoded
+// safely (its header is read first) is replaced by a sentence; the call
+// continues.
 package images
 
 import (
@@ -31,7 +32,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Model is a model whose images fit.
+// Model is a model whose images are within the limits.
 type Model struct {
 	inner  llm.Model
 	limits Limits
@@ -40,10 +41,10 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// New wraps a model, with the limits of its provider.
+// New wraps a model with the limits of its provider.
 func New(inner llm.Model) *Model { return NewWith(inner, LimitsOf(inner.Info().Provider)) }
 
-// NewWith wraps a model, with limits of the caller's.
+// NewWith wraps a model with other limits.
 func NewWith(inner llm.Model, l Limits) *Model {
 	return &Model{inner: inner, limits: l, cache: newCache(cacheBytes)}
 }
@@ -53,13 +54,14 @@ func (m *Model) Info() llm.Info { return m.inner.Info() }
 
 // Generate implements llm.Model.
 func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	if m.inner.Info().Vision { // others never see them
+	if m.inner.Info().Vision { // other models are not sent images
 		r.Messages = m.fit(r.Messages)
 	}
 	return m.inner.Generate(ctx, r, onDelta)
 }
 
-// fit returns the history with images that fit. It copies what it changes.
+// fit returns the history with images within the limits. It copies what it
+// changes.
 func (m *Model) fit(msgs []event.Message) []event.Message {
 	side := m.limits.side(count(msgs))
 	out := msgs
@@ -114,7 +116,8 @@ func (m *Model) fitContent(content event.List[event.Content], side int) (out eve
 	return out, changed
 }
 
-// fitURL returns the URL of the image as it fits, or why it does not.
+// fitURL returns the URL of the image within the limits, or the reason why
+// there is none.
 func (m *Model) fitURL(url string, side int) (fitting, refused string) {
 	if !strings.HasPrefix(url, "data:") {
 		return url, ""

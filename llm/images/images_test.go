@@ -140,7 +140,7 @@ func TestRefused(t *testing.T) {
 		"not base64 data":         "data:image/png,abc",
 		"not a PNG, JPEG":         dataURL("image/bmp", []byte("BM......")),
 		"60000 × 60000 pixels":    dataURL("image/png", bomb(60_000, 60_000)),
-		"broken":                  dataURL("image/png", bomb(3_000, 3_000)),
+		"damaged":                 dataURL("image/png", bomb(3_000, 3_000)),
 		"WebP image of 3001 × 20": dataURL("image/webp", webp(3_001, 20)),
 	} {
 		if got, err := fitData(url, 2_000, 0); err == nil || !strings.Contains(err.Error(), want) {

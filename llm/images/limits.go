@@ -1,16 +1,17 @@
 package images
 
-// Limits is what a provider takes. Zero means no limit.
+// Limits are a provider's limits on images. Zero means no limit.
 type Limits struct {
-	// MaxSide bounds width and height, in pixels.
+	// MaxSide limits width and height, in pixels.
 	MaxSide int
-	// ManySide bounds them where a request holds more than Many images.
+	// ManySide replaces it in requests with more than Many images.
 	Many, ManySide int
-	// MaxBytes bounds one image as base64, in bytes.
+	// MaxBytes limits one image as base64, in bytes.
 	MaxBytes int
 }
 
-// unknown is for servers that say nothing: what most take.
+// unknown has the limits of most servers, for those that do not document
+// theirs.
 var unknown = Limits{MaxSide: 8_000, MaxBytes: 5 << 20}
 
 // limits are from the providers' documentation, as of 2026-11-21.
@@ -29,7 +30,7 @@ var limits = map[string]Limits{
 	"groq": {MaxSide: 5_000, MaxBytes: 4 << 20},
 }
 
-// LimitsOf returns the limits of a provider, as llm.Info names it.
+// LimitsOf returns the limits of a provider, by its name in llm.Info.
 func LimitsOf(provider string) Limits {
 	if l, ok := limits[provider]; ok {
 		return l
@@ -37,7 +38,7 @@ func LimitsOf(provider string) Limits {
 	return unknown
 }
 
-// side returns the bound on a side in a request of n images.
+// side returns the limit of a side in a request with n images.
 func (l Limits) side(n int) int {
 	if l.Many > 0 && n > l.Many {
 		return l.ManySide

@@ -11,7 +11,7 @@ import (
 func webpSize(data string) (width, height int, ok bool) {
 	const need = 30
 	var b [48]byte
-	n, _ := base64.StdEncoding.Decode(b[:], []byte(data[:min(len(data), 40)])) // what is wrong further on is the provider's to say
+	n, _ := base64.StdEncoding.Decode(b[:], []byte(data[:min(len(data), 40)])) // later errors are left to the provider
 	if n < need || string(b[:4]) != "RIFF" || string(b[8:12]) != "WEBP" {
 		return 0, 0, false
 	}

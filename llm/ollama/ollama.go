@@ -15,8 +15,7 @@
 //
 // # Concurrency
 //
-// A Model is safe for concurrent use. Generate starts no goroutine that
-// outlives it. Info says more after the first call.
+// A Model is safe for concurrent use. Generate leaves no goroutine running. Info says more after the first call.
 //
 // # Failure
 //
@@ -65,7 +64,8 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// New makes a model of cfg. It makes no request. Errors are of kind Invalid.
+// New returns the model of cfg without making a request. Errors are of kind
+// Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	cfg.Provider = cmp.Or(cfg.Provider, "ollama")
 	// The address may be the one of the compatible API.

@@ -42,7 +42,7 @@ type callPiece struct {
 	} `json:"function"`
 }
 
-// accumulator puts an answer together and hands out its pieces.
+// accumulator assembles an answer and delivers its pieces.
 type accumulator struct {
 	exchange.Deltas
 
@@ -167,7 +167,7 @@ func (a *accumulator) call(p *callPiece) {
 
 func random() string { return strings.ToLower(rand.Text()[:20]) }
 
-// complete says whether the answer reached its end.
+// complete reports whether the answer is complete.
 func (m *Model) complete(a *accumulator) error {
 	switch {
 	case !a.done:

@@ -25,7 +25,7 @@ const (
 	noOutput     = "(no output)"
 )
 
-// written is how far the history in a body is. The images of a turn's results
+// written is the position in the history of a body. The images of a turn's results
 // wait and follow in one message of the user.
 type written struct {
 	begun  bool
@@ -35,7 +35,7 @@ type written struct {
 // writer writes messages for a model with these abilities.
 type writer struct{ vision, thinks bool }
 
-// write appends one message of a normalised history, as historycache.Writer.
+// write appends one message of a normalized history, as historycache.Writer.
 func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	out := wireMessage{Role: string(msg.Role)}
 	var images []string

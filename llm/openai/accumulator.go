@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// accumulator puts an answer together, in time linear in its size, and hands
-// out its pieces.
+// accumulator assembles an answer, in time linear in its size, and delivers its
+// pieces.
 type accumulator struct {
 	exchange.Deltas
 
@@ -65,8 +65,8 @@ func (a *accumulator) add(c *chunk) error {
 	return nil
 }
 
-// addAnswer takes a piece of the answer, or the whole of it, in which each
-// entry of tool_calls is a call of its own.
+// addAnswer adds a piece of the answer, or the whole of it, in which each entry
+// of tool_calls is a separate call.
 func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	held := a.signed.add(d)
 	reasoning := cmp.Or(d.ReasoningContent, d.Reasoning.text, held) + d.Content.reasoning
@@ -90,7 +90,7 @@ func (a *accumulator) addAnswer(d *answer, whole bool) error {
 	return nil
 }
 
-// emit hands out thoughts and text.
+// emit delivers reasoning and text.
 func (a *accumulator) emit(reasoning, text string) {
 	if reasoning != "" {
 		a.reasoning.WriteString(reasoning)
@@ -102,8 +102,8 @@ func (a *accumulator) emit(reasoning, text string) {
 	}
 }
 
-// addCall adds a piece of a call. The index says which; servers that leave it
-// out, or give every call the index 0, are told apart by a new id with a name.
+// addCall adds a piece of a call, identified by its index. For servers that
+// omit the index or always send 0, a new id with a name begins a new call.
 func (a *accumulator) addCall(p *callPiece, whole bool) {
 	a.size += len(p.ID) + len(p.Function.Name) + len(p.Function.Arguments) + 64
 	var c *call
@@ -160,7 +160,7 @@ func (a *accumulator) open(p *callPiece) *call {
 	return c
 }
 
-// empty reports whether nothing was said.
+// empty reports whether the answer has no content.
 func (a *accumulator) empty() bool {
 	return len(a.calls) == 0 && a.refusal.Len() == 0 && a.reasoning.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
 }

@@ -82,7 +82,7 @@ func (f *flexText) UnmarshalJSON(b []byte) error {
 		if json.Unmarshal(b, &s) == nil && s != nil {
 			f.text = *s
 		}
-		return nil // anything else is no text
+		return nil // other values are not text
 	}
 	var parts []struct {
 		Type     string          `json:"type"`
@@ -90,7 +90,7 @@ func (f *flexText) UnmarshalJSON(b []byte) error {
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
-		return nil // a form nobody documents: no text
+		return nil // an undocumented form: no text
 	}
 	var text, reasoning strings.Builder
 	for _, p := range parts {
@@ -104,8 +104,8 @@ func (f *flexText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// flexArguments is a string, or the object itself from servers that forget to
-// write it as one.
+// flexArguments is a string, or a JSON object from servers that do not encode
+// it as a string.
 type flexArguments string
 
 // UnmarshalJSON implements json.Unmarshaler.

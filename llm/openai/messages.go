@@ -34,7 +34,7 @@ type cacheControl struct {
 	Type string `json:"type"`
 }
 
-// What stands where an image cannot.
+// Texts in place of images.
 const (
 	imageFollows = "(The image follows in the next message.)"
 	imageOmitted = "(An image was left out: this model does not see images.)"
@@ -46,7 +46,7 @@ const (
 func (m *Model) assistant(msg *event.Message) wireMessage {
 	w := wireMessage{Role: "assistant", Reasoning: m.reasoningMembers(msg), ToolCalls: msg.ToolCalls, Text: joinText(msg.Content)}
 	if w.Text == "" && len(w.ToolCalls) == 0 {
-		w.Text = noOutput // an assistant message of images only: nobody takes those
+		w.Text = noOutput // assistant messages cannot contain only images
 	}
 	w.Null = w.Text == ""
 	return w
@@ -60,7 +60,7 @@ func joinText(content []event.Content) string {
 	return event.JoinText(content)
 }
 
-// callID returns the id of a call in a form that the server takes.
+// callID returns the id of a call in the form that the server requires.
 func (m *Model) callID(id string) string {
 	const length = 9 // Mistral's
 	if !m.quirks.ShortIDs || len(id) == length && strings.IndexFunc(id, notAlphanumeric) < 0 {
@@ -108,7 +108,7 @@ func (m *Model) toolMessage(msg *event.Message) (wireMessage, []part) {
 	return w, images
 }
 
-// content writes blocks as a text where one does, else as parts.
+// content writes blocks as one string if possible, else as parts.
 func (m *Model) content(blocks []event.Content) (string, []part) {
 	if len(blocks) == 1 && blocks[0].Type == event.TypeText && !(blocks[0].CachePrompt && m.info.PromptCache) {
 		return blocks[0].Text, nil

@@ -1,25 +1,24 @@
-// Package openai adapts OpenAI's Chat Completions API, and every server that
-// speaks it, to package llm.
+// Package openai adapts OpenAI's Chat Completions API, and compatible servers,
+// to package llm.
 //
 // # Usage
 //
 //	m, err := openai.New(llm.Config{Model: "openai/gpt-5.2", APIKey: key})
 //	m, err := openai.New(llm.Config{Model: "vllm/qwen", Provider: "vllm", BaseURL: "http://localhost:8000/v1"})
 //
-// Requests and answers are this package's own small structs over net/http: the
-// official SDK costs more per streamed chunk than everything else together,
-// and 12 MB of code. Tests hold the test server against the official SDK, and
-// this package against the test server.
+// Requests and answers are small structs of this package over net/http: the
+// official SDK costs more per streamed chunk than everything else together, and
+// adds 12 MB of code. Tests check the test server with the official SDK, and
+// this package with the test server.
 //
 // # Concurrency
 //
-// A Model is safe for concurrent use. Generate starts no goroutine that
-// outlives it.
+// A Model is safe for concurrent use. Generate leaves no goroutine running.
 //
 // # Failure
 //
 // All errors are *llm.Error. Malformed JSON in the arguments of a tool call is
-// not an error: the arguments are handed on as the model wrote them.
+// not an error: the arguments are passed on as the model wrote them.
 package openai
 
 import (
@@ -51,7 +50,8 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// New makes a model of cfg. It makes no request. Errors are of kind Invalid.
+// New returns the model of cfg without making a request. Errors are of kind
+// Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	provider := cmp.Or(cfg.Provider, "openai")
 	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: historycache.New[written](historycache.Shared)}
@@ -61,8 +61,7 @@ func New(cfg llm.Config) (*Model, error) {
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
 	m.tools = historycache.ToolsIn("openai", m.quirks.Strict)
-	// OpenAI itself refuses top_k; servers at other addresses are only said to
-	// be like it.
+	// OpenAI itself refuses top_k; compatible servers may accept it.
 	m.quirks.NoTopK = m.quirks.NoTopK || m.end.BaseURL == DefaultURL
 	m.retention = cmp.Or(cfg.CacheRetention, "24h")
 	m.path = m.end.Path(cfg, "chat/completions")
@@ -81,7 +80,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	}
 	a := newAccumulator(onDelta)
 	if p := m.end.Provider; p == "openai" || p == exchange.Azure {
-		a.tags.state = tagText // these never leave thoughts in the text
+		a.tags.state = tagText // these never leave reasoning in the text
 	}
 	return m.end.Do(ctx, exchange.Call{
 		NoStream: r.NoStream, Deltas: &a.Deltas,
@@ -105,8 +104,7 @@ func (m *Model) post(ctx context.Context, session string, body [][]byte) (*http.
 	return m.end.Post(ctx, m.path, h, body...)
 }
 
-// price sets the cost: what the server says it billed, else what the usage
-// costs by the price list.
+// price sets the cost: as reported by the server, else computed from the usage.
 func (m *Model) price(out *llm.Response, a *accumulator, h http.Header) {
 	if cost, ok := exchange.BilledCost(h); ok {
 		out.Cost, out.CostKnown = cost, true

@@ -20,8 +20,8 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 	for {
 		data, err := events.Next()
 		if err != nil {
-			// Once the finish reason is there, a connection that breaks before
-			// the end mark takes nothing away but the usage.
+			// After the finish reason, a broken connection loses only the
+			// usage.
 			if !errors.Is(err, io.EOF) && a.finish == "" {
 				return err
 			}
@@ -49,7 +49,7 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 	return m.complete(a)
 }
 
-// complete says whether the answer reached its end.
+// complete reports whether the answer is complete.
 func (m *Model) complete(a *accumulator) error {
 	a.emit(a.tags.flush())
 	switch {

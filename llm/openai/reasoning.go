@@ -11,12 +11,12 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// Chat Completions have no form for reasoning that must come back unchanged.
+// Chat Completions have no form for reasoning that must be sent back unchanged.
 // Two are in use: Anthropic's blocks, which a LiteLLM proxy passes on as
 // thinking_blocks, and the reasoning_details of OpenRouter
 // (https://openrouter.ai/docs/use-cases/reasoning-tokens) and MiniMax. Both are
-// kept as event.ThinkingBlocks. A detail that is more than text with a
-// signature is kept as the JSON that it was, in the Data of a redacted block.
+// stored as event.ThinkingBlocks. A detail that is more than text with a
+// signature is stored as its JSON, in the Data of a redacted block.
 
 // The types of reasoning_details.
 const (
@@ -24,10 +24,10 @@ const (
 	detailEncrypted = "reasoning.encrypted"
 )
 
-// notRecorded stands for the thoughts of a turn that another model made.
+// notRecorded replaces the reasoning of a turn of another model.
 const notRecorded = "(The reasoning of this turn was not recorded.)"
 
-// signedReasoning puts pieces of such reasoning together.
+// signedReasoning assembles such reasoning from pieces.
 type signedReasoning struct {
 	thinking []*thinkingBlock
 	details  []*detail
@@ -60,7 +60,7 @@ func (s *signedReasoning) add(d *answer) string {
 		text.WriteString(d.Thinking[i].Thinking)
 	}
 	if len(d.Details) > 0 {
-		text.Reset() // a server that sends both says the same twice
+		text.Reset() // a server that sends both repeats itself
 	}
 	for _, raw := range d.Details {
 		text.WriteString(s.addDetail(raw))
@@ -68,7 +68,7 @@ func (s *signedReasoning) add(d *answer) string {
 	return text.String()
 }
 
-// added returns by how much was added since the call before.
+// added returns how much was added since the previous call.
 func (s *signedReasoning) added() int {
 	n := s.size - s.counted
 	s.counted = s.size
@@ -134,7 +134,7 @@ func (s *signedReasoning) addDetail(raw json.RawMessage) string {
 	return piece
 }
 
-// blocks returns what has to be sent back.
+// blocks returns the blocks to send back.
 func (s *signedReasoning) blocks() event.List[event.ThinkingBlock] {
 	var out event.List[event.ThinkingBlock]
 	for _, b := range s.thinking {
@@ -154,7 +154,7 @@ func (s *signedReasoning) blocks() event.List[event.ThinkingBlock] {
 		plain = plain && d.kind == detailText
 	}
 	if !secret {
-		return nil // the text alone says it all
+		return nil // the text is enough
 	}
 	for _, d := range s.details {
 		if sig := d.signature(); plain && sig != "" {
@@ -185,11 +185,11 @@ func isDetail(b *event.ThinkingBlock) bool {
 }
 
 // isForeign reports whether a block was not signed by Anthropic, whose
-// signatures and data are base64: other adapters mark theirs with a prefix.
+// signatures and data are base64; other adapters add a prefix.
 func isForeign(b *event.ThinkingBlock) bool { return strings.ContainsAny(b.Signature+b.Data, ":{") }
 
-// reasoningMembers returns the members of an assistant message that give its reasoning
-// back, as JSON with a comma in front, or "".
+// reasoningMembers returns the members of an assistant message that send its
+// reasoning back, as JSON with a leading comma, or "".
 func (m *Model) reasoningMembers(msg *event.Message) string {
 	must := m.info.MustEcho
 	var out []byte
@@ -215,7 +215,7 @@ func (m *Model) reasoningMembers(msg *event.Message) string {
 		}
 		text := msg.ReasoningContent
 		if text == "" && len(msg.ToolCalls) > 0 {
-			text = notRecorded // thinking models refuse a turn of tools without
+			text = notRecorded // thinking models refuse a turn with calls but no reasoning
 		}
 		if must.ReasoningContent && text != "" {
 			out = historycache.AppendString(append(out, `,"reasoning_content":`...), text)
@@ -248,8 +248,8 @@ func (m *Model) details(msg *event.Message) []byte {
 	return closeList(out)
 }
 
-// thinkingBlocks writes thinking_blocks. Unsigned blocks are refused by
-// Anthropic, so they stay away.
+// thinkingBlocks writes thinking_blocks, without unsigned blocks, which
+// Anthropic refuses.
 func thinkingBlocks(msg *event.Message) []byte {
 	var out []byte
 	for i := range msg.ThinkingBlocks {

@@ -166,7 +166,7 @@ func (m *Model) sampling(w *wireRequest, r *llm.Request) error {
 	return m.seed(w, r.Seed)
 }
 
-// seed asks for repeatable picks where the server has a field for it.
+// seed sets the seed if the server has a field for it.
 func (m *Model) seed(w *wireRequest, seed *int) error {
 	switch m.quirks.SeedField {
 	case "":
@@ -181,8 +181,8 @@ func (m *Model) seed(w *wireRequest, seed *int) error {
 	return nil
 }
 
-// answerAs asks for an answer of a JSON schema in the form that the server
-// takes. Where that is not the schema itself, the history ends with it.
+// answerAs requests an answer of a JSON schema in the server's form. If that is
+// not the schema itself, the schema is appended to the history.
 func (m *Model) answerAs(schema json.RawMessage, msgs []event.Message) (*responseFormat, []event.Message) {
 	if m.quirks.Schema == "" {
 		form := &jsonSchema{Name: "answer"}
@@ -203,10 +203,10 @@ func (m *Model) answerAs(schema json.RawMessage, msgs []event.Message) (*respons
 	return nil, msgs
 }
 
-// proxyThinking asks a LiteLLM proxy for Claude's extended thinking, which it
-// takes as reasoning_effort. Claude wants all thinking of the turn under way
-// back, and no other temperature than its own; hasThinking is false of a turn
-// begun without thinking, by another model perhaps.
+// proxyThinking requests Claude's extended thinking from a LiteLLM proxy, by
+// reasoning_effort. Claude requires all thinking of the current turn to be sent
+// back, and its default temperature; hasThinking is false if the turn began
+// without thinking, perhaps with another model.
 func (m *Model) proxyThinking(w *wireRequest, r *llm.Request, hasThinking bool) {
 	if m.quirks.ReasoningField != llm.ReasoningBlocks || m.quirks.Thinking == "" || r.ReasoningEffort == "" || r.ReasoningEffort == "none" || !hasThinking {
 		return
@@ -225,7 +225,7 @@ func (m *Model) proxyThinking(w *wireRequest, r *llm.Request, hasThinking bool) 
 	}
 }
 
-// finite drops numbers that JSON has no form for.
+// finite drops numbers that JSON cannot represent.
 func finite(f *float64) *float64 {
 	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
 		return nil

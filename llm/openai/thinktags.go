@@ -2,15 +2,15 @@ package openai
 
 import "strings"
 
-// The tags around thoughts that local servers leave in the text when nobody
-// configured them to take the thoughts out.
+// Tags around reasoning that local servers leave in the text if they are not
+// configured to remove it.
 const (
 	thinkOpen  = "<think>"
 	thinkClose = "</think>"
 )
 
-// thinkTags takes thoughts in tags off the begin of a streamed text. Tags
-// anywhere else are text.
+// thinkTags separates reasoning in tags from the beginning of a streamed text.
+// Tags anywhere else are text.
 type thinkTags struct {
 	state   tagState
 	pending string // of the text so far, what may yet become a tag
@@ -21,12 +21,12 @@ type tagState int
 const (
 	tagBegin tagState = iota
 	tagInside
-	tagAfter // between the thoughts and the text
+	tagAfter // between the reasoning and the text
 	tagText
 )
 
-// feed takes a piece of the text and returns what of it is reasoning and what is
-// text; the rest comes with a later piece, or with flush.
+// feed takes a piece of the text and returns its reasoning and its text;
+// undecided input is returned with a later piece, or by flush.
 func (s *thinkTags) feed(piece string) (reasoning, text string) {
 	if s.state == tagText {
 		return "", piece
@@ -61,7 +61,7 @@ func (s *thinkTags) feed(piece string) (reasoning, text string) {
 	return reasoning, text
 }
 
-// flush returns what no piece followed.
+// flush returns the undecided rest.
 func (s *thinkTags) flush() (reasoning, text string) {
 	rest := s.pending
 	s.pending = ""

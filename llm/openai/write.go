@@ -6,17 +6,17 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// written is how far the history in a body is. Tool messages take no images,
-// so those of a turn's results wait and follow in one message of the user.
+// written is the position in the history of a body. Tool messages cannot
+// contain images, so the images of a turn's results follow in one user message.
 type written struct {
 	begun  bool
-	images string // the parts that wait, as JSON, joined by commas
-	// missingThinking says that a turn with calls since the user's last words has
-	// no thinking of Claude's.
+	images string // pending parts as JSON, joined by commas
+	// missingThinking: a turn with calls since the last user message has no
+	// thinking of Claude's.
 	missingThinking bool
 }
 
-// write appends one message of a normalised history, as historycache.Writer.
+// write appends one message of a normalized history, as historycache.Writer.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	var out wireMessage
 	switch msg.Role {
@@ -61,7 +61,7 @@ func (w written) next(dst []byte) ([]byte, written) {
 	return append(dst, `"messages":[`...), w
 }
 
-// flush writes the images that wait.
+// flush writes the pending images.
 func (w written) flush(dst []byte) ([]byte, written) {
 	if w.images == "" {
 		return dst, w
@@ -79,8 +79,8 @@ func (w written) finish(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// appendMessage appends a message's JSON. By hand, because a restarted server
-// writes whole histories at once.
+// appendMessage appends a message's JSON without encoding/json, because a
+// restarted server encodes whole histories at once.
 func (m *Model) appendMessage(dst []byte, w *wireMessage) ([]byte, error) {
 	dst = append(append(append(dst, `{"role":"`...), w.Role...), `","content":`...)
 	switch {

@@ -10,16 +10,16 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// The kinds of items that are kept; others belong to tools that we do not ask
-// for.
+// The kinds of items that are used; others belong to tools that are not
+// requested.
 const (
 	kindMessage   = "message"
 	kindReasoning = "reasoning"
 	kindCall      = "function_call"
 )
 
-// accumulator puts an answer together, in time linear in its size, and hands
-// out its pieces.
+// accumulator assembles an answer, in time linear in its size, and delivers its
+// pieces.
 type accumulator struct {
 	exchange.Deltas
 
@@ -40,23 +40,23 @@ type accumulator struct {
 
 // item is one item of the output.
 type item struct {
-	kind     string
-	said     int // bytes of text, reasoning or arguments handed out
-	done     bool
-	summary  int // index of the last part of the summary
-	position int // of a call
-	wireID   string
-	id, name string
-	unbound  bool // a call whose reasoning is not kept
-	args     strings.Builder
+	kind      string
+	delivered int // bytes of text, reasoning or arguments
+	done      bool
+	summary   int // index of the last part of the summary
+	position  int // of a call
+	wireID    string
+	id, name  string
+	unbound   bool // a call whose reasoning is not kept
+	args      strings.Builder
 }
 
 func newAccumulator(onDelta func(llm.Delta)) *accumulator {
 	return &accumulator{Deltas: exchange.To(onDelta), byID: map[string]*item{}, byIndex: map[int]*item{}}
 }
 
-// open returns the item that an event is about, made if this is its first.
-// Servers are not at one about ids, so the index counts where an id is new.
+// open returns the item of an event, created by its first event. Servers use
+// ids differently, so a new id is matched by its index.
 func (a *accumulator) open(id string, index int, kind string) *item {
 	it := a.byID[id]
 	if it == nil || id == "" {
@@ -84,7 +84,7 @@ func (a *accumulator) fresh(id string, index int, kind string) *item {
 	return it
 }
 
-// begin sets what stands between two items of one kind.
+// begin writes the separator between two items of one kind.
 func (a *accumulator) begin(it *item) {
 	switch it.kind {
 	case kindReasoning:
@@ -99,14 +99,14 @@ func (a *accumulator) begin(it *item) {
 		it.position, it.unbound = a.calls, a.lost
 		a.calls++
 	}
-	it.said = 0
+	it.delivered = 0
 }
 
 func (a *accumulator) addText(it *item, text string) {
 	if text == "" {
 		return
 	}
-	it.said += len(text)
+	it.delivered += len(text)
 	a.size += len(text)
 	a.text.WriteString(text)
 	a.Emit(llm.Delta{Text: text})
@@ -116,7 +116,7 @@ func (a *accumulator) addReasoning(it *item, text string) {
 	if text == "" {
 		return
 	}
-	it.said += len(text)
+	it.delivered += len(text)
 	a.size += len(text)
 	a.thought.WriteString(text)
 	a.Emit(llm.Delta{Reasoning: text})
@@ -141,14 +141,14 @@ func (a *accumulator) addArguments(it *item, args string) {
 	if args == "" {
 		return
 	}
-	it.said += len(args)
+	it.delivered += len(args)
 	a.size += len(args)
 	it.args.WriteString(args)
 	a.Emit(llm.Delta{ToolCall: &llm.ToolCallDelta{Index: it.position, Arguments: args}})
 }
 
-// finish takes an item in its final form: whatever of it was not streamed is
-// handed out now.
+// finish adds an item in its final form: the parts that were not streamed are
+// delivered now.
 func (a *accumulator) finish(index int, w *wireItem) {
 	if w.Type != kindMessage && w.Type != kindReasoning && w.Type != kindCall {
 		return
@@ -161,7 +161,7 @@ func (a *accumulator) finish(index int, w *wireItem) {
 		it = a.fresh(w.ID, index, w.Type)
 	}
 	it.done, a.anyDone = true, true
-	silent := it.said == 0
+	silent := it.delivered == 0
 	switch w.Type {
 	case kindCall:
 		a.name(it, w)
@@ -180,9 +180,9 @@ func (a *accumulator) finish(index int, w *wireItem) {
 	}
 }
 
-// finishReasoning keeps the first reasoning item for the round trip: a message
-// of package event has room for one, and what followed it stays right behind
-// it. Calls after a later one are sent back without their ids.
+// finishReasoning keeps the first reasoning item to send back: a message of
+// package event has one, and the items after it must follow it directly. Calls
+// after another reasoning item are sent back without their ids.
 func (a *accumulator) finishReasoning(it *item, w *wireItem, silent bool) {
 	r := &event.ReasoningItem{ID: w.ID, EncryptedContent: w.EncryptedContent, Status: w.Status}
 	for i, p := range w.Summary {
@@ -211,7 +211,7 @@ func (a *accumulator) finishReasoning(it *item, w *wireItem, silent bool) {
 	a.size += len(w.EncryptedContent)
 }
 
-// empty reports whether nothing was said.
+// empty reports whether the answer has no content.
 func (a *accumulator) empty() bool {
 	return a.calls == 0 && !a.refused && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
 }

@@ -2,8 +2,8 @@ package responses
 
 import "encoding/json"
 
-// streamEvent is an event of a stream: what the kinds that matter have between
-// them (https://platform.openai.com/docs/api-reference/responses-streaming).
+// streamEvent is an event of a stream, with the fields of all kinds in use
+// (https://platform.openai.com/docs/api-reference/responses-streaming).
 type streamEvent struct {
 	Type         string    `json:"type"`
 	ItemID       string    `json:"item_id"`

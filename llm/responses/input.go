@@ -34,14 +34,14 @@ type (
 	}
 )
 
-// What stands where something cannot.
+// Texts in place of missing content.
 const (
 	imageOmitted = "(An image was left out: this model does not see images.)"
 	noOutput     = "(no output)"
 )
 
-// split takes the system messages at the begin of a history off: they are the
-// instructions. Later ones stay where they are.
+// split separates the leading system messages of a history, which become the
+// instructions. Later ones stay in the history.
 func split(msgs []event.Message) (instructions string, rest []event.Message) {
 	var system []string
 	for len(msgs) > 0 && msgs[0].Role == event.RoleSystem {
@@ -53,18 +53,18 @@ func split(msgs []event.Message) (instructions string, rest []event.Message) {
 	return strings.Join(system, "\n"), msgs
 }
 
-// written says whether the input has an item already.
+// written reports whether the input already has an item.
 type written bool
 
-// writer writes messages for a model that refused some reasoning.
+// writer writes messages for a model with refusals.
 type writer struct {
 	m     *Model
 	known *refusals
 }
 
-// write appends one message of a normalised history, as historycache.Writer. What
-// long histories are made of goes by hand, because a restarted server writes
-// whole histories at once.
+// write appends one message of a normalized history, as historycache.Writer.
+// The most frequent items are written without encoding/json, because a
+// restarted server encodes whole histories at once.
 func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	text, plain := oneText(msg.Content)
 	switch {
@@ -78,14 +78,15 @@ func (o writer) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	return dst, true, err
 }
 
-// assistant appends what the model thought, said and called.
+// assistant appends the reasoning, the text and the calls of an assistant
+// message.
 func (o writer) assistant(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	text, plain := oneText(msg.Content)
 	if !plain {
 		text = event.JoinText(msg.Content)
 	}
-	sendsReasoning := o.sendsReasoning(msg, text)
-	if sendsReasoning {
+	withReasoning := o.sendsReasoning(msg, text)
+	if withReasoning {
 		item := reasoning(msg.ResponsesReasoningItem)
 		if o.known.noIDs {
 			item.ID = ""
@@ -103,7 +104,7 @@ func (o writer) assistant(dst []byte, w written, msg *event.Message) ([]byte, wr
 	for i := range msg.ToolCalls {
 		c := &msg.ToolCalls[i]
 		dst, w = append(w.next(dst), `{"type":"function_call"`...), true
-		if sendsReasoning && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
+		if withReasoning && !o.known.noIDs && strings.HasPrefix(c.ResponsesItemID, "fc") {
 			dst = member(dst, `,"id":`, c.ResponsesItemID)
 		}
 		dst = member(dst, `,"call_id":`, c.ID)
@@ -133,7 +134,7 @@ func oneText(content []event.Content) (string, bool) {
 	return "", false
 }
 
-// item is what a message that is not the model's becomes.
+// item returns the item of a message of another role.
 func (o writer) item(msg *event.Message) any {
 	switch msg.Role {
 	case event.RoleSystem:
@@ -144,8 +145,8 @@ func (o writer) item(msg *event.Message) any {
 	return messageItem{"message", "user", o.m.content(msg.Content)}
 }
 
-// sendsReasoning reports whether the reasoning of a turn is sent back. Ids of items are
-// sent only where it is: the API refuses an id whose reasoning is missing.
+// sendsReasoning reports whether the reasoning of a turn is sent back. Only
+// then are ids of items sent: the API refuses an id whose reasoning is missing.
 func (o writer) sendsReasoning(msg *event.Message, text string) bool {
 	thought := msg.ResponsesReasoningItem
 	return thought != nil && thought.EncryptedContent != "" && o.m.info.Reasoning && !o.known.ids[thought.ID] &&
@@ -160,7 +161,7 @@ func reasoning(r *event.ReasoningItem) reasoningItem {
 	return item
 }
 
-// content writes blocks as a string where one does, else as parts.
+// content writes blocks as one string if possible, else as parts.
 func (m *Model) content(blocks []event.Content) any {
 	parts := make([]part, 0, len(blocks))
 	plain := true

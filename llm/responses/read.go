@@ -53,7 +53,7 @@ func (m *Model) take(a *accumulator, e *streamEvent, data []byte, h http.Header)
 		a.addText(a.open(e.ItemID, e.OutputIndex, kindMessage), string(e.Delta))
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		it := a.open(e.ItemID, e.OutputIndex, kindReasoning)
-		if e.SummaryIndex > it.summary && it.said > 0 {
+		if e.SummaryIndex > it.summary && it.delivered > 0 {
 			a.addReasoning(it, "\n\n")
 		}
 		it.summary = max(it.summary, e.SummaryIndex)
@@ -93,7 +93,7 @@ func (a *accumulator) added(e *streamEvent) {
 	}
 }
 
-// body takes a response object. One that is under way only names itself.
+// body adds a response object. Before the end it has only id and model.
 func (m *Model) body(a *accumulator, b *wireBody, h http.Header) error {
 	if b.ID != "" {
 		a.id = b.ID
@@ -118,7 +118,7 @@ func (m *Model) body(a *accumulator, b *wireBody, h http.Header) error {
 		a.reason = b.IncompleteDetails.Reason
 	}
 	if a.anyDone {
-		return nil // what is repeated here was said item by item
+		return nil // the items were already delivered
 	}
 	for i := range b.Output {
 		a.finish(i, &b.Output[i])
@@ -133,7 +133,7 @@ func (m *Model) readWhole(res *http.Response, a *accumulator) error {
 		return err
 	}
 	if b.Status == "" && len(b.Output) > 0 {
-		b.Status = "completed" // servers that leave the status out do not stop halfway
+		b.Status = "completed" // servers that omit the status send complete answers
 	}
 	if err := m.body(a, &b, res.Header); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (m *Model) readWhole(res *http.Response, a *accumulator) error {
 	return m.complete(a)
 }
 
-// complete says whether the answer reached its end.
+// complete reports whether the answer is complete.
 func (m *Model) complete(a *accumulator) error {
 	switch {
 	case !a.ended:

@@ -10,22 +10,23 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// refusals is what the endpoint was found not to take. It never changes.
+// refusals are the parts of requests that the endpoint refused. It is
+// immutable.
 type refusals struct {
-	summary bool            // asking for reasoning summaries
+	summary bool            // reasoning summaries
 	noIDs   bool            // ids of items that it did not store
 	ids     map[string]bool // reasoning items that it cannot decrypt
 	version int
 }
 
-// maxRefused bounds how many reasoning items are remembered.
+// maxRefused is how many reasoning items are remembered.
 const maxRefused = 10_000
 
 // variant names the form of a history, for historycache.
 func (k *refusals) variant() string { return strconv.Itoa(k.version) }
 
-// after returns what is known after an error in answer to r: k itself if the
-// same request would be sent again.
+// after returns the refusals including err, an answer to r: k itself if
+// repeating the request would change nothing.
 func (k *refusals) after(err error, r *llm.Request) *refusals {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok || e.Status != http.StatusBadRequest && e.Status != http.StatusNotFound {
@@ -33,7 +34,7 @@ func (k *refusals) after(err error, r *llm.Request) *refusals {
 	}
 	text := strings.ToLower(e.Error())
 	switch {
-	// Azure gives the sentence without the code.
+	// Azure sends the message without the code.
 	case e.Code == "invalid_encrypted_content", strings.Contains(text, "encrypted content") && strings.Contains(text, "could not be verified"):
 		return k.without(r)
 	// Azure looks ids up even where nothing is stored.
@@ -51,8 +52,8 @@ func (k *refusals) after(err error, r *llm.Request) *refusals {
 	return k
 }
 
-// without adds the reasoning items of r. Which of them is at fault is not said
-// in a form to rely on; those of later turns are not among them.
+// without adds the reasoning items of r. The error does not reliably name the
+// refused one; later turns are not included.
 func (k *refusals) without(r *llm.Request) *refusals {
 	more := &refusals{summary: k.summary, noIDs: k.noIDs, version: k.version + 1, ids: map[string]bool{}}
 	if len(k.ids) < maxRefused {

@@ -40,8 +40,8 @@ type wireTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"`
-	// Strict is always sent: left out, it means true, and not every schema has
-	// a strict form.
+	// Strict is always sent: its default is true, and not every schema has a
+	// strict form.
 	Strict bool `json:"strict"`
 }
 
@@ -56,8 +56,8 @@ type wireFormat struct {
 	Strict bool            `json:"strict"`
 }
 
-// leastOutput is the least max_output_tokens that the API takes.
-const leastOutput = 16
+// minOutput is the API's minimum of max_output_tokens.
+const minOutput = 16
 
 // encode writes the body of r.
 func (m *Model) encode(ctx context.Context, r *llm.Request, known *refusals) ([][]byte, error) {
@@ -125,7 +125,7 @@ func (m *Model) strict(schema json.RawMessage) (json.RawMessage, bool) {
 	return schema, false
 }
 
-// reasoning asks for what only reasoning models give; others refuse it.
+// reasoning sets the parameters of reasoning models; other models refuse them.
 func (m *Model) reasoning(w *wireRequest, r *llm.Request, known *refusals) {
 	if !m.info.Reasoning {
 		return
@@ -149,9 +149,9 @@ func (m *Model) limits(w *wireRequest, r *llm.Request) {
 	if r.MaxOutputTokens <= 0 {
 		return
 	}
-	w.MaxOutputTokens = max(leastOutput, r.MaxOutputTokens)
+	w.MaxOutputTokens = max(minOutput, r.MaxOutputTokens)
 	if m.info.MaxOutput > 0 {
-		w.MaxOutputTokens = min(w.MaxOutputTokens, max(leastOutput, m.info.MaxOutput))
+		w.MaxOutputTokens = min(w.MaxOutputTokens, max(minOutput, m.info.MaxOutput))
 	}
 }
 

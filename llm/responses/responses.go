@@ -1,25 +1,24 @@
-// Package responses adapts OpenAI's Responses API, and the servers that speak
-// it, to package llm.
+// Package responses adapts OpenAI's Responses API, and compatible servers, to
+// package llm.
 //
 // # Usage
 //
 //	m, err := responses.New(llm.Config{Model: "openai/gpt-5.6", APIKey: key})
 //
-// Nothing is stored at the provider: each request carries the whole history,
-// reasoning in encrypted form included (event.ReasoningItem).
+// Nothing is stored at the provider: each request contains the whole history
+// with the encrypted reasoning (event.ReasoningItem).
 //
 // # Concurrency
 //
-// A Model is safe for concurrent use. Generate starts no goroutine that
-// outlives it.
+// A Model is safe for concurrent use. Generate leaves no goroutine running.
 //
 // # Failure
 //
-// All errors are *llm.Error. A request that is refused only because of
-// reasoning which another account or model encrypted is sent once more without
-// that reasoning; the same holds for reasoning summaries, which OpenAI gives to
-// verified organisations only, and for ids of items, which some endpoints look
-// up in vain. Nothing else is tried again here.
+// All errors are *llm.Error. A request that is refused because another account
+// or model encrypted its reasoning is repeated once without that reasoning;
+// likewise without reasoning summaries, which OpenAI gives to verified
+// organisations only, and without ids of items that an endpoint did not store.
+// There are no other retries.
 package responses
 
 import (
@@ -38,12 +37,12 @@ import (
 // DefaultURL is OpenAI's own endpoint.
 const DefaultURL = "https://api.openai.com/v1"
 
-// families are the models that work best, or only, over Responses
+// families are the models that work best, or only, with Responses
 // (docs/openhands/sdk-features-1.58.md section 4).
 var families = []string{"gpt-5", "gpt-6", "codex-mini"}
 
-// Preferred reports whether OpenAI's model of this name, without a provider's
-// prefix, is better called over Responses than over Chat Completions.
+// Preferred reports whether Responses is preferable to Chat Completions for an
+// OpenAI model of this name, without a provider's prefix.
 func Preferred(model string) bool {
 	name := strings.ToLower(model)
 	for _, f := range families {
@@ -72,7 +71,8 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// New makes a model of cfg. It makes no request. Errors are of kind Invalid.
+// New returns the model of cfg without making a request. Errors are of kind
+// Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	provider := cmp.Or(cfg.Provider, "openai")
 	m := &Model{end: exchange.New(provider, cfg, DefaultURL), sent: historycache.New[written](historycache.Shared)}
@@ -112,8 +112,8 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 	})
 }
 
-// ask sends the request, and sends it again without what was refused as
-// described at Failure above.
+// ask sends the request, and repeats it without the refused parts as described
+// at Failure above.
 func (m *Model) ask(ctx context.Context, r *llm.Request) (*http.Response, error) {
 	h := m.header
 	if r.Session != "" {

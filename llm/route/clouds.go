@@ -30,10 +30,10 @@ func newVertex(cfg llm.Config) (llm.Model, error) {
 
 func newBedrock(cfg llm.Config) (llm.Model, error) { return made(bedrock.New(cfg, os.Getenv)) }
 
-// speaksFor reports whether the user's catalogue is to be heard. Adapters of
-// clouds look models up under plainer names than those on the wire; there it
-// counts only if it knows the model.
-func (r Router) speaksFor(p provider, wire string) bool {
+// overridden reports whether the user's catalogue applies. Adapters of clouds
+// look models up by other names than those on the wire; for them it applies
+// only if it has the model.
+func (r Router) overridden(p provider, wire string) bool {
 	if r.Catalog == nil || p.make == nil {
 		return r.Catalog != nil
 	}

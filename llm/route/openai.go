@@ -14,9 +14,9 @@ import (
 	"github.com/deft-dev/deft/llm/responses"
 )
 
-// newOpenAI makes a model that speaks one of OpenAI's protocols. By itself it
-// takes Responses only for the models that prefer it at OpenAI itself: others
-// that have the path differ in what they make of it.
+// newOpenAI makes a model with one of OpenAI's protocols. By default it uses
+// Responses only for the models that prefer it at OpenAI itself: other servers
+// implement it differently.
 func newOpenAI(cfg llm.Config) (llm.Model, error) {
 	switch api(cfg) {
 	case llm.APIAuto:
@@ -29,12 +29,12 @@ func newOpenAI(cfg llm.Config) (llm.Model, error) {
 	case llm.APIResponses:
 		return made(responses.New(cfg))
 	}
-	return nil, fault.New(fault.Invalid, fmt.Sprintf("the API %q of model %s is not known", cfg.API, cfg.Model)).
-		Hint("it is " + llm.APIAuto + ", " + llm.APIChat + " or " + llm.APIResponses)
+	return nil, fault.New(fault.Invalid, fmt.Sprintf("unknown API %q for model %s", cfg.API, cfg.Model)).
+		Hint("use " + llm.APIAuto + ", " + llm.APIChat + " or " + llm.APIResponses)
 }
 
-// newOllama makes a model that speaks Ollama's own protocol, unless one of
-// OpenAI's is asked for, which Ollama serves below /v1.
+// newOllama makes a model with Ollama's own protocol, unless one of OpenAI's is
+// set, which Ollama serves below /v1.
 func newOllama(cfg llm.Config) (llm.Model, error) {
 	if api(cfg) == llm.APIAuto {
 		return made(ollama.New(cfg))
@@ -49,10 +49,10 @@ func api(cfg llm.Config) string {
 	return cmp.Or(strings.ToLower(strings.TrimSpace(cfg.API)), llm.APIAuto)
 }
 
-// isOpenAI reports whether an address is OpenAI's own, in whatever region.
+// isOpenAI reports whether an address is OpenAI's own, in any region.
 func isOpenAI(base string) bool { return under(base, "api.openai.com") }
 
-// isAzure reports whether an address is that of a resource of Azure's.
+// isAzure reports whether an address is that of an Azure resource.
 func isAzure(base string) bool {
 	return under(base, "openai.azure.com") || under(base, "cognitiveservices.azure.com") || under(base, "services.ai.azure.com")
 }
@@ -67,14 +67,14 @@ func under(base, domain string) bool {
 }
 
 // BaseVariables returns the environment variables that may hold the base URL
-// for a model, in the order to try them.
+// for a model, in order.
 func BaseVariables(model string) []string { return of(model).bases }
 
 // VersionVariables returns the environment variables that may hold the
-// api-version for a model, in the order to try them.
+// api-version for a model, in order.
 func VersionVariables(model string) []string { return of(model).version }
 
-// of returns who serves a model, or nobody.
+// of returns the provider of a model, the zero value if unknown.
 func of(model string) provider {
 	p, _, err := Router{}.find(llm.Config{Model: model})
 	if err != nil {

@@ -2,21 +2,20 @@ package route
 
 import "github.com/deft-dev/deft/llm"
 
-// provider is who serves models under a prefix.
+// provider describes the service for a prefix.
 type provider struct {
 	name     string
-	url      string            // "" where the user has to say
+	url      string            // "" if the user must set it
 	keys     []string          // environment variables of the key
-	messages bool              // speaks Anthropic Messages; others Chat Completions
+	messages bool              // Anthropic Messages; otherwise Chat Completions
 	headers  map[string]string // sent unless the user sets them
 	bases    []string          // environment variables of the base URL
 	version  []string          // environment variables of the api-version
-	// make makes a model where the protocol is neither; it knows its own
-	// address.
+	// make makes a model of another protocol, with its own default address.
 	make func(llm.Config) (llm.Model, error)
 }
 
-// proxy is where openhands/ models are served: a LiteLLM proxy.
+// proxy serves openhands/ models: a LiteLLM proxy.
 const proxy = "https://llm-proxy.app.all-hands.dev/v1"
 
 // byPrefix is the table of providers.
@@ -54,5 +53,5 @@ var byPrefix = map[string]provider{
 	"bedrock":      {name: "bedrock", make: newBedrock},
 }
 
-// later are prefixes of providers with protocols of their own.
-var later = []string{"sagemaker"}
+// unsupportedPrefixes are providers with protocols of their own.
+var unsupportedPrefixes = []string{"sagemaker"}

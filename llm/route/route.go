@@ -1,14 +1,14 @@
-// Package route finds the adapter for a model's name. Only programs that wire
-// things together import it, since it links every adapter.
+// Package route selects the adapter for a model's name. It links every adapter,
+// so only programs import it.
 //
 // # Usage
 //
 //	m, err := route.New(llm.Config{Model: "deepseek/deepseek-chat", APIKey: key})
 //	names := route.KeyVariables("deepseek/deepseek-chat") // DEEPSEEK_API_KEY
 //
-// The prefix of a name says who serves the model. A name without a known
-// prefix is looked up in the catalogue; with a base URL, any name goes to that
-// server as an OpenAI-compatible one.
+// The prefix of a name selects the provider. A name without a known prefix is
+// looked up in the catalogue; with a base URL, any name is sent to that server
+// as an OpenAI-compatible one.
 //
 // # Concurrency
 //
@@ -16,8 +16,8 @@
 //
 // # Failure
 //
-// Unknown names are errors of kind Invalid that say what is near; providers
-// that this build cannot speak to are Unsupported. No request is made.
+// Unknown names are errors of kind Invalid that suggest similar ones; providers
+// without an adapter are Unsupported. No request is made.
 package route
 
 import (
@@ -37,15 +37,16 @@ import (
 
 // Router makes models. The zero value uses the embedded catalogue.
 type Router struct {
-	// Catalog replaces the embedded catalogue, for overrides of the user.
+	// Catalog replaces the embedded catalogue; nil for the embedded one.
 	Catalog *catalog.Catalog
 }
 
-// New makes the model that cfg names, with the embedded catalogue.
+// New returns the model named by cfg, with the embedded catalogue.
 func New(cfg llm.Config) (llm.Model, error) { return Router{}.New(cfg) }
 
-// New makes the model that cfg names. Images are shrunk to what its provider
-// takes, and a model that is known not to call tools, or is not to, is shown them in text.
+// New returns the model named by cfg. Images are shrunk to the provider's
+// limits. Tools are described in text if the model does not support them, or
+// cfg says so.
 func (r Router) New(cfg llm.Config) (llm.Model, error) {
 	m, err := r.adapter(cfg)
 	if err != nil {
@@ -69,14 +70,14 @@ func (r Router) adapter(cfg llm.Config) (llm.Model, error) {
 	}
 	if cfg.BaseURL == "" {
 		if p.url == "" && p.make == nil {
-			return nil, fault.New(fault.Invalid, fmt.Sprintf("model %s needs the address of its server", cfg.Model)).Hint("set --base-url or LLM_BASE_URL")
+			return nil, fault.New(fault.Invalid, fmt.Sprintf("model %s needs a base URL", cfg.Model)).Hint("set --base-url or LLM_BASE_URL")
 		}
 		cfg.BaseURL = p.url
 	}
 	cfg.Headers = withDefaults(cfg.Headers, p.headers)
-	// What the user's catalogue says travels as overrides; the adapters know
-	// the embedded one only.
-	if r.speaksFor(p, wire) {
+	// The user's catalogue is passed as overrides: adapters only have the
+	// embedded one.
+	if r.overridden(p, wire) {
 		info, quirks := r.Catalog.Describe(cfg, p.name)
 		cfg.Info = info
 		if cfg.Quirks == nil {
@@ -107,7 +108,7 @@ func (r Router) catalog() *catalog.Catalog {
 	return catalog.Default()
 }
 
-// find returns who serves a model, and its name there.
+// find returns the provider of a model, and its name there.
 func (r Router) find(cfg llm.Config) (provider, string, error) {
 	if strings.TrimSpace(cfg.Model) == "" {
 		return provider{}, "", exchange.NoModel()
@@ -124,7 +125,7 @@ func (r Router) find(cfg llm.Config) (provider, string, error) {
 	if cfg.BaseURL != "" {
 		return r.compatible(cfg)
 	}
-	if ok && slices.Contains(later, strings.ToLower(prefix)) {
+	if ok && slices.Contains(unsupportedPrefixes, strings.ToLower(prefix)) {
 		return provider{}, "", fault.New(fault.Unsupported, fmt.Sprintf("this build has no adapter for %s/ models", prefix)).
 			Hint("supported prefixes: " + strings.Join(Prefixes(), " "))
 	}
@@ -133,15 +134,15 @@ func (r Router) find(cfg llm.Config) (provider, string, error) {
 			if p, served := byPrefix[e.Provider]; served && p.url != "" {
 				return p, cfg.Model, nil
 			}
-			return provider{}, "", fault.New(fault.Unsupported, fmt.Sprintf("model %s is known, but who serves it is not said", cfg.Model)).
+			return provider{}, "", fault.New(fault.Unsupported, fmt.Sprintf("model %s is known, but not its provider", cfg.Model)).
 				Hint("write it with a prefix (" + strings.Join(Prefixes(), " ") + ") or set --base-url")
 		}
 	}
 	return provider{}, "", r.unknown(cfg.Model)
 }
 
-// compatible is the route of a name without a known prefix to a server that
-// the user named. Claude's own API is told from compatible ones by its host.
+// compatible returns the provider for a name without a known prefix on a server
+// set by the user. Anthropic, OpenAI and Azure are recognized by their host.
 func (r Router) compatible(cfg llm.Config) (provider, string, error) {
 	if strings.Contains(cfg.BaseURL, "://api.anthropic.com") {
 		return byPrefix["anthropic"], cfg.Model, nil
@@ -159,14 +160,13 @@ func (r Router) unknown(model string) error {
 	err := fault.New(fault.Invalid, fmt.Sprintf("model %q is not known", model))
 	hint := "write it with a prefix (" + strings.Join(Prefixes(), " ") + ") or set --base-url"
 	if near := r.catalog().Near(model); len(near) > 0 {
-		hint = "near: " + strings.Join(near, ", ") + "; or " + hint
+		hint = "similar names: " + strings.Join(near, ", ") + "; or " + hint
 	}
 	return err.Hint(hint)
 }
 
 // KeyVariables returns the environment variables that may hold the key for a
-// model, in the order to try them. It is empty for local servers and for names
-// whose provider is not known.
+// model, in order. It is empty for local servers and unknown providers.
 func KeyVariables(model string) []string {
 	p, _, err := Router{}.find(llm.Config{Model: model})
 	if err != nil {
