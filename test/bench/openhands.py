@@ -1,4 +1,4 @@
-"""Does the bench's steps with openhands-sdk, for comparison."""
+"""Runs the steps of the benchmark with openhands-sdk, for comparison."""
 import os
 import tempfile
 

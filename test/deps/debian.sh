@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Installs Debian packages, as root or with sudo. Elsewhere it names what is
-# missing and fails only where a test cannot do without (CI=true).
+# Installs Debian packages, as root or with sudo. Without them or on another
+# system it lists the missing programs, and fails only if CI=true.
 set -euo pipefail
 
 # program: package
 wanted=(
     bash:bash           # the terminal tool
-    git:git             # diffstats, tests of the tools
-    rg:ripgrep          # the fast half of the grep tool
+    git:git             # diffstats, tests of tools
+    rg:ripgrep          # fast path of the grep tool
     python3:python3     # interactive programs in terminal tests
     gcc:gcc             # go test -race needs cgo
     unshare:util-linux  # probes of the sandbox
-    ps:procps           # looking for orphans
+    ps:procps           # search for orphaned processes
     chromium:chromium   # the web page that drives the agent server
 )
 missing=()
 for w in "${wanted[@]}"; do
-    # The sandbox shows system directories only, so a program elsewhere in
-    # PATH (a version manager's, for example) does not count.
+    # Only system directories are visible in the sandbox, so a program elsewhere in
+    # PATH (a version manager's, for example) is not enough.
     if ! PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin command -v "${w%%:*}" >/dev/null; then
         missing+=("${w##*:}")
     fi
 done
-# gcc alone has no headers.
+# gcc does not include the C library's headers.
 [[ -e /usr/include/stdlib.h ]] || missing+=(libc6-dev)
-# A browser without letters shows boxes.
+# Without fonts the browser cannot show text.
 [[ -e /usr/share/fonts/truetype/liberation ]] || missing+=(fonts-liberation)
 [[ ${#missing[@]} -eq 0 ]] && exit 0
 
@@ -46,8 +46,7 @@ install() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
 }
-# A list of packages may be there already; it is fetched only if it is not
-# enough.
+# Update the list of packages only if installing with the present one fails.
 if ! install 2>/dev/null; then
     echo "deps: updating the list of packages"
     "${as_root[@]}" apt-get update -q >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the outside parts that tests need. Says what it does; does nothing,
-# quickly, when everything is there.
+# Installs the external programs and packages that tests need. Returns at once if
+# they are installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 ./go.sh

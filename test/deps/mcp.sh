@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Installs an MCP server that others wrote. Does nothing, quickly, when it is
-# there.
+# Installs a third-party MCP server. Returns at once if it is installed.
 set -euo pipefail
 package=@modelcontextprotocol/server-everything
 version=2026.8.31
@@ -9,7 +8,7 @@ dir=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/mcp
 grep -qs "\"version\": \"$version\"" "$dir/node_modules/$package/package.json" && exit 0
 
 if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
-    echo "deps: node and npm are missing; a test against others' MCP server needs them" >&2
+    echo "deps: node and npm are missing; a test against a third-party MCP server needs them" >&2
     [[ ${CI:-} == true ]] && exit 1
     exit 0
 fi

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Makes the virtual environment with the reference implementation: events and
-# stored conversations are compared with it, its clients drive the agent server
-# (test/interop/python), and its server can be measured and asked the same.
-# test/events/requirements.txt pins the versions. An environment that lacks
-# some of the packages is completed.
+# Creates the virtual environment with the reference implementation. Tests compare
+# events and stored conversations with it, run its clients against the agent
+# server (test/interop/python), and compare its server with ours.
+# test/events/requirements.txt pins the versions. Missing packages are added to an
+# existing environment.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 requirements=$here/../events/requirements.txt
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/openhands-1.58
 
-# Nothing is started to see whether it is there: this runs before every test.
+# Check files only and start no program: this runs before every test.
 complete() {
     local line name version found
     [[ -x $venv/bin/python ]] || return 1
@@ -25,7 +25,7 @@ complete && exit 0
 # The reference needs Python 3.12 or 3.13.
 python=
 for candidate in python3.12 python3.13 "$HOME"/.pyenv/versions/3.1[23]*/bin/python python3 /usr/bin/python3; do
-    # A version manager may have the name but no such version.
+    # A version manager may provide the command without that version.
     if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 12), (3, 13)))' 2>/dev/null; then
         python=$candidate
         break
@@ -41,8 +41,8 @@ echo "deps: installing the reference implementation in $venv (about 800 MB, two 
 mkdir -p "$(dirname "$venv")"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# pip installs dependencies first, so the packages that complete looks for
-# come last: a download that was cut off does not look complete.
+# pip installs dependencies first, so the packages that complete checks come
+# last: an interrupted installation is not complete.
 if [[ ! -x $venv/bin/python ]] || ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
     "$python" -m venv --clear "$venv"
 fi

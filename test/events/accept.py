@@ -7,9 +7,9 @@ Reads one JSON value per line and prints one verdict per line, in order:
     {"kind": "PauseEvent", "ok": true, "same": true, "whole": false}
     {"kind": "PauseEvent", "ok": false, "error": "…"}
 
-"same" says whether the reference writes back the very value it was given,
-"whole" whether it does so with a null for what is absent, as in webhooks.
-The exit status is 1 when any line was refused.
+"same" is true if the reference writes back the value that it read, "whole" if it
+does so with nulls for missing fields, as in webhooks. The exit status is 1 if any
+line was refused.
 """
 
 import json

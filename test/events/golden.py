@@ -2,10 +2,10 @@
 
 Usage: python -B test/events/golden.py [directory]
 
-Each file holds a list of samples in the stored form (exclude_none): a minimal
-one, a full one, one with false and 1 throughout, and for some kinds more. Ids and times are fixed, so running
-it again changes nothing. Each sample is read back by the reference before it
-is written. The program fails if a concrete class is not covered.
+Each file is a list of samples in the stored form (exclude_none): a minimal one, a
+full one, one with false and 1 in all fields, and more for some kinds. Ids and
+times are fixed, so a second run changes nothing. The reference reads each sample
+back before it is written. The program fails if a concrete class is not covered.
 """
 
 import inspect
@@ -20,7 +20,7 @@ from enum import Enum
 
 from pydantic import BaseModel
 
-from vocabulary import UNIONS, kinds  # first: it quiets and completes the imports of the reference
+from vocabulary import UNIONS, kinds  # first: it silences and completes the imports of the reference
 
 import variants  # isort: skip
 
@@ -30,8 +30,8 @@ TARGET = ROOT / "event" / "testdata" / "golden"
 TEXT = 'line one\n<b>&amp;</b> "quoted" \\ tab\t\u2028 é 漢字 😀 \x1b[31mred\x1b[0m'
 
 
-# How much of a sample is filled in: only what is required, everything, or
-# everything with false and 1 for booleans and integers.
+# Which fields of a sample are set: only the required ones, all, or all with false
+# and 1 for booleans and integers.
 MINIMAL, FULL, PLAIN = 0, 1, 2
 
 
@@ -110,7 +110,7 @@ def stored(instance):
 
 
 def samples(cls):
-    """Yield the instances that stand for one kind."""
+    """Yield the sample instances of one kind."""
     fixed = variants.event_base if issubclass(cls, UNIONS["event"]) else lambda n: {}
     made = [*(build(cls, level) for level in (MINIMAL, FULL, PLAIN)), *variants.more(cls)]
     for number, instance in enumerate(made):

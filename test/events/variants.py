@@ -1,7 +1,7 @@
-"""What the generic filler of golden.py cannot know.
+"""Sample values that golden.py cannot derive from the types of fields.
 
-FIELDS holds values that validators or meaning demand, more() the samples that
-show a case of their own (an action that is null, an image in a message …).
+FIELDS has values that validators require. more() returns samples of special cases
+(a null action, an image in a message …).
 """
 
 from mcp.types import Tool as MCPTool
@@ -40,7 +40,7 @@ from openhands.tools.terminal.definition import (
     TerminalTool,
 )
 
-# Fields that hold whole texts; they get every kind of awkward character.
+# Fields with long texts; they contain all kinds of special characters.
 LONG = {
     "command", "text", "message", "thought", "patch", "script", "content",
     "file_text", "old_str", "new_str", "old_content", "new_content", "stdout",
@@ -61,7 +61,7 @@ def event_base(number):
 
 
 def nested():
-    """Return a JSON value with the numbers and texts that codecs get wrong."""
+    """Return a JSON value with numbers and texts that are hard to encode."""
     return {
         "large": 9007199254740993,
         "larger": 18446744073709551616,
@@ -117,7 +117,7 @@ def mcp_tool():
     )
 
 
-# Fields whose default is random: given a value in minimal samples too.
+# Fields with a random default: they have a fixed value in minimal samples too.
 RANDOM = {("ConversationStateUpdateEvent", "key")}
 
 FIELDS = {
@@ -137,7 +137,7 @@ FIELDS = {
     },
     "MessageEvent": {"source": lambda full: "user" if full else "agent"},
     "TerminalObservation": {
-        # Without a command the reference cannot read its own stored form back.
+        # Without a command the reference cannot read back what it stored.
         "command": lambda full: "make test" if full else "",
     },
     "CriticResult": {"message": lambda full: "promising", "metadata": lambda full: nested()},
@@ -153,7 +153,7 @@ FIELDS = {
 
 
 def messages():
-    """Yield a message event per role and shape."""
+    """Yield a message event for each role and kind of content."""
     yield "user", Message(role="user", content=[text("look"), ImageContent(image_urls=["data:image/png;base64,AAAA", "https://example.org/a.png"], cache_prompt=True)])
     yield "user", Message(role="system", content=[TextContent(text="rules", cache_prompt=True)])
     yield "agent", Message(role="assistant", content=[], tool_calls=[call("finish", origin="responses").model_copy(update={"responses_item_id": "fc_1"}), call("think", "{not json")])

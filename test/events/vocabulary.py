@@ -1,8 +1,8 @@
 """The reference's vocabulary: every concrete Event, Action and Observation class.
 
-All modules of openhands.sdk and openhands.tools are imported, so that no
-subclass stays unseen. A module that cannot be imported ends the program: its
-kinds would be missing without anyone noticing.
+All modules of openhands.sdk and openhands.tools are imported to find every
+subclass. The program ends if a module cannot be imported, because its kinds would
+be missing silently.
 """
 
 import importlib

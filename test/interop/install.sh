@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Installs the published JavaScript clients that test/interop drives the agent
-# server with, and the Node that runs them, by package-lock.json. Does nothing,
-# quickly, when they are there.
+# Installs the published JavaScript clients that test/interop uses, and the Node
+# that runs them, as package-lock.json says. Returns at once if they are
+# installed.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/interop
 
-# The page is fetched by itself: it names a dependency that nobody published,
-# so that npm cannot install it, and it needs none of them once it is built.
+# The page is fetched separately: one of its dependencies was never published, so
+# npm cannot install it. The built page needs none of them.
 page=@openhands/agent-canvas@1.20.0
 sum=sha512-uq28bmdMapsDN0ltp5ZHYm9xfuk7cHktNkd0NY38w/UTq25wJTqSKSPya+2+ky0+HpGX2vmn0uF3mHuNCoOb2w==
 
 stamp=$(cat "$here/package-lock.json" && echo "$page $sum")
-# The stamp is written last, so what was cut off does not look complete.
+# The stamp is written last, so an interrupted installation is repeated.
 [[ -f $dir/installed && $(<"$dir/installed") == "$stamp" ]] && exit 0
 
 give_up() {
@@ -37,7 +37,7 @@ if ! npm ci --no-audit --no-fund --ignore-scripts >"$log" 2>&1 ||
     give_up "the npm packages could not be installed; is the registry reachable? Then: make deps"
 fi
 if [[ sha512-$(openssl dgst -sha512 -binary "$archive" | base64 -w0) != "$sum" ]]; then
-    give_up "$page is not the package that was pinned"
+    give_up "$page does not match the pinned checksum"
 fi
 mkdir canvas
 tar -xzf "$archive" -C canvas --strip-components 1

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Installs the mock LLM servers that test/llmmocks runs, by package-lock.json.
-# Does nothing, quickly, when they are there.
+# Installs the mock LLM servers that test/llmmocks runs, as package-lock.json
+# says. Returns at once if they are installed.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 dir=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/llmmocks
 
-# The lock file is copied last, so what was cut off does not look complete.
+# The lock file is copied last, so an interrupted installation is repeated.
 cmp -s "$here/package-lock.json" "$dir/installed.json" && exit 0
 
 if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
-    echo "deps: node and npm are missing; tests against others' mock LLM servers need them" >&2
+    echo "deps: node and npm are missing; tests against mock LLM servers need them" >&2
     [[ ${CI:-} == true ]] && exit 1
     exit 0
 fi

@@ -1,4 +1,4 @@
-"""Talks to the gateway with OpenAI's client and prints what it got as JSON.
+"""Calls the gateway with OpenAI's client and prints the answers as JSON.
 
     python chat.py http://127.0.0.1:8000 KEY
 """

@@ -1,10 +1,10 @@
-"""Prints how the reference reads configurations, as JSON: for each case the
+"""Prints as JSON how the reference reads configurations: for each case the
 variables, the file, and the settings that differ from the defaults.
 
     python configs.py > ../../internal/agentserver/config/testdata/reference.json
 
-python has openhands-agent-server 1.58. Cases that the reference fails on are
-left out. max_concurrent_runs is too: its default is ours.
+Needs a Python with openhands-agent-server 1.58. Cases in which the reference fails
+are left out, and so is max_concurrent_runs, whose default differs.
 """
 import json
 import os

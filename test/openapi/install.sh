@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the virtual environment with schemathesis and OpenAI's client.
+# Creates the virtual environment with schemathesis and OpenAI's client.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/openapi

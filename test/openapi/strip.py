@@ -1,9 +1,9 @@
-"""Makes internal/agentserver/openapi/contract.json.gz from the document of the
-reference: names, types and statuses only, no prose.
+"""Generates internal/agentserver/openapi/contract.json.gz from the reference's
+OpenAPI document: names, types and statuses without descriptions.
 
     python strip.py agent-server.json ../../internal/agentserver/openapi/contract.json.gz
 
-The document is what the reference serves at /openapi.json.
+The reference serves the document at /openapi.json.
 """
 import gzip
 import json
@@ -14,7 +14,7 @@ NAMED = {"properties", "schemas", "patternProperties", "mapping", "paths", "resp
 
 
 def strip(node, named=False):
-    """Returns node without prose. The keys of a named node are names."""
+    """Returns node without descriptions. The keys of a named node are names."""
     if isinstance(node, list):
         return [strip(n) for n in node]
     if not isinstance(node, dict):

@@ -135,3 +135,19 @@ func commentOf(f *ast.File) string {
 	}
 	return f.Doc.Text()
 }
+
+// TestRunArtefacts keeps what a server writes while it runs out of the
+// repository: tests give servers directories of their own.
+func TestRunArtefacts(t *testing.T) {
+	t.Parallel()
+	for _, f := range files(t, "") {
+		if artefact.MatchString(f) {
+			t.Errorf("%s was written by a server: delete it, and let the test use t.TempDir()", f)
+		}
+	}
+	if !artefact.MatchString("test/x/workspace/bash_events/20261121181454187544_BashCommand_aaa20660ee864f90844284706b66d640") || artefact.MatchString("internal/agentserver/bash/run.go") {
+		t.Error("artefact does not tell artefacts from sources")
+	}
+}
+
+var artefact = regexp.MustCompile(`(^|/)(bash_events|conversations)/[^/]*[0-9a-f]{32}`)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the folders of the Go packages that differ from a commit (default:
-# HEAD), each once; all of them when go.mod differs.
+# Prints the directories of the Go packages that differ from a commit (default:
+# HEAD), each once; ./... if go.mod differs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 base=${1:-HEAD}
@@ -13,11 +13,11 @@ base=${1:-HEAD}
         go.mod | go.sum)
             echo ./...
             ;;
-        tools/*) ;; # a module of its own
+        tools/*) ;; # a separate module
         */testdata/* | *.go | *.md | *.json | *.yaml)
             dir=./$(dirname "${file%%/testdata/*}/x")
             [[ $file == */testdata/* ]] || dir=./$(dirname "$file")
-            # A folder may be gone, or hold no package.
+            # The directory may be deleted or contain no package.
             if compgen -G "$dir/*.go" >/dev/null; then
                 echo "$dir"
             fi

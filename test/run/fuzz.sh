@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every Fuzz function for a time (default: 30s), one after the other.
-# What it finds is kept under the package's testdata/fuzz and fails from then
-# on in every test run.
+# Runs every Fuzz function for a time (default: 30s), one after the other. Failing
+# inputs are stored in the package's testdata/fuzz; every later test run tries
+# them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 time=${1:-30s}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that generated files are what their generators write: makes them anew
-# beside the repository and compares.
+# Checks that generated files are up to date: generates them in a temporary
+# directory and compares.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 python=${DEFT_OPENHANDS_PYTHON:-${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/openhands-1.58/bin/python}

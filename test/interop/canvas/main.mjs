@@ -1,6 +1,6 @@
-// Drives the page in a browser, case by case, and prints a line of JSON for
-// each: name, ok, seconds, error. Every case leaves a picture.
+// Runs all cases of the page in a browser and prints a line of JSON for each:
+// name, ok, seconds, error. Each case saves a screenshot.
 import { go } from './page.mjs';
 
-for (const name of ['first', 'work', 'settings', 'others']) await import(`./${name}.mjs`);
+for (const name of ['onboarding', 'conversation', 'settings', 'origins']) await import(`./${name}.mjs`);
 await go();

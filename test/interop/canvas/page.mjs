@@ -1,25 +1,25 @@
-// A browser with the page in it, and the cases that drive it.
+// The browser with the page, functions to use it, and the runner of the cases.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
 
-export const place = JSON.parse(process.env.DEFT_INTEROP); // see page_test.go
+export const setup = JSON.parse(process.env.DEFT_INTEROP); // see page_test.go
 export { assert };
 
 const cases = [];
 export const test = (name, run) => cases.push({ name, run });
 
-export const browser = await chromium.launch({ executablePath: place.chromium, args: ['--no-sandbox'] });
+export const browser = await chromium.launch({ executablePath: setup.chromium, args: ['--no-sandbox'] });
 
-// open makes a window that asks nothing outside this machine.
+// open returns a page that sends no requests to other machines.
 export async function open(url) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
   await context.route((u) => u.hostname !== '127.0.0.1', (route) => route.abort());
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   page.broken = [];
-  // A script of the internet that is not loaded is an Event, not an Error.
+  // A remote script that was not loaded is reported as an Event, not an Error.
   page.on('pageerror', (e) => String(e) === 'Event' || page.broken.push(String(e)));
   page.on('response', (r) => {
     if (r.status() >= 400 && !expected(r)) page.broken.push(`${r.status()} ${r.request().method()} ${r.url()}`);
@@ -28,10 +28,10 @@ export async function open(url) {
   return page;
 }
 
-// The automation service, balances and plans are not a part of agent servers.
+// Agent servers have no automation service, balances or plans.
 const expected = (r) => r.status() === 404 && /\/api\/automation\/|\/api\/llm\/balance|PLAN\.md/.test(r.url());
 
-export const page = await open(place.page);
+export const page = await open(setup.page);
 export const t = (id) => page.getByTestId(id);
 
 export async function send(text) {
@@ -40,37 +40,37 @@ export async function send(text) {
   await t('submit-button').click();
 }
 
-// panel opens the right half of a conversation, which a reload closes, at a tab.
+// panel opens the right panel of a conversation at a tab; a reload closes it.
 export async function panel(tab) {
   const header = t('tabs-pane-header');
   await header.waitFor({ state: 'attached' });
   const box = await header.boundingBox();
   if (!box || box.width < 100 || box.x + 100 > page.viewportSize().width) await t('right-panel-toggle').click();
-  // A click on the tab that is shown would close the panel again.
+  // Clicking on the active tab would close the panel.
   const button = t(`conversation-tab-${tab}`);
   if ((await button.getAttribute('class')).includes('bg-transparent')) await button.click();
 }
 
-// shows waits until text is to be seen.
+// shows waits until text is visible.
 export const shows = (text, where = page) => where.getByText(text).first().waitFor();
 
 export const said = (text) => t('agent-message').filter({ hasText: text }).last().waitFor();
 
-const shot = (name, p = page) => p.screenshot({ path: join(place.shots, `${name.replace(/\W+/g, '-')}.png`) }).catch(() => null);
+const shot = (name, p = page) => p.screenshot({ path: join(setup.shots, `${name.replace(/\W+/g, '-')}.png`) }).catch(() => null);
 
 const limit = (run) => new Promise((done, fail) => {
   const timer = setTimeout(() => fail(new Error('not done after 60 s')), 60_000);
   Promise.resolve().then(run).then(done, fail).finally(() => clearTimeout(timer));
 });
 
-// go runs the cases in their order: later ones go on where earlier ones ended.
+// go runs the cases in order: each continues where the one before ended.
 export async function go() {
-  mkdirSync(place.shots, { recursive: true });
+  mkdirSync(setup.shots, { recursive: true });
   for (const [i, { name, run }] of cases.entries()) {
     const start = performance.now();
     let error = await limit(run).then(() => null, (e) => e ?? new Error('no reason'));
     await shot(`${String(i + 1).padStart(2, '0')} ${name}`);
-    if (page.broken.length) error = new Error(`${error?.stack ?? ''}\nthe page met: ${page.broken.splice(0).join('\n')}`);
+    if (page.broken.length) error = new Error(`${error?.stack ?? ''}\nthe page reported: ${page.broken.splice(0).join('\n')}`);
     const seconds = Math.round(performance.now() - start) / 1000;
     console.log(JSON.stringify({ name, ok: !error, seconds, error: error ? `${page.url()}\n${error.stack}` : '' }));
   }

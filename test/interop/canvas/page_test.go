@@ -9,39 +9,39 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/deft-dev/deft/test/interop/place"
+	"github.com/deft-dev/deft/test/interop/interoptest"
 )
 
-func TestMain(m *testing.M) { place.Main(m) }
+func TestMain(m *testing.M) { interoptest.Main(m) }
 
 func TestPage(t *testing.T) {
 	t.Parallel()
-	place.Node(t)
+	interoptest.Node(t)
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
-		place.Missing(t, "chromium is not installed")
+		interoptest.Missing(t, "chromium is not installed")
 	}
 	adder, err := filepath.Abs("../typescript/mcpserver.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const key = "key-of-interop"
-	server := place.Serve(t, place.Options{Key: key})
+	server := interoptest.Serve(t, interoptest.Options{Key: key})
 	shots := os.Getenv("DEFT_SHOTS")
 	if shots == "" {
 		shots = t.TempDir()
 	}
-	place.Script(t, "main.mjs", map[string]any{
+	interoptest.Script(t, "main.mjs", map[string]any{
 		"page":      serve(t, server.URL, key),
 		"wrong":     serve(t, server.URL, "of-another-server"),
 		"elsewhere": serve(t, "", ""),
-		"open":      place.Serve(t, place.Options{}).URL,
-		"second":    place.Serve(t, place.Options{Key: key}).URL,
+		"open":      interoptest.Serve(t, interoptest.Options{}).URL,
+		"second":    interoptest.Serve(t, interoptest.Options{Key: key}).URL,
 		"key":       key,
-		"llm":       place.LLM(t, "llm.yaml"),
+		"llm":       interoptest.LLM(t, "llm.yaml"),
 		"shots":     shots,
 		"chromium":  chromium,
-		"node":      place.Node(t),
+		"node":      interoptest.Node(t),
 		"mcp":       adder,
 		"home":      filepath.Join(server.Dir, "home"),
 	})
@@ -51,7 +51,7 @@ func TestPage(t *testing.T) {
 // hands the paths of an agent server on to it; without, the user names one.
 func serve(t *testing.T, backend, key string) string {
 	t.Helper()
-	dir := filepath.Join(place.Installed(t), "canvas")
+	dir := filepath.Join(interoptest.Installed(t), "canvas")
 	port := freePort(t)
 	args := []string{
 		filepath.Join(dir, "scripts", "static-server.mjs"), "--dir", filepath.Join(dir, "build"),
@@ -65,7 +65,7 @@ func serve(t *testing.T, backend, key string) string {
 	if key != "" {
 		args = append(args, "--session-api-key", key)
 	}
-	return place.Start(t, regexp.MustCompile(`(http://127\.0\.0\.1:`+port+`)`), place.Node(t), args, nil)
+	return interoptest.Start(t, regexp.MustCompile(`(http://127\.0\.0\.1:`+port+`)`), interoptest.Node(t), args, nil)
 }
 
 // freePort returns a port that nobody listens on.

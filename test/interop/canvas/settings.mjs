@@ -1,10 +1,10 @@
-// The pages of settings and what they change.
+// The settings pages and their effects.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { assert, page, panel, place, said, send, shows, t, test } from './page.mjs';
+import { assert, page, panel, setup, said, send, shows, t, test } from './page.mjs';
 
 const visit = async (path, id) => {
-  await page.goto(new URL(path, place.page).href);
+  await page.goto(new URL(path, setup.page).href);
   await t(id).first().waitFor();
 };
 
@@ -36,7 +36,7 @@ test('a second model', async () => {
   await t('profile-name-input').fill('second');
   await t('sdk-section-advanced-toggle').click();
   await t('llm-custom-model-input').fill('openai/second');
-  await t('base-url-input').fill(`${place.llm}/v1`);
+  await t('base-url-input').fill(`${setup.llm}/v1`);
   await t('llm-api-key-input').fill('sk-second');
   await t('save-profile-btn').click();
   await t('profile-row').filter({ hasText: 'second' }).waitFor();
@@ -75,7 +75,7 @@ test('a question is accepted, another rejected', async () => {
 });
 
 test('skills and plugins', async () => {
-  const skill = join(place.home, '.agents/skills/weaving/SKILL.md');
+  const skill = join(setup.home, '.agents/skills/weaving/SKILL.md');
   mkdirSync(dirname(skill), { recursive: true });
   writeFileSync(skill, '---\nname: weaving\ndescription: Says how weaving is done.\n---\nDo it well.\n');
   await visit('/skills', 'sidebar-extensions-/skills');
@@ -89,8 +89,8 @@ test('an MCP server is tested and added', async () => {
   await t('server-type-dropdown').click();
   await page.getByRole('option', { name: 'STDIO' }).click();
   await t('name-input').fill('adder');
-  await t('command-input').fill(place.node);
-  await t('args-input').fill(place.mcp);
+  await t('command-input').fill(setup.node);
+  await t('args-input').fill(setup.mcp);
   await t('mcp-test-connection').click();
   await shows(/success|connected|1 tool/i);
   await t('add-mcp-server-form').getByTestId('submit-button').click();

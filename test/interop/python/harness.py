@@ -1,5 +1,5 @@
-"""What scenarios are made of: a case with its server, LLM, workspace and the
-SDK's own objects."""
+"""Shared by all scenarios: a case with its server, LLM, workspace and objects of
+the SDK."""
 
 import functools
 import logging
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
-from places import KEY, ScriptedLLM, Server
+from processes import KEY, ScriptedLLM, Server
 
 from openhands.sdk import LLM, Agent, Conversation, Tool
 from openhands.sdk.event import ConversationStateUpdateEvent, StreamingDeltaEvent
@@ -26,28 +26,28 @@ import openhands.tools.task_tracker  # noqa: F401
 import openhands.tools.terminal  # noqa: F401
 
 scenarios = {}
-gave_up = set()  # threads whose client waited in vain for the end of a run
+timed_out = set()  # threads whose client did not see the end of a run in time
 
 
-class _GaveUp(logging.Handler):
+class _TimeoutHandler(logging.Handler):
     def emit(self, record):
         if "accepting as final" in record.getMessage():
-            gave_up.add(record.thread)
+            timed_out.add(record.thread)
 
 
-def listen_to_the_client():
-    """Notice when a client gives up waiting."""
+def watch_client_timeouts():
+    """Record when a client stops waiting for the end of a run."""
     log = logging.getLogger("openhands.sdk.conversation.impl.remote_conversation")
     log.setLevel(logging.WARNING)
     log.propagate = False
-    log.addHandler(_GaveUp())
+    log.addHandler(_TimeoutHandler())
 
 
 def scenario(function=None, *, own_server=False, reference=True, sandbox=True):
     """Register a scenario under its function's name.
 
-    own_server: it stops or cuts the server, which others must not share.
-    reference, sandbox: whether it makes sense there.
+    own_server: it stops or disconnects its server, so no other scenario may use it.
+    reference, sandbox: whether it can run with the reference or in a sandbox.
     """
     if function is None:
         return functools.partial(scenario, own_server=own_server, reference=reference, sandbox=sandbox)
@@ -59,7 +59,7 @@ def scenario(function=None, *, own_server=False, reference=True, sandbox=True):
 
 @dataclass
 class Plan:
-    """What the scenarios run against."""
+    """The programs that the scenarios run against."""
 
     deft: str
     reference: str
@@ -94,7 +94,7 @@ def finish(message="All done."):
     return call("finish", message=message)
 
 
-# Servers ask for a title besides what the agent does.
+# Servers also ask the model for a title.
 TITLE = say("A Generated Title", match={"user_regexp": "(?i)(generate|write) a title"}, repeat="forever")
 
 
@@ -130,7 +130,7 @@ class Case:
         self.ends += [self._server.stop, self._server.clear]
 
     def note(self, text):
-        """Say something about the run that its reader may want to know."""
+        """Add a note to the report of the scenario."""
         self.notes.append(text)
 
     def llm(self, turns, **script):
@@ -160,13 +160,13 @@ class Case:
         return path
 
     def workspace(self, directory=None, *, url=None, key=KEY):
-        """The SDK's workspace for a directory, which is made."""
+        """The SDK's workspace for a directory, which is created."""
         return RemoteWorkspace(
             host=url or self.server.url, api_key=key, working_dir=str(directory or self.directory()),
         )
 
     def conversation(self, agent, workspace=None, **more):
-        """A conversation, with everything that reaches its callbacks."""
+        """A conversation that records all events of its callbacks."""
         seen = Seen()
         c = Conversation(
             agent=agent, workspace=workspace or self.workspace(), visualizer=None, delete_on_close=False,
@@ -177,19 +177,19 @@ class Case:
         return c
 
     def run(self, c, message=None, *, blocking=True):
-        """Send and run. What ends the wait must have come over the WebSocket:
-        the client gives up on that after 30 s, and says so."""
+        """Send and run. The end of the run must arrive over the WebSocket; after 30 s
+        the client stops waiting for it and logs that."""
         if message is not None:
             c.send_message(message)
         start = time.monotonic()
         c.run(blocking=blocking, timeout=3600)
         took = time.monotonic() - start
-        if threading.get_ident() in gave_up and not self.plan.reference:
-            raise AssertionError(f"the end of the run never came over the WebSocket ({took:.1f} s)")
+        if threading.get_ident() in timed_out and not self.plan.reference:
+            raise AssertionError(f"the end of the run did not arrive over the WebSocket ({took:.1f} s)")
         return took
 
     def rest(self, method, path, *, key=KEY, status=None, url=None, **more):
-        """A plain request, for what the SDK has no method for."""
+        """A plain HTTP request, for routes without a method in the SDK."""
         headers = {"X-Session-API-Key": key} if key else {}
         headers.update(more.pop("headers", {}))
         r = httpx.request(method, (url or self.server.url) + path, headers=headers, timeout=60, **more)
@@ -222,7 +222,7 @@ class Case:
 
 
 class Seen:
-    """What callbacks were given."""
+    """The events that callbacks received."""
 
     def __init__(self):
         self.events, self.changed = [], threading.Condition()
@@ -266,7 +266,7 @@ def kinds(events):
 
 
 def lasting(events):
-    """The events that are stored: deltas and full states are not."""
+    """The stored events; deltas and full states are not stored."""
     return [
         e for e in events
         if not isinstance(e, StreamingDeltaEvent)
@@ -275,7 +275,7 @@ def lasting(events):
 
 
 def status(c):
-    """The status as the server has it now."""
+    """The present status on the server."""
     c.state.refresh_from_server()
     return c.state.execution_status.value
 
@@ -292,7 +292,7 @@ def text_of(observation):
 
 
 def last_message(c):
-    """What the agent said last."""
+    """The last message of the agent."""
     for e in reversed(c.state.events[:]):
         if type(e).__name__ == "MessageEvent" and e.source == "agent":
             return "".join(p.text for p in e.llm_message.content)
@@ -307,7 +307,7 @@ def contains(text, part):
     assert part in text, f"{part!r} is not in {text!r}"
 
 
-def absent(text, part):
+def lacks(text, part):
     assert part not in text, f"{part!r} is in {text!r}"
 
 
@@ -322,7 +322,7 @@ def raises(kind, message=""):
 
 
 def eventually(test, what, seconds=60):
-    """Wait for something that nobody tells of."""
+    """Wait for something that causes no event."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if got := test():

@@ -1,10 +1,10 @@
-"""Runs scenarios and prints what came of each as a line of JSON.
+"""Runs scenarios and prints the result of each as a line of JSON.
 
     python -B main.py --deft bin/deft [--sandbox process] [NAME...]
     python -B main.py --deft bin/deft --reference python-with-agent-server
 
-The first line lists the names; then follows one line per scenario, in the
-order in which they end: name, ok, seconds, notes, and error if there is one.
+The first line lists the names. One line per scenario follows, in the order in
+which they end: name, ok, seconds, notes, and error if it failed.
 """
 
 import argparse
@@ -25,10 +25,10 @@ os.environ.setdefault("OPENHANDS_SUPPRESS_BANNER", "1")
 os.environ.setdefault("LOG_LEVEL", "ERROR")
 sys.path.insert(0, str(Path(__file__).parent))
 
-LIMIT = 150.0  # seconds for one scenario; the reference gets four times that
+LIMIT = 150.0  # seconds for one scenario; four times that for the reference
 
 
-# Libraries print as they like; only our lines go to the real standard output.
+# Libraries print too, so only our lines go to the real standard output.
 report = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
@@ -38,14 +38,14 @@ def say(**line):
 
 
 def run(plan, name, function, results):
-    from harness import Case, gave_up
+    from harness import Case, timed_out
 
-    gave_up.discard(threading.get_ident())
+    timed_out.discard(threading.get_ident())
     case = Case(plan, name, function.own_server)
     start, error = time.monotonic(), ""
     try:
         function(case)
-    except BaseException:  # whatever it is, it is this scenario's
+    except BaseException:  # any failure belongs to this scenario
         error = traceback.format_exc()
         if case._server is not None and case._server is not plan.shared:
             error += "\nserver:\n" + case._server.log()
@@ -72,24 +72,24 @@ def main():
     p.add_argument("--deft", required=True)
     p.add_argument("--reference", default="")
     p.add_argument("--sandbox", default="none")
-    p.add_argument("--workers", type=int, default=0, help="scenarios at one time; default 8, with a reference 2")
+    p.add_argument("--workers", type=int, default=0, help="scenarios in parallel; default 8, with a reference 2")
     p.add_argument("--keep", action="store_true", help="keep the folders of all scenarios")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
 
-    from harness import Plan, Server, listen_to_the_client, scenarios
-    from places import kill_all
+    from harness import Plan, Server, watch_client_timeouts, scenarios
+    from processes import kill_all
     import scenarios_control
-    import scenarios_life
-    import scenarios_outfit
+    import scenarios_restart
+    import scenarios_agents
     import scenarios_packages
     import scenarios_run
-    import scenarios_several
+    import scenarios_clients
     import scenarios_state
     import scenarios_workspace  # noqa: F401
 
     logging.getLogger("openhands").setLevel(logging.ERROR)
-    listen_to_the_client()
+    watch_client_timeouts()
     root = Path(tempfile.mkdtemp(prefix="deft-interop-"))
     plan = Plan(os.path.abspath(a.deft), a.reference, a.sandbox, root)
     chosen = {
@@ -129,7 +129,7 @@ def main():
     kill_all()
     if not failed and not a.keep:
         shutil.rmtree(root, ignore_errors=True)
-    os._exit(1 if failed else 0)  # clients that are still connected have nothing left to say
+    os._exit(1 if failed else 0)  # do not wait for clients that are still connected
 
 
 if __name__ == "__main__":

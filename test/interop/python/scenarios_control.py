@@ -18,7 +18,7 @@ def confirms(t):
     equal(status(c), "waiting_for_confirmation")
     equal(observations(c), [])
     assert not (t.directory() / "proof").exists()
-    t.run(c)  # running again is the answer yes
+    t.run(c)  # running again confirms
     equal((t.directory() / "proof").read_text(), "confirmed\n")
     equal(status(c), "finished")
     equal(c.state.confirmation_policy, AlwaysConfirm())
@@ -75,7 +75,7 @@ def confirms_what_is_risky(t):
 @scenario
 def pauses(t):
     turns = [bash("touch begun; sleep 0.5"), bash("touch second"), say("both ran")]
-    c = t.conversation(t.agent(turns, script={"by_history": True}))  # the pause may fall into a call of the model
+    c = t.conversation(t.agent(turns, script={"by_history": True}))  # the pause may happen during a call of the model
     t.run(c, "work", blocking=False)
     wait_for(t, "begun")
     c.pause()
@@ -128,7 +128,7 @@ def interrupts_the_model(t):
 
 @scenario
 def messages_during_a_run(t):
-    """A message that comes while the agent works is read at its next step."""
+    """The agent reads a message sent during a run at its next step."""
     turns = [bash("touch begun; until [ -e go ]; do sleep 0.05; done"), say("read {{.LastUser}}"), say("read {{.LastUser}}")]
     c = t.conversation(t.agent(turns))
     t.run(c, "first", blocking=False)

@@ -1,5 +1,5 @@
-"""What else the packages bring along: agents as openhands-tools sets them up,
-the workspaces of openhands-workspace, several servers on one folder."""
+"""Other parts of the packages: the default agent of openhands-tools, the
+workspaces of openhands-workspace, several servers on one directory."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from harness import (
     KEY, bash, call, contains, equal, eventually, finish, kinds, last_message, observations, raises, say, scenario,
     status, text_of,
 )
-from places import Server
+from processes import Server
 
 from openhands.sdk import ImageContent, Message, TextContent
 from openhands.sdk.conversation import RemoteConversation
@@ -42,7 +42,7 @@ def default_agent(t):
 
 @scenario(reference=False)
 def unknown_tools(t):
-    """A tool that the server does not have is missed, not the end."""
+    """An unknown tool is left out; the agent works without it."""
     c = t.conversation(get_planning_agent(t.model([call("glob", pattern="*"), finish("Planned.")])))
     t.run(c, "plan")
     equal(status(c), "finished")
@@ -50,7 +50,7 @@ def unknown_tools(t):
 
 @scenario
 def images(t):
-    """A picture reaches the model that can see, and comes back in the log."""
+    """An image reaches a model with vision and is stored in the log."""
     c = t.conversation(t.agent(t.model([say("A pixel.")], name="openai/gpt-4o")))
     url = "data:image/png;base64," + PIXEL
     message = Message(role="user", content=[TextContent(text="what is it?"), ImageContent(image_urls=[url])])
@@ -62,8 +62,8 @@ def images(t):
 
 @scenario
 def cloud_workspace(t):
-    """The workspace of OpenHands Cloud, as a script inside its sandbox has it."""
-    os.environ["SESSION_API_KEY"] = KEY  # from here it takes the key
+    """The workspace of OpenHands Cloud, as used by a script inside its sandbox."""
+    os.environ["SESSION_API_KEY"] = KEY  # the workspace reads the key from here
     ws = OpenHandsCloudWorkspace(
         local_agent_server_mode=True, cloud_api_url="http://127.0.0.1:9", cloud_api_key="none",
         agent_server_port=t.server.port, working_dir=str(t.directory()),
@@ -76,7 +76,7 @@ def cloud_workspace(t):
 
 
 class RuntimeAPI(BaseHTTPRequestHandler):
-    """As much of the Runtime API as its client asks for, with one server."""
+    """The part of the Runtime API that its client uses, with one server."""
 
     def log_message(self, *args):
         pass
@@ -119,7 +119,7 @@ def runtime_api_workspace(t):
 
 @scenario(reference=False, own_server=True)
 def two_servers_on_one_folder(t):
-    """One conversation is run by one server; when that is gone, by the other."""
+    """One server runs a conversation; after it has ended, the other can."""
     turns = [bash("touch begun; until [ -e go ]; do sleep 0.05; done"), say("first"), say("second")]
     c = t.conversation(t.agent(turns, script={"by_history": True}))
     t.run(c, "work", blocking=False)
@@ -143,7 +143,7 @@ def two_servers_on_one_folder(t):
 
 @scenario(own_server=True)
 def refuses_at_capacity(t):
-    """A run too many is refused; a message that came with it is kept."""
+    """Runs beyond the limit are refused; a message sent with one is stored."""
     t.start_server(OH_MAX_CONCURRENT_RUNS="1")
     agent = t.agent([bash("touch begun; until [ -e go ]; do sleep 0.05; done"), say("over"), say("mine")])
     busy, idle = t.conversation(agent), t.conversation(agent, t.workspace(t.directory("idle")))
@@ -165,7 +165,7 @@ def refuses_at_capacity(t):
 
 @scenario
 def structured_finish(t):
-    """A finish whose answer has the form that the caller wants."""
+    """A finish tool with the response schema of the caller."""
     schema = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
     agent = get_default_agent(
         t.model([call("finish", message="no colour"), call("finish", colour="blue", message="It is blue.")]), cli_mode=True, finish_tool_response_schema=schema,

@@ -4,7 +4,7 @@ import threading
 
 import httpx
 from harness import (
-    absent, bash, call, calls, contains, equal, eventually, finish, kinds, last_message, lasting, new_id, observations, raises,
+    lacks, bash, call, calls, contains, equal, eventually, finish, kinds, last_message, lasting, new_id, observations, raises,
     say, scenario, status, text_of,
 )
 
@@ -75,14 +75,14 @@ def send_run_wait(t):
     equal(last_message(c), "And again.")
     messages = [e for e in c.state.events[:] if type(e).__name__ == "MessageEvent"]
     equal([m.source for m in messages], ["user", "agent", "user", "agent"])
-    t.run(c)  # with nothing to do it must end at once as well
+    t.run(c)  # without work it must also end at once
     equal(t.rest("GET", f"/api/conversations/{c.id}/agent_final_response", status=200).json()["response"], "And again.")
 
 
 @scenario(sandbox=False)
 def run_ends_are_never_missed(t):
-    """A client listens for the end of a run only once its request is answered.
-    A run that is over by then must still be told."""
+    """A client listens for the end of a run only after its request was answered. It
+    must also see the end of a run that was over before."""
     turns = [say(f"answer {i}") for i in range(20)]
     c = t.conversation(t.agent(turns))
     for i in range(20):
@@ -164,7 +164,7 @@ def tools(t):
 
 @scenario(reference=False)  # 1.58.0 does not find the command again
 def long_commands(t):
-    """A command that outlives its timeout goes on, and takes input."""
+    """A command continues after its timeout and accepts input."""
     turns = [
         call("terminal", command="echo begun; read answer; echo got $answer", timeout=0.4),
         call("terminal", command="moin", is_input=True, timeout=10), say("ok"),
@@ -179,7 +179,7 @@ def long_commands(t):
 
 
 @scenario(sandbox=False)
-def bad_calls_are_told(t):
+def bad_calls_are_reported(t):
     turns = [call("no_such_tool", x=1), call("terminal", wrong="argument"), say("I see.")]
     c = t.conversation(t.agent(turns))
     t.run(c, "go")
@@ -222,7 +222,7 @@ def event_search(t):
     equal([e["kind"] for e in acts], ["ActionEvent"])
     equal(search(kind="ActionEvent"), acts)
     assert all(e["source"] == "user" for e in search(source="user"))
-    equal([e["kind"] for e in search(body="NEEDLE")], ["MessageEvent"])  # of messages alone, in any case
+    equal([e["kind"] for e in search(body="NEEDLE")], ["MessageEvent"])  # messages only, regardless of case
     up, down = search(limit=100), search(limit=100, sort_order="TIMESTAMP_DESC")
     equal([e["id"] for e in down], [e["id"] for e in reversed(up)])
     one = t.rest("GET", f"{path}/{acts[0]['id']}", status=200).json()
@@ -243,7 +243,7 @@ def failed_login_at_the_model(t):
     errors = [e for e in c.state.events[:] if type(e).__name__ == "ConversationErrorEvent"]
     equal({e.code for e in errors}, {"LLMAuthenticationError"})
     equal(status(c), "error")
-    absent(str(t.log(c)), "llm-key-of-the-user")
+    lacks(str(t.log(c)), "llm-key-of-the-user")
 
 
 @scenario(sandbox=False)

@@ -2,7 +2,7 @@
 titles."""
 
 from harness import (
-    absent, bash, call, contains, equal, eventually, finish, kinds, last_message, lasting, observations, raises, say, scenario,
+    lacks, bash, call, contains, equal, eventually, finish, kinds, last_message, lasting, observations, raises, say, scenario,
     status, text_of,
 )
 
@@ -28,11 +28,11 @@ def secrets_are_given_and_masked(t):
     contains(first, "got:<secret-hidden>")
     contains(first, "right")
     contains(third, "LATE-VALUE-987")
-    absent(last_message(c), VALUE)
+    lacks(last_message(c), VALUE)
     for text in (str(t.log(c)), str(t.info(c)), str([e.model_dump(mode="json") for e in c.seen.events])):
-        if not t.plan.reference:  # which masks what commands print, not what the model says
-            absent(text, VALUE)
-        absent(text, "late-value-987")
+        if not t.plan.reference:  # the reference masks commands' output only, not the model's text
+            lacks(text, VALUE)
+        lacks(text, "late-value-987")
     names = set(c.state.secret_registry.secret_sources)
     equal(names, {"MY_TOKEN", "OTHER", "LATE_TOKEN", "MADE"})
 
@@ -48,14 +48,14 @@ def secrets_in_streams_are_masked(t):
     if t.plan.reference:
         t.note("streamed: " + "".join(got))
         return
-    absent("".join(got), VALUE)
+    lacks("".join(got), VALUE)
     contains("".join(got), "I think")
 
 
 @scenario
 def secrets_of_the_settings(t):
-    """Secrets that the server keeps reach commands by reference: their values
-    never pass through the client."""
+    """Commands get stored secrets by reference; the values never pass through the
+    client."""
     ws = t.workspace()
     t.rest("PUT", "/api/settings/secrets", json={"name": "KEPT", "value": VALUE, "description": "kept"}, status=200)
     found = ws.get_secrets(["KEPT"])
@@ -130,7 +130,7 @@ def navigates(t):
     equal(t.info(c)["leaf_event_id"], at.id)
     t.run(c, "another way")
     equal(last_message(c), "saw another way")
-    assert len([e for e in t.log(c) if e["kind"] == "MessageEvent"]) == 6, "navigating forgets nothing"
+    assert len([e for e in t.log(c) if e["kind"] == "MessageEvent"]) == 6, "navigating deleted events"
     with raises(httpx.HTTPStatusError, "404"):
         c.navigate_to("00000000-0000-4000-8000-000000000000")
 
@@ -144,7 +144,7 @@ def condenses(t):
     c.condense()
     done = c.seen.wait_kind("Condensation")
     contains(done.summary, "SUMMARY OF IT ALL")
-    assert done.forgotten_event_ids, "nothing was left out"
+    assert done.forgotten_event_ids, "no event was forgotten"
     t.run(c, "go on")
     equal(last_message(c), "after it")
 
@@ -228,7 +228,7 @@ def titles(t):
     t.run(c, "please write tests")
     with raises(httpx.HTTPStatusError, "422"):
         c.set_title("  ")
-    if not t.plan.reference:  # older servers have the route, and older clients use it
+    if not t.plan.reference:  # older clients use this route
         r = t.rest("POST", f"/api/conversations/{c.id}/generate_title", json={"max_length": 40}, status=200)
         equal(r.json()["title"], "A Generated Title")
     equal(t.info(c)["title"], "My own title")

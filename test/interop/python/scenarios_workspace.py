@@ -64,7 +64,7 @@ def files(t):
     equal(back.read_bytes(), source.read_bytes())
     assert ws.file_upload(b"some bytes", f"{ws.working_dir}/b.txt").success
     equal((t.directory() / "b.txt").read_bytes(), b"some bytes")
-    assert not ws.file_download(f"{ws.working_dir}/absent", str(back)).success
+    assert not ws.file_download(f"{ws.working_dir}/lacks", str(back)).success
 
 
 @scenario(sandbox=False)
@@ -89,7 +89,7 @@ def git_changes(t):
     git(d, "add", ".")
     git(d, "commit", "-m", "first")
     (d / "kept.txt").write_text("one\ntwo\n")
-    new = "new ä.txt" if not t.plan.reference else "new.txt"  # which passes on git's quotes
+    new = "new ä.txt" if not t.plan.reference else "new.txt"  # the reference returns the name with git's quotes
     (d / new).write_text("new\n")
     (d / "gone.txt").unlink()
     changes = {str(c.path): c.status for c in ws.git_changes(str(d))}
@@ -165,7 +165,7 @@ def clones_repositories(t):
 
 @scenario(sandbox=False)
 def workspace_of_a_conversation(t):
-    """The routes below a conversation stay inside its workspace."""
+    """The routes of a conversation cannot leave its workspace."""
     c = t.conversation(t.agent([say("hi")]))
     (t.directory() / "page.html").write_text("<p>hello</p>")
     base = f"/api/conversations/{c.id}/workspace"

@@ -1,5 +1,5 @@
-"""A tiny MCP server over stdio, without a library: it adds numbers and tells
-its environment."""
+"""A tiny MCP server over stdio, without a library: it adds numbers and returns a
+variable of its environment."""
 
 import json
 import os

@@ -1,9 +1,9 @@
-// Commands outside conversations, and their history.
+// Commands outside of conversations, and their history.
 import { BashWebSocketClient, RemoteWorkspace } from '@openhands/typescript-client';
-import { assert, client, eventually, folder, group, keys, place, refused, workspace } from './cases.mjs';
+import { assert, client, eventually, folder, group, keys, setup, refused, workspace } from './cases.mjs';
 
 const test = group('bash');
-const nobody = '7c1f6f3e3b7c4a9a9b1a0123456789ab';
+const unknownID = '7c1f6f3e3b7c4a9a9b1a0123456789ab';
 
 test('execute', async () => {
   const { bash } = client();
@@ -35,9 +35,9 @@ test('start, search, get', async () => {
   const last = page.items.at(-1);
   assert.deepEqual(await bash.getEvent(last.id), last);
   assert.deepEqual(await bash.getEvent(command.id), command);
-  assert.deepEqual(await bash.getEvents([command.id, nobody]), [command, null]);
-  assert.deepEqual(await bash.batchGetEvents([last.id, nobody, command.id]), [last, null, command]);
-  await refused(404, () => bash.getEvent(nobody));
+  assert.deepEqual(await bash.getEvents([command.id, unknownID]), [command, null]);
+  assert.deepEqual(await bash.batchGetEvents([last.id, unknownID, command.id]), [last, null, command]);
+  await refused(404, () => bash.getEvent(unknownID));
   await refused(422, () => bash.searchEvents({ kind__eq: 'NoSuchKind' }));
   await refused(422, () => bash.executeCommand({ cwd: '/tmp' }));
 });
@@ -47,7 +47,7 @@ test('socket', async () => {
   const before = await bash.executeCommand('echo before the socket');
   const seen = [], errors = [];
   const socket = new BashWebSocketClient({
-    host: place.server, apiKey: place.key, resendMode: 'all', callback: (e) => seen.push(e), onError: (e) => errors.push(e),
+    host: setup.server, apiKey: setup.key, resendMode: 'all', callback: (e) => seen.push(e), onError: (e) => errors.push(e),
   });
   socket.start();
   socket.start(); // a second start changes nothing

@@ -1,36 +1,36 @@
-// What the groups of cases are made of: a registry, the client's own objects,
-// and a few assertions on what it answers.
+// Shared by all cases: their registry, objects of the client, and assertions on
+// its answers.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { HttpError, RemoteConversation, RemoteWorkspace } from '@openhands/typescript-client';
 import { AgentServerClient } from '@openhands/typescript-client/clients';
 
-export const place = JSON.parse(process.env.DEFT_INTEROP); // {server, key, llm, dir}
+export const setup = JSON.parse(process.env.DEFT_INTEROP); // {server, key, llm, dir}
 
 export const groups = new Map();
 
-// group collects cases that run one after the other, behind those of the same
-// queue; queues run side by side.
+// group collects cases that run one after the other, after the earlier cases of the
+// same queue. Queues run in parallel.
 export function group(name, queue = name) {
   const list = groups.get(queue) ?? [];
   groups.set(queue, list);
   return (title, run) => list.push({ name: `${name}/${title}`, run });
 }
 
-export const client = () => new AgentServerClient({ host: place.server, apiKey: place.key });
+export const client = () => new AgentServerClient({ host: setup.server, apiKey: setup.key });
 
 let folders = 0;
 
-// folder makes an empty directory for one case.
+// folder creates an empty directory for a case.
 export function folder(name = 'work') {
-  const dir = join(place.dir, `${name}-${++folders}`);
+  const dir = join(setup.dir, `${name}-${++folders}`);
   mkdirSync(dir, { recursive: true });
   return dir;
 }
 
 export const model = (more = {}) => ({
-  model: 'openai/scripted', base_url: `${place.llm}/v1`, api_key: 'key-of-the-llm', usage_id: 'agent',
+  model: 'openai/scripted', base_url: `${setup.llm}/v1`, api_key: 'key-of-the-llm', usage_id: 'agent',
   num_retries: 0, reasoning_effort: 'none', ...more,
 });
 
@@ -39,16 +39,16 @@ export const agent = (more = {}) => ({
 });
 
 export const workspace = (dir = folder()) =>
-  new RemoteWorkspace({ host: place.server, workingDir: dir, apiKey: place.key });
+  new RemoteWorkspace({ host: setup.server, workingDir: dir, apiKey: setup.key });
 
-// start makes a conversation with the client's own class.
+// start creates a conversation with the client's class.
 export async function start(more = {}, options = {}) {
   const conversation = new RemoteConversation(agent(more), workspace(), options);
   await conversation.start({ maxIterations: 20 });
   return conversation;
 }
 
-// refused wants the call to fail with the status, and returns the body.
+// refused expects the call to fail with the status and returns the body.
 export async function refused(status, call) {
   try {
     await call();
@@ -57,37 +57,37 @@ export async function refused(status, call) {
     assert.equal(e.status, status, e.message);
     return e.response;
   }
-  assert.fail(`it was not refused with ${status}`);
+  assert.fail(`the call did not fail with ${status}`);
 }
 
-// keys wants an object with at least these keys.
+// keys expects an object with at least these keys.
 export function keys(object, ...wanted) {
-  assert.ok(object && typeof object === 'object', `${object} is no object`);
+  assert.ok(object && typeof object === 'object', `${object} is not an object`);
   for (const k of wanted) assert.ok(k in object, `${k} is missing among ${Object.keys(object)}`);
   return object;
 }
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-// eventually asks until the answer pleases, and returns it.
-export async function eventually(what, ask, pleases, seconds = 40) {
+// eventually polls until the answer is accepted, and returns it.
+export async function eventually(what, ask, accepted, seconds = 40) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const answer = await ask();
-    if (pleases(answer)) return answer;
+    if (accepted(answer)) return answer;
     if (Date.now() > end) assert.fail(`${what}: still ${JSON.stringify(answer)?.slice(0, 500)}`);
     await pause(20);
   }
 }
 
-// reaches waits until the conversation has one of the states.
+// reaches waits until the conversation has one of these statuses.
 export const reaches = (conversation, ...states) =>
   eventually(`conversation to be ${states}`, async () => {
     await conversation.state.refresh();
     return conversation.state.getExecutionStatus();
   }, (s) => states.includes(s));
 
-// turn lets the agent answer one message and waits for its end.
+// turn sends a message, runs the agent and waits for the end of the run.
 export async function turn(conversation, text) {
   await conversation.sendMessage(text);
   await conversation.run();

@@ -105,7 +105,7 @@ test('test of an MCP server', async () => {
 
 test('OAuth of an MCP server', async () => {
   const { mcp } = client();
-  // What is not there answers 404; starting needs a server that speaks OAuth.
+  // Unknown jobs are 404; starting one needs a server with OAuth.
   for (const call of [() => mcp.getOAuthStatus('no-such-job'), () => mcp.submitOAuthCallback('no-such-job', { callback_url: 'http://localhost/?code=x&state=y' })]) {
     await refused(404, call);
   }

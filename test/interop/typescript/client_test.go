@@ -3,22 +3,22 @@ package typescript_test
 import (
 	"testing"
 
-	"github.com/deft-dev/deft/test/interop/place"
+	"github.com/deft-dev/deft/test/interop/interoptest"
 )
 
-func TestMain(m *testing.M) { place.Main(m) }
+func TestMain(m *testing.M) { interoptest.Main(m) }
 
 func TestClient(t *testing.T) {
 	t.Parallel()
-	place.Node(t)
+	interoptest.Node(t)
 	for _, sandbox := range []string{"none", "process"} {
 		t.Run(sandbox, func(t *testing.T) {
 			t.Parallel()
 			const key = "key-of-interop"
-			place.Script(t, "main.mjs", map[string]any{
+			interoptest.Script(t, "main.mjs", map[string]any{
 				"key":    key,
-				"server": place.Serve(t, place.Options{Key: key, Sandbox: sandbox}).URL,
-				"llm":    place.LLM(t, "llm.yaml"),
+				"server": interoptest.Serve(t, interoptest.Options{Key: key, Sandbox: sandbox}).URL,
+				"llm":    interoptest.LLM(t, "llm.yaml"),
 				"dir":    t.TempDir(),
 			})
 		})

@@ -1,11 +1,11 @@
-// What can be done to a conversation that exists.
+// Operations on an existing conversation.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConversationManager } from '@openhands/typescript-client';
-import { assert, client, eventually, group, keys, model, place, reaches, refused, start, text, turn } from './cases.mjs';
+import { assert, client, eventually, group, keys, model, setup, reaches, refused, start, text, turn } from './cases.mjs';
 
 const test = group('control');
-const nobody = '7c1f6f3e-3b7c-4a9a-9b1a-0123456789ab';
+const unknownID = '7c1f6f3e-3b7c-4a9a-9b1a-0123456789ab';
 
 test('run twice, pause, resume', async () => {
   const conversation = await start();
@@ -14,7 +14,7 @@ test('run twice, pause, resume', async () => {
   await conversation.run();
   await reaches(conversation, 'running');
   keys(await refused(409, () => conversation.run()), 'detail');
-  await conversation.pause(); // which waits for the end of the command
+  await conversation.pause(); // waits for the end of the command
   writeFileSync(join(conversation.workspace.workingDir, 'go'), '');
   await reaches(conversation, 'paused');
   keys(await c.pauseConversation(conversation.id), 'success');
@@ -86,7 +86,7 @@ test('security analyzer', async () => {
 
 test('secrets', async () => {
   const conversation = await start();
-  const value = 'a-value-nobody-may-see';
+  const value = 'a-secret-value';
   await conversation.updateSecrets({ TOKEN: () => value });
   keys(await client().conversations.updateSecrets(conversation.id, { secrets: { OTHER: { kind: 'StaticSecret', value: 'x' } } }), 'success');
   assert.equal(await turn(conversation, 'tell the secret'), 'finished');
@@ -105,7 +105,7 @@ test('ask, condense', async () => {
   assert.match(await conversation.askAgent('what did I say?'), /what did I say\?/);
   keys(await c.askAgent(conversation.id, 'and now?'), 'response');
   assert.equal(await c.getEventCount(conversation.id), count);
-  keys(await refused(409, () => conversation.condense()), 'detail'); // there is no condenser
+  keys(await refused(409, () => conversation.condense()), 'detail'); // the agent has no condenser
 });
 
 test('condense with a condenser', async () => {
@@ -119,7 +119,7 @@ test('condense with a condenser', async () => {
 test('switch the model', async () => {
   const conversation = await start();
   const c = client();
-  const manager = new ConversationManager({ host: place.server, apiKey: place.key });
+  const manager = new ConversationManager({ host: setup.server, apiKey: setup.key });
   await turn(conversation, 'which model');
   assert.equal(await conversation.getAgentFinalResponse(), 'I am scripted.');
   await conversation.switchLlm(model({ model: 'openai/second' }));
@@ -150,7 +150,7 @@ test('fork', async () => {
   const info = await client().conversations.forkConversation(conversation.id, {});
   keys(info, 'id', 'execution_status', 'forked_from_conversation_id');
   assert.equal(info.forked_from_conversation_id, conversation.id);
-  await refused(404, () => client().conversations.forkConversation(nobody));
+  await refused(404, () => client().conversations.forkConversation(unknownID));
 });
 
 test('navigate', async () => {
@@ -176,7 +176,7 @@ test('goal', async () => {
   await eventually('the goal', () => conversation.state.events.getEvents(), (all) => all.some((e) => e.kind === 'ConversationStateUpdateEvent' && e.key === 'goal'));
   await refused(409, () => c.startGoal(conversation.id, { objective: 'another' }));
   await conversation.stopGoal();
-  await conversation.stopGoal(); // not at work any more
+  await conversation.stopGoal(); // it is not running any more
   keys(await c.stopGoal(conversation.id), 'success');
 });
 

@@ -1,10 +1,10 @@
-// Conversations from their creation to their end, by the client's classes.
+// The lifecycle of conversations through the client's classes.
 import { Agent, ConversationManager, LLM, RemoteConversation } from '@openhands/typescript-client';
-import { agent, assert, client, eventually, folder, group, keys, model, place, reaches, refused, start, text, turn, workspace } from './cases.mjs';
+import { agent, assert, client, eventually, folder, group, keys, model, setup, reaches, refused, start, text, turn, workspace } from './cases.mjs';
 
 const test = group('conversations');
-const nobody = '7c1f6f3e-3b7c-4a9a-9b1a-0123456789ab';
-const manager = () => new ConversationManager({ host: place.server, apiKey: place.key });
+const unknownID = '7c1f6f3e-3b7c-4a9a-9b1a-0123456789ab';
+const manager = () => new ConversationManager({ host: setup.server, apiKey: setup.key });
 
 test('start, send, run', async () => {
   const conversation = await start();
@@ -47,13 +47,13 @@ test('state', async () => {
   keys(JSON.parse(await state.modelDumpJson()), 'id');
   assert.equal(await conversation.getHookConfig(), null);
   assert.equal(await conversation.loadHooks(), null);
-  assert.equal(await conversation.loadHooks('/no/such/place'), null);
+  assert.equal(await conversation.loadHooks('/no/such/directory'), null);
 });
 
 test('initial message', async () => {
   const conversation = new RemoteConversation(new Agent(agent()), workspace());
   await conversation.start({ initialMessage: 'at first', maxIterations: 5, userId: 'of-a-user' });
-  await reaches(conversation, 'finished'); // the first message runs by itself
+  await reaches(conversation, 'finished'); // the initial message starts a run
   assert.equal(await conversation.getAgentFinalResponse(), 'You said: at first');
 });
 
@@ -78,11 +78,11 @@ test('search, count, several at once', async () => {
   await refused(422, () => m.searchConversations({ limit: 0 }));
   await refused(422, () => m.countConversations({ status: 'no-such-status' }));
   assert.ok((await m.getAllConversations()).some((c) => c.id === made.id));
-  const [known, unknown] = await m.getConversations([made.id, nobody]);
+  const [known, unknown] = await m.getConversations([made.id, unknownID]);
   assert.deepEqual([known.id, unknown], [made.id, null]);
   const loaded = await m.loadConversation(made.id);
   assert.equal(loaded.id, made.id);
-  await refused(404, () => m.loadConversation(nobody));
+  await refused(404, () => m.loadConversation(unknownID));
   await m.deleteConversation(made.id);
   await refused(404, () => m.getConversation(made.id));
 });
@@ -104,7 +104,7 @@ test('conversation client', async () => {
   assert.equal((await c.createConversation(request)).id, id);
   assert.equal((await c.createConversation(request)).id, id);
   assert.equal((await c.getConversation(id)).id, id);
-  assert.equal((await c.getConversations([id, nobody]))[1], null);
+  assert.equal((await c.getConversations([id, unknownID]))[1], null);
   assert.ok((await c.countConversations()) > 0);
   await c.sendEvent(id, { role: 'user', content: [{ type: 'text', text: 'run at once' }] }, { run: true });
   await eventually('the end', () => c.getConversation(id), (i) => i.execution_status === 'finished');
@@ -134,15 +134,15 @@ test('from settings', async () => {
 
 test('bad requests', async () => {
   const { conversations: c } = client();
-  const place = { kind: 'LocalWorkspace', working_dir: folder() };
-  const made = await c.createConversation({ agent: agent(), workspace: place });
-  for (const bad of [{}, { workspace: place }, { agent: agent() }, { agent: { ...agent(), kind: 'NoSuchAgent' }, workspace: place },
-    { agent: agent(), workspace: place, max_iterations: 0 }, { agent: agent(), workspace: place, conversation_id: 'not-a-uuid' }]) {
+  const local = { kind: 'LocalWorkspace', working_dir: folder() };
+  const made = await c.createConversation({ agent: agent(), workspace: local });
+  for (const bad of [{}, { workspace: local }, { agent: agent() }, { agent: { ...agent(), kind: 'NoSuchAgent' }, workspace: local },
+    { agent: agent(), workspace: local, max_iterations: 0 }, { agent: agent(), workspace: local, conversation_id: 'not-a-uuid' }]) {
     keys(await refused(422, () => c.createConversation(bad)), 'detail');
   }
   await refused(422, () => c.sendEvent(made.id, { role: 'wizard', content: [] }));
   await refused(422, () => c.getConversation('not-a-uuid'));
-  await refused(404, () => c.runConversation(nobody));
-  await refused(404, () => c.searchEvents(nobody));
-  await refused(404, () => c.sendEvent(nobody, { role: 'user', content: [{ type: 'text', text: 'x' }] }));
+  await refused(404, () => c.runConversation(unknownID));
+  await refused(404, () => c.searchEvents(unknownID));
+  await refused(404, () => c.sendEvent(unknownID, { role: 'user', content: [{ type: 'text', text: 'x' }] }));
 });

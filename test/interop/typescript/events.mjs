@@ -1,6 +1,6 @@
 // The events of a conversation: pages, filters, single ones.
 import { EventSortOrder, RemoteEventsList } from '@openhands/typescript-client';
-import { assert, client, group, keys, place, refused, start, turn } from './cases.mjs';
+import { assert, client, group, keys, setup, refused, start, turn } from './cases.mjs';
 
 const test = group('events');
 const prefix = 'openhands.sdk.event.llm_convertible';
@@ -78,7 +78,7 @@ test('single events', async () => {
 });
 
 test('cache of the client', async () => {
-  const list = new RemoteEventsList({ baseUrl: place.server, apiKey: place.key }, conversation.id);
+  const list = new RemoteEventsList({ baseUrl: setup.server, apiKey: setup.key }, conversation.id);
   assert.equal(await list.length(), 0);
   list.createDefaultCallback()(events[0]);
   await list.append(events[0]);

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConversationManager, RemoteWorkspace } from '@openhands/typescript-client';
-import { assert, client, folder, group, keys, place, refused, start, workspace } from './cases.mjs';
+import { assert, client, folder, group, keys, setup, refused, start, workspace } from './cases.mjs';
 
 const test = group('files');
 const bytes = Uint8Array.from({ length: 70_000 }, (_, i) => (i * 31) % 256);
@@ -59,16 +59,16 @@ test('static files of a conversation', async () => {
   const w = conversation.workspace;
   writeFileSync(join(w.workingDir, 'page.html'), '<p>hi</p>');
   const base = await w.startWorkspaceSession(conversation.id);
-  const session = await fetch(`${place.server}/api/auth/workspace-session`, { method: 'POST', headers: { 'X-Session-API-Key': place.key } });
+  const session = await fetch(`${setup.server}/api/auth/workspace-session`, { method: 'POST', headers: { 'X-Session-API-Key': setup.key } });
   assert.equal(session.status, 204);
   const cookie = session.headers.get('set-cookie');
   assert.match(cookie, /^oh_workspace_session_key=[^;]+;.*HttpOnly/i);
   const read = (headers) => fetch(`${base}page.html`, { headers });
   assert.equal(await (await read({ cookie: cookie.split(';')[0] })).text(), '<p>hi</p>');
-  assert.equal((await read({ 'X-Session-API-Key': place.key })).status, 200);
+  assert.equal((await read({ 'X-Session-API-Key': setup.key })).status, 200);
   assert.equal((await read({})).status, 401);
   assert.equal((await read({ cookie: 'oh_workspace_session_key=wrong' })).status, 401);
-  assert.equal((await fetch(`${base}absent`, { headers: { 'X-Session-API-Key': place.key } })).status, 404);
+  assert.equal((await fetch(`${base}absent`, { headers: { 'X-Session-API-Key': setup.key } })).status, 404);
   await w.deleteWorkspaceSession();
 });
 

@@ -1,16 +1,16 @@
-// Calls a server through the published TypeScript client, case by case, and
-// prints a line of JSON for each: name, ok, seconds, error.
+// Runs all cases of the published TypeScript client against a server and prints a
+// line of JSON for each: name, ok, seconds, error.
 import './window.mjs';
 import * as library from '@openhands/typescript-client';
 import * as clients from '@openhands/typescript-client/clients';
 
 const called = watch({ ...library, ...clients });
-const { groups, place } = await import('./cases.mjs');
+const { groups, setup } = await import('./cases.mjs');
 for (const name of ['server', 'conversations', 'control', 'events', 'sockets', 'bash', 'files', 'settings', 'profiles', 'catalogues']) {
   await import(`./${name}.mjs`);
 }
 
-// watch notes the name of every method of the classes that is called.
+// watch records which methods of the classes are called.
 function watch(classes) {
   const seen = new Map();
   for (const [name, value] of Object.entries(classes)) {
@@ -27,9 +27,9 @@ function watch(classes) {
   return seen;
 }
 
-// What is not about an agent server, needs a browser, or is for the client's
-// own use.
-const elsewhere = /^(CloudClient|OpenHandsClient)\.|\.downloadAndSave$|^HttpClient\.|\.(ensureWorkspacesSupported|reportError|scheduleReconnect)$/;
+// Methods that do not concern agent servers, need a browser, or are internal to the
+// client.
+const excluded = /^(CloudClient|OpenHandsClient)\.|\.downloadAndSave$|^HttpClient\.|\.(ensureWorkspacesSupported|reportError|scheduleReconnect)$/;
 
 function report(name, start, error) {
   const seconds = Math.round(performance.now() - start) / 1000;
@@ -43,7 +43,7 @@ const limit = (run) => new Promise((done, fail) => {
 
 async function work(cases) {
   for (const { name, run } of cases) {
-    if (place.only && !name.includes(place.only)) continue;
+    if (setup.only && !name.includes(setup.only)) continue;
     const start = performance.now();
     await limit(run).then(() => report(name, start), (error) => report(name, start, error ?? new Error('no reason')));
   }
@@ -51,8 +51,8 @@ async function work(cases) {
 
 const start = performance.now();
 await Promise.all([...groups.values()].map(work));
-if (!place.only) {
-  const left = [...called].filter(([name, yes]) => !yes && !elsewhere.test(name)).map(([name]) => name);
+if (!setup.only) {
+  const left = [...called].filter(([name, yes]) => !yes && !excluded.test(name)).map(([name]) => name);
   report('every call', start, left.length ? new Error(`never called: ${left.join(', ')}`) : null);
 }
 process.exit(0); // the client's sockets have timers of their own

@@ -1,7 +1,7 @@
 // LLM profiles, agent profiles, meta-profiles, and conversations from them.
 import { assert, client, eventually, folder, group, keys, model, refused } from './cases.mjs';
 
-const test = group('profiles', 'settings'); // a profile that is activated changes the settings
+const test = group('profiles', 'settings'); // activating a profile changes the settings
 
 test('LLM profiles', async () => {
   const { profiles } = client();
@@ -79,7 +79,7 @@ test('rules of deleting', async () => {
   const { profiles, agentProfiles } = client();
   keys(await refused(409, () => profiles.deleteProfile('ts-two')), 'detail');
   for (const name of ['ts-agent-2', 'ts-dangling', 'never-there']) keys(await agentProfiles.deleteAgentProfile(name), 'name', 'message');
-  // The server may have made an agent of its own for the active LLM profile.
+  // The server may have created an agent profile for the active LLM profile.
   await profiles.saveProfile('ts-kept', { llm: model() });
   await agentProfiles.saveAgentProfile('default', { agent_kind: 'openhands', llm_profile_ref: 'ts-kept' });
   keys(await profiles.deleteProfile('ts-two'), 'name', 'message');

@@ -1,7 +1,7 @@
-// What a client asks a server about itself, and how keys are refused.
+// Information about the server, and refused keys.
 import { ConversationManager, HttpClient, HttpError, compareAgentServerVersions } from '@openhands/typescript-client';
 import { AgentServerClient, ServerClient } from '@openhands/typescript-client/clients';
-import { assert, client, group, keys, place, refused } from './cases.mjs';
+import { assert, client, group, keys, setup, refused } from './cases.mjs';
 
 const test = group('server');
 
@@ -23,28 +23,28 @@ test('information', async () => {
 
 test('keys', async () => {
   for (const apiKey of ['of-another-server', undefined]) {
-    const stranger = new AgentServerClient({ host: place.server, apiKey });
+    const stranger = new AgentServerClient({ host: setup.server, apiKey });
     for (const call of [
       () => stranger.conversations.searchConversations(),
       () => stranger.settings.getSettings(),
       () => stranger.bash.executeCommand('id'),
       () => stranger.files.downloadFile('/etc/hostname'),
     ]) keys(await refused(401, call), 'detail');
-    keys(await new ServerClient({ host: place.server, apiKey }).getServerInfo(), 'version');
+    keys(await new ServerClient({ host: setup.server, apiKey }).getServerInfo(), 'version');
   }
 });
 
 test('plain requests', async () => {
   const c = client();
   keys(await c.get('/server_info'), 'version');
-  assert.equal(await c.request({ method: 'GET', path: '/api/conversations/count', authMode: 'session-api-key', sessionApiKey: place.key }) >= 0, true);
+  assert.equal(await c.request({ method: 'GET', path: '/api/conversations/count', authMode: 'session-api-key', sessionApiKey: setup.key }) >= 0, true);
   await refused(401, () => c.request({ method: 'GET', path: '/api/conversations/count', authMode: 'none' }));
   await refused(404, () => c.get('/api/no-such-thing'));
   await refused(405, () => c.put('/api/conversations/count', {}));
   keys(await refused(422, () => c.post('/api/conversations', { agent: 7 })), 'detail');
   await refused(422, () => c.patch('/api/settings', { agent_settings_diff: 7 }));
   await refused(404, () => c.delete('/api/bash/no-such-thing'));
-  const raw = await new HttpClient({ baseUrl: place.server, apiKey: place.key }).get('/health');
+  const raw = await new HttpClient({ baseUrl: setup.server, apiKey: setup.key }).get('/health');
   assert.equal(raw.status, 200);
   c.close();
 });
@@ -80,12 +80,12 @@ test('subscription', async () => {
   assert.equal(status.connected, false);
   keys(await llm.logoutOpenAISubscription(), 'vendor', 'connected');
   for (const call of [() => llm.startOpenAISubscriptionDeviceLogin(), () => llm.pollOpenAISubscriptionDeviceLogin('no-such-code')]) {
-    await assert.rejects(call, HttpError); // it needs the internet
+    await assert.rejects(call, HttpError); // it needs the Internet
   }
 });
 
 test('manager', async () => {
-  const manager = new ConversationManager({ host: `${place.server}/`, apiKey: place.key });
+  const manager = new ConversationManager({ host: `${setup.server}/`, apiKey: setup.key });
   keys(await manager.server.getServerInfo(), 'version');
   assert.ok(Array.isArray(await manager.tools.listTools()));
   manager.close();

@@ -1,6 +1,6 @@
-// The events of a conversation as they happen.
+// Live events of a conversation.
 import { WebSocketCallbackClient } from '@openhands/typescript-client';
-import { assert, eventually, group, place, reaches, start, text, turn } from './cases.mjs';
+import { assert, eventually, group, setup, reaches, start, text, turn } from './cases.mjs';
 
 const test = group('sockets');
 
@@ -34,7 +34,7 @@ test('events of two listeners', async () => {
   const conversation = await start();
   const lists = [[], []];
   const sockets = lists.map((list) => new WebSocketCallbackClient({
-    host: place.server, conversationId: conversation.id, apiKey: place.key, callback: (e) => list.push(e),
+    host: setup.server, conversationId: conversation.id, apiKey: setup.key, callback: (e) => list.push(e),
   }));
   for (const s of sockets) s.start();
   await eventually('both to listen', () => lists.map((l) => l.length), ([a, b]) => a > 0 && b > 0);
@@ -46,10 +46,10 @@ test('events of two listeners', async () => {
   assert.deepEqual(of(lists[0]), of(lists[1]));
 });
 
-// closed opens a socket and tells how it was refused: by a code, or by a
-// handshake that failed (the web's 1006).
+// closed opens a socket and returns the code with which it was refused; 1006 means
+// that the handshake failed.
 const closed = (path) => new Promise((done) => {
-  const socket = new WebSocket(place.server.replace('http', 'ws') + path);
+  const socket = new WebSocket(setup.server.replace('http', 'ws') + path);
   socket.onclose = (e) => done(e.code);
 });
 
@@ -57,6 +57,6 @@ test('keys', async () => {
   const conversation = await start();
   assert.ok([1006, 4001].includes(await closed(`/sockets/events/${conversation.id}?session_api_key=wrong`)));
   assert.ok([1006, 4001].includes(await closed('/sockets/bash-events?session_api_key=wrong')));
-  assert.ok([1006, 4004].includes(await closed(`/sockets/events/7c1f6f3e-3b7c-4a9a-9b1a-0123456789ab?session_api_key=${place.key}`)));
+  assert.ok([1006, 4004].includes(await closed(`/sockets/events/7c1f6f3e-3b7c-4a9a-9b1a-0123456789ab?session_api_key=${setup.key}`)));
   await reaches(conversation, 'idle');
 });

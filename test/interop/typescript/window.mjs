@@ -1,3 +1,3 @@
-// Node has a WebSocket, but the client looks for one in a window, as soon as
-// it is loaded.
+// When the client is loaded it looks for WebSocket in window; Node has a global
+// WebSocket only.
 globalThis.window = globalThis;

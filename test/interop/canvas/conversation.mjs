@@ -1,4 +1,4 @@
-// What a user does to a conversation: stop it, look at git, attach, rename.
+// Operations on a conversation: stop, git, usage, attachments, rename.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ test('changes, commits and a diff', async () => {
   await panel('commits');
   await shows('The first commit');
   await page.getByText('Uncommitted').click();
-  // The page draws differences with an editor of the internet's.
+  // The page loads its diff editor from the Internet.
   const diff = page.waitForResponse((r) => r.url().includes('/api/git/diff') && r.request().method() === 'GET');
   await page.getByText('poem.txt').last().click();
   assert.deepEqual(await (await diff).json(), { original: 'Roses are red', modified: 'Violets are blue' });

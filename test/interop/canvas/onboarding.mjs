@@ -1,5 +1,5 @@
-// The first visit: onboarding, a greeting, tools, a reload.
-import { assert, page, panel, place, said, send, shows, t, test } from './page.mjs';
+// The first visit: onboarding, a first message, tools, a reload.
+import { assert, page, panel, setup, said, send, shows, t, test } from './page.mjs';
 
 test('onboarding: an LLM with a base URL', async () => {
   await t('first-run-onboarding-screen').waitFor();
@@ -8,7 +8,7 @@ test('onboarding: an LLM with a base URL', async () => {
   await t('onboarding-agent-next').click();
   await t('sdk-section-advanced-toggle').click();
   await t('llm-custom-model-input').fill('openai/scripted');
-  await t('base-url-input').fill(`${place.llm}/v1`);
+  await t('base-url-input').fill(`${setup.llm}/v1`);
   await t('llm-api-key-input').fill('sk-scripted');
   await t('onboarding-llm-next').click();
   await t('onboarding-hello-input').waitFor();

@@ -7,7 +7,7 @@ from collections import Counter
 from harness import (
     bash, equal, eventually, finish, kinds, last_message, lasting, observations, say, scenario, status, text_of,
 )
-from places import Proxy
+from processes import Proxy
 
 from openhands.sdk.conversation import RemoteConversation
 
@@ -28,7 +28,7 @@ def two_clients(t):
 
 @scenario
 def both_clients_wait(t):
-    """Two clients wait for one run; both are told of its end."""
+    """Two clients wait for the same run; both see its end."""
     a = t.conversation(t.agent([bash("touch begun; until [ -e go ]; do sleep 0.05; done"), say("over")]))
     b = RemoteConversation.attach(t.workspace(), a.id, visualizer=None)
     t.kept.append(b)
@@ -42,7 +42,7 @@ def both_clients_wait(t):
     (t.directory() / "go").touch()
     for w in waits:
         w.join(30)
-    equal(len(done), 2, "clients that were told")
+    equal(len(done), 2, "clients that saw the end")
 
 
 @scenario
@@ -75,8 +75,8 @@ def sixteen_at_once(t):
 
 @scenario(reference=False)
 def loses_nothing_when_connections_break(t):
-    """The socket is cut again and again while the agent works. Afterwards each
-    stored event has reached the callbacks exactly once."""
+    """The socket is cut repeatedly while the agent works. Afterwards each stored
+    event has reached the callbacks exactly once."""
     turns = [bash(f"echo step {i}; sleep 0.1") for i in range(30)]
     proxy = Proxy(t.server.port)
     t.ends.append(proxy.end)
@@ -99,8 +99,8 @@ def loses_nothing_when_connections_break(t):
 
 @scenario(sandbox=False)
 def a_message_and_a_run_at_once(t):
-    """Sends with run, many at a time: each message is answered or read along
-    with another, and the conversation comes to rest."""
+    """Many messages with run at the same time: each is answered, alone or together
+    with others, and the run ends."""
     c = t.conversation(t.agent([say("ok", repeat="forever")], script={"lenient": True}))
     path = f"/api/conversations/{c.id}/events"
 

@@ -1,5 +1,5 @@
-"""What agents can have: client tools, MCP servers, skills, hooks, worktrees,
-children."""
+"""Parts of agents: client tools, MCP servers, skills, hooks, worktrees,
+child conversations."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ TINY = str(Path(__file__).parent / "tiny_mcp.py")
 
 @scenario
 def isolation(t):
-    """With a sandbox, commands see the workspace alone."""
+    """In a sandbox, commands can see the workspace only."""
     (t.directory("beside") / "private").write_text("of the host")
     c = t.conversation(t.agent([bash("cat ../beside/private; echo mine > own; cat own"), say("ok")]))
     t.run(c, "look around")
@@ -63,7 +63,7 @@ def mcp_server(t):
 
 @scenario
 def a_broken_mcp_server(t):
-    """It is a warning, not the end."""
+    """It causes a warning and does not stop the agent."""
     servers = {"broken": {"command": "/nonexistent/program", "args": []}, "tiny": {"command": sys.executable, "args": ["-B", TINY]}}
     c = t.conversation(t.agent([bash("echo still here"), say("ok")], mcp_config=servers))
     t.run(c, "work")
@@ -81,17 +81,17 @@ def mcp_test_route(t):
 @scenario(sandbox=False)
 def skills_by_keyword(t):
     skills = [
-        Skill(name="greet", content="GREETING RULE: say moin.", trigger=KeywordTrigger(keywords=["hamburg"])),
-        Skill(name="house", content="HOUSE RULE: be brief."),
+        Skill(name="greeting", content="GREETING RULE: say moin.", trigger=KeywordTrigger(keywords=["hamburg"])),
+        Skill(name="style", content="STYLE RULE: be brief."),
     ]
-    turns = [say("moin", match={"user": "GREETING RULE", "system": "HOUSE RULE"}), say("hello")]
+    turns = [say("moin", match={"user": "GREETING RULE", "system": "STYLE RULE"}), say("hello")]
     c = t.conversation(t.agent(turns, agent_context=AgentContext(skills=skills)))
     t.run(c, "greetings from Hamburg")
     equal(last_message(c), "moin")
     sent = [e for e in c.state.events[:] if type(e).__name__ == "MessageEvent" and e.source == "user"][0]
-    equal(sent.activated_skills, ["greet"])
+    equal(sent.activated_skills, ["greeting"])
     contains(sent.extended_content[0].text, "GREETING RULE")
-    equal(c.state.activated_knowledge_skills, ["greet"])
+    equal(c.state.activated_knowledge_skills, ["greeting"])
     t.run(c, "something else")
     equal(last_message(c), "hello")
 
@@ -143,17 +143,17 @@ def worktree(t):
         "worktree": True,
     }
     info = t.rest("POST", "/api/conversations", json=body, status=201).json()
-    place = info["workspace"]["working_dir"]
-    assert place != str(d), "it works in the repository itself"
+    worktree = info["workspace"]["working_dir"]
+    assert worktree != str(d), "it works in the repository itself"
     ws = t.workspace(d)
     c = RemoteConversation.attach(ws, info["id"], visualizer=None)
     t.kept.append(c)
     t.run(c, "work")
     contains(text_of(observations(c)[0]), "hi")
-    contains(text_of(observations(c)[0]), place)
+    contains(text_of(observations(c)[0]), worktree)
     assert not (d / "added").exists()
     t.rest("DELETE", f"/api/conversations/{c.id}", status=200)
-    assert not Path(place).exists(), "the working tree is still there"
+    assert not Path(worktree).exists(), "the working tree is still there"
 
 
 @scenario

@@ -1,13 +1,13 @@
-// Package place starts what the published clients of OpenHands are tried with:
+// Package interoptest starts what tests of OpenHands' published clients need:
 // the built program as an agent server, the scripted LLM, and Node.
 //
 // # Usage
 //
-//	func TestMain(m *testing.M) { place.Main(m) }
+//	func TestMain(m *testing.M) { interoptest.Main(m) }
 //
-//	llm := place.LLM(t, "llm.yaml")
-//	server := place.Serve(t, place.Options{Key: "a key"})
-//	place.Script(t, "main.mjs", map[string]any{"server": server.URL, "llm": llm})
+//	llm := interoptest.LLM(t, "llm.yaml")
+//	server := interoptest.Serve(t, interoptest.Options{Key: "a key"})
+//	interoptest.Script(t, "main.mjs", map[string]any{"server": server.URL, "llm": llm})
 //
 // test/interop/install.sh installs the clients. Without them a test skips with
 // the reason, and fails where CI is "true".
@@ -16,7 +16,7 @@
 //
 // Each test has servers of its own, on free ports of the loopback interface.
 // They end with the test; what they said is logged where it failed.
-package place
+package interoptest
 
 import (
 	"bufio"

@@ -15,19 +15,19 @@ import httpx
 KEY = "interop-session-key"
 
 
-running = []  # what was started
+running = []  # all processes that were started
 
 
 def kill_all():
-    """Kill what scenarios that took too long have left."""
+    """Kill the processes of scenarios that took too long."""
     for p in running:
         if p.popen.poll() is None:
             p.popen.kill()
 
 
 class Process:
-    """A process with its output in a file. It belongs to our process group,
-    so that whoever ends us can end it too."""
+    """A process with its output in a file. It is in our process group, so whoever
+    ends us can end it too."""
 
     def __init__(self, argv, log, env, cwd):
         self.log = log
@@ -39,7 +39,7 @@ class Process:
         running.append(self)
 
     def end(self, sig=signal.SIGTERM, timeout=20):
-        """Send a signal and wait; whoever does not heed it is killed."""
+        """Send a signal and wait; kill the process if it does not end."""
         if self.popen.poll() is None:
             self.popen.send_signal(sig)
             try:
@@ -71,7 +71,7 @@ def free_port():
 
 
 class ScriptedLLM:
-    """An LLM that answers what a scenario wrote down for it."""
+    """An LLM that answers from a script."""
 
     def __init__(self, deft, folder, script):
         folder.mkdir(parents=True)
@@ -88,7 +88,7 @@ class ScriptedLLM:
 
 
 class Server:
-    """An agent server: ours, or the reference's."""
+    """An agent server, Deft's or the reference's."""
 
     def __init__(self, plan, folder, extra_env=None, args=()):
         self.plan, self.folder, self.args = plan, folder, list(args)
@@ -111,7 +111,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self):
-        """Start, on the port it had before if it had one."""
+        """Start the server, on its earlier port if there was one."""
         self.starts += 1
         self.port = self.port or free_port()
         argv = [self.plan.deft, "agent-server"]
@@ -126,7 +126,7 @@ class Server:
         self.await_health()
 
     def await_health(self):
-        end = time.monotonic() + 300  # the reference, on a machine with other work
+        end = time.monotonic() + 300  # the reference may be slow on a busy machine
         while time.monotonic() < end and self.process.popen.poll() is None:
             try:
                 if httpx.get(self.url + "/health", timeout=5).status_code < 500:
@@ -137,7 +137,7 @@ class Server:
         raise AssertionError("the server did not start:\n" + self.log())
 
     def log(self):
-        """The last lines of what the server printed."""
+        """The last lines of the server's output."""
         text = Path(self.process.log).read_text(errors="replace")
         return "\n".join(text.splitlines()[-40:])
 
@@ -157,7 +157,7 @@ class Server:
 
 
 class Proxy:
-    """Bytes go through it to a server; its connections can be cut."""
+    """Forwards connections to a server; the connections can be cut."""
 
     def __init__(self, port):
         self.target = port
@@ -197,7 +197,7 @@ class Proxy:
                     pass
 
     def cut(self):
-        """Cut every connection there is."""
+        """Cut all connections."""
         with self.lock:
             pairs, self.pairs = self.pairs, []
         for pair in pairs:

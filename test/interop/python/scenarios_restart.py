@@ -1,4 +1,4 @@
-"""Servers that end and come back."""
+"""Servers that stop and start again."""
 
 from harness import (
     KEY, bash, contains, equal, eventually, finish, kinds, last_message, lasting, observations, raises, say, scenario, status,
@@ -30,7 +30,7 @@ def comes_back_after_a_stop(t):
 
 @scenario(own_server=True, reference=False)
 def goes_on_after_a_kill(t):
-    """What ran when the server died goes on by itself, and nothing is done
+    """A run continues by itself after the server was killed, and no action runs
     twice."""
     turns = [
         bash("echo once >> log1"), bash("echo $$ > begun; sleep 0.4; echo twice >> log2"), bash("echo thrice >> log3"),
@@ -96,8 +96,8 @@ def wrong_key(t):
     # The events socket closes with 4001, which the client does not retry.
     ws = WebSocketCallbackClient(host=t.server.url, conversation_id=str(c.id), callback=lambda e: None, api_key="wrong")
     ws.start()
-    assert not ws.wait_until_ready(20), "the socket took a wrong key"
-    assert ws._stop.is_set(), "the socket did not close for good"
+    assert not ws.wait_until_ready(20), "the socket accepted a wrong key"
+    assert ws._stop.is_set(), "the client reconnects"
     equal(t.rest("GET", f"/api/conversations/{c.id}", key=KEY).status_code, 200)
 
 
@@ -118,7 +118,7 @@ def attaches(t):
 
 @scenario(reference=False)
 def leaves_nothing_running_when_deleted(t):
-    mark = f"1{uuid.uuid4().int % 10**9}"  # seconds, that nobody else sleeps
+    mark = f"1{uuid.uuid4().int % 10**9}"  # a number of seconds that no other process uses
     c = t.conversation(t.agent([bash(f"sleep {mark} & echo started"), say("it runs")]))
     t.run(c, "leave something behind")
     assert processes(mark), "the command does not run"
@@ -128,7 +128,7 @@ def leaves_nothing_running_when_deleted(t):
 
 
 def processes(text):
-    """The command lines with a text in them."""
+    """The command lines that contain a text."""
     found = []
     for p in Path("/proc").glob("[0-9]*/cmdline"):
         try:
