@@ -9,10 +9,10 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Assessment is what an analyzer says of one action.
+// Assessment is an analyzer's rating of one action.
 type Assessment struct {
 	Risk event.Risk
-	// Details say why, in the analyzer's own words; nil for none.
+	// Details explain the rating; nil for none. Each analyzer has its own keys.
 	Details map[string]any
 }
 
@@ -43,8 +43,8 @@ func (Model) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error)
 // MarshalJSON implements [Analyzer].
 func (m Model) MarshalJSON() ([]byte, error) { return bare(m.Name()) }
 
-// Analyze rates each action of a batch. One that cannot be rated is HIGH, with
-// details.error. Without an analyzer all are UNKNOWN.
+// Analyze rates each action of a batch. An action that cannot be rated is HIGH,
+// with the error in Details. Without an analyzer all actions are UNKNOWN.
 func Analyze(ctx context.Context, a Analyzer, batch []*event.ActionEvent) []Assessment {
 	out := make([]Assessment, len(batch))
 	for i, action := range batch {
@@ -57,11 +57,11 @@ func Analyze(ctx context.Context, a Analyzer, batch []*event.ActionEvent) []Asse
 	return out
 }
 
-// guarded rates one action and survives an analyzer that does not.
+// guarded rates one action; a panic of the analyzer becomes an error.
 func guarded(ctx context.Context, a Analyzer, action *event.ActionEvent) (got Assessment) {
 	defer func() {
 		if p := recover(); p != nil {
-			got = failed(fmt.Errorf("%s has panicked: %v", a.Name(), p))
+			got = failed(fmt.Errorf("%s panicked: %v", a.Name(), p))
 		}
 	}()
 	got, err := a.Assess(ctx, action)
@@ -69,7 +69,7 @@ func guarded(ctx context.Context, a Analyzer, action *event.ActionEvent) (got As
 	case err != nil:
 		return failed(err)
 	case !slices.Contains(levels, got.Risk):
-		return failed(fmt.Errorf("%s answers with the unknown risk %q", a.Name(), got.Risk))
+		return failed(fmt.Errorf("%s returned the unknown risk %q", a.Name(), got.Risk))
 	}
 	return got
 }
@@ -78,8 +78,8 @@ func failed(err error) Assessment {
 	return Assessment{Risk: event.RiskHigh, Details: map[string]any{"error": err.Error()}}
 }
 
-// Exempt reports whether a batch is never rated and never waits: it is empty,
-// or a lone finish or think.
+// Exempt reports whether a batch is neither rated nor confirmed: it is empty or
+// a single finish or think action.
 func Exempt(batch []*event.ActionEvent) bool {
 	if len(batch) != 1 {
 		return len(batch) == 0
@@ -91,8 +91,8 @@ func Exempt(batch []*event.ActionEvent) bool {
 	return false
 }
 
-// Decide reports whether a batch waits for the user: one action that does
-// stops them all.
+// Decide reports whether a batch waits for the user: it does if the policy
+// confirms any of its actions. A nil policy confirms none.
 func Decide(p Policy, batch []*event.ActionEvent, ratings []Assessment) bool {
 	if Exempt(batch) || p == nil {
 		return false
@@ -100,8 +100,9 @@ func Decide(p Policy, batch []*event.ActionEvent, ratings []Assessment) bool {
 	return slices.ContainsFunc(ratings, func(a Assessment) bool { return p.Confirms(a.Risk) })
 }
 
-// Review rates a batch and decides. The event records it, to be stored behind
-// the batch; it is nil without an analyzer and for a batch that is exempt
+// Review rates a batch and decides whether it waits for the user. The event
+// records the ratings and is stored after the batch; it is nil without an
+// analyzer and for an exempt batch
 // (docs/openhands/sdk-wire-1.58.md section B.5). A nil policy is NeverConfirm.
 func Review(ctx context.Context, a Analyzer, p Policy, batch []*event.ActionEvent) (ev *event.SecurityAnalysisEvent, wait bool) {
 	if Exempt(batch) {
@@ -126,7 +127,7 @@ func Review(ctx context.Context, a Analyzer, p Policy, batch []*event.ActionEven
 		}
 		raw, err := json.Marshal(ratings[i].Details)
 		if err != nil {
-			raw = []byte(`{"error":"the details have no JSON"}`)
+			raw = []byte(`{"error":"the details cannot be encoded as JSON"}`)
 		}
 		ev.Details[string(action.ID)] = raw
 	}

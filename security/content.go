@@ -12,7 +12,8 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// maxContent is how many bytes of an action are looked at. More is UNKNOWN.
+// maxContent is the largest action that is analyzed, in bytes; a larger one is
+// UNKNOWN.
 const maxContent = 4 << 20
 
 // segments are the texts that an action would do something with, apart from
@@ -113,7 +114,7 @@ func normalize(s string) string {
 	return b.String()
 }
 
-// blank are letters and symbols without a schema.
+// blank are letters and symbols that show nothing.
 var blank = map[rune]bool{'\u2800': true, '\u115f': true, '\u1160': true, '\u3164': true, '\uffa0': true, '\ufffc': true}
 
 // latin are letters that look like Latin ones.

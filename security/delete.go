@@ -12,7 +12,7 @@ type deletion struct {
 	critical                     string // a target that must not go; empty for none
 }
 
-func (j *judge) readDelete(args []text) deletion {
+func (cr *commandReader) readDelete(args []text) deletion {
 	var d deletion
 	ended := false
 	for _, a := range args {
@@ -28,52 +28,52 @@ func (j *judge) readDelete(args []text) deletion {
 			d.force = d.force || strings.Contains(a.s, "f")
 			d.unknown = d.unknown || !a.known
 		default:
-			j.target(&d, a)
+			cr.target(&d, a)
 		}
 	}
 	return d
 }
 
 // target looks at one thing to delete.
-func (j *judge) target(d *deletion, a text) {
-	p := j.clean(a.s)
+func (cr *commandReader) target(d *deletion, a text) {
+	p := cr.clean(a.s)
 	switch {
 	case !a.known, strings.HasPrefix(p, "../.."):
 		d.unknown = true
 	case a.glob && (p == "*" || p == ".*" || strings.HasPrefix(p, "..")):
-		d.unknown = true // of which directory nobody knows
+		d.unknown = true // the directory is unknown
 	case a.s == "" || d.critical != "":
 	case critical(a.s, a.tilde) || criticalRoot(p) || a.glob && criticalPattern(p):
 		d.critical = a.s
 	}
 }
 
-// mirror judges rsync, which deletes what its source does not have.
-func mirror(j *judge, name string, args []text, stdin text) text {
-	runsOptions(j, name, args, stdin)
+// mirror analyzes rsync, which deletes what its source does not have.
+func mirror(cr *commandReader, name string, args []text, stdin text) text {
+	runsOptions(cr, name, args, stdin)
 	deletes := false
 	for _, a := range args {
 		deletes = deletes || strings.HasPrefix(a.s, "--del")
 	}
 	if d := (deletion{}); deletes && len(args) > 1 {
-		if j.target(&d, args[len(args)-1]); d.critical != "" {
-			j.broken(railDelete, "rsync deletes in "+d.critical)
+		if cr.target(&d, args[len(args)-1]); d.critical != "" {
+			cr.report(railDelete, "rsync deletes in "+d.critical)
 		}
 	}
 	return text{}
 }
 
-// remove judges rm.
-func remove(j *judge, _ string, args []text, _ text) text {
-	d := j.readDelete(args)
-	j.recursiveDelete = j.recursiveDelete || d.recursive && d.force
+// remove analyzes rm.
+func remove(cr *commandReader, _ string, args []text, _ text) text {
+	d := cr.readDelete(args)
+	cr.recursiveDelete = cr.recursiveDelete || d.recursive && d.force
 	switch {
 	case d.recursive && (d.critical != "" || d.noPreserve):
-		j.broken(railDelete, "a recursive delete of "+d.critical)
+		cr.report(railDelete, "a recursive delete of "+d.critical)
 	case d.recursive && d.unknown:
-		j.unsure("a recursive delete of what cannot be known")
+		cr.reportUnknown("a recursive delete of an unknown path")
 	case d.unknown && d.critical != "":
-		j.unsure("a delete of " + d.critical + " with options that cannot be known")
+		cr.reportUnknown("a delete of " + d.critical + " with unknown options")
 	}
 	return static("")
 }

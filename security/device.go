@@ -14,8 +14,8 @@ func device(p string) bool {
 	return strings.HasPrefix(p, "/dev/") && !harmlessDevice().MatchString(p)
 }
 
-// copyRaw judges dd.
-func copyRaw(j *judge, _ string, args []text, stdin text) text {
+// copyRaw analyzes dd.
+func copyRaw(cr *commandReader, _ string, args []text, stdin text) text {
 	to := ""
 	for _, a := range args {
 		key, value, _ := strings.Cut(a.s, "=")
@@ -23,14 +23,14 @@ func copyRaw(j *judge, _ string, args []text, stdin text) text {
 			to = value
 		}
 		switch {
-		case strings.EqualFold(key, "of") && device(j.clean(value)):
-			j.broken(railDisk, "dd writes to "+value)
+		case strings.EqualFold(key, "of") && device(cr.clean(value)):
+			cr.report(railDisk, "dd writes to "+value)
 		case !a.known && (key == "" || strings.EqualFold(key, "of") && (value == "" || strings.HasPrefix(value, "/dev"))):
-			j.unsure("dd writes to what cannot be known")
+			cr.reportUnknown("dd writes to an unknown file")
 		}
 	}
 	if to != "" {
-		j.files[j.clean(to)] = stdin
+		cr.files[cr.clean(to)] = stdin
 		return static("")
 	}
 	return text{fetched: stdin.fetched}
@@ -48,8 +48,8 @@ var deviceTools = map[string]struct{ with, never string }{
 	"badblocks": {with: "-w -wsv -ws -wv -svw -sw"}, "qemu-img": {with: "convert dd"},
 }
 
-// rawDevice judges programs that change the device that they are given.
-func rawDevice(j *judge, name string, args []text, stdin text) text {
+// rawDevice analyzes programs that change the device that they are given.
+func rawDevice(cr *commandReader, name string, args []text, stdin text) text {
 	tool := deviceTools[name]
 	with, never := set(tool.with), set(tool.never)
 	changes, changed := len(with) == 0, ""
@@ -60,42 +60,42 @@ func rawDevice(j *judge, name string, args []text, stdin text) text {
 			return text{}
 		case with[a.s]:
 			changes = true
-		case device(j.clean(a.s)) || name == "qemu-img" && strings.HasPrefix(a.s, "of=") && device(j.clean(value)):
+		case device(cr.clean(a.s)) || name == "qemu-img" && strings.HasPrefix(a.s, "of=") && device(cr.clean(value)):
 			changed = a.s
 		}
 	}
 	if changes && changed != "" {
-		j.broken(railDisk, name+" changes "+changed)
+		cr.report(railDisk, name+" changes "+changed)
 	}
 	return text{fetched: stdin.fetched && filters[name]}
 }
 
-// writeDevice judges cp, mv and their like, whose last argument is written to.
-func writeDevice(j *judge, name string, args []text, _ text) text {
-	if len(args) > 1 && device(j.clean(args[len(args)-1].s)) {
-		j.broken(railDisk, name+" writes to "+args[len(args)-1].s)
+// writeDevice analyzes cp, mv and their like, whose last argument is written to.
+func writeDevice(cr *commandReader, name string, args []text, _ text) text {
+	if len(args) > 1 && device(cr.clean(args[len(args)-1].s)) {
+		cr.report(railDisk, name+" writes to "+args[len(args)-1].s)
 	}
 	if files := afterOptions(args, nil); len(files) == 2 && files[0].known && files[1].known {
-		if content, ok := j.files[j.clean(files[0].s)]; ok {
-			j.files[j.clean(files[1].s)] = content
+		if content, ok := cr.files[cr.clean(files[0].s)]; ok {
+			cr.files[cr.clean(files[1].s)] = content
 		}
 	}
 	return static("")
 }
 
-func tee(j *judge, name string, args []text, stdin text) text {
+func tee(cr *commandReader, name string, args []text, stdin text) text {
 	for _, a := range afterOptions(args, nil) {
 		if a.sink != nil {
 			in := stdin
 			in.piped = true
-			j.statements(a.sink, in)
+			cr.statements(a.sink, in)
 			continue
 		}
-		if device(j.clean(a.s)) {
-			j.broken(railDisk, name+" writes to "+a.s)
+		if device(cr.clean(a.s)) {
+			cr.report(railDisk, name+" writes to "+a.s)
 		}
 		if a.known {
-			j.files[j.clean(a.s)] = stdin
+			cr.files[cr.clean(a.s)] = stdin
 		}
 	}
 	return stdin

@@ -7,17 +7,18 @@
 //	policy, err := security.ParsePolicy(raw)
 //	ev, wait := security.Review(ctx, analyzer, policy, batch)
 //
-// An [Analyzer] rates each action of an answer and a [Policy] decides by the
-// ratings. One action that is to be confirmed stops the whole answer; a lone
-// finish or think never waits. Without an analyzer every risk is UNKNOWN. The
-// names and the JSON of both are those of openhands-sdk 1.58.
+// An [Analyzer] rates each action of a batch, and a [Policy] decides from the
+// ratings whether the batch waits for the user. If one action must be
+// confirmed, the whole batch waits; a single finish or think action never does.
+// Without an analyzer every risk is UNKNOWN. Names and JSON are those of
+// openhands-sdk 1.58.
 //
 // # The analyzers
 //
-// [Model] takes the model's own rating. [Patterns] looks for signatures in
-// text. [Rails] reads shell commands as bash would and knows a few structures
-// that are hardly ever wanted. [Ensemble] takes the worst of several. None of
-// them is a sandbox: they find what is obvious, so that a person looks at it.
+// [Model] uses the model's own rating. [Patterns] searches texts for
+// signatures. [Rails] reads shell commands as bash would and finds a few
+// structures that are hardly ever intended. [Ensemble] combines several. None
+// of them is a sandbox: they find obvious dangers, so that a person looks.
 //
 // # Concurrency
 //
@@ -25,7 +26,7 @@
 //
 // # Failure
 //
-// An analyzer that fails or panics gives HIGH, with the error in the details.
-// Documents that are wrong are errors of kind fault.Invalid, in the words of
-// the reference where it has some.
+// An analyzer that fails or panics rates HIGH, with the error in the details.
+// Invalid documents are errors of kind fault.Invalid, worded as in the
+// reference.
 package security

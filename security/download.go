@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// fetch judges programs that get something from the network: where it goes.
-func fetch(j *judge, name string, args []text, stdin text) text {
+// fetch analyzes programs that get something from the network: where it goes.
+func fetch(cr *commandReader, name string, args []text, stdin text) text {
 	got := text{fetched: true}
-	j.connected(name, args)
+	cr.connected(name, args)
 	for _, a := range args {
-		j.statements(a.sink, text{fetched: true, piped: true})
+		cr.statements(a.sink, text{fetched: true, piped: true})
 	}
 	dir := ""
 	var urls []string
@@ -44,15 +44,15 @@ func fetch(j *judge, name string, args []text, stdin text) text {
 	}
 	switch {
 	case toFile != "" && toFile != "-" && toFile != "/dev/stdout":
-		j.files[j.clean(dir+toFile)] = got
-		if device(j.clean(toFile)) {
-			j.broken(railDisk, name+" writes to "+toFile)
+		cr.files[cr.clean(dir+toFile)] = got
+		if device(cr.clean(toFile)) {
+			cr.report(railDisk, name+" writes to "+toFile)
 		}
 		return static("")
 	case toFile == "" && remote:
 		for _, u := range urls {
 			u, _, _ = strings.Cut(u, "?")
-			j.files[j.clean(dir+path.Base(u))] = got
+			cr.files[cr.clean(dir+path.Base(u))] = got
 		}
 		return static("")
 	}
@@ -85,8 +85,8 @@ func outputOption(name, group, next string) (file string, remote, used bool) {
 	return "", remote, false
 }
 
-// connected judges programs that connect a program with the network.
-func (j *judge) connected(name string, args []text) {
+// connected analyzes programs that connect a program with the network.
+func (cr *commandReader) connected(name string, args []text) {
 	connection := text{fetched: true, piped: true}
 	for i, a := range args {
 		option, command, found := strings.Cut(a.s, "=")
@@ -110,6 +110,6 @@ func (j *judge) connected(name string, args []text) {
 		default:
 			return
 		}
-		j.runScript(static(command), nil, connection)
+		cr.runScript(static(command), nil, connection)
 	}
 }

@@ -10,20 +10,19 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Ensemble is the EnsembleSecurityAnalyzer: the worst that any of several
-// says. One that fails says HIGH.
+// Ensemble is the EnsembleSecurityAnalyzer: it returns the highest rating of
+// several analyzers. One that fails rates HIGH.
 type Ensemble struct {
 	Analyzers []Analyzer
-	// PropagateUnknown makes the whole UNKNOWN if any is. Otherwise UNKNOWN
-	// counts only if all say so.
+	// PropagateUnknown makes the result UNKNOWN if any rating is. Otherwise the
+	// result is UNKNOWN only if all ratings are.
 	PropagateUnknown bool
 }
 
 // Name implements [Analyzer].
 func (Ensemble) Name() string { return "EnsembleSecurityAnalyzer" }
 
-// Assess implements [Analyzer]. The details are those of the analyzers that
-// have some, by name.
+// Assess implements [Analyzer]. Details holds those of the members by name.
 func (e Ensemble) Assess(ctx context.Context, a *event.ActionEvent) (Assessment, error) {
 	worst, unknown := event.RiskUnknown, false
 	details := map[string]any{}
@@ -59,7 +58,7 @@ func (e Ensemble) MarshalJSON() ([]byte, error) {
 	}{e.Analyzers, e.PropagateUnknown, e.Name()})
 }
 
-// maxEnsembles is how deep ensembles may be in each other.
+// maxEnsembles is how deeply ensembles may be nested.
 const maxEnsembles = 16
 
 func parseEnsemble(raw []byte, depth int) (Analyzer, error) {
@@ -76,7 +75,7 @@ func parseEnsemble(raw []byte, depth int) (Analyzer, error) {
 	case len(*in.Analyzers) == 0:
 		return nil, fault.New(fault.Invalid, "analyzers: List should have at least 1 item after validation, not 0")
 	case depth >= maxEnsembles:
-		return nil, fault.New(fault.Invalid, "analyzers: too many ensembles in each other")
+		return nil, fault.New(fault.Invalid, "analyzers: ensembles are nested too deeply")
 	}
 	e := Ensemble{PropagateUnknown: in.PropagateUnknown}
 	for i, one := range *in.Analyzers {

@@ -45,11 +45,11 @@ func languageOf(name string) language {
 	return languages[""]
 }
 
-// interpreter judges a program that runs code in a language other than the
+// interpreter analyzes a program that runs code in a language other than the
 // shell's.
-func interpreter(j *judge, name string, args []text, stdin text) text {
+func interpreter(cr *commandReader, name string, args []text, stdin text) text {
 	if strings.HasSuffix(strings.TrimRight(name, "0123456789."), "awk") {
-		return awk(j, name, args, stdin)
+		return awk(cr, name, args, stdin)
 	}
 	l := languageOf(name)
 	values := set(l.values)
@@ -62,9 +62,9 @@ func interpreter(j *judge, name string, args []text, stdin text) text {
 				a.s = m[1]
 			}
 			if name == "pwsh" || name == "powershell" {
-				j.script(a.s, stdin, false)
+				cr.script(a.s, stdin, false)
 			}
-			return j.code(a, stdin)
+			return cr.code(a, stdin)
 		}
 		switch {
 		case values[a.s]:
@@ -72,59 +72,59 @@ func interpreter(j *judge, name string, args []text, stdin text) text {
 		case a.s == "-m" && i+1 < len(args):
 			return text{fetched: stdin.fetched} // a module of its own reads the data
 		case a.s == "-" || standardInput[a.s]:
-			return j.program(name, stdin)
+			return cr.program(name, stdin)
 		case a.s == "eval" || a.s == "run": // deno, bun
 		case a.proc != nil || !strings.HasPrefix(a.s, "-") && (a.s != "" || !a.known):
-			return j.programFile(name, a, stdin)
+			return cr.programFile(name, a, stdin)
 		}
 	}
-	return j.program(name, stdin)
+	return cr.program(name, stdin)
 }
 
-// program judges an interpreter that reads its program from standard input.
-func (j *judge) program(name string, stdin text) text {
+// program analyzes an interpreter that reads its program from standard input.
+func (cr *commandReader) program(name string, stdin text) text {
 	switch {
 	case stdin.fetched:
-		j.broken(railFetch, "what is fetched from the network is run by "+name)
+		cr.report(railFetch, "content from the network is run by "+name)
 	case stdin.piped && !stdin.known:
-		j.unsure(name + " reads a program that cannot be known")
+		cr.reportUnknown(name + " reads an unknown program")
 	case stdin.piped:
-		return j.code(stdin, text{})
+		return cr.code(stdin, text{})
 	}
 	return text{}
 }
 
-// programFile judges a program in a file. One that was there before is not
+// programFile analyzes a program in a file. One that was there before is not
 // looked at.
-func (j *judge) programFile(name string, file, stdin text) text {
+func (cr *commandReader) programFile(name string, file, stdin text) text {
 	if file.proc == nil && !file.known {
 		return text{fetched: stdin.fetched}
 	}
-	content := j.file(file)
+	content := cr.file(file)
 	switch {
 	case content.fetched:
-		j.broken(railFetch, "a file that is fetched from the network is run by "+name)
+		cr.report(railFetch, "a file from the network is run by "+name)
 		return text{}
 	case content.known:
-		return j.code(content, stdin)
+		return cr.code(content, stdin)
 	}
 	return text{fetched: stdin.fetched}
 }
 
-// awk judges awk, whose first operand is its program.
-func awk(j *judge, name string, args []text, stdin text) text {
+// awk analyzes awk, whose first operand is its program.
+func awk(cr *commandReader, name string, args []text, stdin text) text {
 	for i, a := range args {
 		switch {
 		case a.s == "-f" && i+1 < len(args) && (args[i+1].s == "-" || standardInput[args[i+1].s]):
-			return j.program(name, stdin)
+			return cr.program(name, stdin)
 		case a.s == "-f" && i+1 < len(args):
-			return j.programFile(name, args[i+1], stdin)
+			return cr.programFile(name, args[i+1], stdin)
 		case (a.s == "-e" || a.s == "--source") && i+1 < len(args):
-			return j.code(args[i+1], stdin)
+			return cr.code(args[i+1], stdin)
 		}
 	}
 	if rest := afterOptions(args, []string{"-F", "-v"}); len(rest) > 0 {
-		j.code(rest[0], stdin)
+		cr.code(rest[0], stdin)
 	}
 	return text{fetched: stdin.fetched}
 }
@@ -141,25 +141,25 @@ var (
 	openDevice = lazily(`open\w*\s*\(\s*['"](/dev/[^'"]+)['"]\s*,\s*(?:mode\s*=\s*)?['"][^'"]*[wa+]|['"]\s*\+?>+\s*(/dev/[^'"]+)['"]`)
 )
 
-// code judges a program of another language by what stands in quotes in it,
+// code analyzes a program of another language by what stands in quotes in it,
 // if it has a way to run or to delete it.
-func (j *judge) code(code, stdin text) text {
+func (cr *commandReader) code(code, stdin text) text {
 	out := text{fetched: stdin.fetched}
 	switch {
 	case code.fetched:
-		j.broken(railFetch, "what is fetched from the network is run as a program")
+		cr.report(railFetch, "content from the network is run as a program")
 		return out
 	case !code.known && code.s == "":
-		j.unsure("a program is run that cannot be known")
+		cr.reportUnknown("an unknown program is run")
 		return out
 	case getsRemote().MatchString(code.s) && runsCode().MatchString(code.s):
-		j.broken(railFetch, "a program fetches from the network and runs what it gets")
+		cr.report(railFetch, "a program runs content from the network")
 	case stdin.fetched && runsCode().MatchString(code.s):
-		j.broken(railFetch, "a program gets what is fetched from the network and may run it")
+		cr.report(railFetch, "a program gets content from the network and may run it")
 	}
 	for _, m := range openDevice().FindAllStringSubmatch(code.s, 200) {
 		if device(m[1] + m[2]) {
-			j.broken(railDisk, "a program writes to "+m[1]+m[2])
+			cr.report(railDisk, "a program writes to "+m[1]+m[2])
 		}
 	}
 	shells, deletes := runsShell().MatchString(code.s), deletesAll().MatchString(code.s)
@@ -169,13 +169,13 @@ func (j *judge) code(code, stdin text) text {
 	for _, m := range quotedText().FindAllStringSubmatch(code.s, 200) {
 		literal := m[1] + m[2] + m[3] + m[4]
 		if decoded, err := base64.StdEncoding.DecodeString(literal); shells && err == nil && encoded().MatchString(code.s) {
-			j.script(string(decoded), text{}, false)
+			cr.script(string(decoded), text{}, false)
 		}
 		if shells {
-			j.script(unbackslash(literal), text{}, false)
+			cr.script(unbackslash(literal), text{}, false)
 		}
 		if deletes && critical(literal, strings.HasPrefix(literal, "~")) {
-			j.broken(railDelete, "a program deletes "+literal)
+			cr.report(railDelete, "a program deletes "+literal)
 		}
 	}
 	for _, m := range callWith().FindAllStringSubmatch(code.s, 200) {
@@ -184,7 +184,7 @@ func (j *judge) code(code, stdin text) text {
 			words = append(words, static(q[1]+q[2]+q[3]))
 		}
 		if shells {
-			j.run(words, text{})
+			cr.run(words, text{})
 		}
 	}
 	for _, m := range listOf().FindAllStringSubmatch(code.s, 200) {
@@ -193,13 +193,13 @@ func (j *judge) code(code, stdin text) text {
 			words = append(words, static(q[1]+q[2]+q[3]))
 		}
 		if shells {
-			j.run(words, text{})
+			cr.run(words, text{})
 		}
 	}
 	return out
 }
 
-// lazily compiles a pattern when it is first asked for: most processes judge
+// lazily compiles a pattern when it is first asked for: most processes analyze
 // no command.
 func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// environment judges a variable that a program may get: some are run.
-func (j *judge) environment(name string, value text) {
+// environment analyzes a variable that a program may get: some are run.
+func (cr *commandReader) environment(name string, value text) {
 	switch {
 	case !commandVariables[name]:
 	case value.fetched:
-		j.broken(railFetch, "what is fetched from the network becomes "+name)
+		cr.report(railFetch, "content from the network becomes "+name)
 	case name == "BASH_ENV" || name == "ENV":
-		j.runFile(value, nil, text{})
-		j.document(value.s)
+		cr.runFile(value, nil, text{})
+		cr.document(value.s)
 	case name[0] == 'P' && strings.HasPrefix(name, "PS"):
-		j.document(value.s)
+		cr.document(value.s)
 	default:
-		j.script(value.s, text{}, false)
+		cr.script(value.s, text{}, false)
 	}
 }
 
@@ -43,9 +43,9 @@ var commandOperands = map[string]*regexp.Regexp{
 	"tmux": regexp.MustCompile(`^(new|new-session|neww|new-window|splitw|split-window|run|run-shell|respawn-pane|pipe-pane|send|send-keys)$`),
 }
 
-// runsOptions judges a program that does its own work and runs a command that
+// runsOptions analyzes a program that does its own work and runs a command that
 // an argument holds.
-func runsOptions(j *judge, name string, args []text, stdin text) text {
+func runsOptions(cr *commandReader, name string, args []text, stdin text) text {
 	options, operand, after := strings.Fields(commandOptions[name]), commandOperands[name], false
 	for i, a := range args {
 		option, value, attached := strings.Cut(a.s, "=")
@@ -54,19 +54,19 @@ func runsOptions(j *judge, name string, args []text, stdin text) text {
 			switch {
 			case option == o && !attached, long && len(option) > 4 && strings.HasPrefix(o, option) && !attached:
 				if i+1 < len(args) {
-					j.argument(args[i+1].s)
+					cr.argument(args[i+1].s)
 				}
 			case long && len(option) > 4 && strings.HasPrefix(o, option):
-				j.argument(value)
+				cr.argument(value)
 			case !long && len(o) == 2 && strings.HasPrefix(a.s, o):
-				j.argument(a.s[2:])
+				cr.argument(a.s[2:])
 			}
 		}
 		switch {
 		case operand == nil:
 		case after && len(a.s) > 0 && a.s[0] != '-', strings.HasPrefix(a.s, "+"):
-			j.argument(joined(args[i:]).s)
-			j.argument(a.s)
+			cr.argument(joined(args[i:]).s)
+			cr.argument(a.s)
 		}
 		after = after || operand != nil && operand.MatchString(a.s)
 	}
@@ -74,7 +74,7 @@ func runsOptions(j *judge, name string, args []text, stdin text) text {
 	case filters[name]:
 		return text{fetched: stdin.fetched}
 	case stdin.fetched && name != "git" && name != "rsync" && name != "scp":
-		j.broken(railFetch, "what is fetched from the network is piped to "+name)
+		cr.report(railFetch, "content from the network is piped to "+name)
 	}
 	return text{}
 }
@@ -82,65 +82,65 @@ func runsOptions(j *judge, name string, args []text, stdin text) text {
 // commandMark is what stands in front of the command within a value.
 var commandMark = regexp.MustCompile(`^(?:exec=|[\w.-]+=)?(?:\+|:|!|\s|shell\s|silent\s|system\s|exec=)*`)
 
-// argument judges the value of an option that is perhaps a command.
-func (j *judge) argument(value string) {
+// argument analyzes the value of an option that is perhaps a command.
+func (cr *commandReader) argument(value string) {
 	if value != "" {
-		j.script(commandMark.ReplaceAllString(value, ""), text{}, false)
+		cr.script(commandMark.ReplaceAllString(value, ""), text{}, false)
 	}
 }
 
-// secureShell judges ssh, whose command runs on another machine.
-func secureShell(j *judge, name string, args []text, stdin text) text {
+// secureShell analyzes ssh, whose command runs on another machine.
+func secureShell(cr *commandReader, name string, args []text, stdin text) text {
 	values := strings.Fields("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B")
 	for i, a := range args {
 		switch {
 		case a.s == "-o" && i+1 < len(args):
-			j.argument(args[i+1].s)
+			cr.argument(args[i+1].s)
 		case strings.HasPrefix(a.s, "-o"):
-			j.argument(a.s[2:])
+			cr.argument(a.s[2:])
 		}
 	}
 	rest := afterOptions(args, values)
 	if len(rest) < 2 {
 		if len(rest) == 1 && stdin.piped {
-			stdinScript(j, name, nil, stdin)
+			stdinScript(cr, name, nil, stdin)
 		}
 		return text{fetched: stdin.fetched}
 	}
-	cwd, files := j.cwd, j.files
-	j.cwd, j.files = "", map[string]text{}
-	defer func() { j.cwd, j.files = cwd, files }()
+	cwd, files := cr.cwd, cr.files
+	cr.cwd, cr.files = "", map[string]text{}
+	defer func() { cr.cwd, cr.files = cwd, files }()
 	script := joined(rest[1:])
 	if !script.known { // ssh is used with variables all the time
-		j.script(script.s, stdin, false)
+		cr.script(script.s, stdin, false)
 		return text{}
 	}
-	return j.runScript(script, nil, stdin)
+	return cr.runScript(script, nil, stdin)
 }
 
-// make judges what a makefile on standard input runs.
-func makefile(j *judge, _ string, args []text, stdin text) text {
+// makefile analyzes what a makefile on standard input runs.
+func makefile(cr *commandReader, _ string, args []text, stdin text) text {
 	for i, a := range args {
 		fromStdin := a.s == "-f-" || a.s == "-f" && i+1 < len(args) && (args[i+1].s == "-" || standardInput[args[i+1].s])
 		switch {
 		case !fromStdin:
 		case stdin.fetched:
-			j.broken(railFetch, "what is fetched from the network is piped to make")
+			cr.report(railFetch, "content from the network is piped to make")
 		case stdin.known:
 			for line := range strings.Lines(stdin.s) {
 				recipe, isRecipe := strings.CutPrefix(line, "\t")
 				if _, inline, ok := strings.Cut(line, ";"); !isRecipe && ok {
 					recipe = inline
 				}
-				j.script(strings.TrimLeft(recipe, "@-+ \t"), text{}, false)
+				cr.script(strings.TrimLeft(recipe, "@-+ \t"), text{}, false)
 			}
 		}
 	}
 	return text{}
 }
 
-// stream judges sed: its scripts can run commands.
-func stream(j *judge, name string, args []text, stdin text) text {
+// sed analyzes sed: its scripts can run commands.
+func sed(cr *commandReader, name string, args []text, stdin text) text {
 	scripts := []text{}
 	for i, a := range args {
 		switch {
@@ -150,7 +150,7 @@ func stream(j *judge, name string, args []text, stdin text) text {
 			a.s = strings.TrimPrefix(a.s, "--expression=")
 			scripts = append(scripts, a)
 		case (a.s == "-f" || a.s == "--file") && i+1 < len(args):
-			content := j.file(args[i+1])
+			content := cr.file(args[i+1])
 			if args[i+1].s == "-" {
 				content = stdin
 			}
@@ -162,15 +162,15 @@ func stream(j *judge, name string, args []text, stdin text) text {
 	}
 	for _, s := range scripts {
 		if s.fetched {
-			j.broken(railFetch, "what is fetched from the network is run by "+name)
+			cr.report(railFetch, "content from the network is run by "+name)
 		}
 		for _, m := range sedExecute().FindAllStringSubmatch(s.s, 100) {
 			if stdin.fetched {
-				j.broken(railFetch, "what is fetched from the network is run by "+name)
+				cr.report(railFetch, "content from the network is run by "+name)
 			}
-			j.script(m[1], text{}, false)
+			cr.script(m[1], text{}, false)
 		}
-		j.substituted(s.s, stdin)
+		cr.substituted(s.s, stdin)
 	}
 	return text{fetched: stdin.fetched}
 }
@@ -178,8 +178,8 @@ func stream(j *judge, name string, args []text, stdin text) text {
 // sedExecute is the command e of sed, with what it runs.
 var sedExecute = lazily(`(?m)(?:^|[;{}])\s*(?:[0-9$,+~]+|/[^/]*/)?\s*e(?:[ \t]+(.*))?$`)
 
-// substituted judges s/pattern/command/e of sed.
-func (j *judge) substituted(script string, stdin text) {
+// substituted analyzes s/pattern/command/e of sed.
+func (cr *commandReader) substituted(script string, stdin text) {
 	for i, left := 0, maxItems; i+2 < len(script) && left > 0; i++ {
 		if script[i] != 's' || i > 0 && !strings.ContainsRune(" \t\n;{}$/0123456789", rune(script[i-1])) {
 			continue
@@ -191,9 +191,9 @@ func (j *judge) substituted(script string, stdin text) {
 		}
 		if flags := sedFlags.FindString(parts[2]); strings.Contains(flags, "e") {
 			if stdin.fetched {
-				j.broken(railFetch, "what is fetched from the network is run by sed")
+				cr.report(railFetch, "content from the network is run by sed")
 			}
-			j.script(parts[1], text{}, false)
+			cr.script(parts[1], text{}, false)
 		}
 	}
 }
@@ -222,12 +222,12 @@ func delimited(s string, delimiter byte) []string {
 	return append(parts, b.String())
 }
 
-// schedule judges crontab, whose lines end with a command.
-func schedule(j *judge, _ string, args []text, stdin text) text {
+// schedule analyzes crontab, whose lines end with a command.
+func schedule(cr *commandReader, _ string, args []text, stdin text) text {
 	table := stdin
 	for _, a := range args {
 		if a.s != "-" && !strings.HasPrefix(a.s, "-") {
-			table = j.file(a)
+			table = cr.file(a)
 			table.piped = true
 		}
 	}
@@ -235,7 +235,7 @@ func schedule(j *judge, _ string, args []text, stdin text) text {
 		return text{}
 	}
 	if table.fetched {
-		j.broken(railFetch, "what is fetched from the network is piped to crontab")
+		cr.report(railFetch, "content from the network is piped to crontab")
 	}
 	for line := range strings.Lines(table.s) {
 		words := strings.Fields(line)
@@ -244,7 +244,7 @@ func schedule(j *judge, _ string, args []text, stdin text) text {
 			times = 1
 		}
 		if len(words) > times && words[0][0] != '#' {
-			j.script(strings.Join(words[times:], " "), text{}, false)
+			cr.script(strings.Join(words[times:], " "), text{}, false)
 		}
 	}
 	return text{}

@@ -10,7 +10,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 )
 
-func echo(_ *judge, _ string, args []text, _ text) text {
+func echo(_ *commandReader, _ string, args []text, _ text) text {
 	out, decoded, newline := static(""), false, true
 	for len(args) > 0 && args[0].known && len(args[0].s) > 1 && args[0].s[0] == '-' && strings.Trim(args[0].s[1:], "neE") == "" {
 		decoded = decoded || strings.Contains(args[0].s, "e")
@@ -33,7 +33,7 @@ func echo(_ *judge, _ string, args []text, _ text) text {
 }
 
 // printf writes what is known of it; formats with widths are unknown.
-func printf(_ *judge, _ string, args []text, _ text) text {
+func printf(_ *commandReader, _ string, args []text, _ text) text {
 	fetched := slices.ContainsFunc(args, func(a text) bool { return a.fetched })
 	if len(args) > 0 && args[0].s == "--" {
 		args = args[1:]
@@ -94,7 +94,7 @@ func unbackslash(s string) string {
 	return decoded
 }
 
-func cat(j *judge, _ string, args []text, stdin text) text {
+func cat(cr *commandReader, _ string, args []text, stdin text) text {
 	files := afterOptions(args, nil)
 	if len(files) == 0 {
 		return stdin
@@ -105,14 +105,14 @@ func cat(j *judge, _ string, args []text, stdin text) text {
 			out = out.and(stdin)
 			continue
 		}
-		out = out.and(j.file(f))
+		out = out.and(cr.file(f))
 	}
 	return out
 }
 
 // decode is base64 or base32: what it decodes is known if its input is.
-func decode(j *judge, name string, args []text, stdin text) text {
-	in := cat(j, "", args, stdin)
+func decode(cr *commandReader, name string, args []text, stdin text) text {
+	in := cat(cr, "", args, stdin)
 	if !slices.ContainsFunc(args, func(a text) bool {
 		return a.s == "-d" || a.s == "-D" || strings.HasPrefix("--decode", a.s) && len(a.s) > 2 || a.s == "-di"
 	}) {
@@ -126,8 +126,8 @@ func decode(j *judge, name string, args []text, stdin text) text {
 	return text{s: string(b), known: in.known && err == nil, fetched: in.fetched}
 }
 
-// openssl judges openssl base64 -d and openssl enc -d -base64.
-func openssl(j *judge, _ string, args []text, stdin text) text {
+// openssl analyzes openssl base64 -d and openssl enc -d -base64.
+func openssl(cr *commandReader, _ string, args []text, stdin text) text {
 	has := func(word string) bool { return slices.ContainsFunc(args, func(a text) bool { return a.s == word }) }
 	switch {
 	case has("s_client"):
@@ -135,14 +135,14 @@ func openssl(j *judge, _ string, args []text, stdin text) text {
 	case has("-in") || !has("base64") && !has("-base64") && !has("-a"):
 		return text{fetched: stdin.fetched}
 	case has("-d"):
-		return decode(j, "base64", []text{static("-d")}, stdin)
+		return decode(cr, "base64", []text{static("-d")}, stdin)
 	}
 	return text{fetched: stdin.fetched}
 }
 
-// hexDump judges xxd -r -p.
-func hexDump(j *judge, _ string, args []text, stdin text) text {
-	options, in := "", cat(j, "", args, stdin)
+// hexDump analyzes xxd -r -p.
+func hexDump(cr *commandReader, _ string, args []text, stdin text) text {
+	options, in := "", cat(cr, "", args, stdin)
 	for _, a := range args {
 		if strings.HasPrefix(a.s, "-") {
 			options += a.s

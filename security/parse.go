@@ -2,7 +2,8 @@ package security
 
 import "bytes"
 
-// ParseAnalyzer reads an analyzer by its kind. null gives nil: there is none.
+// ParseAnalyzer reads an analyzer by its kind; null gives nil. Errors are of
+// kind fault.Invalid.
 func ParseAnalyzer(raw []byte) (Analyzer, error) {
 	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
 		return nil, nil

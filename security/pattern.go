@@ -15,9 +15,9 @@ import (
 // what it means, and its stable id. Its JSON is a list of the three.
 type Pattern [3]string
 
-// Patterns is the PatternSecurityAnalyzer: signatures in texts. Those of
-// danger are looked for in what would be run, those of persuasion in what the
-// model says as well. Make one with [NewPatterns].
+// Patterns is the PatternSecurityAnalyzer: it searches texts for signatures.
+// Dangerous commands are searched for in the arguments, attempts at prompt
+// injection also in what the model says. Create one with [NewPatterns].
 type Patterns struct {
 	lists [4][]Pattern
 	find  [4][]*regexp.Regexp
@@ -76,7 +76,7 @@ func compile(lists [4][]Pattern) (*Patterns, error) {
 		for n, pattern := range list {
 			re, err := regexp.Compile("(?i)" + pattern[0])
 			if err != nil {
-				return nil, fault.New(fault.Invalid, fmt.Sprintf("%s.%d: the pattern is not a regular expression that is supported here: %v", fields[i], n, err))
+				return nil, fault.New(fault.Invalid, fmt.Sprintf("%s.%d: the pattern is not a supported regular expression: %v", fields[i], n, err))
 			}
 			p.find[i] = append(p.find[i], re)
 		}
@@ -95,7 +95,7 @@ func (*Patterns) Name() string { return "PatternSecurityAnalyzer" }
 func (p *Patterns) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error) {
 	s := segmentsOf(a)
 	if s.size > maxContent {
-		return Assessment{event.RiskUnknown, map[string]any{"reason": "the action is too large to be read"}}, nil
+		return Assessment{event.RiskUnknown, map[string]any{"reason": "the action is too large to be analyzed"}}, nil
 	}
 	run := normalize(s.executable())
 	all := run + " " + normalize(spoken(a))
@@ -105,7 +105,7 @@ func (p *Patterns) Assess(_ context.Context, a *event.ActionEvent) (Assessment, 
 			return got, nil
 		}
 	}
-	seen := judgeSegments(s)
+	seen := readSegments(s)
 	if seen.recursiveDelete {
 		return because(event.RiskHigh, "exec.destruct.rm_rf", "Recursive force-delete (rm -rf variants)"), nil
 	}
@@ -115,7 +115,7 @@ func (p *Patterns) Assess(_ context.Context, a *event.ActionEvent) (Assessment, 
 		}
 	}
 	if seen.hiddenDelete {
-		return because(event.RiskUnknown, "exec.destruct.rm_rf", "a command that cannot be known has the options of a recursive delete"), nil
+		return because(event.RiskUnknown, "exec.destruct.rm_rf", "an unknown command has the options of a recursive delete"), nil
 	}
 	return Assessment{Risk: event.RiskLow}, nil
 }

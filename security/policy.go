@@ -9,31 +9,31 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Policy decides which risks wait for the user. Its JSON is that of the
+// Policy decides which risks the user must confirm. Its JSON is that of the
 // reference's confirmation_policy.
 type Policy interface {
 	json.Marshaler
 	// Name is the kind, the reference's class name.
 	Name() string
-	// Confirms reports whether an action of this risk waits.
+	// Confirms reports whether an action of this risk must be confirmed.
 	Confirms(event.Risk) bool
 }
 
 // The policies.
 type (
-	// AlwaysConfirm lets every action wait.
+	// AlwaysConfirm confirms every action.
 	AlwaysConfirm struct{}
-	// NeverConfirm lets none wait; it is the default.
+	// NeverConfirm confirms no action; it is the default.
 	NeverConfirm struct{}
-	// ConfirmRisky lets those wait whose risk reaches the threshold.
+	// ConfirmRisky confirms actions whose risk reaches the threshold.
 	ConfirmRisky struct {
 		Threshold      event.Risk // LOW, MEDIUM or HIGH; empty for HIGH
-		ConfirmUnknown bool       // whether UNKNOWN waits
+		ConfirmUnknown bool       // whether UNKNOWN is confirmed
 	}
 )
 
-// DefaultRisky returns ConfirmRisky as the reference makes it: HIGH and
-// UNKNOWN wait.
+// DefaultRisky returns ConfirmRisky with the reference's defaults: HIGH and
+// UNKNOWN are confirmed.
 func DefaultRisky() ConfirmRisky {
 	return ConfirmRisky{Threshold: event.RiskHigh, ConfirmUnknown: true}
 }
@@ -53,7 +53,7 @@ func (AlwaysConfirm) Confirms(event.Risk) bool { return true }
 // Confirms implements [Policy].
 func (NeverConfirm) Confirms(event.Risk) bool { return false }
 
-// Confirms implements [Policy]. What is no risk at all counts as UNKNOWN.
+// Confirms implements [Policy]. An invalid risk counts as UNKNOWN.
 func (p ConfirmRisky) Confirms(r event.Risk) bool {
 	level := slices.Index(levels, r)
 	if level <= 0 {
@@ -62,7 +62,7 @@ func (p ConfirmRisky) Confirms(r event.Risk) bool {
 	return level >= slices.Index(levels, p.threshold())
 }
 
-// levels are the risks in order; UNKNOWN cannot be compared.
+// levels are the risks in ascending order; UNKNOWN is not comparable.
 var levels = []event.Risk{event.RiskUnknown, event.RiskLow, event.RiskMedium, event.RiskHigh}
 
 func (p ConfirmRisky) threshold() event.Risk {
@@ -87,10 +87,10 @@ func (p ConfirmRisky) MarshalJSON() ([]byte, error) {
 	}{p.threshold(), p.ConfirmUnknown, p.Name()})
 }
 
-// bare is the JSON of what has no fields.
+// bare returns the JSON of a kind without fields.
 func bare(kind string) ([]byte, error) { return json.Marshal(map[string]string{"kind": kind}) }
 
-// ParsePolicy reads a policy by its kind.
+// ParsePolicy reads a policy by its kind. Errors are of kind fault.Invalid.
 func ParsePolicy(raw []byte) (Policy, error) {
 	kind, err := kindOf(raw)
 	if err != nil {
@@ -128,7 +128,7 @@ func parseRisky(raw []byte) (Policy, error) {
 	return p, nil
 }
 
-// kindOf returns the kind of a union's member; empty if it has none.
+// kindOf returns the kind of a document; empty if it has none.
 func kindOf(raw []byte) (string, error) {
 	var in *struct {
 		Kind json.RawMessage `json:"kind"`
@@ -138,7 +138,7 @@ func kindOf(raw []byte) (string, error) {
 	}
 	var kind string
 	if json.Unmarshal(in.Kind, &kind) != nil {
-		return "", nil //nolint:nilerr // a kind that is no text is none
+		return "", nil //nolint:nilerr // a kind that is not a string counts as none
 	}
 	return kind, nil
 }

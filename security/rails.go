@@ -6,15 +6,16 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Rails is the PolicyRailSecurityAnalyzer: structures of shell commands that
-// are hardly ever wanted. They are fetch-to-exec (what comes from the network
-// is run), raw-disk-op (a file system is made, a device written to) and
-// catastrophic-delete (a recursive delete of the system or of a home). One
-// that is found is HIGH. A command with structure that matters and cannot be
-// known is UNKNOWN. LOW says that no rail was broken, not that it is safe.
+// Rails is the PolicyRailSecurityAnalyzer. It finds structures of shell commands
+// that are hardly ever intended: fetch-to-exec (content from the network is
+// run), raw-disk-op (a file system is created or a device is written to) and
+// catastrophic-delete (a recursive delete of the system or of a home
+// directory). A match is HIGH. A command that depends on unknown values where it
+// matters is UNKNOWN. LOW means that no rail matched, not that the command is
+// safe.
 //
-// Of a pipe from the network it minds what may run it: filters such as jq or
-// head are let pass, where the reference minds every program.
+// Content from the network may be piped into filters such as jq or head, which
+// do not run it. The reference reports every program at the end of such a pipe.
 type Rails struct{}
 
 // Name implements [Analyzer].
@@ -27,9 +28,9 @@ func (r Rails) MarshalJSON() ([]byte, error) { return bare(r.Name()) }
 func (Rails) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error) {
 	s := segmentsOf(a)
 	if s.size > maxContent {
-		return Assessment{event.RiskUnknown, map[string]any{"reason": "the action is too large to be read"}}, nil
+		return Assessment{event.RiskUnknown, map[string]any{"reason": "the action is too large to be analyzed"}}, nil
 	}
-	switch f := judgeSegments(s); {
+	switch f := readSegments(s); {
 	case f.rule != "":
 		return because(event.RiskHigh, f.rule, f.reason), nil
 	case f.unclear != "":
@@ -38,15 +39,15 @@ func (Rails) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error)
 	return Assessment{Risk: event.RiskLow}, nil
 }
 
-// relevant is a cheap test of texts that are no commands: most arguments of
-// tools name nothing that a rail minds.
-var relevant = lazily(`\b(rm|dd|mkfs\S*|curl|wget|nc|ncat|wipefs|shred|eval|find)\b|/dev/|base64|xargs`)
+// relevant is a cheap test for texts other than commands: most arguments of
+// tools mention nothing that matters to a rail.
+var relevant = lazily(`\b(rm|dd|mkfs\S*|curl|wget|nc|ncat|socat|telnet|wipefs|shred|eval|find|rsync)\b|/dev/|base64|xargs`)
 
-// judgeSegments reads the command of an action, and its other texts as far as
-// they are scripts: in those only what is certain counts, because most of them
-// are prose, paths and other languages.
-func judgeSegments(s segments) findings {
-	f := judgeCommand(s.command)
+// readSegments reads the command of an action, and its other texts in case they
+// are scripts. In those only certain findings count, because most of them are
+// prose, paths or other languages.
+func readSegments(s segments) findings {
+	f := readCommand(s.command)
 	for _, text := range s.others {
 		if f.rule != "" {
 			break
@@ -54,19 +55,19 @@ func judgeSegments(s segments) findings {
 		if !relevant().MatchString(text) {
 			continue
 		}
-		j := newJudge()
-		j.script(text, static(""), false)
-		f.recursiveDelete = f.recursiveDelete || j.recursiveDelete
-		f.rule, f.reason = j.rule, j.reason
+		cr := newCommandReader()
+		cr.script(text, static(""), false)
+		f.recursiveDelete = f.recursiveDelete || cr.recursiveDelete
+		f.rule, f.reason = cr.rule, cr.reason
 	}
 	return f
 }
 
-// judgeCommand reads what a shell would run.
-func judgeCommand(command string) findings {
-	j := newJudge()
+// readCommand reads what a shell would run.
+func readCommand(command string) findings {
+	cr := newCommandReader()
 	if command != "" {
-		j.script(command, static(""), true)
+		cr.script(command, static(""), true)
 	}
-	return j.findings
+	return cr.findings
 }

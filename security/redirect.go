@@ -8,33 +8,33 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect judges the redirections of a statement, in order, and returns what
+// redirect analyzes the redirections of a statement, in order, and returns what
 // its standard input and output become; to is nil for an output that stays.
-func (j *judge) redirect(redirs []*syntax.Redirect, stdin text) (in text, to *output) {
+func (cr *commandReader) redirect(redirs []*syntax.Redirect, stdin text) (in text, to *output) {
 	in = stdin
 	for _, r := range redirs {
-		if read, ok := j.input(r); ok {
+		if read, ok := cr.input(r); ok {
 			if fd := descriptor(r, "0"); fd != "0" {
-				j.opened(fd, read)
+				cr.opened(fd, read)
 			} else {
 				in, in.piped = read, true
 			}
 			continue
 		}
-		w := j.one(r.Word)
+		w := cr.one(r.Word)
 		if !writes(r, w) || !w.known && w.s == "" && w.sink == nil {
 			continue
 		}
-		file, fd := j.clean(w.s), descriptor(r, "1")
+		file, fd := cr.clean(w.s), descriptor(r, "1")
 		if device(file) {
-			j.broken(railDisk, "a device is written to: "+w.s)
+			cr.report(railDisk, "a device is written to: "+w.s)
 		}
 		if network(file) {
-			j.opened(fd, text{fetched: true})
+			cr.opened(fd, text{fetched: true})
 		}
 		switch {
 		case r.Op == syntax.RdrInOut && descriptor(r, "0") == "0":
-			in = j.file(w)
+			in = cr.file(w)
 			in.piped = true
 		case fd == "1":
 			to = &output{text: w, file: file, append: r.Op == syntax.AppOut || r.Op == syntax.AppAll}
@@ -52,20 +52,20 @@ type output struct {
 
 // write notes what a statement writes, and returns what is left of it for
 // whoever reads its output.
-func (j *judge) write(to *output, out text) text {
+func (cr *commandReader) write(to *output, out text) text {
 	switch {
 	case to == nil:
 		return out
 	case to.sink != nil:
 		out.piped = true
-		j.statements(to.sink, out)
+		cr.statements(to.sink, out)
 	case to.append:
-		if before, ok := j.files[to.file]; ok {
+		if before, ok := cr.files[to.file]; ok {
 			out = before.and(out)
 		}
 		fallthrough
 	default:
-		j.files[to.file] = out
+		cr.files[to.file] = out
 	}
 	return static("")
 }
@@ -79,12 +79,12 @@ func descriptor(r *syntax.Redirect, usual string) string {
 }
 
 // opened notes what can be read from a file descriptor.
-func (j *judge) opened(fd string, t text) {
-	j.open = maps.Clone(j.open)
-	if j.open == nil {
-		j.open = map[string]text{}
+func (cr *commandReader) opened(fd string, t text) {
+	cr.open = maps.Clone(cr.open)
+	if cr.open == nil {
+		cr.open = map[string]text{}
 	}
-	j.open[fd] = t
+	cr.open[fd] = t
 }
 
 // keepsRedirections reports whether a statement is an exec without a program,
@@ -108,22 +108,22 @@ func writes(r *syntax.Redirect, w text) bool {
 }
 
 // input returns what a redirection lets a command read.
-func (j *judge) input(r *syntax.Redirect) (text, bool) {
+func (cr *commandReader) input(r *syntax.Redirect) (text, bool) {
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
 		if r.Hdoc == nil {
 			return text{}, true
 		}
-		return j.one(r.Hdoc), true
+		return cr.one(r.Hdoc), true
 	case syntax.WordHdoc:
-		return j.one(r.Word).and(static("\n")), true
+		return cr.one(r.Word).and(static("\n")), true
 	case syntax.RdrIn:
-		return j.file(j.one(r.Word)), true
+		return cr.file(cr.one(r.Word)), true
 	case syntax.DplIn, syntax.DplOut:
 		if r.Op == syntax.DplOut && descriptor(r, "1") != "0" {
 			return text{}, false
 		}
-		from, ok := j.open[strings.TrimSuffix(r.Word.Lit(), "-")]
+		from, ok := cr.open[strings.TrimSuffix(r.Word.Lit(), "-")]
 		return from, ok
 	}
 	return text{}, false
@@ -138,23 +138,23 @@ func network(file string) bool {
 }
 
 // file returns what is known of a file's content.
-func (j *judge) file(name text) text {
+func (cr *commandReader) file(name text) text {
 	if name.proc != nil {
 		return *name.proc
 	}
-	file := j.clean(name.s)
+	file := cr.clean(name.s)
 	switch {
 	case network(file):
 		return text{fetched: true}
 	case !name.known:
 		return text{}
 	case standardInput[file]:
-		return j.stdin
+		return cr.stdin
 	}
 	for _, dir := range []string{"/dev/fd/", "/proc/self/fd/"} {
 		if fd, ok := strings.CutPrefix(file, dir); ok {
-			return j.open[fd]
+			return cr.open[fd]
 		}
 	}
-	return j.files[file]
+	return cr.files[file]
 }

@@ -5,91 +5,91 @@ import (
 	"strings"
 )
 
-// run judges a program with its arguments and returns what it writes.
-func (j *judge) run(args []text, stdin text) text {
-	if len(args) == 0 || !j.step() || !j.deeper() {
+// run analyzes a program with its arguments and returns what it writes.
+func (cr *commandReader) run(args []text, stdin text) text {
+	if len(args) == 0 || !cr.step() || !cr.nestIn() {
 		return text{}
 	}
-	defer j.higher()
+	defer cr.nestOut()
 	name := args[0]
 	switch {
 	case name.fetched || name.proc != nil && name.proc.fetched:
-		j.broken(railFetch, "what is fetched from the network is run as a command")
+		cr.report(railFetch, "content from the network is run as a command")
 		return text{}
 	case name.glob && name.s != "[":
-		j.hidden(args, stdin)
+		cr.unknownProgram(args, stdin)
 		name = globbed(name)
 	}
 	if !name.known || name.s == "" {
-		return j.hidden(args, stdin)
+		return cr.unknownProgram(args, stdin)
 	}
 	rest := args[1:]
-	if value, ok := j.aliases[name.s]; ok && !j.calling["alias "+name.s] {
-		j.calling["alias "+name.s] = true
-		defer delete(j.calling, "alias "+name.s)
-		return j.runScript(static(value+` "$@"`), append([]text{name}, rest...), stdin)
+	if value, ok := cr.aliases[name.s]; ok && !cr.calling["alias "+name.s] {
+		cr.calling["alias "+name.s] = true
+		defer delete(cr.calling, "alias "+name.s)
+		return cr.runScript(static(value+` "$@"`), append([]text{name}, rest...), stdin)
 	}
-	if body := j.functions[name.s]; body != nil && !j.calling[name.s] {
-		return j.enter(name.s, body, &params{rest}, stdin)
+	if body := cr.functions[name.s]; body != nil && !cr.calling[name.s] {
+		return cr.enter(name.s, body, &params{rest}, stdin)
 	}
-	file := j.clean(name.s)
-	if content, ok := j.files[file]; ok && strings.Contains(name.s, "/") {
-		return j.runContent(content, rest, stdin)
+	file := cr.clean(name.s)
+	if content, ok := cr.files[file]; ok && strings.Contains(name.s, "/") {
+		return cr.runContent(content, rest, stdin)
 	}
 	base := strings.ToLower(path.Base(file)) // some file systems do not tell the case
 	if do := programs[base]; do != nil {
-		return do(j, base, rest, stdin)
+		return do(cr, base, rest, stdin)
 	}
 	switch {
 	case base == "--": // time -- program
-		return j.run(rest, stdin)
+		return cr.run(rest, stdin)
 	case strings.HasPrefix(base, "mkfs"), base == "mke2fs":
-		j.broken(railDisk, "a file system is made with "+base)
+		cr.report(railDisk, "a file system is made with "+base)
 	case strings.HasPrefix(base, "ld-linux"), strings.HasPrefix(base, "ld-musl"):
-		return j.run(afterOptions(rest, nil), stdin)
+		return cr.run(afterOptions(rest, nil), stdin)
 	case interpreterName().MatchString(base):
-		return interpreter(j, base, rest, stdin)
+		return interpreter(cr, base, rest, stdin)
 	case stdin.fetched && !filters[base]:
-		j.broken(railFetch, "what is fetched from the network is piped to "+base)
+		cr.report(railFetch, "content from the network is piped to "+base)
 	}
 	return text{fetched: stdin.fetched && filters[base]}
 }
 
-// runContent judges a file that is run and that the script has written.
-func (j *judge) runContent(content text, rest []text, stdin text) text {
+// runContent analyzes a file that is run and that the script has written.
+func (cr *commandReader) runContent(content text, rest []text, stdin text) text {
 	switch {
 	case content.fetched:
-		j.broken(railFetch, "a file that is fetched from the network is run")
+		cr.report(railFetch, "a file from the network is run")
 	case content.known:
-		outer := j.params
-		j.params = &params{rest}
-		defer func() { j.params = outer }()
-		return j.script(content.s, stdin, true)
+		outer := cr.params
+		cr.params = &params{rest}
+		defer func() { cr.params = outer }()
+		return cr.script(content.s, stdin, true)
 	default:
-		j.unsure("a file is run whose content cannot be known")
+		cr.reportUnknown("a file with unknown content is run")
 	}
 	return text{}
 }
 
-// hidden judges a command whose program cannot be known: by its arguments.
-func (j *judge) hidden(args []text, stdin text) text {
+// unknownProgram analyzes a command whose program is unknown, by its arguments.
+func (cr *commandReader) unknownProgram(args []text, stdin text) text {
 	if stdin.fetched {
-		j.broken(railFetch, "what is fetched from the network is piped to a command that cannot be known")
+		cr.report(railFetch, "content from the network is piped to an unknown command")
 	}
-	d := j.readDelete(args[1:])
+	d := cr.readDelete(args[1:])
 	if d.recursive && d.force {
-		j.hiddenDelete = true
-		j.unsure("a command that cannot be known has the options of a recursive delete")
+		cr.hiddenDelete = true
+		cr.reportUnknown("an unknown command has the options of a recursive delete")
 	}
 	if d.recursive && d.critical != "" {
-		j.unsure("a command that cannot be known gets " + d.critical)
+		cr.reportUnknown("an unknown command gets " + d.critical)
 	}
 	for i, a := range args[1:] {
 		if scriptOption().MatchString(a.s) && i+2 < len(args) {
-			j.script(args[i+2].s, text{}, false) // perhaps a shell
+			cr.script(args[i+2].s, text{}, false) // perhaps a shell
 		}
-		if _, value, _ := strings.Cut(a.s, "="); device(j.clean(a.s)) || device(value) {
-			j.unsure("a command that cannot be known gets a device")
+		if _, value, _ := strings.Cut(a.s, "="); device(cr.clean(a.s)) || device(value) {
+			cr.reportUnknown("an unknown command gets a device")
 		}
 	}
 	return text{}
@@ -109,10 +109,10 @@ func globbed(name text) text {
 }
 
 // programs are those that mean something to the rails.
-var programs map[string]func(j *judge, name string, args []text, stdin text) text
+var programs map[string]func(cr *commandReader, name string, args []text, stdin text) text
 
 func init() { // the functions refer to the table
-	programs = map[string]func(j *judge, name string, args []text, stdin text) text{
+	programs = map[string]func(cr *commandReader, name string, args []text, stdin text) text{
 		"rm": remove, "rsync": mirror, "dd": copyRaw, "dcfldd": copyRaw, "dc3dd": copyRaw,
 		"tee": tee, "sponge": tee, "cp": writeDevice, "mv": writeDevice, "install": writeDevice, "ln": writeDevice, "ddrescue": writeDevice,
 		"eval": evaluate, "source": source, ".": source, "trap": trap, "alias": alias, "cd": changeDir, "pushd": changeDir,
@@ -120,7 +120,7 @@ func init() { // the functions refer to the table
 		"xargs": xargs, "find": find, "su": su, "runuser": su, "script": su,
 		"echo": echo, "printf": printf, "cat": cat, "base64": decode, "base32": decode, "openssl": openssl, "xxd": hexDump, "true": quiet, ":": quiet, "false": quiet,
 		"busybox": applet, "toybox": applet, "parallel": parallel, "at": stdinScript, "batch": stdinScript, "crontab": schedule,
-		"ssh": secureShell, "make": makefile, "gmake": makefile, "sed": stream, "gsed": stream,
+		"ssh": secureShell, "make": makefile, "gmake": makefile, "sed": sed, "gsed": sed,
 	}
 	for _, name := range []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"} {
 		programs[name] = shell
@@ -160,4 +160,4 @@ func set(words string) map[string]bool {
 	return m
 }
 
-func quiet(*judge, string, []text, text) text { return static("") }
+func quiet(*commandReader, string, []text, text) text { return static("") }

@@ -115,8 +115,8 @@ func TestUnionErrors(t *testing.T) {
 		{analyzer, `{"kind":"EnsembleSecurityAnalyzer","analyzers":[]}`, "analyzers: List should have at least 1 item after validation, not 0"},
 		{analyzer, `{"kind":"EnsembleSecurityAnalyzer","analyzers":1}`, "analyzers: Input should be a valid list"},
 		{analyzer, `{"kind":"EnsembleSecurityAnalyzer","analyzers":[{"kind":"LLMSecurityAnalyzer"},{"kind":"Y"}]}`, "analyzers.1: Unknown kind 'Y'"},
-		{analyzer, deep, "too many ensembles"},
-		{analyzer, `{"kind":"PatternSecurityAnalyzer","high_patterns":[["(","d","i"]]}`, "high_patterns.0: the pattern is not a regular expression"},
+		{analyzer, deep, "ensembles are nested too deeply"},
+		{analyzer, `{"kind":"PatternSecurityAnalyzer","high_patterns":[["(","d","i"]]}`, "high_patterns.0: the pattern is not a supported regular expression"},
 		{analyzer, `{"kind":"PatternSecurityAnalyzer","high_patterns":1}`, "high_patterns: Input should be"},
 		{analyzer, `{"kind":"GraySwanAnalyzer","low_threshold":0.8}`, "low_threshold (0.8) must be less than medium_threshold (0.7)"},
 		{analyzer, `{"kind":"GraySwanAnalyzer","timeout":"x"}`, "timeout: Input should be"},
@@ -218,7 +218,7 @@ func TestEnsemble(t *testing.T) {
 		"unknown counts":      {[]security.Analyzer{says("HIGH"), says("UNKNOWN")}, true, "UNKNOWN", "null"},
 		"none unknown":        {[]security.Analyzer{says("LOW"), says("HIGH")}, true, "HIGH", "null"},
 		"failing":             {[]security.Analyzer{says("LOW"), fails}, false, "HIGH", `{"Fake":{"error":"no idea"}}`},
-		"panicking":           {[]security.Analyzer{panics}, false, "HIGH", `{"Fake":{"error":"Fake has panicked: ouch"}}`},
+		"panicking":           {[]security.Analyzer{panics}, false, "HIGH", `{"Fake":{"error":"Fake panicked: ouch"}}`},
 		"details of the same": {[]security.Analyzer{why, fails}, false, "HIGH", `{"Fake":{"why":"so"},"Fake 2":{"error":"no idea"}}`},
 	} {
 		got, err := security.Ensemble{Analyzers: tt.members, PropagateUnknown: tt.propagate}.Assess(t.Context(), command("ls"))

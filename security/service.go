@@ -11,10 +11,10 @@ import (
 	"github.com/deft-dev/deft/secret"
 )
 
-// Service stands for an analyzer that asks somebody else: GraySwanAnalyzer and
-// ToolShieldLLMSecurityAnalyzer. Their configuration is taken and given back;
-// this program asks nobody, so that every assessment fails, which counts as
-// HIGH.
+// Service is the configuration of an analyzer that needs an external service:
+// GraySwanAnalyzer or ToolShieldLLMSecurityAnalyzer. The configuration is
+// accepted and returned, but the service is not called: every assessment fails,
+// which counts as HIGH.
 type Service struct {
 	kind   string
 	fields json.RawMessage // without kind, keys masked
@@ -25,7 +25,7 @@ func (s Service) Name() string { return s.kind }
 
 // Assess implements [Analyzer]; it always fails.
 func (s Service) Assess(context.Context, *event.ActionEvent) (Assessment, error) {
-	return Assessment{}, fault.New(fault.Unsupported, s.kind+" cannot be asked: this server has no client for it").
+	return Assessment{}, fault.New(fault.Unsupported, s.kind+" is not supported: this server has no client for the service").
 		Hint("use PolicyRailSecurityAnalyzer, PatternSecurityAnalyzer or LLMSecurityAnalyzer")
 }
 
@@ -92,7 +92,7 @@ func parseToolShield(raw []byte) (Analyzer, error) {
 	return service("ToolShieldLLMSecurityAnalyzer", t)
 }
 
-// maskFields masks the texts of fields that are named like secrets.
+// maskFields masks fields whose names look like those of secrets.
 func maskFields(m map[string]any) {
 	for name, v := range m {
 		switch v := v.(type) {

@@ -2,43 +2,43 @@ package security
 
 import "strings"
 
-// runScript judges a script that is an argument.
-func (j *judge) runScript(script text, args []text, stdin text) text {
+// runScript analyzes a script that is an argument.
+func (cr *commandReader) runScript(script text, args []text, stdin text) text {
 	switch {
 	case script.fetched:
-		j.broken(railFetch, "what is fetched from the network is run as a script")
+		cr.report(railFetch, "content from the network is run as a script")
 		return text{}
 	case !script.known:
-		j.unsure("a shell runs what cannot be known")
+		cr.reportUnknown("a shell runs an unknown script")
 		if script.s == "" {
 			return text{}
 		}
 	}
-	outer := j.params
-	j.params = nil
+	outer := cr.params
+	cr.params = nil
 	if len(args) > 0 {
-		j.params = &params{args[1:]} // the first is $0
+		cr.params = &params{args[1:]} // the first is $0
 	}
-	defer func() { j.params = outer }()
-	return j.script(script.s, stdin, true)
+	defer func() { cr.params = outer }()
+	return cr.script(script.s, stdin, true)
 }
 
-// stdinScript judges what a shell reads as its script.
-func stdinScript(j *judge, name string, _ []text, stdin text) text {
+// stdinScript analyzes what a shell reads as its script.
+func stdinScript(cr *commandReader, name string, _ []text, stdin text) text {
 	switch {
 	case stdin.fetched:
-		j.broken(railFetch, "what is fetched from the network is piped to "+name)
+		cr.report(railFetch, "content from the network is piped to "+name)
 	case !stdin.piped:
 	case stdin.known:
-		return j.script(stdin.s, text{}, true)
+		return cr.script(stdin.s, text{}, true)
 	default:
-		j.unsure("a shell reads a script that cannot be known")
+		cr.reportUnknown("a shell reads an unknown script")
 	}
 	return text{}
 }
 
-// shell judges sh and its like.
-func shell(j *judge, name string, args []text, stdin text) text {
+// shell analyzes sh and its like.
+func shell(cr *commandReader, name string, args []text, stdin text) text {
 	fromInput := false
 	for len(args) > 0 {
 		a := args[0]
@@ -51,7 +51,7 @@ func shell(j *judge, name string, args []text, stdin text) text {
 			goto operands
 		case a.s == "--rcfile" || a.s == "--init-file":
 			if len(args) > 0 {
-				j.runFile(args[0], nil, stdin)
+				cr.runFile(args[0], nil, stdin)
 				args = args[1:]
 			}
 		case strings.HasPrefix(a.s, "--"):
@@ -60,7 +60,7 @@ func shell(j *judge, name string, args []text, stdin text) text {
 			if len(args) == 0 {
 				return text{}
 			}
-			return j.runScript(args[0], args[1:], stdin)
+			return cr.runScript(args[0], args[1:], stdin)
 		default:
 			fromInput = fromInput || strings.Contains(a.s, "s")
 			if last := a.s[len(a.s)-1]; (last == 'o' || last == 'O') && len(args) > 0 {
@@ -70,44 +70,44 @@ func shell(j *judge, name string, args []text, stdin text) text {
 	}
 operands:
 	if len(args) == 0 || fromInput || args[0].s == "-" || standardInput[args[0].s] {
-		return stdinScript(j, name, nil, stdin)
+		return stdinScript(cr, name, nil, stdin)
 	}
-	return j.runFile(args[0], args[1:], stdin)
+	return cr.runFile(args[0], args[1:], stdin)
 }
 
-// runFile judges a script in a file. A file that was there before is not
+// runFile analyzes a script in a file. A file that was there before is not
 // looked at: it was reviewed when it was written.
-func (j *judge) runFile(name text, args []text, stdin text) text {
+func (cr *commandReader) runFile(name text, args []text, stdin text) text {
 	switch {
 	case name.proc != nil:
 		content := *name.proc
 		content.piped = true
-		return stdinScript(j, "a shell", nil, content)
+		return stdinScript(cr, "a shell", nil, content)
 	case name.fetched:
-		j.broken(railFetch, "a file is run whose name is fetched from the network")
+		cr.report(railFetch, "a file is run whose name comes from the network")
 	case name.known:
-		if content := j.file(name); strings.HasPrefix(name.s, "/dev/fd/") && (content.known || content.fetched) {
+		if content := cr.file(name); strings.HasPrefix(name.s, "/dev/fd/") && (content.known || content.fetched) {
 			content.piped = true
-			return stdinScript(j, "a shell", nil, content)
+			return stdinScript(cr, "a shell", nil, content)
 		}
-		if content, ok := j.files[j.clean(name.s)]; ok {
-			return j.runContent(content, args, stdin)
+		if content, ok := cr.files[cr.clean(name.s)]; ok {
+			return cr.runContent(content, args, stdin)
 		}
 	}
 	return text{}
 }
 
-func source(j *judge, _ string, args []text, stdin text) text {
+func source(cr *commandReader, _ string, args []text, stdin text) text {
 	if len(args) == 0 {
 		return text{}
 	}
 	if standardInput[args[0].s] {
-		return stdinScript(j, "a shell", nil, stdin)
+		return stdinScript(cr, "a shell", nil, stdin)
 	}
-	return j.runFile(args[0], args[1:], stdin)
+	return cr.runFile(args[0], args[1:], stdin)
 }
 
-func evaluate(j *judge, _ string, args []text, stdin text) text {
+func evaluate(cr *commandReader, _ string, args []text, stdin text) text {
 	if len(args) > 0 && args[0].s == "--" {
 		args = args[1:]
 	}
@@ -117,20 +117,20 @@ func evaluate(j *judge, _ string, args []text, stdin text) text {
 	script := joined(args)
 	switch {
 	case script.fetched:
-		j.broken(railFetch, "what is fetched from the network is evaluated")
+		cr.report(railFetch, "content from the network is evaluated")
 		return text{}
 	case !script.known && script.s == "":
-		j.unsure("what is evaluated cannot be known")
+		cr.reportUnknown("eval runs unknown text")
 		return text{}
 	case !script.known:
-		j.unsure("what is evaluated cannot be known as a whole")
+		cr.reportUnknown("eval runs text that is only partly known")
 	}
-	return j.script(script.s, stdin, true)
+	return cr.script(script.s, stdin, true)
 }
 
-func trap(j *judge, _ string, args []text, stdin text) text {
+func trap(cr *commandReader, _ string, args []text, stdin text) text {
 	if args = afterOptions(args, nil); len(args) > 1 && args[0].s != "" {
-		j.script(args[0].s, stdin, true)
+		cr.script(args[0].s, stdin, true)
 	}
 	return static("")
 }

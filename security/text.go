@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// text is what is known of a word, or of what a program writes, without
+// text is what is known about a word, or about the output of a program, without
 // running anything.
 type text struct {
 	s       string         // what is known of it; gaps are left out
@@ -48,7 +48,7 @@ func (t text) and(u text) text {
 
 // fields returns what a shell makes of a word: mostly one word, several where
 // braces or unquoted values are expanded, none for an empty value.
-func (j *judge) fields(w *syntax.Word) []text {
+func (cr *commandReader) fields(w *syntax.Word) []text {
 	if w == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (j *judge) fields(w *syntax.Word) []text {
 		words = nil
 		for one, err := range expand.BracesSeq(nil, w) {
 			if err != nil || len(words) == maxWords {
-				j.unsure("a command has too many words")
+				cr.reportUnknown("a command has too many words")
 				break
 			}
 			words = append(words, one)
@@ -65,7 +65,7 @@ func (j *judge) fields(w *syntax.Word) []text {
 	}
 	var out []text
 	for _, w := range words {
-		out = append(out, j.split(w)...)
+		out = append(out, cr.split(w)...)
 	}
 	return out
 }
@@ -83,13 +83,13 @@ func hasBrace(w *syntax.Word) bool {
 }
 
 // one returns a word as one text, as in an assignment, where nothing is split.
-func (j *judge) one(w *syntax.Word) text {
+func (cr *commandReader) one(w *syntax.Word) text {
 	t := static("")
 	if w == nil {
 		return t
 	}
 	for i, part := range w.Parts {
-		for n, p := range j.part(part, i == 0) {
+		for n, p := range cr.part(part, i == 0) {
 			if n > 0 {
 				t = t.and(static(" "))
 			}
@@ -100,15 +100,15 @@ func (j *judge) one(w *syntax.Word) text {
 }
 
 // split expands a word without braces and splits unquoted values.
-func (j *judge) split(w *syntax.Word) []text {
+func (cr *commandReader) split(w *syntax.Word) []text {
 	var out []text
 	cur, started := static(""), false
 	for i, part := range w.Parts {
 		if len(out) > maxWords {
-			j.unsure("a command has too many words")
+			cr.reportUnknown("a command has too many words")
 			break
 		}
-		values := j.part(part, i == 0)
+		values := cr.part(part, i == 0)
 		if !splits(part) {
 			for n, v := range values { // more than one only for "$@"
 				if n > 0 {
@@ -120,7 +120,7 @@ func (j *judge) split(w *syntax.Word) []text {
 			continue
 		}
 		for n, v := range values {
-			separators := j.separators()
+			separators := cr.separators()
 			words := strings.FieldsFunc(v.s, func(r rune) bool { return strings.ContainsRune(separators, r) })
 			lead := n > 0 || v.s != "" && strings.ContainsAny(v.s[:1], separators)
 			if lead && started {
@@ -161,7 +161,7 @@ func splits(p syntax.WordPart) bool {
 }
 
 // part returns the values of a part of a word; several only for $@.
-func (j *judge) part(p syntax.WordPart, first bool) []text {
+func (cr *commandReader) part(p syntax.WordPart, first bool) []text {
 	switch p := p.(type) {
 	case *syntax.Lit:
 		return []text{literal(p.Value, first)}
@@ -172,29 +172,29 @@ func (j *judge) part(p syntax.WordPart, first bool) []text {
 		s, _, err := expand.Format(nil, p.Value, nil)
 		return []text{{s: s, known: err == nil}}
 	case *syntax.DblQuoted:
-		return j.quoted(p.Parts)
+		return cr.quoted(p.Parts)
 	case *syntax.ParamExp:
-		return j.param(p)
+		return cr.param(p)
 	case *syntax.CmdSubst:
-		t := j.substitute(p.Stmts)
+		t := cr.substitute(p.Stmts)
 		t.s = strings.TrimRight(t.s, "\n")
 		return []text{t}
 	case *syntax.ProcSubst:
 		if p.Op == syntax.CmdOut {
-			j.statements(p.Stmts, text{}) // by itself; who writes to it judges it again
+			cr.statements(p.Stmts, text{}) // as it is; whatever writes to it analyzes it again
 			return []text{{sink: p.Stmts}}
 		}
-		t := j.substitute(p.Stmts)
+		t := cr.substitute(p.Stmts)
 		return []text{{proc: &t}}
 	case *syntax.ExtGlob:
 		return []text{{glob: true}}
 	default:
-		j.nested(p)
+		cr.nested(p)
 		return []text{{}}
 	}
 }
 
-func (j *judge) quoted(parts []syntax.WordPart) []text {
+func (cr *commandReader) quoted(parts []syntax.WordPart) []text {
 	out := []text{static("")}
 	for _, p := range parts {
 		if l, ok := p.(*syntax.Lit); ok {
@@ -202,10 +202,10 @@ func (j *judge) quoted(parts []syntax.WordPart) []text {
 			continue
 		}
 		if len(out) > maxWords {
-			j.unsure("a command has too many words")
+			cr.reportUnknown("a command has too many words")
 			break
 		}
-		for n, v := range j.part(p, false) {
+		for n, v := range cr.part(p, false) {
 			v.glob = false
 			if n > 0 {
 				out = append(out, static(""))

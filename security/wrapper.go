@@ -59,15 +59,15 @@ var wrappers = map[string]wrapped{
 	"uv": {operands: 1}, "poetry": {operands: 1}, "pipenv": {operands: 1},
 }
 
-// wrapper judges the program that another one runs.
-func wrapper(j *judge, name string, args []text, stdin text) text {
+// wrapper analyzes the program that another one runs.
+func wrapper(cr *commandReader, name string, args []text, stdin text) text {
 	w := wrappers[name]
 	if name == "command" && len(args) > 1 && strings.HasPrefix(args[0].s, "-") && strings.ContainsAny(args[0].s, "vV") {
 		return args[1] // it only says where the program is
 	}
 	if name == "env" || name == "watch" || name == "flock" {
 		if script, ok := wholeCommand(name, args); ok {
-			return j.runScript(script, nil, stdin)
+			return cr.runScript(script, nil, stdin)
 		}
 	}
 	rest := afterOptions(args, strings.Fields(w.values))
@@ -76,21 +76,21 @@ func wrapper(j *judge, name string, args []text, stdin text) text {
 		variable, _, _ := strings.Cut(rest[0].s, "=")
 		value := rest[0]
 		value.s = strings.TrimPrefix(value.s, variable+"=")
-		j.environment(variable, value)
+		cr.environment(variable, value)
 		rest = rest[1:]
 	}
 	if dir, ok := optionValue(options, strings.Fields(w.chdir)); ok {
-		cwd := j.cwd
-		defer func() { j.cwd = cwd }()
-		changeDir(j, "", []text{dir}, stdin)
+		cwd := cr.cwd
+		defer func() { cr.cwd = cwd }()
+		changeDir(cr, "", []text{dir}, stdin)
 	}
 	if len(rest) <= w.operands {
 		if name == "sudo" && stdin.piped && loginShell(options) {
-			return stdinScript(j, name, nil, stdin)
+			return stdinScript(cr, name, nil, stdin)
 		}
 		return text{}
 	}
-	return j.run(rest[w.operands:], stdin)
+	return cr.run(rest[w.operands:], stdin)
 }
 
 // loginShell reports whether sudo starts a shell.
@@ -198,8 +198,8 @@ func takesNext(option string, values []string) bool {
 	return false
 }
 
-func applet(j *judge, _ string, args []text, stdin text) text {
-	return j.run(afterOptions(args, nil), stdin)
+func applet(cr *commandReader, _ string, args []text, stdin text) text {
+	return cr.run(afterOptions(args, nil), stdin)
 }
 
 func deletes(base string) bool { return base == "rm" || base == "shred" || base == "unlink" }
@@ -207,29 +207,29 @@ func deletes(base string) bool { return base == "rm" || base == "shred" || base 
 // shortOptions are options of su and script in front of -c in one word.
 var shortOptions = lazily(`^-[lpmPqaefv]*$`)
 
-// su judges su -c and its like.
-func su(j *judge, name string, args []text, stdin text) text {
+// su analyzes su -c and its like.
+func su(cr *commandReader, name string, args []text, stdin text) text {
 	for i, a := range args {
 		group, attached, short := strings.Cut(a.s, "c")
 		short = short && shortOptions().MatchString(group)
 		switch {
 		case short && attached != "":
 			a.s = attached
-			return j.runScript(a, nil, stdin)
+			return cr.runScript(a, nil, stdin)
 		case (short || a.s == "--command" || a.s == "--session-command") && i+1 < len(args):
-			return j.runScript(args[i+1], nil, stdin)
+			return cr.runScript(args[i+1], nil, stdin)
 		case strings.HasPrefix(a.s, "--command="):
 			a.s = strings.TrimPrefix(a.s, "--command=")
-			return j.runScript(a, nil, stdin)
+			return cr.runScript(a, nil, stdin)
 		}
 	}
 	if name == "runuser" {
 		if rest := afterOptions(args, []string{"-u", "--user", "-g", "--group"}); len(rest) > 0 {
-			return j.run(rest, stdin)
+			return cr.run(rest, stdin)
 		}
 	}
 	if name != "script" && stdin.piped {
-		return stdinScript(j, name, nil, stdin)
+		return stdinScript(cr, name, nil, stdin)
 	}
 	return text{}
 }

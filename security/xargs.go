@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// xargs judges the program that gets its arguments from a pipe.
-func xargs(j *judge, _ string, args []text, stdin text) text {
+// xargs analyzes the program that gets its arguments from a pipe.
+func xargs(cr *commandReader, _ string, args []text, stdin text) text {
 	options := strings.Fields("-I -L -n -P -s -d -a -E --max-args --max-procs --max-lines --max-chars --delimiter --arg-file --replace")
 	rest := afterOptions(args, options)
 	placeholder, separator := "", ""
@@ -30,7 +30,7 @@ func xargs(j *judge, _ string, args []text, stdin text) text {
 		case a.s == "-d" || a.s == "--delimiter":
 			separator = unbackslash(next)
 		case (a.s == "-a" || a.s == "--arg-file") && i+1 < len(args):
-			stdin = j.file(args[i+1])
+			stdin = cr.file(args[i+1])
 		}
 	}
 	if placeholder != "" && separator == "" {
@@ -40,12 +40,12 @@ func xargs(j *judge, _ string, args []text, stdin text) text {
 	if len(rest) == 0 {
 		return joined(words)
 	}
-	j.fetchedArguments(rest[0], stdin)
+	cr.fetchedArguments(rest[0], stdin)
 	if placeholder == "" {
-		return j.run(slices.Concat(rest, words), text{})
+		return cr.run(slices.Concat(rest, words), text{})
 	}
 	for _, w := range words {
-		j.run(replaced(rest, placeholder, w), text{})
+		cr.run(replaced(rest, placeholder, w), text{})
 	}
 	return text{fetched: stdin.fetched}
 }
@@ -91,16 +91,16 @@ func replaced(words []text, placeholder string, value text) []text {
 	return out
 }
 
-// fetchedArguments judges a program that gets arguments from the network.
-func (j *judge) fetchedArguments(program, stdin text) {
+// fetchedArguments analyzes a program that gets arguments from the network.
+func (cr *commandReader) fetchedArguments(program, stdin text) {
 	base := strings.ToLower(path.Base(program.s))
 	if _, special := programs[base]; stdin.fetched && (special && !filters[base] && base != "echo" || interpreterName().MatchString(base)) && !deletes(base) {
-		j.broken(railFetch, "what is fetched from the network becomes arguments of "+base)
+		cr.report(railFetch, "content from the network becomes arguments of "+base)
 	}
 }
 
-// parallel judges GNU parallel: a shell runs the command for each argument.
-func parallel(j *judge, name string, args []text, stdin text) text {
+// parallel analyzes GNU parallel: a shell runs the command for each argument.
+func parallel(cr *commandReader, name string, args []text, stdin text) text {
 	command := afterOptions(args, strings.Fields("-j --jobs -a --arg-file -I -n -N -S --delay --timeout --joblog --results -d --delimiter -C --colsep"))
 	var values []text
 	at := slices.IndexFunc(command, func(a text) bool { return a.s == ":::" || a.s == ":::+" })
@@ -109,11 +109,11 @@ func parallel(j *judge, name string, args []text, stdin text) text {
 	} else {
 		values = itemsOf(stdin, "\n")
 		if len(command) == 0 {
-			return stdinScript(j, name, nil, stdin)
+			return stdinScript(cr, name, nil, stdin)
 		}
 	}
 	if len(command) > 0 {
-		j.fetchedArguments(command[0], stdin)
+		cr.fetchedArguments(command[0], stdin)
 	}
 	for i, v := range values {
 		line := replaced(command, "{}", v)
@@ -121,16 +121,16 @@ func parallel(j *judge, name string, args []text, stdin text) text {
 			line = append(line, v)
 		}
 		if i == maxItems {
-			j.unsure("parallel gets too many arguments")
+			cr.reportUnknown("parallel gets too many arguments")
 			break
 		}
-		j.runScript(joined(line), nil, text{})
+		cr.runScript(joined(line), nil, text{})
 	}
 	return text{fetched: stdin.fetched}
 }
 
-// find judges what it does with what it finds.
-func find(j *judge, _ string, args []text, _ text) text {
+// find analyzes what it does with what it finds.
+func find(cr *commandReader, _ string, args []text, _ text) text {
 	for len(args) > 0 && (args[0].s == "-L" || args[0].s == "-H" || args[0].s == "-P" || strings.HasPrefix(args[0].s, "-O") || args[0].s == "-D" && len(args) > 1) {
 		if args[0].s == "-D" {
 			args = args[1:]
@@ -147,20 +147,20 @@ func find(j *judge, _ string, args []text, _ text) text {
 	d := deletion{}
 	found := static("./x")
 	for _, s := range starts {
-		j.target(&d, s)
+		cr.target(&d, s)
 		found = s.and(static("/x"))
 		found.tilde = false
 	}
-	if d.critical != "" && !strings.HasPrefix(j.clean(d.critical), "/dev") {
+	if d.critical != "" && !strings.HasPrefix(cr.clean(d.critical), "/dev") {
 		found = static(d.critical)
 	}
 	for i, a := range args {
 		switch a.s {
 		case "-delete":
 			if d.critical != "" {
-				j.broken(railDelete, "find deletes in "+d.critical)
+				cr.report(railDelete, "find deletes in "+d.critical)
 			} else if d.unknown {
-				j.unsure("find deletes in what cannot be known")
+				cr.reportUnknown("find deletes in an unknown directory")
 			}
 		case "-exec", "-execdir", "-ok", "-okdir":
 			end := slices.IndexFunc(args[i+1:], func(w text) bool { return w.s == ";" || w.s == "+" })
@@ -170,9 +170,9 @@ func find(j *judge, _ string, args []text, _ text) text {
 			}
 			cmd = replaced(cmd, "{}", found)
 			if len(cmd) > 0 && deletes(path.Base(cmd[0].s)) && d.critical != "" {
-				j.broken(railDelete, "find deletes in "+d.critical)
+				cr.report(railDelete, "find deletes in "+d.critical)
 			}
-			j.run(cmd, text{})
+			cr.run(cmd, text{})
 		}
 	}
 	return text{}
