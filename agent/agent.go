@@ -1,12 +1,12 @@
-// Package agent defines what decides: an Agent looks at the State and
-// proposes what to do next. agent/codeact is the built-in one.
+// Package agent defines the interface of agents: an Agent reads the State and
+// proposes what to do next. agent/codeact is the built-in agent.
 //
 // # Usage
 //
 //	evs, err := a.Step(ctx, agent.Turn{State: c.State(), LLM: models, Delta: show})
 //
-// The controller appends what Step returns, runs the actions in it, and asks
-// again.
+// The controller appends the events that Step returns, runs their actions and
+// calls Step again.
 //
 // # Concurrency
 //
@@ -16,7 +16,7 @@
 //
 // An error of Step ends the run: an LLM call that failed for good (*llm.Error
 // in its chain), or fault.Context when the conversation does not fit the model
-// and cannot be shortened. What the model did wrong is answered with events
+// and cannot be shortened. Mistakes of the model are answered with events
 // instead.
 package agent
 
@@ -42,9 +42,9 @@ type Agent interface {
 	// conversation.
 	Open() ([]event.Event, error)
 	// Step returns what comes next in this state: a reply, actions, a
-	// condensation. Parents and timestamps are set by who appends them.
+	// condensation. The caller sets parents and timestamps.
 	Step(ctx context.Context, t Turn) ([]event.Event, error)
-	// Tools are the tools that the agent's actions are for.
+	// Tools returns the tools that the agent uses.
 	Tools() *tool.Set
 }
 

@@ -65,7 +65,7 @@ func marshal(v wire.Kinder, write func([]byte, wire.Kinder) ([]byte, error)) ([]
 	return out, nil
 }
 
-// Unmarshal decodes an event. A kind nobody registered gives *[Unknown]. The
+// Unmarshal decodes an event. An unregistered kind gives *[Unknown]. The
 // error is of kind fault.Invalid.
 func Unmarshal(b []byte) (Event, error) {
 	ev, err := checked(b, decodeEvent)
@@ -75,8 +75,8 @@ func Unmarshal(b []byte) (Event, error) {
 	return ev, nil
 }
 
-// UnmarshalAction decodes an action; null gives nil. A kind nobody registered
-// gives *[UnknownAction]. The error is of kind fault.Invalid.
+// UnmarshalAction decodes an action; null gives nil. An unregistered kind gives
+// *[UnknownAction]. The error is of kind fault.Invalid.
 func UnmarshalAction(b []byte) (Action, error) {
 	if RawOrNil(b) == nil {
 		return nil, nil
@@ -88,7 +88,7 @@ func UnmarshalAction(b []byte) (Action, error) {
 	return a, nil
 }
 
-// UnmarshalObservation decodes an observation. A kind nobody registered gives
+// UnmarshalObservation decodes an observation. An unregistered kind gives
 // *[UnknownObservation]. The error is of kind fault.Invalid.
 func UnmarshalObservation(b []byte) (Observation, error) {
 	o, err := checked(b, decodeObservation)
@@ -151,7 +151,7 @@ func decodeObservation(b []byte) (Observation, error) {
 	if mk == nil {
 		u := &UnknownObservation{KindName: kind, Raw: bytes.Clone(b)}
 		if wire.DecodeMembers(members, &u.ObservationBase) != nil {
-			u.ObservationBase = ObservationBase{} // of a shape we do not know; Raw has it
+			u.ObservationBase = ObservationBase{} // of an unknown schema; Raw holds it
 		}
 		return u, nil
 	}

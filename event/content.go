@@ -17,8 +17,8 @@ const (
 )
 
 // Content is a text or image block (docs/openhands/sdk-wire.md section 7); the
-// zero value is an empty text. A decoded block of any other type keeps its JSON
-// and is written back verbatim.
+// zero value is an empty text. A decoded block of any other type keeps its JSON and is
+// written back verbatim.
 type Content struct {
 	Type string // TypeText or TypeImage; empty for text
 	// CachePrompt asks providers with explicit prompt caching to cache up to

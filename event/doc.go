@@ -1,8 +1,8 @@
-// Package event is the vocabulary of Deft: every event, content block, Action
-// and Observation, with exactly the JSON of the OpenHands agent-server wire
-// contract (docs/openhands/sdk-wire.md and docs/openhands/sdk-wire-1.58.md).
-// There is no second internal model: what is stored, streamed, exported and
-// sent to webhooks are the bytes that [Marshal] returns.
+// Package event defines every event, content block, Action and Observation,
+// with exactly the JSON of the wire contract of OpenHands' agent server
+// (docs/openhands/sdk-wire.md, docs/openhands/sdk-wire-1.58.md). There is no
+// second, internal model: the bytes that [Marshal] returns are stored, streamed,
+// exported and sent to webhooks.
 //
 // # Usage
 //
@@ -10,12 +10,12 @@
 //	raw, err := event.Marshal(msg)      // nulls left out, "kind" last
 //	ev, err := event.Unmarshal(raw)     // *event.MessageEvent
 //
-// Events are pointers to structs that embed [Base]. Actions and Observations
-// of other modules are made known with [RegisterAction] and
-// [RegisterObservation]; see the package example. Kinds nobody registered
-// (a newer peer's, or a client tool's ClientAction_<name>) decode to
-// [Unknown], [UnknownAction] and [UnknownObservation], which keep their JSON
-// verbatim and write it back unchanged.
+// Events are pointers to structs that embed [Base]. Other modules register
+// their own Actions and Observations with [RegisterAction] and
+// [RegisterObservation]; see the package example. Unregistered kinds (those of a
+// newer peer, or a client tool's ClientAction_<name>) decode to [Unknown],
+// [UnknownAction] and [UnknownObservation], which keep their JSON and write it
+// back unchanged.
 //
 // A field is a pointer where the wire tells "absent" from zero and the
 // difference matters. Other optional strings are plain: "" means absent and
@@ -23,13 +23,13 @@
 // contract, which may not be zero; [Defaulter] does that.
 //
 // Encode with [Marshal], [MarshalAction] and [MarshalObservation], not with
-// json.Marshal, which knows nothing of kinds.
+// json.Marshal, which does not write kinds.
 //
 // # Concurrency
 //
-// Registration happens in init functions or before the first Unmarshal. An
-// event is immutable once it was appended to a stream and may then be shared
-// between goroutines.
+// Register kinds in init functions or before the first Unmarshal. An event is
+// immutable once it has been appended to a stream and may then be shared between
+// goroutines.
 //
 // # Failure
 //

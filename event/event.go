@@ -15,9 +15,9 @@ type Base struct {
 	ID        ID        `json:"id"`
 	Timestamp Timestamp `json:"timestamp"`
 	Source    Source    `json:"source"`
-	// ParentID is the event this one hangs on: the HEAD of the conversation
-	// when it was appended, [Root], or empty for the first event and for
-	// linear conversations of old writers.
+	// ParentID is the parent of this event: the HEAD of the conversation when
+	// it was appended, [Root], or empty for the first event and for linear
+	// conversations of old writers.
 	ParentID ID `json:"parent_id,omitempty"`
 }
 
@@ -28,8 +28,7 @@ func (b *Base) Meta() *Base { return b }
 func NewBase(s Source) Base { return Base{ID: NewID(), Timestamp: Now(), Source: s} }
 
 // MovesHead reports whether appending ev makes it the new HEAD. State updates
-// are bookkeeping beside the tree and never do (docs/openhands/sdk-wire-1.58.md
-// section A).
+// are not part of the tree and never do (docs/openhands/sdk-wire-1.58.md section A).
 func MovesHead(ev Event) bool {
 	_, update := ev.(*ConversationStateUpdateEvent)
 	return !update

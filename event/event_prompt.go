@@ -2,8 +2,7 @@ package event
 
 import "encoding/json"
 
-// SystemPromptEvent opens a conversation: what the agent is told about itself
-// and the tools it has.
+// SystemPromptEvent opens a conversation: the system prompt and the tools.
 type SystemPromptEvent struct {
 	Base
 	SystemPrompt Content `json:"system_prompt"`

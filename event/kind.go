@@ -2,8 +2,8 @@ package event
 
 import "strings"
 
-// modules holds, for each event kind, the module of the reference that defines
-// it (docs/openhands/sdk-wire.md section 7.1, checked against the package).
+// modules holds, for each event kind, the module of the reference that
+// defines it (docs/openhands/sdk-wire.md section 7.1, checked against the package).
 var modules = map[string]string{
 	"ACPToolCallEvent":             "openhands.sdk.event.acp_tool_call",
 	"ActionEvent":                  "openhands.sdk.event.llm_convertible.action",

@@ -11,7 +11,7 @@ func init() {
 	wire.Kinds[Event](typeIn(&events))
 	wire.Kinds[Action](typeIn(&actions))
 	wire.Kinds[Observation](typeIn(&observations))
-	wire.Shape[ThinkingBlock](func(members []wire.Member) reflect.Type {
+	wire.Schema[ThinkingBlock](func(members []wire.Member) reflect.Type {
 		if wire.String(members, "type") == TypeRedacted {
 			return reflect.TypeFor[redactedJSON]()
 		}
@@ -31,9 +31,9 @@ func typeIn[T any](r *registry[T]) func(kind string) reflect.Type {
 }
 
 // WithNulls returns the JSON of an event with null for what is absent, as the
-// reference posts it to webhooks (docs/openhands/sdk-wire.md section 11). What
-// is of a kind that nobody registered stays as it is, and so does what clients
-// and MCP servers wrote. The error is of kind fault.Invalid.
+// reference posts it to webhooks (docs/openhands/sdk-wire.md section 11). What is of a kind
+// that is not registered stays as it is, and so does what clients and MCP
+// servers wrote. The error is of kind fault.Invalid.
 func WithNulls(raw []byte) ([]byte, error) {
 	if err := wire.Check(raw); err != nil {
 		return nil, fault.Wrap(err, fault.Invalid, "not an event")

@@ -4,8 +4,7 @@ import "time"
 
 // Timestamp is the wire form of a time: local ISO 8601 without a zone, always
 // with microseconds, so that comparing two as strings compares the times
-// (docs/openhands/sdk-wire.md section 0.5). A decoded timestamp is kept as it
-// was written.
+// (docs/openhands/sdk-wire.md section 0.5). A decoded timestamp is kept as it was written.
 type Timestamp string
 
 const timestampLayout = "2006-01-02T15:04:05.000000"

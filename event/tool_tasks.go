@@ -45,7 +45,7 @@ type TaskItem struct {
 }
 
 // ParseJSON reads an item from JSON that is known to be valid. Statuses go
-// through [TaskStatus], because models know other names for them.
+// through [TaskStatus], because models use other names for them.
 func (t *TaskItem) ParseJSON(b []byte) error {
 	type plain TaskItem
 	v := plain{Status: TaskTodo}
@@ -65,8 +65,8 @@ func (t *TaskItem) UnmarshalJSON(b []byte) error {
 
 // TaskStatus returns the contract's name for a task status: pending and to_do
 // mean todo, completed and complete mean done, and case, spaces and dashes do
-// not matter (docs/openhands/sdk-wire-1.58.md section B.6). A status it does
-// not know comes back as it is.
+// not matter (docs/openhands/sdk-wire-1.58.md section B.6). An unknown status is
+// returned as it is.
 func TaskStatus(s string) string {
 	switch strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(s))) {
 	case TaskTodo, "to_do", "pending":

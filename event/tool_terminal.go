@@ -36,7 +36,7 @@ type TerminalObservation struct {
 // Kind implements [Observation].
 func (*TerminalObservation) Kind() string { return "TerminalObservation" }
 
-// TerminalMetadata is what the shell told about itself at the prompt.
+// TerminalMetadata is the state of the shell when it printed its prompt.
 type TerminalMetadata struct {
 	ExitCode          int     `json:"exit_code"` // -1 while it is not known, and when absent
 	PID               int     `json:"pid"`       // of the last background command; -1 like ExitCode

@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/event/internal/wire"
 )
 
-// Unknown is an event of a kind nobody registered, kept verbatim: changes to
+// Unknown is an event of an unregistered kind, kept verbatim: changes to
 // its Base are not written back.
 type Unknown struct {
 	Base
@@ -24,7 +24,7 @@ func (u *Unknown) AppendJSON(dst []byte) ([]byte, error) { return appendVerbatim
 // MarshalJSON returns the JSON that was decoded.
 func (u *Unknown) MarshalJSON() ([]byte, error) { return u.Raw, nil }
 
-// UnknownAction is an action of a kind nobody registered, kept verbatim. The
+// UnknownAction is an action of an unregistered kind, kept verbatim. The
 // actions of client tools, ClientAction_<name>, are always such.
 type UnknownAction struct {
 	ActionBase
@@ -41,7 +41,7 @@ func (a *UnknownAction) AppendJSON(dst []byte) ([]byte, error) { return appendVe
 // MarshalJSON returns the JSON that was decoded.
 func (a *UnknownAction) MarshalJSON() ([]byte, error) { return a.Raw, nil }
 
-// UnknownObservation is an observation of a kind nobody registered, kept
+// UnknownObservation is an observation of an unregistered kind, kept
 // verbatim; its content and error mark are still readable when they have the
 // usual schema.
 type UnknownObservation struct {

@@ -12,7 +12,7 @@ import (
 
 const head = `"id":"e1","timestamp":"2026-11-21T12:00:00.000000","source":"agent"`
 
-// What nobody knows survives byte for byte, odd spelling included.
+// Unknown kinds survive byte for byte, odd spelling included.
 func TestUnknownVerbatim(t *testing.T) {
 	t.Parallel()
 	odd := `{ "z": 1.50, "big":123456789012345678901234567890,"a":"\u0041<&>\/",` + "\t" + `"n":null, "kind":"%"}`

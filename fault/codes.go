@@ -16,12 +16,10 @@ const (
 	ExitInterrupted = 130
 )
 
-// statusCanceled is what proxies log when the client went away; nobody is
-// left to read it.
+// statusCanceled is what proxies log when the client has closed the connection.
 const statusCanceled = 499
 
-// codes says for each kind how the command exits and what an HTTP client is
-// told.
+// codes maps each kind to the exit code of the command and to the HTTP status.
 var codes = map[Kind]struct{ exit, status int }{
 	Internal:    {ExitError, http.StatusInternalServerError},
 	Invalid:     {ExitUsage, http.StatusUnprocessableEntity},

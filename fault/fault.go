@@ -1,6 +1,6 @@
-// Package fault gives every error that crosses a package border a kind, so
-// that HTTP statuses, exit codes and the sentence a user reads are decided in
-// one place each.
+// Package fault gives every error that crosses a package boundary a kind, so
+// that HTTP statuses, exit codes and messages to users are each decided in one
+// place.
 //
 // # Usage
 //
@@ -8,7 +8,7 @@
 //
 //	return fault.New(fault.NotFound, "no conversation "+id).Hint("`deft conversations list` shows what is stored")
 //
-// Layers above add what they were doing with plain wrapping,
+// Higher layers add context with plain wrapping,
 // fmt.Errorf("open event log: %w", err), once each. The edge asks
 // [KindOf] and [HintOf] and shows the error's text. An error without a kind is
 // [Internal].
@@ -27,7 +27,7 @@ type Kind string
 // The kinds. A new one is added only together with its exit code and HTTP
 // status (see [Kind.ExitCode] and [Kind.HTTPStatus]).
 const (
-	Internal    Kind = "internal"     // a defect of ours, or something nobody foresaw
+	Internal    Kind = "internal"     // a defect, or an unforeseen error
 	Invalid     Kind = "invalid"      // the input is wrong; repeating it will not help
 	NotFound    Kind = "not_found"    // the named thing does not exist
 	Conflict    Kind = "conflict"     // the thing exists already, or is in another state

@@ -1,5 +1,5 @@
-// Package memory decides what of a conversation the model is shown when not
-// all of it fits: it condenses, which puts a summary in the place of events.
+// Package memory shortens what the model sees of a conversation that does not
+// fit its context window: a condenser replaces events by a summary.
 //
 // # Usage
 //
@@ -14,9 +14,9 @@
 //
 // # Failure
 //
-// Condense returns nil without an error when nothing can be forgotten that
-// would help; the caller decides what that means. A model that cannot
-// summarise gives its error, of package llm.
+// Condense returns nil without an error when leaving out events would not help;
+// the caller decides what that means. If the model fails to write the summary,
+// its error (package llm) is returned.
 package memory
 
 import (
@@ -34,8 +34,8 @@ type Condenser interface {
 	Condense(ctx context.Context, t Turn) (*event.Condensation, error)
 }
 
-// Pipeline is condensers in a row: the first that has something to leave out
-// does it.
+// Pipeline is a sequence of condensers: the first one that can shorten the view
+// does.
 type Pipeline []Condenser
 
 // Needed implements [Condenser].

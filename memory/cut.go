@@ -2,10 +2,10 @@ package memory
 
 import "github.com/deft-dev/deft/event"
 
-// atoms returns the positions at which a view may be cut: never between a tool
-// call and its result, nor inside the calls of one response, nor where the part
-// behind would begin with a response that has left its thinking to an earlier
-// one of the same tool loop, which providers refuse
+// atoms returns the positions at which a view may be cut: never between a
+// tool call and its result, nor inside the calls of one response, nor where
+// the part behind would begin with a response that has left its thinking to
+// an earlier one of the same tool loop, which providers refuse
 // (docs/openhands/sdk-features.md section 4).
 func atoms(view []event.Event) []int {
 	w := walk{open: map[string]bool{}}

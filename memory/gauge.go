@@ -7,12 +7,12 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Gauge tells how many tokens views take. It estimates, and corrects that by
-// what the provider counted last. While a view only grows, it reads what is
-// new. The zero Gauge is ready; it belongs to one goroutine at a time.
+// Gauge estimates how many tokens a view takes, corrected by the provider's last
+// count. While a view only grows, only its new events are read. The zero Gauge
+// is ready to use; it belongs to one goroutine at a time.
 type Gauge struct {
-	// Beside are the estimated tokens of what a prompt has beside the view:
-	// the tools.
+	// Beside is the estimated number of tokens of the rest of the prompt: the
+	// tools.
 	Beside int
 
 	view   []event.Event
@@ -21,8 +21,7 @@ type Gauge struct {
 	factor float64 // counted by estimated; 0 before the first answer
 }
 
-// How far a provider's count is believed: a server that is made for tests
-// counts as it likes.
+// The bounds of the correction, because some test servers count arbitrarily.
 const leastFactor, mostFactor = 0.5, 2
 
 // Prompt returns the tokens of a prompt that shows a view.
@@ -35,8 +34,8 @@ func (g *Gauge) Part(view []event.Event, from, to int) int {
 	return g.corrected(g.upTo(view, to) - g.upTo(view, from))
 }
 
-// Learn notes what the provider counted for a prompt that showed a view. A
-// count of 0 tells nothing.
+// Learn records the provider's token count for a prompt that showed a view. A
+// count of 0 is ignored.
 func (g *Gauge) Learn(model string, view []event.Event, counted int) {
 	if g.model != model {
 		g.model, g.factor = model, 0
@@ -76,7 +75,7 @@ func (g *Gauge) grown(view []event.Event) bool {
 	return &view[0] == &g.view[0] || slices.Equal(view[:n], g.view)
 }
 
-// estimate returns the tokens of an event where it is shown to a model.
+// estimate returns the tokens of an event as a model sees it.
 func estimate(ev event.Event) int {
 	m := event.Message{}
 	switch e := ev.(type) {

@@ -103,8 +103,7 @@ func notSummary(ev event.Event) bool {
 }
 
 // prompts returns the length of the part of a view that ends with its last
-// system prompt: a summary stands behind it
-// (docs/openhands/sdk-features-1.58.md section 4).
+// system prompt: a summary stands behind it (docs/openhands/sdk-features-1.58.md section 4).
 func prompts(view []event.Event) int {
 	for i, ev := range slices.Backward(view) {
 		if _, is := ev.(*event.SystemPromptEvent); is {

@@ -15,9 +15,9 @@ import (
 //go:embed summarize.md
 var summarizePrompt string
 
-// Summarizing forgets the middle of a view and lets a model write a summary in
-// its place. Zero fields take the defaults, which are those of the reference
-// (docs/openhands/sdk-features.md section 4).
+// Summarizing forgets the middle of a view and lets a model write a summary
+// in its place. Zero fields take the defaults, which are those of the
+// reference (docs/openhands/sdk-features.md section 4).
 type Summarizing struct {
 	// MaxSize is the number of events in a view beyond which it is condensed
 	// without being asked; default 240.
@@ -81,11 +81,11 @@ func (c Summarizing) Needed(t Turn) bool {
 }
 
 // Condense implements [Condenser]. It keeps the system prompt, the first events
-// and a tail; when it was asked for (the prompt did not fit) the tail is at
-// most half of what there is, and none at all if that gains too little. Each
-// condensation leaves fewer events in view that are not summaries, so asking
-// again comes to an end. Where only the number of events calls for a summary
-// and the model cannot write it, the conversation goes on without
+// and a tail. If a condensation was requested (the prompt did not fit), the tail
+// is at most half of the view, and empty if that gains too little. Each
+// condensation leaves fewer events that are not summaries, so repeated requests
+// end. If only the number of events requires a summary and the model fails to
+// write it, the conversation continues without
 // (docs/openhands/sdk-features.md section 4).
 func (c Summarizing) Condense(ctx context.Context, t Turn) (*event.Condensation, error) {
 	c = c.withDefaults()
@@ -125,12 +125,12 @@ func (c Summarizing) summary(ctx context.Context, t Turn, from, to int) (*event.
 	}
 }
 
-// tooLong reports whether a request surely leaves a model no room to answer.
+// tooLong reports whether a request certainly leaves no room for an answer.
 func tooLong(r llm.Request, info llm.Info) bool {
 	return info.ContextWindow > 0 && llm.EstimateTokens(r.Messages, nil) > info.ContextWindow*3/4
 }
 
-// inside keeps the text of an event from looking like its end.
+// inside escapes text that looks like the end of an event.
 var inside = strings.NewReplacer("<EVENT", "< EVENT", "</EVENT", "< /EVENT")
 
 func (c Summarizing) request(forgotten []event.Event, limit int, session event.ConversationID) llm.Request {

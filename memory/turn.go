@@ -6,13 +6,13 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Turn is what a condenser is asked about.
+// Turn is what a condenser works with.
 type Turn struct {
 	State *state.State
-	// Tokens measures the view; nil for nobody who counts.
+	// Tokens measures the view; nil to ignore its size in tokens.
 	Tokens *Gauge
-	// Window is what the agent's model takes, in tokens; 0 where it is not
-	// known.
+	// Window is the context window of the agent's model, in tokens; 0 if
+	// unknown.
 	Window int
 	// LLM returns the model of a service, such as [Service].
 	LLM func(service string) llm.Model

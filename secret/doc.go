@@ -1,5 +1,5 @@
-// Package secret keeps the secrets of one conversation: where their values
-// come from, which command gets which, and that none of them is shown.
+// Package secret manages the secrets of one conversation: where their values
+// come from, which command gets which, and masking them in everything shown.
 //
 // # Usage
 //
@@ -32,15 +32,15 @@
 //
 // # Failure
 //
-// A value that cannot be had is a warning, handed to [Options.Warn], and the
-// command runs without it. Warnings and errors never hold a value, a header or
+// If a value is not available, [Options.Warn] is called and the command runs
+// without it. Warnings and errors never hold a value, a header or
 // the query of a URL.
 package secret
 
 const (
 	// Hidden takes the place of a value in what is shown.
 	Hidden = "<secret-hidden>"
-	// Redacted takes the place of a value in a document. Sent back it means
-	// that there is none (docs/openhands/sdk-wire-1.58.md section A).
+	// Redacted takes the place of a value in a document. Sent back, it
+	// means no value (docs/openhands/sdk-wire.md section 0.8).
 	Redacted = "**********"
 )

@@ -10,8 +10,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Form is how a document shows values (docs/openhands/sdk-wire-1.58.md section
-// A).
+// Form is how a document shows values (docs/openhands/sdk-wire.md section 0.8).
 type Form int
 
 // The forms.

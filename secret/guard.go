@@ -12,8 +12,9 @@ type Guard struct{ Registry *Registry }
 // Mask returns the event without secrets, see [Registry.MaskEvent].
 func (g Guard) Mask(ev event.Event) event.Event { return g.Registry.MaskEvent(ev) }
 
-// Secrets returns what an action may know: a command the secrets that it
-// names, see [Registry.Env]; anything else nothing, input to what runs too.
+// Secrets returns the secrets for an action: for a command those that it names,
+// see [Registry.Env]; for anything else, input to a running program included,
+// none.
 func (g Guard) Secrets(ctx context.Context, a event.Action) map[string]string {
 	if t, ok := a.(*event.TerminalAction); ok && !t.IsInput {
 		return g.Registry.Env(ctx, t.Command)

@@ -19,8 +19,8 @@ import (
 const maxValue = 256 << 10
 
 // defaultClient follows no redirect, as the reference does not, so that
-// headers with keys reach nobody else. It keeps no connection: lookups are
-// rare, and nobody would close it.
+// headers with keys reach no other server. It keeps no connection: lookups are
+// rare, and no call would close it.
 var defaultClient = &http.Client{
 	Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 20},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -19,7 +19,7 @@ func (r *Registry) MaskObservation(o event.Observation) event.Observation {
 	}
 	raw, err := event.MarshalObservation(o)
 	if err != nil {
-		return o // it cannot be stored either, which is where the error is told
+		return o // it cannot be stored either, which reports the error
 	}
 	masked := maskJSON(m, raw, observationFields)
 	if masked == nil {
@@ -91,8 +91,8 @@ var structural = map[string][]string{
 	"role": {"user", "assistant", "system", "tool"},
 }
 
-// place is where in a document the walk is.
-type place struct {
+// position is where in a document the walk is.
+type position struct {
 	object bool
 	keep   keep // for the strings of an array
 	key    []byte
@@ -112,16 +112,16 @@ const (
 func maskJSON(m *matcher, raw []byte, fixed []string) []byte {
 	var out []byte
 	done := 0 // how much of raw is in out
-	stack := make([]place, 1, 16)
+	stack := make([]position, 1, 16)
 	isKey := false
 	for i := 0; i < len(raw); i++ {
 		top := &stack[len(stack)-1]
 		switch raw[i] {
 		case '{':
-			stack = append(stack, place{object: true, keep: exemption(top)})
+			stack = append(stack, position{object: true, keep: exemption(top)})
 			isKey = true
 		case '[':
-			stack = append(stack, place{keep: exemption(top)})
+			stack = append(stack, position{keep: exemption(top)})
 			isKey = false
 		case '}', ']':
 			stack = stack[:len(stack)-1]
@@ -153,7 +153,7 @@ func maskJSON(m *matcher, raw []byte, fixed []string) []byte {
 }
 
 // exemption is what holds for what is below the current key.
-func exemption(p *place) keep {
+func exemption(p *position) keep {
 	if p.keep != nothing || !p.object {
 		return p.keep
 	}
@@ -167,7 +167,7 @@ func exemption(p *place) keep {
 }
 
 // maskToken masks a JSON string; nil if there is nothing to mask.
-func maskToken(m *matcher, token []byte, p *place) []byte {
+func maskToken(m *matcher, token []byte, p *position) []byte {
 	how := exemption(p)
 	if how == all {
 		return nil

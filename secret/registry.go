@@ -25,12 +25,12 @@ type Options struct {
 	// Refresh is how long a looked-up value is used before it is asked for
 	// again. Default 1 min; negative for never using one twice.
 	Refresh time.Duration
-	// Warn is told why a secret has no value; nil for nobody. The error holds
-	// no secret. It is called from several goroutines.
+	// Warn is called with the reason why a secret has no value; may be nil.
+	// The error holds no secret. Calls come from several goroutines.
 	Warn func(name string, err error)
 }
 
-// Info is what a model is told about a secret.
+// Info describes a secret to a model.
 type Info struct {
 	Name        string
 	Description string // empty for none
@@ -57,7 +57,7 @@ type entry struct {
 	source      Source
 	value       string // looked up last
 	at          time.Time
-	asking      *asking // nil when nobody looks it up
+	asking      *asking // the lookup in progress; nil for none
 }
 
 // NewRegistry returns an empty registry.
@@ -94,8 +94,7 @@ func (r *Registry) Set(all ...Named) {
 	}
 }
 
-// Track makes values known that do not come from here, so that they are
-// masked.
+// Track adds values from elsewhere that are to be masked.
 func (r *Registry) Track(values ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ type Stream struct {
 	skip int // how much of held belongs to what was replaced already
 }
 
-// Stream returns a new Stream. It knows the secrets that the registry knows at
+// Stream returns a new Stream. It uses the secrets that the registry holds at
 // the time of each call.
 func (r *Registry) Stream() *Stream { return &Stream{r: r} }
 

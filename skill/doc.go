@@ -20,7 +20,7 @@
 //
 // # Concurrency and failure
 //
-// Skills are values that nobody changes; everything is safe for concurrent
+// Skills are immutable values; everything is safe for concurrent
 // use. A file that cannot be read or is no skill is a [Warning], and the
 // others are loaded.
 package skill

@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Bounds on what is read of one place.
+// Limits on what is read from one directory.
 const (
 	maxFile      = 512 << 10 // bytes of one skill
 	maxSkills    = 1000

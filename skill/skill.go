@@ -209,7 +209,7 @@ const askForInputs = "\n\nIf the message does not give a value for each of these
 // referenceAsks is how a skill that went through the reference ends.
 const referenceAsks = "If the user didn't provide any of these variables"
 
-// settle brings the fields in line with each other: path rules are not for the
+// settle makes the fields consistent: path rules are not for the
 // model to invoke, task skills ask for what they need, descriptions have a
 // limit.
 func (s *Skill) settle() {

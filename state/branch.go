@@ -48,7 +48,7 @@ func (b *branch) add(ev event.Event) {
 	}
 }
 
-// settle takes the answered action out of pending.
+// settle removes the answered action from pending.
 func (b *branch) settle(action event.ID, call string) {
 	i := slices.IndexFunc(b.pending, func(a *event.ActionEvent) bool {
 		return a.ID == action || call != "" && a.ToolCallID == call
@@ -59,9 +59,8 @@ func (b *branch) settle(action event.ID, call string) {
 	b.pending = slices.Concat(b.pending[:i], b.pending[i+1:])
 }
 
-// condensed returns the view without what c forgets and with its summary. The
-// system prompt is never forgotten (docs/openhands/sdk-features-1.58.md section
-// 4).
+// condensed returns the view without what c forgets and with its summary.
+// The system prompt is never forgotten (docs/openhands/sdk-features-1.58.md section 4).
 func condensed(view []event.Event, c *event.Condensation) []event.Event {
 	forgotten := make(map[event.ID]bool, len(c.ForgottenEventIDs))
 	for _, id := range c.ForgottenEventIDs {

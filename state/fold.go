@@ -10,7 +10,7 @@ import (
 )
 
 // Loader reads an event of the same stream again. A Fold keeps only what the
-// model sees; moving HEAD back needs events that it has let go.
+// model sees; moving HEAD back needs events that it no longer holds.
 type Loader func(seq int64) (event.Event, error)
 
 // Fold folds events into a State, one at a time.
@@ -18,7 +18,7 @@ type Fold struct {
 	load   Loader
 	tree   tree
 	branch branch
-	// What holds beside the branches.
+	// What applies to all branches.
 	seq    int64
 	status Status
 	stats  Stats
@@ -81,9 +81,9 @@ func (f *Fold) Empty() bool { return len(f.tree.nodes) == 0 }
 func (f *Fold) OnBranch(id event.ID) bool { return f.tree.onBranch(id) }
 
 // Runs returns the path from the root to the event id (or to HEAD, for an
-// empty id) as unbroken runs of the stream. There is one more of them than
-// HEAD moves on the path, and finding them takes no longer than that.
-// NotFound for an id that the tree does not have.
+// empty id) as contiguous runs of the stream. Their number is the number of
+// HEAD moves on the path plus one, and so is the cost. An unknown id is an error
+// of kind fault.NotFound.
 func (f *Fold) Runs(id event.ID) ([]Run, error) {
 	at := f.tree.head
 	if id != "" {

@@ -6,13 +6,14 @@
 // # The tree
 //
 // A conversation is a tree in one ordered stream. Each event names its parent;
-// HEAD is the leaf that the next event hangs on, and the path from the root to
+// HEAD is the parent of the next event, and the path from the root to
 // HEAD is the active branch. Appending an event moves HEAD to it. A state
-// update (ConversationStateUpdateEvent) stands beside the tree: it holds for
-// the conversation as a whole, whatever the branch. One such update, with the
+// update (ConversationStateUpdateEvent) is not part of the tree: it applies to
+// the conversation as a whole, on every branch. One such update, with the
 // key [KeyHead], moves HEAD to any event, or with the value null to nothing;
 // so a move is recorded like everything else. Abandoned branches stay stored.
-// Events of old writers, without a parent, hang on the event before them.
+// The parent of an event of an old writer, which names none, is the event before
+// it.
 //
 // # Usage
 //
@@ -40,8 +41,7 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// Status is the execution status of a conversation (docs/openhands/sdk-wire.md
-// section 5.3).
+// Status is the execution status of a conversation (docs/openhands/sdk-wire.md section 5.3).
 type Status string
 
 // The statuses.
@@ -73,7 +73,7 @@ const (
 type State struct {
 	// Seq is the last folded event's, 0 for an empty conversation.
 	Seq int64
-	// Head is the event that the next one hangs on; empty when there is none,
+	// Head is the parent of the next event; empty when there is none,
 	// because the conversation is empty or HEAD was moved to nothing.
 	Head event.ID
 	// Status is idle until an update says otherwise.

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Stats are the metrics of a conversation by usage id ("agent", "condenser" …),
-// in their wire form (docs/openhands/sdk-wire.md section 5.2).
+// Stats are the metrics of a conversation by usage id ("agent", "condenser"
+// …), in their wire form (docs/openhands/sdk-wire.md section 5.2).
 //
 // A stats update carries the totals of every service, and in the lists only
 // the call that caused it; the fold joins the lists.

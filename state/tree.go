@@ -9,10 +9,10 @@ import (
 // none is the node index of "nothing".
 const none int32 = -1
 
-// Run is an unbroken run of events in a stream, both ends included.
+// Run is a contiguous range of events in a stream, both ends included.
 type Run struct{ First, Last int64 }
 
-// tree knows how the events hang together, without the events.
+// tree holds the parents of all events, without the events.
 type tree struct {
 	nodes []node
 	index map[event.ID]int32
@@ -40,7 +40,7 @@ func (t *tree) headID() event.ID {
 	return t.nodes[t.head].id
 }
 
-// add hangs an event on its parent and moves HEAD to it.
+// add adds an event below its parent and moves HEAD to it.
 func (t *tree) add(seq int64, m *event.Base) {
 	t.was = t.head
 	parent := t.head
@@ -62,7 +62,7 @@ func (t *tree) add(seq int64, m *event.Base) {
 	t.index[m.ID] = t.head
 }
 
-// jumped reports whether the last added event did not hang on HEAD.
+// jumped reports whether the parent of the last added event was not HEAD.
 func (t *tree) jumped() bool { return t.nodes[t.head].parent != t.was }
 
 // path returns the seqs of the active branch, root first.

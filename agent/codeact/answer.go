@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// What the model is told when it neither acted nor said all it had to.
+// Messages to the model after an empty or truncated answer.
 const (
 	nudge  = "Your last answer had neither text nor a tool call. Go on with the task by calling a tool, or call finish with a message if it is done."
 	cutOff = "Your last answer reached the output limit and was cut off. Go on in smaller pieces."
@@ -39,8 +39,8 @@ func environment(text string) event.Event {
 	return m
 }
 
-// actions turns the calls of a response into action events; what was thought
-// goes with the first. A finish call ends the batch.
+// actions turns the calls of a response into action events; the first carries
+// thought and reasoning. A finish call ends the batch.
 func (a *Agent) actions(item event.ID, resp *llm.Response) []event.Event {
 	var actions, errors []event.Event
 	taken := map[string]bool{}

@@ -9,9 +9,9 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Ask puts a question about the conversation to the model and returns its
-// answer. Nothing of it becomes part of the conversation, and it may be asked
-// while a step is under way: calls that have no answer yet are left out.
+// Ask asks the model a question about the conversation and returns the answer.
+// Neither becomes part of the conversation. Ask may be called during a step:
+// calls without a result are left out.
 func (a *Agent) Ask(ctx context.Context, m llm.Model, s *state.State, session event.ConversationID, question string) (string, error) {
 	var h history
 	_, messages := h.build(ctx, answered(s), m.Info())

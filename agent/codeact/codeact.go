@@ -8,14 +8,15 @@
 // # Concurrency
 //
 // An Agent serves one conversation and is used by one goroutine at a time; it
-// keeps the messages it built last, so that a step costs what is new.
+// caches the messages it built last, so that a step converts only new events.
 //
 // # Failure
 //
-// A bad tool call of the model is answered with an AgentErrorEvent, an answer
-// that is empty or was cut off with a nudge, a prompt that does not fit with a
-// CondensationRequest. Other failures of the LLM are returned, and
-// fault.Context if condensation was asked for and nothing can be left out.
+// An invalid tool call is answered with an AgentErrorEvent, an empty or
+// truncated answer with a message to the model, and a prompt that does not fit
+// with a CondensationRequest. Other errors of the LLM are returned, and one of
+// kind fault.Context if a condensation was requested and nothing can be left
+// out.
 package codeact
 
 import (
@@ -38,8 +39,8 @@ type Config struct {
 	Prompt    Prompt
 	// ReasoningEffort is passed to the model; empty for its default.
 	ReasoningEffort string
-	// ReportRisk passes the model's own rating of its calls on in the events.
-	// Without an analyzer the wire contract wants UNKNOWN.
+	// ReportRisk copies the model's rating of its calls into the events.
+	// Without an analyzer the wire contract requires UNKNOWN.
 	ReportRisk bool
 }
 

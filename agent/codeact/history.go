@@ -19,7 +19,7 @@ type history struct {
 	plain  event.Message // the message there without it
 }
 
-// lateMessage is shown after an answer that crossed with a user message.
+// lateMessage follows an answer during which a user message arrived.
 const lateMessage = "A message of the user arrived while you were answering; it stands before your answer. Take it into account and go on."
 
 // build returns the messages of a view, and a context that says which of them
@@ -77,8 +77,7 @@ func lastShown(msgs []event.Message) int {
 }
 
 // mark asks for the prompt to be cached up to a message: the newest, so that
-// the next call reads all of it from the cache (docs/openhands/sdk-features.md
-// section 1).
+// the next call reads all of it from the cache (docs/openhands/sdk-features.md section 1).
 func mark(m *event.Message) {
 	m.Content = slices.Clone(m.Content)
 	m.Content[len(m.Content)-1].CachePrompt = true
@@ -187,15 +186,15 @@ func (b *builder) result(name, call string, content []event.Content) {
 	}
 }
 
-// flush lets the messages go that waited for results.
+// flush appends the messages that waited for results.
 func (b *builder) flush() {
 	clear(b.open)
 	b.done = append(b.done, b.waiting...)
 	b.waiting = nil
 }
 
-// visible returns content as this model is shown it: without images if it
-// cannot see, and without the cache marks of whoever wrote the event.
+// visible returns content as this model sees it: without images if it has no
+// vision, and without the cache marks of the event's writer.
 func (b *builder) visible(content []event.Content) []event.Content {
 	hidden := func(c event.Content) bool { return !b.vision && c.Type == event.TypeImage }
 	if !slices.ContainsFunc(content, func(c event.Content) bool { return c.CachePrompt || hidden(c) }) {

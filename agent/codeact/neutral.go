@@ -25,8 +25,8 @@ func sectionTags() []string {
 }
 
 // neutral keeps a hostile file from closing the block that marks it, or from
-// looking like a section of the prompt. It also drops characters that nobody
-// sees: they serve to hide words from people, or tags from filters.
+// looking like a section of the prompt. It also drops invisible
+// characters: they serve to hide words from people, or tags from filters.
 func neutral(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) || r != '\n' && r != '\t' && r != '\r' && unicode.IsControl(r) {

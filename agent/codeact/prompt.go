@@ -12,7 +12,7 @@ import (
 //go:embed sections/*.md
 var sections embed.FS
 
-// Prompt says what the system prompt is made of, besides its fixed sections
+// Prompt is the configurable part of the system prompt
 // (docs/openhands/tools.md section 5).
 type Prompt struct {
 	// Verbatim replaces all sections; only the tools' guidance follows it.
@@ -34,7 +34,7 @@ type Prompt struct {
 	// Secrets are the names that commands may use as environment variables,
 	// with their descriptions.
 	Secrets map[string]string
-	// Now is the time that the model is told; the zero time leaves it out.
+	// Now is the current time in the prompt; the zero time is left out.
 	Now time.Time
 }
 
@@ -90,8 +90,8 @@ func (p Prompt) static(tools *tool.Set) string {
 	return text
 }
 
-// usualPrompt tells apart the static prompts that no person has written parts
-// of; the conversations of a server share their text.
+// usualPrompt is the cache key of a static prompt without parts written by the
+// user; the conversations of a server share the text.
 type usualPrompt struct {
 	noPolicy, noRisk bool
 	guidance         string

@@ -41,7 +41,7 @@ func shows(c event.Content) bool {
 	return len(c.ImageURLs) > 0 || strings.TrimSpace(c.Text) != ""
 }
 
-// terminalText adds what the shell told about itself to its output.
+// terminalText adds the state of the shell to the output.
 func terminalText(t *event.TerminalObservation) string {
 	var b strings.Builder
 	b.WriteString(t.Metadata.Prefix)

@@ -35,7 +35,7 @@ func safe(s string, breaks bool) string {
 
 // deceives reports characters that reorder or break what follows them, which
 // can make a command look like another ("Trojan Source"), and those that spell
-// out text that nobody sees.
+// out invisible text.
 func deceives(r rune) bool {
 	switch {
 	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069: // embeddings, overrides, isolates

@@ -14,10 +14,9 @@
 //
 // # Failure
 //
-// What cannot be written (a closed pipe) is dropped; the conversation goes
-// on. Text of the model, of commands and of files is hostile: control
-// characters are made visible before they reach the terminal, and of a text
-// of any length a bounded part is kept.
+// Write errors (a closed pipe) are ignored; the conversation continues. Text of
+// the model, of commands and of files is hostile: control characters are made
+// visible before they reach the terminal, and long texts are truncated.
 package console
 
 import (
@@ -36,7 +35,7 @@ type Options struct {
 	// Lines bounds how much of a command's output or of a diff is shown;
 	// default 12.
 	Lines int
-	// Thoughts shows the reasoning of models that give it.
+	// Thoughts shows the reasoning of models that return it.
 	Thoughts bool
 }
 
@@ -133,8 +132,8 @@ func (p *Printer) piece(item event.ID, thinking bool, s string) {
 	p.write(s)
 }
 
-// Retry says that the call to the model is made again: what was shown of the
-// first try does not count.
+// Retry notes that the call to the model is repeated: the answer shown so far is
+// discarded.
 func (p *Printer) Retry(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

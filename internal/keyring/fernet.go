@@ -74,7 +74,7 @@ func (k *key) open(t []byte) ([]byte, bool) {
 	}
 	body := make([]byte, len(signed)-cipherAt)
 	cipher.NewCBCDecrypter(k.block, signed[ivAt:cipherAt]).CryptBlocks(body, signed[cipherAt:])
-	// What follows is signed, so how it fails tells nobody anything.
+	// The rest is signed, so the way it fails reveals nothing.
 	pad := int(body[len(body)-1])
 	if pad == 0 || pad > aes.BlockSize {
 		return nil, false

@@ -1,5 +1,5 @@
-// Package keyring seals secrets that are stored, so that a copy of the files
-// says nothing without the key.
+// Package keyring encrypts stored secrets, so that a copy of the files is useless
+// without the key.
 //
 // A sealed value is a Fernet token (github.com/fernet/spec): AES-128-CBC and
 // HMAC-SHA256. It is what the reference server writes, so that either opens
@@ -102,7 +102,7 @@ func (r *Ring) Renew(token string) (string, error) {
 	return r.Seal(value)
 }
 
-// Looks reports whether s begins as a sealed value does. It asks no key.
+// Looks reports whether s begins as a sealed value does. It uses no key.
 func (r *Ring) Looks(s string) bool { return Looks(s) }
 
 // Looks reports whether s begins as a sealed value does.

@@ -7,16 +7,16 @@ import (
 )
 
 var (
-	kinds  sync.Map // reflect.Type of an interface → func(kind string) reflect.Type
-	shapes sync.Map // reflect.Type of an Appender → func([]Member) reflect.Type
+	kinds   sync.Map // reflect.Type of an interface → func(kind string) reflect.Type
+	schemas sync.Map // reflect.Type of an Appender → func([]Member) reflect.Type
 )
 
 // Kinds tells [Fill] the type of a member of the union T by its kind; nil for
-// one that nobody knows.
+// an unknown one.
 func Kinds[T any](of func(kind string) reflect.Type) { kinds.Store(reflect.TypeFor[T](), of) }
 
-// Shape tells [Fill] of which struct the members are that a T writes.
-func Shape[T any](of func(members []Member) reflect.Type) { shapes.Store(reflect.TypeFor[T](), of) }
+// Schema tells [Fill] which struct type describes the members that a T writes.
+func Schema[T any](of func(members []Member) reflect.Type) { schemas.Store(reflect.TypeFor[T](), of) }
 
 // Fill writes the checked JSON b of a value of type t, with null for every
 // member of a struct that t leaves out when it has no value. A field with the
@@ -50,7 +50,7 @@ func Fill(dst, b []byte, t reflect.Type) ([]byte, error) {
 func structOf(t reflect.Type, members []Member) reflect.Type {
 	if of, ok := kinds.Load(t); ok {
 		t = of.(func(string) reflect.Type)(String(members, "kind"))
-	} else if of, ok := shapes.Load(t); ok {
+	} else if of, ok := schemas.Load(t); ok {
 		t = of.(func([]Member) reflect.Type)(members)
 	} else if t.Implements(appenderType) {
 		return nil
@@ -119,7 +119,7 @@ func fillStruct(dst []byte, members []Member, l *layout) ([]byte, error) {
 	})
 }
 
-// find returns the place of the last member of a name, -1 for none.
+// find returns the index of the last member of a name, -1 for none.
 func find(members []Member, name string) int {
 	for i, m := range slices.Backward(members) {
 		if string(m.Name) == name {

@@ -24,7 +24,7 @@
 //
 // # Failure
 //
-// Input of the wrong shape gives an error that names the field; nothing
+// Input of the wrong type gives an error that names the field; nothing
 // panics on bad input.
 package wire
 
