@@ -51,8 +51,8 @@ type answerBlock struct {
 	Data      string          `json:"data"`
 }
 
-// wireUsage counts what was cached apart from the other input. In a stream the
-// numbers come in two events; a number that is left out keeps its value.
+// wireUsage counts cached tokens separately from other input. In a stream the
+// numbers come in two events; a number that is missing keeps its value.
 type wireUsage struct {
 	InputTokens   *int `json:"input_tokens"`
 	CacheCreation *int `json:"cache_creation_input_tokens"`
@@ -63,7 +63,7 @@ type wireUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// openBlock is a content block as it comes in.
+// openBlock is a content block that is not complete.
 type openBlock struct {
 	answerBlock
 	text strings.Builder // text, thinking or arguments
@@ -89,13 +89,13 @@ func newAccumulator(onDelta func(llm.Delta)) *accumulator {
 	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*openBlock{}}
 }
 
-// begin takes the frame of an answer: message_start, or the whole document.
+// begin adds the frame of an answer: message_start, or the whole document.
 func (a *accumulator) begin(m *wireAnswer) {
 	a.id, a.model, a.stop = m.ID, m.Model, m.StopReason
 	a.count(m.Usage)
 }
 
-// open begins a block, with what the opening event holds of it already.
+// open begins a block, with the content in its first event.
 func (a *accumulator) open(index int, b *answerBlock) {
 	g := &openBlock{answerBlock: *b}
 	a.size += len(b.Text) + len(b.Thinking) + len(b.Data) + len(b.Input) + 128

@@ -14,7 +14,7 @@
 // # Failure
 //
 // All errors are *llm.Error. Malformed JSON in the input of a tool call is not
-// an error: the arguments are handed on as the model wrote them.
+// an error: the arguments are passed on as the model wrote them.
 package anthropic
 
 import (
@@ -51,7 +51,7 @@ var _ llm.Model = (*Model)(nil)
 // Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	provider := cmp.Or(cfg.Provider, "anthropic")
-	// Other tools take the address with /v1; Post adds it.
+	// Other tools expect the address with /v1; Post adds it.
 	if short := strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v1"); short != "" {
 		cfg.BaseURL = short
 	}
@@ -61,7 +61,8 @@ func New(cfg llm.Config) (*Model, error) {
 	}
 	cfg.WireModel = m.end.WireModel()
 	m.info, m.quirks = catalog.Default().Describe(cfg, provider)
-	// Whatever speaks this protocol takes cache marks and wants thinking back.
+	// Every server of this protocol supports cache marks and needs thinking
+	// sent back.
 	m.info.PromptCache, m.info.MustEcho.ThinkingBlocks = true, true
 	m.header = http.Header{}
 	m.header.Set("Anthropic-Version", version)

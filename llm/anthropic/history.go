@@ -8,8 +8,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// block is a content block of any kind that requests hold; appendTo knows
-// which fields each kind has.
+// block is a content block of a request, of any kind; appendTo writes the
+// fields of each kind.
 type block struct {
 	Type      string
 	Text      string
@@ -24,7 +24,7 @@ type block struct {
 	Mark      bool // cache up to here
 }
 
-// source is where an image comes from: a URL or data.
+// source is an image: a URL or data.
 type source struct {
 	MediaType, Data, URL string
 }
@@ -57,8 +57,8 @@ func hasThinking(blocks []block) bool {
 	return len(blocks) > 0 && strings.HasSuffix(blocks[0].Type, "thinking")
 }
 
-// thinkingBlocks appends the thoughts that can be sent back: those that the
-// API itself signed.
+// thinkingBlocks appends the thinking blocks that can be sent back: those
+// signed by this API.
 func thinkingBlocks(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {
@@ -81,7 +81,7 @@ func (m *Model) toolResult(msg *event.Message) block {
 	return b
 }
 
-// blocks appends content. Blank texts are left out: the API refuses them.
+// blocks appends content without blank texts, which the API refuses.
 func (m *Model) blocks(out []block, content []event.Content) []block {
 	for i := range content {
 		c, before := &content[i], len(out)

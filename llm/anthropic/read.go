@@ -41,8 +41,8 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 	}
 }
 
-// take adds one event. Pings and kinds that came later than this code are
-// passed over, as the protocol asks for.
+// take adds one event. Pings and unknown kinds are ignored, as the protocol
+// requires.
 func (m *Model) take(e *streamEvent, data []byte, h http.Header, a *accumulator) (ended bool, err error) {
 	switch e.Type {
 	case "message_start":

@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// defaultMaxTokens is sent where neither the request nor the catalogue says
-// how long an answer may be: the protocol has no "as long as possible".
+// defaultMaxTokens is sent if neither the request nor the catalogue limits the
+// answer: the protocol requires a limit.
 const defaultMaxTokens = 16_384
 
 // Thinking budgets in tokens; "high" and more take what the answer leaves
@@ -25,8 +25,8 @@ const (
 	highBudget   = 200_000
 )
 
-// interleaved lets a model think between tool calls; adaptive models do so by
-// themselves.
+// interleaved allows thinking between tool calls; adaptive models do so by
+// default.
 const interleaved = "interleaved-thinking-2025-05-14"
 
 // wireRequest is the body of a request without tools, system and messages,
@@ -115,8 +115,8 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 	return historycache.Body(parts, body, append(end.finish(nil), '}')), beta, nil
 }
 
-// history writes the messages of r, with no more cache marks than the API
-// takes.
+// history encodes the messages of r, with the maximum number of cache marks
+// that the API accepts.
 func (m *Model) history(ctx context.Context, r *llm.Request) ([][]byte, written, error) {
 	msgs := llm.NormalizeGrown(ctx, r.Messages)
 	body, end, err := m.sent.Encode(ctx, r.Session, "", msgs, m.write)
@@ -142,10 +142,10 @@ func (m *Model) maxTokens(r *llm.Request) int {
 	return known
 }
 
-// think asks for thinking the way the model takes it.
-// hasThinking says that every assistant turn with calls since the user's last
-// words begins with thinking. A loop begun by another model does not, and the
-// API then refuses a thinking budget.
+// think requests thinking in the model's form. hasThinking reports that every
+// assistant turn with calls since the last user message begins with thinking. A
+// turn begun by another model does not, and the API then refuses a thinking
+// budget.
 func (m *Model) think(w *wireRequest, r *llm.Request, hasThinking bool) {
 	if r.ReasoningEffort == "" || r.ReasoningEffort == "none" {
 		return
@@ -206,8 +206,8 @@ func choice(c string) *toolChoice {
 	return &toolChoice{Type: "tool", Name: c}
 }
 
-// unit brings a number into 0 to 1, which is what the API takes; other
-// providers go up to 2.
+// unit limits a number to 0 to 1, the range of the API; other providers allow
+// up to 2.
 func unit(f *float64) *float64 {
 	if f == nil || math.IsNaN(*f) {
 		return nil
@@ -216,7 +216,7 @@ func unit(f *float64) *float64 {
 	return &v
 }
 
-// visible drops stop sequences of white space, which the API refuses.
+// visible removes blank stop sequences, which the API refuses.
 func visible(stop []string) []string {
 	var out []string
 	for _, s := range stop {

@@ -7,23 +7,23 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// maxMarks is how many cache marks a request may hold.
+// maxMarks is the maximum number of cache marks in a request.
 const maxMarks = 4
 
-// form is how the Messages API writes histories.
+// form is the Messages API's form of histories.
 var form = &historycache.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
 
 // written is the position in the history of a body.
 type written struct {
 	historycache.Turns
 	marks int // cache marks so far
-	// missingThinking says that a turn with calls since the user's last words
-	// begins without thinking.
+	// missingThinking: a turn with calls since the last user message begins
+	// without thinking.
 	missingThinking bool
 }
 
-// write appends one message of a normalized history, as historycache.Writer. Tool
-// results come first in their turn, since Normalize puts them there.
+// write appends one message of a normalized history, as historycache.Writer.
+// Tool results come first in their turn: Normalize puts them there.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	for i := range msg.Content {
 		if marked(&msg.Content[i]) {
@@ -52,7 +52,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	return dst, w, nil
 }
 
-// addSystem appends blocks of the system prompt, which holds texts only.
+// addSystem appends blocks of the system prompt, which contains text only.
 func (w written) addSystem(dst []byte, blocks []block) ([]byte, written) {
 	for i := range blocks {
 		if blocks[i].Type != "text" {
@@ -73,9 +73,9 @@ func (w written) add(dst []byte, role string, blocks []block) ([]byte, written) 
 	return appendBlocks(dst, blocks), w
 }
 
-// finish closes what is open.
+// finish closes the history.
 func (w written) finish(dst []byte) []byte {
-	// Newer models refuse a history that ends with the assistant's words.
+	// Newer models refuse a history that ends with an assistant message.
 	if w.Role == "assistant" {
 		dst, w = w.add(dst, "user", []block{{Type: "text", Text: goOn}})
 	}
@@ -92,8 +92,8 @@ func appendBlocks(dst []byte, blocks []block) []byte {
 	return dst
 }
 
-// appendTo appends the block's JSON. By hand, because a restarted server
-// writes whole histories at once.
+// appendTo appends the block's JSON without encoding/json, because a restarted
+// server encodes whole histories at once.
 func (b *block) appendTo(dst []byte) []byte {
 	dst = append(append(append(dst, `{"type":"`...), b.Type...), '"')
 	switch b.Type {
@@ -133,7 +133,7 @@ func member(dst []byte, name, value string) []byte {
 	return historycache.AppendString(append(dst, name...), value)
 }
 
-// marked reports whether a cache mark will stand at a block.
+// marked reports whether a block will have a cache mark.
 func marked(c *event.Content) bool {
 	return c.CachePrompt && (c.Type == event.TypeText && strings.TrimSpace(c.Text) != "" || c.Type == event.TypeImage && len(c.ImageURLs) > 0)
 }

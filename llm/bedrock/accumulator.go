@@ -39,7 +39,7 @@ type toolUse struct {
 	Input     json.RawMessage `json:"input"`
 }
 
-// reasoning is a thought; redacted ones are bytes in base64.
+// reasoning is a piece of reasoning; redacted reasoning is base64.
 type reasoning struct {
 	Text *struct {
 		Text      string `json:"text"`
@@ -65,7 +65,7 @@ type answerBlock struct {
 	Reasoning *reasoning `json:"reasoningContent"`
 }
 
-// wireUsage counts what was cached apart from the other input.
+// wireUsage counts cached tokens separately from other input.
 type wireUsage struct {
 	Input      int `json:"inputTokens"`
 	Output     int `json:"outputTokens"`
@@ -73,7 +73,7 @@ type wireUsage struct {
 	CacheWrite int `json:"cacheWriteInputTokens"`
 }
 
-// Kinds of a openBlock block.
+// Kinds of blocks.
 const (
 	kindText    = "text"
 	kindThought = "thought"
@@ -81,7 +81,7 @@ const (
 	kindCall    = "call"
 )
 
-// openBlock is a content block as it comes in.
+// openBlock is a content block that is not complete.
 type openBlock struct {
 	kind      string
 	text      strings.Builder // text, thought, redacted bytes or arguments
@@ -109,8 +109,8 @@ func newAccumulator(onDelta func(llm.Delta)) *accumulator {
 	return &accumulator{Deltas: exchange.To(onDelta), byIndex: map[int]*openBlock{}}
 }
 
-// block returns the block at an index, which begins with its first delta if it
-// is not a call. A block of another kind at the same index is a new one.
+// block returns the block at an index. A block that is not a call begins with
+// its first delta; one of another kind replaces it.
 func (a *accumulator) block(index int, kind string) *openBlock {
 	if g := a.byIndex[index]; g != nil && g.kind == kind {
 		return g
@@ -190,7 +190,7 @@ func (a *accumulator) addArguments(g *openBlock, s string) {
 	}
 }
 
-// whole takes an answer that is one document.
+// whole adds an answer that is one document.
 func (a *accumulator) whole(w *wireAnswer) {
 	a.stop = w.StopReason
 	a.count(w.Usage)

@@ -5,9 +5,9 @@
 //
 //	m, err := bedrock.New(llm.Config{Model: "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"}, os.Getenv)
 //
-// The wire form, Signature Version 4 and the binary event stream are this
-// package's own code over net/http: Amazon's SDK would add more to the program
-// than all providers together.
+// The JSON form, Signature Version 4 and the binary event stream are
+// implemented here over net/http: Amazon's SDK would add more to the program
+// than all other providers together.
 //
 // # Concurrency
 //
@@ -16,7 +16,7 @@
 // # Failure
 //
 // All errors are *llm.Error. The name of Amazon's exception is the code of the
-// error, also where it came inside a stream.
+// error, also inside a stream.
 package bedrock
 
 import (
@@ -55,14 +55,15 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// New makes a model of Bedrock. env reads the environment, usually os.Getenv.
-// It makes no request.
+// New returns a model of Bedrock without making a request. env reads the
+// environment, usually os.Getenv.
 //
-// A bearer token is taken from the API key of cfg or, unless cfg says who
-// signs, AWS_BEARER_TOKEN_BEDROCK. Without one, requests are signed as cfg says,
-// else with keys that are looked for where the AWS CLI does, as package awscred
-// says. The region is that of cfg, of the model's ARN, else AWS_REGION, AWS_DEFAULT_REGION, AWS_REGION_NAME or the profile's. Errors
-// are of kind Invalid. That there are no keys is said by the first call.
+// A bearer token is taken from the API key of cfg or, unless cfg selects other
+// credentials, from AWS_BEARER_TOKEN_BEDROCK. Without one, requests are signed
+// with the credentials of cfg, else with those that package awscred finds where
+// the AWS CLI does. The region is that of cfg, of the model's ARN, else
+// AWS_REGION, AWS_DEFAULT_REGION, AWS_REGION_NAME or the profile's. Errors are
+// of kind Invalid. Missing credentials are an error of the first call.
 func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	if cfg.Model == "" {
 		return nil, exchange.NoModel()
@@ -80,7 +81,7 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	wire = strings.TrimPrefix(wire, "converse/") // other tools name the operation
 	m.region = cmp.Or(awscred.CleanRegion(cfg.AWS.Region), findRegion(wire, cfg.BaseURL, env))
 	if m.region == "" {
-		return nil, fault.New(fault.Invalid, "no region of AWS is named").Hint("set AWS_REGION")
+		return nil, fault.New(fault.Invalid, "no AWS region is configured").Hint("set AWS_REGION")
 	}
 	cfg.WireModel = wire
 	m.end = exchange.New(cfg.Provider, cfg, regionURL(m.region))
@@ -98,9 +99,9 @@ func New(cfg llm.Config, env func(string) string) (*Model, error) {
 	return m, nil
 }
 
-// describe looks the model up under its plain name. Amazon's prices are those
-// of the maker for models that are served everywhere, and for its own in the
-// United States; a region's may be higher.
+// describe looks the model up by its plain name. For models that are available
+// everywhere Amazon's prices are those of the maker, for its own models those
+// in the United States; a region's may be higher.
 func (m *Model) describe(cfg llm.Config, wire string) {
 	vendor, plain, where := plainName(wire)
 	m.vendor, cfg.WireModel = vendor, plain
@@ -122,8 +123,8 @@ func (m *Model) describe(cfg llm.Config, wire string) {
 	}
 }
 
-// plainName takes a model id apart: where it is served and by whom it is, before
-// the model's own name, which the catalogue knows.
+// plainName splits a model id into its geography, its vendor and the model's
+// own name, which the catalogue has.
 func plainName(wire string) (vendor, plain, where string) {
 	plain = wire
 	if strings.HasPrefix(wire, "arn:") {
@@ -187,7 +188,8 @@ func (m *Model) post(ctx context.Context, r *llm.Request, body [][]byte) (*http.
 	return m.end.Send(req, m.statusError)
 }
 
-// authorize signs a request. What ends with the context keeps its error.
+// authorize signs a request. The error of a context that ended is returned
+// unchanged.
 func (m *Model) authorize(ctx context.Context, req *http.Request, body [][]byte) error {
 	if m.bearer != "" {
 		req.Header.Set("Authorization", "Bearer "+m.bearer)
@@ -222,8 +224,7 @@ func findRegion(model, base string, env func(string) string) string {
 	if base == "" {
 		return ""
 	}
-	// A server of the user's own: what it is called matters to the signature
-	// only.
+	// The user's own server: the region is used only in the signature.
 	if u, err := url.Parse(base); err == nil {
 		if parts := strings.Split(u.Hostname(), "."); len(parts) > 2 && strings.HasPrefix(parts[0], "bedrock-runtime") {
 			return awscred.CleanRegion(parts[1])

@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// codes map Amazon's exceptions to codes that package exchange knows. Those
-// that are not here are told by their status or their words. After
+// codes map Amazon's exceptions to codes of package exchange. Other exceptions
+// are classified by status or message. See
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html and
 // the errors of Converse.
 var codes = map[string]string{
@@ -40,13 +40,13 @@ var codes = map[string]string{
 }
 
 // tooLong are words of a ValidationException about the context window, in lower
-// case, beyond those that package exchange knows.
+// case, in addition to those of package exchange.
 var tooLong = []string{"input is too long", "too many input tokens", "input token count", "too many total text bytes", "expected maxlength"}
 
 const accessHint = "check the AWS credentials, the region, and that your account has access to the model"
 
-// statusError says what an error answer means. status is 0 for an exception
-// inside a stream.
+// statusError classifies an error answer. status is 0 for an exception inside a
+// stream.
 func (m *Model) statusError(status int, h http.Header, body []byte) *llm.Error {
 	if !gjson.ValidBytes(body) {
 		return m.end.StatusError(status, h, body)
@@ -65,7 +65,7 @@ func (m *Model) statusError(status int, h http.Header, body []byte) *llm.Error {
 	return m.exception(name, words, status, h)
 }
 
-// exception says what an exception means, by its name and then by its words.
+// exception classifies an exception by its name, then by its message.
 func (m *Model) exception(name, words string, status int, h http.Header) *llm.Error {
 	name, _, _ = strings.Cut(name, ":") // an address follows
 	name = name[strings.LastIndexByte(name, '#')+1:]

@@ -32,7 +32,8 @@ type message struct {
 	payload   []byte // valid until the next message
 }
 
-// decoder reads messages. What it keeps is the largest message so far.
+// decoder reads messages. Its buffer has the size of the largest message so
+// far.
 type decoder struct {
 	in  *bufio.Reader
 	buf []byte
@@ -41,8 +42,8 @@ type decoder struct {
 func newDecoder(r io.Reader) *decoder { return &decoder{in: bufio.NewReaderSize(r, 16<<10)} }
 
 // next returns the next message; io.EOF at a clean end, io.ErrUnexpectedEOF
-// inside a message. Other errors are those of the reader, or say what is
-// malformed.
+// inside a message. Other errors are those of the reader, or describe malformed
+// data.
 func (d *decoder) next() (message, error) {
 	var prelude [preludeSize]byte
 	if _, err := io.ReadFull(d.in, prelude[:]); err != nil {
@@ -71,8 +72,8 @@ func (d *decoder) next() (message, error) {
 	return m, nil
 }
 
-// fill reads n bytes. A length that the stream does not keep costs no memory:
-// the buffer grows as the bytes come.
+// fill reads n bytes. The buffer grows as bytes arrive, so a false length costs
+// no memory.
 func (d *decoder) fill(n int) error {
 	const step = 64 << 10
 	d.buf = d.buf[:0]
@@ -95,8 +96,8 @@ func (d *decoder) fill(n int) error {
 	return nil
 }
 
-// fixed are the sizes of the values of fixed size, by the type of a header;
-// types 6 and 7, bytes and text, carry their length.
+// fixed are the sizes of header values by type; types 6 and 7, bytes and text,
+// have their own length.
 var fixed = [...]int{0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 6: -1, 7: -1, 8: 8, 9: 16}
 
 func (m *message) readHeaders(b []byte) error {

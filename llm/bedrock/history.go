@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// block is a content block of any kind that requests hold; appendTo knows which
-// fields each kind has.
+// block is a content block of a request, of any kind; appendTo writes the
+// fields of each kind.
 type block struct {
 	Kind    kind
 	Text    string // also of a thought
@@ -46,17 +46,17 @@ const (
 
 func (m *Model) assistant(blocks []block, msg *event.Message) []block {
 	blocks = thoughts(blocks, msg)
-	said := len(blocks)
+	textEnd := len(blocks)
 	blocks = m.blocks(blocks, msg.Content)
-	if said < len(blocks) { // the API takes no images from the assistant
-		blocks = append(blocks[:said], slices.DeleteFunc(blocks[said:], func(b block) bool { return b.Kind == imageBlock })...)
+	if textEnd < len(blocks) { // the API takes no images from the assistant
+		blocks = append(blocks[:textEnd], slices.DeleteFunc(blocks[textEnd:], func(b block) bool { return b.Kind == imageBlock })...)
 	}
 	for i := range msg.ToolCalls {
 		c := &msg.ToolCalls[i]
 		blocks = append(blocks, block{Kind: useBlock, ID: callID(c.ID), Name: c.Name, Input: llm.ArgumentsText(c.Arguments)})
 	}
-	if len(blocks) == said {
-		return nil // nothing but thoughts: the API refuses that
+	if len(blocks) == textEnd {
+		return nil // the API refuses messages with reasoning only
 	}
 	return blocks
 }
@@ -66,9 +66,8 @@ func hasThinking(blocks []block) bool {
 	return len(blocks) > 0 && (blocks[0].Kind == thoughtBlock || blocks[0].Kind == redactedBlock)
 }
 
-// thoughts appends the thoughts that can be sent back: those that the model
-// itself signed. Its signatures are base64; what other providers left there
-// often is not.
+// thoughts appends the reasoning that can be sent back: signed by this model,
+// with a base64 signature. Those of other providers often are not base64.
 func thoughts(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {
@@ -83,7 +82,7 @@ func thoughts(out []block, msg *event.Message) []block {
 	return out
 }
 
-// result appends the answer to a call. A cache point stands behind it, not
+// result appends the result of a call. A cache point is placed after it, not
 // inside.
 func (m *Model) result(blocks []block, msg *event.Message) []block {
 	content, marked := m.blocks(make([]block, 0, len(msg.Content)+1), msg.Content), false
@@ -101,7 +100,7 @@ func (m *Model) result(blocks []block, msg *event.Message) []block {
 	return blocks
 }
 
-// blocks appends content. Blank texts are left out: the API refuses them.
+// blocks appends content without blank texts, which the API refuses.
 func (m *Model) blocks(out []block, content []event.Content) []block {
 	for i := range content {
 		c, before := &content[i], len(out)
@@ -122,7 +121,7 @@ func (m *Model) blocks(out []block, content []event.Content) []block {
 	return out
 }
 
-// formats are the images that the API takes, by media type.
+// formats are the supported images, by media type.
 var formats = map[string]string{
 	"image/png": "png", "image/jpeg": "jpeg", "image/jpg": "jpeg", "image/gif": "gif", "image/webp": "webp",
 }
@@ -142,8 +141,8 @@ func (m *Model) image(url string) block {
 	return block{Kind: imageBlock, Format: format, Data: data}
 }
 
-// callID makes an id one that the API takes: letters, digits, _ and -, at most
-// 64 of them. A longer one keeps its beginning and ends with a hash of it all.
+// callID returns an id that the API accepts: at most 64 letters, digits, _ and
+// -. A longer one keeps its beginning and ends with a hash of the whole.
 func callID(id string) string {
 	if id = historycache.SafeID(id); len(id) <= maxID {
 		return id

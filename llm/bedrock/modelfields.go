@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// Thinking budgets in tokens, as llm/anthropic has them.
+// Thinking budgets in tokens, as in llm/anthropic.
 const (
 	leastBudget  = 1_024
 	lowBudget    = 4_096
@@ -15,10 +15,10 @@ const (
 	highBudget   = 200_000
 )
 
-// interleaved lets Claude think between tool calls.
+// interleaved allows Claude to think between tool calls.
 const interleaved = "interleaved-thinking-2025-05-14"
 
-// modelFields are parameters that only some models know.
+// modelFields are parameters that only some models support.
 type modelFields struct {
 	Thinking        *thinking     `json:"thinking,omitempty"`
 	OutputConfig    *outputConfig `json:"output_config,omitempty"`
@@ -48,7 +48,7 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// topK asks Claude and Nova for it; to other models Converse has no way.
+// topK sets top_k for Claude and Nova; Converse has no form for other models.
 func (m *Model) topK(f *modelFields, k *int) error {
 	switch {
 	case k == nil:
@@ -62,8 +62,8 @@ func (m *Model) topK(f *modelFields, k *int) error {
 	return nil
 }
 
-// additional writes the fields of the model's own, and those of the user; nil
-// for none.
+// additional encodes the model's own fields and those of the user; nil if there
+// are none.
 func (m *Model) additional(f modelFields) (json.RawMessage, error) {
 	out, err := historycache.AppendJSON(nil, f)
 	if err == nil {
@@ -78,7 +78,7 @@ func (m *Model) additional(f modelFields) (json.RawMessage, error) {
 	return out, nil
 }
 
-// modelParameters asks for thinking, and for JSON, the way the model takes it.
+// modelParameters requests thinking and JSON in the model's form.
 func (m *Model) modelParameters(r *llm.Request, hasThinking bool, maxTokens int, tools bool, c *toolChoice) modelFields {
 	var f modelFields
 	if r.Schema != nil && m.vendor == "anthropic" {
@@ -96,8 +96,8 @@ func (m *Model) modelParameters(r *llm.Request, hasThinking bool, maxTokens int,
 	return f
 }
 
-// think asks for thinking. hasThinking says that every assistant turn with calls
-// since the user's last words begins with thinking, as a budget demands.
+// think requests thinking. hasThinking reports that every assistant turn with
+// calls since the last user message begins with thinking, as a budget requires.
 func (m *Model) think(f *modelFields, r *llm.Request, hasThinking bool, maxTokens int, tools bool) {
 	switch m.quirks.Thinking {
 	case llm.ThinkingAdaptive:

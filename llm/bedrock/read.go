@@ -34,8 +34,7 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 	}
 }
 
-// take adds one message. Events that came later than this code are passed
-// over.
+// take adds one message. Unknown events are ignored.
 func (m *Model) take(msg *message, a *accumulator) error {
 	switch msg.kind {
 	case "exception":

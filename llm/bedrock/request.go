@@ -13,15 +13,15 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// The answer and the prompt share the context window: what is asked for is cut
-// to what the prompt leaves (docs/openhands/sdk-features.md section 1).
+// The answer and the prompt share the context window: max_tokens is limited to
+// what the prompt leaves (docs/openhands/sdk-features.md section 1).
 const (
 	joinMargin = 256   // tokens left free
-	minOutput  = 1_024 // tokens asked for even so
+	minOutput  = 1_024 // lowest limit in tokens
 )
 
-// defaultMaxTokens is sent to Claude where nobody says how long an answer may
-// be; other models take their own maximum.
+// defaultMaxTokens is sent to Claude if neither the request nor the catalogue
+// limits the answer; other models use their own maximum.
 const defaultMaxTokens = 16_384
 
 // wireRequest is the body of a request without tools, system and messages,
@@ -122,7 +122,8 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	return historycache.Body(parts, body, append(end.finish(nil), '}')), nil
 }
 
-// history writes messages, with no more cache marks than the API takes.
+// history encodes messages, with the maximum number of cache marks that the API
+// accepts.
 func (m *Model) history(ctx context.Context, session string, msgs []event.Message) ([][]byte, written, error) {
 	body, end, err := m.sent.Encode(ctx, session, "", msgs, m.write)
 	if err == nil && end.marks > maxMarks {
@@ -131,8 +132,7 @@ func (m *Model) history(ctx context.Context, session string, msgs []event.Messag
 	return body, end, err
 }
 
-// withTools returns the beginning of a body with the tools and how to choose
-// among them.
+// withTools returns the beginning of a body with the tools and the tool choice.
 func (m *Model) withTools(tools []llm.Tool, c *toolChoice) ([][]byte, error) {
 	after := "},"
 	if c != nil {
@@ -157,7 +157,7 @@ func (m *Model) unwritten(err error) error {
 	return llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the request cannot be written as JSON", err)
 }
 
-// maxTokens is how long the answer may be, 0 for the model's own way.
+// maxTokens is the limit of the answer, 0 for the model's default.
 func (m *Model) maxTokens(r *llm.Request, prompt int) int {
 	want := r.MaxOutputTokens
 	if want == 0 && m.vendor == "anthropic" {
@@ -173,8 +173,8 @@ func (m *Model) maxTokens(r *llm.Request, prompt int) int {
 	return min(want, max(room, minOutput))
 }
 
-// called returns the tools that a history calls: where none is offered any
-// more, it still needs a list that names them.
+// called returns the tools called in a history: the API requires their
+// definitions even if no tools are offered.
 func called(msgs []event.Message) []llm.Tool {
 	var tools []llm.Tool
 	known := map[string]bool{}
@@ -201,7 +201,7 @@ func choice(c string) *toolChoice {
 	return &toolChoice{Tool: &toolName{c}}
 }
 
-// unit brings a number into 0 to 1, which is what Converse takes.
+// unit limits a number to 0 to 1, the range of Converse.
 func (m *Model) unit(f *float64) *float64 {
 	if f == nil || math.IsNaN(*f) {
 		return nil

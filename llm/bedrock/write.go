@@ -6,10 +6,10 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// maxMarks is how many cache points a request may hold.
+// maxMarks is the maximum number of cache points in a request.
 const maxMarks = 4
 
-// form is how Converse writes histories.
+// form is Converse's form of histories.
 var form = &historycache.Form{System: `"system":[`, EndSystem: "],", Turns: `"messages":[`, Blocks: "content"}
 
 // written is the position in the history of a body.
@@ -17,14 +17,14 @@ type written struct {
 	historycache.Turns
 	marks  int  // cache marks so far
 	tokens int  // of all messages, estimated
-	calls  bool // there is a call
-	// missingThinking says that a turn with calls since the user's last words
-	// begins without thinking.
+	calls  bool // the history has a call
+	// missingThinking: a turn with calls since the last user message begins
+	// without thinking.
 	missingThinking bool
 }
 
-// write appends one message of a normalized history, as historycache.Writer. Tool
-// results come first in their turn, since Normalize puts them there.
+// write appends one message of a normalized history, as historycache.Writer.
+// Tool results come first in their turn: Normalize puts them there.
 func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, written, error) {
 	w.tokens += llm.EstimateMessage(msg)
 	w.calls = w.calls || len(msg.ToolCalls) > 0
@@ -44,7 +44,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 		w.missingThinking = w.missingThinking || len(msg.ToolCalls) > 0 && !hasThinking(blocks)
 	case msg.Role == event.RoleTool:
 		blocks = m.result(blocks, msg)
-	default: // a later system message has no other place
+	default: // including later system messages
 		w.missingThinking = w.missingThinking && msg.Role != event.RoleUser
 		blocks = m.blocks(blocks, msg.Content)
 	}
@@ -52,7 +52,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	return dst, w, nil
 }
 
-// addSystem appends blocks of the system prompt, which may hold no images.
+// addSystem appends blocks of the system prompt, without images.
 func (w written) addSystem(dst []byte, blocks []block) ([]byte, written) {
 	for i := range blocks {
 		if blocks[i].Kind == imageBlock {
@@ -73,9 +73,9 @@ func (w written) add(dst []byte, role string, blocks []block) ([]byte, written) 
 	return appendBlocks(dst, blocks), w
 }
 
-// finish closes what is open.
+// finish closes the history.
 func (w written) finish(dst []byte) []byte {
-	if w.Role == "assistant" { // newer models refuse to go on with their own words
+	if w.Role == "assistant" { // newer models refuse a history that ends with an assistant message
 		dst, _ = w.add(dst, "user", []block{{Text: goOn}})
 	}
 	return w.End(dst)
@@ -91,8 +91,8 @@ func appendBlocks(dst []byte, blocks []block) []byte {
 	return dst
 }
 
-// appendTo appends the block's JSON. By hand, because a restarted server writes
-// whole histories at once.
+// appendTo appends the block's JSON without encoding/json, because a restarted
+// server encodes whole histories at once.
 func (b *block) appendTo(dst []byte) []byte {
 	switch b.Kind {
 	case imageBlock:
@@ -120,5 +120,5 @@ func member(dst []byte, name, value string) []byte {
 	return historycache.AppendString(append(dst, name...), value)
 }
 
-// marked reports whether there is a cache mark at a block.
+// marked reports whether a block has a cache mark.
 func marked(c *event.Content) bool { return c.CachePrompt }

@@ -47,8 +47,8 @@ type feedback struct {
 	BlockReasonMessage string `json:"blockReasonMessage"`
 }
 
-// wireUsage counts thoughts apart from the rest of the answer, and what was
-// cached as a part of the prompt.
+// wireUsage counts reasoning separately from the rest of the answer, and cached
+// tokens as part of the prompt.
 type wireUsage struct {
 	Prompt     int `json:"promptTokenCount"`
 	ToolPrompt int `json:"toolUsePromptTokenCount"`
@@ -78,7 +78,7 @@ func newAccumulator(onDelta func(llm.Delta)) *accumulator {
 	return &accumulator{Deltas: exchange.To(onDelta)}
 }
 
-// add takes a piece of an answer, or the whole of it.
+// add adds a piece of an answer, or the whole of it.
 func (a *accumulator) add(w *wireAnswer) error {
 	if w.ResponseID != "" {
 		a.id = w.ResponseID
@@ -132,7 +132,7 @@ func (a *accumulator) part(p *answerPart) error {
 	return nil
 }
 
-// call takes a function call, which always comes whole.
+// call adds a function call, which is always complete.
 func (a *accumulator) call(p *answerPart) {
 	f := p.FunctionCall
 	args := strings.TrimSpace(string(f.Args))
@@ -140,7 +140,7 @@ func (a *accumulator) call(p *answerPart) {
 		args = "{}"
 	}
 	id := f.ID
-	if id == "" { // as from older models; a random one differs in the whole conversation
+	if id == "" { // older models send none; a random one is unique in the conversation
 		id = "call_" + rand.Text()
 	}
 	c := event.ToolCall{ID: a.ids.Unique(id), Name: f.Name, Arguments: args, Origin: event.OriginCompletion}
@@ -151,7 +151,8 @@ func (a *accumulator) call(p *answerPart) {
 	a.calls = append(a.calls, c)
 }
 
-// count takes the usage. Each piece of a stream repeats it; the last counts.
+// count records the usage. Each piece of a stream repeats it; the last one
+// counts.
 func (a *accumulator) count(u *wireUsage) {
 	if u == nil {
 		return

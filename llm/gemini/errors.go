@@ -11,22 +11,22 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// longestDelay bounds what a server may ask to wait for.
+// longestDelay is the longest wait that a server may request.
 const longestDelay = 24 * time.Hour
 
-// statusError says what an error answer (google.rpc.Status with its details,
-// https://cloud.google.com/apis/design/errors) means. status is 0 for an error
-// inside a stream.
+// statusError classifies an error answer (google.rpc.Status with its details,
+// https://cloud.google.com/apis/design/errors). status is 0 for an error inside
+// a stream.
 //
-// RESOURCE_EXHAUSTED stands both for "too fast" and for "used up", with the
-// same words. The details tell: a delay or a quota per minute will pass, a quota
-// per day without a delay will not before tomorrow.
+// RESOURCE_EXHAUSTED means both a rate limit and an exhausted quota, with the
+// same message. The details distinguish them: a delay or a quota per minute is
+// temporary; a quota per day without a delay is not.
 func (m *Model) statusError(status int, h http.Header, body []byte) *llm.Error {
 	root := gjson.ParseBytes(body)
 	if !gjson.ValidBytes(body) {
 		return m.end.StatusError(status, h, body)
 	}
-	if root.IsArray() { // a stream that is not one of events wraps it
+	if root.IsArray() { // streams without server-sent events wrap it
 		root = root.Get("0")
 	}
 	inner := root.Get("error")
@@ -35,7 +35,7 @@ func (m *Model) statusError(status int, h http.Header, body []byte) *llm.Error {
 	code := d.code
 	if code == "" && word == "RESOURCE_EXHAUSTED" {
 		code = "insufficient_quota"
-		if d.passes() || !d.quota && !strings.Contains(inner.Get("message").String(), "billing details") {
+		if d.temporary() || !d.quota && !strings.Contains(inner.Get("message").String(), "billing details") {
 			code = "rate_limit_reached_error"
 		}
 	}
@@ -52,7 +52,7 @@ func (m *Model) statusError(status int, h http.Header, body []byte) *llm.Error {
 	return e
 }
 
-// rewritten is the error with a code that the table of package exchange knows.
+// rewritten is the error with a code of package exchange.
 func rewritten(inner gjson.Result, code string) []byte {
 	b, err := json.Marshal(map[string]any{"error": map[string]any{
 		"message": inner.Get("message").String(), "type": code, "code": inner.Get("code").Int(),
@@ -63,7 +63,7 @@ func rewritten(inner gjson.Result, code string) []byte {
 	return b
 }
 
-// details is what is of use in the details of a google.rpc.Status.
+// details has the relevant details of a google.rpc.Status.
 type details struct {
 	delay  time.Duration
 	code   string
@@ -71,7 +71,7 @@ type details struct {
 	perDay bool
 }
 
-func (d details) passes() bool { return d.delay > 0 && !d.perDay || d.quota && !d.perDay }
+func (d details) temporary() bool { return d.delay > 0 && !d.perDay || d.quota && !d.perDay }
 
 func readDetails(list gjson.Result) details {
 	var d details

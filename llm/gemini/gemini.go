@@ -11,14 +11,14 @@
 //
 // # Thought signatures
 //
-// Gemini signs its thoughts and wants the signatures back
+// Gemini signs its reasoning and requires the signatures to be sent back
 // (https://ai.google.dev/gemini-api/docs/thought-signatures). The signature of
-// a function call is kept in event.ToolCall.ResponsesItemID, that of an answer's
-// text in a thinking block of its own, as the block's text. Both begin with
-// SignaturePrefix, so that none but Gemini's are sent back. A conversation may
-// change its model: other providers never see either, since items are theirs
-// only with their own prefix, and blocks only when signed. The ids of calls
-// stay short, because other providers bound them.
+// a function call is stored in event.ToolCall.ResponsesItemID, that of an
+// answer's text in a thinking block of its own, as the block's text. Both begin
+// with SignaturePrefix, so that only Gemini's own are sent back. A conversation
+// may change its model: other adapters ignore both, because they use only item
+// ids with their own prefix, and only signed blocks. The ids of calls stay
+// short, because other providers limit them.
 //
 // # Concurrency
 //
@@ -26,8 +26,8 @@
 //
 // # Failure
 //
-// All errors are *llm.Error. An answer that ends because the model wrote a
-// malformed call is an error that another try may help against.
+// All errors are *llm.Error. A malformed call written by the model is an error
+// that may be retried.
 package gemini
 
 import (
@@ -46,8 +46,8 @@ import (
 // DefaultURL is the Gemini API's own endpoint.
 const DefaultURL = "https://generativelanguage.googleapis.com/v1beta"
 
-// SignaturePrefix begins every thought signature that this package stores in a
-// message.
+// SignaturePrefix is the prefix of every thought signature that this package
+// stores in a message.
 const SignaturePrefix = "gemini:"
 
 // Model is one model behind one endpoint.
@@ -67,13 +67,13 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// New makes a model of the Gemini API. It makes no request. The key travels in
-// a header, never in the URL. Errors are of kind Invalid.
+// New returns a model of the Gemini API without making a request. The key is
+// sent in a header, never in the URL. Errors are of kind Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	if cfg.Provider == "" {
 		cfg.Provider = "gemini"
 	}
-	// Some tools take the address without its version.
+	// Some tools expect the address without its version.
 	if u, err := url.Parse(cfg.BaseURL); err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" {
 		cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/") + "/v1beta"
 	}
@@ -92,7 +92,8 @@ func New(cfg llm.Config) (*Model, error) {
 	return m, nil
 }
 
-// newModel makes what both endpoints share. owner is whose prices hold.
+// newModel makes the common part of both endpoints. owner is the provider whose
+// prices apply.
 func newModel(cfg llm.Config, defaultURL, owner string) (*Model, error) {
 	end, err := checkURL(cfg, defaultURL)
 	if err != nil {
@@ -132,7 +133,7 @@ func (m *Model) Generate(ctx context.Context, r llm.Request, onDelta func(llm.De
 }
 
 // post sends a request. Unlike the endpoint's own Post it reads the details of
-// an error, which say what kind of limit was met.
+// an error, which tell a rate limit from a quota.
 func (m *Model) post(ctx context.Context, r *llm.Request, body [][]byte) (*http.Response, error) {
 	method := ":streamGenerateContent?alt=sse"
 	if r.NoStream {

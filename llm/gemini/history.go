@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// part is a part of any kind that requests hold; appendTo knows which fields
-// each kind has.
+// part is a part of a request, of any kind; appendTo writes the fields of each
+// kind.
 type part struct {
 	Kind      kind
 	Text      string // also the output of a function
@@ -32,8 +32,8 @@ const (
 )
 
 const (
-	// placeholderSignature stands in for the signature of a call that another model
-	// made (https://ai.google.dev/gemini-api/docs/thought-signatures).
+	// placeholderSignature replaces the signature of a call by another model
+	// (https://ai.google.dev/gemini-api/docs/thought-signatures).
 	placeholderSignature = "skip_thought_signature_validator"
 
 	imageOmitted = "(An image was left out: this model does not see images.)"
@@ -41,8 +41,8 @@ const (
 	goOn         = "Continue."
 )
 
-// assistant appends a turn of the model. Thoughts themselves are not sent back,
-// only their signatures: the API has no use for its own summaries.
+// assistant appends a turn of the model. Reasoning is not sent back, only its
+// signatures: the API does not use its own summaries.
 func (m *Model) assistant(parts []part, msg *event.Message) []part {
 	parts = slices.DeleteFunc(m.parts(parts, msg.Content), func(p part) bool { return p.Kind != textPart })
 	if sig := textSignature(msg); sig != "" {
@@ -75,7 +75,7 @@ func textSignature(msg *event.Message) string {
 	return sig
 }
 
-// toolResult writes the answer to a call, and the images that belong to it.
+// toolResult returns the result of a call, and its images.
 func (m *Model) toolResult(msg *event.Message) (result part, images []part) {
 	var room [4]part
 	result = part{Kind: resultPart, ID: m.id(msg.ToolCallID), Name: functionName(msg.Name)}
@@ -102,7 +102,7 @@ func (m *Model) id(id string) string {
 
 func text(s string) part { return part{Text: s} }
 
-// parts appends content. Blank texts are left out.
+// parts appends content without blank texts.
 func (m *Model) parts(out []part, blocks []event.Content) []part {
 	for i := range blocks {
 		c := &blocks[i]
@@ -154,7 +154,8 @@ func mediaOf(url string) string {
 	return "image/jpeg"
 }
 
-// functionName makes a normalized name one that begins as the API wants.
+// functionName returns a normalized name that begins with a character that the
+// API accepts.
 func functionName(name string) string {
 	if name == "" || name[0] == '-' || name[0] >= '0' && name[0] <= '9' {
 		return "_" + name

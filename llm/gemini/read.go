@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// readStream reads events to the end of the stream; the protocol has no other
-// mark of it than a finish reason. Errors are *llm.Error, except those of the
+// readStream reads events to the end of the stream, which the protocol marks
+// only by a finish reason. Errors are *llm.Error, except those of the
 // connection.
 func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator) error {
 	events := exchange.NewEvents(body)
@@ -53,7 +53,7 @@ func (m *Model) take(data []byte, a *accumulator) error {
 	return nil
 }
 
-// cutOff reports whether JSON of n bytes is sound as far as it goes.
+// cutOff reports whether JSON of n bytes is valid up to its end.
 func cutOff(err error, n int) bool {
 	s, ok := errors.AsType[*json.SyntaxError](err)
 	return ok && s.Offset >= int64(n) && strings.Contains(s.Error(), "unexpected end")
@@ -86,10 +86,10 @@ func (m *Model) complete(a *accumulator) error {
 	return nil
 }
 
-// malformedCall is the error of an answer that the model itself spoilt. What it
-// wrote is lost; it may do better the next time.
+// malformedCall is the error of a malformed call written by the model. Its
+// content is lost; a retry may help.
 func (m *Model) malformedCall(a *accumulator) *llm.Error {
-	f := m.end.Fail(fault.Unavailable, "the model wrote a tool call that cannot be read"+because(a.finishWords))
+	f := m.end.Fail(fault.Unavailable, "the model wrote a malformed tool call"+because(a.finishWords))
 	f.Code, f.Retryable, f.Partial = a.finish, true, a.HandedOut
 	return f
 }
@@ -107,7 +107,7 @@ func because(words string) string {
 }
 
 // readWhole reads an answer that is one JSON document, or an array of pieces
-// as from a server that streams without events.
+// from a server that streams without events.
 func (m *Model) readWhole(body io.Reader, a *accumulator) error {
 	data, err := m.end.ReadWhole(body)
 	if err != nil {

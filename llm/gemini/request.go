@@ -45,7 +45,7 @@ type generation struct {
 	ThinkingConfig   *thinkingConfig `json:"thinkingConfig,omitempty"`
 }
 
-// maxStops is how many stop sequences the API takes.
+// maxStops is the maximum number of stop sequences.
 const maxStops = 5
 
 // encode writes the body of r.
@@ -97,7 +97,7 @@ func (m *Model) writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	return dst, nil
 }
 
-// generation adds the parameters of the answer.
+// generation sets the parameters of the answer.
 func (m *Model) generation(w *wireRequest, r *llm.Request) error {
 	g := &generation{MaxOutputTokens: r.MaxOutputTokens, Seed: r.Seed}
 	if m.info.MaxOutput > 0 {
@@ -112,8 +112,8 @@ func (m *Model) generation(w *wireRequest, r *llm.Request) error {
 			g.StopSequences = append(g.StopSequences, s)
 		}
 	}
-	// Before Gemini 3 the API refuses JSON answers beside function calls; the
-	// calls matter more.
+	// Before Gemini 3 the API refuses JSON answers together with function
+	// calls; the calls take precedence.
 	if r.Schema != nil && (len(r.Tools) == 0 || m.family.version >= 3) {
 		schema, err := m.schema.clean(r.Schema)
 		if err != nil {

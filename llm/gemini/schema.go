@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// maxDepth bounds how deep a schema may go; what is deeper becomes a plain
-// object. References that lead to themselves end there too.
+// maxDepth limits the nesting of a schema; deeper parts become plain objects.
+// Recursive references end there, too.
 const maxDepth = 24
 
-// CleanSchema makes of a JSON schema one of the subset that the API takes
-// (https://ai.google.dev/api/caching#Schema): local references are put in
-// place, allOf is merged, oneOf becomes anyOf, types are single with nullable
-// apart, enums hold strings only, and keywords and formats that the API refuses
-// are dropped. Values of an enum of numbers are kept in the description. The
-// result is nil for a schema that asks for nothing: the API refuses objects
-// without properties as parameters. The error is that of broken JSON.
+// CleanSchema converts a JSON schema to the subset of the API
+// (https://ai.google.dev/api/caching#Schema): local references are resolved,
+// allOf is merged, oneOf becomes anyOf, types are single with a separate
+// nullable, enums contain strings only, and unsupported keywords and formats
+// are removed. Values of an enum of numbers are added to the description. The
+// result is nil for a schema without requirements: the API refuses objects
+// without properties as parameters. The error is that of malformed JSON.
 func CleanSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(schema) == 0 {
 		return nil, nil
@@ -44,7 +44,7 @@ func CleanSchema(schema json.RawMessage) (json.RawMessage, error) {
 	return b, nil
 }
 
-// maxNodes bounds the size of the result: references multiply.
+// maxNodes limits the size of the result: references multiply.
 const maxNodes = 20_000
 
 type cleaner struct {
@@ -52,13 +52,13 @@ type cleaner struct {
 	budget int
 }
 
-// plain are the keywords that are copied as they are.
+// plain are the keywords that are copied unchanged.
 var plain = []string{
 	"title", "description", "nullable", "minItems", "maxItems", "minProperties", "maxProperties",
 	"minLength", "maxLength", "pattern", "minimum", "maximum", "default",
 }
 
-// formats are those that the API takes, by type.
+// formats are the supported formats, by type.
 var formats = map[string][]string{
 	"string": {"enum", "date-time"}, "number": {"float", "double"}, "integer": {"int32", "int64"},
 }
@@ -126,7 +126,7 @@ func (c *cleaner) resolve(in map[string]any) map[string]any {
 	return map[string]any{"type": "object"}
 }
 
-// merge puts from on top of to; properties and required are united.
+// merge overrides to by from; properties and required are combined.
 func merge(to, from map[string]any) {
 	for k, v := range from {
 		switch old := to[k].(type) {
@@ -145,8 +145,8 @@ func merge(to, from map[string]any) {
 	}
 }
 
-// find returns what a reference such as #/$defs/Name points to; an empty object
-// for one that leads elsewhere.
+// find resolves a reference such as #/$defs/Name; an unknown one gives an empty
+// object.
 func (c *cleaner) find(ref string) map[string]any {
 	path, ok := strings.CutPrefix(ref, "#")
 	at := c.root
@@ -167,8 +167,8 @@ func (c *cleaner) find(ref string) map[string]any {
 	return at
 }
 
-// typesOf returns the types that a schema names, or that its keywords tell,
-// without null, which is noted in out.
+// typesOf returns the types of a schema, given or derived from its keywords,
+// without null, which sets nullable in out.
 func typesOf(in, out map[string]any) []string {
 	var types []string
 	add := func(v any) {
@@ -199,8 +199,9 @@ func typesOf(in, out map[string]any) []string {
 	return slices.Clip(types[:min(len(types), 1)])
 }
 
-// variants writes a schema that has more than one form, or nil. Beside anyOf
-// the API takes no other keyword, so that they go into each form.
+// variants converts a schema with alternatives, or returns nil. The API
+// supports no other keyword beside anyOf, so the others are copied into each
+// alternative.
 func (c *cleaner) variants(in map[string]any, types []string, out map[string]any, depth int) map[string]any {
 	var forms []map[string]any
 	for _, key := range []string{"anyOf", "oneOf"} {
@@ -227,7 +228,7 @@ func (c *cleaner) variants(in map[string]any, types []string, out map[string]any
 	if len(forms) == 0 {
 		return nil
 	}
-	// An object whose forms differ in what is required is still that object.
+	// Alternatives that differ only in required properties are one object.
 	if _, ok := in["properties"]; ok && len(types) < 2 {
 		return nil
 	}
@@ -255,7 +256,8 @@ func isNull(s map[string]any) bool {
 	return ok && v == nil
 }
 
-// enum keeps the values of an enum of strings; others go into the description.
+// enum keeps the values of an enum of strings; others are added to the
+// description.
 func (c *cleaner) enum(in, out map[string]any, kind string) {
 	values, _ := in["enum"].([]any)
 	if v, ok := in["const"]; ok {
@@ -305,7 +307,7 @@ func (c *cleaner) object(in, out map[string]any, depth int) {
 	}
 }
 
-// items is the schema of an array's members, which the API insists on.
+// items is the schema of an array's items, which the API requires.
 func (c *cleaner) items(in map[string]any, depth int) map[string]any {
 	switch v := in["items"].(type) {
 	case map[string]any:
@@ -319,14 +321,14 @@ func (c *cleaner) items(in map[string]any, depth int) map[string]any {
 	return map[string]any{"type": "string"}
 }
 
-// schemaCache keeps cleaned schemas: an agent offers the same tools with every
-// call. Its zero value is ready.
+// schemaCache keeps converted schemas: an agent offers the same tools with
+// every call. The zero value is ready to use.
 type schemaCache struct {
 	mu    sync.Mutex
 	known map[string]json.RawMessage
 }
 
-// maxCached is how many schemas are kept before all are forgotten.
+// maxCached is how many schemas are kept before all are dropped.
 const maxCached = 512
 
 func (s *schemaCache) clean(schema json.RawMessage) (json.RawMessage, error) {

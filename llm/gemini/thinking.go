@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// family says which Gemini a model is, as far as its parameters differ.
-// Version is 0 for a model that is none, such as Gemma.
+// family identifies a Gemini model as far as its parameters differ. Version is
+// 0 for other models, such as Gemma.
 type family struct {
 	version float64
 	kind    string // "pro", "flash", "flash-lite"
 }
 
-// familyOf reads a name such as gemini-2.5-flash-lite-preview-09-2025, with
+// familyOf parses a name such as gemini-2.5-flash-lite-preview-09-2025, with
 // any path before it.
 func familyOf(name string) family {
 	name = strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
@@ -23,7 +23,7 @@ func familyOf(name string) family {
 	number, rest, _ := strings.Cut(rest, "-")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		// gemini-flash-latest and its like point to the newest.
+		// gemini-flash-latest and similar names refer to the newest version.
 		v, rest = 3, number+"-"+rest
 	}
 	for _, kind := range []string{"flash-lite", "flash", "pro"} {
@@ -38,7 +38,7 @@ func familyOf(name string) family {
 // signature.
 func (f family) signed() bool { return f.version >= 3 }
 
-// thinkingConfig asks for thoughts, after
+// thinkingConfig requests reasoning, see
 // https://ai.google.dev/gemini-api/docs/thinking.
 type thinkingConfig struct {
 	IncludeThoughts bool   `json:"includeThoughts,omitempty"`
@@ -46,7 +46,7 @@ type thinkingConfig struct {
 	ThinkingLevel   string `json:"thinkingLevel,omitempty"`
 }
 
-// budgets are the least and the most tokens that a 2.5 model may think, and
+// budgets are the minimum and maximum thinking tokens of 2.5 models, and
 // whether thinking can be turned off.
 var budgets = map[string]struct {
 	least, most int
@@ -57,16 +57,16 @@ var budgets = map[string]struct {
 	"flash-lite": {512, 24_576, true},
 }
 
-// Budgets of the efforts in tokens, cut to what the model takes; "high" and
-// more take the most.
+// Thinking tokens for the efforts, limited to the model's range; "high" and
+// above use its maximum.
 const (
 	minimalBudget = 512
 	lowBudget     = 4_096
 	mediumBudget  = 12_288
 )
 
-// thinking maps an effort; nil leaves the model its own way. Thoughts count as
-// output: a quarter of maxTokens, if that is not 0, is left for the answer.
+// thinking maps an effort; nil keeps the model's default. Thinking counts as
+// output: a quarter of maxTokens, if not 0, is reserved for the answer.
 func (f family) thinking(effort string, maxTokens int) *thinkingConfig {
 	switch {
 	case effort == "":
@@ -83,8 +83,8 @@ func (f family) thinking(effort string, maxTokens int) *thinkingConfig {
 	return nil
 }
 
-// level maps an effort to a level of Gemini 3. Gemini 3 Pro has but two, and
-// none of the family can be told not to think.
+// level maps an effort to a level of Gemini 3. Gemini 3 Pro has only two, and
+// no model of the family can turn thinking off.
 func (f family) level(effort string) string {
 	lowest := "minimal"
 	if f.kind == "pro" {

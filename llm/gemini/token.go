@@ -8,8 +8,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// tokens hands out access tokens of a cloud. What is exchanged for one does not
-// go over the client of the configuration, whose exchanges may be logged.
+// tokens provides access tokens of Google Cloud. They are not fetched with the
+// client of the configuration, whose exchanges may be logged.
 type tokens struct {
 	cloud *cloud
 	end   *exchange.Endpoint

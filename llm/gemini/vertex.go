@@ -19,18 +19,18 @@ var (
 	tokenVars    = []string{"VERTEXAI_ACCESS_TOKEN", "GOOGLE_OAUTH_ACCESS_TOKEN"}
 )
 
-// defaultLocation serves every current model.
+// defaultLocation has every current model.
 const defaultLocation = "global"
 
-// NewVertex makes a Gemini model of Vertex AI. env reads the environment,
-// usually os.Getenv. It makes no request.
+// NewVertex returns a Gemini model of Vertex AI without making a request. env
+// reads the environment, usually os.Getenv.
 //
 // The access token is the API key of cfg, else VERTEXAI_ACCESS_TOKEN, else
-// asked for with the default credentials of Google Cloud, as package googlecred
-// says. The project is VERTEXAI_PROJECT, else that of the credentials; the
-// location is VERTEXAI_LOCATION, default global. Errors are of kind Invalid.
-// That there are no credentials is said by the first call, unless the project
-// was to come from them: an address can be checked without a key.
+// fetched with the default credentials of Google Cloud (package googlecred).
+// The project is VERTEXAI_PROJECT, else that of the credentials; the location
+// is VERTEXAI_LOCATION, default global. Errors are of kind Invalid. Missing
+// credentials are an error of the first call, unless they are needed for the
+// project: so an address can be checked without a key.
 func NewVertex(cfg llm.Config, env func(string) string) (*Model, error) {
 	c, err := findCloud(&cfg, env)
 	if err != nil {
@@ -46,15 +46,14 @@ func NewVertex(cfg llm.Config, env func(string) string) (*Model, error) {
 	return m, nil
 }
 
-// cloud is where in Google Cloud calls go, and as whom.
+// cloud is the project, the location and the credentials of calls.
 type cloud struct {
 	project, location, token string
 	cred                     *googlecred.Source
 	why                      error // there is neither token nor cred
 }
 
-// findCloud reads the environment, and fills the provider and the secret of
-// cfg.
+// findCloud reads the environment, and sets the provider and the secret of cfg.
 func findCloud(cfg *llm.Config, env func(string) string) (*cloud, error) {
 	if cfg.Model == "" {
 		return nil, exchange.NoModel()
@@ -68,7 +67,7 @@ func findCloud(cfg *llm.Config, env func(string) string) (*cloud, error) {
 	}
 	cfg.APIKey = llm.Secret(c.token) // so that errors do not show it
 	if strings.Trim(c.location, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("%q is no location of Vertex AI", c.location)).Hint("set VERTEXAI_LOCATION")
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("%q is not a location of Vertex AI", c.location)).Hint("set VERTEXAI_LOCATION")
 	}
 	if c.token == "" {
 		if c.cred, c.why = googlecred.Find(env); c.why == nil {
@@ -79,10 +78,10 @@ func findCloud(cfg *llm.Config, env func(string) string) (*cloud, error) {
 	case c.project == "" && c.why != nil:
 		return nil, c.why
 	case c.project == "" && c.token == "" && c.cred.File == "":
-		return nil, fault.New(fault.Auth, "there are no credentials of Google Cloud").
+		return nil, fault.New(fault.Auth, "there are no credentials for Google Cloud").
 			Hint("set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run `gcloud auth application-default login`; on a machine of Google Cloud, set VERTEXAI_PROJECT")
 	case c.project == "":
-		return nil, fault.New(fault.Invalid, "no project of Google Cloud is named").Hint("set VERTEXAI_PROJECT")
+		return nil, fault.New(fault.Invalid, "no Google Cloud project is configured").Hint("set VERTEXAI_PROJECT")
 	}
 	return c, nil
 }
@@ -108,7 +107,7 @@ func first(env func(string) string, names []string) string {
 	return ""
 }
 
-// checkURL makes the endpoint of cfg and checks its address.
+// checkURL returns the endpoint of cfg and checks its address.
 func checkURL(cfg llm.Config, defaultURL string) (*exchange.Endpoint, error) {
 	end := exchange.New(cfg.Provider, cfg, defaultURL)
 	return end, end.Check()

@@ -237,10 +237,10 @@ func TestNoToken(t *testing.T) {
 		"in trouble":    {map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": account}, 503, fault.Unavailable, true, ""},
 		"none":          {map[string]string{"VERTEXAI_PROJECT": "p", "HOME": t.TempDir(), "NO_GCE_CHECK": "true"}, 0, fault.Auth, false, "no credentials"},
 		"no file":       {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}, 0, fault.Auth, false, "read the credentials"},
-		"broken file":   {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "x"})}, 0, fault.Auth, false, "is not one"},
+		"broken file":   {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "x"})}, 0, fault.Auth, false, "not a credentials file"},
 		"another form":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "gdch_service_account"})}, 0, fault.Unsupported, false, "gdch_service_account"},
-		"half a grant":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user"})}, 0, fault.Auth, false, "is not one"},
-		"elliptic key":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"})}, 0, fault.Auth, false, "is not one"},
+		"half a grant":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user"})}, 0, fault.Auth, false, "not a credentials file"},
+		"elliptic key":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"})}, 0, fault.Auth, false, "not a credentials file"},
 		"host is gone":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "refresh_token": "rt", "token_uri": "http://no-such-host.invalid/token"})}, 0, fault.Unavailable, true, "cannot reach Google at no-such-host.invalid"},
 		"no token host": {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user", "client_id": "ci", "refresh_token": "rt", "token_uri": "::"})}, 0, fault.Auth, false, "token_uri"},
 	} {

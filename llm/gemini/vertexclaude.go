@@ -15,17 +15,17 @@ import (
 // vertexVersion is the version of Anthropic's API as Vertex names it.
 const vertexVersion = "vertex-2023-10-16"
 
-// maxRequest bounds a request that is written anew: 256 MiB.
+// maxRequest is the maximum size of a converted request: 256 MiB.
 const maxRequest = 256 << 20
 
-// VertexClaude returns the configuration with which Anthropic's adapter speaks
-// to a Claude model of Vertex AI: its client writes requests anew in Vertex's
-// form (https://docs.anthropic.com/en/api/claude-on-vertex-ai).
+// VertexClaude returns the configuration for calling a Claude model of Vertex
+// AI with Anthropic's adapter: its client converts requests to Vertex's form
+// (https://docs.anthropic.com/en/api/claude-on-vertex-ai).
 //
 //	cfg, err := gemini.VertexClaude(cfg, os.Getenv)
 //	m, err := anthropic.New(cfg)
 //
-// For the rest see [NewVertex].
+// See also [NewVertex].
 func VertexClaude(cfg llm.Config, env func(string) string) (llm.Config, error) {
 	c, err := findCloud(&cfg, env)
 	if err != nil {
@@ -54,8 +54,8 @@ func VertexClaude(cfg llm.Config, env func(string) string) (llm.Config, error) {
 	return cfg, nil
 }
 
-// vertexTransport sends requests of Anthropic's API as those of Vertex: the model
-// stands in the URL, the version in the body.
+// vertexTransport converts requests of Anthropic's API to Vertex's: the model
+// is in the URL, the version in the body.
 type vertexTransport struct {
 	inner  http.RoundTripper
 	url    *url.URL // of the model, without the method

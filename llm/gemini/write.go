@@ -7,14 +7,14 @@ import (
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
-// form is how the API writes histories.
+// form is the API's form of histories.
 var form = &historycache.Form{System: `"systemInstruction":{"parts":[`, EndSystem: "]},", Turns: `"contents":[`, Blocks: "parts"}
 
 // written is the position in the history of a body.
 type written struct {
 	historycache.Turns
-	// images of tool results wait until the results are written: those have to
-	// stand together. The slice is never changed.
+	// images of tool results follow after all results, which must be together.
+	// The slice is immutable.
 	images []part
 }
 
@@ -37,13 +37,13 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 	dst, w = w.flush(dst)
 	if msg.Role == event.RoleAssistant {
 		dst, w = w.add(dst, "model", m.assistant(parts, msg))
-	} else { // a later system message has no other place
+	} else { // including later system messages
 		dst, w = w.add(dst, "user", m.parts(parts, msg.Content))
 	}
 	return dst, w, nil
 }
 
-// addSystem appends parts of the instruction, which may hold texts only.
+// addSystem appends parts of the instruction, which contains text only.
 func (w written) addSystem(dst []byte, parts []part) ([]byte, written) {
 	for i := range parts {
 		if parts[i].Kind != textPart {
@@ -70,24 +70,24 @@ func (w written) add(dst []byte, role string, parts []part) ([]byte, written) {
 	return dst, w
 }
 
-// flush writes the images that waited.
+// flush writes the pending images.
 func (w written) flush(dst []byte) ([]byte, written) {
 	images := w.images
 	w.images = nil
 	return w.add(dst, "user", images)
 }
 
-// finish closes what is open.
+// finish closes the history.
 func (w written) finish(dst []byte) []byte {
 	dst, w = w.flush(dst)
-	if w.Role == "model" { // the API wants the last word to be the user's
+	if w.Role == "model" { // the API requires the last message to be the user's
 		dst, _ = w.add(dst, "user", []part{text(goOn)})
 	}
 	return w.End(dst)
 }
 
-// appendTo appends the part's JSON. By hand, because a restarted server writes
-// whole histories at once.
+// appendTo appends the part's JSON without encoding/json, because a restarted
+// server encodes whole histories at once.
 func (p *part) appendTo(dst []byte) []byte {
 	switch p.Kind {
 	case inlinePart:
@@ -111,7 +111,7 @@ func (p *part) appendTo(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// function appends what names a function.
+// function appends the name and id of a function.
 func (p *part) function(dst []byte, open string) []byte {
 	dst = append(dst, open...)
 	if p.ID != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// answerCase is a sound answer and what an adapter makes of it.
+// answerCase is a valid answer and the expected result.
 type answerCase struct {
 	name string
 	run  func(t *testing.T, a Adapter, stream bool)

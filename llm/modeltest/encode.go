@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// LongHistory is a conversation of n messages as an agent has them: a system
+// LongHistory is a conversation of n messages of a typical agent: a system
 // prompt of 16 kB, turns of a sentence and a call, results of half a kilobyte.
 func LongHistory(n int) []event.Message {
 	msgs := make([]event.Message, 0, n+8)
@@ -35,16 +35,16 @@ func LongHistory(n int) []event.Message {
 	return msgs
 }
 
-// AsAgent returns the first n messages as an agent sends them: a new slice, the
-// last message marked.
+// AsAgent returns the first n messages as an agent sends them: in a new slice,
+// with a cache mark on the last message.
 func AsAgent(msgs []event.Message, n int) []event.Message {
 	out := append([]event.Message(nil), msgs[:n]...)
 	mark(out)
 	return out
 }
 
-// EncodeSessions holds the body of a session, written step by step, to the same
-// body written at once. The history has 22 messages.
+// EncodeSessions compares the body of a session, encoded step by step, with the
+// same body encoded at once. The history has 22 messages.
 func EncodeSessions(t *testing.T, history []event.Message, encode func(*llm.Request) []byte) {
 	t.Helper()
 	history = append(history, event.Message{Role: event.RoleAssistant, Content: event.Texts("Done.")})
@@ -59,11 +59,10 @@ func EncodeSessions(t *testing.T, history []event.Message, encode func(*llm.Requ
 	}
 }
 
-// BenchEncode measures how an adapter builds the prompt of a conversation of
-// 5,000 messages, and how it goes on: first is the first call of a process,
-// grown each later one, whose history has two messages more and the mark moved,
-// with the promise of llm.Growth, and anew the same of a caller that builds its
-// history anew for each call. The budget is 5 ms.
+// BenchEncode measures how an adapter encodes a conversation of 5,000 messages:
+// first is the first call of a process; grown is each later call, with two more
+// messages, a moved mark and a history declared by llm.Growth; anew is the same
+// with a history built again for each call. The budget is 5 ms.
 func BenchEncode(b *testing.B, encode func(context.Context, *llm.Request) error) {
 	const n = 5_000
 	session := 0
@@ -117,7 +116,7 @@ func BenchEncode(b *testing.B, encode func(context.Context, *llm.Request) error)
 	})
 }
 
-// step sends a history as an agent does, and takes the mark off again.
+// step encodes a history as an agent would, and removes the mark again.
 func step(b *testing.B, g *llm.Growth, msgs []event.Message, session int, encode func(context.Context, *llm.Request) error) {
 	b.Helper()
 	defer mark(msgs)()

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// faultCase is a spoilt answer and the error that an adapter must make of it.
+// faultCase is a faulty answer and the expected error.
 type faultCase struct {
 	name       string
 	fault      llmtest.Fault

@@ -1,6 +1,6 @@
-// Package modeltest is the conformance suite of LLM adapters: what every
-// llm.Model must do, tried against the scripted server of internal/llmtest
-// with all its faults.
+// Package modeltest is the conformance suite of LLM adapters: the behaviour
+// required of every llm.Model, tested with the scripted server of
+// internal/llmtest and all its faults.
 //
 // # Usage
 //
@@ -15,8 +15,8 @@
 //
 // # Concurrency and failure
 //
-// The cases run in parallel. Each has a server of its own, which fails the
-// test for every request that a real provider would have refused.
+// The cases run in parallel. Each has its own server, which fails the test for
+// every request that a real provider would refuse.
 package modeltest
 
 import (
@@ -31,26 +31,26 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// Adapter is what is tested.
+// Adapter is the adapter under test.
 type Adapter struct {
 	Protocol llmtest.Protocol
-	// Model is a name that the catalogue prices, and that sees images.
+	// Model is a model with vision and a price in the catalogue.
 	Model string
 	// Path is added to the server's URL.
 	Path string
 	New  func(llm.Config) (llm.Model, error)
-	// Signed says that reasoning comes back in signed blocks.
+	// Signed reports that reasoning comes in signed blocks.
 	Signed bool
-	// Skip names cases that the protocol has no form for, or that the adapter's
-	// own tests hold in another form.
+	// Skip names cases that the protocol does not support, or that the
+	// adapter's own tests cover.
 	Skip []string
-	// Speak changes what the server says, for models that call tools in text;
-	// nil leaves it.
+	// Speak converts the server's reply, for models that call tools in text;
+	// nil for none.
 	Speak func(llmtest.Reply) llmtest.Reply
 }
 
-// RunAnswers runs the cases of sound answers alone, those about tools among
-// them: for models that stand in front of an adapter, which passes the others.
+// RunAnswers runs only the cases of valid answers, including those with tools:
+// for wrappers of adapters.
 func RunAnswers(t *testing.T, a Adapter) {
 	t.Helper()
 	for _, stream := range []bool{true, false} {
@@ -135,7 +135,7 @@ func start(t *testing.T, a Adapter, stream bool, script *llmtest.Script, change 
 	return b
 }
 
-// outcome is an answer with what was handed out on the way.
+// outcome is an answer with its deltas.
 type outcome struct {
 	resp      *llm.Response
 	err       error
@@ -209,7 +209,7 @@ var tools = []llm.Tool{{
 	Parameters: []byte(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
 }, {Name: "finish", Description: "Ends.", Parameters: []byte(`{"type":"object","properties":{}}`)}}
 
-// short is a time limit that tests wait for, and long one they never reach.
+// short is a time limit that tests wait for; long is never reached.
 const (
 	short = 40 * time.Millisecond
 	long  = time.Minute

@@ -9,9 +9,9 @@ import (
 	"github.com/deft-dev/deft/internal/llmtest"
 )
 
-// History lets an adapter have a conversation with all that providers sign or
-// encrypt: thoughts, thoughts that are not shown, calls that follow thoughts,
-// and an answer with thoughts of its own.
+// History returns a conversation of an adapter with everything that providers
+// sign or encrypt: reasoning, redacted reasoning, calls after reasoning, and an
+// answer with reasoning.
 func History(t *testing.T, a Adapter) []event.Message {
 	t.Helper()
 	b := start(t, a, true, &llmtest.Script{Turns: []llmtest.Turn{
@@ -33,10 +33,10 @@ func History(t *testing.T, a Adapter) []event.Message {
 	return r.Messages
 }
 
-// SwitchProvider lets an adapter go on with a conversation that another provider's
-// had: after its end, and in the middle of a turn. The server refuses what is
-// not in order; own is false where nothing may be sent that the other provider
-// signed or encrypted.
+// SwitchProvider continues a conversation of another provider with an adapter:
+// after its end, and in the middle of a turn. The server refuses an invalid
+// history; own is false if nothing may be sent that the other provider signed
+// or encrypted.
 func SwitchProvider(t *testing.T, a Adapter, history []event.Message, own bool) {
 	t.Helper()
 	var foreign []string
@@ -69,8 +69,8 @@ func SwitchProvider(t *testing.T, a Adapter, history []event.Message, own bool) 
 	}
 }
 
-// Secrets returns what the provider of a history signed or encrypted, as it
-// stands in a body.
+// Secrets returns the parts of a history that its provider signed or encrypted,
+// as in a body.
 func Secrets(history []event.Message) []string {
 	var out []string
 	add := func(s string) {
@@ -101,8 +101,8 @@ func Secrets(history []event.Message) []string {
 	return out
 }
 
-// Details is a conversation as OpenRouter has it with models that sign in forms
-// of their own, which no other provider takes.
+// Details is a conversation over OpenRouter with models whose signatures no
+// other provider accepts.
 func Details() []event.Message {
 	h := hello().Messages
 	block := func(data string) event.List[event.ThinkingBlock] {

@@ -17,9 +17,9 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// sample is what an adapter has to make of a stream in testdata, beside which
-// it lies as JSON. The streams have the form of the providers' documentation,
-// and cases that their SDKs' tests hold.
+// sample is the expected result of a stream in testdata, stored beside it as
+// JSON. The streams have the form of the providers' documentation and of their
+// SDKs' tests.
 type sample struct {
 	Text      string       `json:"text,omitempty"`
 	Reasoning string       `json:"reasoning,omitempty"`
@@ -38,8 +38,8 @@ type sampleCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// Replay serves each *.sse file of dir as an answer and compares what the
-// adapter makes of it with the *.json file of the same name.
+// Replay serves each *.sse file of dir as an answer and compares the adapter's
+// result with the *.json file of the same name.
 func Replay(t *testing.T, dir string, a Adapter) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.sse"))

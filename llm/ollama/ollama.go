@@ -1,26 +1,27 @@
 // Package ollama adapts Ollama's own API to package llm. The server also
-// speaks Chat Completions (llm/openai), but takes no context size there and
-// then cuts prompts to a few thousand tokens without a word.
+// supports Chat Completions (llm/openai), but without a context size: it then
+// silently truncates prompts to a few thousand tokens.
 //
 // # Usage
 //
 //	m, err := ollama.New(llm.Config{Model: "ollama/qwen3:32b"})
 //
-// The first call asks the server what the model is (/api/show). Each call then
-// sets num_ctx to the model's real context window, bounded by
+// The first call requests the model's description (/api/show). Each call then
+// sets num_ctx to the model's real context window, limited by
 // Config.ContextLimit (default [DefaultContext], or the num_ctx of the model's
-// own Modelfile), and asks for an error instead of a shortened prompt, which
-// servers before 0.12 do not know. Images have to be inline: Ollama fetches
-// none. tool_choice has no form in the protocol but "none".
+// own Modelfile), and requests an error instead of a truncated prompt, which
+// servers before 0.12 do not support. Images must be inline: Ollama fetches
+// none. The protocol supports no tool_choice except "none".
 //
 // # Concurrency
 //
-// A Model is safe for concurrent use. Generate leaves no goroutine running. Info says more after the first call.
+// A Model is safe for concurrent use. Generate leaves no goroutine running.
+// Info is more precise after the first call.
 //
 // # Failure
 //
 // All errors are *llm.Error. A model that is not on the server is Invalid, with
-// the command that gets it as the hint.
+// the command to download it as the hint.
 package ollama
 
 import (
@@ -40,8 +41,8 @@ import (
 // Defaults.
 const (
 	DefaultURL = "http://localhost:11434"
-	// DefaultContext bounds the context window, in tokens: enough for long
-	// conversations, and not all the memory that a window of 256k would take.
+	// DefaultContext limits the context window, in tokens: enough for long
+	// conversations, without the memory of a window of 256k.
 	DefaultContext = 65_536
 	// DefaultKeepAlive spans the slow tools of an agent.
 	DefaultKeepAlive = 30 * time.Minute
@@ -57,7 +58,7 @@ type Model struct {
 	sent      *historycache.Cache[written]
 	tools     *historycache.Tools
 
-	asking chan struct{} // held by who asks about the model
+	asking chan struct{} // held while the description is requested
 	known  atomic.Pointer[modelCard]
 	info   atomic.Pointer[llm.Info]
 }
@@ -68,7 +69,7 @@ var _ llm.Model = (*Model)(nil)
 // Invalid.
 func New(cfg llm.Config) (*Model, error) {
 	cfg.Provider = cmp.Or(cfg.Provider, "ollama")
-	// The address may be the one of the compatible API.
+	// The address may be that of the compatible API.
 	for _, suffix := range []string{"/v1", "/api"} {
 		if host, ok := strings.CutSuffix(strings.TrimRight(cfg.BaseURL, "/"), suffix); ok && host != "" {
 			cfg.BaseURL = host
@@ -94,8 +95,8 @@ func New(cfg llm.Config) (*Model, error) {
 	return m, nil
 }
 
-// Info implements llm.Model. Before the first call it says what the catalogue
-// knows, after it what the server said.
+// Info implements llm.Model. It returns the catalogue's description before the
+// first call, the server's after it.
 func (m *Model) Info() llm.Info { return *m.info.Load() }
 
 // Generate implements llm.Model.

@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// maxLine bounds one line of an answer: 32 MiB.
+// maxLine is the maximum length of one line of an answer: 32 MiB.
 const maxLine = 32 << 20
 
 // chunk is a line of a stream, or a whole answer.
@@ -33,7 +33,7 @@ type chunk struct {
 	Error      json.RawMessage `json:"error"`
 }
 
-// callPiece is a whole call: the server does not stream arguments.
+// callPiece is a complete call: the server does not stream arguments.
 type callPiece struct {
 	ID       string `json:"id"`
 	Function struct {
@@ -55,7 +55,7 @@ type accumulator struct {
 	size          int
 }
 
-// readStream reads JSON objects, one to a line, until the one that says done.
+// readStream reads JSON objects, one per line, until the one with done.
 func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(make([]byte, 0, 4<<10), maxLine)
@@ -66,7 +66,7 @@ func (m *Model) readStream(body io.Reader, watch *exchange.Watch, a *accumulator
 			continue
 		}
 		if err := m.take(a, line); err != nil {
-			if lines.Err() != nil { // what broke the connection cut the line
+			if lines.Err() != nil { // the connection broke inside the line
 				return lines.Err()
 			}
 			return err
@@ -126,8 +126,8 @@ func (a *accumulator) add(c *chunk) {
 		return
 	}
 	a.done, a.reason = true, c.DoneReason
-	// A prompt that the server still holds from the call before is not counted
-	// by some versions; then only the answer is known.
+	// Some versions do not count a prompt that is still cached; then only the
+	// output is known.
 	if c.Prompt != nil || c.Output != nil {
 		a.counted = true
 		a.usage = llm.Usage{Prompt: count(c.Prompt), Output: count(c.Output)}
@@ -146,7 +146,7 @@ func (a *accumulator) call(p *callPiece) {
 	switch {
 	case args == "null":
 		args = ""
-	case strings.HasPrefix(args, `"`): // as text, from servers that only resemble Ollama
+	case strings.HasPrefix(args, `"`): // as a string, from compatible servers
 		var s string
 		if json.Unmarshal(p.Function.Arguments, &s) == nil {
 			args = s
@@ -178,7 +178,7 @@ func (m *Model) complete(a *accumulator) error {
 	return nil
 }
 
-// response makes the answer. The server gives answers no ids.
+// response returns the answer. The server has no ids for answers.
 func (a *accumulator) response(model string) *llm.Response {
 	finish := llm.FinishStop
 	switch {

@@ -19,8 +19,8 @@ type wireRequest struct {
 	Think     any             `json:"think,omitempty"`
 	Format    json.RawMessage `json:"format,omitempty"`
 	KeepAlive string          `json:"keep_alive,omitempty"`
-	// Truncate and Shift are always false: a prompt beyond the window is an
-	// error, and an answer beyond it ends.
+	// Truncate and Shift are always false: a prompt or an answer beyond the
+	// window is an error or ends there.
 	Truncate bool    `json:"truncate"`
 	Shift    bool    `json:"shift"`
 	Options  options `json:"options"`
@@ -96,7 +96,7 @@ func writeTool(dst []byte, t *llm.Tool) ([]byte, error) {
 	return historycache.AppendJSON(dst, wireTool{Type: "function", Function: wireFunction{t.Name, t.Description, t.Parameters}})
 }
 
-// think is how much a model is asked to think, or nil for its own default.
+// think is the thinking level to request, nil for the model's default.
 func think(effort string, c *modelCard) any {
 	if !c.thinks || effort == "" || c.noCard {
 		return nil
@@ -113,7 +113,7 @@ func think(effort string, c *modelCard) any {
 	return "high"
 }
 
-// finite drops numbers that JSON has no form for.
+// finite drops numbers that JSON cannot represent.
 func finite(f *float64) *float64 {
 	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
 		return nil

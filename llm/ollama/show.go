@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// modelCard is what the server says of the model.
+// modelCard is the server's description of the model.
 type modelCard struct {
 	window int // tokens, to be asked for
 	levels bool
@@ -29,17 +29,19 @@ type modelCard struct {
 	noCard bool // the server has no such answer: a proxy, or very old
 }
 
-// maxShow bounds the answer of /api/show, which holds licences and templates.
+// maxShow limits the answer of /api/show, which contains licences and
+// templates.
 const maxShow = 4 << 20
 
-// fallback is the window, in tokens, of a model nobody knows.
+// fallback is the window, in tokens, of an unknown model.
 const fallback = 32_768
 
-// minNumCtx is the least num_ctx of a Modelfile that is taken, in tokens: less
-// holds no conversation with tools, and comes from old examples.
+// minNumCtx is the lowest num_ctx of a Modelfile that is used, in tokens: a
+// lower one is too small for a conversation with tools, and comes from old
+// examples.
 const minNumCtx = 8_192
 
-// learn returns what the server says of the model, asked once.
+// learn returns the server's description of the model, requested once.
 func (m *Model) learn(ctx context.Context) (*modelCard, error) {
 	if c := m.known.Load(); c != nil {
 		return c, nil
@@ -67,7 +69,7 @@ func (m *Model) learn(ctx context.Context) (*modelCard, error) {
 	return c, nil
 }
 
-// show asks /api/show (https://docs.ollama.com/api#show-model-information).
+// show requests /api/show (https://docs.ollama.com/api#show-model-information).
 func (m *Model) show(ctx context.Context) (*modelCard, error) {
 	body, err := json.Marshal(map[string]string{"model": m.end.WireModel()})
 	if err != nil {
@@ -94,7 +96,7 @@ func (m *Model) show(ctx context.Context) (*modelCard, error) {
 	return m.read(gjson.ParseBytes(data)), nil
 }
 
-// setWindow finds the num_ctx that a Modelfile sets.
+// setWindow matches the num_ctx in a Modelfile.
 var setWindow = regexp.MustCompile(`(?m)^\s*num_ctx\s+(\d{1,9})\s*$`)
 
 func (m *Model) read(show gjson.Result) *modelCard {
@@ -122,13 +124,13 @@ func (m *Model) read(show gjson.Result) *modelCard {
 		names = append(names, a.String())
 	}
 	c.tools, c.vision, c.thinks = slices.Contains(names, "tools"), slices.Contains(names, "vision"), slices.Contains(names, "thinking")
-	// OpenAI's open models take a level where others take yes or no.
+	// OpenAI's open models take a level instead of true or false.
 	c.levels = c.thinks && strings.HasPrefix(strings.ReplaceAll(show.Get("details.family").String(), "-", ""), "gptoss")
 	return c
 }
 
-// window bounds a model's real window by what the user configured, else by the
-// Modelfile, else by the default. 0 stays 0: not known.
+// window limits a model's real window by the user's setting, else by the
+// Modelfile, else by the default. 0 (unknown) stays 0.
 func (m *Model) window(real, modelfile int) int {
 	limit := cmp.Or(m.cfg.ContextLimit, modelfile, DefaultContext)
 	if own := m.cfg.Info.ContextWindow; own > 0 {
@@ -140,7 +142,7 @@ func (m *Model) window(real, modelfile int) int {
 // codeNotFound is the Code of a model that is not on the server.
 const codeNotFound = "model_not_found"
 
-// explain adds to an error what the user can do about it.
+// explain adds a hint to an error.
 func (m *Model) explain(err error) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -150,9 +152,9 @@ func (m *Model) explain(err error) error {
 	switch {
 	case e.Status == http.StatusNotFound && strings.Contains(text, "not found") && strings.Contains(text, "model"):
 		e.Code = codeNotFound
-		return e.Hint(fmt.Sprintf("get it with: ollama pull %s", m.end.WireModel()))
+		return e.Hint(fmt.Sprintf("download it with: ollama pull %s", m.end.WireModel()))
 	case strings.Contains(text, "does not support tools"):
-		return e.Hint("choose a model that calls tools: https://ollama.com/search?c=tools")
+		return e.Hint("choose a model with tool support: https://ollama.com/search?c=tools")
 	case strings.Contains(text, "more system memory"):
 		return e.Hint("lower the context limit, or choose a smaller model")
 	}

@@ -16,7 +16,7 @@ type wireMessage struct {
 	ToolName, ToolCallID    string
 }
 
-// What stands where an image cannot.
+// Texts in place of images.
 const (
 	imageFollows = "(The image follows in the next message.)"
 	imageOmitted = "(An image was left out: this model does not see images.)"
@@ -25,8 +25,8 @@ const (
 	noOutput     = "(no output)"
 )
 
-// written is the position in the history of a body. The images of a turn's results
-// wait and follow in one message of the user.
+// written is the position in the history of a body. The images of a turn's
+// results follow in one user message.
 type written struct {
 	begun  bool
 	images string // base64, joined by commas
@@ -73,7 +73,7 @@ func (w written) put(dst []byte, m *wireMessage) ([]byte, written) {
 	return m.appendTo(dst), w
 }
 
-// flush writes the images that wait.
+// flush writes the pending images.
 func (w written) flush(dst []byte) ([]byte, written) {
 	if w.images == "" {
 		return dst, w
@@ -83,8 +83,8 @@ func (w written) flush(dst []byte) ([]byte, written) {
 	return w.put(dst, &m)
 }
 
-// appendTo appends the message's JSON. By hand, because a restarted server
-// writes whole histories at once.
+// appendTo appends the message's JSON without encoding/json, because a
+// restarted server encodes whole histories at once.
 func (m *wireMessage) appendTo(dst []byte) []byte {
 	dst = member(dst, `{"role":`, m.Role)
 	dst = member(dst, `,"content":`, m.Content)

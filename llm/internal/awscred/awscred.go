@@ -1,5 +1,5 @@
-// Package awscred finds the keys that sign requests to Amazon's services,
-// where users of the AWS CLI keep them, and signs requests with them.
+// Package awscred finds the credentials of Amazon's services where the AWS CLI
+// does, and signs requests with them.
 //
 // # Usage
 //
@@ -20,14 +20,14 @@
 // # Concurrency
 //
 // A Chain is safe for concurrent use and starts no goroutine. One call looks
-// for keys at a time; the others wait for what it finds.
+// for credentials at a time; the others wait for its result.
 //
 // # Failure
 //
-// Errors are faults: Auth where keys are missing or were refused, Invalid where
-// the settings are wrong, Unavailable where a service does not answer, and
-// Unsupported for a way that needs a person. A context that ends gives its own
-// error. No error holds a secret.
+// Errors are faults: Auth if credentials are missing or refused, Invalid for
+// wrong settings, Unavailable if a service does not answer, and Unsupported for
+// a method that needs a person. The error of a context that ended is returned
+// unchanged. No error contains a secret.
 package awscred
 
 import (
@@ -38,10 +38,10 @@ import (
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
-// Credentials sign requests. Their text form does not show them.
+// Credentials sign requests. They format as "[redacted]".
 type Credentials struct {
 	ID, Secret, Session string
-	// Expires is when the keys stop being good; zero if that is not said.
+	// Expires is when the keys expire; zero if unknown.
 	Expires time.Time
 }
 
@@ -53,12 +53,12 @@ func (c Credentials) GoString() string { return c.String() }
 
 func (c Credentials) complete() bool { return c.ID != "" && c.Secret != "" }
 
-// margin is how long a request may travel.
+// margin is how long a request may take to arrive.
 const margin = 30 * time.Second
 
-// Chain finds keys and keeps those that expire until shortly before they do.
-// Keys that do not expire are looked for again with each call, so that a
-// changed file counts at once.
+// Chain finds credentials and keeps those that expire until shortly before they
+// do. Others are looked up with each call, so that a changed file takes effect
+// at once.
 type Chain struct {
 	env func(string) string
 	now func() time.Time
@@ -67,7 +67,7 @@ type Chain struct {
 	cache       *tokencache.Cache[Credentials]
 }
 
-// Variables are those of the environment that a Chain reads.
+// Variables are the environment variables that a Chain reads.
 var Variables = []string{
 	"HOME", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
 	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
@@ -81,15 +81,15 @@ var Variables = []string{
 
 var chains tokencache.Shared[*Chain]
 
-// Shared returns the chain of all callers whose environment is the same, as it
-// is now: keys are asked for once, however many models use them.
+// Shared returns the chain of all callers with the same environment as now:
+// credentials are fetched once for all models.
 func Shared(env func(string) string) *Chain {
 	frozen, key := tokencache.Snapshot(env, Variables)
 	return chains.Get(key, func() *Chain { return New(frozen) })
 }
 
-// New makes a chain of its own. env reads the environment, usually os.Getenv. It reads
-// nothing yet.
+// New returns a separate chain. env reads the environment, usually os.Getenv;
+// New reads nothing.
 func New(env func(string) string) *Chain {
 	c := &Chain{env: env, now: time.Now, web: tokencache.NewClient(false), direct: tokencache.NewClient(true)}
 	c.cache = tokencache.New(func(ctx context.Context) (Credentials, time.Time, error) {
@@ -99,5 +99,5 @@ func New(env func(string) string) *Chain {
 	return c
 }
 
-// Get returns keys that are good for now.
+// Get returns valid credentials.
 func (c *Chain) Get(ctx context.Context) (Credentials, error) { return c.cache.Get(ctx) }

@@ -7,15 +7,15 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// What has no variable of the AWS CLI has names here that no environment can
-// hold, so that one key tells chains apart.
+// Settings without a variable of the AWS CLI have names here that are invalid
+// in an environment, so that they are part of a chain's key.
 const (
 	givenRole    = "=role"
 	givenSession = "=role session"
 )
 
-// Configured returns env with the settings of a in the place of what it says about
-// the same (https://docs.litellm.ai/docs/providers/bedrock, "Authentication").
+// Configured returns env with the settings of a overriding it
+// (https://docs.litellm.ai/docs/providers/bedrock, "Authentication").
 func Configured(a llm.AWS, env func(string) string) func(string) string {
 	over := map[string]string{}
 	if a.Region != "" {
@@ -45,8 +45,8 @@ func Configured(a llm.AWS, env func(string) string) func(string) string {
 	}
 }
 
-// resolve returns the keys to sign with: those that are found, or of the role
-// that they assume.
+// resolve returns the credentials to sign with: those found, or those of the
+// role assumed with them.
 func (c *Chain) resolve(ctx context.Context) (Credentials, error) {
 	cr, err := c.find(ctx)
 	role := c.env(givenRole)
@@ -54,7 +54,7 @@ func (c *Chain) resolve(ctx context.Context) (Credentials, error) {
 		return cr, err
 	}
 	if c.env("AWS_WEB_IDENTITY_TOKEN_FILE") != "" && c.env("AWS_ROLE_ARN") == role && c.env("AWS_ACCESS_KEY_ID") == "" {
-		return cr, nil // they are that role's already
+		return cr, nil // already those of the role
 	}
 	s := &search{Chain: c}
 	p := settings{"role_arn": role, "role_session_name": cmp.Or(c.env(givenSession), c.env("AWS_ROLE_SESSION_NAME"))}

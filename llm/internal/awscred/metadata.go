@@ -23,11 +23,10 @@ const (
 	instanceKeep = "21600"     // seconds that a session token lives
 )
 
-// containerHosts are those that may be asked without TLS, beside the loopback
-// interface.
+// containerHosts may be called without TLS, besides the loopback interface.
 var containerHosts = []string{"169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
 
-// container asks the credentials service of ECS tasks and EKS pods
+// container fetches credentials from the service of ECS tasks and EKS pods
 // (https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html).
 func (s *search) container(ctx context.Context) (Credentials, bool, error) {
 	const service = "the container's credentials service"
@@ -60,7 +59,7 @@ func (s *search) container(ctx context.Context) (Credentials, bool, error) {
 	return cr, err == nil, err
 }
 
-// containerURL is where the container's keys are, or nil.
+// containerURL is the URL of the container's credentials, or nil.
 func (s *search) containerURL() (*url.URL, error) {
 	text := s.env("AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	if path := s.env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); path != "" {
@@ -99,8 +98,8 @@ func keysOf(a tokencache.Answer, service string) (Credentials, error) {
 	return cr, nil
 }
 
-// instance asks the metadata service of EC2, in its version 2: version 1 gives
-// keys to whoever can make a server send a plain GET
+// instance fetches credentials from the metadata service of EC2, version 2
+// only: version 1 reveals them to anyone who can make a server send a plain GET
 // (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html).
 func (s *search) instance(ctx context.Context) (Credentials, bool, error) {
 	const service = "the metadata service of EC2"
@@ -141,7 +140,7 @@ func (s *search) instance(ctx context.Context) (Credentials, bool, error) {
 	return cr, err == nil, err
 }
 
-// session begins to speak with the service; "" is that nobody is there.
+// session returns a session token of the service; "" if it does not answer.
 func (s *search) session(ctx context.Context, base string) string {
 	a, err := s.metadata(ctx, http.MethodPut, base+"api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", instanceKeep)
 	if err != nil || a.Status != http.StatusOK {
@@ -150,7 +149,8 @@ func (s *search) session(ctx context.Context, base string) string {
 	return strings.TrimSpace(string(a.Body))
 }
 
-// metadata makes one request to the service, which is near or not there.
+// metadata makes one request to the service, which answers quickly or not at
+// all.
 func (s *search) metadata(ctx context.Context, method, at, header, value string) (tokencache.Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, instanceTime)
 	defer cancel()

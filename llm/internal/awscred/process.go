@@ -21,8 +21,8 @@ const (
 	defaultValidity = 15 * time.Minute // of its keys, where it does not say
 )
 
-// keysDocument is the JSON of keys, as a credential_process and the services of
-// containers and instances write it
+// keysDocument is the JSON of credentials, as a credential_process and the
+// services of containers and instances write it
 // (https://docs.aws.amazon.com/sdkref/latest/guide/feature-process-credentials.html).
 type keysDocument struct {
 	Version         int
@@ -34,7 +34,7 @@ type keysDocument struct {
 	Expiration      string
 }
 
-// credentials takes the keys; ok is false where they are not complete.
+// credentials returns the credentials; ok is false if they are incomplete.
 func (g *keysDocument) credentials(session string) (c Credentials, ok bool) {
 	c = Credentials{ID: g.AccessKeyID, Secret: g.SecretAccessKey, Session: session}
 	if g.Expiration == "" {
@@ -49,7 +49,7 @@ func (g *keysDocument) credentials(session string) (c Credentials, ok bool) {
 func (s *search) process(ctx context.Context, name, command string) (Credentials, error) {
 	args, err := split(command)
 	if err != nil || len(args) == 0 {
-		return Credentials{}, fault.New(fault.Invalid, fmt.Sprintf("the credential_process of the AWS profile %q is no command: a quote is open", name))
+		return Credentials{}, fault.New(fault.Invalid, fmt.Sprintf("the credential_process of the AWS profile %q is not a valid command: a quote is not closed", name))
 	}
 	limited, cancel := context.WithTimeout(ctx, processTime)
 	defer cancel()
@@ -82,8 +82,8 @@ func (s *search) process(ctx context.Context, name, command string) (Credentials
 	return c, nil
 }
 
-// processEnv is the environment without the keys of language models, which are
-// no business of a program that gets keys of AWS.
+// processEnv is the environment without the keys of language models, which the
+// program does not need.
 func processEnv(environ []string) []string {
 	var out []string
 	for _, pair := range environ {
@@ -100,21 +100,21 @@ func lastLine(text string) string {
 	return tokencache.Line(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-// bounded keeps the first bytes that are written.
+// bounded keeps the first bytes written.
 type bounded struct {
 	kept bytes.Buffer
 	most int
 }
 
-// Write takes all, so that the program does not die of what it says.
+// Write accepts everything, so that the program is not stopped by its output.
 func (b *bounded) Write(p []byte) (int, error) {
 	b.kept.Write(p[:min(len(p), b.most-b.kept.Len())]) // writing to a buffer cannot fail
 	return len(p), nil
 }
 
-var errQuote = errors.New("a quote is open")
+var errQuote = errors.New("a quote is not closed")
 
-// split takes a command apart as a POSIX shell would that expands nothing.
+// split splits a command as a POSIX shell would without expansions.
 func split(command string) ([]string, error) {
 	var args []string
 	var word strings.Builder

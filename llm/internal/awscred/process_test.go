@@ -70,7 +70,7 @@ func TestProcess(t *testing.T) {
 		"other":    {`echo '{"Version":2}'`, "", "", time.Time{}, fault.Auth, "no JSON of version 1"},
 		"empty":    {`echo '{"Version":1}'`, "", "", time.Time{}, fault.Auth, "printed no keys"},
 		"too long": {"head -c 1000000 /dev/zero", "", "", time.Time{}, fault.Auth, "no JSON"},
-		"open":     {"", `"`, "", time.Time{}, fault.Invalid, "a quote is open"},
+		"open":     {"", `"`, "", time.Time{}, fault.Invalid, "a quote is not closed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,13 +14,13 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// maxShared bounds a shared file: 1 MiB.
+// maxShared is the maximum size of a shared file: 1 MiB.
 const maxShared = 1 << 20
 
 // settings are those of one section.
 type settings map[string]string
 
-// shared is what the shared files say
+// shared has the settings of the shared files
 // (https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html).
 type shared struct {
 	profiles, sessions map[string]settings
@@ -30,7 +30,7 @@ func profileName(env func(string) string) string {
 	return cmp.Or(env("AWS_PROFILE"), env("AWS_DEFAULT_PROFILE"), "default")
 }
 
-// ProfileRegion is the region that the profile in force names, or "".
+// ProfileRegion is the region of the selected profile, or "".
 func ProfileRegion(env func(string) string) string {
 	s, err := readShared(env)
 	if err != nil { // said when the keys are looked for
@@ -56,11 +56,10 @@ func Domain(region string) string {
 	return "amazonaws.com"
 }
 
-// awsDir is where the AWS CLI keeps its files.
+// awsDir is the directory of the AWS CLI's files.
 func awsDir(env func(string) string) string { return filepath.Join(env("HOME"), ".aws") }
 
-// readShared reads both files; where both set something, the credentials file
-// wins.
+// readShared reads both files; the credentials file takes precedence.
 func readShared(env func(string) string) (*shared, error) {
 	s := &shared{profiles: map[string]settings{}, sessions: map[string]settings{}}
 	config, err := readFile(cmp.Or(env("AWS_CONFIG_FILE"), filepath.Join(awsDir(env), "config")))
@@ -97,7 +96,7 @@ func section(of map[string]settings, name string) settings {
 	return of[name]
 }
 
-// readFile reads a shared file; one that is not there is empty.
+// readFile reads a shared file; a missing one is empty.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,9 +112,8 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// sections reads settings into those that at gives for a section's name; nil
-// passes the section over. Settings inside settings, which are indented, are
-// passed over as well.
+// sections reads settings into the map that at returns for a section's name; it
+// skips the section if that is nil, and indented settings.
 func sections(data []byte, at func(string) settings) {
 	var into settings
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -145,7 +143,7 @@ func sections(data []byte, at func(string) settings) {
 	}
 }
 
-// unquoted takes the quotes from a name with spaces: profile "my own".
+// unquoted removes the quotes of a name with spaces: profile "my own".
 func unquoted(name string) string {
 	kind, rest, ok := strings.Cut(name, " ")
 	if ok && len(rest) > 1 && (rest[0] == '"' || rest[0] == '\'') && rest[len(rest)-1] == rest[0] {

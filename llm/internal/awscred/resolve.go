@@ -9,14 +9,15 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// exportHint is the way out for settings that this package does not know.
-const exportHint = "let the AWS CLI give the keys: a profile with `credential_process = aws configure export-credentials --profile %s --format process`"
+// exportHint is the alternative for settings that this package does not
+// support.
+const exportHint = "let the AWS CLI provide the keys: use a profile with `credential_process = aws configure export-credentials --profile %s --format process`"
 
-// search is one walk through the places where keys may be.
+// search is one search for credentials.
 type search struct {
 	*Chain
 	shared *shared
-	tried  []string // what was there, but had no keys
+	tried  []string // sources without keys
 }
 
 // find returns the first keys that are found.
@@ -59,7 +60,7 @@ func (c *Chain) environment() (Credentials, bool, error) {
 	return Credentials{}, false, nil
 }
 
-// profile takes the keys of a profile, but for those of a role.
+// profile returns the credentials of a profile, except those of a role.
 func (s *search) profile(ctx context.Context, name string) (Credentials, bool, error) {
 	p := s.shared.profiles[name]
 	if p == nil {
@@ -87,8 +88,8 @@ func (s *search) profile(ctx context.Context, name string) (Credentials, bool, e
 	return Credentials{}, false, nil
 }
 
-// role assumes the role of a profile, if it names one and whose keys to use.
-// seen holds the profiles that led to this one.
+// role assumes the role of a profile, if it has one and a source of
+// credentials. seen are the profiles that referred to this one.
 func (s *search) role(ctx context.Context, name string, seen []string) (Credentials, bool, error) {
 	p := s.shared.profiles[name]
 	if p["role_arn"] == "" || p["web_identity_token_file"] != "" {
@@ -109,7 +110,7 @@ func (s *search) role(ctx context.Context, name string, seen []string) (Credenti
 	return cr, err == nil, err
 }
 
-// source finds the keys with which a role is assumed.
+// source finds the credentials with which a role is assumed.
 func (s *search) source(ctx context.Context, name string, seen []string) (Credentials, error) {
 	p := s.shared.profiles[name]
 	from, kind := p["source_profile"], p["credential_source"]

@@ -20,7 +20,7 @@ const (
 // Sign signs a request with Signature Version 4, after
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html. The
 // host, the content type and all headers that begin with x-amz- or x-goog- (of
-// Google's trade of tokens) are covered; others may be changed by proxies.
+// Google's token exchange) are covered; others may be changed by proxies.
 func Sign(req *http.Request, body []byte, c Credentials, region, service string, now time.Time) {
 	stamp := now.UTC().Format(StampForm)
 	req.Header.Set("X-Amz-Date", stamp)

@@ -20,7 +20,7 @@ import (
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
-// login is what `aws sso login` left
+// login is the file written by `aws sso login`
 // (https://docs.aws.amazon.com/sdkref/latest/guide/understanding-sso.html).
 type login struct {
 	path         string
@@ -33,8 +33,8 @@ type login struct {
 	all          map[string]any
 }
 
-// sso asks IAM Identity Center for the keys of the profile's role with the
-// token of a login.
+// sso fetches the credentials of the profile's role from IAM Identity Center
+// with the token of a login.
 func (s *search) sso(ctx context.Context, name string, p settings) (Credentials, error) {
 	section, key := p, p["sso_start_url"]
 	if session := p["sso_session"]; session != "" {
@@ -49,7 +49,7 @@ func (s *search) sso(ctx context.Context, name string, p settings) (Credentials,
 	hint := "run: aws sso login --profile " + name
 	l, err := readLogin(awsDir(s.env), key)
 	if err != nil {
-		return Credentials{}, fault.New(fault.Auth, fmt.Sprintf("nobody is logged in for the AWS profile %q", name)).Because(err).Hint(hint)
+		return Credentials{}, fault.New(fault.Auth, fmt.Sprintf("the AWS profile %q is not logged in", name)).Because(err).Hint(hint)
 	}
 	if until, err := parseTime(l.ExpiresAt); err != nil || !s.now().Before(until.Add(-margin)) {
 		if err := s.renew(ctx, l, region, p); err != nil {
@@ -96,8 +96,7 @@ func (s *search) roleOf(ctx context.Context, l *login, region string, p settings
 	return cr, nil
 }
 
-// readLogin reads the file that stands for a session or, in the older form, for
-// a start URL.
+// readLogin reads the file of a session or, in the older form, of a start URL.
 func readLogin(dir, key string) (*login, error) {
 	sum := sha1.Sum([]byte(key)) // only names the file
 	l := &login{path: filepath.Join(dir, "sso", "cache", hex.EncodeToString(sum[:])+".json")}
@@ -111,8 +110,8 @@ func readLogin(dir, key string) (*login, error) {
 	return l, nil
 }
 
-// renew takes a new token for a login that can be renewed, and keeps it where
-// the AWS CLI finds it: the old one may not be good any more
+// renew fetches a new token for a login that can be renewed, and stores it for
+// the AWS CLI: the old one may no longer be valid
 // (https://docs.aws.amazon.com/singlesignon/latest/OIDCAPIReference/API_CreateToken.html).
 func (s *search) renew(ctx context.Context, l *login, region string, p settings) error {
 	const service = "AWS IAM Identity Center (OIDC)"
@@ -152,7 +151,7 @@ func (s *search) renew(ctx context.Context, l *login, region string, p settings)
 	return l.store(s.now().Add(time.Duration(said.ExpiresIn) * time.Second))
 }
 
-// store writes the login in one step, keeping what it does not know.
+// store writes the login atomically, keeping unknown fields.
 func (l *login) store(until time.Time) error {
 	all := maps.Clone(l.all)
 	all["accessToken"], all["refreshToken"], all["expiresAt"] = l.AccessToken, l.RefreshToken, until.UTC().Format(time.RFC3339)
@@ -162,7 +161,7 @@ func (l *login) store(until time.Time) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(l.path), ".deft-*") // mode 0600
 	if err != nil {
-		return fault.Wrap(err, fault.Auth, "keep the new login")
+		return fault.Wrap(err, fault.Auth, "store the new login")
 	}
 	_, err = f.Write(data)
 	if e := f.Close(); err == nil {
@@ -172,12 +171,12 @@ func (l *login) store(until time.Time) error {
 		err = os.Rename(f.Name(), l.path)
 	}
 	if err != nil {
-		return fault.Wrap(errors.Join(err, os.Remove(f.Name())), fault.Auth, "keep the new login")
+		return fault.Wrap(errors.Join(err, os.Remove(f.Name())), fault.Auth, "store the new login")
 	}
 	return nil
 }
 
-// parseTime takes the two forms that files of the AWS CLI have had.
+// parseTime parses both formats of the AWS CLI.
 func parseTime(text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil

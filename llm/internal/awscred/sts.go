@@ -14,10 +14,12 @@ import (
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
-// identity names a token file of an OpenID provider and the role it stands for.
+// identity is a token file of an OpenID provider and the role to assume with
+// it.
 type identity struct{ file, role, session string }
 
-// environmentIdentity is what EKS sets for the service account of a pod.
+// environmentIdentity is the identity that EKS sets for the service account of
+// a pod.
 func (s *search) environmentIdentity(ctx context.Context) (Credentials, bool, error) {
 	id := identity{file: s.env("AWS_WEB_IDENTITY_TOKEN_FILE"), role: s.env("AWS_ROLE_ARN"), session: s.env("AWS_ROLE_SESSION_NAME")}
 	if id.file == "" {
@@ -27,8 +29,8 @@ func (s *search) environmentIdentity(ctx context.Context) (Credentials, bool, er
 	return cr, err == nil, err
 }
 
-// identity asks for the keys of a role with a token. The file is read each
-// time, because the token in it changes.
+// identity fetches the credentials of a role with a token. The file is read
+// each time, because the token changes.
 func (s *search) identity(ctx context.Context, p settings, id identity) (Credentials, error) {
 	if id.role == "" {
 		return Credentials{}, fault.New(fault.Invalid, "a web identity token file is named, but no role").Hint("set AWS_ROLE_ARN, or role_arn in the profile")
@@ -48,7 +50,7 @@ func readToken(path string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// assume asks for the keys of a profile's role, as source.
+// assume fetches the credentials of a profile's role, as source.
 func (s *search) assume(ctx context.Context, p settings, source Credentials) (Credentials, error) {
 	form := url.Values{
 		"Action": {"AssumeRole"}, "RoleArn": {p["role_arn"]},
@@ -59,7 +61,7 @@ func (s *search) assume(ctx context.Context, p settings, source Credentials) (Cr
 	}
 	if v := p["duration_seconds"]; v != "" {
 		if _, err := strconv.ParseUint(v, 10, 31); err != nil {
-			return Credentials{}, fault.New(fault.Invalid, fmt.Sprintf("duration_seconds of the AWS role %s is no number", p["role_arn"]))
+			return Credentials{}, fault.New(fault.Invalid, fmt.Sprintf("duration_seconds of the AWS role %s is not a number", p["role_arn"]))
 		}
 		form.Set("DurationSeconds", v)
 	}
@@ -68,7 +70,7 @@ func (s *search) assume(ctx context.Context, p settings, source Credentials) (Cr
 
 func (s *search) sessionName() string { return "deft-" + strconv.FormatInt(s.now().Unix(), 10) }
 
-// sts asks the Security Token Service, signing with the keys of as unless nil
+// sts calls the Security Token Service, signed with as unless it is nil
 // (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 func (s *search) sts(ctx context.Context, p settings, form url.Values, as *Credentials) (Credentials, error) {
 	region := s.region(p)
@@ -88,7 +90,7 @@ func (s *search) sts(ctx context.Context, p settings, form url.Values, as *Crede
 	}
 	if a.Status != http.StatusOK {
 		return Credentials{}, a.Refused("AWS STS", element(a.Body, "Code"), element(a.Body, "Message")).
-			Hint("check that the role " + form.Get("RoleArn") + " exists and trusts who asks for it")
+			Hint("check that the role " + form.Get("RoleArn") + " exists and trusts the caller")
 	}
 	until, err := time.Parse(time.RFC3339, element(a.Body, "Expiration"))
 	cr := Credentials{
@@ -101,7 +103,7 @@ func (s *search) sts(ctx context.Context, p settings, form url.Values, as *Crede
 	return cr, nil
 }
 
-// region is where STS is asked.
+// region is the region of STS.
 func (s *search) region(p settings) string {
 	for _, r := range []string{s.env("AWS_REGION"), s.env("AWS_DEFAULT_REGION"), p["region"]} {
 		if r = CleanRegion(r); r != "" {
@@ -111,8 +113,8 @@ func (s *search) region(p settings) string {
 	return "us-east-1"
 }
 
-// endpoint is the base URL of a service, without a slash at its end: that of
-// the settings, else of its host
+// endpoint is the base URL of a service, without a slash at its end: from the
+// settings, else of its host
 // (https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html).
 func (s *search) endpoint(service, host string, p settings) string {
 	base := "https://" + host
@@ -122,12 +124,11 @@ func (s *search) endpoint(service, host string, p settings) string {
 	return strings.TrimRight(base, "/")
 }
 
-// unescape undoes what XML does to text.
+// unescape removes XML escapes.
 var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&#xD;", "\r", "&#xA;", "\n", "&amp;", "&")
 
-// element returns the text of the first element of a name. STS answers in XML
-// without attributes on what is read here; a parser would weigh more than this
-// whole package.
+// element returns the text of the first element of a name. The elements of STS
+// have no attributes; a parser would be larger than this package.
 func element(xml []byte, name string) string {
 	_, rest, ok := strings.Cut(string(xml), "<"+name+">")
 	if !ok {

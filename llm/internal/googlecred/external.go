@@ -14,11 +14,10 @@ import (
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
-// externalURL is where tokens of others are traded, unless the file says
-// otherwise.
+// externalURL is the default address to exchange tokens of other providers.
 const externalURL = "https://sts.googleapis.com/v1/token"
 
-// externalSource says where the token of another provider is
+// externalSource is the source of another provider's token
 // (https://google.aip.dev/auth/4117).
 type externalSource struct {
 	File        string            `json:"file"`
@@ -33,7 +32,7 @@ type externalSource struct {
 	} `json:"format"`
 }
 
-// external makes the grant of a workload identity of another provider.
+// external returns the grant of a workload identity of another provider.
 func (f *finder) external(c *file, path string) (grant, error) {
 	if c.Audience == "" || c.SubjectType == "" {
 		return nil, broken(path)
@@ -58,15 +57,16 @@ func (f *finder) external(c *file, path string) (grant, error) {
 	default:
 		return nil, broken(path)
 	}
-	own := func(ctx context.Context) (token, error) { return f.trade(ctx, c, subject) }
+	own := func(ctx context.Context) (token, error) { return f.exchange(ctx, c, subject) }
 	if c.ActAs != "" {
 		return f.actAs(c, own), nil
 	}
 	return own, nil
 }
 
-// trade gives a token of another provider for one of Google's (RFC 8693).
-func (f *finder) trade(ctx context.Context, c *file, subject func(context.Context) (string, error)) (token, error) {
+// exchange exchanges a token of another provider for one of Google's (RFC
+// 8693).
+func (f *finder) exchange(ctx context.Context, c *file, subject func(context.Context) (string, error)) (token, error) {
 	given, err := subject(ctx)
 	if err != nil {
 		return token{}, err
@@ -87,7 +87,7 @@ func (f *finder) trade(ctx context.Context, c *file, subject func(context.Contex
 	return f.post(ctx, cmp.Or(c.TokenURL, externalURL), form)
 }
 
-// fetched asks a service of the machine, such as that of Azure, for its token.
+// fetched fetches a token from a service of the machine, such as Azure's.
 func (f *finder) fetched(ctx context.Context, from *externalSource) (string, error) {
 	const service = "the credential source of Google Cloud"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.URL, nil)
@@ -107,7 +107,7 @@ func (f *finder) fetched(ctx context.Context, from *externalSource) (string, err
 	return from.pick(a.Body)
 }
 
-// pick takes the token out of what a file or a service holds.
+// pick extracts the token from the content of a file or an answer.
 func (s *externalSource) pick(data []byte) (string, error) {
 	text := string(data)
 	if s.Format.Type == "json" {
@@ -123,12 +123,12 @@ func (s *externalSource) pick(data []byte) (string, error) {
 	return text, nil
 }
 
-// amazon signs the question who one is. Google asks it of AWS, and so learns
-// the answer (https://google.aip.dev/auth/4117#determining-the-subject-token-in-aws).
+// amazon signs a request for the caller's identity, which Google sends to AWS
+// (https://google.aip.dev/auth/4117#determining-the-subject-token-in-aws).
 func (f *finder) amazon(ctx context.Context, c *file, chain *awscred.Chain) (string, error) {
 	region := cmp.Or(awscred.CleanRegion(f.env("AWS_REGION")), awscred.CleanRegion(f.env("AWS_DEFAULT_REGION")), awscred.ProfileRegion(f.env))
 	if region == "" {
-		return "", fault.New(fault.Auth, "no region of AWS is named, which the credentials of Google Cloud need").Hint("set AWS_REGION")
+		return "", fault.New(fault.Auth, "the Google Cloud credentials need an AWS region").Hint("set AWS_REGION")
 	}
 	keys, err := chain.Get(ctx)
 	if err != nil {

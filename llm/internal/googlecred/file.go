@@ -23,10 +23,10 @@ import (
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
-// assertionLife is the longest that Google takes.
+// assertionLife is Google's maximum validity of an assertion.
 const assertionLife = time.Hour
 
-// tokenURI is where tokens are asked for, unless the file says otherwise.
+// tokenURI is the default address to fetch tokens.
 const tokenURI = "https://oauth2.googleapis.com/token"
 
 // file is a credentials file, of any type.
@@ -59,7 +59,7 @@ type file struct {
 	Source    *file    `json:"source_credentials"`
 }
 
-// grant makes what gets tokens for the credentials of a file. path names it in
+// grant returns the grant for the credentials of a file. path is its name in
 // errors.
 func (f *finder) grant(c *file, path string) (grant, error) {
 	switch c.Type {
@@ -89,7 +89,7 @@ func (f *finder) grant(c *file, path string) (grant, error) {
 	return nil, unsupported(fmt.Sprintf("type %q", c.Type))
 }
 
-// user renews the login of a person (RFC 6749 section 6).
+// user renews a user's login (RFC 6749 section 6).
 func (f *finder) user(ctx context.Context, c *file) (token, error) {
 	return f.post(ctx, cmp.Or(c.TokenURI, tokenURI), url.Values{
 		"grant_type": {"refresh_token"}, "refresh_token": {c.RefreshToken},
@@ -97,7 +97,8 @@ func (f *finder) user(ctx context.Context, c *file) (token, error) {
 	})
 }
 
-// account trades what a service account has signed for a token (RFC 7523).
+// account exchanges an assertion signed by a service account for a token (RFC
+// 7523).
 func (f *finder) account(ctx context.Context, c *file, key *rsa.PrivateKey) (token, error) {
 	at := cmp.Or(c.TokenURI, tokenURI)
 	signed, err := assertion(c, at, key, f.now())
@@ -150,7 +151,7 @@ func parseKey(text string) (*rsa.PrivateKey, error) {
 	return k, nil
 }
 
-// actAs trades a token for one of another service account
+// actAs exchanges a token for one of another service account
 // (https://cloud.google.com/iam/docs/reference/credentials/rest/v1/projects.serviceAccounts/generateAccessToken).
 func (f *finder) actAs(c *file, source grant) grant {
 	return func(ctx context.Context) (token, error) {

@@ -1,5 +1,5 @@
-// Package googlecred finds the credentials of Google Cloud that programs use by
-// default, and trades them for access tokens
+// Package googlecred finds the default credentials of Google Cloud, and
+// exchanges them for access tokens
 // (https://cloud.google.com/docs/authentication/application-default-credentials).
 //
 // # Usage
@@ -18,15 +18,14 @@
 //
 // # Concurrency
 //
-// A Source is safe for concurrent use and starts no goroutine. One call asks
-// for a token at a time; the others wait for what it gets.
+// A Source is safe for concurrent use and starts no goroutine. One call fetches
+// a token at a time; the others wait for its result.
 //
 // # Failure
 //
-// Errors are faults: Auth where credentials are missing or were refused,
-// Unavailable where a service does not answer, Unsupported for a kind of file
-// that is not known. A context that ends gives its own error. No error holds a
-// secret.
+// Errors are faults: Auth if credentials are missing or refused, Unavailable if
+// a service does not answer, Unsupported for an unknown kind of file. The error
+// of a context that ended is returned unchanged. No error contains a secret.
 package googlecred
 
 import (
@@ -47,34 +46,34 @@ import (
 	"github.com/deft-dev/deft/llm/internal/tokencache"
 )
 
-// Scope is what tokens are asked for.
+// Scope is the scope of access tokens.
 const Scope = "https://www.googleapis.com/auth/cloud-platform"
 
 // google is the name of the token services in errors.
 const google = "Google"
 
-// hint is the way out where there are no credentials.
+// hint is the next step if there are no credentials.
 const hint = "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run `gcloud auth application-default login`, or set VERTEXAI_ACCESS_TOKEN"
 
-// token is an access token and when it expires.
+// token is an access token and its expiry.
 type token struct {
 	value string
 	until time.Time
 }
 
-// grant gets a token.
+// grant fetches a token.
 type grant func(ctx context.Context) (token, error)
 
-// Source gives access tokens.
+// Source provides access tokens.
 type Source struct {
-	// Project is the project that the credentials name, or "".
+	// Project is the project in the credentials, or "".
 	Project string
-	// File is where they are from; "" for those of the machine.
+	// File is the credentials file; "" for the service account of the machine.
 	File  string
 	cache *tokencache.Cache[string]
 }
 
-// finder holds what grants need.
+// finder has the dependencies of grants.
 type finder struct {
 	env func(string) string
 	now func() time.Time
@@ -83,14 +82,14 @@ type finder struct {
 	shared      bool // tokens
 }
 
-// variables are those of the environment that a grant reads.
+// variables are the environment variables that a grant reads.
 var variables = append([]string{"GCE_METADATA_HOST", "NO_GCE_CHECK"}, awscred.Variables...)
 
 var caches tokencache.Shared[*tokencache.Cache[string]]
 
-// Find reads the credentials file, if there is one, and makes no request. env
-// reads the environment, usually os.Getenv. Those who find the same credentials
-// share their tokens.
+// Find reads the credentials file, if there is one, without making a request.
+// env reads the environment, usually os.Getenv. Callers with the same
+// credentials share their tokens.
 func Find(env func(string) string) (*Source, error) {
 	f := newFinder(env)
 	f.shared = true
@@ -127,7 +126,7 @@ func (f *finder) find() (*Source, error) {
 	return f.source(c, path, data, g), nil
 }
 
-// wellKnown is where gcloud keeps the file.
+// wellKnown is the path of gcloud's file.
 func (f *finder) wellKnown() string {
 	const name = "application_default_credentials.json"
 	if dir := f.env("CLOUDSDK_CONFIG"); dir != "" {
@@ -139,7 +138,7 @@ func (f *finder) wellKnown() string {
 	return ""
 }
 
-// source makes what g gives tokens to. data is the file.
+// source returns a source of tokens of g. data is the file.
 func (f *finder) source(c file, path string, data []byte, g grant) *Source {
 	ask := func() *tokencache.Cache[string] {
 		return tokencache.New(func(ctx context.Context) (string, time.Time, error) {
@@ -158,15 +157,15 @@ func (f *finder) source(c file, path string, data []byte, g grant) *Source {
 	return s
 }
 
-// Token returns an access token that is good for now.
+// Token returns a valid access token.
 func (s *Source) Token(ctx context.Context) (string, error) { return s.cache.Get(ctx) }
 
 func broken(path string) error {
-	return fault.New(fault.Auth, "the credentials file of Google Cloud is not one: "+path).Hint(hint)
+	return fault.New(fault.Auth, "not a credentials file of Google Cloud: "+path).Hint(hint)
 }
 
 // post sends a form and reads the token of the answer (RFC 6749 section 5). The
-// answer's own words explain a refusal.
+// answer's message is part of the error.
 func (f *finder) post(ctx context.Context, at string, form url.Values) (token, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
 	if err != nil || req.URL.Host == "" {
@@ -180,7 +179,7 @@ func (f *finder) post(ctx context.Context, at string, form url.Values) (token, e
 	return f.read(a, google)
 }
 
-// read takes the token of an answer.
+// read returns the token of an answer.
 func (f *finder) read(a tokencache.Answer, service string) (token, error) {
 	var said struct {
 		AccessToken string          `json:"access_token"`
@@ -200,8 +199,8 @@ func (f *finder) read(a tokencache.Answer, service string) (token, error) {
 	return token{said.AccessToken, f.now().Add(life)}, nil
 }
 
-// failure reads the error of an answer, which is a code in the protocol of
-// tokens, and an object in Google's other ones.
+// failure reads the error of an answer: a code in the token protocol, an object
+// in Google's other protocols.
 func failure(raw json.RawMessage) (code, message string) {
 	var object struct{ Status, Message string }
 	if json.Unmarshal(raw, &code) == nil {
@@ -213,8 +212,8 @@ func failure(raw json.RawMessage) (code, message string) {
 	return "", ""
 }
 
-// machine asks the metadata server, which only answers on Google's machines
-// (https://cloud.google.com/compute/docs/metadata/overview).
+// machine fetches a token from the metadata server, which answers only on
+// Google's machines (https://cloud.google.com/compute/docs/metadata/overview).
 func (f *finder) machine(ctx context.Context) (token, error) {
 	const service = "the metadata server of Google Cloud"
 	missing := fault.New(fault.Auth, "there are no credentials of Google Cloud: no file, and "+service+" does not answer").Hint(hint)
@@ -226,7 +225,7 @@ func (f *finder) machine(ctx context.Context) (token, error) {
 	at := "http://" + cmp.Or(f.env("GCE_METADATA_HOST"), metadataHost) + "/computeMetadata/v1/instance/service-accounts/default/token?scopes=" + url.QueryEscape(Scope)
 	req, err := http.NewRequestWithContext(limited, http.MethodGet, at, nil)
 	if err != nil {
-		return token{}, fault.New(fault.Invalid, "GCE_METADATA_HOST is no host")
+		return token{}, fault.New(fault.Invalid, "GCE_METADATA_HOST is not a host")
 	}
 	req.Header.Set("Metadata-Flavor", google)
 	a, err := tokencache.Fetch(ctx, f.direct, req, service)
@@ -243,14 +242,14 @@ func (f *finder) machine(ctx context.Context) (token, error) {
 	return f.read(a, service)
 }
 
-// The metadata server is asked by its address: names may be slow to not resolve.
+// The address of the metadata server: resolving a missing name may be slow.
 const (
 	metadataHost = "169.254.169.254"
 	metadataTime = 3 * time.Second
 )
 
-// unsupported is the error of a kind of credentials that is not known.
+// unsupported is the error of an unknown kind of credentials.
 func unsupported(what string) error {
-	return fault.New(fault.Unsupported, fmt.Sprintf("credentials of Google Cloud of %s are not supported", what)).
+	return fault.New(fault.Unsupported, fmt.Sprintf("Google Cloud credentials of %s are not supported", what)).
 		Hint("use a service account's key, or set VERTEXAI_ACCESS_TOKEN to what `gcloud auth print-access-token` prints")
 }
