@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// sessionsOf returns the function by which the sockets find conversations.
+// sessionsOf returns the function with which the sockets find conversations.
 func sessionsOf(m *session.Manager) func(context.Context, event.ConversationID) (socket.Conversation, error) {
 	return func(ctx context.Context, id event.ConversationID) (socket.Conversation, error) {
 		c, err := m.Get(ctx, id)

@@ -16,8 +16,8 @@ import (
 	"github.com/deft-dev/deft/internal/realpath"
 )
 
-// Status is what happened to a file. A rename is a deletion and an addition,
-// as the reference reports it.
+// Status is how a file changed. A rename is a deletion and an addition, as in the
+// reference.
 type Status string
 
 // The statuses.
@@ -27,16 +27,15 @@ const (
 	Updated Status = "UPDATED"
 )
 
-// Change is one file that changed. Path is relative to the directory that was
-// asked for.
+// Change is one changed file. Path is relative to the given directory.
 type Change struct {
 	Status Status `json:"status"`
 	Path   string `json:"path"`
 }
 
-// Changes lists what differs from a revision, untracked files included, for a
-// directory and the repositories directly below it. An empty ref chooses the
-// base. ErrNoRepository if there is no repository at all.
+// Changes lists the files that differ from a revision, untracked ones included, in a
+// directory and the repositories directly below it. An empty ref means the default
+// base. The error is [ErrNoRepository] if there is no repository.
 func Changes(ctx context.Context, path, ref string) ([]Change, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, ErrNoRepository
@@ -81,7 +80,7 @@ func Changes(ctx context.Context, path, ref string) ([]Change, error) {
 	return all, nil
 }
 
-// maxNested bounds the directories that are looked into.
+// maxNested bounds the directories that are searched.
 const maxNested = 10_000
 
 // nestedIn names the directories below dir that are repositories.
@@ -116,7 +115,7 @@ func changesIn(ctx context.Context, dir, ref string) (out []Change, err error) {
 	return v.Changes(ctx, ref)
 }
 
-// Changes lists what differs from a revision in the directory of the view.
+// Changes lists the files that differ from a revision in the directory of the view.
 func (v *View) Changes(ctx context.Context, ref string) ([]Change, error) {
 	base, err := v.base(ctx, ref)
 	if err != nil {

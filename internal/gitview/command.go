@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// CommandError is git's refusal. Its text is worded as the reference words
-// it, without what git itself said.
+// CommandError is a command that git refuses. Its text is the reference's, without
+// what git printed.
 type CommandError struct {
-	Command string // what the reference would have run, quoted for a shell
+	Command string // the command as the reference runs it, quoted for a shell
 	Stderr  string
 	// Unresolved says that a revision names no commit.
 	Unresolved bool
@@ -35,8 +35,7 @@ func (e *CommandError) Error() string {
 // limit is how long one git process may take.
 const limit = 30 * time.Second
 
-// maxOutput bounds what one git process may print: a list of a million paths
-// fits.
+// maxOutput bounds the output of one git process: enough for a million paths.
 const maxOutput = 256 << 20
 
 var ErrOutput = errors.New("git printed too much")
@@ -123,14 +122,14 @@ func (v *View) git(ctx context.Context, c call, args ...string) (string, error) 
 	}
 }
 
-// environ is the whole environment of git.
+// environ is the environment of git.
 func (v *View) environ() []string {
 	env := []string{
 		"GIT_DIR=" + v.dir, "GIT_WORK_TREE=" + v.Top, "LC_ALL=C", "GIT_PAGER=cat",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
 	}
-	// HOME is where the user's list of ignored files is.
+	// The user's list of ignored files is in HOME.
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
@@ -157,7 +156,7 @@ var (
 	params   = regexp.MustCompile(`([?&][^=&\s]+)=[^&\s#]+`)
 )
 
-// redact takes credentials out of the addresses in a text.
+// redact masks credentials in the URLs of a text.
 func redact(text string) string {
 	text = userinfo.ReplaceAllString(text, "${1}****@")
 	if !strings.Contains(text, "://") {

@@ -64,14 +64,14 @@ func (v *View) CommitChanges(ctx context.Context, sha string) ([]Change, error) 
 	return parseStatus(out)
 }
 
-// Metadata describes a repository; fields that are not known are empty.
+// Metadata describes a repository; unknown fields are empty.
 type Metadata struct {
 	Remote string // the address of origin, without credentials
 	Branch string // "DETACHED" if there is none
 	Head   string
 }
 
-// Metadata returns what is known of the repository.
+// Metadata describes the repository.
 func (v *View) Metadata(ctx context.Context) (Metadata, error) {
 	var m Metadata
 	names, err := v.resolve(ctx, "HEAD^{commit}")

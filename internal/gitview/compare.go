@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// resolve returns the objects that revisions name, "" for each that names
-// none, with one git process.
+// resolve returns the commits that revisions name, "" for each that names none, with
+// one git process.
 func (v *View) resolve(ctx context.Context, revisions ...string) ([]string, error) {
 	for _, r := range revisions {
 		if strings.ContainsAny(r, "\n\x00") {
@@ -50,7 +50,7 @@ func (v *View) commit(ctx context.Context, revision string) (string, error) {
 	return names[0], nil
 }
 
-// heads are the commits among which a base is chosen.
+// heads are the candidates for a base.
 type heads struct {
 	head     string
 	upstream string // origin's branch of the same name
@@ -69,8 +69,8 @@ func (v *View) heads(ctx context.Context) (heads, error) {
 	if h.head == "" || v.branch == "" {
 		h.upstream = ""
 	}
-	// The reference would ask the remote for its default branch when HEAD of
-	// origin is not recorded; we do not go to the network.
+	// Where HEAD of origin is not recorded, the reference asks the remote for its
+	// default branch; we do not use the network.
 	for _, name := range names[2:5] {
 		if h.origin == "" {
 			h.origin = name
@@ -139,7 +139,7 @@ func (v *View) exportBase(ctx context.Context, ref string) (string, error) {
 	return v.emptyTree(), nil
 }
 
-// mergeBase returns where two commits part, or "" if that is not known.
+// mergeBase returns the merge base of two commits, or "" if it is unknown.
 func (v *View) mergeBase(ctx context.Context, a, b string) string {
 	if a == "" || b == "" {
 		return ""

@@ -14,11 +14,10 @@ import (
 // deltaLimit is how long making a patch may take.
 const deltaLimit = 5 * time.Minute
 
-// Delta writes a patch with everything in the directory of the view, tracked
-// or not, that differs from a base; what the repository ignores and what
-// excludes match is left out (see [Pathspecs]). It returns the commit that the
-// patch applies to, or "" if that is the empty tree. Its index and objects are
-// scratch, so the repository stays as it is.
+// Delta writes a patch of all files in the directory of the view, tracked or not,
+// that differ from a base, without ignored files and those that match excludes (see
+// [Pathspecs]). It returns the commit that the patch applies to, or "" for the empty
+// tree. Its index and objects are temporary, so the repository does not change.
 func (v *View) Delta(ctx context.Context, ref string, excludes []string, w io.Writer) (base string, err error) {
 	base, err = v.exportBase(ctx, ref)
 	if err != nil {
@@ -63,9 +62,9 @@ func quoteAlternate(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }
 
-// Pathspecs turns the excludes of an archive into git's: a name matches at any
-// depth, a path with a slash from the top, and what ends with a slash only
-// directories.
+// Pathspecs turns the excludes of an archive into git's: a name matches at any depth,
+// a pattern with a slash from the top, and one that ends with a slash directories
+// only.
 func Pathspecs(excludes []string) []string {
 	var specs []string
 	for _, raw := range excludes {

@@ -22,7 +22,7 @@ type Diff struct {
 	Original *string `json:"original"`
 }
 
-// PathError says why there is no diff of a path.
+// PathError is the reason why there is no diff of a path.
 type PathError struct{ Msg string }
 
 // Error implements error.
@@ -35,8 +35,8 @@ func tooLarge(size int64) error {
 	return &PathError{fmt.Sprintf("File too large for git diff: %d bytes (max: %d bytes)", size, maxFile)}
 }
 
-// place finds the repository of a file and the file's path in it.
-func place(file string) (v *View, path, rel string, err error) {
+// locate finds the repository of a file and the file's path in it.
+func locate(file string) (v *View, path, rel string, err error) {
 	if strings.ContainsRune(file, 0) {
 		return nil, "", "", &PathError{"Path must not contain null bytes"}
 	}
@@ -59,10 +59,10 @@ func place(file string) (v *View, path, rel string, err error) {
 	return v, path, rel, nil
 }
 
-// FileDiff compares a file with a revision; an empty ref chooses the base as
-// [Changes] does.
+// FileDiff compares a file with a revision; an empty ref means the default base, as
+// in [Changes].
 func FileDiff(ctx context.Context, file, ref string) (d Diff, err error) {
-	v, path, rel, err := place(file)
+	v, path, rel, err := locate(file)
 	if path == "" {
 		return d, err
 	}
@@ -99,7 +99,7 @@ func closeView(v *View) error {
 	return v.Close()
 }
 
-// workFile reads a file of the working tree. What is no text is shown as "".
+// workFile reads a file of the working tree, "" for one that is no text.
 func workFile(path string) (text string, exists bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -121,10 +121,10 @@ func workFile(path string) (text string, exists bool, err error) {
 	return lines(string(b)), true, nil
 }
 
-// CommitDiff shows what a commit did to a file. Both sides are those of the
-// repository, so that deleted files show too.
+// CommitDiff returns a file before and after a commit. Both sides come from the
+// repository, so deleted files are included.
 func CommitDiff(ctx context.Context, file, sha string) (d Diff, err error) {
-	v, path, rel, err := place(file)
+	v, path, rel, err := locate(file)
 	if err != nil || path == "" {
 		return d, err
 	}
@@ -155,8 +155,7 @@ func CommitDiff(ctx context.Context, file, sha string) (d Diff, err error) {
 	return Diff{Modified: &sides[0], Original: &sides[1]}, nil
 }
 
-// file returns a file of a revision; found is false if there is none, or what
-// there is is no file.
+// file returns a file of a revision; found is false if there is no file.
 func (v *View) file(ctx context.Context, revision, rel string) (text string, found bool, err error) {
 	spec := revision + ":" + filepath.ToSlash(rel)
 	if rel == "." {
@@ -186,8 +185,8 @@ var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n",
 	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// lines writes a text as the reference's client gets it: lines joined by \n,
-// without the last one's end.
+// lines returns a text as the reference sends it: lines joined by \n, without the
+// end of the last one.
 func lines(text string) string { return strings.TrimSuffix(ends.Replace(text), "\n") }
 
 func replaced(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -20,8 +20,8 @@ var ErrNoRepository = errors.New("not a git repository")
 
 // View shows one repository without its configuration.
 type View struct {
-	// Dir is the directory that was asked for, Top the working tree around it;
-	// both have no links in them.
+	// Dir is the given directory, Top the working tree around it; both without
+	// links.
 	Dir, Top string
 
 	real   string // the repository's git directory
@@ -76,8 +76,8 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// readSmall returns the beginning of a regular file, or "". It does not wait
-// for a pipe that somebody put in its place.
+// readSmall returns the beginning of a regular file, or "". It does not block on a
+// pipe.
 func readSmall(path string) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -115,7 +115,7 @@ func open(dir, top, real string) (*View, error) {
 	return v, nil
 }
 
-// hasSHA256 looks for the one setting that says how objects are named.
+// hasSHA256 reports whether a configuration sets objectFormat to sha256.
 func hasSHA256(config string) bool {
 	for line := range strings.Lines(strings.ToLower(config)) {
 		name, value, _ := strings.Cut(line, "=")
@@ -126,8 +126,8 @@ func hasSHA256(config string) bool {
 	return false
 }
 
-// perTree are the parts of a git directory that each working tree has for
-// itself; shared are those of the main one.
+// perTree are the parts of a git directory that each working tree has; shared are
+// those of the main one.
 var (
 	perTree = []string{"index"}
 	shared  = []string{"objects", "refs", "packed-refs", "reftable", "shallow"}
@@ -154,13 +154,13 @@ func (v *View) fill(head string) error {
 	}
 	for name, to := range links {
 		if _, err := os.Lstat(to); err != nil {
-			continue // a repository need not have every part
+			continue // not every repository has every part
 		}
 		if err := os.Symlink(to, filepath.Join(v.dir, name)); err != nil {
 			return err
 		}
 	}
-	// Git does not take a HEAD that is a link to a file.
+	// Git refuses a HEAD that is a link to a file.
 	for name, text := range map[string]string{"HEAD": head, "config": v.config()} {
 		if err := os.WriteFile(filepath.Join(v.dir, name), []byte(text), 0o600); err != nil {
 			return err
@@ -169,12 +169,12 @@ func (v *View) fill(head string) error {
 	return nil
 }
 
-// escapeGlob makes a path a pattern that matches only itself.
+// escapeGlob returns the pattern that matches only path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// config is the configuration that git sees.
+// config is the configuration that git reads.
 func (v *View) config() string {
 	text := `[core]
 	bare = false
@@ -210,8 +210,8 @@ func (v *View) config() string {
 	return text + "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n" + extensions
 }
 
-// ignored is the user's own list of files to ignore, the only thing that is
-// taken from the user's configuration; "" if there is none.
+// ignored is the user's own list of ignored files, the only setting that is read
+// from the user's configuration; "" if there is none.
 var ignored = sync.OnceValue(func() string {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

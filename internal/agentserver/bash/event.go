@@ -26,7 +26,7 @@ type Command struct {
 	Kind      string  `json:"kind"`
 }
 
-// Output is the event of something a command printed, or of its end.
+// Output is the event of a part of a command's output, or of its end.
 type Output struct {
 	ID        ID    `json:"id"`
 	Timestamp stamp `json:"timestamp"`
@@ -41,8 +41,8 @@ type Output struct {
 	Kind     string  `json:"kind"`
 }
 
-// Error is the frame that tells a follower why its request was refused. It is
-// never stored.
+// Error is the frame with which a follower's request is refused. It is never
+// stored.
 type Error struct {
 	ID        ID     `json:"id"`
 	Timestamp stamp  `json:"timestamp"`
@@ -90,8 +90,8 @@ func (id *ID) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// stamp is a time in microseconds since 1970, which is what the reference's
-// file names and timestamps hold.
+// stamp is a time in microseconds since 1970, the precision of the reference's
+// file names and timestamps.
 type stamp int64
 
 const (

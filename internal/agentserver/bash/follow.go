@@ -13,8 +13,8 @@ type From int
 
 // Where a follower can begin.
 const (
-	FromNow   From = iota // only what comes
-	FromStart             // with everything that is stored
+	FromNow   From = iota // new events only
+	FromStart             // stored events first
 )
 
 // Follower is a cursor over the events of a service. It is used by one
@@ -44,7 +44,7 @@ func (s *Service) Subscribe(from From) (*Follower, error) {
 	return f, nil
 }
 
-// Close gives the follower's place free.
+// Close ends the follower.
 func (f *Follower) Close() {
 	f.close.Do(func() {
 		f.s.mu.Lock()
@@ -54,8 +54,8 @@ func (f *Follower) Close() {
 }
 
 // Next waits for the next event and returns it as JSON. Unavailable when the
-// service was closed; the cause of ctx when that ended. Events that were
-// deleted in the meantime are passed over.
+// service was closed; the cause of ctx when that ended. Events that were deleted
+// meanwhile are skipped.
 func (f *Follower) Next(ctx context.Context) (json.RawMessage, error) {
 	for {
 		f.s.mu.Lock()
@@ -67,7 +67,7 @@ func (f *Follower) Next(ctx context.Context) (json.RawMessage, error) {
 			if err == nil {
 				return data, nil
 			}
-			f.s.passOver(e, err)
+			f.s.warnUnreadable(e, err)
 		}
 		select {
 		case <-changed:

@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// entry is an event as the index knows it: everything that its file's name
-// tells, and its order once that is known.
+// entry is an event in the index: what its file's name contains, and its order
+// once its file was read.
 type entry struct {
-	seq     uint64 // counts the events of this life of the service
+	seq     uint64 // counts the events since the service was opened
 	at      stamp
 	id      ID
 	command ID // of the command that an output belongs to
 	output  bool
 	// order of an output; unread until its file was read once.
 	order atomic.Int32
-	// kept is the event itself if it could not be stored.
+	// kept is the event if it could not be stored.
 	kept []byte
 }
 
@@ -33,7 +33,7 @@ func (e *entry) name() string {
 	return e.at.name() + "_" + KindCommand + "_" + e.id.String()
 }
 
-// entryOf reads a file's name; nil if it is not an event's.
+// entryOf parses a file's name; nil if it is not an event's.
 func entryOf(name string) *entry {
 	at, rest, _ := strings.Cut(name, "_")
 	kind, rest, _ := strings.Cut(rest, "_")
@@ -58,7 +58,7 @@ func entryOf(name string) *entry {
 	return e
 }
 
-// lowerID reads an id as file names have it.
+// lowerID parses an id in lower case, as in file names.
 func lowerID(s string) (ID, bool) {
 	id, ok := ParseID(s)
 	return id, ok && strings.IndexFunc(s, func(c rune) bool { return c >= 'A' && c <= 'F' }) < 0
@@ -72,8 +72,8 @@ func (e *entry) compare(o *entry) int {
 	return strings.Compare(e.name(), o.name())
 }
 
-// index is the list of all events. Its slices only grow at the end or are
-// replaced, so a reader may keep using the one it was given.
+// index is the list of all events. Its slices are only appended to or replaced, so
+// a reader may keep using one that it has.
 type index struct {
 	all       []*entry
 	byID      map[ID]*entry
@@ -108,7 +108,7 @@ func (x *index) last() stamp {
 	return x.all[len(x.all)-1].at
 }
 
-// cut takes the first n events out and returns them.
+// cut removes the first n events and returns them.
 func (x *index) cut(n int) []*entry {
 	gone := x.all[:n]
 	x.all = slices.Clone(x.all[n:])

@@ -46,7 +46,7 @@ func routes(of func(*http.Request) (*Service, func(), error)) []rest.Route {
 		{Method: "GET", Path: "/api/bash/bash_events/{event_id}", Tag: "Bash", Handle: with(get)},
 		{Method: "GET", Path: "/api/bash/bash_events/{$}", Tag: "Bash", Handle: with(batch)},
 		{Method: "DELETE", Path: "/api/bash/bash_events", Tag: "Bash", Handle: with(clear)},
-		// Or net/http would lead it to the batch.
+		// Otherwise net/http redirects it to the batch.
 		{Method: "GET", Path: "/api/bash/bash_events", Tag: "Bash", Hidden: true, Handle: notAllowed},
 		{Method: "POST", Path: "/api/bash/start_bash_command", Tag: "Bash", Handle: with(start)},
 		{Method: "POST", Path: "/api/bash/execute_bash_command", Tag: "Bash", Handle: with(execute)},
@@ -91,7 +91,7 @@ func search(s *Service, w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if between != "," {
-			_, _ = io.WriteString(w, between) // Flush tells
+			_, _ = io.WriteString(w, between) // Flush returns the error
 		}
 		end := `],"next_page_id":null}`
 		if next != "" {
@@ -102,7 +102,7 @@ func search(s *Service, w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// pieces answers with JSON that is written piece by piece.
+// pieces answers with JSON that is written in pieces.
 func pieces(w http.ResponseWriter, write func(io.Writer) error) error {
 	w.Header().Set("Content-Type", "application/json")
 	b := bufio.NewWriterSize(w, 16<<10)
@@ -231,7 +231,7 @@ func stop(s *Service, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id, _ := ParseID(text) // is one
+	id, _ := ParseID(text) // valid after PathUUID
 	if err := s.Stop(r.Context(), id); err != nil {
 		return notFound(err)
 	}

@@ -20,8 +20,8 @@ type Job struct {
 	Command string   // for `sh -c`
 	Dir     string   // empty for the working directory of the server
 	Env     []string // all of it
-	// Stdout and Stderr take what is printed as it comes. They do not fail
-	// and may be written to at the same time.
+	// Stdout and Stderr get the output as it is printed. They do not fail and
+	// may be written to at the same time.
 	Stdout, Stderr io.Writer
 }
 
@@ -186,7 +186,7 @@ func isZombie(pid, options int) bool {
 	return err == nil && info.Signo != 0 || err != nil && !errors.Is(err, unix.EINTR)
 }
 
-// plain words a failed start as the reference does, without our own terms.
+// plain words a failed start as the reference does.
 func plain(err error, dir string) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {

@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
-// ScopeOptions say how conversations get their own services.
+// ScopeOptions configure the services of conversations.
 type ScopeOptions struct {
 	// Options are those of every service; Dir, DefaultCwd and Confined are
 	// set for each.
@@ -17,10 +17,10 @@ type ScopeOptions struct {
 	// Dir returns the directory for the events of a conversation, by its id
 	// as 32 hexadecimal digits.
 	Dir func(id string) string
-	// Runner returns who runs a conversation's commands; nil for
-	// Options.Runner. It must not block: what takes time belongs into Run.
+	// Runner returns the runner of a conversation; nil for Options.Runner. It
+	// must not block: slow work belongs into Run.
 	Runner func(scope workspacescope.Scope) Runner
-	// MaxIdle bounds the services that are kept while nothing runs in them;
+	// MaxIdle bounds the services that are kept while they are idle;
 	// 0 takes 64.
 	MaxIdle int
 }
@@ -47,8 +47,7 @@ func NewScopes(o ScopeOptions) *Scopes {
 	return &Scopes{o: o, of: map[string]*scoped{}}
 }
 
-// Acquire returns the service of a conversation. The caller calls release when
-// it needs it no more.
+// Acquire returns the service of a conversation. Call release after use.
 func (c *Scopes) Acquire(scope workspacescope.Scope) (s *Service, release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,8 +79,8 @@ func (c *Scopes) release(e *scoped) {
 	}
 }
 
-// oldest takes out the service that was idle for longest, if there are too
-// many.
+// oldest removes and returns the service that was idle for longest, if there are
+// too many.
 func (c *Scopes) oldest() *Service {
 	if len(c.of) <= c.o.MaxIdle {
 		return nil
@@ -100,7 +99,7 @@ func (c *Scopes) oldest() *Service {
 	return found.s
 }
 
-// Drop ends what runs for a conversation that is being deleted.
+// Drop closes the service of a conversation that is being deleted.
 func (c *Scopes) Drop(_ context.Context, id string) error {
 	c.mu.Lock()
 	e := c.of[id]
@@ -112,7 +111,7 @@ func (c *Scopes) Drop(_ context.Context, id string) error {
 	return e.s.Close()
 }
 
-// Close ends everything and waits for it.
+// Close closes all services.
 func (c *Scopes) Close() error {
 	c.mu.Lock()
 	all := c.of

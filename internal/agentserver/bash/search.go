@@ -17,11 +17,11 @@ type Query struct {
 	Kind     string     // KindCommand, KindOutput, or "" for both
 	Command  *ID        // only outputs of this command
 	From, To *time.Time // From included, To not
-	// OrderAfter leaves out outputs whose order is not above it.
+	// OrderAfter selects outputs with a higher order.
 	OrderAfter *int
 	Descending bool
-	// Page is what the previous page returned; one that is unknown starts
-	// over.
+	// Page is the id that the previous page returned; an unknown one means the
+	// first page.
 	Page string
 	// Limit is the size of a page; 0 takes 100.
 	Limit int
@@ -29,9 +29,9 @@ type Query struct {
 
 const pageSize = 100
 
-// Search hands one page of events to emit, each as JSON, and returns the id
-// of the next page, or "" after the last. It holds one event in memory at a
-// time. A file that cannot be read is passed over with a warning.
+// Search calls emit with each event of a page as JSON, and returns the id of the
+// next page, or "" after the last. It holds one event in memory at a time. A file
+// that cannot be read is skipped with a warning.
 func (s *Service) Search(q Query, emit func(json.RawMessage) error) (next string, err error) {
 	list, err := s.selected(q)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) Search(q Query, emit func(json.RawMessage) error) (next string
 	for i := pageStart(list, q); i < len(list); i++ {
 		e := at(i)
 		if ok, err := s.passes(e, q); err != nil || !ok {
-			s.passOver(e, err)
+			s.warnUnreadable(e, err)
 			continue
 		}
 		if count == q.Limit {
@@ -58,7 +58,7 @@ func (s *Service) Search(q Query, emit func(json.RawMessage) error) (next string
 		}
 		data, err := s.read(e)
 		if err != nil {
-			s.passOver(e, err)
+			s.warnUnreadable(e, err)
 			continue
 		}
 		if err := emit(data); err != nil {
@@ -69,7 +69,7 @@ func (s *Service) Search(q Query, emit func(json.RawMessage) error) (next string
 	return "", nil
 }
 
-// selected is the part of the index that can hold what q asks for.
+// selected returns the part of the index that can match q.
 func (s *Service) selected(q Query) ([]*entry, error) {
 	x, err := s.opened()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Service) selected(q Query) ([]*entry, error) {
 	return list, nil
 }
 
-// pageStart finds the event that a page begins with.
+// pageStart returns the index of a page's first event.
 func pageStart(list []*entry, q Query) int {
 	want := entryOf(q.Page)
 	if want == nil {
@@ -117,7 +117,7 @@ func (s *Service) passes(e *entry, q Query) (bool, error) {
 	return err == nil && order > *q.OrderAfter, err
 }
 
-func (s *Service) passOver(e *entry, err error) {
+func (s *Service) warnUnreadable(e *entry, err error) {
 	if err != nil && ignoreMissing(err) != nil {
 		s.o.Log.Warn("bash event cannot be read", "name", e.name(), "error", err)
 	}
@@ -137,7 +137,7 @@ func (s *Service) Get(id ID) (json.RawMessage, error) {
 	}
 	data, err := s.read(e)
 	if err != nil {
-		s.passOver(e, err)
+		s.warnUnreadable(e, err)
 		return nil, fault.New(fault.NotFound, "no bash event "+id.String()).Because(err)
 	}
 	return data, nil

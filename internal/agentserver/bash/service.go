@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Options say where a service keeps its events and how it runs commands.
+// Options configure a service.
 type Options struct {
 	// Dir holds the events; it is created when the first one is stored.
 	Dir string
@@ -44,8 +44,8 @@ type Service struct {
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 
-	// appendMu is taken before mu; it keeps the order of files, times and
-	// index the same.
+	// appendMu is locked before mu; it keeps files, times and index in the same
+	// order.
 	appendMu sync.Mutex
 
 	mu        sync.Mutex
@@ -159,7 +159,7 @@ func (s *Service) start(req Request) (Command, *running, error) {
 		s.mu.Unlock()
 		return c, nil, fault.New(fault.Unavailable, "the bash service is closed")
 	}
-	// Before the event is seen, so that a stop that follows it finds it.
+	// Before the event is visible, so that Stop finds the command.
 	s.running[c.ID] = r
 	s.wg.Add(1)
 	s.mu.Unlock()
@@ -204,14 +204,14 @@ func (s *Service) Stop(ctx context.Context, id ID) error {
 	}
 }
 
-// Busy reports whether a command runs or somebody follows.
+// Busy reports whether a command runs or there is a follower.
 func (s *Service) Busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.running) > 0 || s.followers > 0
 }
 
-// append stores an event at a time of its own and tells the followers.
+// append stores an event under a unique time and wakes the followers.
 func (s *Service) append(e *entry, event func(stamp) any) error {
 	s.appendMu.Lock()
 	defer s.appendMu.Unlock()
@@ -249,7 +249,7 @@ func (s *Service) Clear() (int, error) {
 }
 
 func (s *Service) delete(count func(*index) int) (int, error) {
-	s.appendMu.Lock() // so that what was counted as deleted cannot be written after it
+	s.appendMu.Lock() // no event may be stored between counting and deleting
 	defer s.appendMu.Unlock()
 	x, err := s.opened()
 	if err != nil {
@@ -264,14 +264,14 @@ func (s *Service) delete(count func(*index) int) (int, error) {
 	return len(gone), nil
 }
 
-// retain deletes what is too old, now and every half of the allowed age.
+// retain deletes events that are too old, now and after each half of that age.
 func (s *Service) retain() {
 	tick := time.NewTicker(max(time.Minute, s.o.Retention/2))
 	defer tick.Stop()
 	for {
 		oldest := stamp(time.Now().Add(-s.o.Retention).UnixMicro())
 		if _, err := s.delete(func(x *index) int { return x.before(oldest) }); err != nil {
-			s.o.Log.Warn("old bash events stay", "error", err)
+			s.o.Log.Warn("old bash events could not be deleted", "error", err)
 		}
 		select {
 		case <-tick.C:

@@ -15,8 +15,8 @@ import (
 // partial marks files that were not written to their end.
 const partial = ".tmp"
 
-// load lists the events of a directory, of which a missing one has none. What
-// a crash left half written is removed.
+// load lists the events of a directory; a missing one has none. It removes files
+// that a crash left incomplete.
 func load(dir string) ([]*entry, error) {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

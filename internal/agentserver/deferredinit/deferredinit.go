@@ -1,7 +1,7 @@
 // Package deferredinit lets a server wait for its configuration: it starts
-// early, answers 503 to nearly everything, and POST /api/init brings keys and
-// directories and wakes it up (docs/openhands/sdk-wire.md section 3). A pool
-// keeps such servers warm.
+// early and answers 503 to nearly everything, until POST /api/init sends keys and
+// directories (docs/openhands/sdk-wire.md section 3). Pools keep such servers
+// ready.
 //
 // # Usage
 //
@@ -19,9 +19,8 @@
 //
 // # Concurrency and failure
 //
-// A Service is safe for concurrent use. One request wakes the server; the
-// others are told its state. If Start fails, the server sleeps on and another
-// attempt may follow.
+// A Service is safe for concurrent use. One request initialises the server; the
+// others get its state. If Start fails, another attempt may follow.
 package deferredinit
 
 import (
@@ -45,7 +44,7 @@ import (
 // Header carries the key of /api/init.
 const Header = "X-Init-API-Key"
 
-// Request is what POST /api/init brought.
+// Request is the body of POST /api/init.
 type Request struct {
 	// Settings are by the names of config.Deferred, for config's With.
 	Settings map[string]any
@@ -54,18 +53,18 @@ type Request struct {
 	Env map[string]string
 }
 
-// Options say how a server wakes up.
+// Options configure a service.
 type Options struct {
-	// Key returns the key that wakes the server; open lets everybody do it.
+	// Key returns the key of POST /api/init; open needs none.
 	Key func() (key string, open bool)
-	// Dormant are routes that answer before, beside those of this package.
+	// Dormant are routes that answer before that, beside those of this package.
 	Dormant []rest.Route
 	// Start makes the server's handler. An error of kind fault.Invalid or
 	// fault.Denied is answered with 422. Nil for a server that does not wait.
 	Start func(ctx context.Context, r Request) (http.Handler, error)
 	// Host reports whether a name is one of this machine; others are refused
-	// while no key is wanted: a page could have given its own name the
-	// machine's address. Nil for all.
+	// while no key is needed: a page could have pointed its own name at this
+	// machine (DNS rebinding). Nil for all.
 	Host func(host string) bool
 	Log  *slog.Logger
 }
@@ -83,11 +82,11 @@ type State struct {
 	Error *string `json:"error"`
 }
 
-// Service waits.
+// Service serves 503 until it is initialised. Make one with [New].
 type Service struct {
 	o     Options
-	early http.Handler
-	awake atomic.Pointer[http.Handler]
+	early http.Handler // before the initialisation
+	ready atomic.Pointer[http.Handler]
 
 	mu    sync.Mutex
 	state State
@@ -99,9 +98,9 @@ func New(o Options) (*Service, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{o: o, state: State{State: Dormant}}
-	asleep := rest.Route{Path: "/", Access: rest.Own, Dormant: true, Hidden: true, Handle: s.asleep}
+	notReady := rest.Route{Path: "/", Access: rest.Own, Dormant: true, Hidden: true, Handle: s.notReady}
 	early, err := rest.New(rest.Options{
-		Routes: slices.Concat(o.Dormant, s.Routes(), []rest.Route{asleep}),
+		Routes: slices.Concat(o.Dormant, s.Routes(), []rest.Route{notReady}),
 		Keys:   func() []string { return nil }, Log: o.Log,
 	})
 	if err != nil {
@@ -111,13 +110,13 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// Ready reports whether the server is awake.
-func (s *Service) Ready() bool { return s.o.Start == nil || s.awake.Load() != nil }
+// Ready reports whether the server is initialised.
+func (s *Service) Ready() bool { return s.o.Start == nil || s.ready.Load() != nil }
 
-// ServeHTTP implements [http.Handler]: as the server that was started, once it
-// was.
+// ServeHTTP implements [http.Handler]. It calls the handler that Start made, once
+// there is one.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h := s.awake.Load(); h != nil {
+	if h := s.ready.Load(); h != nil {
 		(*h).ServeHTTP(w, r)
 		return
 	}
@@ -138,9 +137,9 @@ func (s *Service) snapshot() State {
 	return s.state
 }
 
-// asleep answers for all that is not there yet. Sockets are refused by it
-// before their handshake. It is no failure, so nothing is logged.
-func (s *Service) asleep(w http.ResponseWriter, _ *http.Request) error {
+// notReady answers all other requests; sockets before their handshake. It is no
+// failure, so nothing is logged.
+func (s *Service) notReady(w http.ResponseWriter, _ *http.Request) error {
 	return rest.JSON(w, http.StatusServiceUnavailable, map[string]string{
 		"detail":    http.StatusText(http.StatusInternalServerError),
 		"exception": "503: server is in deferred-init state '" + s.snapshot().State + "'; call POST /api/init first",
@@ -173,13 +172,13 @@ func (s *Service) post(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.wake(r.Context(), req); err != nil {
+	if err := s.initialise(r.Context(), req); err != nil {
 		return err
 	}
 	return rest.JSON(w, http.StatusOK, s.snapshot())
 }
 
-// allowed compares the key, in a time that does not tell how far it is right.
+// allowed checks the key in constant time.
 func (s *Service) allowed(r *http.Request) error {
 	key, open := s.o.Key()
 	got, want := sha256.Sum256([]byte(r.Header.Get(Header))), sha256.Sum256([]byte(key))
@@ -192,8 +191,8 @@ func (s *Service) allowed(r *http.Request) error {
 	return rest.Fail(http.StatusUnauthorized, "Unauthorized")
 }
 
-// wake starts the server, whoever gives up waiting for it.
-func (s *Service) wake(ctx context.Context, req Request) error {
+// initialise starts the server. It goes on when the client leaves.
+func (s *Service) initialise(ctx context.Context, req Request) error {
 	s.mu.Lock()
 	if s.state.State != Dormant {
 		defer s.mu.Unlock()
@@ -217,18 +216,18 @@ func (s *Service) wake(ctx context.Context, req Request) error {
 		}
 		return &rest.Error{Status: http.StatusInternalServerError, Detail: text}
 	}
-	s.awake.Store(&h)
+	s.ready.Store(&h)
 	s.state = State{State: Ready}
 	return nil
 }
 
-// read reads the request. Fields that nobody knows are refused.
+// read reads the request. Unknown fields are refused.
 func read(r *http.Request) (Request, error) {
 	var fields map[string]json.RawMessage
 	if err := rest.Body(r, &fields); err != nil {
 		return Request{}, err
 	}
-	if fields == nil { // null would wake a server with nothing
+	if fields == nil { // null would initialise a server without settings
 		return Request{}, schema.Missing("body")
 	}
 	req := Request{Settings: map[string]any{}}
@@ -257,7 +256,7 @@ func read(r *http.Request) (Request, error) {
 	}
 	for name := range req.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(req.Env[name], "\x00") {
-			return req, schema.Invalid("env has a name or a value that no variable can have", nil, "body", "env")
+			return req, schema.Invalid("env has an invalid name or value of a variable", nil, "body", "env")
 		}
 	}
 	if keys, ok := req.Settings["session_api_keys"].([]any); ok && slices.ContainsFunc(keys, blank) {

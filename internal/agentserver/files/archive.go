@@ -46,7 +46,7 @@ func (s *Service) archive(w http.ResponseWriter, r *http.Request) error {
 		return rest.Fail(http.StatusBadRequest, "base_ref must not start with '-'")
 	}
 	path = realpath.Resolve(path)
-	root := theRepository(path)
+	root := onlyRepository(path)
 	f, err := scratch(path)
 	if err != nil {
 		return refused("archive a directory", err)
@@ -91,7 +91,7 @@ func archiveError(err error, root, ref string) error {
 	return refused("archive a directory", err)
 }
 
-// describe says in the header of the answer which repository it is about.
+// describe sets the headers that describe the repository.
 func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string) error {
 	h := w.Header()
 	if base != "" {
@@ -125,8 +125,8 @@ func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string
 	return nil
 }
 
-// scratch returns a file without a name, on the volume of a directory but not
-// in it if that can be.
+// scratch returns an unnamed file on the volume of a directory, but outside of the
+// directory if possible.
 func scratch(dir string) (*os.File, error) {
 	parent := filepath.Dir(dir)
 	if parent == dir {
@@ -165,12 +165,12 @@ const (
 	searchDirs  = 20_000
 )
 
-// vendored directories hold repositories that are not the workspace's own.
+// vendored directories contain repositories of others.
 var vendored = map[string]bool{"node_modules": true, "venv": true, "site-packages": true, "vendor": true}
 
-// theRepository returns the one repository in a directory that is none
-// itself; the directory if there is none, or no single one.
-func theRepository(dir string) string {
+// onlyRepository returns the single repository below a directory that is none
+// itself; the directory if there is none or more than one.
+func onlyRepository(dir string) string {
 	isRepo := func(dir string) bool {
 		_, err := os.Stat(filepath.Join(dir, ".git"))
 		return err == nil
@@ -178,18 +178,18 @@ func theRepository(dir string) string {
 	if isRepo(dir) {
 		return dir
 	}
-	type place struct {
+	type candidate struct {
 		dir   string
 		depth int
 	}
 	found := ""
-	queue := []place{{dir, 0}}
+	queue := []candidate{{dir, 0}}
 	for seen := 0; len(queue) > 0 && seen < searchDirs; seen++ {
 		at := queue[0]
 		queue = queue[1:]
 		entries, err := os.ReadDir(at.dir)
 		if err != nil {
-			continue // not ours to read
+			continue // it is not readable
 		}
 		for _, e := range entries {
 			child := filepath.Join(at.dir, e.Name())
@@ -197,10 +197,10 @@ func theRepository(dir string) string {
 			case !e.IsDir(), strings.HasPrefix(e.Name(), "."), vendored[e.Name()]:
 			case !isRepo(child):
 				if at.depth+1 < searchDepth {
-					queue = append(queue, place{child, at.depth + 1})
+					queue = append(queue, candidate{child, at.depth + 1})
 				}
 			case found != "":
-				return dir // which one?
+				return dir // there are several
 			default:
 				found = child
 			}

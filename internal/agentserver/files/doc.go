@@ -1,6 +1,5 @@
-// Package files moves files between clients of the Agent Server and the
-// machine: upload, download, folders, archives, trajectories, and a
-// conversation's workspace as web pages.
+// Package files serves files: upload, download, directories, archives,
+// trajectories, and a conversation's workspace as web pages.
 //
 // # Usage
 //
@@ -10,16 +9,15 @@
 // # Concurrency
 //
 // A [Service] is safe for concurrent use. Contents are streamed in both
-// directions; the memory for a file does not depend on its size. An upload
-// appears under its name at once and whole.
+// directions; the memory for a file does not depend on its size. An upload appears
+// under its name when it is complete.
 //
 // # Security
 //
-// The global routes reach every file that the server can, as the reference's
-// do; a client that may call them may run commands as well. Under a
-// conversation paths stay in its workspace. Pages of a workspace are hostile:
-// they are opened below it whatever its links say, and browsers are told to
-// give them an origin of their own.
+// The global routes reach every file that the server can read, as the reference's
+// do; their clients may run commands as well. Under a conversation, paths must be
+// in its workspace. Pages of a workspace are hostile: links do not lead out of it,
+// and a policy makes browsers give them an origin of their own.
 //
 // # Failure
 //

@@ -33,7 +33,7 @@ func (s *Service) download(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// attach names the file that a client is to save.
+// attach sets the name under which a client saves the file.
 func attach(w http.ResponseWriter, name, contentType string) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -45,8 +45,8 @@ func attach(w http.ResponseWriter, name, contentType string) {
 	h.Set("Content-Disposition", disposition)
 }
 
-// escape writes text with percent signs but for letters, digits, "_.-~" and
-// what safe names (RFC 3986 section 2.3).
+// escape percent-encodes everything but letters, digits, "_.-~" and the characters
+// in safe (RFC 3986 section 2.3).
 func escape(text, safe string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -61,7 +61,7 @@ func escape(text, safe string) string {
 	return b.String()
 }
 
-// serve sends a file: whole, in ranges, or not at all when the client has it.
+// serve sends a file, ranges of it, or 304 when the client has it.
 func serve(w http.ResponseWriter, r *http.Request, f *os.File, st os.FileInfo) {
 	w.Header().Set("ETag", fmt.Sprintf(`"%x-%x"`, st.ModTime().UnixNano(), st.Size()))
 	http.ServeContent(w, r, "", st.ModTime(), f)

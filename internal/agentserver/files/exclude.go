@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// defaultExcludes are heavy or generated; archives leave them out unless a
-// client wants everything (docs/openhands/sdk-wire.md section 10).
+// defaultExcludes are large or generated; archives leave them out unless a client
+// wants everything (docs/openhands/sdk-wire.md section 10).
 var defaultExcludes = []string{
 	".git/", "node_modules/", ".venv/", "venv/", "__pycache__/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/",
 	"dist/", "build/", ".next/", "target/", "*.pyc",
 }
 
-// excluded reports whether patterns leave out a path of an archive: a name
-// matches at any depth, a path with a slash from the top, and what ends with a
-// slash only directories. gitview.Pathspecs means the same.
+// excluded reports whether patterns exclude a path from an archive: a name matches
+// at any depth, a pattern with a slash from the top, and one that ends with a slash
+// directories only. It agrees with gitview.Pathspecs.
 func excluded(rel string, patterns []string, dir bool) bool {
 	parts := strings.Split(rel, "/")
 	for _, raw := range patterns {
@@ -46,8 +46,7 @@ func excluded(rel string, patterns []string, dir bool) bool {
 	return false
 }
 
-// match compares one name with a pattern of the shell; one that is malformed
-// matches itself.
+// match matches one name against a shell pattern; a malformed one matches itself.
 func match(pattern, name string) bool {
 	p := strings.ReplaceAll(strings.ReplaceAll(pattern, `\`, `\\`), "[!", "[^")
 	ok, err := path.Match(p, name)
@@ -57,7 +56,7 @@ func match(pattern, name string) bool {
 	return ok
 }
 
-// credentialFiles are those in a git directory that may hold a token.
+// credentialFiles are files in a git directory that may contain a token.
 var credentialFiles = []string{"config", "config.worktree", "credentials", ".git-credentials", "FETCH_HEAD"}
 
 // holdsCredentials reports whether a path is such a file in a .git directory

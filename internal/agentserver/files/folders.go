@@ -27,7 +27,7 @@ func (s *Service) makeDirectory(w http.ResponseWriter, r *http.Request) error {
 	return rest.OK(w)
 }
 
-// folder is a directory in the lists of the UI.
+// folder is a directory in lists of the user interface.
 type folder struct {
 	Label string `json:"label"`
 	Path  string `json:"path"`
@@ -65,8 +65,8 @@ func (s *Service) home(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, out)
 }
 
-// subdirs names the directories in a directory, as a person sorts them. Links
-// are left out.
+// subdirs names the directories in a directory, sorted without regard to case.
+// Links are left out.
 func subdirs(dir string, hidden bool) ([]string, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Service) subdirs(w http.ResponseWriter, r *http.Request) error {
 	names, err := subdirs(path, hidden)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
-		if _, statErr := os.Stat(path); statErr != nil { // below a file
+		if _, statErr := os.Stat(path); statErr != nil { // a part of the path is a file
 			return rest.Fail(http.StatusNotFound, "Directory not found")
 		}
 		return rest.Fail(http.StatusBadRequest, "Path is not a directory")
@@ -137,8 +137,8 @@ func (s *Service) subdirs(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, page)
 }
 
-// pageStart finds the name that a page begins with; older servers gave it in
-// lower case.
+// pageStart finds the first name of a page; older servers returned it in lower
+// case.
 func pageStart(names []string, id string) int {
 	if i := slices.Index(names, id); i >= 0 {
 		return i

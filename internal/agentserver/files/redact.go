@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// mask stands for a secret in what leaves the server.
+// mask replaces secrets in answers.
 const mask = "**********"
 
-// secretFields carry credentials wherever they stand in a conversation.
+// secretFields contain credentials anywhere in a conversation.
 var secretFields = map[string]bool{
 	"api_key": true, "aws_access_key_id": true, "aws_secret_access_key": true, "aws_session_token": true, "llm_api_key": true,
 }
 
-// fernet is how everything begins that was encrypted with the server's key.
+// fernet is the beginning of everything that was encrypted with the server's key.
 const fernet = "gAAAAA"
 
 func isSecret(field, value string) bool {
@@ -24,9 +24,8 @@ func isSecret(field, value string) bool {
 	return strings.HasPrefix(value, fernet) || secretFields[field]
 }
 
-// Redact masks the secrets of a trajectory's file and leaves every other byte
-// as it is: in JSON, and line by line in JSON lines. What is not JSON is not
-// changed.
+// Redact masks the secrets in a file of a trajectory and changes no other byte: in
+// JSON, and line by line in JSON lines. Other files are not changed.
 func Redact(name string, content []byte) []byte {
 	switch {
 	case strings.HasSuffix(strings.ToLower(name), ".json"):

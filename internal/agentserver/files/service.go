@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
-// Options say where the service gets what it does not have itself.
+// Options are what the service needs.
 type Options struct {
 	// WorkspaceOf finds the workspace whose pages are served.
 	WorkspaceOf workspacescope.WorkspaceOf
@@ -25,14 +25,14 @@ type Options struct {
 	// section 12). NotFound, before the first call of add, if there is no
 	// conversation.
 	Trajectory func(ctx context.Context, id string, add AddFile) error
-	// Home is the user's home; empty takes that of the process.
+	// Home is the user's home directory; empty takes that of the process.
 	Home string
 }
 
 // AddFile takes one file of a trajectory.
 type AddFile func(name string, modified time.Time, content []byte) error
 
-// Service answers the routes under /api/file and those of workspaces.
+// Service serves the routes under /api/file and those of workspaces.
 type Service struct{ o Options }
 
 // New returns the service.
@@ -95,8 +95,8 @@ func checkPath(path string) error {
 	return nil
 }
 
-// tidy removes empty parts and dots from an absolute path, but not "..",
-// which means another directory behind a link.
+// tidy removes empty parts and dots from an absolute path, but not "..": after a
+// link it is not the parent in the path.
 func tidy(path string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(path, "/") {
@@ -110,8 +110,8 @@ func tidy(path string) string {
 	return b.String()
 }
 
-// refused answers for an error of the file system. What the client can mend is
-// not a fault of the server.
+// refused returns the answer for an error of the file system. Errors that the
+// client can correct are not errors of the server.
 func refused(doing string, err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -128,7 +128,7 @@ func refused(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// openRegular opens a file to read it; it waits for no pipe.
+// openRegular opens a regular file to read it, and does not block on a pipe.
 func openRegular(path string) (*os.File, os.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

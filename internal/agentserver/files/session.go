@@ -33,8 +33,8 @@ func setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// quoteCookie writes a value as the reference's library does: plain if it is
-// a token, else in quotes, with octal numbers for what must not be there.
+// quoteCookie writes a value as the reference's library does: a token is plain,
+// anything else is quoted, with octal numbers for forbidden bytes.
 func quoteCookie(value string) string {
 	const plain, quoted = "!#$%&'*+-.^_`|~:", " ()/<=>?@[]{}"
 	token := value != ""
@@ -60,9 +60,9 @@ func quoteCookie(value string) string {
 	return `"` + b.String() + `"`
 }
 
-// secureContext reports whether the client's browser takes a cookie that is
-// Secure: over HTTPS, which a proxy may end, and on this machine. What a
-// client claims about it changes only its own cookie.
+// secureContext reports whether the client's browser accepts a Secure cookie: over
+// HTTPS, which a proxy may end, and on this machine. A client that lies about it
+// changes its own cookie only.
 func secureContext(r *http.Request) bool {
 	first := func(header string) string {
 		v, _, _ := strings.Cut(r.Header.Get(header), ",")

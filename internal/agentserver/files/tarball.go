@@ -16,10 +16,10 @@ import (
 	"syscall"
 )
 
-// manifestName is the member that says what an archive holds.
+// manifestName is the member that describes the archive.
 const manifestName = "archive_manifest.json"
 
-// manifest is without a time, so that equal trees give equal ones.
+// manifest has no time, so that equal trees have equal manifests.
 type manifest struct {
 	Excludes   []string `json:"excludes"`
 	FileCount  int      `json:"file_count"`
@@ -28,9 +28,8 @@ type manifest struct {
 	TotalBytes int64    `json:"total_bytes"`
 }
 
-// tarball packs one directory. Files may change and vanish meanwhile: what
-// cannot be read is left out, and what is read always has the size that its
-// header says.
+// tarball packs one directory. Files may change and vanish meanwhile: unreadable
+// ones are left out, and the content always has the size in its header.
 type tarball struct {
 	ctx      context.Context // of the one call that makes it
 	root     *os.Root
@@ -38,7 +37,7 @@ type tarball struct {
 	excludes []string
 	out      *tar.Writer
 	made     manifest
-	own      bool // the directory has a file with the manifest's name
+	own      bool // the directory has a file named as the manifest
 }
 
 // writeTarball packs a directory's files and directories, without links.
@@ -67,7 +66,7 @@ func (t *tarball) directory(rel string) error {
 	}
 	d, err := t.root.Open(rel)
 	if err != nil {
-		return nil //nolint:nilerr // gone, or not ours to read
+		return nil //nolint:nilerr // it vanished, or is not readable
 	}
 	entries, err := d.ReadDir(-1)
 	st, statErr := d.Stat()
@@ -113,7 +112,7 @@ func (t *tarball) header(st fs.FileInfo, name string) error {
 func (t *tarball) file(rel string) error {
 	f, err := t.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil // gone, or not ours to read
+		return nil // it vanished, or is not readable
 	}
 	defer f.Close()
 	st, err := f.Stat()
@@ -127,7 +126,7 @@ func (t *tarball) file(rel string) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if _, err := io.CopyN(t.out, zeros{}, st.Size()-n); err != nil { // it became shorter
+	if _, err := io.CopyN(t.out, zeros{}, st.Size()-n); err != nil { // the file became shorter
 		return err
 	}
 	t.own = t.own || rel == manifestName
@@ -136,7 +135,7 @@ func (t *tarball) file(rel string) error {
 	return t.ctx.Err()
 }
 
-// readable ends where a file can be read no further.
+// readable turns errors of reading into the end of the file.
 type readable struct{ f *os.File }
 
 func (r readable) Read(p []byte) (int, error) {

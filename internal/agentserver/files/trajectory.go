@@ -44,15 +44,15 @@ func (s *Service) trajectory(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// zipped sends a conversation's directory as a zip while it is made.
+// zipped streams a conversation's directory as a zip file.
 type zipped struct {
 	w    http.ResponseWriter
 	id   string
-	out  *zip.Writer // nil until something is sent
+	out  *zip.Writer // nil before the first byte
 	dirs map[string]bool
 }
 
-// begin sends the header, once it is known that there is a conversation.
+// begin sends the header, once the conversation was found.
 func (z *zipped) begin(modified time.Time) {
 	if z.out != nil {
 		return
@@ -62,7 +62,7 @@ func (z *zipped) begin(modified time.Time) {
 	z.folder(z.id, modified)
 }
 
-// folder adds a directory; what is wrong is told when the zip is closed.
+// folder adds a directory; closing the zip returns errors.
 func (z *zipped) folder(name string, modified time.Time) {
 	if z.dirs[name] {
 		return
@@ -71,8 +71,8 @@ func (z *zipped) folder(name string, modified time.Time) {
 	_, _ = z.out.CreateHeader(&zip.FileHeader{Name: name + "/", Modified: modified})
 }
 
-// add is an [AddFile]. What holds credentials of a running agent is left out,
-// and what is half written.
+// add is an [AddFile]. It leaves out credentials of a running agent and incomplete
+// files.
 func (z *zipped) add(name string, modified time.Time, content []byte) error {
 	z.begin(modified)
 	if name = path.Clean("/" + name)[1:]; name == "" || strings.HasPrefix(name, "acp/") || strings.HasSuffix(name, ".tmp") {
@@ -91,9 +91,9 @@ func (z *zipped) add(name string, modified time.Time, content []byte) error {
 	return err
 }
 
-// DirectoryTrajectory returns a source of trajectories for conversations that
-// are directories already: dir returns the directory, or fault.NotFound. Links
-// in it are left out, and what vanishes meanwhile.
+// DirectoryTrajectory returns a source of trajectories for conversations that are
+// directories: dir returns the directory, or fault.NotFound. Links in it and files
+// that vanish meanwhile are left out.
 func DirectoryTrajectory(dir func(ctx context.Context, id string) (string, error)) func(context.Context, string, AddFile) error {
 	return func(ctx context.Context, id string, add AddFile) error {
 		root, err := dir(ctx, id)

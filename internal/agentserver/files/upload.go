@@ -43,7 +43,7 @@ func (s *Service) upload(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, uploaded{true, size})
 }
 
-// uploadError tells a broken request from a broken disk.
+// uploadError distinguishes errors of the request from those of the disk.
 func uploadError(err error) error {
 	if errors.Is(err, errBody) {
 		return rest.Fail(http.StatusBadRequest, "Invalid multipart data.")
@@ -51,10 +51,10 @@ func uploadError(err error) error {
 	return refused("upload a file", err)
 }
 
-// errBody marks what went wrong in the request's body.
+// errBody marks errors of the request's body.
 var errBody = errors.New("invalid multipart data")
 
-// filePart finds the part named file, without reading what it holds.
+// filePart finds the part named file without reading its content.
 func filePart(r *http.Request) (*multipart.Part, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
@@ -66,7 +66,7 @@ func filePart(r *http.Request) (*multipart.Part, error) {
 	parts := multipart.NewReader(r.Body, params["boundary"])
 	for {
 		part, err := parts.NextPart()
-		if err == io.EOF { //nolint:errorlint // one that is wrapped says that the body is cut off
+		if err == io.EOF { //nolint:errorlint // a wrapped one means that the body is incomplete
 			return nil, schema.Missing("body", "file")
 		}
 		if err != nil {
@@ -86,15 +86,14 @@ func filePart(r *http.Request) (*multipart.Part, error) {
 	}
 }
 
-// target is a file that is being uploaded, under another name until it is
-// whole.
+// target is a file that is being uploaded, under another name until it is complete.
 type target struct {
 	f    *os.File
-	path string // where it goes
-	temp string // where it is; empty if it is written in place
+	path string // the file's own name
+	temp string // its present name; empty if it is written in place
 }
 
-// openTarget prepares the place of an upload and its directories.
+// openTarget creates the file of an upload and its directories.
 func openTarget(path string) (*target, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
@@ -102,7 +101,7 @@ func openTarget(path string) (*target, error) {
 		}
 		return nil, refused("upload a file", err)
 	}
-	// A link stays, and its target is replaced.
+	// A link stays; its target is replaced.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -117,7 +116,7 @@ func openTarget(path string) (*target, error) {
 	}
 	t := &target{path: path, temp: filepath.Join(filepath.Dir(path), ".upload-"+random())}
 	t.f, err = os.OpenFile(t.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrPermission) && old != nil { // only the file is ours to write
+	if errors.Is(err, fs.ErrPermission) && old != nil { // the directory is not writable
 		t.temp = ""
 		t.f, err = os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	}
@@ -129,7 +128,7 @@ func openTarget(path string) (*target, error) {
 			return nil, errors.Join(refused("upload a file", err), t.close(false))
 		}
 		if st, ok := old.Sys().(*syscall.Stat_t); ok {
-			// Only root can; for others the new file is their own.
+			// Only root can; others own the new file.
 			_ = t.f.Chown(int(st.Uid), int(st.Gid))
 		}
 	}
@@ -152,7 +151,7 @@ func (t *target) take(part io.Reader) (int64, error) {
 	return size, err
 }
 
-// source remembers that reading failed, which is not the disk's fault.
+// source remembers errors of reading, which are not errors of the disk.
 type source struct {
 	r   io.Reader
 	err error
@@ -166,7 +165,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// close gives the file its name if it is whole, and removes it if not.
+// close renames a complete file to its name and removes an incomplete one.
 func (t *target) close(whole bool) error {
 	err := t.f.Close()
 	if t.temp == "" {

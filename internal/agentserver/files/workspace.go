@@ -45,8 +45,7 @@ func (s *Service) page(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// below returns a path of the workspace with its links followed, relative to
-// it.
+// below returns a path relative to the workspace, after following its links.
 func below(dir, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -61,8 +60,8 @@ func below(dir, path string) (string, error) {
 	return name, nil
 }
 
-// openPage opens a file through root, which holds even if a link is put in
-// its place meanwhile.
+// openPage opens a file through root, which is safe even if a link replaces the
+// file meanwhile.
 func openPage(root *os.Root, dir, name string) (*os.File, os.FileInfo, error) {
 	missing := "File not found"
 	if st, err := root.Stat(name); err == nil && st.IsDir() {
@@ -87,17 +86,17 @@ func openPage(root *os.Root, dir, name string) (*os.File, os.FileInfo, error) {
 	return f, st, nil
 }
 
-// The policies of pages. In both a page cannot act as the UI: it has either an
-// origin of its own, or no scripts.
+// The policies of pages. With either one a page cannot act as the user interface:
+// it has an origin of its own, or no scripts.
 const (
 	alone    = "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads"
 	embedded = "sandbox allow-same-origin"
 )
 
-// guardPage tells browsers what a page may be. One in a frame keeps its
-// origin, because it gets the cookie only so, and with it its pictures and
-// styles; OpenHands' UI gives its frames the same sandbox. A PDF viewer does
-// not work in one and does not need it.
+// guardPage sets the policy of a page. One in a frame keeps its origin, because
+// only then does it get the cookie, and with it its images and styles; OpenHands'
+// user interface gives its frames the same sandbox. A PDF viewer does not work in a
+// sandbox and does not need one.
 func guardPage(w http.ResponseWriter, r *http.Request, contentType string) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -113,8 +112,8 @@ func guardPage(w http.ResponseWriter, r *http.Request, contentType string) {
 	}
 }
 
-// contentTypes are those that the standard library does not know or that
-// depend on the machine.
+// contentTypes are types that the standard library lacks or that depend on the
+// machine.
 var contentTypes = map[string]string{
 	".avif": "image/avif", ".bmp": "image/bmp", ".css": "text/css", ".csv": "text/csv", ".gif": "image/gif", ".htm": "text/html",
 	".html": "text/html", ".ico": "image/vnd.microsoft.icon", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".js": "text/javascript",
@@ -125,7 +124,7 @@ var contentTypes = map[string]string{
 	".woff2": "font/woff2", ".xhtml": "application/xhtml+xml", ".xml": "text/xml", ".zip": "application/zip",
 }
 
-// contentType goes by the name; what has no known one is plain text.
+// contentType returns the type for a name; unknown ones are plain text.
 func contentType(name string) string {
 	ext := strings.ToLower(filepath.Ext(name))
 	typ := contentTypes[ext]

@@ -12,8 +12,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// chatRequest is a request of the Chat Completions API. Fields that nobody
-// here knows are ignored.
+// chatRequest is a request of the Chat Completions API. Other fields are ignored.
 type chatRequest struct {
 	Model         *string        `json:"model"`
 	Messages      *[]chatMessage `json:"messages"`
@@ -67,8 +66,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &c.parts)
 }
 
-// blocks are the parts as the conversation stores them. named says which types
-// are texts and which are images.
+// blocks converts the parts to content blocks. texts are the types of texts beside
+// "text", image is the type of images.
 func (c content) blocks(texts []string, image string) ([]event.Content, error) {
 	var out []event.Content
 	for _, p := range c.parts {
@@ -99,8 +98,8 @@ func textOf(blocks []event.Content) string {
 	return strings.Join(texts, "\n")
 }
 
-// read turns a chat into a request: the last message of the user, and the
-// system's words. The agent knows the rest of the conversation.
+// read turns a chat into a request: the last message of the user, and the system
+// messages. The agent has the rest of the conversation.
 func (c chatRequest) read() (req Request, err error) {
 	if c.Model == nil {
 		return req, schema.Missing("body", "model")
@@ -234,7 +233,7 @@ func stream(w http.ResponseWriter, c completion, text string, u usage, withUsage
 	return nil
 }
 
-// observed checks the header of observability, which has no other effect here.
+// observed checks the header of observability, which has no effect.
 func observed(r *http.Request) error {
 	const header = "X-OpenHands-Observability-Metadata"
 	var m map[string]any

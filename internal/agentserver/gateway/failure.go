@@ -24,9 +24,9 @@ var types = map[int]string{
 	http.StatusNotFound: "not_found_error", http.StatusTooManyRequests: "rate_limit_error",
 }
 
-// told answers errors in both forms. Those of 500 and above that nobody
-// foresaw are left to the server, which logs them.
-func told(h rest.Handler) rest.Handler {
+// withOpenAIError answers errors in both forms. Unexpected errors are left to the
+// server, which logs them.
+func withOpenAIError(h rest.Handler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
 		if err == nil || errors.Is(err, rest.ErrBroken) {
@@ -48,8 +48,8 @@ func told(h rest.Handler) rest.Handler {
 	}
 }
 
-// explain returns the status, the reference's detail and a sentence; a status
-// of 0 for an error that is the server's to tell.
+// explain returns the status, the reference's detail and a sentence; a status of 0
+// for an error that the server answers.
 func explain(r *http.Request, err error) (status int, detail any, message string) {
 	var bad schema.Violations
 	var own *rest.Error

@@ -1,5 +1,5 @@
-// Package gateway lets clients of OpenAI's API talk to an agent: a model is an
-// LLM profile, and an answer is what the agent finally said
+// Package gateway serves OpenAI's API over agents: a model is an LLM profile, and an
+// answer is the agent's final message
 // (docs/openhands/sdk-wire.md section 10, docs/openhands/sdk-wire-1.58.md
 // section C.5).
 //
@@ -11,16 +11,15 @@
 //	client = OpenAI(base_url="http://127.0.0.1:8000/v1", api_key=sessionKey)
 //	client.chat.completions.create(model="openhands_default", messages=[...])
 //
-// A conversation is made for each request. A client that sends the id in
-// X-OpenHands-ServerConversation-ID back goes on with it.
+// Each request makes a conversation. A client that sends the id in
+// X-OpenHands-ServerConversation-ID continues that conversation.
 //
 // # Concurrency and failure
 //
-// A Service is safe for concurrent use; a request waits until the agent rests,
-// 120 seconds at most. Errors have the reference's "detail" and OpenAI's
-// "error" beside it, so that each kind of client finds its own. With stream the
-// final text is sent as events once it is there, so that errors keep their
-// status.
+// A Service is safe for concurrent use. A request waits until the run ends, 120
+// seconds at most. Errors have both the reference's "detail" and OpenAI's "error".
+// With stream, the final text is sent as events once it is complete, so that errors
+// keep their status.
 package gateway
 
 import (
@@ -37,7 +36,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// IDHeader carries the id of a conversation, there and back.
+// IDHeader has the id of a conversation, in requests and answers.
 const IDHeader = "X-OpenHands-ServerConversation-ID"
 
 // Prefix begins the names of models; the name of an LLM profile follows.
@@ -55,16 +54,16 @@ type Usage struct {
 	Prompt, Completion, Cached, Reasoning int
 }
 
-// Outcome is how a conversation stands when nothing runs.
+// Outcome is the state of a conversation after its run.
 type Outcome struct {
 	// Status is the execution_status of docs/openhands/sdk-wire.md section 5.3.
 	Status string
-	// Text is the agent's last word.
+	// Text is the agent's final message.
 	Text  string
 	Usage Usage
 }
 
-// Conversation is one that the gateway talks to.
+// Conversation is what the gateway needs of a conversation.
 type Conversation interface {
 	// ID is the id with dashes.
 	ID() string
@@ -72,7 +71,7 @@ type Conversation interface {
 	Send(ctx context.Context, content []event.Content) error
 	// Wait returns when nothing runs, or the error of ctx.
 	Wait(ctx context.Context) error
-	// Outcome says how it stands.
+	// Outcome returns its state.
 	Outcome(ctx context.Context) (Outcome, error)
 }
 
@@ -84,11 +83,11 @@ type Request struct {
 	System string
 	// Content is the first message; the agent runs.
 	Content []event.Content
-	// ID is the id with dashes that the conversation shall have; "" for any.
+	// ID is the conversation's id with dashes; "" for a new one.
 	ID string
 }
 
-// Options say whom the gateway asks.
+// Options are what the gateway needs.
 type Options struct {
 	// Models returns the names of the LLM profiles.
 	Models func(ctx context.Context) ([]string, error)
@@ -119,9 +118,9 @@ func New(o Options) *Service {
 func (s *Service) Routes() []rest.Route {
 	const tag = "OpenAI Compatibility"
 	return []rest.Route{
-		{Method: "GET", Path: "/v1/models", Tag: tag, Access: rest.Bearer, Handle: told(s.models)},
-		{Method: "POST", Path: "/v1/chat/completions", Tag: tag, Access: rest.Bearer, Handle: told(s.chat)},
-		{Method: "POST", Path: "/v1/responses", Tag: tag, Access: rest.Bearer, Handle: told(s.responses)},
+		{Method: "GET", Path: "/v1/models", Tag: tag, Access: rest.Bearer, Handle: withOpenAIError(s.models)},
+		{Method: "POST", Path: "/v1/chat/completions", Tag: tag, Access: rest.Bearer, Handle: withOpenAIError(s.chat)},
+		{Method: "POST", Path: "/v1/responses", Tag: tag, Access: rest.Bearer, Handle: withOpenAIError(s.responses)},
 	}
 }
 
@@ -145,7 +144,7 @@ func (s *Service) models(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
 }
 
-// ask has a conversation answer: the one with the id, or a new one.
+// ask lets a conversation answer: the one with the id, or a new one.
 func (s *Service) ask(ctx context.Context, modelName string, req Request) (id string, out Outcome, err error) {
 	var ok bool
 	if req.Profile, ok = strings.CutPrefix(modelName, Prefix); !ok || req.Profile == "" {
@@ -166,7 +165,7 @@ func (s *Service) ask(ctx context.Context, modelName string, req Request) (id st
 		}
 	}
 	switch {
-	case ctx.Err() != nil: // the client has left; the agent works on
+	case ctx.Err() != nil: // the client has left; the agent goes on
 		return "", out, rest.ErrBroken
 	case errors.Is(err, context.DeadlineExceeded) && limited.Err() != nil:
 		return "", out, &rest.Error{Status: http.StatusGatewayTimeout, Detail: "Agent run timed out"}
@@ -176,7 +175,7 @@ func (s *Service) ask(ctx context.Context, modelName string, req Request) (id st
 	return c.ID(), out, out.err()
 }
 
-// begin sends the message. What is sent is sent, even if the client leaves.
+// begin sends the message, even if the client leaves meanwhile.
 func (s *Service) begin(ctx context.Context, req Request) (Conversation, error) {
 	ctx = context.WithoutCancel(ctx)
 	if req.ID != "" {
@@ -191,7 +190,7 @@ func (s *Service) begin(ctx context.Context, req Request) (Conversation, error) 
 	return s.o.Start(ctx, req)
 }
 
-// err says why there is no answer in a conversation that rests.
+// err returns why a conversation has no answer.
 func (o Outcome) err() error {
 	said := "Agent run ended with status: " + o.Status
 	switch o.Status {

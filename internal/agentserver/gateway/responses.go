@@ -37,7 +37,7 @@ func (in *input) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &in.messages)
 }
 
-// refused says which of the API's features are not there.
+// refused returns the error for features that the gateway lacks.
 func (q responsesRequest) refused() error {
 	switch {
 	case q.Model == nil:
@@ -56,8 +56,8 @@ func (q responsesRequest) refused() error {
 
 var inputTexts = []string{"input_text", "output_text"}
 
-// read turns the input into a request. Several messages become one, each
-// between marks that say whose it is.
+// read turns the input into a request. Several messages become one, each between
+// tags with its role.
 func (q responsesRequest) read() (req Request, err error) {
 	var system []string
 	if q.Instructions != nil {

@@ -35,14 +35,13 @@ type Repositories struct {
 	MissingToken bool         `json:"missing_token"`
 }
 
-// providers are those that the reference names; it searches in the first only.
+// providers are those of the reference, which searches the first only.
 var providers = []string{"github", "gitlab", "bitbucket", "azure_devops"}
 
-// tokenNames are the stored secrets in which a token may be, in the order in
-// which they are tried (docs/openhands/sdk-wire-1.58.md section C.3).
+// tokenNames are the stored secrets that may contain a token, in the order of use (docs/openhands/sdk-wire-1.58.md section C.3).
 var tokenNames = []string{"github_token", "GITHUB_TOKEN", "GH_TOKEN", "github"}
 
-// github asks for the repositories that a token reaches.
+// github lists the repositories that a token can access.
 type github struct {
 	client *http.Client
 	base   string
@@ -53,7 +52,7 @@ const (
 	gitHubAPI     = "https://api.github.com"
 	gitHubPage    = 100
 	gitHubTimeout = 15 * time.Second
-	// gitHubWalk bounds the pages that one search with a filter asks for.
+	// gitHubWalk bounds the pages that one search with a filter requests.
 	gitHubWalk = 100
 	// gitHubBody bounds one page; a repository is some 7 KB.
 	gitHubBody = 16 << 20

@@ -27,17 +27,17 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// Options say where the service gets what it needs.
+// Options are what the service needs.
 type Options struct {
 	// Secret returns a stored secret, "" if there is none; nil has none.
 	Secret func(ctx context.Context, name string) (string, error)
-	// Client is used to ask GitHub; nil takes one of its own.
+	// Client sends the requests to GitHub; nil takes a new one.
 	Client *http.Client
 	// GitHub is the address of its API; empty takes the public one.
 	GitHub string
 }
 
-// Service answers the routes under /api/git.
+// Service serves the routes under /api/git.
 type Service struct{ o Options }
 
 // New returns the service.
@@ -77,8 +77,8 @@ func (s *Service) shared() []rest.Route {
 	}
 }
 
-// pathOf takes the path from the URL, where it lost its first slash, or from
-// the query.
+// pathOf returns the path in the URL, where it lacks its first slash, or in the
+// query.
 func pathOf(r *http.Request, q *rest.Query) string {
 	if p := r.PathValue("path"); p != "" {
 		return "/" + p
@@ -90,7 +90,7 @@ const shaPattern = "^[0-9a-fA-F]{4,64}$"
 
 var sha = regexp.MustCompile(shaPattern)
 
-// checkSHA refuses what is no name of a commit.
+// checkSHA checks the name of a commit.
 func checkSHA(s string, loc ...any) error {
 	if sha.MatchString(s) {
 		return nil
@@ -111,7 +111,7 @@ func (s *Service) changes(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, changes, []gitview.Change{}, err)
 }
 
-// reply answers with what was found, or with empty outside a repository.
+// reply answers with found, or with empty outside a repository.
 func reply(w http.ResponseWriter, found, empty any, err error) error {
 	var refused *gitview.CommandError
 	var path *gitview.PathError

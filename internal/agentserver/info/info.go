@@ -1,5 +1,5 @@
-// Package info answers what a server is and whether it is well: /alive,
-// /health, /ready, /server_info, the root, and files below /static.
+// Package info serves the server's description and health: /alive, /health,
+// /ready, /server_info, the root, and files below /static.
 //
 // # Usage
 //
@@ -9,16 +9,15 @@
 //
 // # The version
 //
-// Clients read "version" as that of the contract: user interfaces switch
-// features on by it, and refuse what is no X.Y.Z. So it, and the versions of
-// the reference's packages, are [Contract], the release whose contract this
-// server keeps; the program's own version is in "deft_version", a field that
-// clients do not know and leave alone.
+// Clients take "version" for the version of the contract: user interfaces enable
+// features by it and refuse anything but X.Y.Z. So it and the versions of the
+// reference's packages are [Contract], the release whose contract this server
+// follows. The program's own version is in "deft_version", which clients ignore.
 //
 // # Concurrency and failure
 //
-// A Service is safe for concurrent use. Files outside the directory of static
-// files are not there, whatever links say.
+// A Service is safe for concurrent use. Links out of the directory of static files
+// are not followed.
 package info
 
 import (
@@ -34,13 +33,13 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
-// Contract is the release of the reference whose contract is kept.
+// Contract is the release of the reference whose contract the server follows.
 const Contract = "1.58.0"
 
-// Options say what a [Service] tells.
+// Options are what a [Service] answers with.
 type Options struct {
-	// Uptime returns how long the server is there, and how long nobody has
-	// asked for anything.
+	// Uptime returns how long the server has run, and the time since its last
+	// request.
 	Uptime func() (up, idle time.Duration)
 	// Ready reports whether the server is ready; nil for always.
 	Ready func() bool
@@ -48,18 +47,18 @@ type Options struct {
 	Version, Revision string
 	// Tools are the names of tools that agents can use here.
 	Tools []string
-	// Capabilities are what of [Capabilities] is implemented.
+	// Capabilities are those of [Capabilities] that are implemented.
 	Capabilities []string
 	// AppBackendURL is the origin of app backends; nil for none.
 	AppBackendURL *string
-	// Static is a directory to serve below /static; "" for none. One that is
-	// not there is none.
+	// Static is a directory to serve below /static; "" for none. It need not
+	// exist.
 	Static string
 	// Env returns a variable of the process; nil takes os.Getenv.
 	Env func(string) string
 }
 
-// Capabilities are what a server may say that it can do, in the reference's
+// Capabilities are the features that a server can advertise, in the reference's
 // order (docs/openhands/sdk-wire-1.58.md section C.3). User interfaces show
 // features by them.
 var Capabilities = []string{
@@ -89,15 +88,15 @@ func ordered(names, known []string) []string {
 	return append([]string{}, slices.Compact(out)...)
 }
 
-// Service answers.
+// Service serves the routes. Make one with [New].
 type Service struct {
 	o      Options
 	static *os.Root // nil for none
 	index  bool     // there is an index.html
 }
 
-// New returns a service. A static directory that cannot be opened is an error;
-// one that is not there is not.
+// New returns a service. A static directory that exists and cannot be opened is an
+// error.
 func New(o Options) (*Service, error) {
 	if o.Env == nil {
 		o.Env = os.Getenv

@@ -17,8 +17,8 @@ const (
 	maxBytes = 256 << 20
 )
 
-// copyTree copies a directory without .git. Links that stay inside it remain
-// links, others are refused; what is neither file nor directory is left out.
+// copyTree copies a directory without .git. It copies links that stay inside and
+// refuses others; it leaves out what is neither file nor directory.
 func copyTree(from, to string) error {
 	root, err := os.OpenRoot(from)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // gitTime is how long a fetch may take.
 const gitTime = 120 * time.Second
 
-// fetched is a thing on this machine, not yet in its place.
+// fetched is a thing that was fetched and is not installed yet.
 type fetched struct {
 	dir    string
 	root   string  // of the repository; empty for a directory of this machine
@@ -27,20 +27,20 @@ type fetched struct {
 	commit *string // of a repository
 }
 
-// ErrSource and ErrPath are in the chain of errors that are [ErrFetch] and
-// about what was asked for: the form of the source, or the directory in it.
+// ErrSource and ErrPath are [ErrFetch] errors about the request: the form of the
+// source, or the directory in it.
 var (
 	ErrSource = errors.New("the source is neither a directory nor a repository")
 	ErrPath   = errors.New("there is no such directory in the source")
 )
 
-// failed is an error that is [ErrFetch].
+// failed returns an [ErrFetch] error.
 func failed(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrFetch, fmt.Errorf(format, args...))
 }
 
-// fetch gets a source; temp takes what is cloned. rootName is what the root of
-// a repository is called, or "" for the repository's name.
+// fetch fetches a source, with clones in temp. rootName is the directory name of a
+// clone, or "" for the repository's name.
 func fetch(ctx context.Context, from Source, temp, rootName string) (fetched, error) {
 	source := strings.TrimSpace(from.Source)
 	sub := deref(from.RepoPath)
@@ -76,9 +76,9 @@ func fetch(ctx context.Context, from Source, temp, rootName string) (fetched, er
 	return fetched{dir: dir, root: clone, sub: sub, commit: &commit}, err
 }
 
-// Keep fetches a source into a cache and returns where it is. A commit is kept
-// once, without .git; a directory of this machine stays where it is, and its
-// commit is nil.
+// Keep fetches a source into a cache and returns its directory. Each commit is kept
+// once, without .git. A directory of this machine is returned itself, with a nil
+// commit.
 func Keep(ctx context.Context, from Source, cache string) (dir string, commit *string, err error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", nil, fmt.Errorf("make the cache: %w", err)
@@ -125,7 +125,7 @@ var (
 const maxRef = 255
 
 // IsGitURL reports whether a source is fetched with Git. Transports that run
-// programs (ext::) are not.
+// programs (ext::) are refused.
 func IsGitURL(source string) bool { return scheme.MatchString(source) || scp.MatchString(source) }
 
 // local resolves a directory of this machine.

@@ -1,7 +1,6 @@
-// Package installation keeps skills and plugins that a user installed: it
-// fetches them from a directory or a Git repository, copies them to one place,
-// and records what they are in .installed.json, which the reference reads and
-// writes as well.
+// Package installation keeps skills and plugins that a user installed: it fetches
+// them from a directory or a Git repository, copies them to one directory, and
+// records them in .installed.json, which the reference reads and writes as well.
 //
 // # Usage
 //
@@ -10,16 +9,16 @@
 //
 // # Trust
 //
-// What is installed is hostile until the user trusts it. Links that lead out of
-// it are refused, sizes are bounded, and Git runs by argv without hooks, filters
-// or the user's configuration. The network is used by Install, Update and Clone
-// only, because the user asked for it.
+// Installed things are hostile until the user trusts them. Links that lead out of
+// them are refused, sizes are bounded, and Git gets its arguments as a list and
+// runs without hooks, filters or the user's configuration. Only Install, Update and
+// Clone use the network.
 //
 // # Concurrency and failure
 //
-// A Store is safe for concurrent use. A failed installation leaves the one that
-// was there. What cannot be fetched gives [ErrFetch]; what is no valid thing
-// gives an error of kind fault.Invalid; what is there already fault.Conflict.
+// A Store is safe for concurrent use. A failed installation leaves the previous
+// one. Errors are [ErrFetch] for a source that cannot be fetched, fault.Invalid for
+// one without anything valid, and fault.Conflict for a name that is installed.
 package installation
 
 import (
@@ -42,13 +41,13 @@ import (
 // ErrFetch is in the chain of an error about a source that cannot be read.
 var ErrFetch = errors.New("the source cannot be fetched")
 
-// Name is what an installed thing may be called.
+// Name matches the names of installed things.
 var Name = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // NamePattern is [Name] as the API shows it.
 const NamePattern = `^[a-z0-9]+(-[a-z0-9]+)*$`
 
-// Source says where a thing comes from.
+// Source is where a thing comes from.
 type Source struct {
 	Source   string  `json:"source"`    // a directory, a Git URL, or github:owner/repo[/path]
 	Ref      *string `json:"ref"`       // branch, tag or commit; nil for the default branch
@@ -86,21 +85,20 @@ type Store struct {
 	mu sync.Mutex // held while the directory or the record changes
 }
 
-// New returns the store of a directory, which is made when something is
-// installed.
+// New returns the store of a directory, which the first installation creates.
 func New(dir string, load Load) *Store { return &Store{dir: dir, load: load} }
 
 // Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Install fetches a thing and puts it in place. force replaces one of its name,
-// which stays disabled if it was.
+// Install fetches a thing and copies it into the store. force replaces one of its
+// name, which stays disabled if it was.
 func (s *Store) Install(ctx context.Context, from Source, force bool) (Info, error) {
 	return s.install(ctx, from, force, "")
 }
 
-// Update installs a thing again from where it came, at its default branch. An
-// error of kind fault.NotFound says that it is not installed.
+// Update installs a thing again from its source, at its default branch. The error
+// is of kind fault.NotFound if it is not installed.
 func (s *Store) Update(ctx context.Context, name string) (Info, error) {
 	old, err := s.Get(name)
 	if err != nil {
@@ -137,7 +135,7 @@ func (s *Store) install(ctx context.Context, from Source, force bool, rootName s
 	return info, s.place(&info, got.dir, temp, force)
 }
 
-// place puts a fetched directory where it belongs and records it.
+// place moves a fetched directory into the store and records it.
 func (s *Store) place(info *Info, fetched, temp string, force bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +163,8 @@ func (s *Store) place(info *Info, fetched, temp string, force bool) error {
 	return s.write(record)
 }
 
-// List returns what is installed, sorted by name: what the record says and is
-// there, and what was copied into the directory by hand.
+// List returns what is installed, sorted by name: recorded directories that exist,
+// and directories that were copied into the store by hand.
 func (s *Store) List() ([]Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +181,7 @@ func (s *Store) List() ([]Info, error) {
 	return list, nil
 }
 
-// reconcile brings the record in line with the directory.
+// reconcile updates the record from the directory.
 func (s *Store) reconcile() (record map[string]Info, changed bool) {
 	record = s.read()
 	for name := range record {
@@ -214,8 +212,7 @@ func (s *Store) reconcile() (record map[string]Info, changed bool) {
 	return record, changed
 }
 
-// Get returns one. An error of kind fault.NotFound says that it is not
-// installed.
+// Get returns one. The error is of kind fault.NotFound if it is not installed.
 func (s *Store) Get(name string) (Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +224,7 @@ func (s *Store) Get(name string) (Info, error) {
 	return info, nil
 }
 
-// SetEnabled switches one on or off.
+// SetEnabled enables or disables one.
 func (s *Store) SetEnabled(name string, enabled bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,8 +256,8 @@ func (s *Store) Uninstall(name string) error {
 // recordFile is the reference's name for the record.
 const recordFile = ".installed.json"
 
-// read returns the record. One that cannot be read counts as empty, as in the
-// reference: what is in the directory is found again.
+// read returns the record. An unreadable one counts as empty, as in the reference:
+// reconcile finds what is in the directory.
 func (s *Store) read() map[string]Info {
 	var file struct {
 		Extensions map[string]Info `json:"extensions"`
@@ -283,7 +280,7 @@ func (i *Info) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// write replaces the record as a whole.
+// write replaces the record.
 func (s *Store) write(record map[string]Info) error {
 	b, err := json.MarshalIndent(map[string]any{"extensions": record}, "", "  ")
 	if err != nil {
@@ -310,10 +307,10 @@ func isDir(at string) bool {
 	return err == nil && info.IsDir()
 }
 
-// now is a time as the reference writes it here: UTC, with microseconds.
+// now is the time as the reference writes it here: UTC, with microseconds.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000") + "+00:00" }
 
-// Shown returns a source as it may be shown: without the credentials of a URL.
+// Shown returns a source without the credentials of a URL.
 func Shown(source string) string {
 	scheme, rest, ok := strings.Cut(source, "://")
 	if !ok {

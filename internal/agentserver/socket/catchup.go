@@ -26,7 +26,7 @@ func (f *follower) catchUp(ctx context.Context) (*ending, error) {
 			return f.failed(errStuck)
 		case err == nil:
 		case f.s.unreadable(ctx, f.c, f.next, err):
-			f.next++ // the reference leaves it out as well
+			f.next++ // the reference skips it as well
 		default:
 			return f.failed(err)
 		}
@@ -37,9 +37,9 @@ func (f *follower) catchUp(ctx context.Context) (*ending, error) {
 // turn is how long one follower may read the store while others wait.
 const turn = 100 * time.Millisecond
 
-// readOn sends stored events until the ring's begin, for one turn. Few
-// followers read at one time, because each holds a page of the store: when the
-// client is slow, what is left to write is returned and its turn is over.
+// readOn sends stored events up to the start of the ring, for one turn. Few
+// followers read at one time, because each holds a page of the store. If the client
+// is slow, readOn ends its turn and returns what is left to write.
 func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
 	select {
 	case f.s.readers <- struct{}{}:
@@ -67,7 +67,7 @@ func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
 			}
 			b.reset()
 			if time.Since(start) > turn {
-				break // this record is read again
+				break // the next turn reads this record again
 			}
 		}
 		f.next = rec.Seq + 1

@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// feed is what the followers of one conversation share. It exists while there
-// are any.
+// feed is what the followers of one conversation share. It exists while it has
+// followers.
 type feed struct {
 	ring  *ring
 	refs  int // guarded by Service.mu
@@ -24,7 +24,7 @@ type feed struct {
 
 var errFull = fault.New(fault.RateLimit, "too many connections for this conversation")
 
-// enter returns the feed of an id, which start makes for the first follower.
+// enter returns the feed of a conversation; start makes it for the first follower.
 func (s *Service) enter(id event.ConversationID, start func(*ring) (func(), error)) (*feed, error) {
 	s.mu.Lock()
 	f := s.feeds[id]
@@ -46,7 +46,7 @@ func (s *Service) enter(id event.ConversationID, start func(*ring) (func(), erro
 	return f, nil
 }
 
-// exit gives a feed back. The last follower stops it.
+// exit leaves a feed. The last follower stops it.
 func (s *Service) exit(id event.ConversationID, f *feed) {
 	s.mu.Lock()
 	f.refs--
@@ -85,14 +85,14 @@ func (s *Service) follow(c Conversation) func(*ring) (func(), error) {
 func (s *Service) publish(r *ring, tr *Transient) {
 	e, err := tr.entry()
 	if err != nil {
-		s.o.Log.Error("cannot encode what was published", "error", err)
+		s.o.Log.Error("a published event could not be encoded", "error", err)
 		return
 	}
 	r.publish(e, tr.After, tr.FullState)
 }
 
-// pump copies the stream into the ring until it ends. Events that cannot be
-// read are left out, as the reference does.
+// pump copies the stream into the ring until it ends. It skips unreadable events,
+// as the reference does.
 func (s *Service) pump(ctx context.Context, c Conversation, r *ring, next eventstream.Seq) ending {
 	for {
 		err := func() error {
@@ -113,8 +113,8 @@ func (s *Service) pump(ctx context.Context, c Conversation, r *ring, next events
 	}
 }
 
-// unreadable reports whether err is about one stored event, so that reading
-// can go on behind it.
+// unreadable reports whether err concerns one stored event, so that reading can go
+// on after it.
 func (s *Service) unreadable(ctx context.Context, c Conversation, seq eventstream.Seq, err error) bool {
 	if !fault.Is(err, fault.Corrupt) {
 		return false
@@ -124,8 +124,7 @@ func (s *Service) unreadable(ctx context.Context, c Conversation, seq eventstrea
 	return err == nil && seq <= last
 }
 
-// endOf says how sockets are closed for an error of the stream or of
-// [Options.Find].
+// endOf returns the close frame for an error of the stream or of [Options.Find].
 func endOf(err error) ending {
 	switch {
 	case fault.Is(err, fault.NotFound):

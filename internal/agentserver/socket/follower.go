@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 )
 
-// follower is one client's place in a feed.
+// follower is one client of a feed.
 type follower struct {
 	s    *Service
 	l    *link
@@ -28,10 +28,10 @@ type follower struct {
 	next  eventstream.Seq    // of the next stored event to send
 	since func(*record) bool // which stored events of the history to send; nil for all
 	until eventstream.Seq    // the end of the history
-	owes  bool               // a full state is due
+	owes  bool               // a full state must be sent
 	lost  bool               // something that is not stored was missed
 	state int64              // full states up to this number are old
-	items map[event.ID]int   // attempts of items begun for this client; negative when it was told of their end
+	items map[event.ID]int   // attempts of items begun for this client; negative once aborted
 	large bool               // a frame was larger than allowed
 }
 
@@ -39,7 +39,7 @@ type record = eventstream.Record
 
 var tooLarge = ending{websocket.StatusTryAgainLater, "frame_too_large"}
 
-// poke wakes the writer; one wake-up is enough for any number of news.
+// poke wakes the writer; one wake-up is enough for any number of entries.
 func (f *follower) poke() {
 	select {
 	case f.news <- struct{}{}:
@@ -52,7 +52,7 @@ func (f *follower) write(ctx context.Context) {
 	for ctx.Err() == nil {
 		e, err := f.round(ctx)
 		if err != nil {
-			_ = f.l.Conn.Close() // its reader sees it
+			_ = f.l.Conn.Close() // the reader ends
 			return
 		}
 		if e != nil {
@@ -62,8 +62,8 @@ func (f *follower) write(ctx context.Context) {
 	}
 }
 
-// round sends what there is, or waits for something. It ends the writer with
-// a reason to close the socket, or with the error of the connection.
+// round sends new entries, or waits for some. It ends the writer with a close frame
+// or with the error of the connection.
 func (f *follower) round(ctx context.Context) (*ending, error) {
 	if f.next <= f.through {
 		if e, err := f.catchUp(ctx); e != nil || err != nil {
@@ -93,7 +93,7 @@ func (f *follower) round(ctx context.Context) (*ending, error) {
 	return nil, err
 }
 
-// failed tells errors of the store from those of the connection.
+// failed distinguishes errors of the store from those of the connection.
 func (f *follower) failed(err error) (*ending, error) {
 	if errors.Is(err, errGone) {
 		return nil, err
@@ -139,10 +139,10 @@ func (f *follower) stored(b *batch, seq eventstream.Seq, id event.ID, raw []byte
 
 func (f *follower) fits(n int) { f.large = f.large || n > f.s.o.MaxFrame }
 
-// follows keeps track of the items of a session client, so that each ends
-// once, and reports whether to send an entry.
+// follows tracks the items of a session client, so that each ends once, and reports
+// whether to send an entry.
 func (f *follower) follows(e *entry) bool {
-	attempt := f.items[e.item] // 0 for one that began before the client came
+	attempt := f.items[e.item] // 0 for an item that began before the client joined
 	switch e.step {
 	case begins:
 		if f.items == nil {
@@ -158,21 +158,21 @@ func (f *follower) follows(e *entry) bool {
 	return true
 }
 
-// giveUp ends the items of a session client that has missed parts of them.
+// giveUp ends the items of which a session client has missed parts.
 func (f *follower) giveUp() error {
 	for id, attempt := range f.items {
 		if attempt < 0 {
 			continue
 		}
 		f.items[id] = -1
-		if err := f.l.sendText(abortion(id, attempt, "slow_consumer")); err != nil {
+		if err := f.l.sendText(itemAborted(id, attempt, "slow_consumer")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle makes up for what a client has missed.
+// settle ends items and sends the state that a client has missed.
 func (f *follower) settle(ctx context.Context) error {
 	if f.lost {
 		f.lost = false
@@ -186,7 +186,7 @@ func (f *follower) settle(ctx context.Context) error {
 	return nil
 }
 
-// sendState sends a full state that no other will overtake.
+// sendState sends a full state that is newer than all sent before.
 func (f *follower) sendState(ctx context.Context) error {
 	raw, err := f.fullState(ctx)
 	if err != nil {
@@ -198,10 +198,10 @@ func (f *follower) sendState(ctx context.Context) error {
 	return f.l.sendText(append(append([]byte(`{"type":"transient","event":`), raw...), '}'))
 }
 
-// fullState makes a full state. When one was published meanwhile, it cannot
-// be known which of the two is newer, and another is made. Where they are
-// published without a pause, those of the meantime are passed over, and a
-// state is due again: none that is older follows, and the newest is not missed.
+// fullState makes a full state. If one was published meanwhile, either may be the
+// newer one, so another is made. If that happens again and again, the published
+// ones are skipped and a state stays due: no older one follows, and the newest is
+// not missed.
 func (f *follower) fullState(ctx context.Context) (raw json.RawMessage, err error) {
 	for range 3 {
 		n := f.ring.published()

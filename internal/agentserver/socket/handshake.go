@@ -14,25 +14,25 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
-// style is what a socket speaks.
+// style is the protocol of a socket.
 type style uint8
 
 const (
 	plain    style = iota // events
 	envelope              // events in envelopes
-	shell                 // events of the shell
+	shell                 // events of shell commands
 )
 
-// plan is what a client asked for in its handshake.
+// plan is what a client requested in its handshake.
 type plan struct {
 	style style
 	id    event.ConversationID
-	// all asks for the whole history, since for the events from a time on,
-	// after for those behind a number on the wire.
+	// all requests the whole history, since the events from a time on, after
+	// those after a sequence number of the wire.
 	all   bool
 	since event.Timestamp
 	after *int
-	// known is set when the client has shown a key, or needs none.
+	// known is set when the client has sent a key, or needs none.
 	known bool
 }
 
@@ -67,11 +67,11 @@ func (s *Service) shell(w http.ResponseWriter, r *http.Request) error {
 	return s.open(w, r, q, p)
 }
 
-// open answers a handshake. What the reference closes before it accepts is a
-// bare 403, as its HTTP server makes of that.
+// open answers a handshake. A refused one gets a bare 403, which the reference's
+// HTTP server sends when a socket is closed before it is accepted.
 func (s *Service) open(w http.ResponseWriter, r *http.Request, q *rest.Query, p plan) error {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return rest.Fail(http.StatusNotFound, "Not Found") // as for any route that is not HTTP
+		return rest.Fail(http.StatusNotFound, "Not Found") // the route is not an HTTP route
 	}
 	ok := q.Err() == nil
 	if p.style != shell {
@@ -86,14 +86,14 @@ func (s *Service) open(w http.ResponseWriter, r *http.Request, q *rest.Query, p 
 	}
 	l, err := upgrade(w, r, s.o.WriteTimeout)
 	if err != nil {
-		return nil //nolint:nilerr // it has been answered
+		return nil //nolint:nilerr // upgrade has answered
 	}
 	s.start(l, p)
 	return nil
 }
 
-// admit looks at the key in the query or the header. Without keys, pages of
-// other origins are refused: a browser lets any page open a socket.
+// admit checks the key in the query or the header. Without keys, pages of other
+// origins are refused: a browser lets any page open a socket.
 func (s *Service) admit(r *http.Request, q *rest.Query, ok bool) (known, admitted bool) {
 	keys := s.o.Keys()
 	if len(keys) == 0 {
@@ -106,12 +106,12 @@ func (s *Service) admit(r *http.Request, q *rest.Query, ok bool) (known, admitte
 	case len(r.Header.Values(rest.KeyHeader)) > 0:
 		known = rest.Allowed(keys, r.Header.Get(rest.KeyHeader))
 	default:
-		return false, ok // the first frame brings it
+		return false, ok // the first frame has it
 	}
 	return known, ok && known
 }
 
-// maxAuth bounds the frame that brings the key.
+// maxAuth bounds the frame with the key.
 const maxAuth = 64 << 10
 
 // authenticate reads the key from the first frame.
@@ -132,7 +132,7 @@ func (s *Service) authenticate(l *link) bool {
 	return rest.Allowed(s.o.Keys(), key) && l.SetReadDeadline(time.Time{}) == nil
 }
 
-// isAuth reports whether a frame brings a key again, which is ignored.
+// isAuth reports whether a frame is a repeated authentication, which is ignored.
 func isAuth(b []byte) bool {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(b, &m) != nil || string(m["type"]) != `"auth"` {
@@ -142,8 +142,8 @@ func isAuth(b []byte) bool {
 	return len(m) == 1 || len(m) == 2 && key
 }
 
-// from returns the first stored event that a client is to get, of a
-// conversation with last events.
+// from returns the first stored event that a client gets, of a conversation with
+// last events.
 func (p *plan) from(last eventstream.Seq) eventstream.Seq {
 	switch {
 	case p.all, p.since != "":

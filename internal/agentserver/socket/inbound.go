@@ -45,7 +45,7 @@ func (f *follower) handle(ctx context.Context, b []byte) error {
 	return f.c.Send(ctx, m)
 }
 
-// refusal is what is wrong with a frame, under the reference's name for it.
+// refusal is an error about a frame, with the reference's code.
 type refusal struct{ code, detail string }
 
 // Error implements error.
@@ -111,8 +111,7 @@ func parseContent(raw json.RawMessage) (event.List[event.Content], error) {
 	return list, nil
 }
 
-// block reports whether a content block is of a known type and has what it
-// needs.
+// block reports whether a content block has a known type and its required field.
 func block(b json.RawMessage) bool {
 	var v struct {
 		Type   string           `json:"type"`
@@ -131,7 +130,7 @@ func block(b json.RawMessage) bool {
 	return v.Type == "" && (v.Text != nil || v.Images != nil)
 }
 
-// names are what the reference's clients know errors by.
+// names are the codes of errors at the reference.
 var names = map[fault.Kind]string{
 	fault.Invalid:   "ValidationError",
 	fault.NotFound:  "ValueError",
@@ -141,7 +140,7 @@ var names = map[fault.Kind]string{
 	fault.Timeout:   "TimeoutError",
 }
 
-// complain tells a client what was wrong with its frame.
+// complain sends a client the error about its frame.
 func (s *Service) complain(l *link, p plan, err error) error {
 	var r *refusal
 	var v schema.Violations
@@ -161,7 +160,7 @@ func (s *Service) complain(l *link, p plan, err error) error {
 	return l.sendText(clean(b))
 }
 
-// violations writes what is wrong with a request of the shell.
+// violations words the violations of a request for a shell command.
 func violations(v schema.Violations) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d validation error(s) for ExecuteBashRequest", len(v))

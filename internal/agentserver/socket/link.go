@@ -15,27 +15,27 @@ import (
 	"github.com/coder/websocket"
 )
 
-// link is one accepted WebSocket. Package websocket does the handshake, reads
-// frames and answers control frames; data frames are written here, because
-// many of them go out in one write and their bytes are shared by followers.
+// link is one accepted WebSocket. Package websocket does the handshake, reads frames
+// and answers control frames. Data frames are written here: many of them share one
+// write, and followers share their bytes.
 type link struct {
 	net.Conn
 	ws      *websocket.Conn
 	timeout time.Duration // for a write
-	early   []byte        // what came behind the handshake's request
+	early   []byte        // received after the handshake's request
 
 	mu       sync.Mutex // held while a write is not complete
-	closed   bool       // no frame may follow: a close frame went out
-	deadline time.Time  // of writes, as it was set last
+	closed   bool       // a close frame was sent; no other may follow
+	deadline time.Time  // of writes
 }
 
-// patience is how long a client may take to answer a close frame.
-const patience = 2 * time.Second
+// closeTimeout is how long a client may take to answer a close frame.
+const closeTimeout = 2 * time.Second
 
-// upgrade accepts a handshake. It has been answered when an error returns.
+// upgrade accepts a handshake. It has answered when it returns an error.
 func upgrade(w http.ResponseWriter, r *http.Request, timeout time.Duration) (*link, error) {
 	h := &hijack{ResponseWriter: w, l: &link{timeout: timeout}}
-	ws, err := websocket.Accept(h, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // looked at by admit
+	ws, err := websocket.Accept(h, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // admit checks the origin
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +59,9 @@ func (h *hijack) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	h.l.Conn = c
 	if n := brw.Reader.Buffered(); n > 0 {
 		h.l.early = make([]byte, n)
-		_, _ = io.ReadFull(brw.Reader, h.l.early) // it is in the buffer
+		_, _ = io.ReadFull(brw.Reader, h.l.early) // they are buffered
 	}
-	// The handshake's answer is in brw.Writer still.
+	// The handshake's answer is still in brw.Writer.
 	if err := brw.Writer.Flush(); err != nil {
 		return nil, nil, errors.Join(err, c.Close())
 	}
@@ -85,8 +85,8 @@ const (
 	opPing  = 0x89
 )
 
-// Write implements [io.Writer] for package websocket: it is given a whole
-// control frame each time. Behind a close frame all is dropped.
+// Write implements [io.Writer] for package websocket, which writes whole control
+// frames. After a close frame all are dropped.
 func (l *link) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *link) Write(p []byte) (int, error) {
 	return l.put(p)
 }
 
-// put writes within the time that a client may take.
+// put writes within the time limit.
 func (l *link) put(p []byte) (int, error) {
 	if err := l.due(l.timeout); err != nil {
 		return 0, err
@@ -116,10 +116,10 @@ func header(b []byte, n int) []byte {
 	return binary.BigEndian.AppendUint64(append(b, opText, 127), uint64(n))
 }
 
-// errGone is the error of a client that takes nothing more.
+// errGone is the error of a client that has disconnected or stopped reading.
 var errGone = errors.New("the client is gone")
 
-// send writes whole frames, in pieces that are not copied.
+// send writes whole frames without copying them.
 func (l *link) send(pieces net.Buffers) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +147,8 @@ func (l *link) putAll(pieces *net.Buffers, within time.Duration) error {
 	return nil
 }
 
-// due sets the time by which a write must be done. Within the long one, a
-// tenth more or less is nothing, and setting it costs as much as a small frame.
+// due sets the deadline of a write. The long one is set only when it would move by
+// a tenth or more, because setting it costs as much as a small frame.
 func (l *link) due(within time.Duration) error {
 	now := time.Now()
 	at := now.Add(within)
@@ -168,11 +168,11 @@ func (l *link) sendText(p []byte) error {
 	return l.send(net.Buffers{header(h[:0], len(p)), p})
 }
 
-// moment is how long a write may take before its caller is told.
-const moment = 50 * time.Millisecond
+// tryTimeout is how long try waits for a client.
+const tryTimeout = 50 * time.Millisecond
 
-// try writes whole frames like send, but gives up after a moment. What is left
-// then must be handed to rest, before which nobody else can write.
+// try writes whole frames like send, but gives up after tryTimeout. The caller must
+// then pass what is left to rest; until then nothing else can be written.
 func (l *link) try(pieces net.Buffers) (left net.Buffers, err error) {
 	l.mu.Lock()
 	if l.closed {
@@ -182,7 +182,7 @@ func (l *link) try(pieces net.Buffers) (left net.Buffers, err error) {
 	_, plain := l.Conn.(*net.TCPConn)
 	within := l.timeout
 	if plain {
-		within = moment
+		within = tryTimeout
 	}
 	err = l.putAll(&pieces, within)
 	if plain && errors.Is(err, os.ErrDeadlineExceeded) && len(pieces) > 0 {
@@ -198,7 +198,7 @@ func (l *link) rest(left net.Buffers) error {
 	return l.putAll(&left, l.timeout)
 }
 
-// ping sends a ping, unless something is being written anyway.
+// ping sends a ping, unless a write is under way.
 func (l *link) ping() {
 	if !l.mu.TryLock() {
 		return
@@ -208,69 +208,69 @@ func (l *link) ping() {
 		return
 	}
 	if _, err := l.Conn.Write([]byte{opPing, 0}); err != nil {
-		_ = l.Conn.Close() // its reader sees it
+		_ = l.Conn.Close() // the reader ends
 	}
 }
 
-// shut sends a close frame and gives the client a moment to answer it: who
-// reads from the link ends by then.
+// shut sends a close frame. The reader ends when the client answers it, or after
+// closeTimeout.
 func (l *link) shut(code websocket.StatusCode, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.farewell(code, reason)
+	l.writeClose(code, reason)
 }
 
 // end is shut for the end of a feed.
 func (l *link) end(e ending) { l.shut(e.code, e.reason) }
 
-// goAway is shut for a server that stops, which does not wait for a client
-// that takes nothing.
+// goAway is shut for a server that stops: it does not wait for a client that reads
+// nothing.
 func (l *link) goAway() {
-	if !l.mu.TryLock() { // something is being written
-		late := time.AfterFunc(2*moment, func() { _ = l.Conn.Close() }) // its reader sees it
+	if !l.mu.TryLock() { // a write is under way
+		late := time.AfterFunc(2*tryTimeout, func() { _ = l.Conn.Close() }) // the reader ends
 		l.mu.Lock()
 		late.Stop()
 	}
 	defer l.mu.Unlock()
-	l.farewell(websocket.StatusGoingAway, "")
+	l.writeClose(websocket.StatusGoingAway, "")
 }
 
-func (l *link) farewell(code websocket.StatusCode, reason string) {
+func (l *link) writeClose(code websocket.StatusCode, reason string) {
 	if l.closed {
 		return
 	}
 	l.closed = true
 	b := append(binary.BigEndian.AppendUint16([]byte{opClose, byte(2 + len(reason))}, uint16(code)), reason...)
-	err := l.due(patience)
+	err := l.due(closeTimeout)
 	if err == nil {
 		_, err = l.Conn.Write(b)
 	}
 	if err == nil {
-		err = l.SetReadDeadline(time.Now().Add(patience))
+		err = l.SetReadDeadline(time.Now().Add(closeTimeout))
 	}
 	if err != nil {
-		_ = l.Conn.Close() // its reader sees it
+		_ = l.Conn.Close() // the reader ends
 	}
 }
 
 // abort closes the connection at once.
 func (l *link) abort() {
-	_ = l.ws.CloseNow() // closed already, or nobody is left to tell
+	_ = l.ws.CloseNow() // it may be closed already
 }
 
-// saidFarewell reports whether a close frame went out.
-func (l *link) saidFarewell() bool {
+// closeSent reports whether a close frame was sent.
+func (l *link) closeSent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
 }
 
-// unblock ends a write that is under way, and lets no other begin.
+// unblock ends a write that is under way and prevents others.
 func (l *link) unblock() {
 	if l.mu.TryLock() {
 		l.closed = true
 		l.mu.Unlock()
 		return
 	}
-	_ = l.Conn.Close() // whoever writes sees it
+	_ = l.Conn.Close() // the writer ends
 }

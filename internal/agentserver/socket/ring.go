@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 )
 
-// step says what an entry does to an item of a session socket.
+// step is the effect of an entry on an item of a session socket.
 type step uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	aborts
 )
 
-// entry is one thing that all followers of a feed are sent.
+// entry is one thing that is sent to all followers of a feed.
 type entry struct {
 	seq     eventstream.Seq // 0 for what is not stored
 	state   int64           // of a full state: its number
@@ -34,8 +34,8 @@ type entry struct {
 
 func (e *entry) size() int { return len(e.events) + len(e.session) + 100 }
 
-// clean makes JSON fit for a text frame, which must be UTF-8: clients close
-// the connection otherwise.
+// clean returns JSON as valid UTF-8, which text frames must be: otherwise clients
+// close the connection.
 func clean(b json.RawMessage) []byte {
 	if utf8.Valid(b) {
 		return b
@@ -43,30 +43,30 @@ func clean(b json.RawMessage) []byte {
 	return []byte(strings.ToValidUTF8(string(b), "\ufffd"))
 }
 
-// ring holds the newest entries of a feed for its followers. While none of
-// them has anything to get, it holds nothing.
+// ring holds the newest entries of a feed for its followers. It is empty while all
+// of them have everything.
 type ring struct {
 	mu        sync.Mutex
 	entries   []entry // the first has position base
 	base      int64
 	bytes     int
-	last      eventstream.Seq // of the newest stored event, in the ring or before it
-	waiting   []entry         // not stored; to come behind events that are not here yet
+	last      eventstream.Seq // of the newest stored event
+	waiting   []entry         // not stored; they follow events that are not read yet
 	after     []eventstream.Seq
 	states    int64           // full states published
-	stateOf   eventstream.Seq // what the newest of them came after
+	stateOf   eventstream.Seq // the event before the newest full state
 	followers map[*follower]struct{}
-	idle      int // followers that have all there is
+	idle      int // followers that have everything
 	end       *ending
 }
 
-// ending says why a feed is over.
+// ending is the close frame at the end of a feed.
 type ending struct {
 	code   websocket.StatusCode
 	reason string
 }
 
-// The size of a ring can be small: who falls behind reads the store.
+// A ring can be small: followers that lag behind read the store.
 const (
 	maxEntries = 1024
 	maxBytes   = 256 << 10
@@ -94,7 +94,7 @@ func (r *ring) store(rec eventstream.Record) {
 	r.wake()
 }
 
-// skip passes over a stored event that cannot be read.
+// skip skips an unreadable event.
 func (r *ring) skip(seq eventstream.Seq) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,8 +103,7 @@ func (r *ring) skip(seq eventstream.Seq) {
 	r.wake()
 }
 
-// publish adds what is not stored, as soon as the event that it comes after
-// is here.
+// publish adds what is not stored, as soon as the event that it follows was read.
 func (r *ring) publish(e entry, after eventstream.Seq, state bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +112,7 @@ func (r *ring) publish(e entry, after eventstream.Seq, state bool) {
 	}
 	if state {
 		if after < r.stateOf {
-			return // it was made before the one that was published last
+			return // it is older than the last published one
 		}
 		r.states++
 		r.stateOf, e.state = after, r.states
@@ -124,12 +123,12 @@ func (r *ring) publish(e entry, after eventstream.Seq, state bool) {
 		return
 	}
 	if len(r.waiting) >= maxEntries && e.step == goesOn {
-		return // a piece of an answer may be lost, and its reader sees the gap
+		return // a part of an answer may be lost; the order shows the gap
 	}
 	r.waiting, r.after = append(r.waiting, e), append(r.after, after)
 }
 
-// release moves what waited for an event that is here now.
+// release moves entries that waited for an event.
 func (r *ring) release(last eventstream.Seq) {
 	n := 0
 	for n < len(r.waiting) && r.after[n] <= last {
@@ -145,7 +144,7 @@ func (r *ring) release(last eventstream.Seq) {
 
 func (r *ring) add(e entry) {
 	if len(r.followers) == 0 {
-		r.base++ // nobody to keep it for
+		r.base++ // there is no follower to keep it for
 		return
 	}
 	r.entries = append(r.entries, e)
@@ -158,10 +157,10 @@ func (r *ring) add(e entry) {
 	}
 }
 
-// head is the position behind the newest entry.
+// head is the position after the newest entry.
 func (r *ring) head() int64 { return r.base + int64(len(r.entries)) }
 
-// wake tells all followers that there is something.
+// wake wakes all followers.
 func (r *ring) wake() {
 	for f := range r.followers {
 		r.busy(f)
@@ -169,7 +168,7 @@ func (r *ring) wake() {
 	}
 }
 
-// close ends the feed for its followers, those of later too.
+// close ends the feed for present and later followers.
 func (r *ring) close(e ending) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,8 +193,8 @@ func (r *ring) leave(f *follower) {
 	r.forget()
 }
 
-// seek puts a follower behind all that is there; it reads the stored events
-// up to f.through elsewhere.
+// seek moves a follower to the end; it reads stored events up to f.through from
+// the store.
 func (r *ring) seek(f *follower) {
 	r.busy(f)
 	f.pos, f.through = r.head(), r.last
@@ -208,7 +207,7 @@ func (r *ring) busy(f *follower) {
 	}
 }
 
-// forget drops the entries when all followers have had them.
+// forget removes the entries when all followers have them.
 func (r *ring) forget() {
 	if r.idle == len(r.followers) {
 		r.base, r.entries, r.bytes = r.head(), nil, 0
@@ -222,17 +221,17 @@ func (r *ring) published() int64 {
 	return r.states
 }
 
-// found says what a follower met in the ring.
+// found is what a follower finds in the ring.
 type found int
 
 const (
 	nothing found = iota
 	something
-	lost // the ring no longer holds what comes next
+	lost // the next entry is no longer in the ring
 	over
 )
 
-// collect fills a batch with what a follower has not had.
+// collect fills a batch with new entries for a follower.
 func (r *ring) collect(f *follower, b *batch) (found, *ending) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

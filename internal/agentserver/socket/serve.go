@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 )
 
-// serve is the life of a connection.
+// serve serves a connection until it ends.
 func (s *Service) serve(l *link, p plan) {
 	defer drain(l)
 	if !p.known && !s.authenticate(l) {
@@ -31,7 +31,7 @@ func (s *Service) serve(l *link, p plan) {
 		return
 	}
 	defer leave()
-	if err := f.greet(ctx); err != nil {
+	if err := f.sendFirst(ctx); err != nil {
 		if !errors.Is(err, errGone) {
 			l.end(endOf(err))
 		}
@@ -59,7 +59,7 @@ func (s *Service) talk(ctx context.Context, stop func(), l *link, p plan, write 
 
 // drain reads until a client has answered a close frame, if one was sent.
 func drain(l *link) {
-	if !l.saidFarewell() || l.SetReadDeadline(time.Now().Add(patience)) != nil {
+	if !l.closeSent() || l.SetReadDeadline(time.Now().Add(closeTimeout)) != nil {
 		return
 	}
 	for {
@@ -73,7 +73,7 @@ func drain(l *link) {
 	}
 }
 
-// join finds what a client asked for and enters it among the followers.
+// join finds the conversation of a client and adds it to the followers.
 func (s *Service) join(ctx context.Context, f *follower) (leave func(), err error) {
 	if f.c, err = s.o.Find(ctx, f.p.id); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *Service) join(ctx context.Context, f *follower) (leave func(), err erro
 		return nil, err
 	}
 	f.ring = feed.ring
-	if err := f.place(ctx); err != nil {
+	if err := f.position(ctx); err != nil {
 		s.exit(f.p.id, feed)
 		return nil, err
 	}
@@ -94,9 +94,9 @@ func (s *Service) join(ctx context.Context, f *follower) (leave func(), err erro
 	}, nil
 }
 
-// place decides where a follower begins. The number of events is taken before
-// the full state is made: what happens in between is in both, never in none.
-func (f *follower) place(ctx context.Context) error {
+// position sets where a follower begins. The number of events is read before the
+// full state is made: events in between are in both, never in none.
+func (f *follower) position(ctx context.Context) error {
 	last, err := f.c.Stream().Last(ctx, f.p.id)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (f *follower) place(ctx context.Context) error {
 	return nil
 }
 
-// greet sends what comes before everything else.
-func (f *follower) greet(ctx context.Context) error {
+// sendFirst sends the first frame: the full state, or the start of a session.
+func (f *follower) sendFirst(ctx context.Context) error {
 	if f.p.style == plain {
 		return f.sendState(ctx)
 	}

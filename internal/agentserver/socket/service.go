@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 )
 
-// Conversation is what a socket needs of one.
+// Conversation is what a socket needs of a conversation.
 type Conversation interface {
 	// ID names the conversation.
 	ID() event.ConversationID
@@ -24,38 +24,38 @@ type Conversation interface {
 	FullState(ctx context.Context) (json.RawMessage, error)
 	// Stream holds its events.
 	Stream() eventstream.Stream
-	// Watch calls f for all that is published and never stored, in order,
-	// until cancel returns. f does not block and must not be called after
-	// cancel returned.
+	// Watch calls f for everything that is published without being stored, in
+	// order, until cancel returns. f does not block and must not be called
+	// afterwards.
 	Watch(f func(Transient)) (cancel func())
-	// Send adds a message and lets the agent run, as send_message(run=True).
+	// Send adds a message and runs the agent, as send_message(run=True).
 	// The message has a role and content of known types.
 	Send(ctx context.Context, m event.Message) error
 }
 
-// Options say what the sockets serve. Durations and sizes of 0 take their
-// defaults.
+// Options configure the sockets. Durations and sizes of 0 take their defaults.
 type Options struct {
 	// Find returns a conversation, with the kind NotFound if there is none. It
 	// must stay loaded while [Service.Followers] is not 0.
 	Find func(ctx context.Context, id event.ConversationID) (Conversation, error)
 	// Bash serves /sockets/bash-events; nil for no such route.
 	Bash *bash.Service
-	// Keys returns the keys that open the server; none leaves it open.
+	// Keys returns the keys that clients must send; without any the server is
+	// open.
 	Keys func() []string
 	// Origin reports whether pages of an origin may connect, beside those of
-	// this machine; nil for none. It is asked while there are no keys only:
-	// with keys, what a page cannot know keeps it out.
+	// this machine; nil for none. It is used without keys only: pages do not
+	// have the key.
 	Origin func(origin string) bool
 	// MaxFollowers bounds the followers of one conversation (10,000; the
 	// reference has 50).
 	MaxFollowers int
-	// WriteTimeout is how long a client may take nothing (20 s).
+	// WriteTimeout is how long a client may read nothing (20 s).
 	WriteTimeout time.Duration
-	// AuthTimeout is how long a client may take for its key (10 s).
+	// AuthTimeout is how long a client may take to send its key (10 s).
 	AuthTimeout time.Duration
-	// PingEvery is the time between pings, which keep proxies from closing
-	// quiet sockets (25 s).
+	// PingEvery is the time between pings, which keep proxies from closing idle
+	// sockets (25 s).
 	PingEvery time.Duration
 	// MaxFrame bounds a frame of the session socket in bytes (4 MiB,
 	// docs/openhands/sdk-wire-1.58.md section C.1).
@@ -72,7 +72,7 @@ type Service struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
-	readers chan struct{} // holds one for each follower that reads the store
+	readers chan struct{} // one element for each follower that reads the store
 
 	mu     sync.Mutex
 	closed bool
@@ -132,8 +132,8 @@ func (s *Service) Followers(id event.ConversationID) int {
 	return 0
 }
 
-// Close tells all clients that the server goes away and waits until their
-// sockets are closed, two seconds for those that do not answer.
+// Close sends all clients a close frame and waits until their sockets are closed,
+// at most two seconds for those that do not answer.
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -151,8 +151,8 @@ func (s *Service) Close() {
 	s.wg.Wait()
 }
 
-// start serves an accepted connection in a goroutine of its own, so that
-// nothing of the HTTP request stays in memory.
+// start serves an accepted connection in a new goroutine, so that the HTTP request
+// does not stay in memory.
 func (s *Service) start(l *link, p plan) {
 	s.mu.Lock()
 	if s.closed {
@@ -175,7 +175,7 @@ func (s *Service) start(l *link, p plan) {
 	}()
 }
 
-// ping keeps quiet sockets open.
+// ping keeps idle sockets open.
 func (s *Service) ping() {
 	tick := time.NewTicker(s.o.PingEvery)
 	defer tick.Stop()

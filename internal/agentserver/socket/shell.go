@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/bash"
 )
 
-// serveShell is the life of a connection that follows the shell's events.
+// serveShell serves a connection that follows the events of shell commands.
 func (s *Service) serveShell(ctx context.Context, cancel func(), l *link, p plan) {
 	from := bash.FromNow
 	if p.all {
@@ -33,7 +33,7 @@ func (s *Service) serveShell(ctx context.Context, cancel func(), l *link, p plan
 				return
 			}
 			if l.sendText(clean(raw)) != nil {
-				_ = l.Conn.Close() // its reader sees it
+				_ = l.Conn.Close() // the reader ends
 				return
 			}
 		}
@@ -41,7 +41,7 @@ func (s *Service) serveShell(ctx context.Context, cancel func(), l *link, p plan
 	s.talk(ctx, cancel, l, p, write, s.command)
 }
 
-// command begins what an ExecuteBashRequest asks for.
+// command starts the command of an ExecuteBashRequest.
 func (s *Service) command(_ context.Context, b []byte) error {
 	req, err := bash.ParseRequest(b)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 )
 
-// Transient is something that is published and never stored. Exactly one of
+// Transient is something that is published without being stored. Exactly one of
 // Event, Started, Delta and Aborted is set.
 type Transient struct {
-	// After is the last event that was stored before: followers see it first.
-	// A full state with a smaller one than the full state before is dropped,
-	// because it is older.
+	// After is the last event that was stored before it: followers get that
+	// first. A full state with a smaller After than the one before is older and
+	// dropped.
 	After eventstream.Seq
 	// Event is an event's JSON: a ConversationStateUpdateEvent with the key
 	// full_state, a ServerErrorEvent.
 	Event json.RawMessage
-	// FullState marks Event as a full state. Followers that have had a newer
-	// one, because they joined or fell behind, are not given it.
+	// FullState marks Event as a full state. Followers that have a newer one do
+	// not get it.
 	FullState bool
 
 	Started *ItemStarted
@@ -27,8 +27,7 @@ type Transient struct {
 	Aborted *ItemAborted
 }
 
-// ItemStarted tells that an answer begins to stream. Sent to session sockets
-// only.
+// ItemStarted is the start of a streamed answer, for session sockets only.
 type ItemStarted struct {
 	// Item is the id that the finished event will have.
 	Item    event.ID
@@ -43,8 +42,8 @@ const (
 	DeltaReasoning = "reasoning"
 )
 
-// Delta is a piece of an answer, with secrets masked. Event sockets get it as
-// a StreamingDeltaEvent.
+// Delta is a part of an answer, with secrets masked. Event sockets get it as a
+// StreamingDeltaEvent.
 type Delta struct {
 	Item    event.ID
 	Attempt int
@@ -55,14 +54,14 @@ type Delta struct {
 	Choice  int    // -1 for none
 }
 
-// ItemAborted tells that an item ends without its event.
+// ItemAborted is the end of an item without its event.
 type ItemAborted struct {
 	Item    event.ID
 	Attempt int
 	Reason  string // no_durable_event, cancelled, or the name of an error
 }
 
-// entry returns what followers are sent. The forms are made once for all.
+// entry encodes it for both kinds of sockets, once for all followers.
 func (tr *Transient) entry() (e entry, err error) {
 	switch {
 	case tr.Event != nil:
@@ -85,7 +84,7 @@ func (tr *Transient) entry() (e entry, err error) {
 		err = tr.Delta.entry(&e)
 	case tr.Aborted != nil:
 		e.item, e.step = tr.Aborted.Item, aborts
-		e.session = abortion(tr.Aborted.Item, tr.Aborted.Attempt, tr.Aborted.Reason)
+		e.session = itemAborted(tr.Aborted.Item, tr.Aborted.Attempt, tr.Aborted.Reason)
 	}
 	return e, err
 }
@@ -118,7 +117,7 @@ func (d *Delta) entry(e *entry) (err error) {
 	return err
 }
 
-func abortion(item event.ID, attempt int, reason string) []byte {
+func itemAborted(item event.ID, attempt int, reason string) []byte {
 	b := append([]byte(`{"type":"item_aborted","item_id":`), quoted(string(item))...)
 	b = strconv.AppendInt(append(b, `,"attempt":`...), int64(attempt), 10)
 	return append(append(append(b, `,"reason":`...), quoted(reason)...), '}')
