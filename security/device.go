@@ -64,6 +64,9 @@ func rawDevice(cr *commandReader, name string, args []text, stdin text) text {
 			changed = a.s
 		}
 	}
+	if stdin.fetched && !filters[name] {
+		cr.report(railFetch, "content from the network is piped to "+name)
+	}
 	if changes && changed != "" {
 		cr.report(railDisk, name+" changes "+changed)
 	}
@@ -71,9 +74,12 @@ func rawDevice(cr *commandReader, name string, args []text, stdin text) text {
 }
 
 // writeDevice analyzes cp, mv and their like, whose last argument is written to.
-func writeDevice(cr *commandReader, name string, args []text, _ text) text {
+func writeDevice(cr *commandReader, name string, args []text, stdin text) text {
 	if len(args) > 1 && device(cr.clean(args[len(args)-1].s)) {
 		cr.report(railDisk, name+" writes to "+args[len(args)-1].s)
+	}
+	if name == "install" && stdin.fetched {
+		cr.report(railFetch, "content from the network is piped to install")
 	}
 	if files := afterOptions(args, nil); len(files) == 2 && files[0].known && files[1].known {
 		if content, ok := cr.files[cr.clean(files[0].s)]; ok {

@@ -12,9 +12,35 @@ func fetch(cr *commandReader, name string, args []text, stdin text) text {
 	for _, a := range args {
 		cr.statements(a.sink, text{fetched: true, piped: true})
 	}
-	dir := ""
-	var urls []string
-	toFile, remote := "", name == "wget" || name == "aria2c" || name == "axel"
+	to := readDownload(name, args)
+	switch {
+	case to.file != "" && to.file != "-" && to.file != "/dev/stdout":
+		cr.files[cr.clean(to.dir+to.file)] = got
+		if device(cr.clean(to.file)) {
+			cr.report(railDisk, name+" writes to "+to.file)
+		}
+		return static("")
+	case to.file == "" && to.remote:
+		for _, u := range to.urls {
+			u, _, _ = strings.Cut(u, "?")
+			cr.files[cr.clean(to.dir+path.Base(u))] = got
+		}
+		return static("")
+	}
+	return got
+}
+
+// download is where a program writes what it fetches.
+type download struct {
+	dir    string // with a slash at its end; empty for the current directory
+	file   string // empty if it is not named
+	remote bool   // the name is the last part of the URL
+	urls   []string
+}
+
+// readDownload reads the options of curl, wget and their like.
+func readDownload(name string, args []text) download {
+	to := download{remote: name == "wget" || name == "aria2c" || name == "axel"}
 	for i := 0; i < len(args); i++ {
 		a := args[i].s
 		next := ""
@@ -23,40 +49,26 @@ func fetch(cr *commandReader, name string, args []text, stdin text) text {
 		}
 		switch {
 		case name == "curl" && a == "--output-dir", name == "wget" && (a == "-P" || a == "--directory-prefix"):
-			dir = next + "/"
+			to.dir = next + "/"
 			i++
 		case !strings.HasPrefix(a, "-"):
-			urls = append(urls, a)
+			to.urls = append(to.urls, a)
 		case a == "--output" || a == "--output-document" || a == "--download":
-			toFile = next
+			to.file = next
 			i++
 		case strings.HasPrefix(a, "--output=") || strings.HasPrefix(a, "--output-document="):
-			_, toFile, _ = strings.Cut(a, "=")
+			_, to.file, _ = strings.Cut(a, "=")
 		case a == "--remote-name" || a == "--remote-name-all":
-			remote = true
+			to.remote = true
 		case !strings.HasPrefix(a, "--"):
 			file, isRemote, used := outputOption(name, a, next)
-			toFile, remote = toFile+file, remote || isRemote
+			to.file, to.remote = to.file+file, to.remote || isRemote
 			if used {
 				i++
 			}
 		}
 	}
-	switch {
-	case toFile != "" && toFile != "-" && toFile != "/dev/stdout":
-		cr.files[cr.clean(dir+toFile)] = got
-		if device(cr.clean(toFile)) {
-			cr.report(railDisk, name+" writes to "+toFile)
-		}
-		return static("")
-	case toFile == "" && remote:
-		for _, u := range urls {
-			u, _, _ = strings.Cut(u, "?")
-			cr.files[cr.clean(dir+path.Base(u))] = got
-		}
-		return static("")
-	}
-	return got
+	return to
 }
 
 // outputOption reads a group of one-letter options for where the result goes.

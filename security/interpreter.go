@@ -166,9 +166,19 @@ func (cr *commandReader) code(code, stdin text) text {
 	if !shells && !deletes {
 		return out
 	}
-	for _, m := range quotedText().FindAllStringSubmatch(code.s, 200) {
+	cr.literals(code.s, shells, deletes)
+	if shells {
+		cr.lists(code.s)
+	}
+	return out
+}
+
+// literals analyzes the quoted texts of a program: as scripts if it has a way to
+// run them, and as paths if it has a way to delete them.
+func (cr *commandReader) literals(code string, shells, deletes bool) {
+	for _, m := range quotedText().FindAllStringSubmatch(code, 200) {
 		literal := m[1] + m[2] + m[3] + m[4]
-		if decoded, err := base64.StdEncoding.DecodeString(literal); shells && err == nil && encoded().MatchString(code.s) {
+		if decoded, err := base64.StdEncoding.DecodeString(literal); shells && err == nil && encoded().MatchString(code) {
 			cr.script(string(decoded), text{}, false)
 		}
 		if shells {
@@ -178,25 +188,23 @@ func (cr *commandReader) code(code, stdin text) text {
 			cr.report(railDelete, "a program deletes "+literal)
 		}
 	}
-	for _, m := range callWith().FindAllStringSubmatch(code.s, 200) {
-		words := []text{static(m[1][1 : len(m[1])-1])}
-		for _, q := range quotedText().FindAllStringSubmatch(m[2], 200) {
-			words = append(words, static(q[1]+q[2]+q[3]))
+}
+
+// lists analyzes the lists of quoted texts in a program as commands:
+// run("rm", ["-rf", "x"]) and run(["rm", "-rf", "x"]).
+func (cr *commandReader) lists(code string) {
+	words := func(first []text, list string) []text {
+		for _, q := range quotedText().FindAllStringSubmatch(list, 200) {
+			first = append(first, static(q[1]+q[2]+q[3]))
 		}
-		if shells {
-			cr.run(words, text{})
-		}
+		return first
 	}
-	for _, m := range listOf().FindAllStringSubmatch(code.s, 200) {
-		var words []text
-		for _, q := range quotedText().FindAllStringSubmatch(m[1], 200) {
-			words = append(words, static(q[1]+q[2]+q[3]))
-		}
-		if shells {
-			cr.run(words, text{})
-		}
+	for _, m := range callWith().FindAllStringSubmatch(code, 200) {
+		cr.run(words([]text{static(m[1][1 : len(m[1])-1])}, m[2]), text{})
 	}
-	return out
+	for _, m := range listOf().FindAllStringSubmatch(code, 200) {
+		cr.run(words(nil, m[1]), text{})
+	}
 }
 
 // lazily compiles a pattern when it is first asked for: most processes analyze

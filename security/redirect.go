@@ -2,7 +2,6 @@ package security
 
 import (
 	"maps"
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -95,14 +94,14 @@ func keepsRedirections(st *syntax.Stmt) bool {
 }
 
 // number is a word behind >& or <& that names a file descriptor.
-var number = regexp.MustCompile(`^([0-9]+-?|-)$`)
+var number = lazily(`^([0-9]+-?|-)$`)
 
 func writes(r *syntax.Redirect, w text) bool {
 	switch r.Op {
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrInOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
 		return true
 	case syntax.DplOut:
-		return !number.MatchString(w.s)
+		return !number().MatchString(w.s)
 	}
 	return false
 }

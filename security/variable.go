@@ -140,13 +140,14 @@ func (cr *commandReader) separators() string {
 	}
 	cr.reading["IFS"] = true
 	defer delete(cr.reading, "IFS")
-	all := usual
+	var all strings.Builder
+	all.WriteString(usual)
 	for _, w := range words {
 		if w != nil {
-			all += strings.ReplaceAll(cr.one(w).s, "/", "")
+			all.WriteString(strings.ReplaceAll(cr.one(w).s, "/", ""))
 		}
 	}
-	return all
+	return all.String()
 }
 
 // variable returns a variable's value; set reports whether the script sets it.

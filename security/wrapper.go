@@ -1,9 +1,6 @@
 package security
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // wrapped says how a program that runs another one is called.
 type wrapped struct {
@@ -121,7 +118,7 @@ func optionValue(args []text, names []string) (text, bool) {
 }
 
 // splitOption is env -S, which splits one word into options and a command.
-var splitOption = regexp.MustCompile(`^(-[iv0]*S|--split-string(=|$))`)
+var splitOption = lazily(`^(-[iv0]*S|--split-string(=|$))`)
 
 // wholeCommand finds the one word that holds a whole command: env -S, flock
 // -c, and anything that watch gets.
@@ -130,8 +127,8 @@ func wholeCommand(name string, args []text) (text, bool) {
 		switch {
 		case name == "flock" && (a.s == "-c" || a.s == "--command") && i+1 < len(args):
 			return args[i+1], true
-		case name == "env" && splitOption.MatchString(a.s):
-			a.s = "env " + a.s[len(splitOption.FindString(a.s)):]
+		case name == "env" && splitOption().MatchString(a.s):
+			a.s = "env " + a.s[len(splitOption().FindString(a.s)):]
 			script := joined(append([]text{a}, args[i+1:]...))
 			script.s = strings.ReplaceAll(script.s, `\_`, " ")
 			return script, true

@@ -94,10 +94,16 @@ func replaced(words []text, placeholder string, value text) []text {
 // fetchedArguments analyzes a program that gets arguments from the network.
 func (cr *commandReader) fetchedArguments(program, stdin text) {
 	base := strings.ToLower(path.Base(program.s))
-	if _, special := programs[base]; stdin.fetched && (special && !filters[base] && base != "echo" || interpreterName().MatchString(base)) && !deletes(base) {
+	_, special := programs[base]
+	special = special && !filters[base] && !plainArguments[base] && commandOptions[base] == "" && !deletes(base)
+	if stdin.fetched && (special || interpreterName().MatchString(base)) {
 		cr.report(railFetch, "content from the network becomes arguments of "+base)
 	}
 }
+
+// plainArguments are programs that do nothing else with an argument from the
+// network than with one from the user.
+var plainArguments = set("echo printf which test [ openssl xxd base32 ln install ssh make gmake sed gsed")
 
 // parallel analyzes GNU parallel: a shell runs the command for each argument.
 func parallel(cr *commandReader, name string, args []text, stdin text) text {
