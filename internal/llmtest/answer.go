@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// answer is a reply ready to be put into a protocol's words.
+// answer is a reply ready to be encoded in a protocol.
 type answer struct {
 	req       *Request
 	id        string
@@ -24,7 +24,7 @@ type answer struct {
 
 type madeCall struct{ id, name, args string }
 
-// render fills in the templates of t for req.
+// render executes the templates of t for req.
 func (t *turn) render(req *Request, ids *idMaker, f *Fault) (*answer, error) {
 	a := &answer{req: req, ids: ids, created: time.Now().Unix(), redacted: t.redacted, chunk: t.ChunkSize, finish: t.Reply.FinishReason}
 	var err error
@@ -48,11 +48,11 @@ func (t *turn) render(req *Request, ids *idMaker, f *Fault) (*answer, error) {
 	return a, nil
 }
 
-// prepare shapes the answer for a fault that needs it.
+// prepare changes the answer as its fault requires.
 func (a *answer) prepare(f *Fault) {
 	switch f.Kind {
 	case HalfToolCall:
-		// At least two fragments, so that there is a middle to stop in.
+		// At least two fragments, so that the fault can stop between them.
 		n := len([]rune(a.calls[len(a.calls)-1].args))
 		a.chunk = min(a.chunk, max(1, n/2))
 	case Empty:
@@ -60,7 +60,7 @@ func (a *answer) prepare(f *Fault) {
 	}
 }
 
-// complete fills the finish reason and the token counts.
+// complete sets the finish reason and the token counts.
 func (a *answer) complete(u *Usage) {
 	if a.finish == "" {
 		a.finish = "stop"
@@ -104,7 +104,7 @@ func (c *callTemplate) render(req *Request, ids *idMaker, thought bool) (madeCal
 	return m, nil
 }
 
-// pieces cuts s into deltas of n characters.
+// pieces splits s into deltas of n characters.
 func pieces(s string, n int) []string {
 	out := make([]string, 0, len(s)/n+1)
 	start, count := 0, 0

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// apiError is an error in the provider's name: a fault of the script, or a
+// apiError is an error answer of the provider: a fault of the script, or a
 // refusal of a request that a real provider would refuse.
 type apiError struct {
 	kind    FaultKind
@@ -15,7 +15,7 @@ type apiError struct {
 	message string // "": the provider's usual one
 	param   string // OpenAI only
 	code    string // OpenAI only, "": the usual one
-	own     bool   // the server's own trouble, not the provider's: no retry
+	own     bool   // an error of the test, not of the provider: no retry
 	wait    time.Duration
 	waitAs  RetryAs
 	input   int // tokens, for the message about the context window
@@ -23,7 +23,7 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.message }
 
-// faultError makes the error answer of a fault.
+// faultError returns the error answer of a fault.
 func faultError(f *Fault, req *Request) *apiError {
 	e := &apiError{kind: f.Kind, status: f.Status, message: f.Message, wait: f.RetryAfter, waitAs: f.RetryAs, input: req.inputTokens}
 	if e.kind == RateLimit && e.wait == 0 {
@@ -32,7 +32,7 @@ func faultError(f *Fault, req *Request) *apiError {
 	return e
 }
 
-// headers sets what goes with the error.
+// headers sets the headers of the error.
 func (e *apiError) headers(h http.Header) {
 	if e.own {
 		h.Set("X-Should-Retry", "false")
@@ -43,7 +43,7 @@ func (e *apiError) headers(h http.Header) {
 	seconds := strconv.FormatInt(int64((e.wait+time.Second-1)/time.Second), 10)
 	switch e.waitAs {
 	case RetryDate:
-		// Dates have whole seconds: round up, so as never to ask for less.
+		// Dates have whole seconds: round up, to never request a shorter wait.
 		h.Set("Retry-After", time.Now().Add(e.wait+time.Second-1).UTC().Format(http.TimeFormat))
 	case RetryMillis:
 		h.Set("Retry-After-Ms", strconv.FormatInt(e.wait.Milliseconds(), 10))
@@ -101,7 +101,7 @@ func (e *apiError) openAI() (status int, kind, code, message string) {
 	return e.statusOr(status), kind, code, e.say(message)
 }
 
-// modelNotFound is the error for a model that the script does not list.
+// modelNotFound is the error of a model that is not in the script.
 const modelNotFound FaultKind = "model_not_found"
 
 // anthropic returns status, type and message, after

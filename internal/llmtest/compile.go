@@ -9,7 +9,7 @@ import (
 
 const defaultChunk = 24 // characters per delta
 
-// program is a script made ready to run. It is immutable.
+// program is a compiled script. It is immutable.
 type program struct {
 	Script
 	turns    []*turn
@@ -23,7 +23,7 @@ type program struct {
 type turn struct {
 	Turn
 	index     int
-	numbered  bool // chosen by history, never used up
+	numbered  bool // selected by history, reusable
 	match     *matcher
 	text      *textTemplate
 	reasoning *textTemplate
@@ -38,7 +38,7 @@ type callTemplate struct {
 	tree      map[string]any // arguments with templates inside
 }
 
-// turnError says which turn of a script is wrong. index is -1 for the default
+// turnError is an error in a turn of a script. index is -1 for the default
 // turn.
 type turnError struct {
 	index int
@@ -79,10 +79,11 @@ func compile(s *Script) (*program, error) {
 	return p, nil
 }
 
-// maxNumbered bounds the turns of a script by history, repeats included.
+// maxNumbered is the maximum number of turns of a script by history, including
+// repeats.
 const maxNumbered = 1 << 20
 
-// number lays the turns out by their number of assistant messages.
+// number arranges the turns by their number of assistant messages.
 func (p *program) number() error {
 	for _, t := range p.turns {
 		if t.match != nil {
@@ -137,7 +138,7 @@ func (p *program) compileTurn(src Turn, index int) (*turn, error) {
 	return t, nil
 }
 
-// inherit fills what the turn leaves to the script.
+// inherit takes missing settings from the script.
 func (t *turn) inherit(p *program) {
 	if t.Latency == 0 {
 		t.Latency = p.Defaults.Latency

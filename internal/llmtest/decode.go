@@ -8,28 +8,28 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxDepth bounds the nesting of a request body.
+// maxDepth limits the nesting of a request body.
 const maxDepth = 10_000
 
-// decoding turns one request body into a [Request], and keeps the first thing
-// a real provider would refuse.
+// decoding converts one request body to a [Request], and records the first
+// error that a real provider would report.
 type decoding struct {
 	req     *Request
 	problem *apiError
 	system  []string
 }
 
-// fail notes a refusal with status 400. param is the OpenAI "param" of it.
+// fail records a refusal with status 400. param is OpenAI's "param" of it.
 func (d *decoding) fail(param, format string, args ...any) {
 	if d.problem == nil {
 		d.problem = &apiError{kind: BadRequest, param: param, message: fmt.Sprintf(format, args...)}
 	}
 }
 
-// parseBody checks that body is one JSON object of sane depth.
+// parseBody checks that body is one JSON object of limited depth.
 func parseBody(body string) (object, *apiError) {
 	bad := &apiError{kind: BadRequest, message: "We could not parse the JSON body of your request. The body must be a JSON object."}
-	// Counting brackets first keeps the exact pass off the usual path.
+	// Counting brackets first avoids the exact pass for usual bodies.
 	if strings.Count(body, "[")+strings.Count(body, "{") > maxDepth && tooDeep(body) {
 		return object{}, bad
 	}
@@ -48,14 +48,14 @@ func parseBody(body string) (object, *apiError) {
 	return object{raw: body, fields: fields}, nil
 }
 
-// object is a request body whose fields were found in one pass: looking each
-// up in the text would read the whole history again.
+// object is a request body whose fields were found in one pass: searching the
+// text for each field would read the whole history again.
 type object struct {
 	raw    string
 	fields map[string]gjson.Result
 }
 
-// Get returns the field, which does not exist if the object has none.
+// Get returns a field; it does not exist if the object has none.
 func (o object) Get(name string) gjson.Result { return o.fields[name] }
 
 func tooDeep(body string) bool {
@@ -78,8 +78,8 @@ func tooDeep(body string) bool {
 	return false
 }
 
-// decode reads a request body of the given protocol. The error is one the
-// client gets even from a lenient server; a problem only from a strict one.
+// decode reads a request body of the given protocol. A lenient server reports
+// only broken, a strict one also problem.
 func decode(req *Request) (problem, broken *apiError) {
 	root, broken := parseBody(req.Body)
 	if broken != nil {
@@ -121,8 +121,8 @@ var (
 	plainID       = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 )
 
-// schemaProblem says what is wrong with the JSON Schema of a tool's
-// parameters, or "".
+// schemaProblem returns the error in the JSON Schema of a tool's parameters, or
+// "".
 func schemaProblem(schema gjson.Result) string {
 	if !schema.IsObject() {
 		return fmt.Sprintf("schema must be an object, got %s", kindOf(schema))
@@ -171,7 +171,7 @@ func orNone(r gjson.Result) string {
 	return r.String()
 }
 
-// kindOf names a JSON value's type the way OpenAI's errors do.
+// kindOf returns a JSON value's type as in OpenAI's errors.
 func kindOf(r gjson.Result) string {
 	switch {
 	case !r.Exists() || r.Type == gjson.Null:
@@ -188,10 +188,10 @@ func kindOf(r gjson.Result) string {
 	return "a string"
 }
 
-// present reports whether a field is there and not null.
+// present reports whether a field exists and is not null.
 func present(r gjson.Result) bool { return r.Exists() && r.Type != gjson.Null }
 
-// model reads the fields that all JSON bodies with a model share.
+// model reads the fields that all JSON bodies with a model have.
 func (d *decoding) model(root object) {
 	m := root.Get("model")
 	d.req.Model, d.req.Stream = m.String(), root.Get("stream").Bool()
@@ -203,12 +203,12 @@ func (d *decoding) model(root object) {
 	}
 }
 
-// name is what a provider takes as the name of a tool. The length is apart,
-// because a repetition that is counted makes a large program of its pattern.
+// name is the rule for names of tools. The length is checked separately,
+// because a counted repetition makes a large regular expression.
 type name struct {
 	pattern *regexp.Regexp
 	most    int
 }
 
-// MatchString reports whether the provider takes s.
+// MatchString reports whether the provider accepts s.
 func (n name) MatchString(s string) bool { return len(s) <= n.most && n.pattern.MatchString(s) }

@@ -8,8 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// reasoningModel matches OpenAI's models that refuse the sampling parameters
-// of older ones.
+// reasoningModel matches OpenAI's models that refuse sampling parameters.
 var reasoningModel = regexp.MustCompile(`^(o[1-9]|gpt-5)`)
 
 // chat reads a Chat Completions request, after
@@ -213,7 +212,7 @@ func (d *decoding) openAITool(f gjson.Result, at string) {
 	d.req.Tools = append(d.req.Tools, Tool{Name: name, Description: f.Get("description").String(), Schema: schema.Raw})
 }
 
-// chatHistory checks that every call is answered once, directly after.
+// chatHistory checks that every call has exactly one result, directly after it.
 func (d *decoding) chatHistory() {
 	var open map[string]bool
 	settle := func() {

@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// either returns the camelCase field, else the snake_case one: the provider's
-// JSON mapping takes both.
+// either returns the camelCase field, else the snake_case one: the provider
+// accepts both.
 func either(o interface{ Get(string) gjson.Result }, camel, snake string) gjson.Result {
 	if v := o.Get(camel); v.Exists() {
 		return v
@@ -123,13 +123,13 @@ func (d *decoding) geminiCall(msg *Message, part, call gjson.Result, i, j int) {
 	case sig != "" && sig != sign("thought", name) && sig != placeholderSignature:
 		d.fail("", "Thought signature is not valid.")
 	case sig == "" && len(msg.ToolCalls) == 0 && strings.HasPrefix(d.req.Model, "gemini-3"):
-		// That family wants it on the first call of each step.
+		// That family requires it on the first call of each step.
 		d.fail("", "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `%s`, position %d.", name, i+1)
 	}
 	msg.ToolCalls = append(msg.ToolCalls, Call{ID: call.Get("id").String(), Name: name, Arguments: args.Raw})
 }
 
-// geminiHistory checks that each turn of calls is answered, by name, in the
+// geminiHistory checks that each turn of calls has its results, by name, in the
 // next content.
 func (d *decoding) geminiHistory() {
 	for i := range d.req.Messages {
@@ -160,6 +160,5 @@ func (d *decoding) geminiHistory() {
 	}
 }
 
-// placeholderSignature stands in for the signature of a call that another model
-// made.
+// placeholderSignature replaces the signature of a call by another model.
 const placeholderSignature = "skip_thought_signature_validator"

@@ -53,8 +53,8 @@ func (d *decoding) responsesParameters(root object) {
 	}
 }
 
-// responsesItems reads the input items. Items of the model that follow one
-// another become one assistant message.
+// responsesItems reads the input items. Consecutive items of the model become
+// one assistant message.
 func (d *decoding) responsesItems(items []gjson.Result, unstored bool) {
 	if len(items) == 0 {
 		d.fail("input", "Invalid 'input': empty array. Expected an array with minimum length 1, but got an empty array instead.")
@@ -85,7 +85,7 @@ func (d *decoding) responsesItems(items []gjson.Result, unstored bool) {
 	}
 }
 
-// assistant returns the assistant message under way, or a new one.
+// assistant returns the current assistant message, or a new one.
 func (d *decoding) assistant() *Message {
 	if n := len(d.req.Messages); n > 0 && d.req.Messages[n-1].Role == RoleAssistant {
 		return &d.req.Messages[n-1]

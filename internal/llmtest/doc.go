@@ -1,6 +1,5 @@
-// Package llmtest serves LLM provider protocols over HTTP from a script, so
-// that clients, above all our own provider adapters, can be tested without an
-// LLM.
+// Package llmtest serves the protocols of LLM providers over HTTP from a
+// script, to test clients, above all our own provider adapters, without an LLM.
 //
 // # Usage
 //
@@ -18,7 +17,7 @@
 //
 // # Protocols
 //
-// The end of the path tells the protocol, so any prefix works:
+// The end of the path selects the protocol, so any prefix works:
 //
 //	POST …/chat/completions                        OpenAI Chat Completions
 //	POST …/responses                               OpenAI Responses
@@ -30,7 +29,7 @@
 // # Scripts
 //
 // A script is YAML (unknown keys are errors) or a [Script] value. It does not
-// care which protocol the client speaks. testdata/example.yaml shows one:
+// depend on the client's protocol. Example, from testdata/example.yaml:
 //
 //	per_session: true
 //	turns:
@@ -42,33 +41,34 @@
 //	  - fault: {kind: rate_limit, retry_after: 1s, times: 2}
 //	    reply: {text: "You said {{.LastUser}}."}
 //
-// Turns are used up from top to bottom; the first one left whose match fits
+// Turns are used from top to bottom: the first unused turn whose match fits
 // answers. A turn answers once unless it has a repeat. A turn with a fault
-// gives the fault as its answer; with times: n, it gives the fault n times and
-// then its reply.
+// answers with the fault; with times: n, it answers with the fault n times and
+// then with its reply.
 //
-// With by_history, the number of assistant messages in the request picks the
-// turn, so that a client which was killed and asks again gets the same turn
-// again, and the server may be restarted too. Turns with a match then stand
-// outside the numbering and answer whenever they fit; use them for side
-// requests, such as titles and summaries.
+// With by_history, the number of assistant messages in the request selects the
+// turn, so that a client that was killed and repeats its request gets the same
+// turn, even from a restarted server. Turns with a match are then outside the
+// numbering and answer whenever they fit; use them for other requests, such as
+// titles and summaries.
 //
 // # Checks
 //
 // Unless the script is lenient, the server refuses with status 400 what the
-// providers refuse: tool calls without exactly one result directly after,
-// wrong roles and empty messages, roles that do not alternate (Anthropic),
-// missing max_tokens, bad tool names and schemas, reasoning that was changed or
-// dropped. Signatures and encrypted reasoning depend on the reasoning's text
-// alone, so this also works across restarts. Fields that the provider does not
-// know are not refused.
+// providers refuse: tool calls without exactly one result directly after, wrong
+// roles and empty messages, roles that do not alternate (Anthropic), missing
+// max_tokens, invalid tool names and schemas, reasoning that was changed or
+// dropped. Signatures and encrypted reasoning depend only on the reasoning's
+// text, so this also works across restarts. Fields unknown to the provider are
+// not refused.
 //
 // # Concurrency and failure
 //
 // Everything is safe for concurrent use. [Server.Serve] waits for the requests
-// it is answering; a hang ends when the client or the server goes away. What a
-// script did not foresee is answered with status 500 (with x-should-retry:
-// false, which the SDKs heed) or 400, listed by [Server.Errors], and fails the
-// test at its end. Memory is bounded by [Options] and by one small record per
-// session, of which there can be 1,048,576.
+// it is answering; a hang ends when the client or the server ends. A request
+// without a turn in the script is answered with status 500 (with
+// x-should-retry: false, which the SDKs respect) or 400, listed by
+// [Server.Errors], and fails the test at its end. Memory is limited by
+// [Options] and by one small record per session, with at most 1,048,576
+// sessions.
 package llmtest

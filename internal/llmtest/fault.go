@@ -9,7 +9,7 @@ import (
 
 var errRepeat = errors.New(`repeat is a number from 1, or "forever"`)
 
-// FaultKind names a way in which an answer goes wrong.
+// FaultKind is a kind of faulty answer.
 type FaultKind string
 
 // The faults. The first group are error answers in the provider's own form; the
@@ -20,16 +20,16 @@ const (
 	Auth          FaultKind = "auth"           // 401 (Gemini: 400 API_KEY_INVALID, as the provider does)
 	ContextWindow FaultKind = "context_window" // the prompt is too long
 	ContentFilter FaultKind = "content_filter" // the prompt was refused (Gemini: 200 with blockReason)
-	Quota         FaultKind = "quota"          // the allowance is used up
+	Quota         FaultKind = "quota"          // the quota is exhausted
 	BadRequest    FaultKind = "bad_request"    // 400
 
 	Reset         FaultKind = "reset"          // TCP RST; with After 0 before the headers
-	Hang          FaultKind = "hang"           // silence until the client goes away; with After 0 before the headers
-	HalfToolCall  FaultKind = "half_tool_call" // clean end in the middle of the last call's arguments
-	NoFinalChunk  FaultKind = "no_final_chunk" // clean end without finish reason, usage and end mark
+	Hang          FaultKind = "hang"           // no data until the client disconnects; with After 0 before the headers
+	HalfToolCall  FaultKind = "half_tool_call" // regular end in the middle of the last call's arguments
+	NoFinalChunk  FaultKind = "no_final_chunk" // regular end without finish reason, usage and end mark
 	MalformedJSON FaultKind = "malformed_json" // one frame is broken JSON; the stream ends there
 	HTML          FaultKind = "html"           // an HTML page with Status, default 502
-	Empty         FaultKind = "empty"          // a sound answer without any choice or content
+	Empty         FaultKind = "empty"          // a valid answer without any choice or content
 )
 
 // RetryAs is the form in which a rate limit says when to come back.
@@ -42,12 +42,13 @@ const (
 	RetryMillis  RetryAs = "ms"        // retry-after-ms, and Retry-After in seconds beside it
 )
 
-// Fault spoils an answer. In YAML it is either the kind alone or a mapping.
+// Fault makes an answer faulty. In YAML it is either the kind alone or a
+// mapping.
 type Fault struct {
 	Kind FaultKind `yaml:"kind"`
-	// Status replaces the HTTP status of an error answer or of the HTML page.
+	// Status overrides the HTTP status of an error answer or of the HTML page.
 	Status int `yaml:"status"`
-	// Message replaces the provider's sentence.
+	// Message overrides the provider's message.
 	Message string `yaml:"message"`
 	// RetryAfter is sent with rate_limit, and with server_error if not zero.
 	// Default for rate_limit: 1 s.
@@ -60,9 +61,9 @@ type Fault struct {
 	// "in the middle of the body" for reset, hang and malformed_json, and is
 	// ignored for error kinds.
 	After int `yaml:"after"`
-	// Times is how often the fault strikes in each session before the turn
-	// gives its sound answer; those requests do not use the turn up. Default 0:
-	// every time, and the fault is the turn's answer.
+	// Times is how often the fault occurs in each session before the turn gives
+	// its reply; those requests do not use the turn. Default 0: every time, and
+	// the fault is the turn's answer.
 	Times int `yaml:"times"`
 }
 

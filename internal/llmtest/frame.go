@@ -2,7 +2,7 @@ package llmtest
 
 import "encoding/json"
 
-// part says what a frame is to the faults.
+// part classifies a frame for the faults.
 type part uint8
 
 const (
@@ -41,7 +41,7 @@ func (f *frames) args(call int, event, data string) {
 	f.list[len(f.list)-1].call = call
 }
 
-// wire puts answers and errors into a protocol's words.
+// wire encodes answers and errors in a protocol.
 type wire interface {
 	// stream returns the events of a streamed answer.
 	stream(a *answer) []frame

@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// anthropicHistory checks the order of roles, and that every tool_use is
-// answered once, in the next message.
+// anthropicHistory checks the order of roles, and that every tool_use has one
+// result, in the next message.
 func (d *decoding) anthropicHistory() {
 	for i := range d.req.Messages {
 		m := &d.req.Messages[i]
@@ -68,9 +68,9 @@ func (d *decoding) unanswered(i int, calls []Call) {
 	d.fail("", "messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i, strings.Join(ids, ", "))
 }
 
-// anthropicThinking checks that the assistant messages of the tool loop under
-// way still begin with their thinking. Only calls that this server made with
-// reasoning are held to it, since a script may have none.
+// anthropicThinking checks that the assistant messages of the current tool loop
+// still begin with their thinking. It checks only calls that this server made
+// with reasoning, since a script may have none.
 func (d *decoding) anthropicThinking(items []gjson.Result) {
 	for i, item := range slices.Backward(items) {
 		blocks := item.Get("content").Array()
@@ -95,7 +95,7 @@ func (d *decoding) anthropicThinking(items []gjson.Result) {
 	}
 }
 
-// countCacheControl counts the blocks that carry cache_control.
+// countCacheControl counts the blocks with cache_control.
 func countCacheControl(root object) (n int) {
 	count := func(blocks gjson.Result) {
 		if !blocks.IsArray() {

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 )
 
-// sign returns the signature the server puts on reasoning. It depends on the
-// text alone, so that a later request, even to another server, can be checked
-// for having kept both unchanged.
+// sign returns the server's signature of reasoning. It depends only on the
+// text, so that any server can check whether a later request kept both
+// unchanged.
 func sign(kind, text string) string {
 	h := fnv.New128a()
 	// Writing to a hash cannot fail.
@@ -19,12 +19,12 @@ func sign(kind, text string) string {
 	return base64.StdEncoding.EncodeToString(h.Sum([]byte("llmtest/" + kind + "/")))
 }
 
-// reasoningMark in the id of a tool call says that reasoning came with it, so
-// that a client which drops the reasoning can be told.
+// reasoningMark in the id of a tool call marks a call with reasoning, so that a
+// client that drops the reasoning is detected.
 const reasoningMark = "Th0"
 
 // idMaker makes ids that are unique for one server and, by its seed, unlikely
-// to meet those of another.
+// to equal those of another.
 type idMaker struct {
 	seed uint64
 	next atomic.Uint64

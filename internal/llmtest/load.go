@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// maxScript bounds a script file: 16 MiB.
+// maxScript is the maximum size of a script file: 16 MiB.
 const maxScript = 16 << 20
 
 // Load reads a script file; see [Parse].
@@ -29,9 +29,9 @@ func Load(path string) (*Script, error) {
 	return s, nil
 }
 
-// Parse reads a script from YAML. Unknown keys, wrong types, broken templates
-// and regular expressions, and turns that make no sense are errors of kind
-// [fault.Invalid] that name the line.
+// Parse reads a script from YAML. Unknown keys, wrong types, invalid templates
+// and regular expressions, and invalid turns are errors of kind [fault.Invalid]
+// with the line number.
 func Parse(data []byte) (s *Script, err error) {
 	if len(data) > maxScript {
 		return nil, fault.New(fault.Invalid, "script is larger than 16 MiB")

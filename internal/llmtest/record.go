@@ -9,7 +9,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// maxErrors bounds the errors kept.
+// maxErrors is the maximum number of errors kept.
 const maxErrors = 1000
 
 // recorder keeps the latest requests and the first errors.
@@ -28,14 +28,14 @@ func newRecorder(o Options) *recorder {
 	return &recorder{maxCount: o.MaxRecorded, maxBytes: o.MaxRecordedBytes, waiting: make(map[int][]chan *Request)}
 }
 
-// add numbers a request, keeps it, and wakes those who wait for it.
+// add numbers and keeps a request, and wakes the callers that wait for it.
 func (r *recorder) add(req *Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total++
 	req.N = r.total
 	for _, ch := range r.waiting[req.N] {
-		ch <- req // has room for one
+		ch <- req // buffered for one
 	}
 	delete(r.waiting, req.N)
 	if r.maxCount < 0 {
@@ -45,7 +45,7 @@ func (r *recorder) add(req *Request) {
 	r.bytes += len(req.Body)
 	for len(r.kept) > r.maxCount || r.bytes > r.maxBytes && len(r.kept) > 1 {
 		r.bytes -= len(r.kept[0].Body)
-		r.kept[0] = nil // append moves the slice on; let the request go now
+		r.kept[0] = nil // append moves the slice; release the request now
 		r.kept = r.kept[1:]
 	}
 }

@@ -17,7 +17,7 @@ const (
 	Gemini          Protocol = "gemini"
 )
 
-// Roles of a [Message], whatever the protocol calls them.
+// Roles of a [Message], in any protocol.
 const (
 	RoleSystem    = "system"
 	RoleUser      = "user"
@@ -25,8 +25,8 @@ const (
 	RoleTool      = "tool"
 )
 
-// Request is a client's request in neutral form. It is immutable once returned
-// by the server.
+// Request is a client's request independent of the protocol. It is immutable
+// once returned by the server.
 type Request struct {
 	N         int // number of the request on this server, from 1
 	Time      time.Time
@@ -38,7 +38,7 @@ type Request struct {
 	Call      int    // number of the request in its session, from 1
 	Turn      string // name of the turn that answers; "" if refused
 	Fault     FaultKind
-	Refused   string      // why the server answered with an error of its own; "" if it did not
+	Refused   string      // why the server refused the request; "" if it did not
 	System    string      // all system and developer texts, joined by newlines
 	Messages  []Message   // without system texts
 	Tools     []Tool      // as offered
@@ -121,7 +121,7 @@ func (r *Request) ToolResults() []string {
 	return out
 }
 
-// count fills the numbers that matching needs.
+// count sets the numbers for matching.
 func (r *Request) count() {
 	for i := range r.Messages {
 		r.toolResults += len(r.Messages[i].ToolResults)

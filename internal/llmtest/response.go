@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// respond sends the answer, spoiled by f if that is not nil.
+// respond sends the answer, with the fault f unless it is nil.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, t *turn, a *answer, f *Fault, sse bool) {
 	if !pause(r.Context(), t.Latency) {
 		return
@@ -31,7 +31,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, t *turn, a *ans
 	s.sendBody(w, r, wires[a.req.Protocol].body(a), a, f)
 }
 
-// identify gives the answer its id.
+// identify sets the id of the answer.
 func (s *Server) identify(a *answer) {
 	switch a.req.Protocol {
 	case OpenAIChat:
@@ -45,8 +45,8 @@ func (s *Server) identify(a *answer) {
 	}
 }
 
-// refused sends the faults that leave nothing of the answer, and reports
-// whether it did.
+// refused sends faults that replace the whole answer, and reports whether it
+// did.
 func (s *Server) refused(w http.ResponseWriter, r *http.Request, req *Request, f *Fault) bool {
 	switch {
 	case f.Kind.isError() && (f.After == 0 || !req.Stream):
@@ -73,7 +73,7 @@ func (s *Server) refused(w http.ResponseWriter, r *http.Request, req *Request, f
 	return true
 }
 
-// pause waits, and reports whether the client is still there.
+// pause waits, and reports whether the client is still connected.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -88,18 +88,19 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// write sends text. A failure means that the client has gone away, which it
-// may; the connection is then closed by net/http.
+// write sends text. An error means that the client has disconnected; net/http
+// then closes the connection.
 func write(w http.ResponseWriter, text string) { _, _ = w.Write([]byte(text)) }
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
 // reset closes the connection with a TCP RST, so that the client sees
-// "connection reset" and not a clean end.
+// "connection reset" instead of a regular end.
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		// No connection to take over (HTTP/2): net/http resets the stream.
+		// There is no connection to take over (HTTP/2): net/http resets the
+		// stream.
 		panic(http.ErrAbortHandler)
 	}
 	var tcp *net.TCPConn
@@ -138,14 +139,14 @@ func (s *Server) sendBody(w http.ResponseWriter, r *http.Request, body string, a
 	finish(w, r, end)
 }
 
-// middleOfCall returns the place in the middle of the call's arguments, which
+// middleOfCall returns a position in the middle of the call's arguments, which
 // follow the name in all protocols.
 func middleOfCall(body string, c madeCall) int {
 	name := `"name":` + q(c.name)
 	return min(len(body)-1, strings.LastIndex(body, name)+len(name)+len(`,"arguments":"`)+len(c.args)/2)
 }
 
-// headers sets what each answer of a provider carries.
+// headers sets the headers of each answer of a provider.
 func (s *Server) headers(w http.ResponseWriter, p Protocol, contentType string) string {
 	id := s.ids.make("req_")
 	switch p {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// routed is what the path of a request says.
+// routed is the result of the path of a request.
 type routed struct {
 	protocol Protocol
 	list     bool   // the list of models
@@ -58,7 +58,7 @@ func routeGemini(r *http.Request) routed {
 	return rt
 }
 
-// credential returns the key a request carries, in whatever place.
+// credential returns the key of a request, from any of its places.
 func credential(r *http.Request) string {
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "bearer") {
 		return token
@@ -71,8 +71,7 @@ func credential(r *http.Request) string {
 	return r.URL.Query().Get("key")
 }
 
-// listModels answers in the words of the protocol that the headers or the path
-// give away.
+// listModels answers in the protocol that the headers or the path indicate.
 func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
 	protocol := OpenAIChat
 	switch {

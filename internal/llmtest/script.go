@@ -5,34 +5,33 @@ import (
 	"time"
 )
 
-// Script is what the server answers. The zero value has no turns, so that
-// every request is refused as unexpected.
+// Script defines the server's answers. The zero value has no turns, so every
+// request is refused as unexpected.
 type Script struct {
 	// Models are the ids that GET …/models lists. When set, a request for
 	// another model is refused with the provider's "model not found". Empty:
 	// the list holds "scripted" and every model name is accepted.
 	Models []string `yaml:"models"`
-	// APIKey, when set, is the only key that is accepted; other requests get
-	// the provider's authentication error. Empty: any key, or none.
+	// APIKey, when set, is the only accepted key; other requests get the
+	// provider's authentication error. Empty: any key, or none.
 	APIKey string `yaml:"api_key"`
-	// PerSession lets each session walk through the turns by itself. The
-	// session is the header x-litellm-session-id, else the body's
-	// prompt_cache_key, else metadata.user_id; requests with none of them
-	// share one session.
+	// PerSession runs the turns separately for each session. The session is the
+	// header x-litellm-session-id, else the body's prompt_cache_key, else
+	// metadata.user_id; requests with none of them share one session.
 	PerSession bool `yaml:"per_session"`
-	// ByHistory picks a turn by the request instead of by count: the turn
-	// numbered k (from 0) answers a request that holds k assistant messages.
-	// Turns with a Match stand outside the numbering: they are tried first and
-	// answer whenever they fit (without limit, unless Repeat is set).
+	// ByHistory selects a turn by the request instead of by count: the turn
+	// numbered k (from 0) answers a request with k assistant messages. Turns
+	// with a Match are outside the numbering: they are tried first and answer
+	// whenever they fit (without limit, unless Repeat is set).
 	ByHistory bool `yaml:"by_history"`
 	// StrictOrder refuses a request that does not fit the Match of the next
 	// turn. Without it, the first unused turn that fits answers. It cannot be
 	// combined with ByHistory.
 	StrictOrder bool `yaml:"strict_order"`
-	// Lenient turns off the checks that real providers make on the history,
-	// the tools and the parameters of a request.
+	// Lenient disables the checks that real providers make on the history, the
+	// tools and the parameters of a request.
 	Lenient bool `yaml:"lenient"`
-	// Defaults holds the pacing of turns that do not set their own.
+	// Defaults is the pacing of turns without their own.
 	Defaults Pacing `yaml:"defaults"`
 	// Turns are the answers, in order.
 	Turns []Turn `yaml:"turns"`
@@ -41,16 +40,16 @@ type Script struct {
 	Default *Turn `yaml:"default"`
 }
 
-// Pacing says how an answer is spread over time. All fields are optional.
+// Pacing spreads an answer over time. All fields are optional.
 type Pacing struct {
-	// Latency is waited before the response headers.
+	// Latency is the wait before the response headers.
 	Latency time.Duration `yaml:"latency"`
-	// FirstToken is waited after the headers and before the first delta, or
-	// before the body where the client does not stream.
+	// FirstToken is the wait after the headers and before the first delta, or
+	// before the body if the client does not stream.
 	FirstToken time.Duration `yaml:"first_token"`
 	// ChunkSize is the number of characters per streamed delta. Default 24.
 	ChunkSize int `yaml:"chunk_size"`
-	// ChunkDelay is waited between two streamed deltas.
+	// ChunkDelay is the wait between two streamed deltas.
 	ChunkDelay time.Duration `yaml:"chunk_delay"`
 }
 
@@ -59,14 +58,14 @@ type Turn struct {
 	// Name is used in error messages and in [Request.Turn]. Default: the
 	// turn's number, from 1.
 	Name string `yaml:"name"`
-	// Match says which requests the turn answers. Nil: any.
+	// Match selects the requests that the turn answers. Nil: any.
 	Match *Match `yaml:"match"`
 	// Repeat is how many requests the turn answers before it is used up.
 	// Default 1; [Forever] for no limit.
 	Repeat Repeat `yaml:"repeat"`
 	// Reply is the answer.
 	Reply Reply `yaml:"reply"`
-	// Fault spoils the answer. Nil: the answer is sound.
+	// Fault makes the answer faulty. Nil: the answer is valid.
 	Fault *Fault `yaml:"fault"`
 
 	Pacing `yaml:",inline"`
@@ -90,41 +89,41 @@ type Match struct {
 	AssistantTurns   *int              `yaml:"assistant_turns"`    // number of assistant messages in the request
 }
 
-// Reply is what the model "says". Text, Reasoning, and the strings in tool
-// calls are templates where they contain "{{"; see [TemplateData].
+// Reply is the model's answer. Text, Reasoning, and the strings in tool calls
+// are templates if they contain "{{"; see [TemplateData].
 type Reply struct {
 	Text string `yaml:"text"`
-	// Reasoning is sent the way the protocol does it: reasoning_content, a
-	// reasoning item, a signed thinking block, or a thought part.
+	// Reasoning is sent in the protocol's form: reasoning_content, a reasoning
+	// item, a signed thinking block, or a thought part.
 	Reasoning string `yaml:"reasoning"`
-	// RedactedReasoning is opaque data, sent as a redacted_thinking block over
-	// Anthropic Messages and left out elsewhere.
+	// RedactedReasoning is opaque data, sent as a redacted_thinking block in
+	// Anthropic Messages and omitted in other protocols.
 	RedactedReasoning string     `yaml:"redacted_reasoning"`
 	ToolCalls         []ToolCall `yaml:"tool_calls"`
-	// Usage replaces the token counts, which are otherwise estimated at four
+	// Usage overrides the token counts, which are otherwise estimated at four
 	// bytes per token.
 	Usage *Usage `yaml:"usage"`
-	// FinishReason is "stop", "length", "tool_calls" or "content_filter", put
-	// into the words of the protocol; anything else is sent as it is. Default:
+	// FinishReason is "stop", "length", "tool_calls" or "content_filter",
+	// converted to the protocol; any other value is sent unchanged. Default:
 	// "tool_calls" if there are any, else "stop".
 	FinishReason string `yaml:"finish_reason"`
 }
 
-// ToolCall is one call the model asks for.
+// ToolCall is a call by the model.
 type ToolCall struct {
 	ID   string `yaml:"id"` // default: a fresh id in the provider's form
 	Name string `yaml:"name"`
 	// Arguments is the object of arguments.
 	Arguments map[string]any `yaml:"arguments"`
 	// RawArguments is sent instead of Arguments when set, and may be malformed
-	// JSON. Gemini has no place for malformed arguments: there it makes the
+	// JSON. Gemini has no form for malformed arguments: there it makes the
 	// frame itself malformed, unless it is valid JSON.
 	RawArguments string `yaml:"raw_arguments"`
 }
 
 // Usage counts tokens. Input includes the cached and the cache-written ones,
-// Output includes the reasoning ones; adapters of protocols that count them
-// apart get them apart.
+// Output includes the reasoning ones; protocols that count them separately get
+// them separately.
 type Usage struct {
 	Input      int `yaml:"input"`
 	Output     int `yaml:"output"`
@@ -133,11 +132,11 @@ type Usage struct {
 	Reasoning  int `yaml:"reasoning"`
 }
 
-// Repeat counts the requests that a turn answers. In YAML: a number from 1,
-// or "forever".
+// Repeat is how many requests a turn answers. In YAML: a number from 1, or
+// "forever".
 type Repeat int
 
-// Forever lets a turn answer without limit.
+// Forever is a Repeat without limit.
 const Forever Repeat = -1
 
 // UnmarshalYAML implements the decoder's interface.

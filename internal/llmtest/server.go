@@ -15,20 +15,20 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Options configures a [Server]. The zero value is good for tests.
+// Options configures a [Server]. The zero value is suitable for tests.
 type Options struct {
 	// MaxRecorded is the number of requests kept for [Server.Requests]; older
 	// ones are dropped. Default 10,000; negative: keep none.
 	MaxRecorded int
-	// MaxRecordedBytes bounds the bodies of the requests kept; older ones are
+	// MaxRecordedBytes limits the bodies of the requests kept; older ones are
 	// dropped, but the newest is always kept. Default 64 MiB. The decoded texts
-	// of a request may need its size once more.
+	// of a request may need the same memory again.
 	MaxRecordedBytes int
-	// MaxBody is the size from which a request is refused with status 413.
+	// MaxBody is the size above which a request is refused with status 413.
 	// Default 32 MiB.
 	MaxBody int64
-	// AllowErrors keeps [Start] from failing the test for the requests listed
-	// by [Server.Errors].
+	// AllowErrors prevents [Start] from failing the test for the requests
+	// listed by [Server.Errors].
 	AllowErrors bool
 	// Seed makes generated ids repeatable. Default 0: random.
 	Seed uint64
@@ -40,8 +40,8 @@ type Options struct {
 // Server answers LLM requests from a script. It is an [http.Handler], safe for
 // concurrent use.
 type Server struct {
-	// URL is where the server listens, without a slash at the end. Set by
-	// [Start] and [Server.Listen].
+	// URL is the server's address, without a slash at the end. Set by [Start]
+	// and [Server.Listen].
 	URL string
 
 	opts        Options
@@ -51,7 +51,7 @@ type Server struct {
 	ids         *idMaker
 }
 
-// New checks the script and returns a server for it. The script is not to be
+// New validates the script and returns a server for it. The script must not be
 // changed afterwards. Errors are of kind [fault.Invalid].
 func New(script *Script, opts Options) (*Server, error) {
 	prog, err := compile(script)
@@ -107,7 +107,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 	release()
-	// A connection that never sent a request would hold Shutdown up.
+	// A connection without a request would delay Shutdown.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	err := hs.Shutdown(grace)
@@ -124,14 +124,13 @@ func (s *Server) Requests() []*Request { return s.rec.all() }
 // Count returns the number of requests received so far, kept or not.
 func (s *Server) Count() int { return s.rec.count() }
 
-// Wait returns the n-th request (from 1) as soon as it has arrived and been
-// decoded, which is before it is answered. It fails when ctx ends, or with kind
-// [fault.NotFound] if that request is not kept any more.
+// Wait returns the n-th request (from 1) as soon as it was received and
+// decoded, before it is answered. It fails when ctx ends, or with kind
+// [fault.NotFound] if that request is no longer kept.
 func (s *Server) Wait(ctx context.Context, n int) (*Request, error) { return s.rec.wait(ctx, n) }
 
-// Errors returns what clients did that the script did not foresee: unknown
-// paths, malformed or invalid requests, and requests without a turn. At most
-// the first 1,000 are kept.
+// Errors returns the unexpected requests: unknown paths, malformed or invalid
+// requests, and requests without a turn. At most the first 1,000 are kept.
 func (s *Server) Errors() []error { return s.rec.errors() }
 
 // Unused returns the names of the turns that never answered a request.
@@ -160,7 +159,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
 		Stream: rt.stream, Session: r.Header.Get("X-Litellm-Session-Id"), Headers: redact(r.Header),
 	}
 	var body bytes.Buffer
-	// Room at once for most bodies, but not for any length a client claims.
+	// Preallocate for most bodies, but not for any length that a client claims.
 	body.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead)
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)); err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -197,8 +196,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt routed) {
 	s.respond(w, r, turn, a, f, rt.sse)
 }
 
-// validate decodes the request and returns what it is refused for, and whether that
-// counts as an error of the client.
+// validate decodes the request and returns the reason to refuse it, and whether
+// that counts as an error of the client.
 func (s *Server) validate(req *Request, r *http.Request) (refusal *apiError, noted bool) {
 	problem, broken := decode(req)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// TB is the part of testing.TB that [Start] needs; it keeps the testing
-// package out of binaries that serve scripts.
+// TB is the part of testing.TB used by [Start]; it keeps the testing package
+// out of binaries that serve scripts.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -14,8 +14,8 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start serves script on a free port of this machine until the test ends, and
-// then fails the test for each of [Server.Errors].
+// Start serves script on a free port until the test ends, and then fails the
+// test for each of [Server.Errors].
 func Start(t TB, script *Script) *Server {
 	t.Helper()
 	return StartWith(t, script, Options{})

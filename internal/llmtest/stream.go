@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// ending says how a response ends.
+// ending is the way in which a response ends.
 type ending uint8
 
 const (
 	endClean ending = iota
 	endReset        // TCP RST
-	endHang         // silence until the client goes away
+	endHang         // no data until the client disconnects
 )
 
-// applyFault cuts the stream where the fault wants it.
+// applyFault truncates the stream as the fault requires.
 func applyFault(stream []frame, f *Fault, a *answer) ([]frame, ending) {
 	if f == nil {
 		return stream, endClean
@@ -42,8 +42,7 @@ func applyFault(stream []frame, f *Fault, a *answer) ([]frame, ending) {
 	return stream, endClean
 }
 
-// upTo returns the frames up to the n-th content delta, and none of the final
-// ones.
+// upTo returns the frames up to the n-th content delta, without final ones.
 func upTo(stream []frame, n int) []frame {
 	var kept []frame
 	for _, fr := range stream {
@@ -87,8 +86,8 @@ func closesCall(fr frame) bool {
 	return strings.HasSuffix(fr.event, "_stop") || strings.HasSuffix(fr.event, ".done")
 }
 
-// sendStream writes the frames with the pacing asked for. What needs no pause
-// goes out in one write.
+// sendStream writes the frames with the given pacing. Frames without a pause
+// between them are sent in one write.
 func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, p Pacing, protocol Protocol, stream []frame, end ending, sse bool) {
 	enc := framing{newline: "\n", array: !sse}
 	contentType := "text/event-stream; charset=utf-8"
@@ -126,7 +125,7 @@ func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, p Pacing, pr
 	finish(w, r, end)
 }
 
-// finish ends a response whose last bytes were written.
+// finish ends a response after its last bytes.
 func finish(w http.ResponseWriter, r *http.Request, end ending) {
 	switch end {
 	case endReset:

@@ -8,10 +8,10 @@ import (
 	"text/template"
 )
 
-// TemplateData is what templates in a reply see: {{.LastUser}}, {{.Call}} and
-// so on. The functions json, trim, upper, lower, add, find (first match of a
-// regular expression, or its first group) and contains can be used beside those
-// of text/template.
+// TemplateData is the data of templates in a reply: {{.LastUser}}, {{.Call}}
+// and so on. In addition to the functions of text/template there are json,
+// trim, upper, lower, add, find (first match of a regular expression, or its
+// first group) and contains.
 type TemplateData struct{ *Request }
 
 // Header returns a header of the request; credentials read "[redacted]".

@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// maxSessions bounds the sessions whose place in the script is remembered.
+// maxSessions is the maximum number of sessions whose position in the script is
+// kept.
 const maxSessions = 1 << 20
 
-// turnChooser remembers how far each session is in the script. Its methods are safe
-// for concurrent use.
+// turnChooser selects turns and keeps the position of each session in the
+// script. Its methods are safe for concurrent use.
 type turnChooser struct {
 	prog *program
 
@@ -18,19 +19,19 @@ type turnChooser struct {
 	answered []bool // by turn: it gave an answer or a fault at least once
 }
 
-// progress is one session's place in the script.
+// progress is one session's position in the script.
 type progress struct {
 	calls  int
 	first  int         // turns before this one are used up
 	used   map[int]int // answers given, by turn index, for turns from first on
-	faults map[int]int // times a fault struck, by turn index
+	faults map[int]int // times a fault occurred, by turn index
 }
 
 func newTurnChooser(p *program) *turnChooser {
 	return &turnChooser{prog: p, sessions: make(map[string]*progress), answered: make([]bool, len(p.turns))}
 }
 
-// enter counts the request in its session and fills r.Call.
+// enter counts the request in its session and sets r.Call.
 func (p *turnChooser) enter(r *Request) (*progress, error) {
 	key := ""
 	if p.prog.PerSession {
@@ -49,8 +50,8 @@ func (p *turnChooser) enter(r *Request) (*progress, error) {
 	return s, nil
 }
 
-// pick chooses the turn that answers r, counts it as used, and says whether
-// its fault strikes. It also fills r.Call.
+// pick selects the turn that answers r, counts it as used, and returns its
+// fault if that occurs. It also sets r.Call.
 func (p *turnChooser) pick(r *Request) (t *turn, f *Fault, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +76,7 @@ func (p *turnChooser) pick(r *Request) (t *turn, f *Fault, err error) {
 	return t, s.take(t), nil
 }
 
-// take counts one answer of t, and returns the fault if it strikes.
+// take counts one answer of t, and returns the fault if it occurs.
 func (s *progress) take(t *turn) *Fault {
 	if f := t.Fault; f != nil && (f.Times == 0 || s.faults[t.index] < f.Times) {
 		if f.Times == 0 {
@@ -150,7 +151,7 @@ func (p *turnChooser) exhausted(s *progress, r *Request) error {
 	return fmt.Errorf("script exhausted after %d turns", len(p.prog.turns))
 }
 
-// unused returns the names of turns that never answered anything.
+// unused returns the names of turns that never answered.
 func (p *turnChooser) unused() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// anthropicWire speaks Anthropic Messages, after
+// anthropicWire encodes Anthropic Messages, see
 // https://docs.anthropic.com/en/api/messages and …/streaming.
 type anthropicWire struct{}
 
@@ -23,8 +23,8 @@ func (anthropicWire) stopReason(finish string) string {
 	return finish
 }
 
-// usage counts uncached input apart from what was cached. output is what was
-// produced so far.
+// usage counts uncached input separately from cached. output is the output so
+// far.
 func (anthropicWire) usage(u Usage, output int) string {
 	return fmt.Sprintf(`{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation":{"ephemeral_5m_input_tokens":%d,"ephemeral_1h_input_tokens":0},"output_tokens":%d,"service_tier":"standard"}`,
 		u.Input-u.Cached-u.CacheWrite, u.CacheWrite, u.Cached, u.CacheWrite, output)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// chatWire speaks OpenAI Chat Completions, after
+// chatWire encodes OpenAI Chat Completions, see
 // https://platform.openai.com/docs/api-reference/chat.
 type chatWire struct{}
 
@@ -74,8 +74,8 @@ func (chatWire) stream(a *answer) []frame {
 	return f.list
 }
 
-// chatCallFrames opens all calls, then sends their arguments in turn, so that
-// a client has to keep them apart by index.
+// chatCallFrames opens all calls, then sends their arguments alternately, so
+// that a client must distinguish them by index.
 func chatCallFrames(f *frames, a *answer, chunk func(delta, finish string) string) {
 	args := make([][]string, len(a.calls))
 	left := 0

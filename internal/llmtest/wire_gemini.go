@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// geminiWire speaks Gemini's generateContent, after
+// geminiWire encodes Gemini's generateContent, see
 // https://ai.google.dev/api/generate-content.
 type geminiWire struct{}
 
@@ -39,7 +39,7 @@ func (w geminiWire) frame(a *answer, parts, finish string) string {
 func thoughtPart(s string) string { return `{"thought":true,"text":` + q(s) + `}` }
 func textPart(s string) string    { return `{"text":` + q(s) + `}` }
 
-// callPart returns the call number i. Only the first of a step is signed.
+// callPart returns call number i. Only the first of a step is signed.
 func callPart(c madeCall, i int) string {
 	sig := ""
 	if i == 0 {

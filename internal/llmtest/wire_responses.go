@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// responsesWire speaks OpenAI Responses, after
+// responsesWire encodes OpenAI Responses, see
 // https://platform.openai.com/docs/api-reference/responses and
 // …/responses-streaming.
 type responsesWire struct{}
@@ -157,9 +157,9 @@ func (f *responseFrames) call(it outItem, at string, chunk int) {
 
 func (responsesWire) failure(e *apiError, id string) (int, string) { return chatWire{}.failure(e, id) }
 
-// failureFrames ends the stream with an error event and response.failed, as
-// the provider does. The events before are not counted again: their number is
-// not known here, and the numbers only have to grow.
+// failureFrames ends the stream with an error event and response.failed, as the
+// provider does. Sequence numbers only have to increase, so the earlier events,
+// whose number is unknown here, are not counted.
 func (w responsesWire) failureFrames(e *apiError, a *answer) []frame {
 	_, kind, code, message := e.openAI()
 	if code == "" {

@@ -1,6 +1,6 @@
-// Package llmmocks runs Deft's LLM adapters against mock servers that others
-// wrote: where our own test server and our adapters share a misunderstanding of
-// a protocol, these do not.
+// Package llmmocks tests Deft's LLM adapters with third-party mock servers:
+// they reveal misunderstandings of a protocol that our own test server and our
+// adapters share.
 //
 // # Usage
 //
@@ -11,6 +11,6 @@
 //
 // # Concurrency and failure
 //
-// Each test starts a server of its own on a free port of the loopback
-// interface and waits for its end.
+// Each test starts its own server on a free port of the loopback interface and
+// waits until it ends.
 package llmmocks
