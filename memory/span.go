@@ -91,7 +91,7 @@ func (c Summarizing) middle(t Turn, cuts []int, least int, over bool) (from, to 
 	return from, last
 }
 
-// helps reports whether the view has room without a part of it.
+// helps reports whether the view fits without a part of it.
 func (c Summarizing) helps(t Turn, from, to int) bool {
 	all := t.Tokens.Prompt(t.State.View)
 	return to > from && all-t.Tokens.Part(t.State.View, from, to) < c.limit(t)

@@ -143,8 +143,8 @@ func TestEveryEventCounts(t *testing.T) {
 	}
 }
 
-// TestSummaryThatCanWait goes on without a summary where there is still room,
-// and does not where there is none.
+// TestSummaryThatCanWait: a failed summary is an error only if the view no longer
+// fits.
 func TestSummaryThatCanWait(t *testing.T) {
 	t.Parallel()
 	broken := &stub{answer: func(int, llm.Request) (string, error) { return "", errors.New("broken") }}

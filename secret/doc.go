@@ -17,7 +17,7 @@
 //
 // Every value that is known (static values, and looked-up ones once they were
 // asked for, the former ones of a secret that changed too) is replaced by
-// [Hidden]. The reference replaces the bare value. Here its usual disguises are
+// [Hidden]. The reference replaces the bare value. Here its usual encodings are
 // replaced as well: within JSON and URLs, quoted for a shell, with the line
 // ends of a terminal, the single lines of a key file, and from 8 bytes on in
 // hexadecimal and in base64 at any offset. Base64 that is broken into lines is

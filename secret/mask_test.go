@@ -50,8 +50,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestDisguises masks what common programs make of a value.
-func TestDisguises(t *testing.T) {
+// TestEncodings masks what common programs make of a value.
+func TestEncodings(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -224,9 +224,9 @@ func TestMaskObservation(t *testing.T) {
 	}
 }
 
-// TestSillySecrets masks values that are words of the vocabulary, and the
+// TestUnusualSecrets masks values that are words of the vocabulary, and the
 // result can still be read.
-func TestSillySecrets(t *testing.T) {
+func TestUnusualSecrets(t *testing.T) {
 	t.Parallel()
 	r := knowing("text", "a", "agent", "TerminalObservation", "1", "success", "e", "{", `"`, ":")
 	for _, o := range []event.Observation{

@@ -54,7 +54,7 @@ func Parse(raw []byte, o ParseOptions) (Source, error) {
 	}
 	var w wireSource
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return Source{}, fault.New(fault.Invalid, shapeOf(err))
+		return Source{}, fault.New(fault.Invalid, wrongType(err))
 	}
 	if w.Kind == "" && has(raw, "value") && !has(raw, "kind") {
 		w = wireSource{Kind: KindStatic, Value: w.Value}
@@ -180,8 +180,8 @@ func (o ParseOptions) absolute(text string) string {
 	return base.ResolveReference(ref).String()
 }
 
-// shapeOf says what has the wrong type, without the value itself.
-func shapeOf(err error) string {
+// wrongType names the field with the wrong type, without its value.
+func wrongType(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field == "headers" && wrong.Type.Kind().String() == "map" {
 			return "headers: Input should be a valid dictionary"

@@ -129,7 +129,7 @@ func (r *Registry) matcher() *matcher {
 	defer r.mu.Unlock()
 	var patterns []string
 	for v := range r.known {
-		patterns = append(patterns, disguises(v)...)
+		patterns = append(patterns, encodings(v)...)
 	}
 	m := newMatcher(patterns)
 	r.match.Store(m)

@@ -140,8 +140,8 @@ func TestParseMap(t *testing.T) {
 	}
 }
 
-// TestSaysNothing prints sources in every way that a log or an error might.
-func TestSaysNothing(t *testing.T) {
+// TestPrintsNoValue prints sources in every way that a log or an error might.
+func TestPrintsNoValue(t *testing.T) {
 	t.Parallel()
 	s := secret.Source{Kind: secret.KindLookup, Value: "hush", URL: "http://h", Headers: map[string]string{"token": "hush"}}
 	n := secret.Named{Name: "N", Source: s}

@@ -70,7 +70,7 @@ func TestRailsLimits(t *testing.T) {
 	})
 }
 
-// TestRails is the table of attacks, with the plain form, its disguises, and
+// TestRails is the table of attacks, with the plain form, its obfuscations, and
 // what is innocent and close to it.
 func TestRails(t *testing.T) {
 	t.Parallel()

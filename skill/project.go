@@ -78,7 +78,7 @@ func Roots(dir string) []string {
 }
 
 // instructions loads the files of the root that other programs know as well.
-// One that is a link to another, or its twin, counts once.
+// A file with several names counts once.
 func (l *loader) instructions() {
 	var seen []fs.FileInfo
 	for _, e := range l.list(".") {

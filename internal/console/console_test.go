@@ -220,11 +220,11 @@ func TestReasoningIsHiddenUnlessAsked(t *testing.T) {
 	}
 }
 
-// hostile are texts that a terminal would obey, or show as something else.
+// hostile are texts that a terminal would execute, or show as something else.
 var hostile = []string{
 	"\x1b[2J\x1b[H", "\x1b]0;title\a", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "\x1bPdcs\x1b\\", "\x1b[6n",
 	"\u009b31m", "\u009d0;x\u009c", "\x9b31m", "\xc2", "\xff\xfe", "a\rb", "a\bb", "\x00", "\x7f", "\x0e",
-	"a\u202eb", "a\u2066b", "\u200f", "\u061c", "\u2028", "\U000e0041", "a\r\r\nb", "\v\f",
+	"a\u202eb", "a\u2066b", "\u200f", "\u061c", "\u2028", "\U000e0041", "r\u200bm", "r\u200dm", "r\u200cm", "r\u2060m", "\ufeffrm", "r\u00adm", "r\u3164m", "r\u2800m", "é\u200d\u200dx", "a\r\r\nb", "\v\f",
 }
 
 // everywhere shows a text in all places that take foreign text.
@@ -267,6 +267,7 @@ func unsafe(s string) (rune, bool) {
 		bad := r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD")
 		bad = bad || unicode.IsControl(r) && r != '\n' && r != '\t'
 		bad = bad || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029 || r >= 0xE0000 && r < 0xE0080
+		bad = bad || strings.ContainsRune("\u200b\u2060\ufeff\u00ad\u3164\u2800", r)
 		if bad {
 			return r, true
 		}
@@ -286,6 +287,16 @@ func TestHostileTextIsMadeVisible(t *testing.T) {
 		}
 		if l := console.Line(h + "\n"); strings.Contains(l, "\n") {
 			t.Errorf("Line(%q) = %q breaks the line", h, l)
+		}
+	}
+}
+
+// TestJoinersOfScriptsStay: emoji and some scripts need characters without width.
+func TestJoinersOfScriptsStay(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"👩\u200d💻 works", "می\u200cخواهم"} {
+		if got := console.Line(s); got != s {
+			t.Errorf("%q becomes %q", s, got)
 		}
 	}
 }

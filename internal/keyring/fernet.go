@@ -56,7 +56,7 @@ func (k *key) sealAt(value []byte, at time.Time, iv []byte) string {
 	return base64.URLEncoding.EncodeToString(append(t, k.mac(t)...))
 }
 
-// parse splits off the armour. The time is not looked at: stored values do not
+// parse decodes the base64 of a token. The time is ignored: stored values do not
 // expire.
 func parse(token string) ([]byte, bool) {
 	t, err := base64.URLEncoding.Strict().DecodeString(token)

@@ -19,9 +19,9 @@ const (
 	lineMin = 24
 )
 
-// disguises returns the texts in which a value may show itself, the value
-// first. A value of spaces has none.
-func disguises(value string) []string {
+// encodings returns the texts that may show a value, the value first. A value
+// of spaces has none.
+func encodings(value string) []string {
 	bare := strings.TrimSpace(value)
 	if bare == "" {
 		return nil
