@@ -19,7 +19,6 @@ import (
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
-	"github.com/deft-dev/deft/tool"
 )
 
 // Keys of state updates that this package writes (docs/openhands/sdk-wire.md
@@ -81,7 +80,9 @@ type worker struct {
 	guard   *guard
 	skills  []skill.Skill
 	review  *review
+	agent   agent.Agent // what the controller runs, but for a replay
 	answers *answerStream
+	output  *outputStream
 	unlock  func() // nil before the conversation is locked
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
@@ -99,14 +100,6 @@ func (c *Conversation) Owner() Principal {
 
 // Stream returns the stream with its events.
 func (c *Conversation) Stream() eventstream.Stream { return c.m.o.Store }
-
-// output publishes what a running action prints.
-func (c *Conversation) output(action event.ID, chunk tool.Chunk) {
-	if !c.hub.watched() {
-		return
-	}
-	c.hub.publish(Transient{Output: &Output{Action: action, Text: c.secrets.Mask(chunk.Text)}})
-}
 
 // Watch calls f for what is published and never stored. f must not block.
 func (c *Conversation) Watch(f func(Transient)) (cancel func()) { return c.hub.watch(f) }
@@ -197,8 +190,8 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	w, err := c.start(ctx)
 	c.m.o.Log.Info("start a conversation", "conversation", c.id, "success", err == nil, "duration", time.Since(began))
 	switch {
-	case errors.Is(err, errLocked): // clients see the error as it is
-		return nil, errLocked
+	case errors.Is(err, ErrLocked): // clients see the error as it is
+		return nil, ErrLocked
 	case err != nil:
 		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
 	}
@@ -284,12 +277,13 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	if w.res, err = c.m.o.Builder.Build(ctx, c.buildRequest(rec, a, w)); err != nil {
 		return nil, err
 	}
-	w.review, w.answers = &review{c: c, w: w}, newAnswerStream(c, w)
+	w.review, w.answers, w.output = &review{c: c, w: w}, newAnswerStream(c, w), newOutputStream(c)
 	w.streams.Store(a.LLM != nil && a.LLM.Stream)
+	w.agent = streamedAgent{w.res.Agent, w.answers}
 	w.Controller, err = controller.Open(ctx, controller.Config{
-		ID: c.id, Stream: c.m.o.Store, Agent: streamedAgent{w.res.Agent, w.answers}, Runtime: w.res.Runtime, Local: w.res.Local,
+		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime, Local: w.res.Local,
 		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, Parallel: max(a.ToolConcurrencyLimit, 1),
-		Review: w.review.judge, Guard: w.guard, Stuck: stuckThresholds(rec), OnOutput: c.output,
+		Review: w.review.judge, Guard: w.guard, Stuck: stuckThresholds(rec), OnOutput: w.output.feed,
 		Log: c.m.o.Log,
 	})
 	if err == nil {
@@ -375,15 +369,15 @@ func (c *Conversation) Isolation() string {
 	return w.res.Isolation()
 }
 
-// errLocked is returned where another process works on the conversation.
-var errLocked = fault.New(fault.Conflict, "Conversation is owned by another agent server instance; the write was refused")
+// ErrLocked is returned where another process works on the conversation.
+var ErrLocked = fault.New(fault.Conflict, "Conversation is owned by another agent server instance; the write was refused")
 
 // lock makes this process the only one that works on a conversation, until
 // release is called.
 func (m *Manager) lock(ctx context.Context, id event.ConversationID) (release func(), err error) {
 	release, err = m.o.Lock.Acquire(ctx, id)
 	if fault.Is(err, fault.Conflict) {
-		return nil, errLocked
+		return nil, ErrLocked
 	}
 	return release, err
 }

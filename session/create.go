@@ -85,14 +85,23 @@ func (c *Conversation) announce() error {
 
 // make stores a new conversation.
 func (m *Manager) make(ctx context.Context, id event.ConversationID, s Spec) (*Conversation, error) {
-	if s.Agent == nil {
-		return nil, fault.New(fault.Invalid, "a conversation needs an agent")
-	}
 	if err := m.checkParent(ctx, s); err != nil {
 		return nil, err
 	}
 	if s.Message != nil && m.full() {
 		return nil, ErrCapacity
+	}
+	c, err := m.prepare(ctx, id, s)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.storeNew(ctx)
+}
+
+// prepare makes a conversation in memory, and the directory where it works.
+func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) (*Conversation, error) {
+	if s.Agent == nil {
+		return nil, fault.New(fault.Invalid, "a conversation needs an agent")
 	}
 	c := &Conversation{m: m, id: id, meta: eventstream.Meta{
 		Owner: string(s.Owner), Title: s.Title, Tags: maps.Clone(s.Tags), Parent: s.Parent,
@@ -102,6 +111,7 @@ func (m *Manager) make(ctx context.Context, id event.ConversationID, s Spec) (*C
 	}
 	c.rec = record{
 		Setup: s.Setup, Placement: s.Placement, MaxCost: s.MaxCost, SecretRefs: s.SecretRefs, Profile: s.Profile,
+		Note: s.Note,
 	}
 	c.rec.Workspace.Kind = "LocalWorkspace"
 	var err error
@@ -121,7 +131,7 @@ func (m *Manager) make(ctx context.Context, id event.ConversationID, s Spec) (*C
 		return nil, err
 	}
 	c.meta.WorkingDir = c.rec.Workspace.WorkingDir
-	return c, c.storeNew(ctx)
+	return c, nil
 }
 
 // storeNew stores a conversation that has no events yet.

@@ -32,6 +32,9 @@ func (c *Conversation) openModels(a *spec.Agent, maxCost float64) (*models, erro
 		ms.budget = broker.NewBudget(maxCost)
 	}
 	ms.open = func(l *spec.LLM) (llm.Model, error) { return c.openModel(l, ms.budget) }
+	if a.LLM != nil && a.LLM.Model == NoModel {
+		return ms, nil
+	}
 	if err := ms.set(agent.UsageAgent, a.LLM); err != nil {
 		return nil, err
 	}
@@ -102,12 +105,16 @@ func (ms *models) countedAs(service string) string {
 	return cmp.Or(ms.ids[service], service)
 }
 
+// NoModel is the name of the model of a conversation that has none yet, such as
+// one that was replayed. It can be read; a run needs [Conversation.SwitchLLM].
+const NoModel = "none"
+
 // noModel refuses calls.
 type noModel struct{}
 
 func (noModel) Info() llm.Info { return llm.Info{} }
 func (noModel) Generate(context.Context, llm.Request, func(llm.Delta)) (*llm.Response, error) {
-	return nil, fault.New(fault.NotFound, "the conversation has no model")
+	return nil, fault.New(fault.Invalid, "the conversation has no model").Hint("choose one")
 }
 
 // retried records that a call is made again. What was done to the call stands

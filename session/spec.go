@@ -42,6 +42,10 @@ type Spec struct {
 	// MaxCost bounds what the conversation may cost, in US dollars; 0 for no
 	// limit.
 	MaxCost float64
+	// Note is kept with the conversation for the program that makes it: how it
+	// chose the models, for example. It must hold no secret. Other programs
+	// leave it as it is.
+	Note json.RawMessage
 	// Message, unless nil, is sent when the conversation has been made, and
 	// the conversation runs.
 	Message *Message
@@ -142,6 +146,9 @@ type record struct {
 	Profile    json.RawMessage        `json:"launched_agent_profile,omitempty"`
 	Children   []event.ConversationID `json:"sub_conversation_ids,omitempty"`
 	ForkedAt   event.ID               `json:"forked_from_event_id,omitempty"`
+	Note       json.RawMessage        `json:"note,omitempty"`
+	// Imported is what eventstream/openhands keeps of the files that it read.
+	Imported json.RawMessage `json:"openhands,omitempty"`
 	// PathRules are the activated rules for paths as of the summary, which
 	// does not show them.
 	PathRules json.RawMessage `json:"path_rules,omitempty"`

@@ -14,13 +14,21 @@ import (
 func decodeRecord(id event.ConversationID, meta eventstream.Meta) (record, error) {
 	var r record
 	if len(meta.Extra) == 0 {
-		return r, fault.New(fault.Unsupported, "conversation "+string(id)+" has events but no agent").
-			Hint("it was imported; start a new one, or give it an agent with `deft run --resume`")
+		return r, errImported(id)
 	}
 	if err := json.Unmarshal(meta.Extra, &r); err != nil {
 		return r, fault.Wrap(err, fault.Corrupt, "read the configuration of conversation "+string(id))
 	}
+	if len(r.Agent) == 0 {
+		return r, errImported(id)
+	}
 	return r, nil
+}
+
+// errImported is returned for a conversation without an agent.
+func errImported(id event.ConversationID) error {
+	return fault.New(fault.Unsupported, "conversation "+string(id)+" has events but no agent").
+		Hint("it was imported; start a new one, or give it an agent with `deft run --resume`")
 }
 
 // encodeMeta returns what is stored beside the events of a conversation. The

@@ -72,7 +72,7 @@ func TestKeptKey(t *testing.T) {
 			t.Errorf("open: %q, %v", got, err)
 		}
 	}
-	info, err := os.Stat(filepath.Join(dir, config.KeyFile))
+	info, err := os.Stat(filepath.Join(dir, keyring.File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestKeptKey(t *testing.T) {
 func TestDamagedKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, config.KeyFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, keyring.File), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := mustLoad(t, "", config.Flags{}, "OH_PERSISTENCE_DIR="+dir).Ring()

@@ -1,0 +1,218 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
+)
+
+// Changes are what a program changes about a conversation that it continues.
+// Fields that are nil or empty leave the conversation as it is.
+type Changes struct {
+	Agent         *spec.Agent
+	WorkingDir    string
+	Placement     *Placement
+	MaxIterations int
+	MaxCost       *float64 // 0 for no limit
+	Note          json.RawMessage
+}
+
+// Change changes a conversation that nothing has used yet, before it works: what
+// it works with is built from the result. A changed agent is recorded in the
+// events. Conflict if the conversation is in use, here or in another process.
+func (c *Conversation) Change(ctx context.Context, ch Changes) (err error) {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	if c.active.Load() != nil {
+		return fault.New(fault.Conflict, "the conversation is in use")
+	}
+	unlock, err := c.m.lock(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	meta, rec, before, shown := c.meta, c.rec, c.agent, c.shown
+	defer func() {
+		if err != nil {
+			c.meta, c.rec, c.agent, c.shown = meta, rec, before, shown
+		}
+	}()
+	update, changed, err := c.apply(ch)
+	if err != nil || !changed {
+		return err
+	}
+	c.meta.Summary, c.meta.SummaryAt = nil, 0 // it shows what was before
+	if err := c.save(ctx); err != nil || update == nil {
+		return err
+	}
+	_, err = c.m.o.Store.Append(ctx, c.id, update)
+	return err
+}
+
+// apply makes the changes in memory and returns the event that records a
+// changed agent, nil for none. The caller holds mu.
+func (c *Conversation) apply(ch Changes) (update event.Event, changed bool, err error) {
+	before, err := json.Marshal(c.rec)
+	if err != nil {
+		return nil, false, err
+	}
+	if ch.WorkingDir != "" {
+		c.rec.Workspace.WorkingDir, c.meta.WorkingDir = ch.WorkingDir, ch.WorkingDir
+	}
+	if ch.Placement != nil {
+		c.rec.Placement = *ch.Placement
+	}
+	if ch.MaxIterations > 0 {
+		c.rec.MaxIterations = ch.MaxIterations
+	}
+	if ch.MaxCost != nil {
+		c.rec.MaxCost = *ch.MaxCost
+	}
+	if ch.Note != nil {
+		c.rec.Note = ch.Note
+	}
+	after, err := json.Marshal(c.rec)
+	if err != nil {
+		return nil, false, err
+	}
+	changed = !bytes.Equal(before, after)
+	same := ch.Agent == nil
+	if !same {
+		if same, err = sameDocument(c.agent, ch.Agent); err != nil {
+			return nil, false, err
+		}
+	}
+	if same {
+		return nil, changed, nil
+	}
+	was, err := c.agentState()
+	if err != nil {
+		return nil, false, err
+	}
+	if err := c.setAgent(ch.Agent); err != nil {
+		return nil, false, err
+	}
+	is, err := c.agentState()
+	if err != nil || bytes.Equal(was, is) { // only a secret is another
+		return nil, true, err
+	}
+	ev, err := event.NewStateUpdate(keyAgent, is)
+	if err != nil {
+		return nil, false, err
+	}
+	ev.Timestamp = event.Now()
+	return ev, true, nil
+}
+
+// sameDocument reports whether two agents are the same, secrets included.
+func sameDocument(a, b *spec.Agent) (bool, error) {
+	one, err := schema.Encode(a.Doc())
+	if err != nil {
+		return false, err
+	}
+	other, err := schema.Encode(b.Doc())
+	return bytes.Equal(one, other), err
+}
+
+// SetUp gives a stored conversation that has no agent, because it was imported,
+// what it needs to go on. Of the specification, Parent, Worktree and Message
+// must be empty, and the title and the tags are kept as they are stored. Conflict
+// if the conversation has an agent, or is in use.
+func (m *Manager) SetUp(ctx context.Context, id event.ConversationID, s Spec) (*Conversation, error) {
+	e := m.hold(id)
+	c := e.c
+	var err error
+	if c != nil {
+		err = errHasAgent
+	} else {
+		c, err = m.setUp(ctx, id, s)
+	}
+	if err != nil {
+		m.release(id, e, e.c)
+		return nil, err
+	}
+	m.release(id, e, c)
+	c.touch()
+	return c, nil
+}
+
+var errHasAgent = fault.New(fault.Conflict, "the conversation has an agent already")
+
+func (m *Manager) setUp(ctx context.Context, id event.ConversationID, s Spec) (*Conversation, error) {
+	if s.Parent != "" || s.Worktree != nil || s.Message != nil {
+		return nil, fault.New(fault.Invalid, "an imported conversation takes no parent, worktree or message")
+	}
+	unlock, err := m.lock(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	info, err := m.o.Store.Info(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := decodeRecord(id, info.Meta); err == nil {
+		return nil, errHasAgent
+	}
+	c, err := m.prepare(ctx, id, s)
+	if err != nil {
+		return nil, err
+	}
+	if c.rec.Imported, err = importedFrom(info.Meta); err != nil {
+		return nil, err
+	}
+	dir := c.meta.WorkingDir
+	c.meta = info.Meta
+	c.meta.Extra, c.meta.WorkingDir, c.meta.Summary, c.meta.SummaryAt = nil, dir, nil, 0
+	if c.meta.Owner == "" {
+		c.meta.Owner = string(LocalPrincipal)
+	}
+	c.rec.Created = info.Created
+	if c.rec.Created.IsZero() {
+		c.rec.Created = time.Now()
+	}
+	return c, c.save(ctx)
+}
+
+// importedFrom returns what an import has stored in place of a configuration.
+func importedFrom(meta eventstream.Meta) (json.RawMessage, error) {
+	if len(meta.Extra) == 0 {
+		return nil, nil
+	}
+	var r record
+	if err := json.Unmarshal(meta.Extra, &r); err != nil {
+		return nil, fault.Wrap(err, fault.Corrupt, "read what the import has stored")
+	}
+	return r.Imported, nil
+}
+
+// Note returns what the program that made the conversation keeps with it; see
+// [Spec].
+func (c *Conversation) Note() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Note
+}
+
+// Agent returns the agent of the conversation, with its secrets in the clear.
+func (c *Conversation) Agent() *spec.Agent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.agent
+}
+
+// Placement returns how the conversation is isolated, as it was made or changed.
+func (c *Conversation) Placement() Placement {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Placement
+}
