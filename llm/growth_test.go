@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// TestNormalizeGrown lets a history grow as agents do, with its end changed in
-// place, and holds what is made of it to Normalize.
+// TestNormalizeGrown compares NormalizeGrown with Normalize for a history that
+// grows like an agent's, with its end changed in place.
 func TestNormalizeGrown(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -84,6 +84,6 @@ func TestFixed(t *testing.T) {
 		t.Error("less is fixed than before, in the same array")
 	}
 	if _, n := llm.Fixed(t.Context(), msgs); n != 0 {
-		t.Errorf("without a promise: %d", n)
+		t.Errorf("without a declaration: %d", n)
 	}
 }

@@ -26,9 +26,9 @@ func loop(n int) []event.Message {
 	return msgs
 }
 
-// TestNormalIsTrue checks the quick answer to what the slow path would do, on
-// sound histories with one thing changed.
-func TestNormalIsTrue(t *testing.T) {
+// TestIsNormalized compares isNormalized with Normalize, for valid histories
+// with one change.
+func TestIsNormalized(t *testing.T) {
 	t.Parallel()
 	said := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,10 +73,9 @@ func TestNormalIsTrue(t *testing.T) {
 	}
 }
 
-// TestNormalizeOfSoundHistoryAllocatesLittle bounds it by a number that the
-// 5,000 messages do not show in. It is not 0, because the race detector
-// empties pools now and then.
-func TestNormalizeOfSoundHistoryAllocatesLittle(t *testing.T) {
+// TestNormalizeAllocatesLittle checks that allocations do not depend on the
+// 5,000 messages. The limit is not 0, because the race detector empties pools.
+func TestNormalizeAllocatesLittle(t *testing.T) {
 	msgs := loop(5_000)
 	Normalize(msgs)
 	if n := testing.AllocsPerRun(20, func() { Normalize(msgs) }); n > 16 {

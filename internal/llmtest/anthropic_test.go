@@ -102,8 +102,8 @@ func TestMessagesStream(t *testing.T) {
 	}
 }
 
-// TestMessagesLoop sends back what came, as an agent does: the history must
-// pass the checks, thinking and signature included.
+// TestMessagesLoop sends the answers back, as an agent does: the history must
+// pass the checks, including thinking and signature.
 func TestMessagesLoop(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.Start(t, parse(t, rich+`

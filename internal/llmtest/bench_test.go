@@ -48,7 +48,7 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkHTTP asks over TCP, from many conversations at once.
+// BenchmarkHTTP makes requests over TCP, from many conversations at once.
 func BenchmarkHTTP(b *testing.B) {
 	srv := llmtest.StartWith(b, benchScript(b), llmtest.Options{MaxRecorded: -1})
 	tr := &http.Transport{MaxIdleConnsPerHost: 1000}

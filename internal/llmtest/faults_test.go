@@ -280,8 +280,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// TestHang gives up as soon as the request has arrived; only then does the
-// server let go.
+// TestHang cancels a request as soon as it has arrived, which ends the hang.
 func TestHang(t *testing.T) {
 	t.Parallel()
 	for p, probe := range probes {
@@ -309,7 +308,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestHangInStream reads what comes before the silence.
+// TestHangInStream reads the data before the hang.
 func TestHangInStream(t *testing.T) {
 	t.Parallel()
 	script := parse(t, rich)
@@ -330,7 +329,7 @@ func TestHangInStream(t *testing.T) {
 	}
 }
 
-// TestFaultTimes strikes twice, then answers: the SDK's own retries get there.
+// TestFaultTimes fails twice, then answers: the SDK's own retries succeed.
 func TestFaultTimes(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.Start(t, parse(t, `

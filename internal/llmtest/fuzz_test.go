@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/internal/llmtest"
 )
 
-// FuzzRequest sends any body to each protocol, strict and lenient. Whatever
-// comes, the answer is JSON or events of JSON, with status 200 or 400.
+// FuzzRequest sends any body to each protocol, strict and lenient. The answer
+// is always JSON or events of JSON, with status 200 or 400.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		chatBody(chatUser + "," + chatCall + "," + chatA + "," + chatB), inputBody(chatUser + "," + itemCall + "," + itemOutput),

@@ -191,7 +191,7 @@ func TestGeminiBroken(t *testing.T) {
 	}
 }
 
-// TestGeminiLoop sends calls and thoughts back unchanged, then without the
+// TestGeminiLoop sends calls and reasoning back unchanged, then without the
 // signature, which the gemini-3 family refuses.
 func TestGeminiLoop(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ const loopScript = rich + `
     reply: {text: "saw {{.LastToolResult}}"}
 `
 
-// TestResponsesLoop sends the output items back, with the encrypted reasoning,
-// as a client that stores nothing at the provider does.
+// TestResponsesLoop sends the output items back with the encrypted reasoning,
+// as a client without storage at the provider does.
 func TestResponsesLoop(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.Start(t, parse(t, loopScript))

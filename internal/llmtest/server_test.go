@@ -113,7 +113,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestConcurrentSessions walks many sessions through one script at once.
+// TestConcurrentSessions runs many sessions of one script concurrently.
 func TestConcurrentSessions(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.Start(t, parse(t, `{per_session: true, turns: [{reply: {text: "0 {{.Session}}"}}, {reply: {text: "1 {{.Session}}"}}, {reply: {text: "2 {{.Session}}"}}]}`))

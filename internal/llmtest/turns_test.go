@@ -104,7 +104,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestByHistory asks in any order, as clients that were killed do.
+// TestByHistory makes requests in any order, as restarted clients do.
 func TestByHistory(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.StartWith(t, parse(t, `

@@ -84,7 +84,7 @@ func benchmarkChunks(b *testing.B, n int) {
 func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
 func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
 
-// BenchmarkCall is a call's own cost, with a transport that answers at once.
+// BenchmarkCall measures a call without the network.
 func BenchmarkCall(b *testing.B) {
 	answer := start + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}` + "\n\n" + finish
 	m, err := New(llm.Config{Model: "anthropic/claude-sonnet-4-5", APIKey: "k", HTTPClient: &http.Client{Transport: instant(answer)}})

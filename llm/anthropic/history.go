@@ -47,7 +47,7 @@ func (m *Model) assistant(blocks []block, msg *event.Message) []block {
 		blocks = append(blocks, block{Type: "tool_use", ID: historycache.SafeID(c.ID), Name: c.Name, Input: llm.ArgumentsText(c.Arguments)})
 	}
 	if last := len(blocks) - 1; last >= 0 && strings.HasSuffix(blocks[last].Type, "thinking") {
-		return nil // nothing but thoughts: the API refuses that
+		return nil // the API refuses messages with thinking only
 	}
 	return blocks
 }

@@ -107,7 +107,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) (body [][]byte, beta
 	if head, err = m.end.Extend(head); err != nil {
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the extra body cannot be written as JSON", err)
 	}
-	head[len(head)-1] = ',' // tools and history go on inside the object
+	head[len(head)-1] = ',' // tools and history follow in the object
 	parts, err := m.tools.Parts(head, `"tools":`, ",", r.Tools, writeTool)
 	if err != nil {
 		return nil, "", llm.NewError(fault.Invalid, m.info.Provider, m.info.Name, "the tools cannot be written as JSON", err)

@@ -175,7 +175,8 @@ func TestAtMostFourMarks(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsNotSent guards the SDK's habit of looking for credentials.
+// TestEnvironmentIsNotSent checks that keys and addresses in the environment
+// are not used.
 func TestEnvironmentIsNotSent(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-of-the-environment")
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", "token-of-the-environment")

@@ -84,7 +84,7 @@ const (
 // openBlock is a content block that is not complete.
 type openBlock struct {
 	kind      string
-	text      strings.Builder // text, thought, redacted bytes or arguments
+	text      strings.Builder // text, reasoning, redacted bytes or arguments
 	signature string
 	id, name  string
 	call      int // position among the calls

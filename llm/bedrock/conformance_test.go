@@ -20,7 +20,7 @@ var keys = map[string]string{
 }
 
 // TestConformance runs the suite with bearer tokens, and with signatures for
-// all but the case that tries a key of its own.
+// all cases but the one with a key of its own.
 func TestConformance(t *testing.T) {
 	for name, tt := range map[string]struct {
 		model  string

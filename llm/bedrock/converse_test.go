@@ -120,7 +120,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestJointClamp checks how prompt and answer share the window.
+// TestJointClamp checks how prompt and answer share the context window.
 func TestJointClamp(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, nil)
@@ -236,7 +236,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRegion checks where a call goes, and what is no part of a host's name.
+// TestRegion checks the region of a call, and refuses hostile ones.
 func TestRegion(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "config")

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/llm/modeltest"
 )
 
-// TestSessionsEncodeAlike checks the body of a session, written step by step, to
-// the same body written at once.
+// TestSessionsEncodeAlike compares the body of a session, encoded step by step,
+// with the same body encoded at once.
 func TestSessionsEncodeAlike(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, nil)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestDecoder reads a message of the event stream's published test data, and
-// messages of our own.
+// our own messages.
 func TestDecoder(t *testing.T) {
 	t.Parallel()
 	// payload_one_str_header of the public test vectors.
@@ -40,7 +40,7 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// TestBrokenMessages spoils a message in every way.
+// TestBrokenMessages damages a message in every way.
 func TestBrokenMessages(t *testing.T) {
 	t.Parallel()
 	sound := frame("messageStop", []byte(`{"stopReason":"end_turn"}`))
@@ -82,7 +82,7 @@ func TestBrokenMessages(t *testing.T) {
 	}
 }
 
-// TestHostileLength checks that a length costs nothing until its bytes come.
+// TestHostileLength checks that a false length allocates no memory.
 func TestHostileLength(t *testing.T) {
 	t.Parallel()
 	b := binary.BigEndian.AppendUint32(nil, maxMessage)

@@ -67,8 +67,8 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzDecoder feeds bytes. However they arrive, the messages are the same, and
-// a message that is taken is one that was written.
+// FuzzDecoder feeds bytes. The messages do not depend on how they are split,
+// and an accepted message equals its encoding.
 func FuzzDecoder(f *testing.F) {
 	f.Add(piece)
 	f.Add(finish)
@@ -112,8 +112,7 @@ func benchmarkChunks(b *testing.B, n int) {
 func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
 func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
 
-// BenchmarkCall is a call's own cost, signature included, with a transport that
-// answers at once.
+// BenchmarkCall measures a call with its signature, without the network.
 func BenchmarkCall(b *testing.B) {
 	m := newModel(b, &http.Client{Transport: instant(slices.Concat(piece, finish))})
 	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}

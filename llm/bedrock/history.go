@@ -15,7 +15,7 @@ import (
 // fields of each kind.
 type block struct {
 	Kind    kind
-	Text    string // also of a thought
+	Text    string // also of reasoning
 	Format  string // of an image
 	Data    string // base64
 	ID      string // of a call, also in its result

@@ -21,8 +21,8 @@ import (
 	"github.com/deft-dev/deft/llm/internal/exchange"
 )
 
-// TestModelFields checks where top_k and extra fields go: into the fields of the
-// model's own.
+// TestModelFields checks that top_k and extra fields are sent as additional
+// model fields.
 func TestModelFields(t *testing.T) {
 	t.Parallel()
 	extra := map[string]json.RawMessage{"x": json.RawMessage(`1`), "model": json.RawMessage(`"evil"`)}
@@ -67,9 +67,9 @@ func TestModelFields(t *testing.T) {
 	}
 }
 
-// TestGivenKeys signs with the keys of the configuration, whatever the
-// environment has, and shows them in no error.
-func TestGivenKeys(t *testing.T) {
+// TestConfiguredKeys signs with the keys of the configuration, whatever is in
+// the environment, and shows them in no error.
+func TestConfiguredKeys(t *testing.T) {
 	t.Parallel()
 	given := llm.AWS{AccessKeyID: "AKGIVEN", SecretAccessKey: "secret-given", SessionToken: "session-given", Region: "ap-south-1"}
 	quoted := false

@@ -134,8 +134,8 @@ func TestWhatCountsForTheBreaker(t *testing.T) {
 	}
 }
 
-// TestOneProbe lets one call of many find out, which the others learn from its
-// first delta.
+// TestOneProbe checks that a single call probes the endpoint, and that its
+// first delta allows the others.
 func TestOneProbe(t *testing.T) {
 	t.Parallel()
 	g := guard()
@@ -174,7 +174,7 @@ func TestOneProbe(t *testing.T) {
 	}
 }
 
-func TestCanceledProbeFreesThePlace(t *testing.T) {
+func TestCanceledProbeAllowsAnother(t *testing.T) {
 	t.Parallel()
 	g := guard()
 	for range 3 {
@@ -187,8 +187,8 @@ func TestCanceledProbeFreesThePlace(t *testing.T) {
 	}
 }
 
-// TestRetriesWaitForTheBreaker follows a call that meets an open breaker: it
-// waits as long as that stays open, then is the probe.
+// TestRetriesWaitForTheBreaker checks that a call to an open breaker waits for
+// it and is then the probe.
 func TestRetriesWaitForTheBreaker(t *testing.T) {
 	t.Parallel()
 	g := guard()
@@ -210,8 +210,8 @@ func TestRetriesWaitForTheBreaker(t *testing.T) {
 	}
 }
 
-// TestSkipOpenBreaker moves a call on to the next model of a chain, without any
-// wait, while the endpoint of the first is left alone, and back when it is well.
+// TestSkipOpenBreaker checks that a call uses the next model of a chain at once
+// while the breaker of the first is open, and the first again when it works.
 func TestSkipOpenBreaker(t *testing.T) {
 	t.Parallel()
 	g, c := guard(), clock{}
@@ -234,11 +234,11 @@ func TestSkipOpenBreaker(t *testing.T) {
 	g.answer = nil
 	g.clock.move(time.Minute)
 	if _, err := f.Generate(t.Context(), llm.Request{}, ignore); err != nil || second.calls.Load() != 3 || g.calls.Load() != 4 {
-		t.Errorf("when it is well again: %v, %d and %d calls", err, g.calls.Load(), second.calls.Load())
+		t.Errorf("when it works again: %v, %d and %d calls", err, g.calls.Load(), second.calls.Load())
 	}
 }
 
-func TestOpenBreakerHoldsNoMoney(t *testing.T) {
+func TestOpenBreakerReservesNothing(t *testing.T) {
 	t.Parallel()
 	g := guard()
 	for range 3 {

@@ -145,7 +145,7 @@ func TestLostConnectionIsRetried(t *testing.T) {
 	}
 }
 
-func TestEmptyAnswerWarmsUp(t *testing.T) {
+func TestEmptyAnswerRaisesTemperature(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var temperatures []float64
@@ -178,8 +178,8 @@ func TestCanceledWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestNoDoubledText follows what a follower shows while a real adapter meets
-// faults of a server: each void text is announced before the next begins.
+// TestNoDoubledText checks with a real adapter and a faulty server that each
+// void text is reported before the next begins.
 func TestNoDoubledText(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{

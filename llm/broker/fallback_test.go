@@ -68,8 +68,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestFallbackComesAfterTheRetries runs a real chain: a model whose retries
-// fail, then one of the same budget.
+// TestFallbackComesAfterTheRetries runs a chain of a model whose retries fail
+// and a second one with the same budget.
 func TestFallbackComesAfterTheRetries(t *testing.T) {
 	t.Parallel()
 	var c clock

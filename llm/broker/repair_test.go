@@ -23,8 +23,8 @@ import (
 	"github.com/deft-dev/deft/llm/openai"
 )
 
-// TestTooSmallToCache meets a provider that refuses cache marks: the call is
-// made again once, without them.
+// TestTooSmallToCache checks that a call refused for its cache marks is
+// repeated once without them.
 func TestTooSmallToCache(t *testing.T) {
 	t.Parallel()
 	refusal := &llmtest.Fault{Kind: llmtest.BadRequest, Message: "prompt is below the minimum token count to start caching: 1024"}
@@ -83,8 +83,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestStatusesThatAreRetried checks adapter and broker together against the
-// statuses of docs/openhands/sdk-features-1.58.md section 4.
+// TestStatusesThatAreRetried checks the retried statuses of
+// docs/openhands/sdk-features-1.58.md section 4 with an adapter and a broker.
 func TestStatusesThatAreRetried(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]bool{
@@ -116,7 +116,8 @@ func TestStatusesThatAreRetried(t *testing.T) {
 	}
 }
 
-// TestExpectLearns corrects the estimate of a conversation by what was billed.
+// TestExpectLearns checks that the billed tokens correct the estimate of a
+// conversation.
 func TestExpectLearns(t *testing.T) {
 	t.Parallel()
 	m := priced(func() float64 { return 0 })
@@ -155,9 +156,9 @@ func TestExpectLearns(t *testing.T) {
 	}
 }
 
-// TestExpectReadsWhatIsNew checks the estimate of a history that grows, shrinks
-// and changes against one that is made anew.
-func TestExpectReadsWhatIsNew(t *testing.T) {
+// TestExpectReadsOnlyNewMessages compares the estimate of a history that grows,
+// shrinks and changes with one computed from the start.
+func TestExpectReadsOnlyNewMessages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := broker.New(priced(nil), broker.Options{})
@@ -206,7 +207,7 @@ func TestLongPromptsCostMore(t *testing.T) {
 	}
 }
 
-func TestFigures(t *testing.T) {
+func TestTiming(t *testing.T) {
 	t.Parallel()
 	m := priced(nil)
 	m.gen = func(n int, _ llm.Request, _ func(llm.Delta)) (*llm.Response, error) {

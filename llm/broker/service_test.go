@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 )
 
-// TestHooksKnowTheService follows calls for two services through one chain.
-func TestHooksKnowTheService(t *testing.T) {
+// TestHooksGetTheService checks calls for two services through one chain.
+func TestHooksGetTheService(t *testing.T) {
 	t.Parallel()
 	var c clock
 	var said []string

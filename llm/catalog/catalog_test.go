@@ -58,8 +58,8 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestHosts checks that a host's own price and window count, and the ways of the
-// model wherever it is served.
+// TestHosts checks that prices and context windows depend on the provider, and
+// quirks on the model.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	for model, tt := range map[string]struct {

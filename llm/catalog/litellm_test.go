@@ -109,7 +109,7 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-func TestPriceListThatIsNone(t *testing.T) {
+func TestInvalidPriceList(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{"", "[]", "{}", "<html>", `{"a": {"mode": "embedding", "litellm_provider": "x"}}`} {
 		if _, err := catalog.Default().FromLiteLLM([]byte(in), "", ""); fault.KindOf(err) != fault.Invalid {

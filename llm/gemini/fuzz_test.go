@@ -81,7 +81,7 @@ func benchmarkChunks(b *testing.B, n int) {
 func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
 func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
 
-// BenchmarkCall is a call's own cost, with a transport that answers at once.
+// BenchmarkCall measures a call without the network.
 func BenchmarkCall(b *testing.B) {
 	m := newFuzzed(b, &http.Client{Transport: instant(piece + finish)})
 	schema := []byte(`{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":["number","null"]}},"required":["command"],"additionalProperties":false}`)

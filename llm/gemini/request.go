@@ -69,7 +69,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 		return nil, m.unwritten(err)
 	}
 	if len(rest) > len("{}") {
-		rest[len(rest)-1] = ',' // the history goes on inside the object
+		rest[len(rest)-1] = ',' // the history follows in the object
 		parts = append(parts, rest[1:])
 	}
 	body, end, err := m.sent.Encode(ctx, r.Session, "", llm.NormalizeGrown(ctx, r.Messages), m.write)

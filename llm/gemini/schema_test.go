@@ -67,8 +67,8 @@ func TestCleanSchemaOfRoots(t *testing.T) {
 	}
 }
 
-// TestEndlessSchema checks that what leads to itself ends.
-func TestEndlessSchema(t *testing.T) {
+// TestRecursiveSchema checks that recursive references end.
+func TestRecursiveSchema(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{
 		`{"type":"object","properties":{"a":{"$ref":"#"}}}`,
@@ -82,8 +82,8 @@ func TestEndlessSchema(t *testing.T) {
 	}
 }
 
-// FuzzCleanSchema feeds JSON. The result holds nothing that the API refuses,
-// and cleaning it again changes nothing.
+// FuzzCleanSchema feeds JSON. The result contains nothing that the API refuses,
+// and converting it again changes nothing.
 func FuzzCleanSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"enum":[1]}},"required":["a"]}`))
 	f.Add([]byte(`{"allOf":[{"$ref":"#"}]}`))

@@ -78,7 +78,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestSignatures sends an answer, as storage gives it back, to the model again.
+// TestSignatures sends an answer back to the model after storing it.
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	var body []byte

@@ -2,8 +2,8 @@ package gemini
 
 import "testing"
 
-// TestBudgetLeavesRoom checks budgets beside short answers.
-func TestBudgetLeavesRoom(t *testing.T) {
+// TestBudgetLeavesTokensForTheAnswer checks budgets with short answers.
+func TestBudgetLeavesTokensForTheAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		model, effort string

@@ -159,7 +159,7 @@ func environ(pairs map[string]string) func(string) string {
 
 var hi = llm.Request{Messages: []event.Message{user("hi")}}
 
-// TestServiceAccount makes calls at once: one token serves them all.
+// TestServiceAccount checks that concurrent calls share one token.
 func TestServiceAccount(t *testing.T) {
 	t.Parallel()
 	g := startGoogle(t)
@@ -188,7 +188,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-// TestExpiry checks that a token that is about to expire is not used again.
+// TestExpiry checks that a token that is about to expire is renewed.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	g := startGoogle(t)
@@ -259,7 +259,7 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
-func TestVertexNeeds(t *testing.T) {
+func TestVertexRequirements(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		env  map[string]string

@@ -131,7 +131,7 @@ func testUnreachable(t *testing.T, a Adapter) {
 }
 
 func testConcurrent(t *testing.T, a Adapter) {
-	// Connections that a burst opened and never used hold the server's end up.
+	// Unused connections of a burst would delay the server's end.
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	b := start(t, a, true, &llmtest.Script{Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "echo {{.LastUser}}"}, Pacing: llmtest.Pacing{ChunkSize: 2}}}},
 		func(c *llm.Config) { c.HTTPClient = client })

@@ -87,7 +87,7 @@ func Secrets(history []event.Message) []string {
 			add(b.Signature)
 			add(b.Data)
 			if b.Signature == "" && b.Type != event.TypeRedacted && m.ReasoningContent != b.Thinking {
-				add(b.Thinking) // where a signature stands in place of the thought
+				add(b.Thinking) // a signature in place of the reasoning
 			}
 		}
 		if item := m.ResponsesReasoningItem; item != nil {

@@ -44,7 +44,7 @@ var signers = map[string]string{
 }
 
 // TestSwitch changes the provider in the middle of a conversation, for every
-// ordered pair of them.
+// ordered pair of providers.
 func TestSwitch(t *testing.T) {
 	t.Parallel()
 	histories := map[string][]event.Message{"openrouter's details": modeltest.Details()}

@@ -67,8 +67,8 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzShow feeds bytes as the description of a model: the window asked for is
-// never more than the bound, and never nothing.
+// FuzzShow feeds bytes as the description of a model: the requested window is
+// positive and within the limit.
 func FuzzShow(f *testing.F) {
 	f.Add(`{"capabilities":["tools"],"parameters":"num_ctx 1","model_info":{"general.architecture":"x","x.context_length":1e30}}`)
 	f.Add(`{"capabilities":{"a":1},"parameters":[],"model_info":[],"details":"x"}`)
@@ -99,7 +99,7 @@ func BenchmarkChunks(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
 }
 
-// BenchmarkCall is a call's own cost, with a transport that answers at once.
+// BenchmarkCall measures a call without the network.
 func BenchmarkCall(b *testing.B) {
 	m := newModel(b, &http.Client{Transport: instant{}})
 	r := llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}

@@ -70,7 +70,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request, c *modelCard) ([][]b
 	if head, err = m.end.Extend(head); err != nil {
 		return nil, m.unwritten("the extra body", err)
 	}
-	head[len(head)-1] = ',' // tools and history go on inside the object
+	head[len(head)-1] = ',' // tools and history follow in the object
 	tools := r.Tools
 	if r.ToolChoice == "none" {
 		tools = nil

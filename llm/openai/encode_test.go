@@ -44,8 +44,8 @@ func modelNamed(t testing.TB, name string) *Model {
 	return m
 }
 
-// TestSessionsEncodeAlike checks the body of a session, written step by step, to
-// the same body written at once.
+// TestSessionsEncodeAlike compares the body of a session, encoded step by step,
+// with the same body encoded at once.
 func TestSessionsEncodeAlike(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"openai/gpt-4o", "openhands/claude-opus-4-5", "deepseek/deepseek-chat"} {
@@ -57,7 +57,7 @@ func TestSessionsEncodeAlike(t *testing.T) {
 	}
 }
 
-// TestImagesFollowResults checks where the images of tool results go.
+// TestImagesFollowResults checks the position of the images of tool results.
 func TestImagesFollowResults(t *testing.T) {
 	t.Parallel()
 	m := modelNamed(t, "openai/gpt-4o")
@@ -88,8 +88,7 @@ func BenchmarkEncode5000(b *testing.B) {
 	})
 }
 
-// BenchmarkEncodeTools writes a short request with as many tools as agents
-// have.
+// BenchmarkEncodeTools encodes a short request with an agent's tools.
 func BenchmarkEncodeTools(b *testing.B) {
 	m := modelNamed(b, "openai/gpt-4o")
 	r := llm.Request{Messages: modeltest.AsAgent(conversation(), 22), Session: "s"}
@@ -111,8 +110,8 @@ func BenchmarkEncodeTools(b *testing.B) {
 	}
 }
 
-// TestStrict checks what is asked for in strict mode: tools and answers whose
-// schemas have a strict form, from servers and models that have the mode.
+// TestStrict checks which tools and answers use strict mode: those whose schemas
+// have a strict form, with servers and models that support it.
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	closed := []byte(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer","default":1}},"required":["a"]}`)

@@ -108,7 +108,7 @@ func benchmarkChunks(b *testing.B, n int) {
 func BenchmarkChunks100(b *testing.B)   { benchmarkChunks(b, 100) }
 func BenchmarkChunks10000(b *testing.B) { benchmarkChunks(b, 10_000) }
 
-// BenchmarkCall is a call's own cost, with a transport that answers at once.
+// BenchmarkCall measures a call without the network.
 func BenchmarkCall(b *testing.B) {
 	answer := "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 	m, err := New(llm.Config{Model: "openai/gpt-4o", APIKey: "k", HTTPClient: &http.Client{Transport: instant(answer)}})

@@ -49,7 +49,7 @@ type detail struct {
 	fields      map[string]json.RawMessage
 }
 
-// add takes what a piece of an answer holds, and returns its text.
+// add adds the reasoning of a piece of an answer, and returns its text.
 func (s *signedReasoning) add(d *answer) string {
 	if len(d.Thinking) == 0 && len(d.Details) == 0 {
 		return ""

@@ -51,9 +51,9 @@ func (c *compatible) must(t *testing.T, r llm.Request) *llm.Response {
 
 const called = `"tool_calls":[{"index":0,"id":"c1","function":{"name":"x","arguments":"{}"}}]`
 
-// TestThoughtRoundTrip gives reasoning as each kind of server does, and looks
-// at how it comes back.
-func TestThoughtRoundTrip(t *testing.T) {
+// TestReasoningRoundTrip checks how the reasoning of each kind of server is
+// sent back.
+func TestReasoningRoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		model     string
@@ -108,9 +108,9 @@ func TestThoughtRoundTrip(t *testing.T) {
 	}
 }
 
-// TestForeignThought continues conversations that another provider began: what
-// it signed must not be sent.
-func TestForeignThought(t *testing.T) {
+// TestForeignReasoning checks that a conversation continued with another
+// provider does not send the first one's signatures.
+func TestForeignReasoning(t *testing.T) {
 	t.Parallel()
 	r := hi()
 	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, Content: event.Texts("x"), ThinkingBlocks: event.List[event.ThinkingBlock]{
@@ -130,9 +130,9 @@ func TestForeignThought(t *testing.T) {
 	}
 }
 
-// TestThinkingByProxy asks for Claude's thinking only where the turn under way
-// began with it.
-func TestThinkingByProxy(t *testing.T) {
+// TestProxyThinking requests Claude's thinking only if the current turn began
+// with it.
+func TestProxyThinking(t *testing.T) {
 	t.Parallel()
 	signed := event.List[event.ThinkingBlock]{{Thinking: "a", Signature: "s"}}
 	for name, tt := range map[string]struct {
@@ -160,8 +160,9 @@ func TestThinkingByProxy(t *testing.T) {
 	}
 }
 
-// TestServersParameters looks at what each server is not sent.
-func TestServersParameters(t *testing.T) {
+// TestUnsupportedParameters checks which parameters are not sent to each
+// server.
+func TestUnsupportedParameters(t *testing.T) {
 	t.Parallel()
 	for model, want := range map[string]map[string]string{
 		"openrouter/openai/gpt-4o":         {"max_tokens": "9", "tool_choice": `"required"`, "response_format.type": `"json_schema"`, "stream_options": `{"include_usage":true}`},
@@ -205,9 +206,9 @@ func TestServersParameters(t *testing.T) {
 	}
 }
 
-// TestThoughtOfOthers continues with a model that wants reasoning for every
-// turn of tools, begun by one that gave none.
-func TestThoughtOfOthers(t *testing.T) {
+// TestMissingReasoning continues a conversation of a model without reasoning
+// with one that requires it for every turn with calls.
+func TestMissingReasoning(t *testing.T) {
 	t.Parallel()
 	r := hi()
 	r.Messages = append(r.Messages, event.Message{Role: event.RoleAssistant, ToolCalls: []event.ToolCall{{ID: "c1", Name: "x"}}})

@@ -112,7 +112,7 @@ func (m *Model) encode(ctx context.Context, r *llm.Request) ([][]byte, error) {
 	if head, err = m.end.Extend(head); err != nil {
 		return nil, m.unwritten("the extra body", err)
 	}
-	head[len(head)-1] = ',' // tools and history go on inside the object
+	head[len(head)-1] = ',' // tools and history follow in the object
 	parts, err := m.tools.Parts(head, `"tools":`, ",", r.Tools, m.writeTool)
 	if err != nil {
 		return nil, m.unwritten("the tools", err)

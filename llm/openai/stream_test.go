@@ -48,8 +48,8 @@ func hi() llm.Request {
 	return llm.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.Texts("hi")}}}
 }
 
-// TestServersOwnWays checks what compatible servers do differently.
-func TestServersOwnWays(t *testing.T) {
+// TestServerDifferences checks differences of compatible servers.
+func TestServerDifferences(t *testing.T) {
 	t.Parallel()
 	type call struct{ Name, Arguments string }
 	tests := map[string]struct {
@@ -239,8 +239,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsNotSent guards the SDK's habit of taking keys and addresses
-// from the environment.
+// TestEnvironmentIsNotSent checks that keys and addresses in the environment
+// are not used.
 func TestEnvironmentIsNotSent(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-of-the-environment")
 	t.Setenv("OPENAI_BASE_URL", "http://192.0.2.1:1")

@@ -15,7 +15,7 @@ func split(pieces ...string) (reasoning, text string) {
 	return reasoning + a, text + b
 }
 
-func TestInlineThought(t *testing.T) {
+func TestThinkTags(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string][2]string{
 		"":                                    {"", ""},
@@ -45,9 +45,9 @@ func TestInlineThought(t *testing.T) {
 	}
 }
 
-// FuzzInlineThought cuts a text in two: where does not matter, and nothing is
-// lost but the tags and line ends.
-func FuzzInlineThought(f *testing.F) {
+// FuzzThinkTags splits a text: the position makes no difference, and only tags
+// and line ends are removed.
+func FuzzThinkTags(f *testing.F) {
 	f.Add("<think>a</think>\nb", 9)
 	f.Add(" <think>a</thi", 3)
 	f.Fuzz(func(t *testing.T, in string, at int) {

@@ -132,7 +132,7 @@ func TestKeyFileThatChanges(t *testing.T) {
 	}
 }
 
-func TestConfigOfAProfile(t *testing.T) {
+func TestProfileConfig(t *testing.T) {
 	t.Parallel()
 	in, out := 1.0, 2.0
 	b, got := opened(t, map[string]registry.Profile{"p": {
@@ -157,7 +157,7 @@ func TestConfigOfAProfile(t *testing.T) {
 	}
 }
 
-func TestDefaultsOfRequests(t *testing.T) {
+func TestRequestDefaults(t *testing.T) {
 	t.Parallel()
 	half, zero := 0.5, 0.0
 	b, _ := opened(t, map[string]registry.Profile{"p": {Model: "ollama/x", ReasoningEffort: "high", MaxOutputTokens: 7, Temperature: &half, TopP: &half}})
@@ -186,7 +186,7 @@ func TestDefaultsOfRequests(t *testing.T) {
 	}
 }
 
-func TestChainsThatCannotBe(t *testing.T) {
+func TestInvalidChains(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]registry.Profile{
 		"itself":          {Model: "ollama/x", Fallback: []string{"p"}},
@@ -206,8 +206,8 @@ func TestChainsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestProfileEndToEnd runs a profile with a fallback and a model for images
-// against scripted servers: retries as the profile says, then the fallback.
+// TestProfileEndToEnd runs a profile with a fallback and a vision model against
+// scripted servers: the retries of the profile, then the fallback.
 func TestProfileEndToEnd(t *testing.T) {
 	t.Parallel()
 	down := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Fault: &llmtest.Fault{Kind: llmtest.ServerError}}}})
@@ -240,7 +240,7 @@ func TestProfileEndToEnd(t *testing.T) {
 	if got := ask(event.Text("?")); got != "from the other" || down.Count() != 3 {
 		t.Errorf("%q after %d tries", got, down.Count())
 	}
-	// The endpoint that failed three times is left alone now, by all its models.
+	// The endpoint failed three times and gets no more calls, from any model.
 	if got := ask(event.Text("?")); got != "from the other" || down.Count() != 3 {
 		t.Errorf("%q after %d tries", got, down.Count())
 	}

@@ -45,8 +45,8 @@ func calling(name, arguments string) *llm.Response {
 	return &llm.Response{ID: call.ID, Finish: llm.FinishTools, Message: event.Message{Role: event.RoleAssistant, ToolCalls: []event.ToolCall{call}}}
 }
 
-// TestSwitchInTheMiddleOfAConversation switches while the first model's call
-// runs: its answer counts, and the next step asks the second model.
+// TestSwitchInTheMiddleOfAConversation switches during a call of the first
+// model: its answer counts, and the next step calls the second model.
 func TestSwitchInTheMiddleOfAConversation(t *testing.T) {
 	t.Parallel()
 	var r *registry.Registry

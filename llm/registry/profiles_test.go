@@ -69,7 +69,7 @@ func TestProfilesRoundTrip(t *testing.T) {
 	}
 }
 
-func TestNamesOfProfiles(t *testing.T) {
+func TestProfileNames(t *testing.T) {
 	t.Parallel()
 	s, _ := profiles(t)
 	for _, name := range []string{"", ".x", "-x", "_x", "a/b", "../a", "a b", "a\n", "é", strings.Repeat("a", 65)} {
@@ -86,7 +86,7 @@ func TestNamesOfProfiles(t *testing.T) {
 	}
 }
 
-func TestProfilesThatMakeNoSense(t *testing.T) {
+func TestInvalidProfiles(t *testing.T) {
 	t.Parallel()
 	s, _ := profiles(t)
 	price, negative := 1.0, -1.0
@@ -119,7 +119,7 @@ func TestProfilesThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNoProfiles(t *testing.T) {
+func TestInvalidFiles(t *testing.T) {
 	t.Parallel()
 	s, dir := profiles(t)
 	for text, want := range map[string]fault.Kind{
@@ -141,7 +141,7 @@ func TestFilesThatAreNoProfiles(t *testing.T) {
 	}
 }
 
-// TestFiftyProfiles lets many writers fill the store at once.
+// TestFiftyProfiles checks that concurrent writers cannot exceed the limit.
 func TestFiftyProfiles(t *testing.T) {
 	t.Parallel()
 	s, dir := profiles(t)

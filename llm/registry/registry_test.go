@@ -123,8 +123,8 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestSwitchDuringCalls switches while calls run: each ends with the model it
-// began with, and none fails.
+// TestSwitchDuringCalls switches during calls: each ends with the model it
+// started with, and none fails.
 func TestSwitchDuringCalls(t *testing.T) {
 	t.Parallel()
 	r := registry.New(build)

@@ -140,9 +140,9 @@ func (p priced) Info() llm.Info {
 	return i
 }
 
-// TestSwitchWhileMany uses, switches, stores and assigns profiles from many
-// goroutines at once; it is for the race detector, and loses no call.
-func TestSwitchWhileMany(t *testing.T) {
+// TestConcurrentUse uses, switches, stores and assigns profiles concurrently,
+// for the race detector, and checks that no call is lost.
+func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	const users, each = 8, 40
 	b, _ := opened(t, map[string]registry.Profile{"a": {Model: "ollama/a", Fallback: []string{"b"}}, "b": {Model: "ollama/b"}})

@@ -97,7 +97,7 @@ func BenchmarkChunks(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
 }
 
-// BenchmarkCall is a call's own cost, with a transport that answers at once.
+// BenchmarkCall measures a call without the network.
 func BenchmarkCall(b *testing.B) {
 	answer := `data: {"type":"response.output_text.delta","item_id":"m","delta":"a"}` + "\n\n" + finalEvent
 	m, err := New(llm.Config{Model: "openai/gpt-5.2", APIKey: "k", HTTPClient: &http.Client{Transport: instant(answer)}})
@@ -131,8 +131,8 @@ func (s instant) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
 }
 
-// TestStrict checks what is asked for in strict mode: tools and answers whose
-// schemas have a strict form, from servers and models that have the mode.
+// TestStrict checks which tools and answers use strict mode: those whose schemas
+// have a strict form, with servers and models that support it.
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	closed := []byte(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer","default":1}},"required":["a"]}`)

@@ -64,7 +64,7 @@ func item(event string, index int, item string) string {
 	return fmt.Sprintf(`{"type":"response.output_item.%s","output_index":%d,"item":%s}`, event, index, item)
 }
 
-// TestStreams checks what a stream may look like besides the common form.
+// TestStreams checks unusual forms of streams.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -241,7 +241,8 @@ func TestRefusedReasoning(t *testing.T) {
 	}
 }
 
-// TestRefusedIDs meets an endpoint that looks for what it did not store.
+// TestRefusedIDs calls an endpoint that looks up ids of items that it did not
+// store.
 func TestRefusedIDs(t *testing.T) {
 	t.Parallel()
 	var bodies []string

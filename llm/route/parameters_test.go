@@ -46,7 +46,7 @@ func fields(body string, paths ...string) map[string]string {
 	return out
 }
 
-// TestSampling sends top_k and a seed to each protocol, as the reference does.
+// TestSampling sends top_k and a seed with each protocol, as OpenHands does.
 func TestSampling(t *testing.T) {
 	t.Parallel()
 	paths := []string{"top_k", "seed", "random_seed", "generationConfig.topK", "generationConfig.seed"}
@@ -88,8 +88,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestResponsesHaveNoSampling leaves out what OpenAI's Responses have no place
-// for, without a word, as the reference does.
+// TestResponsesHaveNoSampling checks that parameters that Responses does not
+// support are dropped without an error, as in OpenHands.
 func TestResponsesHaveNoSampling(t *testing.T) {
 	t.Parallel()
 	k, seed := 7, 3
@@ -139,8 +139,8 @@ func TestExtraBody(t *testing.T) {
 	}
 }
 
-// TestThinkingBudget sends a budget that was chosen, whatever the effort but
-// none, to models that think by a budget.
+// TestThinkingBudget checks that an explicit budget is sent to models with
+// thinking budgets, for any effort except none.
 func TestThinkingBudget(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -90,9 +90,9 @@ func TestSuffix(t *testing.T) {
 	}
 }
 
-// TestGrownConvertsAlike lets histories grow, with their ends changed in place,
-// and holds what is made of them to what convert makes.
-func TestGrownConvertsAlike(t *testing.T) {
+// TestGrowingHistoryConvertsAlike compares the conversion of growing histories,
+// with their ends changed in place, with convert.
+func TestGrowingHistoryConvertsAlike(t *testing.T) {
 	t.Parallel()
 	kinds := []event.Message{
 		{Role: event.RoleUser, Content: event.Texts("u")},
@@ -141,8 +141,7 @@ func TestFewConversionsAreKept(t *testing.T) {
 	}
 }
 
-// BenchmarkConvert5000 measures the conversion alone, without what an adapter
-// does after it.
+// BenchmarkConvert5000 measures the conversion without the adapter.
 func BenchmarkConvert5000(b *testing.B) {
 	var kept conversions
 	modeltest.BenchEncode(b, func(ctx context.Context, r *llm.Request) error {

@@ -107,8 +107,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestGrows checks what of a call's arguments is handed out, piece by piece.
-func TestGrows(t *testing.T) {
+// TestArgumentStream checks the deltas of a call's arguments.
+func TestArgumentStream(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ pieces, want []string }{
 		"a text":         {[]string{"<function=terminal>\n<parameter=command>\ngo ", "test ./...", " && x <y", "\n</parameter>\n</function"}, []string{`{"command":"go`, ` test ./...`, ` && x <y`, `"}`}},
@@ -135,7 +135,7 @@ func TestGrows(t *testing.T) {
 	}
 }
 
-// TestRoundTrip writes calls as the history shows them and reads them again.
+// TestRoundTrip encodes calls as in a history and reads them again.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
@@ -150,8 +150,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzReader checks every answer to the same result however it is cut, and
-// calls to JSON unless the answer is cut off.
+// FuzzReader checks that the result does not depend on how the answer is split,
+// and that calls are JSON unless the answer is cut off.
 func FuzzReader(f *testing.F) {
 	for _, tt := range answers {
 		f.Add(tt.in, uint8(3), tt.cut)
@@ -191,7 +191,7 @@ func BenchmarkChunks10000(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/chunk")
 }
 
-// BenchmarkLongCall is a call with a value of 10,000 pieces.
+// BenchmarkLongCall10000 measures a call with a value in 10,000 pieces.
 func BenchmarkLongCall10000(b *testing.B) {
 	const n = 10_000
 	for b.Loop() {

@@ -91,7 +91,7 @@ func serve(t *testing.T, ready *regexp.Regexp, args ...string) []string {
 	return m
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns an unused port.
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -62,7 +62,7 @@ func read(t *testing.T, dir string) (all []debuglog.Exchange, text string) {
 	return all, text
 }
 
-// TestAdapters logs what real adapters say and hear, with the key in prompts.
+// TestAdapters logs the exchanges of real adapters, with the key in prompts.
 func TestAdapters(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "You said {{.LastUser}}."}}}})
@@ -145,7 +145,7 @@ func TestCredentialsAreRemoved(t *testing.T) {
 	}
 }
 
-// TestLongBodiesAreCut puts keys everywhere, so that one lies on the cut.
+// TestLongBodiesAreCut repeats keys so that one is at the cut.
 func TestLongBodiesAreCut(t *testing.T) {
 	t.Parallel()
 	const secret = llm.Secret("abcdefghijklmnopqrstuvwxyz0123456789")
@@ -197,8 +197,9 @@ func TestConnectionThatFails(t *testing.T) {
 	}
 }
 
-// TestOldFilesGo bounds a log that was there before, and leaves other files.
-func TestOldFilesGo(t *testing.T) {
+// TestOldFilesAreRemoved checks the limits of an existing log, and that other
+// files are kept.
+func TestOldFilesAreRemoved(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") }))
 	defer srv.Close()

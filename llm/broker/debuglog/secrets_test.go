@@ -25,7 +25,7 @@ func (c canned) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestNoSecretIsWritten mixes a key, parts of it and other text in bodies of
-// all lengths: no eight characters of the key in a row are ever written.
+// all lengths: no eight consecutive characters of the key are ever written.
 func TestNoSecretIsWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -238,7 +238,7 @@ func (a *amazon) filled(env map[string]string) map[string]string {
 	return out
 }
 
-// TestFailures checks what is said where keys are not found.
+// TestFailures checks the errors of missing keys.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	none := "/nonexistent"
@@ -282,7 +282,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRefresh asks from many places at once, and again as time passes.
+// TestRefresh gets credentials concurrently, and again as time passes.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	a := startAmazon(t)
@@ -309,7 +309,7 @@ func TestRefresh(t *testing.T) {
 	if id := get(); id != "ROLE-1" || len(a.asked()) != 1 {
 		t.Errorf("keys %s before it is time", id)
 	}
-	// The service is away while the old keys are still good, and asked again a
+	// The service is down while the old keys are still valid, and called again a
 	// minute later.
 	a.set(503, time.Hour)
 	for _, m := range []int{56, 56, 58} {
@@ -335,7 +335,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestCancel ends a call that waits for another's answer.
+// TestCancel cancels a call that waits for another's result.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -365,7 +365,8 @@ func TestCancel(t *testing.T) {
 	wg.Wait()
 }
 
-// TestShared asks once for all models of one environment.
+// TestShared checks that models with the same environment fetch credentials
+// once.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	a := startAmazon(t)

@@ -10,9 +10,8 @@ import (
 	"github.com/deft-dev/deft/llm"
 )
 
-// TestGiven finds keys where a caller says who signs, whatever the environment
-// has.
-func TestGiven(t *testing.T) {
+// TestConfigured checks that settings of the caller override the environment.
+func TestConfigured(t *testing.T) {
 	t.Parallel()
 	own := llm.AWS{AccessKeyID: "SELF", SecretAccessKey: "s", SessionToken: "own"}
 	role := func(a llm.AWS, session string) llm.AWS { a.Role, a.SessionName = "arn:given", session; return a }
@@ -58,8 +57,9 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestGivenIsTold keeps what different callers give apart.
-func TestGivenIsTold(t *testing.T) {
+// TestConfiguredDistinguishesCallers checks that callers with different
+// settings do not share credentials.
+func TestConfiguredDistinguishesCallers(t *testing.T) {
 	t.Parallel()
 	env := func(string) string { return "" }
 	var seen []*Chain

@@ -23,7 +23,8 @@ func (a *amazon) login(t *testing.T, key, text string) string {
 	return a.write(t, filepath.Join(".aws", "sso", "cache", hex.EncodeToString(sum[:])+".json"), text)
 }
 
-// TestRenewedLogin checks that a new token is kept with all that the file said.
+// TestRenewedLogin checks that a new token is stored with all other fields of
+// the file.
 func TestRenewedLogin(t *testing.T) {
 	t.Parallel()
 	a := startAmazon(t)
@@ -52,7 +53,7 @@ func TestRenewedLogin(t *testing.T) {
 	}
 }
 
-// TestProcess runs this program's own stand-ins, which are scripts.
+// TestProcess runs scripts as credential_process.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	good := `{"Version":1,"AccessKeyId":"P","SecretAccessKey":"s","SessionToken":"t"%s}`
@@ -115,7 +116,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// FuzzSplit checks that quoted words come back as they were.
+// FuzzSplit checks that quoted words are restored.
 func FuzzSplit(f *testing.F) {
 	f.Add("a b", `c"d`)
 	f.Add(`\`, "")

@@ -105,7 +105,7 @@ func readLogin(dir, key string) (*login, error) {
 		return nil, err
 	}
 	if json.Unmarshal(data, l) != nil || json.Unmarshal(data, &l.all) != nil || l.AccessToken == "" {
-		return nil, fmt.Errorf("%s holds no token", l.path) // the cause may quote it
+		return nil, fmt.Errorf("%s contains no token", l.path) // the cause may quote it
 	}
 	return l, nil
 }

@@ -88,8 +88,8 @@ func call(tb testing.TB, base string, asked <-chan struct{}) time.Time {
 	return at
 }
 
-// TestCancelClosesTheSocket checks that the server notices; how soon is measured
-// by BenchmarkCancelToSocket.
+// TestCancelClosesTheSocket checks that the server sees the end of a canceled
+// call; BenchmarkCancelToSocket measures how soon.
 func TestCancelClosesTheSocket(t *testing.T) {
 	t.Parallel()
 	for name, headers := range map[string]bool{"before the answer": false, "inside the answer": true} {

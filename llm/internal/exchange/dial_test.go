@@ -56,7 +56,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestRedirectElsewhere keeps keys and conversations from other servers.
+// TestRedirectElsewhere checks that keys and conversations are not sent to
+// other servers.
 func TestRedirectElsewhere(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -36,9 +36,9 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return reservedFields, nil
 }
 
-// TestConnectionIsUsedAgain makes calls to a server that ends its answers a
-// moment after their last event, and counts the connections.
-func TestConnectionIsUsedAgain(t *testing.T) {
+// TestConnectionIsReused makes calls to a server that ends its answers shortly
+// after their last event, and counts the connections.
+func TestConnectionIsReused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var connections atomic.Int32

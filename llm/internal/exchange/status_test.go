@@ -15,8 +15,7 @@ func endpoint() *exchange.Endpoint {
 	return exchange.New("p", llm.Config{Model: "p/m", APIKey: "sk-my-secret-key", BaseURL: "https://user:pw@host.example/v1?key=q"}, "")
 }
 
-// TestErrorForms checks error answers as providers and servers really send
-// them.
+// TestErrorForms checks error answers of real providers and servers.
 func TestErrorForms(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -66,9 +65,9 @@ func TestErrorForms(t *testing.T) {
 	}
 }
 
-// TestStatusOverBody checks that a body cannot make an error temporary that the
-// HTTP status calls final, whatever type, code or words the body has. What is
-// inside a stream has no HTTP status; there the body decides.
+// TestStatusOverBody checks that no type, code or message of a body makes an
+// error temporary that the HTTP status calls final. An error inside a stream
+// has no HTTP status; the body decides.
 func TestStatusOverBody(t *testing.T) {
 	t.Parallel()
 	statuses := map[int]fault.Kind{
@@ -130,7 +129,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 	h := http.Header{"X-Should-Retry": {"false"}}
 	if endpoint().StatusError(500, h, nil).Retryable {
-		t.Error("x-should-retry: false is not heeded")
+		t.Error("x-should-retry: false is ignored")
 	}
 }
 

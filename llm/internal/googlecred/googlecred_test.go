@@ -276,7 +276,7 @@ func findAt(env map[string]string, at time.Time) (*Source, error) {
 	return f.find()
 }
 
-// TestFailures checks what is said where there is no token.
+// TestFailures checks the errors of missing tokens.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -334,7 +334,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestShared asks once for all models with the same file.
+// TestShared checks that models with the same file fetch a token once.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	c := startCloud(t, http.StatusOK)

@@ -32,9 +32,9 @@ func encode[S any](c *historycache.Cache[S], dst []byte, session, variant string
 	return append(dst, bytes.Join(body, nil)...), state, err
 }
 
-// TestSameAsWithout changes a history step by step, as agents do, and holds
-// what the cache writes to what is written without it.
-func TestSameAsWithout(t *testing.T) {
+// TestSameAsUncached changes a history step by step, as agents do, and compares
+// the cached encoding with an uncached one.
+func TestSameAsUncached(t *testing.T) {
 	t.Parallel()
 	word := rapid.SampledFrom([]string{"", "a", "b", "é\xff"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -111,9 +111,9 @@ func TestOnlyNewIsWritten(t *testing.T) {
 	}
 }
 
-// TestBodiesStay lets one conversation go on, be cut and go another way, while
-// the bodies before are still being sent.
-func TestBodiesStay(t *testing.T) {
+// TestBodiesAreNotChanged extends and truncates one conversation while its
+// earlier bodies are still being sent.
+func TestBodiesAreNotChanged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		cache := historycache.New[int](historycache.NewPool(1 << 24))
@@ -145,7 +145,7 @@ func TestBodiesStay(t *testing.T) {
 	})
 }
 
-// TestFixedIsNotCompared counts on what is promised.
+// TestFixedIsNotCompared checks that messages declared fixed are not compared.
 func TestFixedIsNotCompared(t *testing.T) {
 	t.Parallel()
 	cache := historycache.New[int](historycache.NewPool(1 << 25))
@@ -222,8 +222,8 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
-// BenchmarkSessions1000 lets a thousand conversations take turns and reports
-// what the cache holds then.
+// BenchmarkSessions1000 alternates between a thousand conversations and reports
+// the size of the cache.
 func BenchmarkSessions1000(b *testing.B) {
 	pool := historycache.NewPool(64 << 20)
 	cache := historycache.New[int](pool)

@@ -54,8 +54,9 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestToolsInForms shares what is written in the same form, and only that.
-func TestToolsInForms(t *testing.T) {
+// TestToolsByForm checks that only models with the same form share encoded
+// tools.
+func TestToolsByForm(t *testing.T) {
 	t.Parallel()
 	tools := []llm.Tool{{Name: "x"}}
 	for _, c := range []struct {
