@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/actionserver"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // actionServerCmd is the program inside a sandbox: descriptor 3 is its
@@ -21,6 +23,7 @@ import (
 type actionServerCmd struct {
 	Workspace string        `help:"Working directory of commands." required:"" type:"path"`
 	Grace     time.Duration `help:"How long to live without a controller." default:"10m"`
+	Executor  string        `help:"Class of the executors of tools." default:"standard" hidden:""`
 	Results   string        `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
 }
 
@@ -34,7 +37,11 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if c.Results == "" {
 		c.Results = filepath.Join(os.TempDir(), ".deft")
 	}
-	tools, err := sandboxTools(c.Workspace, c.Results, os.Environ(), nil)
+	executors, ok := build.StandardClasses().Executors[c.Executor]
+	if !ok {
+		return fault.New(fault.Invalid, fmt.Sprintf("unknown executor class %q", c.Executor))
+	}
+	tools, err := executors(build.ExecutorConfig{Workspace: c.Workspace, Scratch: c.Results, Env: os.Environ()})
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}
