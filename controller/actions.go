@@ -143,9 +143,12 @@ func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Defi
 	if c.cfg.Guard != nil {
 		secrets = c.cfg.Guard.Secrets(ctx, a.Action)
 	}
-	obs, err := rt.Execute(ctx, runtime.Request{
-		ID: a.ID, Action: a.Action, Tool: a.ToolName, Again: again, Secrets: secrets,
-		Progress: func(ch tool.Chunk) { c.cfg.OnOutput(a.ID, ch) },
+	obs, err := rt.Execute(ctx, tool.Request{
+		Call: tool.Call{
+			ID: a.ID, Action: a.Action, Tool: a.ToolName, Secrets: secrets,
+			Progress: func(ch tool.Chunk) { c.cfg.OnOutput(a.ID, ch) },
+		},
+		Again: again, Tail: again,
 	})
 	switch {
 	case err == nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
 )
 
 // TestLLMFailuresAreShownAndResumable fails the first call in every way, then
@@ -132,8 +132,8 @@ func TestSpendingLimit(t *testing.T) {
 }
 
 // terminal answers in a fixed way, so that repetition shows.
-func terminal(text string, exit int) func(context.Context, runtime.Request) (event.Observation, error) {
-	return func(context.Context, runtime.Request) (event.Observation, error) {
+func terminal(text string, exit int) func(context.Context, tool.Request) (event.Observation, error) {
+	return func(context.Context, tool.Request) (event.Observation, error) {
 		return &event.TerminalObservation{ExitCode: &exit, ObservationBase: event.ObservationBase{Content: event.Texts(text), IsError: exit > 0}}, nil
 	}
 }
@@ -145,7 +145,7 @@ func TestStuck(t *testing.T) {
 	lines := 0
 	for name, c := range map[string]struct {
 		args  func(n int) string
-		do    func(context.Context, runtime.Request) (event.Observation, error)
+		do    func(context.Context, tool.Request) (event.Observation, error)
 		calls int // until it is stuck, or the limit of iterations
 		code  string
 	}{
@@ -154,7 +154,7 @@ func TestStuck(t *testing.T) {
 		"two in turn":            {func(n int) string { return fmt.Sprintf(`{"command":"c%d"}`, n%2) }, echo, 8, "AgentStuck"},
 		"different every time":   {func(n int) string { return fmt.Sprintf(`{"command":"c%d"}`, n) }, echo, 15, "MaxIterationsReached"},
 		"a silent build, polled": {poll, terminal("", -1), 15, "MaxIterationsReached"},
-		"a talkative build, polled": {poll, func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+		"a talkative build, polled": {poll, func(ctx context.Context, r tool.Request) (event.Observation, error) {
 			lines++
 			return terminal(fmt.Sprint("line ", lines), -1)(ctx, r)
 		}, 15, "MaxIterationsReached"},
@@ -208,7 +208,7 @@ func TestPendingActionIsAskedForAgainAfterARestart(t *testing.T) {
 			t.Parallel()
 			b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"x"}`}), done()))
 			ctx, kill := context.WithCancel(context.Background())
-			b.rt.do = func(ctx context.Context, _ runtime.Request) (event.Observation, error) {
+			b.rt.do = func(ctx context.Context, _ tool.Request) (event.Observation, error) {
 				kill()
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -221,7 +221,7 @@ func TestPendingActionIsAskedForAgainAfterARestart(t *testing.T) {
 			if s := b.State(); s.Status != state.Running || len(s.Pending) != 1 {
 				t.Fatalf("status %s, %d pending", s.Status, len(s.Pending))
 			}
-			b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+			b.rt.do = func(ctx context.Context, r tool.Request) (event.Observation, error) {
 				if !r.Again {
 					t.Error("asked for again without saying so")
 				}
@@ -244,7 +244,7 @@ func TestPendingActionIsAskedForAgainAfterARestart(t *testing.T) {
 func TestLostRuntimeEndsTheRunAndKeepsTheAction(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"x"}`}), done()))
-	b.rt.do = func(context.Context, runtime.Request) (event.Observation, error) {
+	b.rt.do = func(context.Context, tool.Request) (event.Observation, error) {
 		return nil, fault.New(fault.Unavailable, "nobody answers")
 	}
 	b.send(t, "go")

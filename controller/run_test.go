@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
 )
 
 func TestRunToFinish(t *testing.T) {
@@ -82,7 +82,7 @@ func TestSafeActionsRunSideBySideAndAnswerInCallOrder(t *testing.T) {
 		[2]string{"terminal", `{"command":"a"}`}, [2]string{"terminal", `{"command":"b"}`}, [2]string{"terminal", `{"command":"c"}`}), done()))
 	var meet sync.WaitGroup
 	meet.Add(3)
-	b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+	b.rt.do = func(ctx context.Context, r tool.Request) (event.Observation, error) {
 		meet.Done()
 		meet.Wait() // deadlocks unless all three run at once
 		return echo(ctx, r)
@@ -124,7 +124,7 @@ func TestMessageDuringTheCallKeepsTheRunGoing(t *testing.T) {
 func TestMessageDuringFinishKeepsTheRunGoing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"x"}`}, [2]string{"finish", `{"message":"done"}`}), says("ok")))
-	b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+	b.rt.do = func(ctx context.Context, r tool.Request) (event.Observation, error) {
 		b.send(t, "wait, one more thing")
 		return echo(ctx, r)
 	}
@@ -169,7 +169,7 @@ func TestPauseBeforeAnActionIsAskedFor(t *testing.T) {
 		}
 	}, script(calls([2]string{"terminal", `{"command":"x"}`}), done()))
 	asked := 0
-	b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+	b.rt.do = func(ctx context.Context, r tool.Request) (event.Observation, error) {
 		if asked++; r.Again {
 			t.Error("asked for as if once more")
 		}
@@ -215,7 +215,7 @@ func TestInterruptStopsTheRunningAction(t *testing.T) {
 	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"sleep"}`}), done()))
 	stopped := make(chan struct{})
 	b.rt.interrupt = func(event.ID) { close(stopped) }
-	b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+	b.rt.do = func(ctx context.Context, r tool.Request) (event.Observation, error) {
 		if err := b.Interrupt(ctx); err != nil {
 			t.Error(err)
 		}
@@ -260,7 +260,7 @@ func TestConfirmation(t *testing.T) {
 			t.Fatalf("status %s, %d actions ran", s, len(b.rt.ran))
 		}
 		b.reopen(t)
-		b.rt.do = func(ctx context.Context, r runtime.Request) (event.Observation, error) {
+		b.rt.do = func(ctx context.Context, r tool.Request) (event.Observation, error) {
 			if r.Again {
 				t.Error("an action that waited for the user was taken for one that may have run")
 			}

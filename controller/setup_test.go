@@ -17,7 +17,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
-	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
 	"github.com/deft-dev/deft/tool/think"
@@ -82,13 +81,13 @@ func script(resps ...*llm.Response) func(context.Context, int, llm.Request) (*ll
 
 // stubRuntime does actions with a function, at most once for each id.
 type stubRuntime struct {
-	do        func(ctx context.Context, r runtime.Request) (event.Observation, error)
+	do        func(ctx context.Context, r tool.Request) (event.Observation, error)
 	interrupt func(event.ID)
 	mu        sync.Mutex
 	ran       []event.ID
 }
 
-func (s *stubRuntime) Execute(ctx context.Context, r runtime.Request) (event.Observation, error) {
+func (s *stubRuntime) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
 	s.mu.Lock()
 	s.ran = append(s.ran, r.ID)
 	s.mu.Unlock()
@@ -105,7 +104,7 @@ func (s *stubRuntime) Interrupt(_ context.Context, id event.ID) error {
 func (s *stubRuntime) Close() error { return nil }
 
 // echo answers a think call with its thought.
-func echo(_ context.Context, r runtime.Request) (event.Observation, error) {
+func echo(_ context.Context, r tool.Request) (event.Observation, error) {
 	switch a := r.Action.(type) {
 	case *event.ThinkAction:
 		return &event.ThinkObservation{ObservationBase: event.ObservationBase{Content: event.Texts(a.Thought)}}, nil
@@ -195,7 +194,7 @@ func newAgent(t testing.TB) *codeact.Agent {
 // localRuntime runs finish and think with their real executors.
 type localRuntime struct{}
 
-func (localRuntime) Execute(ctx context.Context, r runtime.Request) (event.Observation, error) {
+func (localRuntime) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
 	x := think.New()
 	if _, ok := r.Action.(*event.FinishAction); ok {
 		x = finish.New()

@@ -1,4 +1,4 @@
-// Package executor runs actions: it hands each [Request] to the tool that is
+// Package executor runs actions: it hands each [tool.Request] to the tool that is
 // registered for the action's kind, at most once for each id, and keeps the
 // result in a [Journal] until the controller has stored it.
 //
@@ -6,7 +6,7 @@
 //
 //	j, err := executor.OpenJournal(file) // or executor.Volatile()
 //	x := executor.New(map[string]tool.Executor{"TerminalAction": terminal}, j)
-//	obs, err := x.Execute(ctx, executor.Request{ID: ev.ID, Action: ev.Action})
+//	obs, err := x.Execute(ctx, tool.Request{Call: tool.Call{ID: ev.ID, Action: ev.Action}})
 //	x.Ack(ev.ID) // the observation is durable elsewhere
 //	err = x.Close(ctx)
 //
@@ -61,25 +61,6 @@ const MaxIDLength = 128
 // errInterrupted is the cancellation cause that a tool sees after Interrupt.
 var errInterrupted = errors.New("interrupted by the user")
 
-// Request asks for one action.
-type Request struct {
-	ID     event.ID // the key of exactly-once
-	Action event.Action
-	Tool   string // by which the model called it; may be empty
-	// Again says that the id may have been asked for in an earlier life of
-	// the controller: it is run only if the journal proves that it never
-	// started, and otherwise answered with fault.Interrupted.
-	Again bool
-	// Tail asks, when the action runs already, for the end of what it has
-	// shown so far (up to 16 KiB) as the first chunk.
-	Tail bool
-	// Progress takes output as it appears, from one goroutine at a time and
-	// never after Execute has returned. It must not block. Nil for none.
-	Progress func(tool.Chunk)
-	// Secrets are handed to the tool and are not in the journal.
-	Secrets tool.Secrets
-}
-
 // Executor dispatches actions to tools. Make one with [New].
 type Executor struct {
 	tools   map[string]tool.Executor
@@ -99,7 +80,7 @@ func New(tools map[string]tool.Executor, journal *Journal) *Executor {
 
 // Execute runs an action and returns its observation, see the package comment.
 // When ctx ends it returns at once with fault.Canceled and the action goes on.
-func (x *Executor) Execute(ctx context.Context, r Request) (event.Observation, error) {
+func (x *Executor) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
 	raw, err := x.ExecuteJSON(ctx, r)
 	if err != nil {
 		return nil, err
@@ -108,7 +89,7 @@ func (x *Executor) Execute(ctx context.Context, r Request) (event.Observation, e
 }
 
 // ExecuteJSON is Execute for a caller that passes the observation on as JSON.
-func (x *Executor) ExecuteJSON(ctx context.Context, r Request) (json.RawMessage, error) {
+func (x *Executor) ExecuteJSON(ctx context.Context, r tool.Request) (json.RawMessage, error) {
 	if err := checkID(r.ID); err != nil {
 		return nil, err
 	}
@@ -130,7 +111,7 @@ func (x *Executor) ExecuteJSON(ctx context.Context, r Request) (json.RawMessage,
 
 // begin returns the run of the request's action, starting it if it has to be,
 // or its recorded result.
-func (x *Executor) begin(r Request) (*run, result, error) {
+func (x *Executor) begin(r tool.Request) (*run, result, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if run := x.running[r.ID]; run != nil {
@@ -167,13 +148,14 @@ func interruptedError(msg string) error {
 }
 
 // launch starts the goroutine that owns the action. x.mu is held.
-func (x *Executor) launch(r Request, t tool.Executor) *run {
+func (x *Executor) launch(r tool.Request, t tool.Executor) *run {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	run := newRun(cancel)
 	x.running[r.ID] = run
 	x.runs.Go(func() {
 		defer cancel(nil)
-		call := tool.Call{ID: r.ID, Action: r.Action, Tool: r.Tool, Progress: run.progress, Secrets: r.Secrets}
+		call := r.Call
+		call.Progress = run.progress
 		run.execute(ctx, t, call, func(res result) {
 			x.mu.Lock()
 			// A result that cannot be written stays in memory and is answered

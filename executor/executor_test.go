@@ -22,7 +22,7 @@ func TestPanicNamesItsPlace(t *testing.T) {
 		m["x"] = 1
 		return nil, nil
 	})
-	_, err := x.Execute(t.Context(), executor.Request{ID: "a", Action: think("")})
+	_, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think("")}})
 	if !fault.Is(err, fault.Internal) || !strings.Contains(err.Error(), "executor_test.go:") {
 		t.Errorf("got %v", err)
 	}
@@ -34,7 +34,7 @@ func TestToolEndsItsGoroutine(t *testing.T) {
 		runtime.Goexit()
 		return nil, nil
 	})
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "a", Action: think("")}); !fault.Is(err, fault.Internal) {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think("")}}); !fault.Is(err, fault.Internal) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -49,7 +49,7 @@ func TestStartedIsWrittenFirst(t *testing.T) {
 		}
 		return thought("the result"), nil
 	})
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "some-id", Action: think("")}); err != nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "some-id", Action: think("")}}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(contents(t, path), "the result") {
@@ -71,7 +71,7 @@ func TestTailIsBounded(t *testing.T) {
 	})
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := x.Execute(t.Context(), executor.Request{ID: "a", Action: think("")}); err != nil {
+		if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think("")}}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -82,10 +82,10 @@ func TestTailIsBounded(t *testing.T) {
 		if !tail {
 			leave()
 		}
-		_, err := x.Execute(ctx, executor.Request{ID: "a", Tail: tail, Progress: func(c tool.Chunk) {
+		_, err := x.Execute(ctx, tool.Request{Call: tool.Call{ID: "a", Progress: func(c tool.Chunk) {
 			got += c.Text
 			leave()
-		}})
+		}}, Tail: tail})
 		leave()
 		if !fault.Is(err, fault.Canceled) {
 			t.Errorf("got error %v", err)
@@ -110,7 +110,7 @@ func TestCloseInterruptsAndRecords(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := x.Execute(left, executor.Request{ID: "a", Action: think("")}); !fault.Is(err, fault.Canceled) {
+		if _, err := x.Execute(left, tool.Request{Call: tool.Call{ID: "a", Action: think("")}}); !fault.Is(err, fault.Canceled) {
 			t.Errorf("got error %v", err)
 		}
 	})
@@ -118,11 +118,11 @@ func TestCloseInterruptsAndRecords(t *testing.T) {
 	leave()
 	all.Wait()
 	shut(t, x)
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "b", Action: think("")}); !fault.Is(err, fault.Unavailable) {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "b", Action: think("")}}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("after Close: got error %v", err)
 	}
 	x = open(t, path, "boot", nil)
-	obs, err := x.Execute(t.Context(), executor.Request{ID: "a", Again: true})
+	obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}, Again: true})
 	if err != nil || textOf(t, obs) != "cut short" {
 		t.Errorf("got %v, %v", obs, err)
 	}
@@ -137,7 +137,7 @@ func TestResultWithoutAJournal(t *testing.T) {
 		return thought("done"), j.Close()
 	})}, j)
 	for range 2 {
-		obs, err := x.Execute(t.Context(), executor.Request{ID: "a", Action: think("")})
+		obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think("")}})
 		if err != nil || textOf(t, obs) != "done" {
 			t.Errorf("got %v, %v", obs, err)
 		}
@@ -145,7 +145,7 @@ func TestResultWithoutAJournal(t *testing.T) {
 	if x.JournalErr() == nil {
 		t.Error("nobody can find out that the journal failed")
 	}
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "b", Action: think("")}); err == nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "b", Action: think("")}}); err == nil {
 		t.Error("an action was run that the journal does not know")
 	}
 	shut(t, x)
@@ -168,7 +168,7 @@ func TestCloseErrors(t *testing.T) {
 	}, broken}}, executor.Volatile())
 	var all sync.WaitGroup
 	all.Go(func() {
-		if _, err := x.Execute(t.Context(), executor.Request{ID: "a", Action: think("")}); err != nil {
+		if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think("")}}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -193,7 +193,7 @@ func BenchmarkExecute(b *testing.B) {
 	action := think("x")
 	for b.Loop() {
 		id := event.NewID()
-		if _, err := x.Execute(b.Context(), executor.Request{ID: id, Action: action}); err != nil {
+		if _, err := x.Execute(b.Context(), tool.Request{Call: tool.Call{ID: id, Action: action}}); err != nil {
 			b.Fatal(err)
 		}
 		if err := x.Ack(id); err != nil {

@@ -21,14 +21,14 @@ func TestForgetful(t *testing.T) {
 		}
 	}()
 	action := &event.ThinkAction{Thought: "hm"}
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "new", Action: action}); err != nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "new", Action: action}}); err != nil {
 		t.Errorf("a new action: %v", err)
 	}
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "new", Action: action, Again: true}); err != nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "new", Action: action}, Again: true}); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
 	// That it has run something proves nothing about the life before.
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "old", Action: action, Again: true}); !fault.Is(err, fault.Interrupted) {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "old", Action: action}, Again: true}); !fault.Is(err, fault.Interrupted) {
 		t.Errorf("an action of an earlier life: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func fill(t *testing.T, path string, n int) {
 	t.Helper()
 	x := open(t, path, "boot", echo)
 	for i := range n {
-		if _, err := x.Execute(t.Context(), executor.Request{ID: event.ID(fmt.Sprint("a", i)), Action: think(fmt.Sprint("text ", i))}); err != nil {
+		if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.ID(fmt.Sprint("a", i)), Action: think(fmt.Sprint("text ", i))}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestResultsSurviveARestart(t *testing.T) {
 		return nil, nil
 	})
 	for i := range 3 {
-		obs, err := x.Execute(t.Context(), executor.Request{ID: event.ID(fmt.Sprint("a", i)), Again: true})
+		obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.ID(fmt.Sprint("a", i))}, Again: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestAbsence(t *testing.T) {
 			for life := range 2 {
 				x := open(t, path, tc.boot, echo)
 				id := event.ID(fmt.Sprint("new", life))
-				_, err := x.Execute(t.Context(), executor.Request{ID: id, Action: think(""), Again: true})
+				_, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: think("")}, Again: true})
 				if tc.runs && err != nil {
 					t.Errorf("life %d: %v", life, err)
 				}
@@ -111,13 +111,13 @@ func TestAbsence(t *testing.T) {
 func TestFreshJournalProvesAfterFirstNewAction(t *testing.T) {
 	t.Parallel()
 	x := open(t, journalPath(t), "boot", echo)
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "old", Action: think(""), Again: true}); !fault.Is(err, fault.Interrupted) {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "old", Action: think("")}, Again: true}); !fault.Is(err, fault.Interrupted) {
 		t.Fatalf("got error %v, want interrupted", err)
 	}
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "new", Action: think("")}); err != nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "new", Action: think("")}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "next", Action: think(""), Again: true}); err != nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "next", Action: think("")}, Again: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,7 +131,7 @@ func TestPreparedJournalProves(t *testing.T) {
 	if err := x.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "a", Action: think(""), Again: true}); err != nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think("")}, Again: true}); err != nil {
 		t.Error(err)
 	}
 	shut(t, x)
@@ -139,7 +139,7 @@ func TestPreparedJournalProves(t *testing.T) {
 		t.Errorf("closed: got error %v, want unavailable", err)
 	}
 	x = open(t, path, "boot", echo)
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "b", Action: think(""), Again: true}); err != nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "b", Action: think("")}, Again: true}); err != nil {
 		t.Errorf("in the next life: %v", err)
 	}
 	shut(t, x)
@@ -147,7 +147,7 @@ func TestPreparedJournalProves(t *testing.T) {
 	if err := x.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "c", Action: think(""), Again: true}); !fault.Is(err, fault.Interrupted) {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "c", Action: think("")}, Again: true}); !fault.Is(err, fault.Interrupted) {
 		t.Errorf("after a crash of the machine: got error %v, want interrupted", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestRecordsBehindDamageAreKept(t *testing.T) {
 	}
 	x := open(t, path, "boot", echo)
 	for i, want := range []bool{true, false, true, true, true} {
-		obs, err := x.Execute(t.Context(), executor.Request{ID: event.ID(fmt.Sprint("a", i)), Again: true})
+		obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.ID(fmt.Sprint("a", i))}, Again: true})
 		if want && (err != nil || textOf(t, obs) != fmt.Sprint("text ", i)) {
 			t.Errorf("a%d: got %v, %v", i, obs, err)
 		}
@@ -190,7 +190,7 @@ func TestStartedInAnEarlierLifeIsInterrupted(t *testing.T) {
 	}
 	x := open(t, path, "boot", echo)
 	for _, again := range []bool{true, false, true} {
-		_, err := x.Execute(t.Context(), executor.Request{ID: "a0", Action: think(""), Again: again})
+		_, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a0", Action: think("")}, Again: again})
 		if !fault.Is(err, fault.Interrupted) {
 			t.Errorf("again %v: got error %v, want interrupted", again, err)
 		}
@@ -223,7 +223,7 @@ func TestCompaction(t *testing.T) {
 		return echo(ctx, c)
 	})
 	ask := func(id event.ID, text string) error {
-		obs, err := x.Execute(t.Context(), executor.Request{ID: id, Action: think(text)})
+		obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: think(text)}})
 		if err == nil && textOf(t, obs) != text {
 			err = fmt.Errorf("wrong text for %s", id)
 		}
@@ -260,12 +260,12 @@ func TestCompaction(t *testing.T) {
 	shut(t, x)
 	x = open(t, path, "boot", echo)
 	for id, want := range map[event.ID]string{"kept": "keep me", "running": "run me"} {
-		obs, err := x.Execute(t.Context(), executor.Request{ID: id, Again: true})
+		obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id}, Again: true})
 		if err != nil || textOf(t, obs) != want {
 			t.Errorf("%s: got %v, %v", id, obs, err)
 		}
 	}
-	if _, err := x.Execute(t.Context(), executor.Request{ID: "never", Action: think(""), Again: true}); err != nil {
+	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "never", Action: think("")}, Again: true}); err != nil {
 		t.Errorf("a compacted journal no longer proves absence: %v", err)
 	}
 }
@@ -278,7 +278,7 @@ func TestCompactionCutShort(t *testing.T) {
 		j := reopen(t, path, "boot")
 		x := executor.New(map[string]tool.Executor{"ThinkAction": toolFunc(echo)}, j)
 		for _, id := range []event.ID{"dead", "live", "dead2"} {
-			if _, err := x.Execute(t.Context(), executor.Request{ID: id, Action: think(strings.Repeat(string(id), 50))}); err != nil {
+			if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: think(strings.Repeat(string(id), 50))}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -291,12 +291,12 @@ func TestCompactionCutShort(t *testing.T) {
 		shut(t, x)
 		for life := range 2 {
 			x = open(t, path, "boot", echo)
-			obs, err := x.Execute(t.Context(), executor.Request{ID: "live", Again: true})
+			obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "live"}, Again: true})
 			if err != nil || textOf(t, obs) != strings.Repeat("live", 50) {
 				t.Errorf("%d steps, life %d: got %v, %v", steps, life, obs, err)
 			}
 			id := event.ID(fmt.Sprint("never", life))
-			if _, err := x.Execute(t.Context(), executor.Request{ID: id, Action: think(""), Again: true}); err != nil {
+			if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: think("")}, Again: true}); err != nil {
 				t.Errorf("%d steps, life %d: absence is no proof any more: %v", steps, life, err)
 			}
 			shut(t, x)
@@ -320,7 +320,7 @@ func FuzzJournal(f *testing.F) {
 	}
 	x := executor.New(map[string]tool.Executor{"ThinkAction": toolFunc(echo)}, j)
 	for _, id := range []event.ID{"s0", "s1"} {
-		if _, err := x.Execute(f.Context(), executor.Request{ID: id, Action: think("hello")}); err != nil {
+		if _, err := x.Execute(f.Context(), tool.Request{Call: tool.Call{ID: id, Action: think("hello")}}); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -353,12 +353,12 @@ func FuzzJournal(f *testing.F) {
 			t.Fatal(err)
 		}
 		first := open(t, path, "boot", echo)
-		if _, err := first.Execute(t.Context(), executor.Request{ID: "fuzzed", Action: think("after")}); err != nil {
+		if _, err := first.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "fuzzed", Action: think("after")}}); err != nil {
 			t.Fatal(err)
 		}
 		shut(t, first)
 		second := open(t, path, "boot", echo)
-		obs, err := second.Execute(t.Context(), executor.Request{ID: "fuzzed", Again: true})
+		obs, err := second.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "fuzzed"}, Again: true})
 		if err != nil || textOf(t, obs) != "after" {
 			t.Fatalf("got %v, %v", obs, err)
 		}

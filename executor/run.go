@@ -33,7 +33,7 @@ func newRun(cancel context.CancelCauseFunc) *run {
 
 // follow hands the run's further output to the request's Progress until the
 // returned func is called.
-func (r *run) follow(q Request) (unfollow func()) {
+func (r *run) follow(q tool.Request) (unfollow func()) {
 	if q.Progress == nil {
 		return func() {}
 	}

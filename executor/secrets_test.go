@@ -31,8 +31,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 			got = c.Secrets["TOKEN"]
 			return runtimetest.Observation("done"), nil
 		})}, j)
-	_, err = x.Execute(t.Context(), executor.Request{
-		ID: "a", Action: runtimetest.Action(""), Secrets: tool.Secrets{"TOKEN": "hush-hush"},
+	_, err = x.Execute(t.Context(), tool.Request{
+		Call: tool.Call{ID: "a", Action: runtimetest.Action(""), Secrets: tool.Secrets{"TOKEN": "hush-hush"}},
 	})
 	if err != nil || got != "hush-hush" {
 		t.Fatalf("got %q, %v", got, err)

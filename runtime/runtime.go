@@ -23,33 +23,13 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Request asks for one action.
-type Request struct {
-	ID     event.ID // of the ActionEvent; the key of exactly-once
-	Action event.Action
-	// Tool is the name by which the model called it; actions of one kind may
-	// be of several tools (MCP). Only a runtime in this process hands it on.
-	Tool string
-	// Again says that the action may have been asked for before, by a
-	// controller that died. If nobody can prove that it never began, the
-	// answer is fault.Interrupted instead of a second run. A controller that
-	// comes back asks for everything it has pending, so marked, before it asks
-	// for anything new.
-	Again bool
-	// Progress takes output as it appears; nil for none.
-	Progress func(tool.Chunk)
-	// Secrets are handed to the tool for the command that it runs, and kept
-	// nowhere: when the action is joined, those of the first request hold.
-	Secrets tool.Secrets
-}
-
 // Runtime executes actions.
 type Runtime interface {
 	// Execute runs an action at most once for each id and returns its
 	// observation: asked again with the same id, it joins the action that
 	// still runs, or returns the recorded observation. When ctx ends Execute
 	// returns at once and the action goes on.
-	Execute(ctx context.Context, r Request) (event.Observation, error)
+	Execute(ctx context.Context, r tool.Request) (event.Observation, error)
 	// Interrupt stops a running action; its Execute then returns what there
 	// is. Interrupting an action that does not run does nothing.
 	Interrupt(ctx context.Context, id event.ID) error
@@ -81,5 +61,5 @@ type Preparer interface {
 
 // ErrNotSent is in the chain of an error of Execute when the request surely
 // did not reach the place where actions run. A caller who asks again then
-// leaves [Request.Again] as it was.
+// leaves Again of [tool.Request] as it was.
 var ErrNotSent = errors.New("the action was not sent")

@@ -76,12 +76,34 @@ type Chunk struct {
 type Call struct {
 	ID     event.ID // of the ActionEvent
 	Action event.Action
-	Tool   string // by which the model called it; empty where it is not known
-	// Progress takes output as it appears; never nil, never blocks for long.
+	// Tool is the name by which the model called it, since actions of one kind
+	// may be of several tools (MCP); empty if there was no such call.
+	Tool string
+	// Progress takes output as it appears. It must not block. A tool always
+	// gets one; in a [Request] it may be nil.
 	Progress func(Chunk)
 	// Secrets are for the environment of the command that the action runs, if
-	// it runs one; mostly nil.
+	// it runs one; mostly nil. They are kept nowhere.
 	Secrets Secrets
+}
+
+// Request asks a runtime, and in the end an executor.Executor, for one action.
+// runtime/protocol has its form on the wire.
+type Request struct {
+	// Call is what the tool gets. Its ID is the key of exactly-once: asked
+	// again with the same ID, the request joins the action that still runs, or
+	// gets the recorded result. An action that is known so needs no Action and
+	// no Secrets: those of the first request hold.
+	Call
+	// Again says that the action may have been asked for before, for example
+	// by a controller that crashed. It is run only if it provably never
+	// started; otherwise the error is fault.Interrupted. A controller that
+	// comes back asks for all pending actions with Again before it asks for
+	// anything new.
+	Again bool
+	// Tail asks, if the action runs already, for the end of its output so far
+	// (up to 16 KiB) as the first chunk.
+	Tail bool
 }
 
 // Executor runs the actions of one tool.

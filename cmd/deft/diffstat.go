@@ -7,7 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/command"
 )
 
@@ -18,8 +18,8 @@ const askTime = 5 * time.Second
 // workspace is no repository, git is not there, or the answer takes too long.
 func (j *job) git(ctx context.Context, args ...string) string {
 	argv := append([]string{"git", "--no-optional-locks", "--no-pager", "-c", "core.quotePath=false", "-c", "safe.directory=*"}, args...)
-	obs, err := j.session.place.Execute(ctx, runtime.Request{
-		ID: event.NewID(), Action: &command.Action{Argv: argv, Dir: j.workspace},
+	obs, err := j.session.place.Execute(ctx, tool.Request{
+		Call: tool.Call{ID: event.NewID(), Action: &command.Action{Argv: argv, Dir: j.workspace}},
 	})
 	if out, ok := obs.(*command.Observation); err == nil && ok && out.ExitCode == 0 {
 		return out.Stdout

@@ -12,7 +12,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/actionserver"
-	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/runtime/runtimetest"
 	"github.com/deft-dev/deft/tool"
@@ -100,8 +99,9 @@ func clientMain() error {
 			return err
 		}
 		verb := "got"
-		_, err := rt.Execute(context.Background(), runtime.Request{
-			ID: event.ID(id), Action: runtimetest.Action(id), Again: asked[id],
+		_, err := rt.Execute(context.Background(), tool.Request{
+			Call:  tool.Call{ID: event.ID(id), Action: runtimetest.Action(id)},
+			Again: asked[id],
 		})
 		if fault.Is(err, fault.Interrupted) {
 			verb = "interrupted"

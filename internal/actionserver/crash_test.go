@@ -134,7 +134,7 @@ func killServer(t *testing.T) (kills, interrupted int) {
 		id := fmt.Sprint("action", i)
 		again := false
 		for state[id] == "" {
-			obs, err := rt.Execute(t.Context(), runtime.Request{ID: event.ID(id), Action: runtimetest.Action(id), Again: again})
+			obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.ID(id), Action: runtimetest.Action(id)}, Again: again})
 			if killed == nil {
 				arm() // once it is known to be up
 			}
@@ -194,7 +194,7 @@ func killClient(t *testing.T) (kills int) {
 	defer s.kill()
 	rt := s.connect(t)
 	// A new journal proves nothing before its first action.
-	if _, err := rt.Execute(t.Context(), runtime.Request{ID: "first", Action: runtimetest.Action("first")}); err != nil {
+	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "first", Action: runtimetest.Action("first")}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := rt.Close(); err != nil {
@@ -254,7 +254,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		id, began := event.NewID(), time.Now()
-		if _, err := rt.Execute(b.Context(), runtime.Request{ID: id, Action: action}); err != nil {
+		if _, err := rt.Execute(b.Context(), tool.Request{Call: tool.Call{ID: id, Action: action}}); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(began))

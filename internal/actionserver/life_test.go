@@ -51,7 +51,7 @@ func TestEndsAfterItsControllerHasLeft(t *testing.T) {
 	}
 	got := make(chan error, 1)
 	go func() {
-		_, err := rt.Execute(context.Background(), runtime.Request{ID: "a", Action: runtimetest.Action("")})
+		_, err := rt.Execute(context.Background(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("")}})
 		got <- err
 	}()
 	<-started
@@ -73,7 +73,7 @@ func TestShutdownAnswersWhoWaits(t *testing.T) {
 	rt := connect(t, s)
 	got := make(chan error, 1)
 	go func() {
-		obs, err := rt.Execute(context.Background(), runtime.Request{ID: "a", Action: runtimetest.Action("")})
+		obs, err := rt.Execute(context.Background(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("")}})
 		if err == nil && event.JoinText(obs.Result().Content) != "stopped" {
 			err = errors.New("another observation")
 		}
@@ -91,7 +91,7 @@ func TestShutdownAnswersWhoWaits(t *testing.T) {
 		t.Error(err)
 	}
 	<-s.ended
-	_, err = connect(t, s).Execute(t.Context(), runtime.Request{ID: "b", Action: runtimetest.Action("")})
+	_, err = connect(t, s).Execute(t.Context(), tool.Request{Call: tool.Call{ID: "b", Action: runtimetest.Action("")}})
 	if !fault.Is(err, fault.Unavailable) || !errors.Is(err, runtime.ErrNotSent) {
 		t.Errorf("without a server: got error %v", err)
 	}
@@ -104,7 +104,7 @@ func TestSIGTERM(t *testing.T) {
 	s := p.start(t, time.Minute)
 	rt := s.connect(t)
 	defer func() { _ = rt.Close() }()
-	if _, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Action: runtimetest.Action("a")}); err != nil {
+	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("a")}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -152,7 +152,7 @@ func TestLostConnection(t *testing.T) {
 	}()
 	got := make(chan error, 1)
 	go func() {
-		_, err := rt.Execute(context.Background(), runtime.Request{ID: "a", Action: runtimetest.Action("")})
+		_, err := rt.Execute(context.Background(), tool.Request{Call: tool.Call{ID: "a", Action: runtimetest.Action("")}})
 		got <- err
 	}()
 	<-started
@@ -198,7 +198,7 @@ func TestClientThatNeverReads(t *testing.T) {
 	}
 	<-flooded
 	rt := connect(t, s)
-	if _, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Again: true}); err != nil {
+	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}, Again: true}); err != nil {
 		t.Error(err)
 	}
 	if err := conn.Close(); err != nil {

@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/protocol"
-	"github.com/deft-dev/deft/tool"
 )
 
 func (s *server) routes() http.Handler {
@@ -34,21 +32,18 @@ func (s *server) routes() http.Handler {
 
 func (s *server) execute(w http.ResponseWriter, r *http.Request) {
 	defer s.presence.enter()()
-	var q protocol.Execute
-	if err := readBody(w, r, &q); err != nil {
-		refuse(w, err)
-		return
-	}
-	action, err := event.UnmarshalAction(q.Action)
+	raw, err := readBody(w, r)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	s.acknowledge(q.Ack)
-	s.stream(w, r, executor.Request{
-		ID: event.ID(r.PathValue("id")), Action: action, Again: q.Again, Tail: q.Tail,
-		Secrets: tool.Secrets(q.Secrets),
-	})
+	q, acks, err := protocol.DecodeRequest(event.ID(r.PathValue("id")), raw)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.acknowledge(acks)
+	s.stream(w, r, q)
 }
 
 // acknowledge drops results. A journal that does not take it is only larger
@@ -69,9 +64,14 @@ func (s *server) ackOne(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) ack(w http.ResponseWriter, r *http.Request) {
-	var q protocol.Ack
-	if err := readBody(w, r, &q); err != nil {
+	raw, err := readBody(w, r)
+	if err != nil {
 		refuse(w, err)
+		return
+	}
+	var q protocol.Ack
+	if err := json.Unmarshal(raw, &q); err != nil {
+		refuse(w, fault.Wrap(err, fault.Invalid, "the request is not the JSON it should be"))
 		return
 	}
 	s.acknowledge(q.Ack)
@@ -120,24 +120,24 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	reply(w, h)
 }
 
-// readBody decodes a bounded JSON body that has to arrive in time.
-func readBody(w http.ResponseWriter, r *http.Request, into any) error {
+// readBody reads a bounded body that has to arrive in time.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	c := http.NewResponseController(w)
 	if err := c.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
-		return fmt.Errorf("read the request: %w", err)
+		return nil, fmt.Errorf("read the request: %w", err)
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxRequest))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return fault.New(fault.Invalid, fmt.Sprintf("a request has at most %d MB", protocol.MaxRequest>>20))
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("a request has at most %d MB", protocol.MaxRequest>>20))
 	case err != nil:
-		return fault.Wrap(err, fault.Invalid, "the request was cut off")
+		return nil, fault.Wrap(err, fault.Invalid, "the request was cut off")
 	}
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
-		return fmt.Errorf("read the request: %w", err)
+		return nil, fmt.Errorf("read the request: %w", err)
 	}
-	return fault.Wrap(json.Unmarshal(raw, into), fault.Invalid, "the request is not the JSON it should be")
+	return raw, nil
 }
 
 func reply(w http.ResponseWriter, v any) {

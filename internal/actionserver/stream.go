@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/protocol"
 	"github.com/deft-dev/deft/tool"
@@ -61,7 +60,7 @@ type answer struct {
 
 // stream runs an action and writes its progress and its result as lines. When
 // the client leaves, it leaves the action alone.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, q executor.Request) {
+func (s *server) stream(w http.ResponseWriter, r *http.Request, q tool.Request) {
 	p := &pending{wake: make(chan struct{}, 1)}
 	q.Progress = p.push
 	ctx, cancel := context.WithCancel(r.Context())

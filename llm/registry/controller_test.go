@@ -19,7 +19,6 @@ import (
 	"github.com/deft-dev/deft/llm/openai"
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/memory"
-	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
@@ -29,7 +28,7 @@ import (
 // inProcess runs finish and think.
 type inProcess struct{}
 
-func (inProcess) Execute(ctx context.Context, r runtime.Request) (event.Observation, error) {
+func (inProcess) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
 	x := think.New()
 	if _, ok := r.Action.(*event.FinishAction); ok {
 		x = finish.New()

@@ -22,6 +22,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/tool"
 )
 
 // CloseTimeout is how long Close waits for interrupted actions.
@@ -44,10 +45,8 @@ var (
 func New(x *executor.Executor) *Runtime { return &Runtime{x: x} }
 
 // Execute implements [runtime.Runtime].
-func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observation, error) {
-	return r.x.Execute(ctx, executor.Request{
-		ID: q.ID, Action: q.Action, Tool: q.Tool, Again: q.Again, Tail: q.Again, Progress: q.Progress, Secrets: q.Secrets,
-	})
+func (r *Runtime) Execute(ctx context.Context, q tool.Request) (event.Observation, error) {
+	return r.x.Execute(ctx, q)
 }
 
 // Interrupt implements [runtime.Runtime].

@@ -2,7 +2,7 @@
 // actions: what runtime/remote sends and internal/actionserver answers, over
 // HTTP/1.1 on any stream socket. Any program in any language may speak it.
 //
-//	POST /v1/actions/{id}            Execute → lines of Line, the last one final
+//	POST /v1/actions/{id}            a tool.Request → lines of Line, the last one final
 //	POST /v1/actions/{id}/interrupt  stops a running action
 //	POST /v1/actions/{id}/ack        the result is stored elsewhere
 //	POST /v1/ack                     Ack: the same for many
@@ -10,6 +10,16 @@
 //	GET  /v1/lease                   held open: a controller is there
 //	POST /v1/shutdown                ends the server
 //	GET  /health                     Health
+//
+// The body of a request for an action is an object; all of its fields may be
+// missing:
+//
+//	action   the action, as in an ActionEvent; not needed if the id is known
+//	tool     the name by which the model called it
+//	again    the action may have been asked for before
+//	tail     when joining: begin with the end of the output so far
+//	secrets  values for the environment of the command, by name; never kept
+//	ack      ids of results that are stored elsewhere
 //
 // An error that is known before anything was streamed has the HTTP status of
 // its kind; its body is a Line as well, so that a client reads one form.
@@ -26,7 +36,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -42,27 +51,6 @@ const (
 	// ContentType is that of an answer of lines.
 	ContentType = "application/x-ndjson"
 )
-
-// Execute is the body of a request for an action.
-type Execute struct {
-	Action json.RawMessage `json:"action,omitempty"` // may be absent for an id that is known
-	Again  bool            `json:"again,omitempty"`
-	Tail   bool            `json:"tail,omitempty"` // when joining: begin with the end of the output so far
-	Ack    []event.ID      `json:"ack,omitempty"`  // results that are stored, see Ack
-	// Secrets are for the environment of the command, by name. They are not
-	// kept, so that a request which joins need not have them.
-	Secrets Secrets `json:"secrets,omitempty"`
-}
-
-// Secrets are values on their way to a command. Unlike [tool.Secrets] they
-// encode as they are; they print and log without values.
-type Secrets map[string]string
-
-// Format implements [fmt.Formatter] without the values.
-func (s Secrets) Format(f fmt.State, verb rune) { tool.Secrets(s).Format(f, verb) }
-
-// LogValue implements [slog.LogValuer] without the values.
-func (s Secrets) LogValue() slog.Value { return tool.Secrets(s).LogValue() }
 
 // Ack says which results are stored elsewhere.
 type Ack struct {

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/protocol"
 	"github.com/deft-dev/deft/tool"
@@ -68,18 +67,41 @@ func TestDecoderRefuses(t *testing.T) {
 	}
 }
 
-// TestSecrets: they go over the wire and into nothing that is printed.
-func TestSecrets(t *testing.T) {
+func TestRequest(t *testing.T) {
 	t.Parallel()
-	q := protocol.Execute{Action: json.RawMessage(`{}`), Secrets: protocol.Secrets{"A": "hush"}}
-	raw, err := json.Marshal(q)
-	if err != nil || string(raw) != `{"action":{},"secrets":{"A":"hush"}}` {
-		t.Errorf("on the wire: %s, %v", raw, err)
+	want := tool.Request{
+		Call: tool.Call{
+			ID: "a", Action: &event.ThinkAction{Thought: "hm"}, Tool: "mcp_think",
+			Secrets: tool.Secrets{"TOKEN": "hush"},
+		},
+		Again: true, Tail: true,
 	}
-	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("m", "q", q, "s", q.Secrets)
-	if shown := fmt.Sprintf("%v %+v %#v %s", q, q, q, q.Secrets) + log.String(); strings.Contains(shown, "hush") {
-		t.Errorf("printed: %s", shown)
+	raw, err := protocol.EncodeRequest(want, []event.ID{"b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wire = `{"action":{"thought":"hm","kind":"ThinkAction"},"tool":"mcp_think","again":true,"tail":true,"secrets":{"TOKEN":"hush"},"ack":["b"]}`
+	if diff := cmp.Diff(wire, string(raw)); diff != "" {
+		t.Errorf("on the wire (-want +got):\n%s", diff)
+	}
+	got, ack, err := protocol.DecodeRequest("a", raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]event.ID{"b"}, ack); diff != "" {
+		t.Errorf("acknowledged (-want +got):\n%s", diff)
+	}
+}
+
+func TestRequestRefuses(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{"", "[]", `{"action":7}`, `{"again":"yes"}`, `{"action":{}}`} {
+		if _, _, err := protocol.DecodeRequest("a", []byte(in)); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%q: got error %v, want one of kind invalid", in, err)
+		}
 	}
 }
 

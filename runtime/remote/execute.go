@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,18 +12,11 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/protocol"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Execute implements [runtime.Runtime].
-func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observation, error) {
-	body := protocol.Execute{Again: q.Again, Tail: q.Again, Secrets: protocol.Secrets(q.Secrets)}
-	if q.Action != nil {
-		raw, err := event.MarshalAction(q.Action)
-		if err != nil {
-			return nil, fault.Wrap(err, fault.Invalid, "the action has no JSON")
-		}
-		body.Action = raw
-	}
+func (r *Runtime) Execute(ctx context.Context, q tool.Request) (event.Observation, error) {
 	ctx, done := r.while(ctx)
 	defer done()
 
@@ -33,7 +25,7 @@ func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observa
 	pause := 10 * time.Millisecond
 	for {
 		began := time.Now()
-		obs, heard, err := r.attempt(ctx, q, body)
+		obs, heard, err := r.attempt(ctx, q)
 		var lost *lostError
 		switch {
 		case !errors.As(err, &lost):
@@ -44,7 +36,7 @@ func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (event.Observa
 			return nil, notSent(fault.Wrap(err, fault.Unavailable, "the action server cannot be reached"), !sent)
 		}
 		sent = true
-		body.Again, body.Tail = true, false // joins; what was shown is not shown again
+		q.Again, q.Tail = true, false // joins; what was shown is not shown again
 		// A connection that held for a while shows that the server works; one
 		// that says something and drops at once, over and over, does not.
 		now := time.Now()
@@ -69,16 +61,16 @@ func notSent(err error, surely bool) error {
 }
 
 // attempt asks once. heard tells whether the server answered anything.
-func (r *Runtime) attempt(ctx context.Context, q runtime.Request, body protocol.Execute) (obs event.Observation, heard bool, err error) {
-	body.Ack = r.takeAcks()
+func (r *Runtime) attempt(ctx context.Context, q tool.Request) (obs event.Observation, heard bool, err error) {
+	acks := r.takeAcks()
 	defer func() {
 		if !heard {
-			r.Ack(body.Ack...)
+			r.Ack(acks...)
 		}
 	}()
-	raw, err := json.Marshal(body)
+	raw, err := protocol.EncodeRequest(q, acks)
 	if err != nil {
-		return nil, false, fault.Wrap(err, fault.Invalid, "the action has no JSON")
+		return nil, false, err
 	}
 	resp, err := r.do(ctx, http.MethodPost, actionPath(q.ID), raw)
 	if err != nil {

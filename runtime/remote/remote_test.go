@@ -86,7 +86,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 				w.WriteHeader(tc.status)
 				_, _ = io.WriteString(w, tc.body)
 			}))
-			_, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Action: think})
+			_, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think}})
 			if !fault.Is(err, tc.want) {
 				t.Errorf("got error %v of kind %s, want %s", err, fault.KindOf(err), tc.want)
 			}
@@ -116,7 +116,7 @@ func TestRepeatsAreMarked(t *testing.T) {
 	}))
 	rt.Ack("old1", "old2")
 	var shown strings.Builder
-	obs, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Action: think, Progress: func(c tool.Chunk) { shown.WriteString(c.Text) }})
+	obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think, Progress: func(c tool.Chunk) { shown.WriteString(c.Text) }}})
 	if err != nil || event.JoinText(obs.Result().Content) != "done" {
 		t.Fatalf("got %v, %v", obs, err)
 	}
@@ -161,12 +161,12 @@ func TestAcksAreNotLost(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, "tcp", s.Listener.Addr().String())
 	})
 	rt.Ack("old")
-	_, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Action: think})
+	_, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think}})
 	if !fault.Is(err, fault.Unavailable) || !errors.Is(err, runtime.ErrNotSent) || !errors.Is(err, down) {
 		t.Errorf("got error %v", err)
 	}
 	up.Store(true)
-	if _, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Action: think, Again: true}); err != nil {
+	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think}, Again: true, Tail: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"action":{"thought":"x","kind":"ThinkAction"},"again":true,"tail":true,"ack":["old"]}`

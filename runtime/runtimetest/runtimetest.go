@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
@@ -36,6 +38,7 @@ func Run(t *testing.T, open Open) {
 		"side by side":  sideBySide,
 		"large":         large,
 		"acknowledging": acknowledging,
+		"call":          wholeCall,
 		"secrets":       secrets,
 		"close":         closing,
 	} {
@@ -114,17 +117,35 @@ func exactlyOnce(t *testing.T, open Open) {
 	for i := range 48 {
 		all.Go(func() {
 			id := ids[i%len(ids)]
-			obs, err := rt.Execute(t.Context(), runtime.Request{ID: id, Action: Action("for " + string(id))})
+			obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: Action("for " + string(id))}})
 			wantText(t, obs, err, "for "+string(id))
 		})
 	}
 	all.Wait()
 	for _, id := range ids {
-		obs, err := rt.Execute(t.Context(), runtime.Request{ID: id, Again: true})
+		obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id}, Again: true})
 		wantText(t, obs, err, "for "+string(id))
 		if runs[id] != 1 {
 			t.Errorf("the action was run %d times", runs[id])
 		}
+	}
+}
+
+// wholeCall: the tool gets all of the call.
+func wholeCall(t *testing.T, open Open) {
+	got := make(chan tool.Call, 1)
+	rt := start(t, open, func(_ context.Context, c tool.Call) (event.Observation, error) {
+		got <- c
+		return Observation("done"), nil
+	})
+	want := tool.Call{ID: event.NewID(), Action: Action("é\n"), Tool: "server_tool"}
+	obs, err := rt.Execute(t.Context(), tool.Request{Call: want})
+	wantText(t, obs, err, "done")
+	call := <-got
+	call.Progress(tool.Chunk{Text: "after the end"}) // never nil, and harmless
+	call.Progress = nil
+	if diff := cmp.Diff(want, call); diff != "" {
+		t.Errorf("the tool's call (-want +got):\n%s", diff)
 	}
 }
 
@@ -149,7 +170,7 @@ type answer struct {
 	err error
 }
 
-func ask(ctx context.Context, rt runtime.Runtime, q runtime.Request) <-chan answer {
+func ask(ctx context.Context, rt runtime.Runtime, q tool.Request) <-chan answer {
 	got := make(chan answer, 1)
 	go func() {
 		obs, err := rt.Execute(ctx, q)
@@ -162,17 +183,17 @@ func joining(t *testing.T, open Open) {
 	f, started, release := gated()
 	rt := start(t, open, f)
 	id := event.NewID()
-	first := ask(t.Context(), rt, runtime.Request{ID: id, Action: Action("")})
+	first := ask(t.Context(), rt, tool.Request{Call: tool.Call{ID: id, Action: Action("")}})
 	<-started
 	var shown strings.Builder
 	joined := make(chan struct{}, 1)
-	second := ask(t.Context(), rt, runtime.Request{ID: id, Again: true, Progress: func(c tool.Chunk) {
+	second := ask(t.Context(), rt, tool.Request{Call: tool.Call{ID: id, Progress: func(c tool.Chunk) {
 		shown.WriteString(c.Text)
 		select {
 		case joined <- struct{}{}: // the end of the earlier output is the first chunk
 		default:
 		}
-	}})
+	}}, Again: true, Tail: true})
 	<-joined
 	close(release)
 	for _, got := range []<-chan answer{first, second} {
@@ -189,11 +210,11 @@ func leaving(t *testing.T, open Open) {
 	rt := start(t, open, f)
 	id := event.NewID()
 	ctx, leave := context.WithCancel(t.Context())
-	first := ask(ctx, rt, runtime.Request{ID: id, Action: Action("")})
+	first := ask(ctx, rt, tool.Request{Call: tool.Call{ID: id, Action: Action("")}})
 	<-started
 	leave()
 	wantKind(t, (<-first).err, fault.Canceled)
-	second := ask(t.Context(), rt, runtime.Request{ID: id, Again: true})
+	second := ask(t.Context(), rt, tool.Request{Call: tool.Call{ID: id}, Again: true})
 	close(release)
 	a := <-second
 	wantText(t, a.obs, a.err, "released")
@@ -209,14 +230,14 @@ func interrupt(t *testing.T, open Open) {
 	if err := rt.Interrupt(t.Context(), id); err != nil {
 		t.Errorf("interrupt what does not run: %v", err)
 	}
-	got := ask(t.Context(), rt, runtime.Request{ID: id, Action: Action("")})
+	got := ask(t.Context(), rt, tool.Request{Call: tool.Call{ID: id, Action: Action("")}})
 	<-started
 	if err := rt.Interrupt(t.Context(), id); err != nil {
 		t.Errorf("interrupt: %v", err)
 	}
 	a := <-got
 	wantText(t, a.obs, a.err, "stopped")
-	obs, err := rt.Execute(t.Context(), runtime.Request{ID: id, Again: true})
+	obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id}, Again: true})
 	wantText(t, obs, err, "stopped")
 }
 
@@ -229,9 +250,9 @@ func progress(t *testing.T, open Open) {
 		return Observation("done"), nil
 	})
 	var shown strings.Builder
-	obs, err := rt.Execute(t.Context(), runtime.Request{ID: event.NewID(), Action: Action(""), Progress: func(c tool.Chunk) {
+	obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: Action(""), Progress: func(c tool.Chunk) {
 		shown.WriteString(c.Text)
-	}})
+	}}})
 	wantText(t, obs, err, "done")
 	if got := shown.String(); got != strings.Repeat(text, 100) {
 		t.Errorf("shown %d bytes that differ from what the tool wrote", len(got))
@@ -265,13 +286,13 @@ func failures(t *testing.T, open Open) {
 		"nothing": {fault.Internal, "neither an observation nor an error", ""},
 	} {
 		id := event.NewID()
-		_, first := rt.Execute(t.Context(), runtime.Request{ID: id, Action: Action(how)})
+		_, first := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: Action(how)}})
 		wantKind(t, first, want.kind)
 		if first == nil || !strings.Contains(first.Error(), want.text) || fault.HintOf(first) != want.hint {
 			t.Errorf("%s: got %v, hint %q", how, first, fault.HintOf(first))
 			continue
 		}
-		_, second := rt.Execute(t.Context(), runtime.Request{ID: id, Again: true})
+		_, second := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id}, Again: true})
 		if second == nil || second.Error() != first.Error() || fault.KindOf(second) != want.kind {
 			t.Errorf("%s: first %v, then %v", how, first, second)
 		}
@@ -286,14 +307,14 @@ func failures(t *testing.T, open Open) {
 func refusals(t *testing.T, open Open) {
 	rt := start(t, open, counted(map[event.ID]int{}))
 	for name, tc := range map[string]struct {
-		q    runtime.Request
+		q    tool.Request
 		want fault.Kind
 	}{
-		"kind without a tool": {runtime.Request{ID: "a", Action: &event.FinishAction{}}, fault.Unsupported},
-		"unknown kind":        {runtime.Request{ID: "a", Action: &event.UnknownAction{KindName: "Odd", Raw: []byte(`{"kind":"Odd"}`)}}, fault.Unsupported},
-		"no action":           {runtime.Request{ID: "a"}, fault.Invalid},
-		"id with a space":     {runtime.Request{ID: "a b", Action: Action("")}, fault.Invalid},
-		"endless id":          {runtime.Request{ID: event.ID(strings.Repeat("a", 1000)), Action: Action("")}, fault.Invalid},
+		"kind without a tool": {tool.Request{Call: tool.Call{ID: "a", Action: &event.FinishAction{}}}, fault.Unsupported},
+		"unknown kind":        {tool.Request{Call: tool.Call{ID: "a", Action: &event.UnknownAction{KindName: "Odd", Raw: []byte(`{"kind":"Odd"}`)}}}, fault.Unsupported},
+		"no action":           {tool.Request{Call: tool.Call{ID: "a"}}, fault.Invalid},
+		"id with a space":     {tool.Request{Call: tool.Call{ID: "a b", Action: Action("")}}, fault.Invalid},
+		"endless id":          {tool.Request{Call: tool.Call{ID: event.ID(strings.Repeat("a", 1000)), Action: Action("")}}, fault.Invalid},
 	} {
 		_, err := rt.Execute(t.Context(), tc.q)
 		if !fault.Is(err, tc.want) {
@@ -301,15 +322,15 @@ func refusals(t *testing.T, open Open) {
 		}
 	}
 	// A refusal is no effect: the id can still be used.
-	obs, err := rt.Execute(t.Context(), runtime.Request{ID: "a", Action: Action("now")})
+	obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: Action("now")}})
 	wantText(t, obs, err, "now")
 }
 
 func sideBySide(t *testing.T, open Open) {
 	f, started, release := gated()
 	rt := start(t, open, f)
-	one := ask(t.Context(), rt, runtime.Request{ID: event.NewID(), Action: Action("")})
-	two := ask(t.Context(), rt, runtime.Request{ID: event.NewID(), Action: Action("")})
+	one := ask(t.Context(), rt, tool.Request{Call: tool.Call{ID: event.NewID(), Action: Action("")}})
+	two := ask(t.Context(), rt, tool.Request{Call: tool.Call{ID: event.NewID(), Action: Action("")}})
 	<-started
 	<-started // both run before either has ended
 	close(release)
@@ -324,7 +345,7 @@ func large(t *testing.T, open Open) {
 	rt := start(t, open, counted(map[event.ID]int{}))
 	id := event.NewID()
 	for range 2 {
-		obs, err := rt.Execute(t.Context(), runtime.Request{ID: id, Action: Action(text)})
+		obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: Action(text)}})
 		wantText(t, obs, err, text)
 	}
 }
@@ -339,12 +360,12 @@ func acknowledging(t *testing.T, open Open) {
 	kept := event.NewID()
 	for range 20 {
 		id := event.NewID()
-		obs, err := rt.Execute(t.Context(), runtime.Request{ID: id, Action: Action("x")})
+		obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: Action("x")}})
 		wantText(t, obs, err, "x")
 		keeper.Ack(id, "unknown")
 	}
 	for range 2 {
-		obs, err := rt.Execute(t.Context(), runtime.Request{ID: kept, Action: Action("kept")})
+		obs, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: kept, Action: Action("kept")}})
 		wantText(t, obs, err, "kept")
 		keeper.Ack()
 	}
@@ -356,7 +377,7 @@ func acknowledging(t *testing.T, open Open) {
 func closing(t *testing.T, open Open) {
 	f, started, _ := gated()
 	rt := start(t, open, f)
-	running := ask(t.Context(), rt, runtime.Request{ID: event.NewID(), Action: Action("")})
+	running := ask(t.Context(), rt, tool.Request{Call: tool.Call{ID: event.NewID(), Action: Action("")}})
 	<-started
 	if err := rt.Close(); err != nil {
 		t.Fatal(err)
@@ -367,6 +388,6 @@ func closing(t *testing.T, open Open) {
 	} else {
 		wantText(t, a.obs, a.err, "stopped")
 	}
-	_, err := rt.Execute(t.Context(), runtime.Request{ID: event.NewID(), Action: Action("")})
+	_, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID(), Action: Action("")}})
 	wantKind(t, err, fault.Unavailable)
 }

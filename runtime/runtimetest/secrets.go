@@ -12,7 +12,6 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -32,7 +31,7 @@ func secrets(t *testing.T, open Open) {
 		"one":     {"TOKEN": "hush \"'\n é\x01<&>"},
 		"failing": {"A": "hush", "B": strings.Repeat("hush ", 50<<10)},
 	} {
-		q := runtime.Request{ID: event.NewID(), Action: Action(name), Secrets: want}
+		q := tool.Request{Call: tool.Call{ID: event.NewID(), Action: Action(name), Secrets: want}}
 		obs, err := rt.Execute(t.Context(), q)
 		if name == "failing" {
 			wantKind(t, err, fault.Internal)

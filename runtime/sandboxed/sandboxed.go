@@ -36,6 +36,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Options configure a Runtime. All but OnStart are required.
@@ -83,7 +84,7 @@ func (r *Runtime) Ready(ctx context.Context) (sandbox.Sandbox, error) {
 }
 
 // Execute implements [runtime.Runtime].
-func (r *Runtime) Execute(ctx context.Context, q runtime.Request) (obs event.Observation, err error) {
+func (r *Runtime) Execute(ctx context.Context, q tool.Request) (obs event.Observation, err error) {
 	err = r.try(ctx, func(rt runtime.Runtime) (err error) {
 		obs, err = rt.Execute(ctx, q)
 		if err != nil && !errors.Is(err, runtime.ErrNotSent) {

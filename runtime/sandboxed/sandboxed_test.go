@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -69,15 +70,15 @@ func (s *fakeSandbox) Stop(context.Context) error {
 // server is a runtime.Runtime whose answers are scripted.
 type server struct {
 	n       int // of its sandbox
-	execute func(ctx context.Context, n int, r runtime.Request) error
+	execute func(ctx context.Context, n int, r tool.Request) error
 
 	mu       sync.Mutex
-	requests []runtime.Request
+	requests []tool.Request
 	acked    []event.ID
 	closed   int
 }
 
-func (s *server) Execute(ctx context.Context, r runtime.Request) (event.Observation, error) {
+func (s *server) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
 	s.mu.Lock()
 	s.requests = append(s.requests, r)
 	s.mu.Unlock()
@@ -93,7 +94,7 @@ func (s *server) Prepare(ctx context.Context) error {
 	if s.execute == nil {
 		return nil
 	}
-	return s.execute(ctx, s.n, runtime.Request{})
+	return s.execute(ctx, s.n, tool.Request{})
 }
 
 func (s *server) Interrupt(context.Context, event.ID) error { return nil }
@@ -128,7 +129,7 @@ func (b *fixture) server(n int) *server {
 
 type (
 	startFunc   = func(ctx context.Context, n int) error
-	executeFunc = func(ctx context.Context, n int, r runtime.Request) error
+	executeFunc = func(ctx context.Context, n int, r tool.Request) error
 )
 
 func setup(t *testing.T, start startFunc, execute executeFunc) *fixture {
@@ -161,7 +162,7 @@ var gone = fault.New(fault.Unavailable, "the server is gone")
 
 // dies fails every request to the first server.
 func dies(err error) executeFunc {
-	return func(_ context.Context, n int, _ runtime.Request) error {
+	return func(_ context.Context, n int, _ tool.Request) error {
 		if n == 1 {
 			return err
 		}
@@ -175,12 +176,12 @@ func TestStartsInTheBackground(t *testing.T) {
 	b := setup(t, func(context.Context, int) error { <-open; return nil }, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.Execute(ctx, runtime.Request{ID: "a"}); !errors.Is(err, context.Canceled) {
+	if _, err := b.Execute(ctx, tool.Request{Call: tool.Call{ID: "a"}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}
 	b.Ack("a") // must not wait either
 	close(open)
-	if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); err != nil {
+	if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); err != nil {
 		t.Error(err)
 	}
 	b.Ack("a")
@@ -201,7 +202,7 @@ func TestDeadServerIsReplacedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, nil, dies(c.err))
-			if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); err != nil {
+			if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); err != nil {
 				t.Fatal(err)
 			}
 			if starts, _ := b.prov.counts(); starts != 2 {
@@ -216,8 +217,8 @@ func TestDeadServerIsReplacedOnce(t *testing.T) {
 
 func TestServersThatKeepDyingAreAnError(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil, func(context.Context, int, runtime.Request) error { return gone })
-	if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); !errors.Is(err, gone) {
+	b := setup(t, nil, func(context.Context, int, tool.Request) error { return gone })
+	if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); !errors.Is(err, gone) {
 		t.Errorf("error %v, want %v", err, gone)
 	}
 	if starts, _ := b.prov.counts(); starts != 5 {
@@ -254,7 +255,7 @@ func TestOtherErrorsAreTheActionsOwn(t *testing.T) {
 	t.Parallel()
 	broken := fault.New(fault.Internal, "the tool broke")
 	b := setup(t, nil, dies(broken))
-	if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); !errors.Is(err, broken) {
+	if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
 	if starts, _ := b.prov.counts(); starts != 1 {
@@ -266,7 +267,7 @@ func TestManyActionsShareOneRestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dead := make(chan struct{})
-		b := setup(t, nil, func(_ context.Context, n int, _ runtime.Request) error {
+		b := setup(t, nil, func(_ context.Context, n int, _ tool.Request) error {
 			if n > 1 {
 				return nil
 			}
@@ -276,7 +277,7 @@ func TestManyActionsShareOneRestart(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				if _, err := b.Execute(t.Context(), runtime.Request{ID: event.NewID()}); err != nil {
+				if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.NewID()}}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -306,7 +307,7 @@ func TestFailedStart(t *testing.T) {
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("Ready: kind %s, want the provider's own", fault.KindOf(err))
 	}
-	_, err = b.Execute(t.Context(), runtime.Request{ID: "a"})
+	_, err = b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}})
 	if fault.KindOf(err) != fault.Unavailable || !errors.Is(err, cause) {
 		t.Errorf("Execute: %v of kind %s, want the cause as unavailable", err, fault.KindOf(err))
 	}
@@ -316,7 +317,7 @@ func TestFailedStart(t *testing.T) {
 	if err := b.Interrupt(t.Context(), "a"); err != nil {
 		t.Errorf("Interrupt where nothing runs: %v", err)
 	}
-	if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); err != nil {
+	if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); err != nil {
 		t.Errorf("a later call did not start again: %v", err)
 	}
 	if starts, _ := b.prov.counts(); starts != 3 {
@@ -329,7 +330,7 @@ func TestFailedStartIsReportedBeforeItIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, func(context.Context, int) error { return gone }, nil)
 		synctest.Wait() // the start has failed, unreported
-		if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); !errors.Is(err, gone) {
+		if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); !errors.Is(err, gone) {
 			t.Errorf("error %v, want %v", err, gone)
 		}
 		if starts, _ := b.prov.counts(); starts != 1 {
@@ -347,7 +348,7 @@ func TestFailedStartIsNotRepeatedAfterTheEnd(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); !fault.Is(err, fault.Unavailable) {
+	if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("error %v, want unavailable", err)
 	}
 	if starts, _ := b.prov.counts(); starts != 1 {
@@ -364,7 +365,7 @@ func TestFailedRestart(t *testing.T) {
 		}
 		return nil
 	}, dies(gone))
-	_, err := b.Execute(t.Context(), runtime.Request{ID: "a"})
+	_, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}})
 	if fault.KindOf(err) != fault.Unavailable || !errors.Is(err, full) {
 		t.Errorf("error %v of kind %s, want the failed restart as unavailable", err, fault.KindOf(err))
 	}
@@ -383,7 +384,7 @@ func TestFailedConnect(t *testing.T) {
 		Provider: prov,
 		Connect:  func(sandbox.Sandbox) (runtime.Runtime, error) { return nil, gone },
 	})
-	if _, err := rt.Execute(t.Context(), runtime.Request{ID: "a"}); !errors.Is(err, gone) {
+	if _, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); !errors.Is(err, gone) {
 		t.Errorf("error %v, want %v", err, gone)
 	}
 	rt.Ack("a")
@@ -416,7 +417,7 @@ func TestEnding(t *testing.T) {
 			if err := c.end(b.Runtime, t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := b.Execute(t.Context(), runtime.Request{ID: "a"}); !fault.Is(err, fault.Unavailable) {
+			if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("Execute after the end: %v, want unavailable", err)
 			}
 			if _, err := b.Ready(t.Context()); !fault.Is(err, fault.Unavailable) {
@@ -442,10 +443,10 @@ func TestServerThatDiesAfterTheEndStaysDead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dead := make(chan struct{})
-		b := setup(t, nil, func(context.Context, int, runtime.Request) error { <-dead; return gone })
+		b := setup(t, nil, func(context.Context, int, tool.Request) error { <-dead; return gone })
 		failed := make(chan error, 1)
 		go func() {
-			_, err := b.Execute(t.Context(), runtime.Request{ID: "a"})
+			_, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}})
 			failed <- err
 		}()
 		synctest.Wait()

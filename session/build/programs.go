@@ -7,6 +7,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/command"
 )
 
@@ -16,7 +17,9 @@ func runProgram(ctx context.Context, rt runtime.Runtime, p session.Program) (ses
 	// It may have ended by itself.
 	stop := context.AfterFunc(ctx, func() { _ = rt.Interrupt(context.WithoutCancel(ctx), id) })
 	defer stop()
-	obs, err := rt.Execute(ctx, runtime.Request{ID: id, Action: &command.Action{Argv: p.Argv, Dir: p.Dir, Seconds: p.Seconds}})
+	obs, err := rt.Execute(ctx, tool.Request{Call: tool.Call{
+		ID: id, Action: &command.Action{Argv: p.Argv, Dir: p.Dir, Seconds: p.Seconds},
+	}})
 	if err != nil {
 		return session.ProgramResult{}, err
 	}

@@ -21,7 +21,7 @@ var floors = map[string]int{
 	"state":             3, // what a conversation cost is in llm's metrics
 	"internal/settings": 4,
 	"executor":          4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
-	"agent": 5, "internal/workplace": 5,
+	"agent":      5,
 	"controller": 6,
 	"session":    7,
 }

@@ -6,7 +6,7 @@
 //
 // # Usage
 //
-//	obs, err := rt.Execute(ctx, runtime.Request{ID: event.NewID(), Action: &command.Action{Argv: argv}})
+//	obs, err := rt.Execute(ctx, tool.Request{Call: tool.Call{ID: event.NewID(), Action: &command.Action{Argv: argv}}})
 //
 // # Concurrency and failure
 //
