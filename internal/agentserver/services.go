@@ -194,6 +194,7 @@ func (s *services) routes() []rest.Route {
 		s.conversations.Routes(), s.sockets.Routes(), settingsroutes.Routes(s.settings, s.log),
 		settingsroutes.Workspaces(workspaces.New(filepath.Join(s.cfg.ConversationsPath, "..", ".openhands"))),
 		llmlist.New(catalog.Default(), s.adapters.Providers()).Routes(),
+		[]rest.Route{{Method: "POST", Path: "/api/conversations/prepare-for-sandbox-pause", Hidden: true, Handle: s.suspend}},
 		s.bash.Routes(), s.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
 		s.skills.Routes(), hooks.Routes(s.log),
 		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log}).Routes(),

@@ -28,14 +28,11 @@ type Options struct {
 	// Find returns an error if there is no conversation with this id, 32
 	// hexadecimal digits. The error is the answer.
 	Find func(ctx context.Context, id string) error
-	// Settle is called before the machine is frozen; it returns when all that
-	// must outlive that is on disk. Nil where it always is.
-	Settle func(ctx context.Context) error
 }
 
 // Routes returns all operations but those of [Extensions].
 func Routes(o Options) []rest.Route {
-	return slices.Concat(code(o), backends(), agents(o))
+	return slices.Concat(code(o), backends(), agents())
 }
 
 // off answers in the reference's words for what is switched off. It is no failure
@@ -171,14 +168,13 @@ func backends() []rest.Route {
 }
 
 // agents are the routes of ACP agents and what belongs to them.
-func agents(o Options) []rest.Route {
+func agents() []rest.Route {
 	return []rest.Route{
 		{Method: "POST", Path: "/api/acp/models", Tag: "ACP", Handle: checked(fields(object("agent_settings")), models)},
 		{
 			Method: "PUT", Path: "/api/conversations/{conversation_id}/credential-bindings/{secret_name}", Tag: "Conversations",
 			Hidden: true, Handle: checked(fields(text("url"), object("headers")), bind),
 		},
-		{Method: "POST", Path: "/api/conversations/prepare-for-sandbox-pause", Hidden: true, Handle: o.pause},
 	}
 }
 
@@ -202,16 +198,6 @@ func bind(w http.ResponseWriter, r *http.Request) error {
 		return rest.Fail(http.StatusNotFound, "Not Found")
 	}
 	return off(w, http.StatusNotImplemented, "501: Credential binding source is unsupported")
-}
-
-func (o Options) pause(w http.ResponseWriter, r *http.Request) error {
-	if o.Settle != nil {
-		if err := o.Settle(r.Context()); err != nil {
-			return err
-		}
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 // fields describes a body with required fields.

@@ -74,7 +74,6 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/api/acp/models", `{"agent_settings":7}`, 422, `"dict_type"`},
 		{"PUT", "/api/conversations/" + here + "/credential-bindings/foo", `{"url":"http://x","headers":{}}`, 404, `{"detail":"Not Found"}`},
 		{"PUT", "/api/conversations/" + here + "/credential-bindings/PI_AUTH_JSON", `{"url":"http://x","headers":{}}`, 501, "unsupported"},
-		{"POST", "/api/conversations/prepare-for-sandbox-pause", "", 204, ""},
 	}
 	s := server(t)
 	for _, tt := range tests {

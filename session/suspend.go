@@ -1,0 +1,53 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Suspend interrupts all runs and closes what conversations work with, so that
+// everything is stored and the machine can be paused. Conversations stay loaded,
+// with their watchers, and work again when they are used. The error joins those of
+// the conversations that could not be suspended.
+func (m *Manager) Suspend(ctx context.Context) error {
+	var all errgroup.Group
+	all.SetLimit(closers)
+	var errs []error
+	var mu sync.Mutex
+	for _, c := range m.all() {
+		all.Go(func() error {
+			if err := m.suspend(ctx, c); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, fmt.Errorf("suspend the conversation %s: %w", c.id, err))
+			}
+			return nil
+		})
+	}
+	_ = all.Wait() // returns none
+	return errors.Join(errs...)
+}
+
+func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
+	if c.run.busy() {
+		if err := c.Interrupt(ctx); err != nil {
+			return err
+		}
+		if err := c.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	e := m.hold(c.id)
+	defer func() { m.release(c.id, e, e.c) }()
+	switch {
+	case e.c != c: // evicted meanwhile
+		return nil
+	case c.run.busy(): // a client has started another run
+		return ErrRunning
+	}
+	return c.close(ctx, true)
+}
