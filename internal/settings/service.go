@@ -36,7 +36,10 @@ type Options struct {
 	Browser bool
 	// Changed is called with settings that were written; nil for no call.
 	Changed func(*Document)
-	Log     *slog.Logger
+	// Env reads environment variables, which profiles may name for their keys;
+	// nil takes os.Getenv.
+	Env func(string) string
+	Log *slog.Logger
 }
 
 // Service keeps the settings of one user.
@@ -65,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the persistence directory: %w", err)
 	}
-	s.Profiles = profiles.Open(profiles.Options{Dir: o.Dir, Keys: s.keys, Log: o.Log})
+	s.Profiles = profiles.Open(profiles.Options{Dir: o.Dir, Keys: s.keys, Log: o.Log, Env: o.Env})
 	if s.keys == nil {
 		return s, nil
 	}

@@ -100,7 +100,12 @@ func revision(m *schema.Map) int {
 
 // Delete removes a profile; one that is not there is no error.
 func (s *Agents) Delete(ctx context.Context, name string) error {
-	return s.remove(ctx, name)
+	unlock, err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.remove(name)
 }
 
 // Rename gives a profile another name; its id stays.

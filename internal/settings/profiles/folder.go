@@ -166,12 +166,8 @@ func (f folder) keep(ctx context.Context, path string, m *schema.Map) error {
 }
 
 // remove deletes a profile; one that is not there is no error.
-func (f folder) remove(ctx context.Context, name string) error {
-	unlock, err := f.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+// The lock must be held.
+func (f folder) remove(name string) error {
 	path, err := f.path(name)
 	if err != nil {
 		return err

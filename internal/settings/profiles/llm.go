@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/filestore"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
@@ -19,6 +21,7 @@ type LLMs struct {
 	folder
 	keys        schema.Keys
 	connections *Connections
+	env         func(string) string
 }
 
 // Summary is what a list says about an LLM profile.
@@ -31,51 +34,114 @@ type Summary struct {
 	APIKeySet        bool    `json:"api_key_set"`
 }
 
-// Load returns a profile's LLM, with the key and the address of its provider
-// connection. A connection that is gone is a spec.DanglingError.
+// Load returns a profile's LLM, with the key that it names and with the key and
+// the address of its provider connection. A connection that is gone is a
+// spec.DanglingError, a key that cannot be read an error of kind Auth.
 func (s *LLMs) Load(ctx context.Context, name string) (*spec.LLM, error) {
-	l, err := s.Stored(ctx, name)
+	p, err := s.Profile(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return l, l.Resolve(s.connections.Find(ctx), name)
+	if p.LLM.APIKey, err = p.key(s.env, nil); err != nil {
+		return nil, err
+	}
+	return p.LLM, p.LLM.Resolve(s.connections.Find(ctx), name)
 }
 
 // Stored returns a profile's LLM as it is stored, without its connection.
 func (s *LLMs) Stored(ctx context.Context, name string) (*spec.LLM, error) {
+	p, err := s.Profile(ctx, name)
+	return p.LLM, err
+}
+
+// Profile returns a profile as it is stored, with its secrets opened.
+func (s *LLMs) Profile(ctx context.Context, name string) (Profile, error) {
 	unlock, err := s.hold(ctx)
 	if err != nil {
-		return nil, err
+		return Profile{}, err
 	}
 	defer unlock()
+	return s.profile(name)
+}
+
+func (s *LLMs) profile(name string) (p Profile, err error) {
 	m, err := s.existing(name)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	if v := m.Get("schema_version"); v != nil && v != schema.Count(llmVersion) && v != schema.Count(0) {
-		return nil, s.unreadable(name, fmt.Errorf("LLM profile schema_version %v is newer than supported version %d", v, llmVersion))
+		return p, s.unreadable(name, fmt.Errorf("LLM profile schema_version %v is newer than supported version %d", v, llmVersion))
 	}
 	spec.CanonicalizeLLM(m)
 	doc, err := spec.LLMSchema.Check(m, schema.Reading{Keys: s.keys})
 	if err != nil {
-		return nil, s.unreadable(name, err)
+		return p, s.unreadable(name, err)
 	}
-	return spec.LLMFrom(doc)
+	if p.Extras, err = extrasOf(m); err != nil {
+		return p, s.unreadable(name, err)
+	}
+	p.LLM, err = spec.LLMFrom(doc)
+	return p, err
 }
 
-// Save writes a profile. Without secrets, its keys are left out. An LLM with a
-// provider connection is stored without a key or an address of its own. A new
-// profile beyond [Limit] is a Conflict.
+// Save writes a profile's LLM. Without secrets, its keys are left out. An LLM
+// with a provider connection is stored without a key or an address of its own.
+// What Deft adds to a profile of that name stays, except that a key of the LLM
+// takes the place of another one. A new profile beyond [Limit] is a Conflict.
 func (s *LLMs) Save(ctx context.Context, name string, l *spec.LLM, secrets bool) error {
+	return s.change(ctx, name, secrets, func(old Profile) (Profile, error) {
+		old.LLM = l
+		if secrets && l.HasKey() {
+			old.Extras.APIKeyEnv, old.Extras.APIKeyFile = "", ""
+		}
+		return old, nil
+	})
+}
+
+// SaveProfile writes a profile that makes sense (see [Profile.Check]), with its
+// secrets.
+func (s *LLMs) SaveProfile(ctx context.Context, name string, p Profile) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	return s.change(ctx, name, true, func(Profile) (Profile, error) { return p, nil })
+}
+
+// change writes what f makes of a profile; one that is missing or cannot be
+// read has no extras.
+func (s *LLMs) change(ctx context.Context, name string, secrets bool, f func(old Profile) (Profile, error)) error {
 	path, err := s.path(name)
 	if err != nil {
 		return err
 	}
-	doc, err := s.persisted(l, secrets)
+	unlock, err := s.hold(ctx)
 	if err != nil {
 		return err
 	}
-	return s.keep(ctx, path, doc)
+	defer unlock()
+	old, err := s.profile(name)
+	if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) {
+		return err
+	}
+	next, err := f(old)
+	if err != nil {
+		return err
+	}
+	doc, err := s.persisted(next.LLM, secrets)
+	if err != nil {
+		return err
+	}
+	extras, err := next.Extras.doc()
+	if err != nil {
+		return err
+	}
+	if extras != nil {
+		doc.Set(extrasKey, extras)
+	}
+	if err := s.room(path); err != nil {
+		return err
+	}
+	return filestore.WriteDocument(path, doc)
 }
 
 func (s *LLMs) persisted(l *spec.LLM, secrets bool) (*schema.Map, error) {
@@ -95,9 +161,9 @@ func (s *LLMs) persisted(l *spec.LLM, secrets bool) (*schema.Map, error) {
 	if doc, err = spec.LLMSchema.Dump(doc, how); err != nil {
 		return nil, err
 	}
-	out := schema.NewMap()
+	out, defaults := schema.NewMap(), spec.LLMSchema.Defaults()
 	for _, k := range doc.Keys() {
-		if v := doc.Get(k); v != nil {
+		if v := doc.Get(k); v != nil || defaults.Get(k) != nil { // null where that is not the default
 			out.Set(k, v)
 		}
 	}
@@ -160,6 +226,9 @@ func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error)
 			Name: name, Model: m.Pointer("model"), BaseURL: m.Pointer("base_url"), ConnectionID: m.Pointer("provider_connection_id"),
 			APIKeySet: isKey(m.Text("api_key")),
 		}
+		if x, err := extrasOf(m); err == nil && (x.APIKeyEnv != "" || x.APIKeyFile != "") {
+			one.APIKeySet = true
+		}
 		linked = linked || one.ConnectionID != nil
 		out = append(out, one)
 		return nil
@@ -170,12 +239,9 @@ func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error)
 	return out, linked, nil
 }
 
-func (s *LLMs) rename(ctx context.Context, from, to string) error {
-	unlock, err := s.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+// rename gives a profile another name, also where other profiles name it. The
+// lock must be held.
+func (s *LLMs) rename(from, to string) error {
 	old, next, same, err := s.pair(from, to)
 	if err != nil || same {
 		return err
@@ -183,7 +249,34 @@ func (s *LLMs) rename(ctx context.Context, from, to string) error {
 	if err := os.Rename(old, next); err != nil {
 		return err
 	}
-	return filestore.Sync(filepath.Dir(next))
+	if err := filestore.Sync(filepath.Dir(next)); err != nil {
+		return err
+	}
+	from, to = Canonical(from), Canonical(to)
+	return s.each(func(name string, m *schema.Map) error {
+		x, err := extrasOf(m)
+		if err != nil || !slices.Contains(x.names(), from) {
+			return nil // a damaged one names none
+		}
+		if x.Vision == from {
+			x.Vision = to
+		}
+		for i := range x.Fallback {
+			if x.Fallback[i] == from {
+				x.Fallback[i] = to
+			}
+		}
+		extras, err := x.doc()
+		if err != nil {
+			return err
+		}
+		path, err := s.path(name)
+		if err != nil {
+			return err
+		}
+		m.Set(extrasKey, extras)
+		return filestore.WriteDocument(path, m)
+	})
 }
 
 // isKey reports whether a stored key is one: neither blank nor the mask.

@@ -43,7 +43,12 @@ func (s *Metas) Save(ctx context.Context, name string, doc *schema.Map) error {
 
 // Delete removes a meta-profile; one that is not there is no error.
 func (s *Metas) Delete(ctx context.Context, name string) error {
-	return s.remove(ctx, name)
+	unlock, err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.remove(name)
 }
 
 // List returns all meta-profiles. Files that cannot be read are passed over.

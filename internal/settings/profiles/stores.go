@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +23,8 @@ type Options struct {
 	// Keys seal secrets; nil stores them in the clear.
 	Keys schema.Keys
 	Log  *slog.Logger
-	Now  func() time.Time // default time.Now
+	Now  func() time.Time    // default time.Now
+	Env  func(string) string // reads environment variables; default os.Getenv
 }
 
 // Stores are all kinds of profiles, and what holds between them.
@@ -32,6 +34,7 @@ type Stores struct {
 	Metas       *Metas
 	Connections *Connections
 
+	dir  string
 	keys schema.Keys
 }
 
@@ -39,6 +42,9 @@ type Stores struct {
 func Open(o Options) *Stores {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Env == nil {
+		o.Env = os.Getenv
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -48,10 +54,11 @@ func Open(o Options) *Stores {
 	}
 	shared := &Connections{dir: filepath.Join(o.Dir, "provider-connections"), keys: o.Keys, now: o.Now}
 	return &Stores{
-		LLMs:        &LLMs{folder: at("profiles", ".profiles.lock", "Profile"), keys: o.Keys, connections: shared},
+		LLMs:        &LLMs{folder: at("profiles", ".profiles.lock", "Profile"), keys: o.Keys, connections: shared, env: o.Env},
 		Agents:      &Agents{folder: at("agent-profiles", ".agent-profiles.lock", "Agent profile")},
 		Metas:       &Metas{folder: at("meta-profiles", ".meta-profiles.lock", "Meta-profile")},
 		Connections: shared,
+		dir:         o.Dir,
 		keys:        o.Keys,
 	}
 }
@@ -72,8 +79,9 @@ func (s *Stores) referrers(llm string) ([]string, error) {
 	return out, nil
 }
 
-// DeleteLLM deletes an LLM profile. It is a Conflict while agent profiles name
-// it; one that is not there is no error.
+// DeleteLLM deletes an LLM profile. It is a Conflict while agent profiles or
+// other LLM profiles name it, or while it is assigned to a service or a class
+// of agents; one that is not there is no error.
 func (s *Stores) DeleteLLM(ctx context.Context, name string) error {
 	unlock, err := s.Agents.hold(ctx)
 	if err != nil {
@@ -87,17 +95,34 @@ func (s *Stores) DeleteLLM(ctx context.Context, name string) error {
 	if len(names) > 0 {
 		return fault.New(fault.Conflict, fmt.Sprintf("LLM profile is referenced by %d agent profile(s): %s", len(names), strings.Join(names, ", ")))
 	}
-	return s.LLMs.remove(ctx, name)
+	unlockLLMs, err := s.LLMs.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlockLLMs()
+	if err := s.unused(Canonical(name)); err != nil {
+		return err
+	}
+	return s.LLMs.remove(name)
 }
 
-// RenameLLM renames an LLM profile, in the agent profiles that name it as well.
+// RenameLLM renames an LLM profile, also where agent profiles, other LLM
+// profiles and assignments name it.
 func (s *Stores) RenameLLM(ctx context.Context, from, to string) error {
 	unlock, err := s.Agents.hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := s.LLMs.rename(ctx, from, to); err != nil {
+	unlockLLMs, err := s.LLMs.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlockLLMs()
+	if err := s.LLMs.rename(from, to); err != nil {
+		return err
+	}
+	if err := s.renameAssigned(Canonical(from), Canonical(to)); err != nil {
 		return err
 	}
 	names, err := s.referrers(from)

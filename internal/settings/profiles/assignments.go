@@ -1,0 +1,155 @@
+package profiles
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/settings/filestore"
+)
+
+const assignmentsVersion = 1
+
+// Assignments say which LLM profile each service and each class of agents uses.
+// The service "agent" is that of agents whose class has none of its own.
+type Assignments struct {
+	Services map[string]string `json:"services,omitempty"`
+	Agents   map[string]string `json:"agents,omitempty"`
+}
+
+// Agent returns the LLM profile of a class of agents, "" for none.
+func (a Assignments) Agent(class string) string {
+	if profile := a.Agents[class]; profile != "" {
+		return profile
+	}
+	return a.Services["agent"]
+}
+
+// users names what uses a profile, in words.
+func (a Assignments) users(profile string) (out []string) {
+	for kind, all := range map[string]map[string]string{"the service ": a.Services, "the agent ": a.Agents} {
+		for name, used := range all {
+			if used == profile {
+				out = append(out, kind+name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func assignmentsPath(dir string) string { return filepath.Join(dir, "llm-assignments.json") }
+
+// ReadAssignments returns the assignments of a persistence directory, which
+// need not exist. Invalid or Unsupported if what is stored there is nothing
+// that this version reads.
+func ReadAssignments(dir string) (a Assignments, err error) {
+	path := assignmentsPath(dir)
+	raw, err := filestore.Read(path)
+	if err != nil {
+		return a, fault.Wrap(err, fault.Denied, "read which LLM profile is used where")
+	}
+	if raw == nil {
+		return a, nil
+	}
+	var file struct {
+		SchemaVersion int `json:"schema_version"`
+		Assignments
+	}
+	switch err := json.Unmarshal(raw, &file); {
+	case err != nil:
+		return a, fault.New(fault.Invalid, path+" is damaged").Because(err).Hint("delete it, and choose the profiles again")
+	case file.SchemaVersion != assignmentsVersion:
+		return a, fault.New(fault.Unsupported, path+" was written by another version of Deft").Hint("delete it, and choose the profiles again")
+	}
+	return file.Assignments, nil
+}
+
+// Assign lets a service, or with agent true a class of agents, use an LLM
+// profile from now on, or none of its own if that is "". NotFound if there is
+// no such profile.
+func (s *Stores) Assign(ctx context.Context, name string, agent bool, profile string) error {
+	unlock, err := s.LLMs.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if profile != "" {
+		if _, err := s.LLMs.existing(profile); err != nil {
+			return err
+		}
+	}
+	return s.reassign(func(a *Assignments) {
+		all := &a.Services
+		if agent {
+			all = &a.Agents
+		}
+		if *all == nil {
+			*all = map[string]string{}
+		}
+		if (*all)[name] = profile; profile == "" {
+			delete(*all, name)
+		}
+	})
+}
+
+func (s *Stores) renameAssigned(from, to string) error {
+	a, err := ReadAssignments(s.dir)
+	if err != nil || len(a.users(from)) == 0 {
+		return err
+	}
+	return s.reassign(func(a *Assignments) {
+		for _, all := range []map[string]string{a.Services, a.Agents} {
+			for name, profile := range all {
+				if profile == from {
+					all[name] = to
+				}
+			}
+		}
+	})
+}
+
+// reassign changes the assignments. The lock of LLM profiles must be held.
+func (s *Stores) reassign(f func(*Assignments)) error {
+	a, err := ReadAssignments(s.dir)
+	if err != nil {
+		return err
+	}
+	a.Services, a.Agents = maps.Clone(a.Services), maps.Clone(a.Agents)
+	f(&a)
+	raw, err := json.MarshalIndent(struct {
+		SchemaVersion int `json:"schema_version"`
+		Assignments
+	}{assignmentsVersion, a}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return filestore.Write(assignmentsPath(s.dir), append(raw, '\n'))
+}
+
+// unused is a Conflict for an LLM profile that is assigned, or that another one
+// names.
+func (s *Stores) unused(name string) error {
+	a, err := ReadAssignments(s.dir)
+	if err != nil {
+		return err
+	}
+	if users := a.users(name); len(users) > 0 {
+		return fault.New(fault.Conflict, "the profile "+name+" is in use by "+users[0]).Hint("assign another profile first")
+	}
+	names, err := s.LLMs.names()
+	if err != nil {
+		return err
+	}
+	for _, other := range names {
+		p, err := s.LLMs.profile(other)
+		if err == nil && other != name && slices.Contains(p.Extras.names(), name) { // a damaged one uses none
+			return fault.New(fault.Conflict, fmt.Sprintf("the profile %s names %s", other, name)).Hint("change that one first")
+		}
+	}
+	return nil
+}
