@@ -12,7 +12,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
@@ -61,7 +60,7 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	if err := checkStore(ctx, p); err != nil {
 		d.Store = withHint(err)
 	}
-	d.checkModel(std)
+	d.checkModel(ctx, std)
 	for _, t := range []program{
 		{"bash", "", "the terminal tool needs it"}, {"git", "", "diffstats; agents use it"}, {"rg", "", "faster searches; optional"},
 	} {
@@ -83,10 +82,10 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 }
 
 // checkModel looks at the variables that choose the LLM. No request is made.
-func (d *diagnosis) checkModel(std *streams) {
+func (d *diagnosis) checkModel(ctx context.Context, std *streams) {
 	d.Model, d.OwnServer = std.env("LLM_MODEL"), std.env("LLM_BASE_URL") != ""
 	if d.Model == "" {
-		d.checkAssigned(std)
+		d.checkAssigned(ctx, std)
 		return
 	}
 	if _, err := route.New(llm.Config{Model: d.Model, BaseURL: std.env("LLM_BASE_URL")}); err != nil {
@@ -104,14 +103,14 @@ func (d *diagnosis) checkModel(std *streams) {
 }
 
 // checkAssigned looks at the agent's profile. No request is made.
-func (d *diagnosis) checkAssigned(std *streams) {
+func (d *diagnosis) checkAssigned(ctx context.Context, std *streams) {
 	usual, err := assigned(std)
-	if d.Profile = usual[registry.Agent]; err == nil && d.Profile == "" {
+	if d.Profile = usual.Agent(agentClass); err == nil && d.Profile == "" {
 		return
 	}
 	var m llm.Model
 	if err == nil {
-		m, err = (&llmTestCmd{modelFlags: modelFlags{Profile: d.Profile}}).model(std)
+		m, err = (&llmTestCmd{modelFlags: modelFlags{Profile: d.Profile}}).model(ctx, std)
 	}
 	if err != nil {
 		d.Model, d.Problem, d.noKey = "profile "+d.Profile, withHint(err), fault.Is(err, fault.Auth)

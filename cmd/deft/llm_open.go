@@ -10,7 +10,6 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/broker/debuglog"
 	"github.com/deft-dev/deft/llm/catalog"
-	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/llm/route"
 )
 
@@ -80,6 +79,6 @@ func (o *opener) complete(cfg *llm.Config, retention string) {
 		return
 	}
 	_, quirks := o.known.Describe(*cfg, m.Info().Provider)
-	quirks.CacheRetention = retention == registry.RetentionDay
+	quirks.CacheRetention = retention == "24h"
 	cfg.Quirks = &quirks
 }

@@ -1,15 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm/registry"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // llmProfileCmd works with stored profiles.
@@ -21,32 +29,47 @@ type llmProfileCmd struct {
 	Delete profileDeleteCmd `cmd:"" help:"Delete a profile, and the key that was stored for it."`
 }
 
-func openProfiles(std *streams) (*registry.Profiles, error) {
-	return registry.OpenProfiles(registry.Dir(std.env))
+// openProfiles opens the user's LLM profiles, which the agent server uses too.
+func openProfiles(std *streams) (*profiles.Stores, error) {
+	loaded, err := config.Load(os.Environ(), config.Flags{Host: "127.0.0.1"})
+	if err != nil {
+		return nil, err
+	}
+	ring, err := loaded.Ring()
+	if err != nil {
+		return nil, err
+	}
+	return profiles.Open(profiles.Options{Dir: loaded.PersistenceDir, Keys: ring, Env: std.env}), nil
+}
+
+// getProfile returns a profile. If there is none, the error names the others.
+func getProfile(ctx context.Context, s *profiles.Stores, name string) (profiles.Profile, error) {
+	p, err := s.LLMs.Profile(ctx, name)
+	if !fault.Is(err, fault.NotFound) {
+		return p, err
+	}
+	e := fault.New(fault.NotFound, "there is no profile "+name)
+	if all, err := s.LLMs.Names(ctx); err == nil && len(all) > 0 {
+		e = e.Hint("the profiles are: " + strings.Join(all, ", "))
+	}
+	return p, e
 }
 
 type profileListCmd struct {
 	JSON bool `name:"json" help:"One JSON object a line."`
 }
 
-// profileJSON is a profile as list --json prints it.
-type profileJSON struct {
-	Name     string   `json:"name"`
-	Services []string `json:"services"`
-	registry.Profile
-}
-
 // Run lists the profiles.
-func (c *profileListCmd) Run(std *streams) error {
+func (c *profileListCmd) Run(ctx context.Context, std *streams) error {
 	s, err := openProfiles(std)
 	if err != nil {
 		return err
 	}
-	names, err := s.Names()
+	names, err := s.LLMs.Names(ctx)
 	if err != nil {
 		return err
 	}
-	assigned, err := s.Services()
+	assigned, err := assigned(std)
 	if err != nil {
 		return err
 	}
@@ -55,19 +78,27 @@ func (c *profileListCmd) Run(std *streams) error {
 		fmt.Fprintln(w, "PROFILE\tMODEL\tSERVICES\tFALLBACK\tIMAGES")
 	}
 	for _, name := range names {
-		p, err := s.Get(name)
+		p, err := s.LLMs.Profile(ctx, name)
 		if err != nil { // the others can be shown all the same
 			fmt.Fprintln(std.err, "deft:", oneLine(err.Error()))
 			continue
 		}
-		services := servicesOf(assigned, name)
+		services := servicesOf(assigned.Services, name)
 		if c.JSON {
-			if err := printJSON(std, profileJSON{name, services, shown(p)}); err != nil {
+			doc, err := shown(p)
+			if err != nil {
+				return err
+			}
+			line := schema.Of("name", name, "services", list(services))
+			for _, key := range doc.Keys() {
+				line.Set(key, doc.Get(key))
+			}
+			if err := printJSON(std, line); err != nil {
 				return err
 			}
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, console.Line(p.Model), dash(strings.Join(services, " ")), dash(strings.Join(p.Fallback, " ")), dash(p.Vision))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, console.Line(p.LLM.Model), dash(strings.Join(services, " ")), dash(strings.Join(p.Extras.Fallback, " ")), dash(p.Extras.Vision))
 	}
 	if len(names) == 0 {
 		_, err := fmt.Fprintln(std.err, "no profile is stored: deft llm profile set NAME --model …")
@@ -76,6 +107,7 @@ func (c *profileListCmd) Run(std *streams) error {
 	return w.Flush()
 }
 
+// servicesOf returns the services that use a profile, sorted.
 func servicesOf(assigned map[string]string, profile string) []string {
 	services := []string{}
 	for _, service := range slices.Sorted(maps.Keys(assigned)) {
@@ -86,14 +118,36 @@ func servicesOf(assigned map[string]string, profile string) []string {
 	return services
 }
 
+func list(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, text := range texts {
+		out[i] = text
+	}
+	return out
+}
+
 func dash(s string) string { return first(s, "-") }
 
-// shown is a profile as it may be shown.
-func shown(p registry.Profile) registry.Profile {
-	if p.SealedAPIKey != "" {
-		p.SealedAPIKey = "[sealed]"
+// shown returns what a profile says: what differs from the defaults, with its
+// secrets masked.
+func shown(p profiles.Profile) (*schema.Map, error) {
+	doc, err := p.Doc(schema.Writing{Mode: schema.Masked})
+	if err != nil {
+		return nil, err
 	}
-	return p
+	defaults := spec.LLMSchema.Defaults()
+	out := schema.NewMap()
+	for _, key := range doc.Keys() {
+		got, err := schema.Encode(doc.Get(key))
+		usual, err2 := schema.Encode(defaults.Get(key))
+		if err := errors.Join(err, err2); err != nil {
+			return nil, err
+		}
+		if _, known := defaults.Lookup(key); key == "model" || !known || !bytes.Equal(got, usual) {
+			out.Set(key, doc.Get(key))
+		}
+	}
+	return out, nil
 }
 
 type profileShowCmd struct {
@@ -101,21 +155,25 @@ type profileShowCmd struct {
 }
 
 // Run prints a profile.
-func (c *profileShowCmd) Run(std *streams) error {
+func (c *profileShowCmd) Run(ctx context.Context, std *streams) error {
 	s, err := openProfiles(std)
 	if err != nil {
 		return err
 	}
-	p, err := s.Get(c.Name)
+	p, err := getProfile(ctx, s, c.Name)
 	if err != nil {
 		return err
 	}
-	return printJSON(std, shown(p))
+	doc, err := shown(p)
+	if err != nil {
+		return err
+	}
+	return printJSON(std, doc)
 }
 
 type profileUseCmd struct {
 	Name    string `arg:"" optional:"" help:"The profile. Without one, the service has none of its own any more."`
-	Service string `name:"for" help:"The service: agent, condenser, titles, security or drafts." default:"agent" placeholder:"SERVICE"`
+	Service string `name:"for" help:"The service: agent, condenser, titles, security or drafts; or agent:CLASS for one class of agents." default:"agent" placeholder:"SERVICE"`
 }
 
 // Run chooses a profile.
@@ -124,10 +182,21 @@ func (c *profileUseCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Assign(ctx, c.Service, c.Name); err != nil {
+	class, agent := strings.CutPrefix(c.Service, "agent:")
+	if agent {
+		c.Service = class
+	} else if err := registry.CheckService(c.Service); err != nil {
 		return err
 	}
-	if c.Service == registry.Agent && c.Name != "" && std.env("LLM_MODEL") != "" {
+	if c.Name != "" {
+		if _, err := getProfile(ctx, s, c.Name); err != nil {
+			return err
+		}
+	}
+	if err := s.Assign(ctx, c.Service, agent, c.Name); err != nil {
+		return err
+	}
+	if c.Service == registry.Agent && !agent && c.Name != "" && std.env("LLM_MODEL") != "" {
 		_, err = fmt.Fprintln(std.err, "note: LLM_MODEL is set and goes before it")
 	}
 	return err
@@ -143,5 +212,8 @@ func (c *profileDeleteCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.Delete(ctx, c.Name)
+	if _, err := getProfile(ctx, s, c.Name); fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return s.DeleteLLM(ctx, c.Name)
 }

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"math"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/registry"
+	"github.com/deft-dev/deft/spec"
 )
 
 // profileSetCmd makes or changes a profile. What is not given stays as it is;
@@ -22,7 +27,7 @@ type profileSetCmd struct {
 	BaseURL  *string `name:"base-url" help:"Address of the LLM's API." placeholder:"URL"`
 	KeyEnv   *string `name:"api-key-env" help:"Name of the variable that holds the key." placeholder:"NAME"`
 	KeyFile  *string `name:"api-key-file" help:"File that holds the key." placeholder:"FILE"`
-	KeyStdin bool    `name:"api-key-stdin" help:"Read the key from standard input and store it in a file that only you can read."`
+	KeyStdin bool    `name:"api-key-stdin" help:"Read the key from standard input and store it in the profile, sealed."`
 
 	API            *string        `name:"api" help:"Protocol of OpenAI and compatible servers: auto, chat or responses." placeholder:"NAME"`
 	APIVersion     *string        `name:"api-version" help:"The api-version of an Azure OpenAI resource." placeholder:"VERSION"`
@@ -72,37 +77,34 @@ func (c *profileSetCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.Get(c.Name)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return err
-	}
-	if p.Model == "" && c.Model == nil {
+	p, err := s.LLMs.Profile(ctx, c.Name)
+	switch {
+	case fault.Is(err, fault.NotFound) && (c.Model == nil || *c.Model == ""):
 		return fault.New(fault.Invalid, "a new profile needs a model").Hint("give --model")
-	}
-	if err := c.apply(&p); err != nil {
+	case fault.Is(err, fault.NotFound):
+		p.LLM = newProfileLLM(*c.Model)
+	case err != nil:
 		return err
 	}
-	if err := c.check(std, s, p); err != nil {
+	if err := c.apply(&p, std.in); err != nil {
 		return err
 	}
-	if c.KeyStdin {
-		b, err := io.ReadAll(io.LimitReader(std.in, maxKey))
-		if err != nil {
-			return fault.New(fault.Invalid, "the key cannot be read from standard input").Because(err)
-		}
-		key, err := checkKey(string(b), "standard input")
-		if err != nil {
-			return err
-		}
-		if err := s.PutKey(c.Name, &p, key); err != nil {
-			return err
-		}
+	if err := c.check(ctx, std, s, p); err != nil {
+		return err
 	}
-	return s.Put(ctx, c.Name, p)
+	return s.LLMs.SaveProfile(ctx, c.Name, p)
+}
+
+// newProfileLLM returns the LLM of a new profile. How long it thinks is left to
+// the provider.
+func newProfileLLM(model string) *spec.LLM {
+	l := spec.NewLLM(model)
+	l.ReasoningEffort = nil
+	return l
 }
 
 // applyKey changes where the key is, if that is given.
-func (c *profileSetCmd) applyKey(p *registry.Profile) error {
+func (c *profileSetCmd) applyKey(p *profiles.Profile, in io.Reader) error {
 	keys := 0
 	for _, given := range []bool{c.KeyStdin, c.KeyEnv != nil && *c.KeyEnv != "", c.KeyFile != nil && *c.KeyFile != ""} {
 		if given {
@@ -112,55 +114,124 @@ func (c *profileSetCmd) applyKey(p *registry.Profile) error {
 	if keys > 1 {
 		return fault.New(fault.Invalid, "there are several keys").Hint("give one of --api-key-env, --api-key-file and --api-key-stdin")
 	}
+	x := &p.Extras
 	if keys == 1 || c.KeyEnv != nil || c.KeyFile != nil { // it takes the place of the old one
-		p.APIKeyEnv, p.APIKeyFile, p.SealedAPIKey = "", "", ""
+		x.APIKeyEnv, x.APIKeyFile, p.LLM.APIKey = "", "", ""
 	}
-	set(&p.APIKeyEnv, c.KeyEnv)
+	set(&x.APIKeyEnv, c.KeyEnv)
 	if c.KeyFile != nil && *c.KeyFile != "" {
 		abs, err := filepath.Abs(*c.KeyFile)
 		if err != nil {
 			return fault.Wrap(err, fault.Invalid, "find the key file")
 		}
-		p.APIKeyFile = abs
+		x.APIKeyFile = abs
 	}
-	return nil
+	if !c.KeyStdin {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxKey))
+	if err != nil {
+		return fault.New(fault.Invalid, "the key cannot be read from standard input").Because(err)
+	}
+	p.LLM.APIKey, err = checkKey(string(b), "standard input")
+	return err
 }
 
-// apply changes what is given.
-func (c *profileSetCmd) apply(p *registry.Profile) error {
-	if err := c.applyKey(p); err != nil {
+// apply changes what is given. An empty text or 0 stands for the default.
+func (c *profileSetCmd) apply(p *profiles.Profile, in io.Reader) error {
+	if err := c.applyKey(p, in); err != nil {
 		return err
 	}
-	set(&p.Model, c.Model)
-	set(&p.BaseURL, c.BaseURL)
-	set(&p.API, c.API)
-	set(&p.APIVersion, c.APIVersion)
-	set(&p.ContextLimit, c.ContextLimit)
-	set(&p.CacheRetention, c.CacheRetention)
-	set(&p.ReasoningEffort, c.Effort)
-	set(&p.MaxOutputTokens, c.MaxOutput)
-	set(&p.NumRetries, c.Attempts)
-	set(&p.RetryMultiplier, c.Multiplier)
-	set(&p.ContextWindow, c.ContextWindow)
+	l, x, usual := p.LLM, &p.Extras, newProfileLLM(p.LLM.Model)
+	set(&l.Model, c.Model)
+	setPointer(&l.BaseURL, c.BaseURL)
+	setPointer(&l.APIVersion, c.APIVersion)
+	setPointer(&l.ReasoningEffort, c.Effort)
+	setPointer(&l.MaxOutputTokens, c.MaxOutput)
+	setPointer(&l.MaxInputTokens, c.ContextWindow)
+	setOr(&l.APIMode, c.API, usual.APIMode)
+	setOr(&l.NumRetries, c.Attempts, usual.NumRetries)
+	setOr(&l.RetryMultiplier, c.Multiplier, usual.RetryMultiplier)
+	set(&x.ContextLimit, c.ContextLimit)
+	set(&x.TextLimit, c.TextLimit)
+	set(&x.Vision, c.Vision)
 	if c.Fallback != nil {
-		p.Fallback = slices.DeleteFunc(*c.Fallback, func(name string) bool { return name == "" })
+		x.Fallback = slices.DeleteFunc(*c.Fallback, func(name string) bool { return name == "" })
 	}
-	set(&p.Vision, c.Vision)
-	set(&p.TextLimit, c.TextLimit)
+	c.applyTimes(l, x, usual)
+	for field, given := range map[**float64]*float64{&l.Temperature: c.Temperature, &l.TopP: c.TopP} {
+		if given != nil {
+			*field = given
+		}
+	}
+	for field, given := range map[**float64]*float64{&l.InputCostPerToken: c.InputPrice, &l.OutputCostPerToken: c.OutputPrice} {
+		if given != nil { // which is for a million tokens
+			one := *given / 1e6
+			*field = &one
+		}
+	}
+	return c.applyRetention(l, usual)
+}
+
+// applyTimes changes limits of time. The LLM has whole seconds; the exact time
+// goes before them.
+func (c *profileSetCmd) applyTimes(l *spec.LLM, x *profiles.Extras, usual *spec.LLM) {
 	for field, given := range map[*float64]*time.Duration{
-		&p.KeepAlive: c.KeepAlive, &p.Timeout: c.Timeout, &p.FirstTokenTimeout: c.FirstTimeout, &p.StreamIdleTimeout: c.IdleTimeout,
-		&p.ConnectTimeout: c.ConnectTimeout, &p.RetryMinWait: c.RetryMinWait, &p.RetryMaxWait: c.RetryMaxWait,
+		&x.KeepAlive: c.KeepAlive, &x.FirstTokenTimeout: c.FirstTimeout, &x.ConnectTimeout: c.ConnectTimeout,
 	} {
 		if given != nil {
 			*field = given.Seconds()
 		}
 	}
-	for field, given := range map[**float64]*float64{
-		&p.Temperature: c.Temperature, &p.TopP: c.TopP, &p.InputPrice: c.InputPrice, &p.OutputPrice: c.OutputPrice,
-	} {
-		if given != nil {
-			*field = given
+	if given := c.IdleTimeout; given != nil {
+		l.StreamIdleTimeout = usual.StreamIdleTimeout
+		if seconds := given.Seconds(); seconds != 0 {
+			l.StreamIdleTimeout = &seconds
 		}
+	}
+	whole := func(given *time.Duration, exact *float64, usual int) (seconds int, ok bool) {
+		if given == nil {
+			return 0, false
+		}
+		*exact = 0
+		if *given%time.Second != 0 {
+			*exact = given.Seconds()
+		}
+		return cmp.Or(int(math.Ceil(given.Seconds())), usual), true
+	}
+	if n, ok := whole(c.Timeout, &x.Timeout, *usual.Timeout); ok {
+		l.Timeout = &n
+	}
+	if n, ok := whole(c.RetryMinWait, &x.RetryMinWait, usual.RetryMinWait); ok {
+		l.RetryMinWait = n
+	}
+	if n, ok := whole(c.RetryMaxWait, &x.RetryMaxWait, usual.RetryMaxWait); ok {
+		l.RetryMaxWait = n
+	}
+}
+
+// retentionCapability says that a model lets one choose how long prompts are
+// kept in its cache.
+const retentionCapability = "supports_prompt_cache_retention"
+
+func (c *profileSetCmd) applyRetention(l, usual *spec.LLM) error {
+	if c.CacheRetention == nil {
+		return nil
+	}
+	l.PromptCacheRetention = usual.PromptCacheRetention
+	l.Capabilities = maps.Clone(l.Capabilities)
+	delete(l.Capabilities, retentionCapability)
+	switch *c.CacheRetention {
+	case "":
+	case "24h":
+		if l.Capabilities == nil {
+			l.Capabilities = map[string]any{}
+		}
+		l.Capabilities[retentionCapability] = true
+	case "short":
+		l.PromptCacheRetention = nil
+	default:
+		return fault.New(fault.Invalid, "cache_retention must be 24h or short")
 	}
 	return nil
 }
@@ -171,9 +242,42 @@ func set[T any](field, given *T) {
 	}
 }
 
-// check refuses a profile that no run could use: of a model that nobody knows,
-// or with others that are not there.
-func (c *profileSetCmd) check(std *streams, s *registry.Profiles, p registry.Profile) error {
+// setOr is set, with usual in place of the zero value.
+func setOr[T comparable](field, given *T, usual T) {
+	if given != nil {
+		*field = cmp.Or(*given, usual)
+	}
+}
+
+// setPointer sets a field that is nil for the zero value.
+func setPointer[T comparable](field **T, given *T) {
+	var zero T
+	switch {
+	case given == nil:
+	case *given == zero:
+		*field = nil
+	default:
+		*field = given
+	}
+}
+
+var efforts = []string{"none", "low", "medium", "high", "xhigh"}
+
+// check refuses a profile that no run could use: one of an unknown model, or
+// with others that do not exist.
+func (c *profileSetCmd) check(ctx context.Context, std *streams, s *profiles.Stores, p profiles.Profile) error {
+	l := p.LLM
+	if l.ReasoningEffort != nil && c.Effort != nil && !slices.Contains(efforts, *c.Effort) {
+		return fault.New(fault.Invalid, "reasoning_effort must be none, low, medium, high or xhigh")
+	}
+	if !slices.Contains([]string{llm.APIAuto, llm.APIChat, llm.APIResponses}, l.APIMode) {
+		return fault.New(fault.Invalid, "api must be auto, chat or responses")
+	}
+	if l.BaseURL != nil {
+		if u, err := url.Parse(*l.BaseURL); err != nil || u.User != nil || u.RawQuery != "" {
+			return fault.New(fault.Invalid, "base_url must be an address without a user, a password or a query")
+		}
+	}
 	if err := p.Check(); err != nil {
 		return err
 	}
@@ -181,17 +285,17 @@ func (c *profileSetCmd) check(std *streams, s *registry.Profiles, p registry.Pro
 	if err != nil {
 		return err
 	}
-	if _, err := by.router().New(llm.Config{Model: p.Model, BaseURL: p.BaseURL, API: p.API, APIVersion: p.APIVersion}); err != nil {
+	if _, err := by.router().New(l.Config(by.known)); err != nil {
 		return err
 	}
-	for _, other := range append([]string{p.Vision}, p.Fallback...) {
+	for _, other := range append([]string{p.Extras.Vision}, p.Extras.Fallback...) {
 		if other == "" {
 			continue
 		}
 		if other == c.Name {
 			return fault.New(fault.Invalid, "a profile cannot stand in for itself")
 		}
-		if _, err := s.Get(other); err != nil {
+		if _, err := getProfile(ctx, s, other); err != nil {
 			return fmt.Errorf("the profile %s: %w", other, err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/llm/registry"
 )
 
 // llmTestCmd tries a model.
@@ -51,7 +50,7 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 		return fault.New(fault.Invalid, "--timeout must be above 0, and --up-to at least 1024").Hint("leave them out for 60s and 200000")
 	}
 	c.Model = first(c.Name, c.Model)
-	model, err := c.model(std)
+	model, err := c.model(ctx, std)
 	if err != nil {
 		return err
 	}
@@ -90,13 +89,13 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 }
 
 // model opens what is to be tried, each question to be asked once.
-func (c *llmTestCmd) model(std *streams) (llm.Model, error) {
+func (c *llmTestCmd) model(ctx context.Context, std *streams) (llm.Model, error) {
 	if c.Profile == "" && c.Model == "" {
 		usual, err := assigned(std)
 		if err != nil {
 			return nil, err
 		}
-		c.Profile = usual[registry.Agent]
+		c.Profile = usual.Agent(agentClass)
 	}
 	if err := c.checkProfile(std); err != nil {
 		return nil, err
@@ -109,11 +108,11 @@ func (c *llmTestCmd) model(std *streams) (llm.Model, error) {
 	if c.Profile == "" {
 		return c.open(by, once, nil)
 	}
-	profiles, err := openProfiles(std)
+	stores, err := openProfiles(std)
 	if err != nil {
 		return nil, err
 	}
-	return by.builder(profiles, once, nil, nil).Single(c.Profile)
+	return by.builder(stores, once, nil, nil).Single(ctx, c.Profile)
 }
 
 func (c *llmTestCmd) within(ctx context.Context, probe func(context.Context) check) check {

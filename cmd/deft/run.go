@@ -18,8 +18,9 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -139,13 +140,13 @@ func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (
 		paths: j.paths, stream: j.store, id: j.id, workspace: j.workspace, sandbox: setup.Sandbox, network: setup.Network,
 		grace: c.Grace, effort: c.Effort, limits: controller.Config{MaxIterations: c.MaxIterations}, replay: replay,
 		onDelta: j.view.delta, onOutput: j.view.output, onSandbox: j.view.sandbox, onCall: j.view.thinking, onStep: j.beforeStep,
-		hidden: existing(filepath.Dir(registry.Dir(j.std.env))),
+		hidden: existing(userDirs(j.std.env)...),
 	}
 	if c.MaxCost > 0 {
 		opts.budget = broker.NewBudget(c.MaxCost)
 	}
 	if replay == nil || j.task != "" {
-		if opts.models, j.model, err = c.open(j.std, opts.budget, hooks{j.retried, j.switched}); err != nil {
+		if opts.models, j.model, err = c.open(ctx, j.std, opts.budget, hooks{j.retried, j.switched}); err != nil {
 			return err
 		}
 	}
@@ -167,11 +168,22 @@ func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (
 }
 
 // existing is a directory as a list, or nothing if it is not there.
-func existing(dir string) []string {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() || !filepath.IsAbs(dir) {
-		return nil
+func existing(dirs ...string) (out []string) {
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && filepath.IsAbs(dir) {
+			out = append(out, dir)
+		}
 	}
-	return []string{dir}
+	return out
+}
+
+// userDirs are the directories of the user's settings, profiles and secrets.
+func userDirs(env func(string) string) []string {
+	dirs := []string{llm.UserDir(env)}
+	if dir, err := config.PersistenceDir(env); err == nil { // without a home there is none
+		dirs = append(dirs, dir)
+	}
+	return dirs
 }
 
 // hasTask reports whether a user has said anything.

@@ -1,15 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/http"
 	"slices"
-	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/registry"
@@ -26,15 +27,25 @@ type hooks struct {
 	switched func(broker.Switched)
 }
 
-// assigned are the profiles that the user has given to services, by service.
-func assigned(std *streams) (map[string]string, error) {
-	all, err := registry.Assigned(registry.Dir(std.env))
+// assigned says which profiles the user has given to services and agents.
+func assigned(std *streams) (profiles.Assignments, error) {
+	dir, err := config.PersistenceDir(std.env)
+	if fault.Is(err, fault.Invalid) { // there is no home
+		return profiles.Assignments{}, nil
+	}
+	if err != nil {
+		return profiles.Assignments{}, err
+	}
+	all, err := profiles.ReadAssignments(dir)
 	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
 		fmt.Fprintln(std.err, "deft: note:", oneLine(err.Error())+"; going on without them")
-		return nil, nil
+		return profiles.Assignments{}, nil
 	}
 	return all, err
 }
+
+// agentClass is the class of the agent of deft run.
+const agentClass = "CodeActAgent"
 
 // choose decides which models a run has: the flags, what the conversation had,
 // and what the user has assigned, in this order.
@@ -52,10 +63,10 @@ func (c *runCmd) choose(std *streams) error {
 		return err
 	}
 	if c.Profile == "" && c.Model == "" {
-		c.Profile = usual[registry.Agent]
+		c.Profile = usual.Agent(agentClass)
 	}
 	c.services = map[string]string{}
-	maps.Copy(c.services, usual)
+	maps.Copy(c.services, usual.Services)
 	maps.Copy(c.services, c.Service)
 	maps.DeleteFunc(c.services, func(service, profile string) bool { return service == registry.Agent || profile == "" })
 	return c.checkProfile(std)
@@ -63,7 +74,7 @@ func (c *runCmd) choose(std *streams) error {
 
 // open makes the models of a run and returns what the agent's is called.
 // Profiles are looked at only where one is used.
-func (c *runCmd) open(std *streams, budget *broker.Budget, h hooks) (r *registry.Registry, model string, err error) {
+func (c *runCmd) open(ctx context.Context, std *streams, budget *broker.Budget, h hooks) (r *registry.Registry, model string, err error) {
 	by, err := newOpener(std)
 	if err != nil {
 		return nil, "", err
@@ -74,17 +85,24 @@ func (c *runCmd) open(std *streams, budget *broker.Budget, h hooks) (r *registry
 		r = registry.New(nil)
 		return r, c.Model, c.addFlags(r, by, o, breakers)
 	}
-	profiles, err := openProfiles(std)
+	stores, err := openProfiles(std)
 	if err != nil {
 		return nil, "", err
 	}
-	r, model = registry.New(by.builder(profiles, o, breakers, h.switched).Build), c.Model
+	build := by.builder(stores, o, breakers, h.switched)
+	r, model = registry.New(func(profile string) (llm.Model, error) {
+		if _, err := getProfile(ctx, stores, profile); err != nil {
+			return nil, err
+		}
+		return build.Build(ctx, profile)
+	}), c.Model
 	if c.Profile == "" {
 		err = c.addFlags(r, by, o, breakers)
 	} else if err = r.Use(registry.Agent, c.Profile); err == nil {
-		var p registry.Profile
-		p, err = profiles.Get(c.Profile)
-		model = p.Model
+		var p profiles.Profile
+		if p, err = stores.LLMs.Profile(ctx, c.Profile); err == nil {
+			model = p.LLM.Model
+		}
 	}
 	if err != nil {
 		return nil, "", err
@@ -108,16 +126,13 @@ func (c *runCmd) addFlags(r *registry.Registry, by *opener, o broker.Options, br
 
 // builder makes the models of profiles. A key in LLM_API_KEY is not theirs: it
 // would be shown to a provider that it does not belong to.
-func (o *opener) builder(p *registry.Profiles, b broker.Options, breakers *broker.Breakers, onSwitch func(broker.Switched)) *registry.Builder {
+func (o *opener) builder(s *profiles.Stores, b broker.Options, breakers *broker.Breakers, onSwitch func(broker.Switched)) *profiles.Builder {
 	b.Catalog = o.known
-	build := &registry.Builder{
-		Profiles: p, Open: o.router().New, Env: o.std.env, KeyVariables: route.KeyVariables, Broker: b, Breakers: breakers, OnSwitch: onSwitch,
-		Complete: func(cfg *llm.Config, p registry.Profile) { o.complete(cfg, p.CacheRetention) },
+	return &profiles.Builder{
+		Profiles: s.LLMs, Open: o.router().New, Catalog: o.known, KeyVariables: route.KeyVariables, Broker: b, Breakers: breakers, OnSwitch: onSwitch,
+		Complete: func(cfg *llm.Config) {
+			o.complete(cfg, "")
+			cfg.HTTPClient = o.client(*cfg)
+		},
 	}
-	if o.log != nil {
-		build.HTTPClient = func(p registry.Profile, key llm.Secret) *http.Client {
-			return o.client(llm.Config{APIKey: key, ConnectTimeout: time.Duration(p.ConnectTimeout * float64(time.Second))})
-		}
-	}
-	return build
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/keyring"
-	"github.com/deft-dev/deft/llm/registry"
+	"github.com/deft-dev/deft/schema"
 )
 
-var _ registry.Cipher = (*keyring.Ring)(nil)
+var _ schema.Keys = (*keyring.Ring)(nil)
 
 // TestVectors holds the format to generate.json and verify.json of
 // github.com/fernet/spec.

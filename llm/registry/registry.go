@@ -1,18 +1,16 @@
-// Package registry has the language models of a conversation or a process by
-// service (agent, condenser, titles …), and the profiles that describe them.
+// Package registry keeps the language models of a conversation or a process by
+// the service that uses them: agent, condenser, titles ….
 //
 // # Usage
 //
-//	profiles, err := registry.OpenProfiles(dir)
-//	b := registry.Builder{Profiles: profiles, Open: route.New, Env: os.Getenv}
-//	r := registry.New(b.Build)
+//	r := registry.New(build)                 // makes the model of a profile
 //	err = r.Use(registry.Agent, "fast")
-//	cfg.LLM = r.Model                       // the controller calls it at each step
+//	cfg.LLM = r.Model                        // of the controller: called at each step
 //	err = r.Switch(registry.Agent, "strong") // in the middle of a conversation
 //
-// A service without a model of its own uses the agent's; its usage is counted
-// under its own name. [Profiles.Assign] stores the profile of a service, and
-// [Assigned] reads it, also where there are no profiles.
+// A service without a model of its own uses the agent's; what it uses is
+// counted under its own name. Profiles, and which service uses which, are kept
+// by internal/settings/profiles, whose Builder makes their models.
 //
 // # Concurrency
 //
@@ -74,7 +72,7 @@ type service struct {
 }
 
 // New returns an empty registry. build makes the model of a profile, as
-// [Builder.Build] does; nil if there are no profiles.
+// Builder.Build of internal/settings/profiles does; nil if there are no profiles.
 func New(build func(profile string) (llm.Model, error)) *Registry {
 	if build == nil {
 		build = func(profile string) (llm.Model, error) {

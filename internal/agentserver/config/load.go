@@ -72,7 +72,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.PersistenceDir, err = persistenceDir(e); err != nil {
+	if l.PersistenceDir, err = PersistenceDir(func(name string) string { return e.vars[name] }); err != nil {
 		return nil, err
 	}
 	l.Warnings = slices.Concat(e.warnings, d.warnings, e.unknown(), ignored, c.ineffective())
@@ -266,10 +266,11 @@ func InternalURL(addr net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// persistenceDir is the directory of the user's settings.
-func persistenceDir(e *environment) (string, error) {
-	home := e.vars["HOME"]
-	dir := e.vars["OH_PERSISTENCE_DIR"]
+// PersistenceDir is the directory of the user's settings, profiles and secrets:
+// OH_PERSISTENCE_DIR, else ~/.openhands. env reads environment variables. Without
+// either it is an error of kind Invalid.
+func PersistenceDir(env func(string) string) (string, error) {
+	home, dir := env("HOME"), env("OH_PERSISTENCE_DIR")
 	switch rest, tilde := strings.CutPrefix(dir, "~/"); {
 	case dir != "" && !tilde:
 		abs, err := filepath.Abs(dir)

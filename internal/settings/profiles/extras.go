@@ -82,6 +82,23 @@ func (x Extras) doc() (*schema.Map, error) {
 	return nil, err
 }
 
+// Doc returns the profile as it may leave the process: its LLM, with what Deft
+// adds in one field.
+func (p Profile) Doc(how schema.Writing) (*schema.Map, error) {
+	doc, err := p.LLM.Doc()
+	if err != nil {
+		return nil, err
+	}
+	if doc, err = spec.LLMSchema.Dump(doc, how); err != nil {
+		return nil, err
+	}
+	extras, err := p.Extras.doc()
+	if extras != nil {
+		doc.Set(extrasKey, extras)
+	}
+	return doc, err
+}
+
 // names are the other profiles that this one uses.
 func (x Extras) names() []string {
 	out := slices.Clone(x.Fallback)

@@ -1,0 +1,125 @@
+package profiles_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/settings/profiles"
+	"github.com/deft-dev/deft/spec"
+)
+
+func TestAssignments(t *testing.T) {
+	t.Parallel()
+	s, dir := saved(t, map[string]profiles.Profile{
+		"a": profile("ollama/x", profiles.Extras{}), "b": profile("ollama/x", profiles.Extras{}),
+		"c": profile("ollama/x", profiles.Extras{Fallback: []string{"b"}}), "d": profile("ollama/x", profiles.Extras{Vision: "c"}),
+	})
+	for _, tt := range []struct {
+		name    string
+		agent   bool
+		profile string
+		want    fault.Kind
+	}{
+		{"agent", false, "a", ""}, {"condenser", false, "a", ""}, {"condenser", false, "d", ""}, {"titles", false, "", ""},
+		{"CodeActAgent", true, "b", ""}, {"agent", false, "nobody", fault.NotFound}, {"agent", false, "../a", fault.Invalid},
+	} {
+		if err := s.Assign(t.Context(), tt.name, tt.agent, tt.profile); err != nil && fault.KindOf(err) != tt.want || err == nil && tt.want != "" {
+			t.Errorf("%s to %s: %v", tt.name, tt.profile, err)
+		}
+	}
+	got, err := profiles.ReadAssignments(dir)
+	want := profiles.Assignments{Services: map[string]string{"agent": "a", "condenser": "d"}, Agents: map[string]string{"CodeActAgent": "b"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	if got.Agent("CodeActAgent") != "b" || got.Agent("OtherAgent") != "a" {
+		t.Errorf("agents use %q and %q", got.Agent("CodeActAgent"), got.Agent("OtherAgent"))
+	}
+	for _, name := range []string{"a", "b", "c", "d"} { // a service, an agent, a vision, a service
+		if err := s.DeleteLLM(t.Context(), name); fault.KindOf(err) != fault.Conflict {
+			t.Errorf("%s was deleted: %v", name, err)
+		}
+	}
+	if err := s.RenameLLM(t.Context(), "b", "e"); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.LLMs.Profile(t.Context(), "c")
+	if got, err2 := profiles.ReadAssignments(dir); err != nil || err2 != nil || got.Agents["CodeActAgent"] != "e" || p.Extras.Fallback[0] != "e" {
+		t.Errorf("after a renaming: %v %v %+v %+v", err, err2, got, p.Extras)
+	}
+	for name, agent := range map[string]bool{"condenser": false, "CodeActAgent": true} {
+		if err := s.Assign(t.Context(), name, agent, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"d", "c", "e"} {
+		if err := s.DeleteLLM(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+	for text, want := range map[string]fault.Kind{`{`: fault.Invalid, `{"schema_version":2}`: fault.Unsupported} {
+		if err := os.WriteFile(filepath.Join(dir, "llm-assignments.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := profiles.ReadAssignments(dir); fault.KindOf(err) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if none, err := profiles.ReadAssignments(filepath.Join(t.TempDir(), "x")); err != nil || none.Services != nil {
+		t.Errorf("%v, %v", none, err)
+	}
+}
+
+func TestProfilesThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	s, _ := saved(t, nil)
+	price := 1.0
+	for name, p := range map[string]profiles.Profile{
+		"a key as a variable": profile("m", profiles.Extras{APIKeyEnv: "sk-1"}),
+		"two keys":            profile("m", profiles.Extras{APIKeyEnv: "A", APIKeyFile: "/b"}),
+		"a key and a file":    profile("m", profiles.Extras{APIKeyFile: "/b"}, func(l *spec.LLM) { l.APIKey = "sk-1" }),
+		"a relative file":     profile("m", profiles.Extras{APIKeyFile: "b"}),
+		"one price":           profile("m", profiles.Extras{}, func(l *spec.LLM) { l.InputCostPerToken = &price }),
+		"a negative limit":    profile("m", profiles.Extras{ContextLimit: -1}),
+		"a negative time":     profile("m", profiles.Extras{ConnectTimeout: -1}),
+		"a long keep-alive":   profile("m", profiles.Extras{KeepAlive: 1e9}),
+		"a strange fallback":  profile("m", profiles.Extras{Fallback: []string{"../x"}}),
+		"a strange protocol":  profile("m", profiles.Extras{}, func(l *spec.LLM) { l.APIMode = "grpc" }),
+		"no model":            profile("", profiles.Extras{}),
+	} {
+		if err := s.LLMs.SaveProfile(t.Context(), "p", p); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestExtrasStay saves an LLM over a profile, as the web page does.
+func TestExtrasStay(t *testing.T) {
+	t.Parallel()
+	s, _ := saved(t, map[string]profiles.Profile{
+		"other": profile("ollama/x", profiles.Extras{}),
+		"p":     profile("ollama/x", profiles.Extras{APIKeyEnv: "MINE", Fallback: []string{"other"}}),
+	})
+	l := spec.NewLLM("ollama/y")
+	l.Timeout = nil
+	for _, tt := range []struct{ key, env string }{{"", "MINE"}, {"sk-new", ""}} {
+		l.APIKey = ""
+		if tt.key != "" {
+			l.APIKey = "sk-new"
+		}
+		if err := s.LLMs.Save(t.Context(), "p", l, true); err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.LLMs.Profile(t.Context(), "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(profiles.Extras{APIKeyEnv: tt.env, Fallback: []string{"other"}}, p.Extras); diff != "" || p.LLM.Model != "ollama/y" || p.LLM.Timeout != nil {
+			t.Errorf("timeout %v: %s", p.LLM.Timeout, diff)
+		}
+	}
+}
