@@ -24,81 +24,27 @@ package filestore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/filelock"
 	"github.com/deft-dev/deft/schema"
 )
 
-// Patience is how long a lock is waited for, as in the reference.
-const Patience = 30 * time.Second
-
-// doors keep the goroutines of this process in line before each lock, so that
-// only other processes are waited for by asking again.
-var doors sync.Map // path → chan struct{}
+// LockTimeout is how long a lock is waited for, as in the reference.
+const LockTimeout = 30 * time.Second
 
 // Lock takes the lock of a file, which is made with its directory if need be.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
-	defer cancel()
-	v, _ := doors.LoadOrStore(path, make(chan struct{}, 1))
-	door, _ := v.(chan struct{})
-	select {
-	case door <- struct{}{}:
-	case <-ctx.Done():
-		return nil, busy(ctx, path)
-	}
-	f, err := take(ctx, path)
-	if err != nil {
-		<-door
-		return nil, err
-	}
-	return func() {
-		_ = f.Close() // which gives the lock back
-		<-door
-	}, nil
-}
-
-func take(ctx context.Context, path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of a lock: %w", err)
+		return nil, fault.Wrap(err, fault.Denied, "make the directory of a lock")
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open a lock: %w", err)
-	}
-	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			_ = f.Close()
-			return nil, fmt.Errorf("lock %s: %w", filepath.Base(path), err)
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			_ = f.Close()
-			return nil, busy(ctx, path)
-		}
-	}
-}
-
-func busy(ctx context.Context, path string) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fault.New(fault.Unavailable, filepath.Base(path)+" is held by another process")
-	}
-	return fault.Wrap(ctx.Err(), fault.Canceled, "wait for a lock")
+	ctx, cancel := context.WithTimeout(ctx, LockTimeout)
+	defer cancel()
+	return filelock.Lock(ctx, path)
 }
 
 // Read returns the content of a file, nil where there is none.
