@@ -95,7 +95,7 @@ type Stream interface {
 	Last(ctx context.Context, id event.ConversationID) (Seq, error)
 	// Info returns what is known about one conversation.
 	Info(ctx context.Context, id event.ConversationID) (Info, error)
-	// List returns one page of conversations.
+	// List returns one page of conversations, without Meta.Extra.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
 	// SetMeta replaces what a conversation's owner keeps beside its events.
 	SetMeta(ctx context.Context, id event.ConversationID, meta Meta) error
@@ -166,7 +166,8 @@ type Info struct {
 	Created time.Time // UTC
 	Updated time.Time // UTC, of the last Append or SetMeta
 	Events  Seq
-	// Status is the value of the last execution_status update, "" if none.
+	// Status is the value of the last execution_status update, "" if there was
+	// none.
 	Status string
 	// Cost is what the conversation has spent, in US dollars: the sum over the
 	// services of the last stats update, 0 if there was none.
@@ -176,8 +177,8 @@ type Info struct {
 
 // ListQuery selects conversations. Its zero value lists all, newest first.
 type ListQuery struct {
-	// Status lists those of this status only; empty for all. Without an update
-	// that tells it, a conversation is "idle".
+	// Status lists those of this status only; empty for all. A conversation
+	// without a status is "idle".
 	Status string
 	// Owner lists those of this owner only; empty for all owners.
 	Owner     string

@@ -30,6 +30,7 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 	meta := eventstream.Meta{
 		Owner: "somebody@example.com", Title: "A title \x00 'quoted'", Tags: map[string]string{"a": "b"}, WorkingDir: "/w",
 		Parent: event.NewConversationID(), ForkOf: event.NewConversationID(), Extra: json.RawMessage(`{"n":1}`),
+		Summary: json.RawMessage(`{"about":"\u0000 it"}`), SummaryAt: 7,
 	}
 	if err := s.Create(t.Context(), id, meta); err != nil {
 		t.Fatal(err)
@@ -38,6 +39,15 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 	isKind(t, s.Create(t.Context(), "", eventstream.Meta{}), fault.Invalid)
 	got := info(t, s, id)
 	same(t, "meta", meta, got.Meta)
+	page, err := s.List(t.Context(), eventstream.ListQuery{})
+	if err != nil || len(page.Infos) != 1 {
+		t.Fatal(page, err)
+	}
+	listed := got
+	listed.Meta.Extra = nil
+	same(t, "listed without Extra", listed, page.Infos[0])
+	isKind(t, s.SetMeta(t.Context(), id, eventstream.Meta{Summary: json.RawMessage("{")}), fault.Invalid)
+	isKind(t, s.SetMeta(t.Context(), id, eventstream.Meta{Extra: json.RawMessage("")}), fault.Invalid)
 	same(t, "events", eventstream.Seq(0), got.Events)
 	same(t, "id", id, got.ID)
 	if got.Created.IsZero() || got.Updated.Before(got.Created) {

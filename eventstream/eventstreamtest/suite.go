@@ -42,6 +42,8 @@ func Run(t *testing.T, open func(t *testing.T) eventstream.Stream) {
 		"Conversations":  testConversations,
 		"List":           testList,
 		"ListOwner":      testListOwner,
+		"ListOrder":      testListOrder,
+		"ListChanges":    testListChanges,
 		"Delete":         testDelete,
 		"Fork":           testFork,
 		"ForkOfFork":     testForkOfFork,

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,21 +13,21 @@ import (
 
 // Append implements [eventstream.Stream].
 func (s *Store) Append(ctx context.Context, id event.ConversationID, evs ...event.Event) (eventstream.Seq, error) {
-	ps := make([]packed, len(evs))
+	entries := make([]entry, len(evs))
 	for i, ev := range evs {
 		r, err := eventstream.Encode(ev)
 		if err != nil {
 			return 0, err
 		}
-		ps[i] = pack(r)
+		entries[i] = newEntry(r)
 	}
-	return s.append(ctx, id, ps)
+	return s.append(ctx, id, entries)
 }
 
 // AppendRecords implements [eventstream.Stream]. It also refuses records
-// whose JSON is not an object, because they would be served as it is.
+// whose JSON is not an object, because they are served as they are.
 func (s *Store) AppendRecords(ctx context.Context, id event.ConversationID, recs ...eventstream.Record) (eventstream.Seq, error) {
-	ps := make([]packed, len(recs))
+	entries := make([]entry, len(recs))
 	for i, r := range recs {
 		if r.ID == "" || r.Kind == "" {
 			return 0, fault.New(fault.Invalid, "an event needs an id and a kind")
@@ -34,14 +35,15 @@ func (s *Store) AppendRecords(ctx context.Context, id event.ConversationID, recs
 		if len(r.JSON) < 2 || r.JSON[0] != '{' || !json.Valid(r.JSON) {
 			return 0, fault.New(fault.Invalid, fmt.Sprintf("event %s is not a JSON object", r.ID))
 		}
-		ps[i] = pack(r)
+		r.JSON = bytes.Clone(r.JSON) // the caller may change its own
+		entries[i] = newEntry(r)
 	}
-	return s.append(ctx, id, ps)
+	return s.append(ctx, id, entries)
 }
 
-func (s *Store) append(ctx context.Context, id event.ConversationID, ps []packed) (last eventstream.Seq, err error) {
+func (s *Store) append(ctx context.Context, id event.ConversationID, entries []entry) (last eventstream.Seq, err error) {
 	err = s.queue.do(ctx, func(w *writer) error {
-		last, err = w.append(id, ps)
+		last, err = w.append(id, entries)
 		return err
 	})
 	if err != nil {
@@ -50,100 +52,56 @@ func (s *Store) append(ctx context.Context, id event.ConversationID, ps []packed
 	return last, nil
 }
 
-// append adds events to one conversation. It changes nothing before it knows
-// that the request is not refused.
-func (w *writer) append(id event.ConversationID, ps []packed) (eventstream.Seq, error) {
-	h, err := w.head(id)
+// append adds events to one conversation. A request that is refused leaves no
+// trace.
+func (w *writer) append(id event.ConversationID, entries []entry) (eventstream.Seq, error) {
+	c, err := w.conversation(id)
 	if err != nil {
 		return 0, err
 	}
-	if len(ps) == 0 {
-		return h.events, nil
+	if len(entries) == 0 {
+		return c.events, nil
 	}
-	if err := w.refuse(h, ps); err != nil {
-		return 0, err
-	}
-	for i := range ps {
-		if err := w.insert(h, &ps[i]); err != nil {
+	for i := range entries {
+		err := w.insert(c, &entries[i], c.events+eventstream.Seq(i)+1)
+		if err != nil && i > 0 {
+			if _, undo := w.db.exec("DELETE FROM events WHERE conversation = ? AND seq > ?", c.key, int64(c.events)); undo != nil {
+				return 0, undo
+			}
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
-	w.dirty[id] = h
-	w.fresh = w.topics.note(w.fresh, fresh{id, h.log, h.events, ps})
-	return h.events, nil
+	first := c.events + 1
+	c.events += eventstream.Seq(len(entries))
+	for i := range entries {
+		if s := entries[i].status; s != nil {
+			c.status = *s
+		}
+		if f := entries[i].cost; f != nil {
+			c.cost = *f
+		}
+	}
+	w.changed[id] = c
+	w.fresh = w.topics.note(w.fresh, fresh{id, c.key, first, entries})
+	return c.events, nil
 }
 
-// refuse returns why events cannot be appended.
-func (w *writer) refuse(h *head, ps []packed) error {
-	if lumpOf(h.events+eventstream.Seq(len(ps))) >= maxLumps {
-		return fault.New(fault.Invalid, fmt.Sprintf("a conversation has at most %d events", maxLumps*lumpEvents))
-	}
-	var seen map[event.ID]struct{}
-	if len(ps) > 1 {
-		seen = make(map[event.ID]struct{}, len(ps))
-	}
-	for i := range ps {
-		p := &ps[i]
-		_, taken := seen[p.rec.ID]
-		if !taken {
-			var err error
-			if _, taken, err = h.locate(w.c, p.rec.ID, p.hash, w.readBack(h)); err != nil {
-				return err
-			}
-		}
-		if h.known == nil && h.asked > h.buckets {
-			if err := w.learn(h); err != nil {
-				return err
-			}
-		}
-		if taken {
-			return fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", p.rec.ID))
-		}
-		if seen != nil {
-			seen[p.rec.ID] = struct{}{}
+// insert stores one event. Conflict if its id is taken.
+func (w *writer) insert(c *conversation, e *entry, seq eventstream.Seq) error {
+	taken := fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", e.rec.ID))
+	if c.shared > 0 {
+		if _, found, err := c.find(w.db, e.rec.ID, c.shared); err != nil {
+			return err
+		} else if found {
+			return taken
 		}
 	}
-	return nil
-}
-
-// readBack reads events, those of this transaction too.
-func (w *writer) readBack(h *head) func(piece) (eventstream.Record, error) {
-	return func(p piece) (eventstream.Record, error) {
-		if err := w.chunk.flush(w.c); err != nil {
-			return eventstream.Record{}, err
-		}
-		return h.readOne(w.c, w.labels, p)
+	n, err := w.db.exec(insertEvent, c.key, int64(seq), string(e.rec.ID), string(e.rec.ParentID), e.rec.Kind, string(e.rec.Source),
+		string(e.rec.Timestamp), eventSum(e.crc, c.key, seq), string(e.rec.JSON))
+	if err == nil && n == 0 {
+		return taken
 	}
-}
-
-func (w *writer) insert(h *head, p *packed) error {
-	n, err := w.labels.number(w.c, label{p.rec.Kind, p.rec.Source})
-	if err != nil {
-		return err
-	}
-	at, err := w.chunk.add(w.c, p, h.log, h.events+1, n)
-	if err != nil {
-		return err
-	}
-	h.events++
-	h.tail.add(at, p.rec.Timestamp)
-	h.hashes = append(h.hashes, p.hash)
-	if p.status != nil {
-		h.status = *p.status
-	}
-	if p.cost != nil {
-		h.cost = *p.cost
-	}
-	if h.events%lumpEvents > 0 {
-		return nil
-	}
-	if err := w.index(h); err != nil {
-		return err
-	}
-	if err := w.saveLump(h.log, &h.tail); err != nil {
-		return err
-	}
-	h.tail = lump{first: h.events + 1, spots: h.tail.spots[:0]}
-	h.hashes = h.hashes[:0]
-	return nil
+	return err
 }

@@ -12,12 +12,11 @@ import (
 )
 
 // conn is one connection with its prepared statements. It belongs to one
-// goroutine at a time. It speaks to the driver without database/sql in
+// goroutine at a time. It calls the driver without database/sql in
 // between, which halves the cost of a small statement.
 type conn struct {
 	raw   driver.Conn
 	stmts map[string]*stmt
-	order updatedOrder
 }
 
 type stmt struct {
@@ -25,17 +24,11 @@ type stmt struct {
 	args []driver.NamedValue
 }
 
-// dial opens a connection that may write; pragmas run in order before
-// anything else.
+// dial opens a connection to a database that exists; pragmas run in order
+// before anything else.
 func dial(path string, pragmas ...string) (*conn, error) {
-	return dialAs(path, "mode=rw", pragmas...)
-}
-
-// dialAs is dial with the parameters of the URI that tell what the connection
-// may do (https://www.sqlite.org/uri.html).
-func dialAs(path, mode string, pragmas ...string) (*conn, error) {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	raw, err := (&driverlib.Driver{}).Open(u.String() + "?" + mode)
+	raw, err := (&driverlib.Driver{}).Open(u.String() + "?mode=rw")
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +77,7 @@ func (s *stmt) bind(args []any) []driver.NamedValue {
 }
 
 // exec runs a statement that is prepared once and returns how many rows it
-// changed. Arguments are int64, string or []byte.
+// changed. Arguments are int64, float64, string or nil.
 func (c *conn) exec(sql string, args ...any) (int64, error) {
 	st, err := c.prepare(sql)
 	if err != nil {
@@ -152,30 +145,43 @@ func (r *rows) close() error {
 	return r.err
 }
 
-// errShape means that a column holds a value of a type that is never written
-// there: the page it lies on was damaged.
-var errShape = errors.New("a column has a value of the wrong type")
+// errDamaged means that a row does not hold what was written to it.
+var errDamaged = errors.New("the row is damaged")
+
+func (r *rows) wrongType(i int) {
+	if r.err == nil {
+		r.err = fmt.Errorf("column %d has a value of the wrong type: %w", i, errDamaged)
+	}
+}
 
 func (r *rows) int(i int) int64 {
 	v, ok := r.vals[i].(int64)
-	if !ok && r.err == nil {
-		r.err = fmt.Errorf("column %d: %w", i, errShape)
+	if !ok {
+		r.wrongType(i)
+	}
+	return v
+}
+
+func (r *rows) float(i int) float64 {
+	v, ok := r.vals[i].(float64)
+	if !ok {
+		r.wrongType(i)
 	}
 	return v
 }
 
 func (r *rows) text(i int) string {
 	v, ok := r.vals[i].(string)
-	if !ok && r.err == nil {
-		r.err = fmt.Errorf("column %d: %w", i, errShape)
+	if !ok {
+		r.wrongType(i)
 	}
 	return v
 }
 
 func (r *rows) blob(i int) []byte {
 	v, ok := r.vals[i].([]byte)
-	if !ok && r.vals[i] != nil && r.err == nil {
-		r.err = fmt.Errorf("column %d: %w", i, errShape)
+	if !ok && r.vals[i] != nil {
+		r.wrongType(i)
 	}
 	return v
 }

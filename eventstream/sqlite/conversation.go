@@ -2,147 +2,127 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"math"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 )
 
-const maxIDLen = 255
-
-// packedMeta is a [eventstream.Meta] as it is stored: what belongs to the
-// program that made the conversation may be large and is never looked into.
-type packedMeta struct{ meta, extra []byte }
-
-func packMeta(id event.ConversationID, m eventstream.Meta) (packedMeta, error) {
-	if id == "" || len(id) > maxIDLen {
-		return packedMeta{}, fault.New(fault.Invalid, fmt.Sprintf("a conversation id has 1 to %d bytes", maxIDLen))
-	}
-	extra := []byte{}
-	if m.Extra != nil {
-		if !json.Valid(m.Extra) {
-			return packedMeta{}, fault.New(fault.Invalid, "the conversation's meta data is not JSON")
-		}
-		extra, m.Extra = m.Extra, nil
-	}
-	raw, err := json.Marshal(m)
-	return packedMeta{raw, extra}, fault.Wrap(err, fault.Invalid, "encode the conversation's meta data")
-}
-
-func (m packedMeta) sum(log int64) int64 { return rowSum(log, m.meta, m.extra) }
-
-// unpack returns errShape when the sum is not that of the row.
-func (m packedMeta) unpack(log, sum int64) (out eventstream.Meta, err error) {
-	if m.sum(log) != sum {
-		return out, fmt.Errorf("the meta data of a conversation does not match its checksum: %w", errShape)
-	}
-	if string(m.meta) != "{}" {
-		err = json.Unmarshal(m.meta, &out)
-	}
-	if len(m.extra) > 0 {
-		out.Extra = m.extra
-	}
-	return out, err
-}
-
 // Create implements [eventstream.Stream].
 func (s *Store) Create(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
-	m, err := packMeta(id, meta)
+	m, err := metaColumns(id, meta)
 	if err != nil {
 		return err
 	}
-	return s.queue.do(ctx, func(w *writer) error { return w.create(id, m, "", 0, nil) })
+	return s.queue.do(ctx, func(w *writer) error {
+		return w.create(&conversation{id: id, meta: m}, meta)
+	})
 }
 
-func (w *writer) create(id event.ConversationID, m packedMeta, status string, cost float64, pieces []piece) error {
-	_, taken, err := w.c.number("SELECT 1 FROM conversations WHERE id = ?", string(id))
+// Fork implements [eventstream.Stream].
+func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segments []eventstream.Segment, meta eventstream.Meta) error {
+	m, err := metaColumns(dst, meta)
+	if err != nil {
+		return err
+	}
+	err = s.queue.do(ctx, func(w *writer) error {
+		c, err := w.conversation(src)
+		if err != nil {
+			return err
+		}
+		shared, err := c.share(segments)
+		if err != nil {
+			return err
+		}
+		return w.create(&conversation{id: dst, meta: m, status: c.status, cost: c.cost, segments: shared}, meta)
+	})
+	if err != nil {
+		return fmt.Errorf("fork conversation %s: %w", src, err)
+	}
+	return nil
+}
+
+func (w *writer) create(c *conversation, meta eventstream.Meta) error {
+	_, taken, err := w.db.number("SELECT 1 FROM conversations WHERE id = ?", string(c.id))
 	if err != nil {
 		return err
 	}
 	if taken {
-		return fault.New(fault.Conflict, fmt.Sprintf("conversation %s exists already", id))
+		return fault.New(fault.Conflict, fmt.Sprintf("conversation %s exists already", c.id))
 	}
-	h := head{status: status, cost: cost, pieces: pieces, updated: time.Now().UnixNano()}
-	if n := len(pieces); n > 0 {
-		h.base = pieces[n-1].end()
-		h.events, h.indexed = h.base, h.base
+	if n := len(c.segments); n > 0 {
+		c.shared = c.segments[n-1].last()
+		c.events = c.shared
 	}
-	h.tail.first = h.base + 1
-	created := h.updated
-	if _, err := w.c.exec("INSERT INTO conversations (id, created, base, pieces, sum, metasum, meta, extra) VALUES (?, ?, ?, ?, 0, 0, ?, ?)",
-		string(id), created, int64(h.base), int64(len(pieces)), m.meta, m.extra); err != nil {
+	c.created = now() // taken here, so that the order of creation is that of the keys
+	c.updated, c.stored = c.created, c.status
+	m := &c.meta
+	if _, err := w.db.exec(`INSERT INTO conversations (id, owner, title, status, tags, created_at, updated_at, cost,
+		working_dir, parent_id, fork_of, events, shared, summary_at, checksum, summary_sum, extra_sum, summary, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		string(c.id), m.owner, m.title, c.status, m.tags, c.created, c.updated, c.cost,
+		m.workingDir, m.parent, m.forkOf, int64(c.events), int64(c.shared), m.summaryAt, m.summarySum, m.extraSum, document(meta.Summary).arg(), document(meta.Extra).arg()); err != nil {
 		return err
 	}
-	if h.log, _, err = w.c.number("SELECT last_insert_rowid()"); err != nil {
+	if c.key, _, err = w.db.number("SELECT last_insert_rowid()"); err != nil {
 		return err
 	}
-	if _, err := w.c.exec("UPDATE conversations SET sum = ?, metasum = ? WHERE log = ?",
-		conversationSum(h.log, string(id), created, int64(h.base), int64(len(pieces))), m.sum(h.log), h.log); err != nil {
+	if _, err := w.db.exec("UPDATE conversations SET checksum = ? WHERE key = ?", c.checksum(), c.key); err != nil {
 		return err
 	}
-	if _, err := w.c.exec("INSERT INTO heads (log, events, indexed, updated, status, cost, tail, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		h.log, int64(h.events), int64(h.indexed), h.updated, h.status, int64(math.Float64bits(h.cost)), []byte{}, h.sum(nil)); err != nil {
-		return err
-	}
-	for i, p := range pieces {
-		if _, err := w.c.exec("INSERT INTO segments (log, ord, src, first, last, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			h.log, int64(i), p.src, int64(p.first), int64(p.last), int64(p.at), p.sum(h.log, int64(i))); err != nil {
+	for _, g := range c.segments {
+		if _, err := w.db.exec("INSERT INTO segments (conversation, first, source, source_first, events, checksum) VALUES (?, ?, ?, ?, ?, ?)",
+			c.key, int64(g.first), g.source, int64(g.sourceFirst), int64(g.events), g.checksum(c.key)); err != nil {
 			return err
 		}
 	}
-	w.heads[id] = &h
+	w.cache[c.id] = c
 	return nil
 }
 
 // SetMeta implements [eventstream.Stream].
 func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
-	m, err := packMeta(id, meta)
+	m, err := metaColumns(id, meta)
 	if err != nil {
 		return err
 	}
 	return s.queue.do(ctx, func(w *writer) error {
-		h, err := w.head(id)
+		c, err := w.conversation(id)
 		if err != nil {
 			return err
 		}
-		if _, err := w.c.exec("UPDATE conversations SET metasum = ?, meta = ?, extra = ? WHERE log = ?", m.sum(h.log), m.meta, m.extra, h.log); err != nil {
-			return err
-		}
-		w.dirty[id] = h
-		return nil
+		c.meta = m
+		w.changed[id] = c // its other columns are written at the end of the transaction
+		_, err = w.db.exec(`UPDATE conversations SET owner = ?, title = ?, tags = ?, working_dir = ?, parent_id = ?, fork_of = ?,
+			summary_at = ?, summary_sum = ?, extra_sum = ?, summary = ?, extra = ? WHERE key = ?`,
+			m.owner, m.title, m.tags, m.workingDir, m.parent, m.forkOf,
+			m.summaryAt, m.summarySum, m.extraSum, document(meta.Summary).arg(), document(meta.Extra).arg(), c.key)
+		return err
 	})
 }
 
 // Delete implements [eventstream.Stream]. The conversation is gone when it
-// returns; the rows that nobody shares go later, in small steps.
+// returns; its events are deleted later, in small steps.
 func (s *Store) Delete(ctx context.Context, id event.ConversationID) error {
 	return s.queue.do(ctx, func(w *writer) error {
-		h, err := w.head(id)
+		c, err := w.conversation(id)
 		if err != nil {
 			return err
 		}
-		if err := w.saveTail(h); err != nil {
-			return err
-		}
 		for _, sql := range []string{
-			"INSERT OR IGNORE INTO dead (log) SELECT DISTINCT src FROM segments WHERE log = ?",
-			"INSERT OR IGNORE INTO dead (log) VALUES (?)",
-			"DELETE FROM segments WHERE log = ?",
-			"DELETE FROM heads WHERE log = ?",
-			"DELETE FROM conversations WHERE log = ?",
+			"INSERT OR IGNORE INTO deleted (conversation) SELECT source FROM segments WHERE conversation = ?",
+			"INSERT OR IGNORE INTO deleted (conversation) VALUES (?)",
+			"DELETE FROM segments WHERE conversation = ?",
+			"DELETE FROM conversations WHERE key = ?",
 		} {
-			if _, err := w.c.exec(sql, h.log); err != nil {
+			if _, err := w.db.exec(sql, c.key); err != nil {
 				return err
 			}
 		}
-		delete(w.heads, id)
-		delete(w.dirty, id)
-		w.gone = append(w.gone, id)
-		w.reap = true
+		delete(w.cache, id)
+		delete(w.changed, id)
+		w.removed = append(w.removed, id)
+		w.cleaning = true
 		return nil
 	})
 }

@@ -26,9 +26,6 @@ func child(mode, dir string) int {
 		err = appendForever(dir)
 	case "fill":
 		err = fillDisk(dir)
-	case "migrate":
-		fmt.Println("here it begins")
-		_, err = sqlite.Open(context.Background(), dir, sqlite.Options{})
 	default:
 		err = fmt.Errorf("unknown mode %q", mode)
 	}

@@ -280,15 +280,15 @@ func checkOneBad(t *testing.T, s eventstream.Stream, id event.ConversationID, wa
 	}
 }
 
-// TestUnusedLog opens a store whose log was given room and then never used,
-// and one where something stands in that room although the log has no header.
+// TestUnusedLog opens a store whose log holds only zeros, as a crash may leave
+// it, and one whose log holds something although it has no header.
 func TestUnusedLog(t *testing.T) {
 	t.Parallel()
 	sm := makeSample(t, true)
 	for name, tc := range map[string]struct {
 		at      int // of a byte that is set, 0 for none
 		damaged bool
-	}{"room": {0, false}, "no header": {40_000, true}} {
+	}{"zeros": {0, false}, "no header": {40_000, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := sm.write(t, "none", nil)

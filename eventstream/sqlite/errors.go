@@ -14,7 +14,7 @@ import (
 
 const (
 	salvageHint = "the intact events can be copied to a new store: `deft conversations salvage`"
-	spaceHint   = "make room on the disk and try again; what is stored already stays readable"
+	spaceHint   = "free some space on the disk and try again; stored events stay readable"
 )
 
 // storage gives an error of the database its kind. Errors that have a kind
@@ -27,7 +27,7 @@ func storage(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return canceled(err)
 	}
-	if errors.Is(err, errShape) {
+	if errors.Is(err, errDamaged) {
 		return fault.New(fault.Corrupt, "the event database is damaged").Hint(salvageHint).Because(err)
 	}
 	var e *driverlib.Error
@@ -58,12 +58,18 @@ func storage(err error) error {
 }
 
 func canceled(err error) error {
-	return fault.Wrap(err, fault.Canceled, "the caller gave up")
+	return fault.Wrap(err, fault.Canceled, "the request was canceled")
 }
 
 func notFound(id event.ConversationID) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("no conversation %s", id)).Hint("`deft conversations list` shows what is stored")
 }
+
+// What is wrong with an event.
+const (
+	missing  = "it is missing"
+	mismatch = "its checksum does not match"
+)
 
 func damaged(id event.ConversationID, seq eventstream.Seq, why string) error {
 	return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s is damaged: %s", seq, id, why)).Hint(salvageHint)

@@ -1,12 +1,9 @@
 package sqlite
 
 import (
-	"context"
 	_ "embed"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -17,11 +14,7 @@ import (
 var schema string
 
 // version is the schema's version, kept in PRAGMA user_version.
-const version = 3
-
-// pageSize is the size of the database's pages: SQLite's default, which is
-// also the unit of most disks.
-const pageSize = 4096
+const version = 4
 
 // lockDir makes the directory and opens its lock file. Each process holds a
 // shared lock on it while it has the store open.
@@ -37,15 +30,15 @@ func lockDir(dir string) (*os.File, error) {
 }
 
 // prepareFile opens the writing connection. The first process that opens a
-// store makes it, checks what a crash or a damage left, and brings its schema
-// up to date; those that come later find that done.
-func prepareFile(ctx context.Context, lock *os.File, path string, log *slog.Logger) (*conn, error) {
-	first, err := claim(lock, path)
+// store makes it and checks what a crash or a damage left; the others find
+// that done.
+func prepareFile(lock *os.File, path string) (*conn, error) {
+	first, err := lockExclusive(lock)
 	if err != nil {
-		return nil, err
+		return nil, fsError(err, "cannot lock the data directory")
 	}
 	if first {
-		if err := firstUse(ctx, path, log); err != nil {
+		if err := firstUse(path); err != nil {
 			return nil, err
 		}
 	}
@@ -53,7 +46,7 @@ func prepareFile(ctx context.Context, lock *os.File, path string, log *slog.Logg
 	if err != nil {
 		return nil, err
 	}
-	if err := checkVersion(c, first); err != nil {
+	if err := checkContent(c, first); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	if err := lockShared(lock); err != nil {
@@ -62,66 +55,37 @@ func prepareFile(ctx context.Context, lock *os.File, path string, log *slog.Logg
 	return c, nil
 }
 
-// claim takes the lock alone, or shares it with those that have the store
-// open already.
-func claim(lock *os.File, path string) (first bool, err error) {
-	for again := false; ; again = true {
-		if first, err = lockExclusive(lock); err != nil {
-			return false, fsError(err, "cannot lock the data directory")
-		}
-		if first {
-			return true, nil
-		}
-		if v, _ := checkHeader(path); v != 1 {
-			return false, nil
-		}
-		// The one that was first has failed to bring the store up to date,
-		// which this one tries too; or it is an older Deft.
-		if again {
-			return false, errOldInUse
-		}
-	}
-}
-
-func firstUse(ctx context.Context, path string, log *slog.Logger) error {
+func firstUse(path string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if st, err := os.Stat(path + "-wal"); err == nil && st.Size() > 0 {
-			return fault.New(fault.Corrupt, "events.db is gone but events.db-wal is still there").Hint("put events.db back from a backup")
+			return fault.New(fault.Corrupt, "events.db is missing but events.db-wal is still there").Hint("put events.db back from a backup")
 		}
 		return createFile(path)
 	}
 	if err != nil {
 		return fsError(err, "cannot read the event database")
 	}
-	v, err := checkHeader(path)
-	if err != nil {
+	if err := checkHeader(path); err != nil {
 		return err
 	}
-	if err := checkWAL(path); err != nil {
-		return err
-	}
-	if v == 1 {
-		return newMigration(path, log).run(ctx)
-	}
-	return clearMigration(path)
+	return checkWAL(path)
 }
 
-// checkHeader refuses what SQLite would take for a new, empty database. It
-// returns the schema's version, which no log changes
+// checkHeader refuses what SQLite would take for a new, empty database
 // (https://www.sqlite.org/fileformat2.html#the_database_header).
-func checkHeader(path string) (uint32, error) {
+func checkHeader(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, fsError(err, "cannot read the event database")
+		return fsError(err, "cannot read the event database")
 	}
 	defer f.Close()
 	const magic = "SQLite format 3\x00"
 	b := make([]byte, 100)
 	if _, err := f.ReadAt(b, 0); err != nil || string(b[:len(magic)]) != magic {
-		return 0, fault.New(fault.Corrupt, "events.db is not an event database, or its first page is damaged").Hint(salvageHint)
+		return fault.New(fault.Corrupt, "events.db is not an event database, or its first page is damaged").Hint(salvageHint)
 	}
-	return binary.BigEndian.Uint32(b[60:]), nil
+	return nil
 }
 
 // createFile makes a new database under another name first, so that a file
@@ -165,30 +129,31 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// checkVersion refuses a database of another version. The first process also
-// compares how many conversations there are with how many heads: it is what
-// shows that rows are gone.
-func checkVersion(c *conn, first bool) error {
+// checkContent refuses a database of another version. The first process also
+// compares how many conversations two indexes have, which shows lost rows.
+func checkContent(c *conn, first bool) error {
 	v, _, err := c.number("PRAGMA user_version")
 	if err != nil {
 		return err
 	}
-	if v > version {
-		return fault.New(fault.Unsupported, fmt.Sprintf("the event database has version %d, this Deft knows versions up to %d", v, version)).
-			Hint("use the newer Deft that wrote it")
-	}
-	if v < version {
+	switch v {
+	case version:
+	case 0:
 		return fault.New(fault.Corrupt, "events.db is not an event database").Hint("move it away, or choose another data directory")
+	default:
+		hint := "use the newer Deft that wrote it"
+		if v < version {
+			hint = "use the older Deft that wrote it, or move it away to start with an empty database"
+		}
+		return fault.New(fault.Unsupported, fmt.Sprintf("the event database has schema version %d, this Deft uses version %d", v, version)).Hint(hint)
 	}
 	if !first {
 		return nil
 	}
-	n, _, err := c.number("SELECT (SELECT count(*) FROM conversations) - (SELECT count(*) FROM heads)")
-	if err != nil {
-		return err
-	}
-	if n != 0 {
+	lost, _, err := c.number(`SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_id)
+		<> (SELECT count(*) FROM conversations INDEXED BY conversations_created)`)
+	if err == nil && lost != 0 {
 		return fault.New(fault.Corrupt, "the event database has lost conversations").Hint(salvageHint)
 	}
-	return nil
+	return err
 }

@@ -31,10 +31,10 @@ func (s *Store) Follow(ctx context.Context, id event.ConversationID, from events
 	}
 }
 
-// step yields what is new, or waits for it. more is false when the caller has
+// step yields new events, or waits for them. more is false when the caller has
 // enough.
 func (c *cursor) step(ctx context.Context, yield func(eventstream.Record, error) bool) (more bool, err error) {
-	recent, current, changed := c.s.topics.after(c.id, c.log, c.next)
+	recent, current, changed := c.s.topics.after(c.id, c.key, c.next)
 	if len(recent) > 0 {
 		if err := ctx.Err(); err != nil {
 			return true, canceled(err)

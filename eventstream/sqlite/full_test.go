@@ -175,12 +175,12 @@ func TestOpenRefuses(t *testing.T) {
 		"text": {func(dir string) error {
 			return os.WriteFile(dir+"/events.db", []byte("hello, I am a text file"), 0o600)
 		}, fault.Corrupt},
-		"empty":             {func(dir string) error { return os.WriteFile(dir+"/events.db", nil, 0o600) }, fault.Corrupt},
-		"lost":              {func(dir string) error { return os.WriteFile(dir+"/events.db-wal", []byte("x"), 0o600) }, fault.Corrupt},
-		"directory":         {func(dir string) error { return os.Mkdir(dir+"/events.db", 0o700) }, fault.Corrupt},
-		"older, by mistake": {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 1") }, fault.Corrupt},
-		"newer":             {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 99") }, fault.Unsupported},
-		"foreign":           {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 0") }, fault.Corrupt},
+		"empty":     {func(dir string) error { return os.WriteFile(dir+"/events.db", nil, 0o600) }, fault.Corrupt},
+		"lost":      {func(dir string) error { return os.WriteFile(dir+"/events.db-wal", []byte("x"), 0o600) }, fault.Corrupt},
+		"directory": {func(dir string) error { return os.Mkdir(dir+"/events.db", 0o700) }, fault.Corrupt},
+		"older":     {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 3") }, fault.Unsupported},
+		"newer":     {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 99") }, fault.Unsupported},
+		"foreign":   {func(dir string) error { return execSQL(dir, "PRAGMA user_version = 0") }, fault.Corrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -83,23 +83,24 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 	checkIntact(t, stores[1], id, 2*each)
 }
 
-// rowsLeft counts what a closed store still holds for events.
-func rowsLeft(t *testing.T, dir string) (rows, dead int) {
+// rowsLeft counts the events of a closed store, and the conversations whose
+// events are still to be deleted.
+func rowsLeft(t *testing.T, dir string) (rows, deleted int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.QueryRow("SELECT (SELECT count(*) FROM chunks) + (SELECT count(*) FROM places) + (SELECT count(*) FROM ids), (SELECT count(*) FROM dead)").Scan(&rows, &dead); err != nil {
+	if err := db.QueryRow("SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM deleted)").Scan(&rows, &deleted); err != nil {
 		t.Fatal(err)
 	}
-	return rows, dead
+	return rows, deleted
 }
 
-// settleReap waits for the clean-up and closes the store. Each request waits
+// settleCleanup waits for the clean-up and closes the store. Each request waits
 // for at most one step of it, so a number of them outlasts it.
-func settleReap(t *testing.T, s *sqlite.Store) {
+func settleCleanup(t *testing.T, s *sqlite.Store) {
 	t.Helper()
 	id := newConversation(t, s)
 	for range 200 {
@@ -112,9 +113,10 @@ func settleReap(t *testing.T, s *sqlite.Store) {
 	}
 }
 
-// TestReap deletes conversations that share events: rows stay while anybody
-// reaches them and go afterwards, at the latest after the next start.
-func TestReap(t *testing.T) {
+// TestCleanup deletes conversations that share events: events stay while a
+// fork shares them and are deleted afterwards, at the latest after the next
+// start.
+func TestCleanup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -132,7 +134,7 @@ func TestReap(t *testing.T) {
 	if err := s.Delete(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	settleReap(t, s)
+	settleCleanup(t, s)
 	if n, _ := rowsLeft(t, dir); n < before {
 		t.Fatalf("%d of %d rows are left while the fork shares some", n, before)
 	}
@@ -141,16 +143,16 @@ func TestReap(t *testing.T) {
 	if err := s.Delete(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	settleReap(t, s)
-	if n, dead := rowsLeft(t, dir); n != 0 || dead != 0 {
-		t.Fatalf("%d rows and %d dead logs are left that nobody reaches", n, dead)
+	settleCleanup(t, s)
+	if n, deleted := rowsLeft(t, dir); n != 0 || deleted != 0 {
+		t.Fatalf("%d events of %d deleted conversations are left", n, deleted)
 	}
 }
 
-// TestReapNeighbours deletes one of two conversations whose events lie in the
-// same rows: those of the other stay as they are, those of the deleted one
-// are gone from the file.
-func TestReapNeighbours(t *testing.T) {
+// TestCleanupNeighbours deletes one of two conversations that were written side
+// by side: the events of the other stay as they are, those of the deleted one
+// are deleted from the table.
+func TestCleanupNeighbours(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -170,7 +172,7 @@ func TestReapNeighbours(t *testing.T) {
 	if err := s.Delete(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	settleReap(t, s)
+	settleCleanup(t, s)
 	checkIntact(t, open(t, dir), b, each)
 	db, err := sql.Open("sqlite", filepath.Join(dir, "events.db"))
 	if err != nil {
@@ -178,10 +180,10 @@ func TestReapNeighbours(t *testing.T) {
 	}
 	defer db.Close()
 	var going, staying int
-	if err := db.QueryRow("SELECT sum(instr(recs, 'going') > 0), sum(instr(recs, 'staying') > 0) FROM chunks").Scan(&going, &staying); err != nil {
+	if err := db.QueryRow("SELECT sum(instr(body, 'going') > 0), sum(instr(body, 'staying') > 0) FROM events").Scan(&going, &staying); err != nil {
 		t.Fatal(err)
 	}
 	if going != 0 || staying == 0 {
-		t.Fatalf("%d rows hold deleted events, %d those that stay", going, staying)
+		t.Fatalf("%d deleted events are left, and %d others", going, staying)
 	}
 }

@@ -21,7 +21,7 @@ func (s *Store) Read(ctx context.Context, id event.ConversationID, from eventstr
 	return func(yield func(eventstream.Record, error) bool) {
 		cur := cursor{s: s, id: id, next: max(from, 1)}
 		for {
-			ok, err := cur.fetch(ctx)
+			more, err := cur.fetch(ctx)
 			if !cur.yield(yield) {
 				return
 			}
@@ -29,7 +29,7 @@ func (s *Store) Read(ctx context.Context, id event.ConversationID, from eventstr
 				yield(eventstream.Record{}, fmt.Errorf("read conversation %s: %w", id, err))
 				return
 			}
-			if !ok {
+			if !more {
 				return
 			}
 		}
@@ -40,71 +40,73 @@ func (s *Store) Read(ctx context.Context, id event.ConversationID, from eventstr
 type cursor struct {
 	s    *Store
 	id   event.ConversationID
+	key  int64 // of the conversation, once it was found
 	next eventstream.Seq
-	log  int64 // of the conversation, once known
 	page []eventstream.Record
 }
 
-// fetch reads the next page. more is false at the end. An error may come
-// with a page: it belongs behind it.
-func (c *cursor) fetch(ctx context.Context) (more bool, err error) {
-	c.page = c.page[:0]
-	err = c.s.pool.read(ctx, func(db *conn) error {
-		h, err := loadHead(db, c.id)
+// fetch reads the next page. more is false at the end. An error may come with
+// a page: it belongs behind it.
+func (cur *cursor) fetch(ctx context.Context) (more bool, err error) {
+	cur.page = cur.page[:0]
+	err = cur.s.pool.read(ctx, func(db *conn) error {
+		c, err := load(db, cur.id)
 		if err != nil {
 			return err
 		}
-		if h == nil || (c.log != 0 && h.log != c.log) {
-			return notFound(c.id) // or deleted, and made anew under the same id
+		if cur.key != 0 && c.key != cur.key {
+			return notFound(cur.id) // deleted, and another one was made under the same id
 		}
-		c.log = h.log
-		err = c.fill(db, h)
-		more = c.next <= h.events
+		cur.key = c.key
+		err = cur.fill(db, c)
+		more = cur.next <= c.events
 		return err
 	})
 	return more, err
 }
 
 // fill reads events until the page is full. What cannot be read ends it.
-func (c *cursor) fill(db *conn, h *head) error {
-	f := newFetcher(db, c.s.labels)
+func (cur *cursor) fill(db *conn, c *conversation) error {
 	size := 0
-	var items []item
-	full := func() bool { return len(c.page) >= pageEvents || size >= pageBytes }
-	for _, p := range h.cut(c.next, h.events) {
+	for _, g := range c.parts(cur.next, c.events) {
+		r := db.query(selectEvents+inSegment+" ORDER BY e.seq", g.args(nil)...)
 		why := ""
-		err := h.walk(db, p, false, func(r run) (bool, error) {
-			items = r.items(items[:0])
-			_, bad, err := f.fetch(r.src, items, func(rec eventstream.Record) bool {
-				rec.Seq = c.next
-				c.page = append(c.page, rec)
-				c.next++
-				size += len(rec.JSON)
-				return !full()
-			})
-			why = bad
-			return why == "" && !full(), err
-		})
-		closeErr := f.close()
-		switch {
-		case full():
-			return nil
-		case why != "":
-			return damaged(c.id, c.next, why)
-		case err == nil:
-			err = closeErr
+		for r.next() {
+			_, rec, intact := scanEvent(r)
+			switch want := g.sourceFirst + cur.next - g.first; {
+			case rec.Seq != want && r.err == nil:
+				why = missing
+			case !intact:
+				why = mismatch
+			}
+			if why != "" {
+				break
+			}
+			rec.Seq = cur.next
+			cur.page = append(cur.page, rec)
+			cur.next++
+			if size += len(rec.JSON); len(cur.page) >= pageEvents || size >= pageBytes {
+				return r.close()
+			}
 		}
-		if err != nil {
-			return unreadable(c.id, c.next, err)
+		err := r.close()
+		if err == nil && why == "" && cur.next <= g.last() {
+			why = missing
+		}
+		switch {
+		case why != "":
+			return damaged(c.id, cur.next, why)
+		case err != nil:
+			return unreadable(c.id, cur.next, err)
 		}
 	}
 	return nil
 }
 
 // yield hands out the page; false when the caller has enough.
-func (c *cursor) yield(yield func(eventstream.Record, error) bool) bool {
-	for i := range c.page {
-		if !yield(c.page[i], nil) {
+func (cur *cursor) yield(yield func(eventstream.Record, error) bool) bool {
+	for i := range cur.page {
+		if !yield(cur.page[i], nil) {
 			return false
 		}
 	}
@@ -112,9 +114,9 @@ func (c *cursor) yield(yield func(eventstream.Record, error) bool) bool {
 }
 
 // take hands out events that are in memory.
-func (c *cursor) take(recs []eventstream.Record, yield func(eventstream.Record, error) bool) bool {
+func (cur *cursor) take(recs []eventstream.Record, yield func(eventstream.Record, error) bool) bool {
 	for i := range recs {
-		c.next = recs[i].Seq + 1
+		cur.next = recs[i].Seq + 1
 		if !yield(recs[i], nil) {
 			return false
 		}

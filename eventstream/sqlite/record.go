@@ -1,62 +1,32 @@
 package sqlite
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 )
 
-// A stored record holds:
-//
-//	checksum  4 bytes, little endian, CRC-32C
-//	log, seq, label  varints
-//	timestamp a varint and that many bytes
-//	id, parent  see uuid.go
-//	JSON      the rest
-//
-// The checksum covers every field of the record with its length, and where
-// the record lies, so that neither a flipped bit nor a record in the wrong
-// place reads as good. Log and seq are there for [Salvage].
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// packed is a record ready to be stored; only its place is missing.
-type packed struct {
+// entry is an event ready to be stored; only its seq is missing.
+type entry struct {
 	rec    eventstream.Record
-	hash   uint32 // of the id
-	rest   []byte // from the timestamp on
-	crc    uint32
-	status *string  // the new execution status, if it carries one
+	crc    uint32   // of rec without its Seq
+	status *string  // the new status, if it carries one
 	cost   *float64 // the new cost, if it carries one
 }
 
-func pack(r eventstream.Record) packed {
-	rest := make([]byte, 0, 16+len(r.Timestamp)+len(r.ID)+len(r.ParentID)+len(r.JSON))
-	rest = binary.AppendUvarint(rest, uint64(len(r.Timestamp)))
-	rest = append(rest, r.Timestamp...)
-	rest = appendID(rest, r.ID)
-	rest = appendID(rest, r.ParentID)
-	rest = append(rest, r.JSON...)
-	r.JSON = rest[len(rest)-len(r.JSON):] // the caller's may change
-	p := packed{rec: r, hash: hashID(r.ID), rest: rest, crc: contentSum(r)}
-	p.status, p.cost = eventstream.Changes(r)
-	return p
+func newEntry(r eventstream.Record) entry {
+	e := entry{rec: r, crc: contentSum(r)}
+	e.status, e.cost = eventstream.Changes(r)
+	return e
 }
 
-// maxPrefix is the most that stands in front of rest.
-const maxPrefix = 4 + 3*binary.MaxVarintLen64
-
-// prefix makes what stands in front of rest in a record that goes to log and
-// seq.
-func (p *packed) prefix(b []byte, log int64, seq eventstream.Seq, label int64) []byte {
-	b = binary.LittleEndian.AppendUint32(b, placeSum(p.crc, log, seq))
-	b = binary.AppendUvarint(b, uint64(log))
-	b = binary.AppendUvarint(b, uint64(seq))
-	return binary.AppendUvarint(b, uint64(label))
-}
-
+// contentSum covers every field with its length but Seq.
 func contentSum(r eventstream.Record) uint32 {
 	var b [320]byte
 	h := b[:0]
@@ -67,105 +37,46 @@ func contentSum(r eventstream.Record) uint32 {
 	return crc32.Update(crc32.Checksum(h, castagnoli), castagnoli, r.JSON)
 }
 
-func placeSum(crc uint32, log int64, seq eventstream.Seq) uint32 {
+// eventSum is the checksum of an event. It covers where the event is stored,
+// so that neither a flipped bit nor another event in its place is accepted.
+func eventSum(crc uint32, key int64, seq eventstream.Seq) int64 {
 	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(log))
+	binary.LittleEndian.PutUint64(b[:], uint64(key))
 	binary.LittleEndian.PutUint64(b[8:], uint64(seq))
-	return crc32.Update(crc, castagnoli, b[:])
+	return int64(crc32.Update(crc, castagnoli, b[:]))
 }
 
-// prefix is what stands in front of a stored record.
-type prefix struct {
-	crc   uint32
-	log   int64
-	seq   eventstream.Seq
-	label int64
+const (
+	eventColumns = "e.conversation, e.seq, e.id, e.parent_id, e.kind, e.source, e.timestamp, e.checksum, CAST(e.body AS BLOB)"
+	selectEvents = "SELECT " + eventColumns + " FROM events e"
+	inSegment    = " WHERE e.conversation = ? AND e.seq >= ? AND e.seq <= ?"
+	insertEvent  = "INSERT INTO events (conversation, seq, id, parent_id, kind, source, timestamp, checksum, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (conversation, id) DO NOTHING"
+)
+
+// scanEvent reads a row of eventColumns. intact is false when the row does
+// not match its checksum.
+func scanEvent(r *rows) (key int64, rec eventstream.Record, intact bool) {
+	key = r.int(0)
+	rec = eventstream.Record{
+		Seq: eventstream.Seq(r.int(1)), ID: event.ID(r.text(2)), ParentID: event.ID(r.text(3)), Kind: r.text(4),
+		Source: event.Source(r.text(5)), Timestamp: event.Timestamp(r.text(6)), JSON: r.blob(8),
+	}
+	return key, rec, r.int(7) == eventSum(contentSum(rec), key, rec.Seq) && r.err == nil
 }
 
-func cutPrefix(b []byte) (p prefix, rest []byte, ok bool) {
-	if len(b) < 4 {
-		return p, nil, false
-	}
-	p.crc = binary.LittleEndian.Uint32(b)
-	b = b[4:]
-	for _, v := range [...]*int64{&p.log, (*int64)(&p.seq), &p.label} {
-		n, w := binary.Uvarint(b)
-		if w <= 0 {
-			return p, nil, false
-		}
-		*v, b = int64(n), b[w:]
-	}
-	return p, b, true
-}
-
-// unpack makes a record of its stored form; why says what is wrong with it.
-// The JSON is not copied. resolve gives the label of a number.
-func unpack(b []byte, resolve func(int64) (label, bool)) (p prefix, r eventstream.Record, why string) {
-	p, rest, ok := cutPrefix(b)
-	if !ok {
-		return p, r, "it is cut off"
-	}
-	l, ok := resolve(p.label)
-	if !ok {
-		return p, r, "its kind is unknown"
-	}
-	n, w := binary.Uvarint(rest)
-	if w <= 0 || n > uint64(len(rest)-w) {
-		return p, r, "it is cut off"
-	}
-	ts, rest := rest[w:w+int(n)], rest[w+int(n):]
-	id, rest, ok := cutID(rest)
-	if !ok {
-		return p, r, "it is cut off"
-	}
-	parent, rest, ok := cutID(rest)
-	if !ok {
-		return p, r, "it is cut off"
-	}
-	r = eventstream.Record{
-		Seq: p.seq, ID: id, ParentID: parent, Kind: l.kind, Source: l.source,
-		Timestamp: event.Timestamp(ts), JSON: rest,
-	}
-	if placeSum(contentSum(r), p.log, p.seq) != p.crc {
-		return p, eventstream.Record{}, "its checksum does not match"
-	}
-	return p, r, ""
-}
-
-// rowSum is the checksum of the columns of a small row.
-func rowSum(parts ...any) int64 {
-	var buf [256]byte
-	b, sum := buf[:0], uint32(0)
-	for _, p := range parts {
-		switch p := p.(type) {
+// rowSum is the checksum of the columns of a row.
+func rowSum(columns ...any) int64 {
+	var buf bytes.Buffer
+	for _, c := range columns {
+		switch c := c.(type) {
 		case int64:
-			b = binary.LittleEndian.AppendUint64(append(b, 'i'), uint64(p))
+			buf.Write(binary.LittleEndian.AppendUint64(buf.AvailableBuffer(), uint64(c)))
+		case float64:
+			buf.Write(binary.LittleEndian.AppendUint64(buf.AvailableBuffer(), math.Float64bits(c)))
 		case string:
-			b = append(binary.AppendUvarint(append(b, 's'), uint64(len(p))), p...)
-		case []byte:
-			b = binary.AppendUvarint(append(b, 's'), uint64(len(p)))
-			sum = crc32.Update(crc32.Update(sum, castagnoli, b), castagnoli, p)
-			b = buf[:0]
+			buf.Write(binary.AppendUvarint(buf.AvailableBuffer(), uint64(len(c))))
+			buf.WriteString(c)
 		}
 	}
-	return int64(crc32.Update(sum, castagnoli, b))
-}
-
-// sealed puts a checksum of key and body in front of the body, which starts
-// with 4 bytes left free for it.
-func sealed(key int64, body []byte) []byte {
-	binary.LittleEndian.PutUint32(body, bodySum(key, body[4:]))
-	return body
-}
-
-// unsealed returns what was sealed, without the checksum.
-func unsealed(key int64, body []byte) (rest []byte, ok bool) {
-	if len(body) < 4 || binary.LittleEndian.Uint32(body) != bodySum(key, body[4:]) {
-		return nil, false
-	}
-	return body[4:], true
-}
-
-func bodySum(key int64, b []byte) uint32 {
-	return placeSum(crc32.Checksum(b, castagnoli), key, 0)
+	return int64(crc32.Checksum(buf.Bytes(), castagnoli))
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -27,15 +29,14 @@ type Salvaged struct {
 	// not be read; LostTail is set when there may be more behind them.
 	Lost     []eventstream.Seq
 	LostTail bool
-	// Unnamed is set when the conversation's own row was lost: it has got a
-	// fresh id, and it is not known how many events it had.
+	// Unnamed is set when the conversation's own row was lost: it has a fresh
+	// id, and how many events it had is unknown.
 	Unnamed bool
 }
 
-// Salvage copies every readable event of the damaged store in dir, which may
-// be of version 1, to a new store in into, which must not hold one yet. dir is
-// only read. Events that
-// forks shared are copied to each of them.
+// Salvage copies every intact event of the damaged store in dir to a new store
+// in into, which must not hold one yet. dir is only read. Events that forks
+// share are copied to each of them.
 func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
 	var rep SalvageReport
 	if err := os.MkdirAll(into, 0o700); err != nil {
@@ -48,7 +49,7 @@ func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
 	if err != nil {
 		return rep, fsError(err, "cannot write to the new store's directory")
 	}
-	defer os.RemoveAll(tmp) // what stays behind is in a directory of its own and harms nobody
+	defer os.RemoveAll(tmp) // what stays behind does no harm in a directory of its own
 	path := filepath.Join(tmp, dbName)
 	if err := copyDamaged(filepath.Join(dir, dbName), path); err != nil {
 		return rep, fsError(err, "cannot copy the damaged store")
@@ -61,13 +62,14 @@ func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
 	if err != nil {
 		return rep, errors.Join(err, c.close())
 	}
-	s := &salvager{c: c, dst: dst}
+	s := &salvager{db: c, dst: dst, rows: map[int64]map[eventstream.Seq]int64{}}
 	err = s.run(ctx)
 	rep.Conversations = s.found
 	return rep, errors.Join(err, dst.Close(), c.close())
 }
 
-// copyDamaged copies database and log, and mends the log's checksums.
+// copyDamaged copies the database and its log, and corrects the checksums of
+// the copied log.
 func copyDamaged(from, to string) error {
 	for _, end := range []string{"", "-wal"} {
 		err := copyFile(from+end, to+end)
@@ -93,79 +95,107 @@ func copyFile(from, to string) error {
 }
 
 type salvager struct {
-	c     *conn
-	src   source
+	db    *conn
 	dst   *Store
+	rows  map[int64]map[eventstream.Seq]int64 // rowid of every intact event, by conversation key
 	found []Salvaged
 }
 
-// source is what can be read of a damaged store.
-type source interface {
-	// conversation returns what its own row and its segments tell of it.
-	conversation(id event.ConversationID) (*head, eventstream.Meta, error)
-	// record returns an event of a log; ok is false when it is lost.
-	record(log int64, seq eventstream.Seq) (rec eventstream.Record, ok bool)
-	// done ends what calls of record have begun.
-	done()
-	// logs returns the logs that have events, with an error if there may be
-	// more, and span the first and the last event of one.
-	logs() ([]int64, error)
-	span(log int64) (first, last eventstream.Seq, err error)
+// maxHole is after how many unreadable rows in a row there are none left.
+const maxHole = 20_000
+
+// scan finds every intact event by reading the table itself, because its
+// indexes may be damaged too.
+func (s *salvager) scan() {
+	hole := 0
+	for from := int64(0); hole < maxHole; from++ {
+		r := s.db.query("SELECT "+eventColumns+", e.rowid FROM events e NOT INDEXED WHERE e.rowid >= ? ORDER BY e.rowid", from)
+		for r.next() {
+			key, rec, intact := scanEvent(r)
+			r.err = nil // a damaged row does not end the scan
+			row := r.int(9)
+			if row < from {
+				break
+			}
+			from, hole = row, 0
+			if !intact {
+				continue
+			}
+			if s.rows[key] == nil {
+				s.rows[key] = map[eventstream.Seq]int64{}
+			}
+			s.rows[key][rec.Seq] = row
+		}
+		if r.close() == nil {
+			break
+		}
+		hole++
+	}
 }
 
-// open finds out which version the store has.
-func (s *salvager) open() error {
-	l := &labels{}
-	if err := l.load(s.c); err != nil {
-		return fmt.Errorf("read the kinds of events: %w", storage(err))
+// record returns an event of a conversation key; ok is false when it is lost.
+func (s *salvager) record(key int64, seq eventstream.Seq) (rec eventstream.Record, ok bool) {
+	row, ok := s.rows[key][seq]
+	if !ok {
+		return rec, false
 	}
-	if _, old, err := s.c.number("SELECT 1 FROM sqlite_schema WHERE name = 'records'"); err == nil && old {
-		s.src = &version1{c: s.c, labels: l}
-		return nil
+	r := s.db.query("SELECT "+eventColumns+" FROM events e NOT INDEXED WHERE e.rowid = ?", row)
+	if ok = r.next(); ok {
+		_, rec, ok = scanEvent(r)
 	}
-	s.src = scan(s.c, l)
-	return nil
+	return rec, r.close() == nil && ok // it was intact before; what fails now is lost
+}
+
+// conversation returns a conversation and its Meta, as far as they are intact.
+func (s *salvager) conversation(id event.ConversationID) (c *conversation, meta eventstream.Meta, err error) {
+	if c, err = load(s.db, id); err != nil {
+		return nil, meta, err
+	}
+	r := s.db.query(selectInfo, string(id))
+	if r.next() {
+		info, _ := scanInfo(r) // damaged Extra is no reason to give up the rest
+		meta = info.Meta
+	}
+	return c, meta, r.close()
 }
 
 func (s *salvager) run(ctx context.Context) error {
-	if err := s.open(); err != nil {
-		return err
-	}
-	known := s.dead()
+	s.scan()
+	known := s.deleted()
 	for _, id := range s.ids() {
-		h, meta, err := s.src.conversation(id)
+		c, meta, err := s.conversation(id)
 		if err != nil {
-			continue // its events are found by their log below
+			continue // its events are found by their key below
 		}
-		known[h.log] = true
-		if err := s.copy(ctx, Salvaged{ID: id}, meta, h.cut(1, h.events), h.events); err != nil {
+		known[c.key] = true
+		if err := s.copy(ctx, Salvaged{ID: id}, meta, c.parts(1, c.events), c.events); err != nil {
 			return err
 		}
 	}
-	logs, _ := s.src.logs() // behind an error there is nothing that can be read
-	for _, log := range logs {
-		first, last, err := s.src.span(log)
-		if err != nil || known[log] {
+	for _, key := range slices.Sorted(maps.Keys(s.rows)) {
+		if known[key] {
 			continue
 		}
-		p := piece{src: log, first: first, last: last, at: first}
+		seqs := slices.Sorted(maps.Keys(s.rows[key]))
+		first, last := seqs[0], seqs[len(seqs)-1]
 		out := Salvaged{ID: event.NewConversationID(), Unnamed: true}
-		if err := s.copy(ctx, out, eventstream.Meta{Title: "Salvaged conversation"}, []piece{p}, last); err != nil {
+		if err := s.copy(ctx, out, eventstream.Meta{Title: "Salvaged conversation"}, []segment{{first, key, first, last - first + 1}}, last); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dead returns the logs that were deleted, as far as that can be read.
-func (s *salvager) dead() map[int64]bool {
-	logs := map[int64]bool{}
-	r := s.c.query("SELECT log FROM dead")
+// deleted returns the keys of deleted conversations, as far as they can be
+// read.
+func (s *salvager) deleted() map[int64]bool {
+	keys := map[int64]bool{}
+	r := s.db.query("SELECT conversation FROM deleted")
 	for r.next() {
-		logs[r.int(0)] = true
+		keys[r.int(0)] = true
 	}
 	_ = r.close() // the worst is that a deleted conversation comes back
-	return logs
+	return keys
 }
 
 // ids returns the conversations whose names can be read, from the table and
@@ -173,7 +203,7 @@ func (s *salvager) dead() map[int64]bool {
 func (s *salvager) ids() (ids []event.ConversationID) {
 	seen := map[string]bool{}
 	for _, sql := range []string{"SELECT id FROM conversations NOT INDEXED", "SELECT id FROM conversations ORDER BY id"} {
-		r := s.c.query(sql)
+		r := s.db.query(sql)
 		for r.next() {
 			if id := r.text(0); id != "" && !seen[id] {
 				seen[id] = true
@@ -185,8 +215,8 @@ func (s *salvager) ids() (ids []event.ConversationID) {
 	return ids
 }
 
-// copy copies the events of some pieces to a new conversation.
-func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta, pieces []piece, events eventstream.Seq) error {
+// copy copies the events of some segments to a new conversation.
+func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta, parts []segment, events eventstream.Seq) error {
 	if err := s.dst.Create(ctx, out.ID, meta); err != nil {
 		return err
 	}
@@ -198,9 +228,9 @@ func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta
 		batch, size = batch[:0], 0
 		return err
 	}
-	for _, p := range pieces {
-		for at := p.at; at <= p.end(); at++ {
-			if r, ok := s.src.record(p.src, p.first+at-p.at); ok {
+	for _, g := range parts {
+		for at := g.first; at <= g.last(); at++ {
+			if r, ok := s.record(g.source, g.sourceFirst+at-g.first); ok {
 				batch = append(batch, r)
 				size += len(r.JSON)
 			} else {
@@ -213,7 +243,6 @@ func (s *salvager) copy(ctx context.Context, out Salvaged, meta eventstream.Meta
 			}
 		}
 	}
-	s.src.done()
 	if err := flush(); err != nil {
 		return err
 	}

@@ -1,81 +1,77 @@
--- Version 2 of the event database. PRAGMA user_version holds the version.
+-- The event database, version 4 (PRAGMA user_version). Any SQLite client can
+-- read it, also while Deft runs:
+--
+--   SELECT seq, kind, source, body FROM conversation_events WHERE conversation = '…' ORDER BY seq;
+--
+-- Only Deft may write it: it maintains counts and checksums. Times are UTC, as
+-- 2006-01-02T15:04:05.000000Z, so that their order as text is their order.
 
--- One row for each conversation. log numbers the list of its own events; it
--- is never used twice (AUTOINCREMENT), because forks may still read from the
--- log of a conversation that was deleted. base is how many events it shares
--- through segments: its own events have the numbers from base+1 on. What its
--- owner keeps beside the events comes last, so that nothing else reads it.
 CREATE TABLE conversations (
-  log     INTEGER PRIMARY KEY AUTOINCREMENT,
-  id      TEXT    NOT NULL UNIQUE,
-  created INTEGER NOT NULL, -- Unix time in nanoseconds
-  base    INTEGER NOT NULL,
-  pieces  INTEGER NOT NULL, -- rows in segments
-  sum     INTEGER NOT NULL, -- of the columns above
-  metasum INTEGER NOT NULL, -- of log and the columns below
-  meta    BLOB    NOT NULL, -- JSON of eventstream.Meta without Extra
-  extra   BLOB    NOT NULL  -- Meta.Extra
+  key            INTEGER PRIMARY KEY AUTOINCREMENT, -- never used twice: forks may share the events of a deleted conversation
+  id             TEXT    NOT NULL,
+  owner          TEXT    NOT NULL, -- who it is for
+  title          TEXT    NOT NULL,
+  status         TEXT    NOT NULL, -- of the last execution_status update, '' if there was none
+  tags           TEXT    NOT NULL, -- a JSON object
+  created_at     TEXT    NOT NULL,
+  updated_at     TEXT    NOT NULL,
+  cost           REAL    NOT NULL, -- US dollars, of the last stats update
+  working_dir    TEXT    NOT NULL,
+  parent_id      TEXT    NOT NULL,
+  fork_of        TEXT    NOT NULL,
+  events         INTEGER NOT NULL, -- how many it has, which is also the seq of the last one
+  shared         INTEGER NOT NULL, -- how many of them, from the first on, belong to other conversations: see segments
+  summary_at     INTEGER NOT NULL, -- seq of the last event that summary covers
+  checksum       INTEGER NOT NULL, -- of all columns but summary and extra
+  summary_sum    INTEGER NOT NULL, -- checksum of summary
+  extra_sum      INTEGER NOT NULL, -- checksum of extra
+  summary        TEXT,             -- JSON that describes the conversation, for listings
+  extra          TEXT              -- JSON of what the conversation was made from
 );
-CREATE INDEX conversations_created ON conversations (created);
+CREATE UNIQUE INDEX conversations_id ON conversations (id);
+CREATE INDEX conversations_created ON conversations (created_at);
+CREATE INDEX conversations_updated ON conversations (updated_at);
+CREATE INDEX conversations_status ON conversations (status, created_at);
+CREATE INDEX conversations_owner_created ON conversations (owner, created_at);
+CREATE INDEX conversations_owner_updated ON conversations (owner, updated_at);
 
--- What changes with each append, kept apart so that the row is small. The
--- count is also what tells a lost tail from the end.
-CREATE TABLE heads (
-  log     INTEGER PRIMARY KEY,
-  events  INTEGER NOT NULL,
-  indexed INTEGER NOT NULL, -- own events up to this one are in ids
-  updated INTEGER NOT NULL, -- Unix time in nanoseconds
-  status  TEXT    NOT NULL,
-  cost    INTEGER NOT NULL, -- the bits of a float64, in US dollars
-  tail    BLOB    NOT NULL, -- where the events of the unfinished lump are
-  sum     INTEGER NOT NULL
+CREATE TABLE events (
+  conversation INTEGER NOT NULL, -- conversations.key
+  seq          INTEGER NOT NULL, -- shared+1, shared+2 … without gaps
+  id           TEXT    NOT NULL,
+  parent_id    TEXT    NOT NULL,
+  kind         TEXT    NOT NULL,
+  source       TEXT    NOT NULL,
+  timestamp    TEXT    NOT NULL, -- as the event has it, in local time
+  checksum     INTEGER NOT NULL, -- of all columns
+  body         TEXT    NOT NULL, -- the whole event as JSON
+  PRIMARY KEY (conversation, seq)
 );
+CREATE UNIQUE INDEX events_id ON events (conversation, id);
+CREATE INDEX events_kind ON events (conversation, kind, seq);
 
--- The events that a fork shares. Depth is always one: a fork of a fork holds
--- clipped copies of its source's segments. at is the fork's number of the
--- first event.
+-- The events that a fork shares with other conversations. The source is
+-- always the conversation that the events were appended to: a fork of a fork
+-- has segments of the first source.
 CREATE TABLE segments (
-  log    INTEGER NOT NULL,
-  ord    INTEGER NOT NULL,
-  src    INTEGER NOT NULL,
-  first  INTEGER NOT NULL,
-  last   INTEGER NOT NULL,
-  at     INTEGER NOT NULL,
-  sum    INTEGER NOT NULL,
-  PRIMARY KEY (log, ord)
+  conversation INTEGER NOT NULL, -- key of the fork
+  first        INTEGER NOT NULL, -- seq of the first event in the fork
+  source       INTEGER NOT NULL, -- key of the conversation the events belong to
+  source_first INTEGER NOT NULL, -- seq of the first event there
+  events       INTEGER NOT NULL, -- how many
+  checksum     INTEGER NOT NULL,
+  PRIMARY KEY (conversation, first)
 ) WITHOUT ROWID;
-CREATE INDEX segments_src ON segments (src);
+CREATE INDEX segments_source ON segments (source);
 
--- Each pair of kind and source that occurs, so that an event names it by a
--- small number and filters compare integers.
-CREATE TABLE labels (
-  label  INTEGER PRIMARY KEY,
-  kind   TEXT NOT NULL,
-  source TEXT NOT NULL,
-  UNIQUE (kind, source)
-);
+-- Keys of deleted conversations whose events are still to be deleted. That is
+-- done in small steps, and once no fork shares them.
+CREATE TABLE deleted (conversation INTEGER PRIMARY KEY);
 
--- The events of all conversations in the order of their arrival, a page full
--- of them in a row, so that a transaction writes few pages; see chunk.go.
-CREATE TABLE chunks (
-  chunk INTEGER PRIMARY KEY,
-  recs  BLOB NOT NULL
-);
-
--- Where the events of a log are, 64 of them in a row; see lump.go. lump is
--- log << 24 | number of the lump.
-CREATE TABLE places (
-  lump INTEGER PRIMARY KEY,
-  body BLOB NOT NULL
-);
-
--- Where an event is, by a hash of its id; see ids.go. bucket is
--- log << 24 | number of the bucket. Ids are random, so they are entered 64
--- at a time. Events that forks share are always here.
-CREATE TABLE ids (
-  bucket INTEGER PRIMARY KEY,
-  body   BLOB NOT NULL
-);
-
--- Logs whose last known reference was removed; see reap.go.
-CREATE TABLE dead (log INTEGER PRIMARY KEY);
+CREATE VIEW conversation_events AS
+SELECT c.id AS conversation, e.seq, e.id, e.parent_id, e.kind, e.source, e.timestamp, e.body
+FROM conversations c JOIN events e ON e.conversation = c.key
+UNION ALL
+SELECT c.id, s.first + e.seq - s.source_first, e.id, e.parent_id, e.kind, e.source, e.timestamp, e.body
+FROM conversations c JOIN segments s ON s.conversation = c.key
+JOIN events e ON e.conversation = s.source AND e.seq >= s.source_first AND e.seq < s.source_first + s.events;

@@ -13,9 +13,7 @@ import (
 
 const defaultLimit = 100
 
-// Search implements [eventstream.Stream]. Kinds and sources are looked for
-// in the lumps, which hold the labels of 64 events each, and so are times as
-// far as they rule out whole lumps: few records are read that are not wanted.
+// Search implements [eventstream.Stream].
 func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstream.Query) (eventstream.Page, error) {
 	var page eventstream.Page
 	limit := q.Limit
@@ -23,25 +21,22 @@ func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstre
 		limit = defaultLimit
 	}
 	err := s.pool.read(ctx, func(db *conn) error {
-		h, err := s.headOf(db, id)
+		c, err := load(db, id)
 		if err != nil {
 			return err
 		}
-		first, last, err := s.bounds(db, h, q)
+		first, last, err := c.bounds(db, q)
 		if err != nil {
 			return err
 		}
-		sc := s.newScan(ctx, db, h, id, q)
-		sc.want = limit + 1
-		sc.visit = func(r eventstream.Record) bool {
+		return c.search(ctx, db, q, first, last, func(r eventstream.Record) bool {
 			if len(page.Records) == limit {
 				page.NextID = r.ID
 				return false
 			}
 			page.Records = append(page.Records, r)
 			return true
-		}
-		return sc.run(first, last)
+		})
 	})
 	if err != nil {
 		return eventstream.Page{}, fmt.Errorf("search conversation %s: %w", id, err)
@@ -53,18 +48,28 @@ func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstre
 func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstream.Query) (int, error) {
 	n := 0
 	err := s.pool.read(ctx, func(db *conn) error {
-		h, err := s.headOf(db, id)
+		c, err := load(db, id)
 		if err != nil {
 			return err
 		}
-		sc := s.newScan(ctx, db, h, id, q)
-		if sc.labels == nil && q.From == "" && q.Before == "" {
-			n = int(h.events)
+		index, where, args := filter(q)
+		switch {
+		case q.Body != "":
+			return c.search(ctx, db, q, 1, c.events, func(eventstream.Record) bool { n++; return true })
+		case where == "":
+			n = int(c.events)
 			return nil
 		}
-		sc.visit = func(eventstream.Record) bool { n++; return true }
-		sc.tally = func(k int) { n += k }
-		return sc.run(1, h.events)
+		for _, g := range c.parts(1, c.events) {
+			r := db.queryOnce("SELECT count(*) FROM events e"+index+inSegment+where, g.args(args)...)
+			if r.next() {
+				n += int(r.int(0))
+			}
+			if err := r.close(); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("count events of conversation %s: %w", id, err)
@@ -76,11 +81,11 @@ func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstrea
 func (s *Store) Get(ctx context.Context, id event.ConversationID, ev event.ID) (eventstream.Record, error) {
 	var rec eventstream.Record
 	err := s.pool.read(ctx, func(db *conn) error {
-		h, err := s.headOf(db, id)
+		c, err := load(db, id)
 		if err != nil {
 			return err
 		}
-		r, found, err := h.locate(db, ev, hashID(ev), s.readOne(db, h))
+		r, found, err := c.find(db, ev, c.events)
 		if err == nil && !found {
 			err = fault.New(fault.NotFound, fmt.Sprintf("conversation %s has no event %s", id, ev))
 		}
@@ -93,25 +98,54 @@ func (s *Store) Get(ctx context.Context, id event.ConversationID, ev event.ID) (
 	return rec, nil
 }
 
-func (s *Store) readOne(db *conn, h *head) func(piece) (eventstream.Record, error) {
-	return func(p piece) (eventstream.Record, error) { return h.readOne(db, s.labels, p) }
+// find returns the event of an id if it is among the events up to last.
+func (c *conversation) find(db *conn, id event.ID, last eventstream.Seq) (rec eventstream.Record, found bool, err error) {
+	at := map[int64]eventstream.Seq{} // in each source, 0 if it is not there
+	for _, g := range c.parts(1, last) {
+		seq, known := at[g.source]
+		if !known {
+			n, _, err := db.number("SELECT seq FROM events WHERE conversation = ? AND id = ?", g.source, string(id))
+			if err != nil {
+				return rec, false, err
+			}
+			seq = eventstream.Seq(n)
+			at[g.source] = seq
+		}
+		if seq >= g.sourceFirst && seq < g.sourceFirst+g.events {
+			rec, err = c.event(db, g, g.first+seq-g.sourceFirst)
+			return rec, err == nil, err
+		}
+	}
+	return rec, false, nil
 }
 
-func (s *Store) headOf(db *conn, id event.ConversationID) (*head, error) {
-	h, err := loadHead(db, id)
-	if err == nil && h == nil {
-		err = notFound(id)
+// event reads one event of a segment, by its seq in the conversation.
+func (c *conversation) event(db *conn, g segment, seq eventstream.Seq) (rec eventstream.Record, err error) {
+	found, intact := false, false
+	r := db.query(selectEvents+" WHERE e.conversation = ? AND e.seq = ?", g.source, int64(g.sourceFirst+seq-g.first))
+	if found = r.next(); found {
+		_, rec, intact = scanEvent(r)
+		rec.Seq = seq
 	}
-	return h, err
+	err = r.close()
+	switch {
+	case err != nil:
+		return rec, unreadable(c.id, seq, err)
+	case !found:
+		return rec, damaged(c.id, seq, missing)
+	case !intact:
+		return rec, damaged(c.id, seq, mismatch)
+	}
+	return rec, nil
 }
 
 // bounds returns the range that a page may come from.
-func (s *Store) bounds(db *conn, h *head, q eventstream.Query) (first, last eventstream.Seq, err error) {
-	first, last = 1, h.events
+func (c *conversation) bounds(db *conn, q eventstream.Query) (first, last eventstream.Seq, err error) {
+	first, last = 1, c.events
 	if q.PageID == "" {
 		return first, last, nil
 	}
-	start, found, err := h.locate(db, q.PageID, hashID(q.PageID), s.readOne(db, h))
+	start, found, err := c.find(db, q.PageID, c.events)
 	if err != nil || !found {
 		return first, last, err
 	}
@@ -121,132 +155,80 @@ func (s *Store) bounds(db *conn, h *head, q eventstream.Query) (first, last even
 	return start.Seq, last, nil
 }
 
-// scanner walks the events that a query selects.
-type scanner struct {
-	s      *Store
-	ctx    context.Context
-	db     *conn
-	h      *head
-	id     event.ConversationID
-	q      eventstream.Query
-	body   string         // lower case
-	labels map[int64]bool // that are wanted, nil for all
-	want   int            // how many events the caller can still use, 0 or less for all
-	f      *fetcher
-	visit  func(eventstream.Record) bool
-	// tally is called instead of visit for events that are known to be
-	// selected without being read, if it is set.
-	tally func(n int)
-}
-
-func (s *Store) newScan(ctx context.Context, db *conn, h *head, id event.ConversationID, q eventstream.Query) *scanner {
-	sc := &scanner{s: s, ctx: ctx, db: db, h: h, id: id, q: q, body: strings.ToLower(q.Body), f: newFetcher(db, s.labels)}
+// filter returns the index that a query needs, if it is not the primary key,
+// its conditions on columns, and their arguments.
+func filter(q eventstream.Query) (index, where string, args []any) {
 	kinds := q.Kinds
-	if q.Body != "" {
-		if len(kinds) > 0 && !slices.Contains(kinds, kindMessage) {
-			sc.labels = map[int64]bool{}
-			return sc
-		}
-		kinds = []string{kindMessage}
-	}
-	if len(kinds) > 0 || q.Source != "" {
-		// The table, not the copy, decides: another process may have added
-		// labels. A failure to load shows where the events are read.
-		_ = s.labels.load(db)
-		sc.labels = map[int64]bool{}
-		for _, n := range s.labels.matching(kinds, q.Source) {
-			sc.labels[n] = true
+	if q.Body != "" { // is searched for in messages only
+		kinds = []string{eventstream.KindMessage}
+		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, eventstream.KindMessage) {
+			return "", " AND 0", nil
 		}
 	}
-	return sc
+	switch len(kinds) {
+	case 0:
+	case 1:
+		index, where = " INDEXED BY events_kind", " AND e.kind = ?"
+	default: // + keeps SQLite from sorting all events of these kinds
+		where = " AND +e.kind IN (?" + strings.Repeat(", ?", len(kinds)-1) + ")"
+	}
+	for _, k := range kinds {
+		args = append(args, k)
+	}
+	for _, c := range []struct{ column, value string }{
+		{"e.source =", string(q.Source)}, {"e.timestamp >=", string(q.From)}, {"e.timestamp <", string(q.Before)},
+	} {
+		if c.value != "" {
+			where += " AND " + c.column + " ?"
+			args = append(args, c.value)
+		}
+	}
+	return index, where, args
 }
 
-// run visits the selected events of a range, in the query's order.
-func (sc *scanner) run(first, last eventstream.Seq) error {
-	if sc.labels != nil && len(sc.labels) == 0 {
-		return nil
+// args returns the arguments of a query for the events of a segment.
+func (g segment) args(more []any) []any {
+	return append([]any{g.source, int64(g.sourceFirst), int64(g.sourceFirst + g.events - 1)}, more...)
+}
+
+// search visits the selected events of a range in the query's order, until
+// visit returns false.
+func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query, first, last eventstream.Seq, visit func(eventstream.Record) bool) error {
+	parts, order := c.parts(first, last), ""
+	if q.Order == eventstream.Descending {
+		order = " DESC"
+		slices.Reverse(parts)
 	}
-	pieces := sc.h.cut(first, last)
-	back := sc.q.Order == eventstream.Descending
-	if back {
-		slices.Reverse(pieces)
-	}
-	for _, p := range pieces {
-		more := true
-		err := sc.h.walk(sc.db, p, back, func(r run) (bool, error) {
-			if err := sc.ctx.Err(); err != nil {
-				return false, canceled(err)
+	index, where, args := filter(q)
+	lower := strings.ToLower(q.Body)
+	for _, g := range parts {
+		more, next, step := true, g.first, eventstream.Seq(1)
+		if q.Order == eventstream.Descending {
+			next, step = g.last(), -1
+		}
+		r := db.queryOnce(selectEvents+index+inSegment+where+" ORDER BY e.seq"+order, g.args(args)...)
+		for more && r.next() {
+			_, rec, intact := scanEvent(r)
+			rec.Seq += g.first - g.sourceFirst
+			switch {
+			case ctx.Err() != nil:
+				r.err = canceled(ctx.Err())
+			case where == "" && rec.Seq != next:
+				r.err = damaged(c.id, next, missing)
+			case !intact:
+				r.err = damaged(c.id, rec.Seq, mismatch)
+			case lower == "" || eventstream.TextContains(rec.JSON, lower):
+				more = visit(rec)
 			}
-			var err error
-			more, err = sc.lump(r, back)
-			return more, err
-		})
-		if err := firstError(err, sc.f.close()); err != nil || !more {
+			next += step
+		}
+		err := r.close()
+		if err == nil && where == "" && more && next >= g.first && next <= g.last() {
+			err = damaged(c.id, next, missing)
+		}
+		if err != nil || !more {
 			return err
 		}
 	}
 	return nil
-}
-
-// lump visits the selected events of a run.
-func (sc *scanner) lump(r run, back bool) (more bool, err error) {
-	some, all := sc.within(r.min, r.max)
-	if !some {
-		return true, nil
-	}
-	var items []item
-	for i, s := range r.spots {
-		if sc.labels == nil || sc.labels[s.label] {
-			items = append(items, item{r.first + eventstream.Seq(i), s})
-		}
-	}
-	if sc.tally != nil && all && sc.body == "" {
-		sc.tally(len(items))
-		return true, nil
-	}
-	if n := max(sc.want, 1); sc.want > 0 && n < len(items) && all && sc.body == "" {
-		if back {
-			items = items[len(items)-n:]
-		} else {
-			items = items[:n]
-		}
-	}
-	recs := make([]eventstream.Record, 0, len(items))
-	n, why, err := sc.f.fetch(r.src, items, func(rec eventstream.Record) bool {
-		rec.Seq += r.at - r.first
-		recs = append(recs, rec)
-		return true
-	})
-	if err == nil && why != "" {
-		err = damaged(sc.id, items[n].seq+r.at-r.first, why)
-	}
-	if err != nil {
-		return false, err
-	}
-	if back {
-		slices.Reverse(recs)
-	}
-	for _, rec := range recs {
-		if !all {
-			if some, _ := sc.within(string(rec.Timestamp), string(rec.Timestamp)); !some {
-				continue
-			}
-		}
-		if sc.body == "" || inMessage(rec.JSON, sc.body) {
-			sc.want--
-			if !sc.visit(rec) {
-				return false, nil
-			}
-		}
-	}
-	return true, nil
-}
-
-// within reports whether some or all of the events between two times may be
-// selected.
-func (sc *scanner) within(earliest, latest string) (some, all bool) {
-	from, before := string(sc.q.From), string(sc.q.Before)
-	some = (from == "" || latest >= from) && (before == "" || earliest < before)
-	all = (from == "" || earliest >= from) && (before == "" || latest < before)
-	return some, all
 }

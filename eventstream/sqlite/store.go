@@ -10,10 +10,8 @@
 // and events.lock. Directory and files can be read by their owner only.
 // [Salvage] copies what is intact of a damaged store to a new one.
 //
-// A store of version 1, from before the first release, is brought up to date
-// by the first process that opens it: it is copied, compared and replaced, and
-// the old database stays as events-v1.db until somebody deletes it. A process
-// that is killed meanwhile, or finds damage, leaves the old store as it was.
+// Conversations and events are plain tables that any SQLite client can read;
+// see schema.sql. A database of another schema version is refused.
 //
 // # Concurrency
 //
@@ -27,19 +25,20 @@
 //
 // # Failure
 //
-// A commit is on disk (WAL, synchronous=FULL) before it is acknowledged.
-// Each record and each small row has a checksum; numbering has no gaps; the
-// number of events is stored apart from them. So whatever was lost or changed
-// below SQLite gives an error of kind fault.Corrupt, either at [Open] or where
-// it is read. A full disk gives fault.Full; the store stays readable and
-// writes again when there is space.
+// A commit is on disk (WAL, synchronous=FULL) before it is acknowledged. Each
+// row has a checksum, events are numbered without gaps, and their number is
+// stored with the conversation. So what was lost or changed below SQLite gives
+// an error of kind fault.Corrupt, at [Open] or where it is read, and what is
+// intact stays readable. Indexes have no checksums of their own: an id, a kind
+// or a time that changed there may not be found by Get, Search and Count, while
+// Read and Follow check every event. A full disk gives fault.Full; the store
+// stays readable and writes again when there is space.
 package sqlite
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -59,15 +58,11 @@ type Options struct {
 	// Readers is how many reads run at the same time. Defaults to 4. Each
 	// takes a connection with a cache of 512 KB, opened when first needed.
 	Readers int
-	// Log is told when a store of an older version is brought up to date.
-	// Defaults to slog.Default().
-	Log *slog.Logger
 }
 
 // Store is an [eventstream.Stream] in a SQLite database.
 type Store struct {
 	queue  *queue
-	labels *labels
 	topics *topics
 	pool   *pool
 	writer *conn
@@ -78,7 +73,6 @@ type Store struct {
 
 	closed sync.Once
 	err    error // of Close
-	room   error // of closing the log's room
 	wg     sync.WaitGroup
 }
 
@@ -86,8 +80,8 @@ var _ eventstream.Stream = (*Store)(nil)
 
 // Open opens the store in dir and makes it if there is none. Errors: Denied
 // when the directory or its files may not be used, Corrupt when they are
-// damaged, Unsupported when another version of Deft wrote them in its own
-// form, Full when there is no space.
+// damaged, Unsupported when the database has another schema version, Full
+// when there is no space.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	s, err := open(ctx, dir, o)
 	if err != nil {
@@ -104,24 +98,18 @@ func open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{queue: newQueue(), labels: &labels{}, topics: newTopics(), lock: lock}
-	if err := s.start(ctx, filepath.Join(dir, dbName), o); err != nil {
+	s := &Store{queue: newQueue(), topics: newTopics(), lock: lock}
+	if err := s.start(filepath.Join(dir, dbName), o); err != nil {
 		return nil, errors.Join(storage(err), s.release())
 	}
 	return s, nil
 }
 
-func (s *Store) start(ctx context.Context, path string, o Options) (err error) {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	if s.writer, err = prepareFile(ctx, s.lock, path, o.Log); err != nil {
+func (s *Store) start(path string, o Options) (err error) {
+	if s.writer, err = prepareFile(s.lock, path); err != nil {
 		return err
 	}
-	if err := s.labels.load(s.writer); err != nil {
-		return err
-	}
-	_, dead, err := s.writer.number("SELECT 1 FROM dead LIMIT 1")
+	_, cleaning, err := s.writer.number("SELECT 1 FROM deleted LIMIT 1")
 	if err != nil {
 		return err
 	}
@@ -130,15 +118,11 @@ func (s *Store) start(ctx context.Context, path string, o Options) (err error) {
 	}
 	s.pool = newPool(path, o.Readers)
 	w := &writer{
-		c: s.writer, labels: s.labels, topics: s.topics, lock: s.lock, reap: dead,
-		heads: map[event.ConversationID]*head{}, dirty: map[event.ConversationID]*head{},
-		scratch: make([]byte, 0, 4096), path: path,
+		db: s.writer, topics: s.topics, lock: s.lock, cleaning: cleaning,
+		cache: map[event.ConversationID]*conversation{}, changed: map[event.ConversationID]*conversation{},
 	}
-	s.wg.Go(func() {
-		w.run(s.queue)
-		s.room = w.room.close()
-	})
-	if dead {
+	s.wg.Go(func() { w.run(s.queue) })
+	if cleaning {
 		s.queue.look() // starts the clean-up
 	}
 	return nil
@@ -159,7 +143,7 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) release() error {
-	errs := []error{s.room}
+	var errs []error
 	if s.watch != nil {
 		errs = append(errs, s.watch.close())
 	}
@@ -176,8 +160,8 @@ func (s *Store) release() error {
 	return nil
 }
 
-// observe starts to look out for the commits of other processes. It is left
-// until somebody follows, because ending it takes the kernel some 10 ms.
+// observe starts to watch for the commits of other processes. It is called by
+// the first follower only, because ending it takes the kernel some 10 ms.
 func (s *Store) observe() (err error) {
 	s.watching.Lock()
 	defer s.watching.Unlock()

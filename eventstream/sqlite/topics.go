@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 )
 
-// topics wakes followers. A wake-up carries nothing: who wakes reads on from
+// topics wakes followers. A wake-up carries nothing: the follower reads on from
 // its own position, so that nothing is queued and nothing can be missed. The
 // newest events of a conversation that is followed are kept in memory, so
 // that a thousand followers do not read each of them a thousand times.
@@ -22,7 +22,7 @@ type topics struct {
 type topic struct {
 	followers int
 	changed   chan struct{} // closed by the next change
-	log       int64         // that recent are in
+	key       int64         // of the conversation that recent belongs to
 	recent    []eventstream.Record
 	size      int // of recent
 }
@@ -35,10 +35,10 @@ const (
 
 // fresh is what one request appended to a conversation that is followed.
 type fresh struct {
-	id   event.ConversationID
-	log  int64
-	last eventstream.Seq
-	ps   []packed
+	id      event.ConversationID
+	key     int64
+	first   eventstream.Seq
+	entries []entry
 }
 
 func newTopics() *topics {
@@ -66,14 +66,14 @@ func (t *topics) leave(id event.ConversationID) {
 }
 
 // after returns the events from seq on that are in memory. current means that
-// seq follows the last event that is known; if it is false and there are
-// none, the follower must read. changed is closed by the first change after
+// seq follows the last event in memory; if it is false and there are none, the
+// follower must read the database. changed is closed by the first change after
 // the call: a follower gets it before it reads.
-func (t *topics) after(id event.ConversationID, log int64, seq eventstream.Seq) (recs []eventstream.Record, current bool, changed <-chan struct{}) {
+func (t *topics) after(id event.ConversationID, key int64, seq eventstream.Seq) (recs []eventstream.Record, current bool, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.all[id]
-	if n := len(p.recent); n > 0 && p.log == log {
+	if n := len(p.recent); n > 0 && p.key == key {
 		switch i := seq - p.recent[0].Seq; {
 		case i == eventstream.Seq(n):
 			return nil, true, p.changed
@@ -84,7 +84,8 @@ func (t *topics) after(id event.ConversationID, log int64, seq eventstream.Seq) 
 	return nil, false, p.changed
 }
 
-// note adds events to those that publish gets, if somebody follows.
+// note adds events to those that publish gets, if the conversation has
+// followers.
 func (t *topics) note(to []fresh, f fresh) []fresh {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,20 +107,19 @@ func (t *topics) publish(all []fresh) {
 }
 
 func (p *topic) keep(f fresh) {
-	first := f.last - eventstream.Seq(len(f.ps)) + 1
-	if n := len(p.recent); n > 0 && (p.log != f.log || p.recent[n-1].Seq+1 != first) {
+	if n := len(p.recent); n > 0 && (p.key != f.key || p.recent[n-1].Seq+1 != f.first) {
 		p.forget()
 	}
 	// A new list each time: followers read the old one, and what is dropped
-	// from it shall not stay in memory behind its start.
+	// from it must not stay in memory behind its start.
 	all := slices.Clone(p.recent)
-	skip := max(0, len(f.ps)-recentEvents)
+	skip := max(0, len(f.entries)-recentEvents)
 	if skip > 0 {
 		all, p.size = nil, 0
 	}
-	for i := skip; i < len(f.ps); i++ {
-		rec := f.ps[i].rec
-		rec.Seq = first + eventstream.Seq(i)
+	for i := skip; i < len(f.entries); i++ {
+		rec := f.entries[i].rec
+		rec.Seq = f.first + eventstream.Seq(i)
 		all = append(all, rec)
 		p.size += len(rec.JSON)
 	}
@@ -127,7 +127,7 @@ func (p *topic) keep(f fresh) {
 	for ; len(all)-drop > recentEvents || p.size > recentBytes; drop++ {
 		p.size -= len(all[drop].JSON)
 	}
-	p.log, p.recent = f.log, slices.Clone(all[drop:])
+	p.key, p.recent = f.key, slices.Clone(all[drop:])
 }
 
 func (p *topic) forget() { p.recent, p.size = nil, 0 }

@@ -3,10 +3,8 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -15,25 +13,20 @@ import (
 // writer owns the one connection that writes. Its goroutine takes all the
 // requests that wait and runs them in one transaction: one fsync for all.
 type writer struct {
-	c       *conn
-	labels  *labels
-	topics  *topics
-	lock    *os.File // touched after a commit, for other processes
-	heads   map[event.ConversationID]*head
-	dirty   map[event.ConversationID]*head
-	fresh   []fresh                // events of this transaction that are followed
-	gone    []event.ConversationID // deleted in this transaction
-	chunk   packer
-	room    room
-	path    string // of the database
-	scratch []byte
-	version int64 // PRAGMA data_version that heads belongs to
-	reap    bool  // there may be rows that nobody can see
-	touch   byte
+	db       *conn
+	topics   *topics
+	lock     *os.File // written to after a commit, which wakes other processes
+	cache    map[event.ConversationID]*conversation
+	changed  map[event.ConversationID]*conversation // in this transaction
+	removed  []event.ConversationID                 // in this transaction
+	fresh    []fresh                                // events of this transaction that are followed
+	version  int64                                  // PRAGMA data_version that cache belongs to
+	cleaning bool                                   // there may be events to clean up
+	touch    byte
 }
 
-// maxHeads bounds the cache of heads; an entry takes 1 to 3 KB.
-const maxHeads = 4096
+// maxCached bounds the cache; an entry takes some 500 bytes.
+const maxCached = 4096
 
 func (w *writer) run(q *queue) {
 	for {
@@ -46,13 +39,13 @@ func (w *writer) run(q *queue) {
 		}
 		w.commit(taken(ops))
 		// One step at least, or a busy store would never be cleaned up.
-		for more := w.reap; more; more = w.reap && !q.waiting() {
-			w.reapSome()
+		for more := w.cleaning; more; more = w.cleaning && !q.waiting() {
+			w.cleanUp()
 		}
 	}
 }
 
-// taken drops the requests whose callers gave up.
+// taken drops the requests that were canceled.
 func taken(ops []*op) []*op {
 	kept := ops[:0]
 	for _, o := range ops {
@@ -82,8 +75,8 @@ func (w *writer) commit(ops []*op) {
 			}
 		}
 	}
-	// Each may go on before the next is woken: a commit for hundreds of callers
-	// would put all of them at once in front of everybody else in the process.
+	// Yields after each: to wake hundreds of callers at once would delay
+	// everything else in the process.
 	for _, o := range ops {
 		close(o.done)
 		runtime.Gosched()
@@ -104,7 +97,7 @@ func (w *writer) transact(ops []*op) error {
 	if err := w.flush(); err != nil {
 		return w.rollback(err)
 	}
-	if _, err := w.c.exec("COMMIT"); err != nil {
+	if _, err := w.db.exec("COMMIT"); err != nil {
 		return w.rollback(err)
 	}
 	w.publish()
@@ -112,43 +105,52 @@ func (w *writer) transact(ops []*op) error {
 }
 
 func (w *writer) begin() error {
-	if _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
+	if _, err := w.db.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	if err := w.notice(); err != nil {
 		return w.rollback(err)
 	}
-	for id := range w.heads {
-		if len(w.heads) <= maxHeads {
+	for id := range w.cache {
+		if len(w.cache) <= maxCached {
 			break
 		}
-		delete(w.heads, id)
+		delete(w.cache, id)
 	}
-	if err := w.chunk.start(w.c); err != nil {
-		return w.rollback(err)
-	}
-	w.room.make(w.path)
 	return nil
 }
 
-// notice forgets what is cached when another process has written since, and
-// wakes the followers, because it may have been to their conversations.
+// conversation returns a conversation as this transaction sees it, NotFound if
+// there is none.
+func (w *writer) conversation(id event.ConversationID) (*conversation, error) {
+	if c := w.cache[id]; c != nil {
+		return c, nil
+	}
+	c, err := load(w.db, id)
+	if err != nil {
+		return nil, err
+	}
+	w.cache[id] = c
+	return c, nil
+}
+
+// notice empties the cache when another process has written since, and wakes
+// the followers, because it may have been to their conversations.
 func (w *writer) notice() error {
-	v, _, err := w.c.number("PRAGMA data_version")
+	v, _, err := w.db.number("PRAGMA data_version")
 	if err != nil {
 		return err
 	}
 	if v != w.version {
 		w.version = v
-		clear(w.heads)
-		w.chunk.reset()
+		clear(w.cache)
 		w.topics.wakeAll()
 	}
 	return nil
 }
 
-// look is notice between transactions. When it fails, the followers look for
-// themselves and meet the error.
+// look is notice between transactions. When it fails, the followers are woken
+// and get the error when they read.
 func (w *writer) look() {
 	if err := w.notice(); err != nil {
 		w.topics.wakeAll()
@@ -156,62 +158,54 @@ func (w *writer) look() {
 }
 
 func (w *writer) rollback(cause error) error {
-	clear(w.heads)
-	clear(w.dirty)
-	w.chunk.reset()
+	clear(w.cache)
+	clear(w.changed)
 	w.fresh = w.fresh[:0]
-	w.gone = w.gone[:0]
+	w.removed = w.removed[:0]
 	// SQLite has rolled back by itself after some errors. Whether a
 	// transaction is still open shows in whether the next one begins.
-	_, undo := w.c.exec("ROLLBACK")
-	if err := w.labels.load(w.c); err != nil {
-		return errors.Join(cause, undo, err)
-	}
+	_, _ = w.db.exec("ROLLBACK")
 	return cause
 }
 
-// flush writes the heads that changed and the last events.
+// flush writes the conversations that changed.
 func (w *writer) flush() error {
-	if err := w.chunk.flush(w.c); err != nil {
-		return err
-	}
-	now := time.Now().UnixNano()
-	for _, h := range w.dirty {
-		h.updated = max(now, h.updated)
-		if err := w.save(h); err != nil {
+	at := now()
+	for _, c := range w.changed {
+		c.updated = max(at, c.updated)
+		n, err := w.db.exec("UPDATE conversations SET events = ?, cost = ?, updated_at = ?, checksum = ? WHERE key = ?",
+			int64(c.events), c.cost, c.updated, c.checksum(), c.key)
+		if err == nil && n != 1 {
+			err = fmt.Errorf("the row of conversation %s is missing: %w", c.id, errDamaged)
+		}
+		if err == nil && c.status != c.stored { // it is in an index
+			_, err = w.db.exec("UPDATE conversations SET status = ? WHERE key = ?", c.status, c.key)
+			c.stored = c.status
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) save(h *head) error {
-	w.scratch = h.packTail(w.scratch[:0])
-	n, err := w.c.exec("UPDATE heads SET events = ?, indexed = ?, updated = ?, status = ?, cost = ?, tail = ?, sum = ? WHERE log = ?",
-		int64(h.events), int64(h.indexed), h.updated, h.status, int64(math.Float64bits(h.cost)), w.scratch, h.sum(w.scratch), h.log)
-	if err == nil && n != 1 {
-		err = fmt.Errorf("head of log %d is gone: %w", h.log, errShape)
-	}
-	return err
-}
-
 // publish makes a commit known to followers, here and in other processes.
 func (w *writer) publish() {
-	if len(w.dirty) == 0 && len(w.gone) == 0 {
+	if len(w.changed) == 0 && len(w.removed) == 0 {
 		return
 	}
 	w.topics.publish(w.fresh)
-	for id := range w.dirty {
+	for id := range w.changed {
 		w.topics.wake(id)
 		runtime.Gosched() // see commit
 	}
-	for _, id := range w.gone {
+	for _, id := range w.removed {
 		w.topics.drop(id)
 	}
 	clear(w.fresh)
 	w.fresh = w.fresh[:0]
-	clear(w.dirty)
-	w.gone = w.gone[:0]
+	clear(w.changed)
+	w.removed = w.removed[:0]
 	if !watched(w.lock) {
 		return
 	}

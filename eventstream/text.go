@@ -1,4 +1,4 @@
-package sqlite
+package eventstream
 
 import (
 	"encoding/json"
@@ -7,10 +7,13 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// inMessage reports whether the text of a message holds lower, which is in
-// lower case: its content, what was added to it, and its reasoning
+// KindMessage is the kind of the events that [Query.Body] finds.
+const KindMessage = "MessageEvent"
+
+// TextContains reports whether the text of an encoded message contains lower,
+// which is in lower case: its content, its extended content and its reasoning
 // (docs/openhands/sdk-wire.md section 4.1).
-func inMessage(raw []byte, lower string) bool {
+func TextContains(message json.RawMessage, lower string) bool {
 	var m struct {
 		LLMMessage struct {
 			Content          []event.Content `json:"content"`
@@ -18,7 +21,7 @@ func inMessage(raw []byte, lower string) bool {
 		} `json:"llm_message"`
 		ExtendedContent []event.Content `json:"extended_content"`
 	}
-	if json.Unmarshal(raw, &m) != nil {
+	if json.Unmarshal(message, &m) != nil {
 		return false // a message that does not decode has no text
 	}
 	for _, text := range []string{

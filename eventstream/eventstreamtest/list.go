@@ -1,0 +1,113 @@
+package eventstreamtest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+)
+
+// testListOrder makes conversations side by side. The listing is in the order
+// of the times that it shows, the same in both directions and for each size of
+// a page.
+func testListOrder(t *testing.T, s eventstream.Stream) {
+	const makers, each = 8, 15
+	var wg sync.WaitGroup
+	for range makers {
+		wg.Go(func() {
+			for range each {
+				id := event.NewConversationID()
+				if err := s.Create(context.Background(), id, eventstream.Meta{}); err != nil {
+					t.Error(err)
+				}
+				if _, err := s.Append(context.Background(), id, event.NewUserMessage("hello")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, byUpdated := range []bool{false, true} {
+		page, err := s.List(t.Context(), eventstream.ListQuery{Ascending: true, ByUpdated: byUpdated, Limit: makers * each})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []event.ConversationID
+		var last time.Time
+		for _, i := range page.Infos {
+			at := i.Created
+			if byUpdated {
+				at = i.Updated
+			}
+			if at.Before(last) {
+				t.Fatalf("%v comes behind %v", at, last)
+			}
+			last = at
+			ids = append(ids, i.ID)
+		}
+		same(t, "listed", makers*each, len(ids))
+		same(t, "by pages", ids, listIDs(t, s, eventstream.ListQuery{Ascending: true, ByUpdated: byUpdated, Limit: 7}))
+		slices.Reverse(ids)
+		same(t, "descending", ids, listIDs(t, s, eventstream.ListQuery{ByUpdated: byUpdated}))
+		same(t, "descending by pages", ids, listIDs(t, s, eventstream.ListQuery{ByUpdated: byUpdated, Limit: 7}))
+		same(t, "from a conversation on", ids[50:], listIDs(t, s, eventstream.ListQuery{ByUpdated: byUpdated, Limit: 7, PageID: string(ids[50])}))
+	}
+}
+
+// testListChanges deletes and updates conversations while a listing is walked:
+// those that stay as they are come exactly once.
+func testListChanges(t *testing.T, s eventstream.Stream) {
+	for _, q := range []eventstream.ListQuery{
+		{}, {Ascending: true}, {ByUpdated: true}, {ByUpdated: true, Ascending: true}, {ByUpdated: true, Owner: "ann", Status: "idle"},
+	} {
+		q.Limit = 2
+		var ids []event.ConversationID
+		for range 12 {
+			id := event.NewConversationID()
+			if err := s.Create(t.Context(), id, eventstream.Meta{Owner: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id)
+		}
+		if !q.Ascending {
+			slices.Reverse(ids)
+		}
+		seen := map[event.ConversationID]int{}
+		for n := 0; ; n++ {
+			page, err := s.List(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range page.Infos {
+				seen[i.ID]++
+			}
+			if q.PageID = page.NextID; q.PageID == "" {
+				break
+			}
+			// The next page starts with ids[2*n+2].
+			switch n {
+			case 0:
+				if err := s.Delete(t.Context(), ids[2]); err != nil {
+					t.Fatal(err)
+				}
+			case 2:
+				appendAll(t, s, ids[7], messages(1)...)
+			}
+			if n > 12 {
+				t.Fatalf("%+v: the walk does not end", q)
+			}
+		}
+		for i, id := range ids {
+			if i != 2 && i != 7 && seen[id] != 1 {
+				t.Fatalf("%+v: conversation %d was listed %d times", q, i, seen[id])
+			}
+			if err := s.Delete(t.Context(), id); i != 2 && err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,3 +1,0 @@
-package sqlite
-
-const kindMessage = "MessageEvent"
