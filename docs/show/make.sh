@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the transcripts in this folder anew, with the real program:
+# Regenerates the transcripts in this directory with the real program:
 #   docs/show/make.sh [path of deft]
 # Needs Go (and, once, its module proxy for github.com/google/uuid).
 set -euo pipefail
@@ -11,7 +11,7 @@ export DEFT_DATA=$tmp/data NO_COLOR=1
 cleanup() { kill "${llm:-0}" 2>/dev/null || true; rm -rf "$tmp" 2>/dev/null || true; }
 trap cleanup EXIT
 
-# A real module, copied, with a slip in it: one group of a UUID is written twice.
+# A copy of a real module with a bug: one group of a UUID is written twice.
 src=$(cd "$root" && go mod download -json github.com/google/uuid@v1.6.0 | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
 ws=/tmp/uuid
 rm -rf "$ws" && mkdir "$ws" && cp "$src"/*.go "$src"/go.mod "$ws" && chmod -R u+w "$ws"
@@ -23,7 +23,7 @@ llm=$!
 until grep -q listening "$tmp/llm"; do kill -0 $llm; done
 export LLM_MODEL=openai/scripted LLM_BASE_URL=http://127.0.0.1:8191/v1 LLM_API_KEY=none
 
-# Everything that stands after the directory and the ids differ from run to run.
+# Directories and ids differ from run to run.
 plain() { sed -E "s#$tmp#/tmp/show#g"; }
 
 {

@@ -5,12 +5,12 @@
 //
 //	test/interop/install.sh && go test ./test/interop/canvas
 //
-// The cases are in the .mjs files, in the order in which a user would come by;
-// llm.yaml is what the model answers. DEFT_SHOTS names a folder for a picture
-// of each case.
+// The cases are in the .mjs files, in the order in which a user would see the
+// pages; llm.yaml has the answers of the model. DEFT_SHOTS names a directory for a
+// screenshot of each case.
 //
 // # Concurrency and failure
 //
-// One browser goes through all cases; what it meets on the way, an answer of
-// 400 and above or an exception in the page, fails the case.
+// One browser runs all cases. A response with status 400 or above or an exception
+// in the page fails the case.
 package canvas

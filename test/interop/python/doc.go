@@ -10,9 +10,9 @@
 //	go test ./test/interop/python -run TestReference -reference -v -timeout 30m
 //
 // A scenario is a function in one of the scenarios_*.py files; each becomes a
-// subtest. -reference runs them against the server that OpenHands publishes,
-// which shows that the scenarios ask for nothing of their own; where they ask
-// for more than that server gives, they say so. main.py runs them by hand.
+// subtest. -reference runs them against the server that OpenHands publishes, to
+// show that they expect no more than that server does; scenarios that do are
+// marked. main.py runs them by hand.
 //
 // # Concurrency and failure
 //

@@ -6,8 +6,8 @@
 //
 //	test/interop/install.sh && go test ./test/interop/typescript
 //
-// The cases are in the .mjs files, grouped by what they are about; llm.yaml is
-// what the model answers.
+// The cases are in the .mjs files, grouped by topic; llm.yaml has the answers of
+// the model.
 //
 // # Concurrency and failure
 //
