@@ -47,7 +47,7 @@ check: format ## Check what differs from BASE (default HEAD): quick, before a co
 	$(GO) test -short -timeout 5m ./test/policy $$pkgs
 
 .PHONY: deps
-deps: ## Install the outside parts that tests need.
+deps: ## Install what tests need besides Go.
 	@test/deps/install.sh
 
 .PHONY: bench
@@ -70,7 +70,7 @@ lint: ## Run the linters, as .golangci.yaml lists them.
 	$(LINT) run ./...
 
 .PHONY: clean
-clean: ## Remove what was built.
+clean: ## Remove the build results.
 	rm -rf bin dist
 
 # The steps of make test. They can be run alone too.
