@@ -71,10 +71,12 @@ type WorkspaceFiles interface {
 	AddWorktree(ctx context.Context, dir string, id event.ConversationID, o *WorktreeOptions) (root, work string, err error)
 	// RemoveWorktree removes a worktree that AddWorktree made.
 	RemoveWorktree(ctx context.Context, root string) error
-	// ProjectSkills and UserSkills load the skills of a directory's project and
-	// of the user.
+	// ProjectSkills, UserSkills and PublicSkills load the skills of a directory's
+	// project, of the user, and of a marketplace of the public repository, "" for
+	// all of the latter.
 	ProjectSkills(dir string) ([]skill.Skill, []skill.Warning)
 	UserSkills() ([]skill.Skill, []skill.Warning)
+	PublicSkills(marketplace string) ([]skill.Skill, []skill.Warning)
 }
 
 // Observer is notified of changes that are not events. Its methods are called
@@ -92,8 +94,8 @@ type Observer interface {
 
 // PlainDirectories are directories of this machine without Git.
 type PlainDirectories struct {
-	// SkillDirs are the directories of the user's own skills.
-	SkillDirs []string
+	// Skills are the user's and the public skills.
+	Skills skill.Catalog
 }
 
 // Prepare implements [WorkspaceFiles].
@@ -119,7 +121,12 @@ func (PlainDirectories) ProjectSkills(dir string) ([]skill.Skill, []skill.Warnin
 
 // UserSkills implements [WorkspaceFiles].
 func (d PlainDirectories) UserSkills() ([]skill.Skill, []skill.Warning) {
-	return skill.LoadUser(d.SkillDirs)
+	return d.Skills.User()
+}
+
+// PublicSkills implements [WorkspaceFiles].
+func (d PlainDirectories) PublicSkills(marketplace string) ([]skill.Skill, []skill.Warning) {
+	return d.Skills.Public(marketplace)
 }
 
 // noSettings has nothing saved.

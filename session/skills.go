@@ -15,8 +15,9 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// loadSkills returns the skills of an agent: its own, and those of the project
-// and the user where its context asks for them. Its own win.
+// loadSkills returns the skills of an agent: its own, and those of the project, the
+// user and the public repository where its context asks for them. Of one name, the
+// first is used.
 func (c *Conversation) loadSkills(rec record, a *spec.Agent) ([]skill.Skill, error) {
 	about := a.Context
 	if about == nil {
@@ -39,6 +40,13 @@ func (c *Conversation) loadSkills(rec record, a *spec.Agent) ([]skill.Skill, err
 	}
 	if about.LoadUserSkills {
 		more(c.m.o.Files.UserSkills())
+	}
+	if about.LoadPublicSkills {
+		marketplace := ""
+		if about.MarketplacePath != nil {
+			marketplace = *about.MarketplacePath
+		}
+		more(c.m.o.Files.PublicSkills(marketplace))
 	}
 	for _, w := range warnings {
 		c.m.o.Log.Warn("a skill is not loaded", "conversation", c.id, "err", w)

@@ -32,6 +32,16 @@ func PublicDir(persistence string) string {
 	return filepath.Join(persistence, "cache", "skills", "public-skills")
 }
 
+// NewCatalog returns the catalog of a user. persistence is OH_PERSISTENCE_DIR, or
+// ~/.openhands. public is a copy of the public repository (EXTENSIONS_PATH); empty
+// for the clone in persistence.
+func NewCatalog(home, persistence, public string) Catalog {
+	if public == "" {
+		public = PublicDir(persistence)
+	}
+	return Catalog{UserDirs: UserDirs(home, persistence), PublicDir: public}
+}
+
 // User returns the user's skills, installed ones included.
 func (c Catalog) User() ([]Skill, []Warning) { return LoadUser(c.UserDirs) }
 

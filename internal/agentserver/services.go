@@ -130,7 +130,7 @@ func (s *services) openSessions(context.Context) error {
 		Store: s.backend.Store, Lock: s.backend.Lock, Dir: s.cfg.ConversationsPath, Ring: s.ring, Log: s.log,
 		Settings: savedSettings{s}, Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s},
 		Files: worktrees{
-			session.PlainDirectories{SkillDirs: skill.UserDirs(s.home, s.cfg.PersistenceDir)}, s.cfg.ConversationWorktreeRoot, s.log,
+			session.PlainDirectories{Skills: skill.NewCatalog(s.home, s.cfg.PersistenceDir, os.Getenv("EXTENSIONS_PATH"))}, s.cfg.ConversationWorktreeRoot, s.log,
 		},
 		BaseURL: s.url, MaxRuns: s.cfg.MaxConcurrentRuns, IdleTTL: -1,
 	}

@@ -73,10 +73,7 @@ func New(o Options) *Service {
 	if o.PublicRef == "" {
 		o.PublicRef = "main"
 	}
-	catalog := skill.Catalog{UserDirs: skill.UserDirs(o.Home, o.Persistence), PublicDir: o.Public}
-	if o.Public == "" {
-		catalog.PublicDir = skill.PublicDir(o.Persistence)
-	}
+	catalog := skill.NewCatalog(o.Home, o.Persistence, o.Public)
 	dir := filepath.Join(o.Persistence, "skills", "installed")
 	return &Service{o: o, catalog: catalog, installed: installation.New(dir, func(at string) (installation.Described, error) {
 		s, err := skill.LoadOne(at)
