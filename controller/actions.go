@@ -22,7 +22,7 @@ const (
 // each as soon as it and those before it are there. An error means that the
 // runtime or the stream failed; actions without an answer stay pending. If it
 // may, it begins the next step with the last answer, and returns it.
-func (c *Controller) execute(whole context.Context, r *run, batch []*event.ActionEvent, again, mayThink bool) (next *thought, err error) {
+func (c *Controller) execute(whole context.Context, r *run, batch []*event.ActionEvent, again, mayStep bool) (next *pendingStep, err error) {
 	ctx, cancel := context.WithCancel(whole)
 	answers, wait := c.performAll(ctx, r, batch, again)
 	defer func() {
@@ -43,11 +43,11 @@ func (c *Controller) execute(whole context.Context, r *run, batch []*event.Actio
 			return evs, nil
 		}
 		var during func(*state.State)
-		if mayThink && i == len(batch)-1 {
+		if mayStep && i == len(batch)-1 {
 			during = func(s *state.State) { next = c.ahead(whole, r, s) }
 		}
 		if err := c.appendDuring(ctx, answered, during); err != nil {
-			next.forget()
+			next.discard()
 			return nil, err
 		}
 		if rt, _ := c.runtimeOf(a); rt != nil {
@@ -61,11 +61,11 @@ func (c *Controller) execute(whole context.Context, r *run, batch []*event.Actio
 
 // performAll has actions performed, those beside one another that may be; each
 // answer comes in its own channel. wait returns when all have ended.
-func (c *Controller) performAll(ctx context.Context, r *run, batch []*event.ActionEvent, again bool) (answers []chan answer, wait func()) {
-	answers = make([]chan answer, len(batch))
+func (c *Controller) performAll(ctx context.Context, r *run, batch []*event.ActionEvent, again bool) (answers []chan outcome, wait func()) {
+	answers = make([]chan outcome, len(batch))
 	ended := make([]chan struct{}, len(batch))
 	for i := range batch {
-		answers[i], ended[i] = make(chan answer, 1), make(chan struct{})
+		answers[i], ended[i] = make(chan outcome, 1), make(chan struct{})
 	}
 	slots := make(chan struct{}, c.cfg.Parallel)
 	locks := c.locks(batch)
@@ -108,14 +108,14 @@ func messageSince(view []event.Event, id event.ID) bool {
 	return false
 }
 
-// answer is what came of an action: an event, or an error that ends the run.
-type answer struct {
+// outcome is what came of an action: an event, or an error that ends the run.
+type outcome struct {
 	ev     event.Event
 	failed bool
 	err    error
 }
 
-func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, again bool) answer {
+func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, again bool) outcome {
 	if c.fresh.take(a.ID) {
 		again = false
 	}
@@ -138,7 +138,7 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 }
 
 // ask has the runtime do an action.
-func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Definition, a *event.ActionEvent, again bool) answer {
+func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Definition, a *event.ActionEvent, again bool) outcome {
 	var secrets tool.Secrets
 	if c.cfg.Guard != nil {
 		secrets = c.cfg.Guard.Secrets(ctx, a.Action)
@@ -152,24 +152,24 @@ func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Defi
 	})
 	switch {
 	case err == nil:
-		return answer{ev: &event.ObservationEvent{
+		return outcome{ev: &event.ObservationEvent{
 			Base: event.NewBase(event.SourceEnvironment), ToolName: def.Name, ToolCallID: a.ToolCallID,
 			ActionID: a.ID, Observation: obs,
 		}, failed: obs.Result().IsError}
 	case ctx.Err() != nil:
-		return answer{err: ctx.Err()}
+		return outcome{err: ctx.Err()}
 	case fault.Is(err, fault.Interrupted):
 		return refused(a, effectUnknown)
 	case fault.Is(err, fault.Unavailable):
-		return answer{err: fmt.Errorf("run %s: %w", a.ToolName, err)}
+		return outcome{err: fmt.Errorf("run %s: %w", a.ToolName, err)}
 	default:
 		c.cfg.Log.Warn("tool failed", "tool", a.ToolName, "action", a.ID, "err", err)
 		return refused(a, "The tool itself failed: "+err.Error())
 	}
 }
 
-func refused(a *event.ActionEvent, why string) answer {
-	return answer{failed: true, ev: &event.AgentErrorEvent{
+func refused(a *event.ActionEvent, why string) outcome {
+	return outcome{failed: true, ev: &event.AgentErrorEvent{
 		Base: event.NewBase(event.SourceAgent), ToolName: a.ToolName, ToolCallID: a.ToolCallID, Error: why,
 		Classification: &event.ErrorClassification{Kind: "internal", UserAction: "none"},
 	}}

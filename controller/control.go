@@ -28,37 +28,6 @@ func (c *Controller) Send(ctx context.Context, msg *event.MessageEvent) error {
 	})
 }
 
-// SendStart is [Controller.Send] and [Controller.Start] in one: the message
-// and the status are stored together, and the agent begins meanwhile. work is
-// nil if the conversation runs already; that run takes the message in.
-func (c *Controller) SendStart(ctx context.Context, msg *event.MessageEvent) (work func(context.Context) error, err error) {
-	r, err := c.claim()
-	if err != nil {
-		return nil, c.Send(ctx, msg)
-	}
-	before := state.Idle
-	var next *thought
-	err = c.appendDuring(ctx, func(now *state.State) ([]event.Event, error) {
-		evs, err := c.message(now, msg)
-		if before = now.Status; before != state.Running {
-			evs = append(evs, status(state.Running))
-		}
-		return evs, err
-	}, func(s *state.State) { next = c.ahead(context.WithoutCancel(ctx), r, s) })
-	if err != nil {
-		next.forget()
-		c.release(r)
-		return nil, err
-	}
-	return func(ctx context.Context) error {
-		defer c.release(r)
-		if next != nil {
-			defer context.AfterFunc(ctx, next.cancel)()
-		}
-		return c.loop(ctx, r, before != state.Confirming, next)
-	}, nil
-}
-
 // message returns the events that a message is appended as.
 func (c *Controller) message(now *state.State, msg *event.MessageEvent) ([]event.Event, error) {
 	var evs []event.Event
@@ -86,60 +55,6 @@ func hasPrompt(view []event.Event) bool {
 		}
 	}
 	return false
-}
-
-// Pause stops the run before its next step: a call to the LLM is given up, a
-// running action ends by itself first. It does not wait. Pausing what does
-// not run records nothing.
-func (c *Controller) Pause() { c.stop(pausing) }
-
-// Interrupt stops the run at once: a call to the LLM is given up and running
-// actions are stopped. It does not wait; Run returns when all is recorded.
-func (c *Controller) Interrupt(ctx context.Context) error {
-	r := c.stop(interrupting)
-	if r == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id, rt := range r.active {
-		if err := rt.Interrupt(ctx, id); err != nil {
-			return fmt.Errorf("interrupt action %s: %w", id, err)
-		}
-	}
-	return nil
-}
-
-func (c *Controller) stop(how stop) *run {
-	c.mu.Lock()
-	r := c.run
-	c.mu.Unlock()
-	if r == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopping = max(r.stopping, how)
-	if r.cancelLLM != nil {
-		r.cancelLLM()
-	}
-	return r
-}
-
-// Wait returns when the present run, if any, has ended.
-func (c *Controller) Wait(ctx context.Context) error {
-	c.mu.Lock()
-	r := c.run
-	c.mu.Unlock()
-	if r == nil {
-		return nil
-	}
-	select {
-	case <-r.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Reject refuses the actions that wait for confirmation.
@@ -185,11 +100,11 @@ func (c *Controller) Condense(ctx context.Context) error {
 	if err := c.append(ctx, &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}); err != nil {
 		return err
 	}
-	r, err := c.claim()
+	r, err := c.claim(RunOptions{}, condensing)
 	if err != nil {
-		return nil // who runs does it
+		return nil // the run does it
 	}
-	defer c.release(r)
+	defer c.over(r)
 	return c.step(ctx, r, c.State())
 }
 
@@ -198,7 +113,7 @@ func (c *Controller) Condense(ctx context.Context) error {
 // the conversation runs, NotFound for an unknown event.
 func (c *Controller) Navigate(ctx context.Context, to event.ID) error {
 	return c.appendWith(ctx, func(*state.State) ([]event.Event, error) {
-		if c.run != nil {
+		if c.Busy() {
 			return nil, fault.New(fault.Conflict, "the conversation is running").Hint("pause it first")
 		}
 		var value any

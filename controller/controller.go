@@ -82,7 +82,10 @@ type Config struct {
 	Review func(ctx context.Context, batch []*event.ActionEvent) (notes []event.Event, wait bool)
 	// Guard keeps secrets; nil where there are none.
 	Guard Guard
-	Stuck StuckThresholds
+	// Permit is called when a run begins; release ends what it permits. An
+	// error refuses the run. Nil permits all.
+	Permit func() (release func(), err error)
+	Stuck  StuckThresholds
 	// OnDelta and OnOutput take what is shown but not stored: pieces of the
 	// model's answer and of a running action's output. They must not block
 	// for long. Nil for none.
@@ -107,7 +110,9 @@ type Controller struct {
 
 	mu   sync.Mutex // guards what follows; held during an append, never during a step
 	fold *state.Fold
-	run  *run // nil while nothing runs
+
+	runMu sync.Mutex // guards run; taken after mu, and before that of a run
+	run   *run       // nil while nothing runs
 
 	prepared bool // the Runtime was; only the running goroutine looks
 	fresh    fresh

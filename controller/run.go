@@ -2,25 +2,56 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/state"
 )
 
-// run is one call of Run.
-type run struct {
-	done chan struct{}
+// ErrRunning is returned for a run beside another one. Its kind is
+// fault.Conflict.
+var ErrRunning = fault.New(fault.Conflict, "the conversation is already running")
 
-	mu        sync.Mutex
-	stopping  stop
-	cancelLLM context.CancelFunc
-	active    map[event.ID]runtime.Runtime // actions that run now
+// RunOptions say what happens around a run.
+type RunOptions struct {
+	// Judge is called when the agent has come to an end and no message waits
+	// for an answer; it reports whether the run goes on, for which it has sent
+	// a message. Its context ends when the run is stopped. Nil for not.
+	Judge func(ctx context.Context) (again bool)
+	// Settled is called whenever the agent has come to an end, before another
+	// run can begin. Nil for not.
+	Settled func(ctx context.Context)
 }
+
+// run is the one run that a Controller can have at a time. It passes through
+// its phases in their order; from working or judging it goes back to starting
+// when a message wants an answer.
+type run struct {
+	o       RunOptions
+	release func()        // returns the permit
+	done    chan struct{} // closed when the run is over
+
+	mu       sync.Mutex // guards what follows; the last lock to take
+	phase    phase
+	stopping stop
+	wanted   wanted
+	cancel   context.CancelFunc           // of the call to the LLM, or of Judge
+	active   map[event.ID]runtime.Runtime // actions that run now
+}
+
+// phase is how far a run has come.
+type phase int
+
+const (
+	starting   phase = iota // the state does not say Running yet
+	working                 // the agent takes steps
+	judging                 // RunOptions.Judge is asked
+	condensing              // not a run: a condensation on request
+)
 
 // stop says how a run was asked to stop.
 type stop int
@@ -31,10 +62,25 @@ const (
 	interrupting
 )
 
+// wanted says whether a message wants the run to go on after its end.
+type wanted int
+
+const (
+	nothing wanted = iota
+	answer         // to a message that came while the agent worked
+	retry          // to one that came when the agent had come to an end
+)
+
 func (r *run) stopped() stop {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stopping
+}
+
+func (r *run) enter(p phase) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.phase = p
 }
 
 // Run works on the conversation until it finishes, fails, is stopped, waits
@@ -43,7 +89,7 @@ func (r *run) stopped() stop {
 // returns its error at once and leaves the conversation Running: what runs in
 // the sandbox goes on, and a later Run takes it up.
 func (c *Controller) Run(ctx context.Context) error {
-	work, err := c.Start(ctx)
+	work, err := c.Start(ctx, RunOptions{})
 	if err != nil {
 		return err
 	}
@@ -52,194 +98,306 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // Start is the beginning of [Controller.Run]: when it returns, the
 // conversation is Running for everybody to see (unless it is finished), and
-// the caller must call work, which does the rest.
-func (c *Controller) Start(ctx context.Context) (work func(context.Context) error, err error) {
-	r, err := c.claim()
-	if err != nil {
-		return nil, err
-	}
-	before := c.State().Status
-	if before != state.Running && before != state.Finished {
-		if err := c.append(ctx, status(state.Running)); err != nil {
-			c.release(r)
+// the caller must call work, which does the rest. [ErrRunning] if it runs
+// already; a run that has come to its end is waited for. The error of
+// [Config.Permit] if there is no permit.
+func (c *Controller) Start(ctx context.Context, o RunOptions) (work func(context.Context) error, err error) {
+	for {
+		r, err := c.claim(o, starting)
+		if err == nil {
+			return c.begin(ctx, r)
+		}
+		present := c.present()
+		if !errors.Is(err, ErrRunning) || present != nil && !c.ending(present) {
+			return nil, err
+		}
+		if err := present.wait(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return func(ctx context.Context) error {
-		defer c.release(r)
-		if before == state.Finished {
-			return nil
+}
+
+// ending reports whether a run is at its end: clients see its last event
+// before it is over.
+func (c *Controller) ending(r *run) bool {
+	r.mu.Lock()
+	may := r.phase == working && r.wanted == nothing && r.o.Judge == nil
+	r.mu.Unlock()
+	return may && c.Latest().Status != state.Running
+}
+
+// begin makes the conversation Running.
+func (c *Controller) begin(ctx context.Context, r *run) (work func(context.Context) error, err error) {
+	before, err := c.markRunning(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return c.drive(ctx, r, before, nil) }, nil
+}
+
+// markRunning stores that the conversation is Running, unless it is finished,
+// and returns what it was before. An error ends the run.
+func (c *Controller) markRunning(ctx context.Context, r *run) (before state.Status, err error) {
+	before = c.State().Status
+	if before != state.Running && before != state.Finished {
+		if err = c.append(ctx, status(state.Running)); err != nil {
+			c.over(r)
 		}
-		// What is pending may have been asked for in an earlier life, unless
-		// it waited for the user.
-		return c.loop(ctx, r, before != state.Confirming, nil)
+	}
+	return before, err
+}
+
+// SendRun is [Controller.Send] and [Controller.Start] in one: the message and
+// the status are stored together, and the agent begins meanwhile. work is nil
+// if a run is at work, which takes the message in. The error of
+// [Config.Permit] means that the message is stored and does not run.
+func (c *Controller) SendRun(ctx context.Context, msg *event.MessageEvent, o RunOptions) (work func(context.Context) error, err error) {
+	r, err := c.claim(o, starting)
+	if err != nil {
+		if err := c.Send(ctx, msg); err != nil {
+			return nil, err
+		}
+		return c.runStored(ctx, o)
+	}
+	before := state.Idle
+	var next *pendingStep
+	err = c.appendDuring(ctx, func(now *state.State) ([]event.Event, error) {
+		evs, err := c.message(now, msg)
+		if before = now.Status; before != state.Running {
+			evs = append(evs, status(state.Running))
+		}
+		return evs, err
+	}, func(s *state.State) { next = c.ahead(context.WithoutCancel(ctx), r, s) })
+	if err != nil {
+		next.discard()
+		c.over(r)
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		if next != nil {
+			defer context.AfterFunc(ctx, next.cancel)()
+		}
+		return c.drive(ctx, r, before, next)
 	}, nil
 }
 
-// claim makes the caller the one who runs.
-func (c *Controller) claim() (*run, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.run != nil {
-		return nil, fault.New(fault.Conflict, "the conversation is already running")
+// runStored runs for a message that is stored.
+func (c *Controller) runStored(ctx context.Context, o RunOptions) (work func(context.Context) error, err error) {
+	for {
+		switch present := c.present(); {
+		case present == nil:
+		case present.isCondensing(): // which answers no message
+			if err := present.wait(ctx); err != nil {
+				return nil, err
+			}
+		case c.want(present):
+			return nil, nil
+		}
+		r, err := c.claim(o, starting)
+		if errors.Is(err, ErrRunning) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c.begin(ctx, r)
 	}
-	c.run = &run{done: make(chan struct{}), active: map[event.ID]runtime.Runtime{}}
-	return c.run, nil
 }
 
-func (c *Controller) release(r *run) {
-	c.mu.Lock()
+func (r *run) isCondensing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.phase == condensing
+}
+
+// want asks a run to answer a message after its end; false if it is over.
+func (c *Controller) want(r *run) bool {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	if c.run != r {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wanted = answer
+	if c.State().Status != state.Running {
+		r.wanted = retry
+	}
+	return true
+}
+
+// claim makes the caller the one who runs.
+func (c *Controller) claim(o RunOptions, p phase) (*run, error) {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	if c.run != nil {
+		return nil, ErrRunning
+	}
+	r := &run{o: o, release: func() {}, phase: p, done: make(chan struct{}), active: map[event.ID]runtime.Runtime{}}
+	if c.cfg.Permit != nil && p != condensing {
+		release, err := c.cfg.Permit()
+		if err != nil {
+			return nil, err
+		}
+		r.release = release
+	}
+	c.run = r
+	return r, nil
+}
+
+// present returns the run that is at work, or nil.
+func (c *Controller) present() *run {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	return c.run
+}
+
+// Busy reports whether a run is at work.
+func (c *Controller) Busy() bool { return c.present() != nil }
+
+// over ends a run.
+func (c *Controller) over(r *run) {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	c.end(r)
+}
+
+// end ends a run; the caller holds runMu.
+func (c *Controller) end(r *run) {
+	r.release()
 	c.run = nil
-	c.mu.Unlock()
 	close(r.done)
 }
 
-// loop takes steps until the run ends. next has begun already, or is nil.
-func (c *Controller) loop(ctx context.Context, r *run, again bool, next *thought) (err error) {
-	defer func() { next.forget() }()
-	for steps := 0; ; {
-		if err := ctx.Err(); err != nil {
+// drive runs until nothing wants the run to go on.
+func (c *Controller) drive(ctx context.Context, r *run, before state.Status, next *pendingStep) error {
+	for {
+		r.enter(working)
+		// What is pending may have been asked for by an earlier process,
+		// unless it waited for the user.
+		err := c.loop(ctx, r, before != state.Confirming, next)
+		if r.o.Settled != nil {
+			r.o.Settled(ctx)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			c.over(r)
 			return err
 		}
-		// Also when the run is to stop: what was thought counts, and its end
-		// comes before the stop.
-		if t := next; t != nil {
-			next, again = nil, false // it begins only where nothing is pending
-			if err := c.conclude(ctx, r, t); err != nil {
-				return c.fail(ctx, r, err)
-			}
-			steps++
-			continue
-		}
-		if how := r.stopped(); how != goOn {
-			if c.State().Status != state.Running {
-				return nil // it has come to its end before
-			}
-			return c.stopAs(ctx, how)
-		}
-		s := c.State()
-		switch {
-		case s.Status != state.Running:
+		again := c.takeWanted(r) || c.judge(ctx, r)
+		if !again && c.overUnlessWanted(r) {
 			return nil
-		case len(s.Pending) > 0:
-			if next, err = c.execute(ctx, r, s.Pending, again, steps < c.cfg.MaxIterations); err != nil {
-				return c.fail(ctx, r, err)
-			}
-			again = false
-			continue
-		case steps >= c.cfg.MaxIterations:
-			return c.fail(ctx, r, fault.New(fault.Limit, fmt.Sprintf("the run reached its limit of %d iterations", steps)).
-				Hint("run it again to go on, or raise the limit").Because(errIterations))
 		}
-		again = false
-		switch c.cfg.Stuck.check(s.View) {
-		case nudge:
-			if err := c.append(ctx, nudgeMessage()); err != nil {
-				return err
-			}
-			continue
-		case stuck:
-			return c.stopStuck(ctx)
+		if ctx.Err() != nil {
+			c.over(r)
+			return ctx.Err()
 		}
-		if err := c.step(ctx, r, s); err != nil {
-			return c.fail(ctx, r, err)
+		next = nil
+		if before, err = c.markRunning(ctx, r); err != nil {
+			return err
 		}
-		steps++
 	}
 }
 
-// review asks whether the actions of an answer wait for the user. A lone
-// finish or think never does.
-func (c *Controller) review(ctx context.Context, evs []event.Event) (batch []*event.ActionEvent, notes []event.Event, wait bool) {
-	if c.cfg.Review == nil {
-		return nil, nil, false
+// judge asks whether the run goes on.
+func (c *Controller) judge(ctx context.Context, r *run) (again bool) {
+	if r.o.Judge == nil {
+		return false
 	}
-	for _, ev := range evs {
-		if a, ok := ev.(*event.ActionEvent); ok && a.Action != nil {
-			batch = append(batch, a)
-		}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	r.phase, r.cancel = judging, cancel
+	if r.stopping != goOn {
+		cancel()
 	}
-	if len(batch) == 0 || harmless(batch) {
-		return nil, nil, false
-	}
-	notes, wait = c.cfg.Review(ctx, batch)
-	return batch, notes, wait
+	r.mu.Unlock()
+	return r.o.Judge(ctx)
 }
 
-// masked returns the events without secrets.
-func (c *Controller) masked(evs []event.Event) []event.Event {
-	if c.cfg.Guard == nil {
-		return evs
+// takeWanted reports whether a message wants the run to go on, and the
+// conversation stands so that there is something to do. A run that has failed
+// is not tried again for a message that it knew.
+func (c *Controller) takeWanted(r *run) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, w := c.State().Status, r.wanted
+	r.wanted = nothing
+	if w == nothing || s != state.Idle && s != state.Paused && !(s == state.Errored && w == retry) {
+		return false
 	}
-	out := make([]event.Event, len(evs))
-	for i, ev := range evs {
-		out[i] = c.cfg.Guard.Mask(ev)
-	}
-	return out
+	r.phase, r.stopping = starting, goOn // the message came after the stop
+	return true
 }
 
-// prepare tells the Runtime, before the first actions for it become durable,
-// that none is pending.
-func (c *Controller) prepare(ctx context.Context, evs []event.Event) error {
-	p, ok := c.cfg.Runtime.(runtime.Preparer)
-	if !ok || c.prepared {
-		return nil
+// overUnlessWanted ends a run, unless a message wants it to go on at the last
+// moment: the sender of a message finds either a run that takes note of it, or
+// none.
+func (c *Controller) overUnlessWanted(r *run) bool {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	if c.takeWanted(r) {
+		return false
 	}
-	for _, ev := range evs {
-		a, ok := ev.(*event.ActionEvent)
-		if !ok {
-			continue
-		}
-		if _, def := c.runtimeOf(a); def == nil || def.Local {
-			continue
-		}
-		if err := p.Prepare(ctx); err != nil {
-			return fmt.Errorf("prepare to run %s: %w", a.ToolName, err)
-		}
-		c.prepared = true
-		return nil
+	c.end(r)
+	return true
+}
+
+// Wait returns when the present run, if any, is over.
+func (c *Controller) Wait(ctx context.Context) error {
+	if r := c.present(); r != nil {
+		return r.wait(ctx)
 	}
 	return nil
 }
 
-// replied reports whether an answer ends with a message to the user.
-func replied(evs []event.Event) bool {
-	said := false
-	for _, ev := range evs {
-		if m, ok := ev.(*event.MessageEvent); ok {
-			said = m.Source == event.SourceAgent
+// wait returns when the run is over; a nil run is.
+func (r *run) wait(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Pause stops the run before its next step: a call to the LLM is given up, a
+// running action ends by itself first. It does not wait, and reports whether
+// there is a run. What waits to be answered after the run is not.
+func (c *Controller) Pause() (running bool) { return c.stop(pausing) != nil }
+
+// Interrupt stops the run at once: a call to the LLM is given up and running
+// actions are stopped. It does not wait; Run returns when all is recorded.
+func (c *Controller) Interrupt(ctx context.Context) (running bool, err error) {
+	r := c.stop(interrupting)
+	if r == nil {
+		return false, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, rt := range r.active {
+		if err := rt.Interrupt(ctx, id); err != nil {
+			return true, fmt.Errorf("interrupt action %s: %w", id, err)
 		}
 	}
-	return said
+	return true, nil
 }
 
-// harmless reports whether a batch is a lone finish or think, which never needs
-// confirmation (docs/openhands/sdk-wire.md section 5.3).
-func harmless(batch []*event.ActionEvent) bool {
-	if len(batch) != 1 {
-		return false
+func (c *Controller) stop(how stop) *run {
+	r := c.present()
+	if r == nil {
+		return nil
 	}
-	switch batch[0].Action.(type) {
-	case *event.FinishAction, *event.ThinkAction:
-		return true
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopping, r.wanted = max(r.stopping, how), nothing
+	if r.cancel != nil {
+		r.cancel()
 	}
-	return false
-}
-
-// stopAs records that the user stopped the run.
-func (c *Controller) stopAs(ctx context.Context, how stop) error {
-	var ev event.Event = &event.PauseEvent{Base: event.NewBase(event.SourceUser)}
-	if how == interrupting {
-		ev = &event.InterruptEvent{Base: event.NewBase(event.SourceUser)}
-	}
-	return c.append(ctx, ev, status(state.Paused))
-}
-
-// model returns the metered model of a service; see meter.
-func (m *meter) model(usage string) llm.Model {
-	counted := usage
-	if m.cfg.CountedAs != nil {
-		counted = m.cfg.CountedAs(usage)
-	}
-	return &metered{Model: m.cfg.LLM(usage), usage: counted, meter: m}
+	return r
 }

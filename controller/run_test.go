@@ -186,20 +186,20 @@ func TestPauseBeforeAnActionIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestStopWaitsForAThoughtAhead holds that what the agent began to think while
+// TestStopWaitsForAStepAhead holds that a step that the agent began while
 // its message was stored counts, although the run is stopped before it takes
 // that up: an answer that came finishes the run.
-func TestStopWaitsForAThoughtAhead(t *testing.T) {
+func TestStopWaitsForAStepAhead(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil, func(ctx context.Context, _ int, _ llm.Request) (*llm.Response, error) {
 		<-ctx.Done() // too late
 		return says("answer"), nil
 	})
-	work, err := b.SendStart(t.Context(), event.NewUserMessage("go"))
+	work, err := b.SendRun(t.Context(), event.NewUserMessage("go"), controller.RunOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Interrupt(t.Context()); err != nil {
+	if _, err := b.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := work(t.Context()); err != nil {
@@ -216,7 +216,7 @@ func TestInterruptStopsTheRunningAction(t *testing.T) {
 	stopped := make(chan struct{})
 	b.rt.interrupt = func(event.ID) { close(stopped) }
 	b.rt.do = func(ctx context.Context, r tool.Request) (event.Observation, error) {
-		if err := b.Interrupt(ctx); err != nil {
+		if _, err := b.Interrupt(ctx); err != nil {
 			t.Error(err)
 		}
 		<-stopped

@@ -10,7 +10,7 @@ import (
 func (c *Controller) SetAgent(a agent.Agent) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.run != nil {
+	if c.Busy() {
 		return fault.New(fault.Conflict, "the conversation is running")
 	}
 	c.cfg.Agent = a

@@ -34,7 +34,7 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 		return err
 	}
 	if m.Run {
-		err = c.startWith(ctx, w, ev)
+		err = c.sendRun(ctx, w, ev)
 	} else {
 		err = w.Send(ctx, ev)
 	}
@@ -44,66 +44,25 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 	return err
 }
 
-// startWith stores a message and starts a run with it in one step, where that
-// can be.
-func (c *Conversation) startWith(ctx context.Context, w *worker, ev *event.MessageEvent) error {
-	stored, alone := false, false
-	err := c.startRun(w, func() (func(context.Context) error, error) {
-		work, err := w.SendStart(ctx, ev)
-		stored, alone = err == nil, work != nil
-		return work, err
-	}, nil)
-	if stored && !alone { // a condensation is at work, which answers nobody
-		if err := w.Wait(ctx); err != nil {
-			return err
-		}
-		return c.runAfterSend(ctx, w)
-	}
-	if stored || err != nil && !errors.Is(err, ErrRunning) && !errors.Is(err, ErrCapacity) {
-		return err
-	}
-	if err := w.Send(ctx, ev); err != nil {
-		return err
-	}
-	return c.runAfterSend(ctx, w)
-}
-
-// runAfterSend runs for a message that is stored.
-func (c *Conversation) runAfterSend(ctx context.Context, w *worker) error {
-	for {
-		if c.rerun(w) {
-			return nil
-		}
-		err := c.Run(ctx)
-		switch {
-		case errors.Is(err, ErrRunning):
-			continue
-		case errors.Is(err, ErrCapacity):
-			return ErrSaved
-		}
-		return err
-	}
-}
-
 // Pause stops the run before its next step. Where nothing runs, the
 // conversation is marked as paused.
 func (c *Conversation) Pause(ctx context.Context) error {
-	return c.stop(ctx, pausing)
+	return c.stop(ctx, func(w *worker) (bool, error) { return w.Pause(), nil })
 }
 
 // Interrupt stops the run at once, with the command that it runs. Where nothing
 // runs it is [Conversation.Pause].
 func (c *Conversation) Interrupt(ctx context.Context) error {
-	return c.stop(ctx, interrupting)
+	return c.stop(ctx, func(w *worker) (bool, error) { return w.Interrupt(context.WithoutCancel(ctx)) })
 }
 
-func (c *Conversation) stop(ctx context.Context, how halt) error {
+func (c *Conversation) stop(ctx context.Context, how func(*worker) (running bool, err error)) error {
 	w, err := c.work(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.changed(ctx)
-	if on, err := c.halt(ctx, w, how); on {
+	if running, err := how(w); running {
 		return err
 	}
 	if s := w.Latest().Status; s != state.Idle && s != state.Running {

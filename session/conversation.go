@@ -58,8 +58,6 @@ type Conversation struct {
 
 	opening sync.Mutex // held while the worker starts or ends
 	active  atomic.Pointer[worker]
-
-	run runs
 }
 
 // shownAgent are the forms in which clients see the agent; state is made when
@@ -115,7 +113,7 @@ func (c *Conversation) touch() { c.used.Store(time.Now().UnixNano()) }
 
 // idleSince reports whether nobody has used it since a time.
 func (c *Conversation) idleSince(t time.Time) bool {
-	return c.used.Load() < t.UnixNano() && !c.run.busy() && !c.hub.watched()
+	return c.used.Load() < t.UnixNano() && !c.busy() && !c.hub.watched()
 }
 
 // restore makes a Conversation of what is stored.
@@ -283,7 +281,7 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	w.Controller, err = controller.Open(ctx, controller.Config{
 		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime, Local: w.res.Local,
 		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, Parallel: max(a.ToolConcurrencyLimit, 1),
-		Review: w.review.judge, Guard: w.guard, Stuck: stuckThresholds(rec), OnOutput: w.output.feed,
+		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: w.output.feed,
 		Log: c.m.o.Log,
 	})
 	if err == nil {

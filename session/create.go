@@ -201,7 +201,7 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 		return err
 	}
 	if w := c.active.Load(); w != nil {
-		if _, err := c.halt(ctx, w, interrupting); err != nil {
+		if _, err := w.Interrupt(ctx); err != nil {
 			m.o.Log.Warn("stop a conversation that is being deleted", "conversation", id, "err", err)
 		}
 		if err := c.Wait(ctx); err != nil {

@@ -296,7 +296,7 @@ func (m *Manager) Evict(ctx context.Context, id event.ConversationID, keep bool)
 		m.release(id, e, nil)
 		return nil
 	}
-	if c.run.busy() {
+	if c.busy() {
 		m.release(id, e, c)
 		return ErrRunning
 	}

@@ -30,7 +30,7 @@ func (m *Manager) republishLater(c *Conversation) {
 		defer t.Stop()
 		select {
 		case <-t.C:
-			if !c.run.busy() && c.listed.Load() < ended {
+			if !c.busy() && c.listed.Load() < ended {
 				c.publishState(false)
 			}
 		case <-m.ctx.Done():
@@ -56,7 +56,7 @@ func (m *Manager) republishIfPolled(id event.ConversationID) {
 	now := time.Now()
 	last := c.polled.Swap(now.UnixNano())
 	ended := c.ended.Load()
-	if ended == 0 || last < ended || c.run.busy() || now.Sub(time.Unix(0, ended)) > time.Minute {
+	if ended == 0 || last < ended || c.busy() || now.Sub(time.Unix(0, ended)) > time.Minute {
 		return
 	}
 	if gap := now.Sub(time.Unix(0, last)); gap >= pollShortest && gap <= pollLongest {

@@ -26,7 +26,7 @@ func (c *Conversation) save(ctx context.Context) error {
 // client that has started a run meanwhile would take it for that end
 // (docs/openhands/sdk-wire.md section 0).
 func (c *Conversation) saveIfIdle(w *worker) {
-	if !c.run.busy() {
+	if !c.busy() {
 		c.saveSummaryLater(w)
 	}
 }
@@ -191,7 +191,7 @@ func (c *Conversation) currentState(ctx context.Context) (*state.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.run.busy() {
+	if !c.busy() {
 		c.saveSummary(w) // so that the next one need not read the events
 	}
 	return w.Latest(), nil

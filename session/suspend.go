@@ -33,7 +33,7 @@ func (m *Manager) Suspend(ctx context.Context) error {
 }
 
 func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
-	if c.run.busy() {
+	if c.busy() {
 		if err := c.Interrupt(ctx); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
 	switch {
 	case e.c != c: // evicted meanwhile
 		return nil
-	case c.run.busy(): // a client has started another run
+	case c.busy(): // a client has started another run
 		return ErrRunning
 	}
 	return c.close(ctx, true)

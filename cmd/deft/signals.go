@@ -59,7 +59,7 @@ func (j *job) onSignals(ctx context.Context, leave func()) (stop func()) {
 			case 2:
 				j.view.warn("stopping the running command (Ctrl-C again leaves at once)")
 				wg.Go(func() {
-					if err := j.session.Interrupt(ctx); err != nil && ctx.Err() == nil {
+					if _, err := j.session.Interrupt(ctx); err != nil && ctx.Err() == nil {
 						j.view.warn("the command could not be stopped: " + err.Error())
 					}
 				})

@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// thought is one step of the agent, under way or done.
-type thought struct {
+// pendingStep is one step of the agent, under way or done.
+type pendingStep struct {
 	state  *state.State // that the agent was shown
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -21,13 +21,13 @@ type thought struct {
 	err    error
 }
 
-// think lets the agent begin a step; nil if the run is to stop. Either
-// [Controller.conclude] or [thought.forget] must follow.
-func (c *Controller) think(ctx context.Context, r *run, s *state.State) *thought {
-	t := &thought{state: s, meter: &meter{cfg: &c.cfg}, done: make(chan struct{})}
+// beginStep lets the agent begin a step; nil if the run is to stop. Either
+// [Controller.finishStep] or [pendingStep.discard] must follow.
+func (c *Controller) beginStep(ctx context.Context, r *run, s *state.State) *pendingStep {
+	t := &pendingStep{state: s, meter: &meter{cfg: &c.cfg}, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	r.mu.Lock()
-	r.cancelLLM = t.cancel
+	r.cancel = t.cancel
 	stopped := r.stopping != goOn
 	r.mu.Unlock()
 	if stopped {
@@ -43,26 +43,26 @@ func (c *Controller) think(ctx context.Context, r *run, s *state.State) *thought
 	return t
 }
 
-// forget gives a thought up.
-func (t *thought) forget() {
+// discard gives a step up.
+func (t *pendingStep) discard() {
 	if t != nil {
 		t.cancel()
 		<-t.done
 	}
 }
 
-// step is one thought, from its beginning to its end.
+// step takes one step.
 func (c *Controller) step(ctx context.Context, r *run, s *state.State) error {
-	t := c.think(ctx, r, s)
+	t := c.beginStep(ctx, r, s)
 	if t == nil {
 		return nil
 	}
-	return c.conclude(ctx, r, t)
+	return c.finishStep(ctx, r, t)
 }
 
-// conclude waits for the agent's answer and appends it in one piece: events,
+// finishStep waits for the agent's answer and appends it in one piece: events,
 // what they cost, and the status if it changes.
-func (c *Controller) conclude(ctx context.Context, r *run, t *thought) error {
+func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) error {
 	defer t.cancel()
 	<-t.done
 	err := t.err
@@ -101,12 +101,12 @@ func (c *Controller) conclude(ctx context.Context, r *run, t *thought) error {
 
 // ahead begins the next step while what it builds on is being stored: the
 // disk and the model are waited for at the same time. s is the state as it
-// will be. If it cannot be stored the thought is forgotten, so what the agent
+// will be. If it cannot be stored the step is discarded, so what the agent
 // says never builds on something that did not happen. Nil where no ordinary
 // step follows.
-func (c *Controller) ahead(ctx context.Context, r *run, s *state.State) *thought {
+func (c *Controller) ahead(ctx context.Context, r *run, s *state.State) *pendingStep {
 	if s.Status != state.Running || len(s.Pending) > 0 || ctx.Err() != nil || c.cfg.Stuck.check(s.View) != fine {
 		return nil
 	}
-	return c.think(ctx, r, s)
+	return c.beginStep(ctx, r, s)
 }
