@@ -81,8 +81,10 @@ format:
 tidy:
 	$(GO) mod tidy -diff
 	cd tools && $(GO) mod tidy -diff
+	cd examples/outside && $(GO) mod tidy -diff
 vet:
 	$(GO) vet ./...
+	cd examples/outside && $(GO) vet ./...
 policy:
 	$(GO) test ./test/policy
 generated:

@@ -13,7 +13,10 @@
 // silence), fault.Denied when it may not, fault.Invalid for a bad Spec.
 package sandbox
 
-import "context"
+import (
+	"context"
+	"net"
+)
 
 // Spec describes a sandbox to start.
 type Spec struct {
@@ -44,9 +47,9 @@ type Limits struct {
 
 // Sandbox is a running isolated place.
 type Sandbox interface {
-	// Endpoint is where its Action Execution Server answers, for example
-	// "unix:///run/deft/….sock".
-	Endpoint() string
+	// Dial connects to its Action Execution Server. The error is of kind
+	// fault.Unavailable if nothing answers.
+	Dial(ctx context.Context) (net.Conn, error)
 	// Report says which isolation is in force.
 	Report() Report
 	// Reused tells whether Start found it running.

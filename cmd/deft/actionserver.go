@@ -4,17 +4,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/actionserver"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/sandbox"
-	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session/build"
 )
 
@@ -53,7 +51,5 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 
 // connectRemote makes the runtime that talks to a sandbox's action server.
 func connectRemote(box sandbox.Sandbox) (runtime.Runtime, error) {
-	return remote.New(remote.Options{
-		Dial: func(ctx context.Context) (net.Conn, error) { return process.Dial(ctx, box.Endpoint()) },
-	})
+	return remote.New(remote.Options{Dial: box.Dial})
 }

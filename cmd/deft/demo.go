@@ -11,8 +11,8 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/actionserver"
 	"github.com/deft-dev/deft/internal/demo"
+	"github.com/deft-dev/deft/runtime/actionserver"
 )
 
 // demoCmd replays the bundled session.

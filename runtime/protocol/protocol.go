@@ -1,5 +1,5 @@
 // Package protocol is the wire form of asking an Action Execution Server for
-// actions: what runtime/remote sends and internal/actionserver answers, over
+// actions: what runtime/remote sends and runtime/actionserver answers, over
 // HTTP/1.1 on any stream socket. Any program in any language may speak it.
 //
 //	POST /v1/actions/{id}            a tool.Request → lines of Line, the last one final

@@ -8,7 +8,7 @@
 //		…
 //		p, err := process.New(process.Options{Dir: dir})
 //		s, err := p.Start(ctx, sandbox.Spec{ID: id, Argv: argv, Workspace: ws})
-//		conn, err := process.Dial(ctx, s.Endpoint())
+//		conn, err := s.Dial(ctx)
 //	}
 //
 // The program runs as process 1 of its own PID namespace, with a listening

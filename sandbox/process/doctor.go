@@ -67,7 +67,7 @@ func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Che
 		return rep, nil, err
 	}
 	defer func() { err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id)) }()
-	checks, err = readChecks(ctx, s.Endpoint(), s.Report().Level)
+	checks, err = readChecks(ctx, s)
 	return s.Report(), checks, err
 }
 
@@ -106,8 +106,8 @@ func (p *Provider) bait(base string) (t targets, done func(), err error) {
 
 // readChecks reads the probe's lines. A probe that ends early was killed by
 // what it tried; what it had not got to counts as failed.
-func readChecks(ctx context.Context, endpoint, level string) ([]Check, error) {
-	conn, err := Dial(ctx, endpoint)
+func readChecks(ctx context.Context, s sandbox.Sandbox) ([]Check, error) {
+	conn, err := s.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func readChecks(ctx context.Context, endpoint, level string) ([]Check, error) {
 		seen[c.Name] = true
 		checks = append(checks, c)
 	}
-	for _, a := range attempts(level) {
+	for _, a := range attempts(s.Report().Level) {
 		if !seen[a.name] {
 			checks = append(checks, Check{Name: a.name, Detail: "the probe died before it could tell"})
 		}

@@ -6,4 +6,5 @@ var (
 	AllowedChildren = allowedChildren
 	SplitHome       = splitHome
 	Filter          = filter
+	Connect         = connect
 )

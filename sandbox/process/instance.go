@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -40,9 +41,9 @@ var _ sandbox.Sandbox = (*handle)(nil)
 // Reused implements sandbox.Sandbox.
 func (h *handle) Reused() bool { return h.reused }
 
-// Endpoint implements sandbox.Sandbox; Dial connects to it.
-func (in *instance) Endpoint() string {
-	return "unix://" + filepath.Join(in.p.dir(in.id), socketName)
+// Dial implements sandbox.Sandbox.
+func (in *instance) Dial(ctx context.Context) (net.Conn, error) {
+	return connect(ctx, filepath.Join(in.p.dir(in.id), socketName))
 }
 
 // Report implements sandbox.Sandbox.
@@ -85,7 +86,7 @@ func (in *instance) Stop(ctx context.Context) error {
 // listens reports whether the program still has its socket. One that is ending,
 // or was killed and waits for the rest of its namespace to go, has not.
 func (in *instance) listens(ctx context.Context) bool {
-	conn, err := Dial(ctx, in.Endpoint())
+	conn, err := in.Dial(ctx)
 	if err != nil {
 		return !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist)
 	}

@@ -145,7 +145,7 @@ func nested() (out string, err error) {
 	for _, m := range s.Report().Missing {
 		out += "\nmissing=" + m.Feature + ": " + m.Reason
 	}
-	c, err := process.Dial(context.Background(), s.Endpoint())
+	c, err := s.Dial(context.Background())
 	if err != nil {
 		return out, err
 	}
@@ -264,7 +264,7 @@ func missing(t testing.TB, err error) {
 // ask has the sandbox's server do something.
 func ask(t testing.TB, s sandbox.Sandbox, r request) answer {
 	t.Helper()
-	c, err := process.Dial(t.Context(), s.Endpoint())
+	c, err := s.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

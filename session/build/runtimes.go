@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,9 +104,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 
 // connect makes the runtime that talks to a sandbox's action server.
 func connect(s sandbox.Sandbox) (runtime.Runtime, error) {
-	return remote.New(remote.Options{
-		Dial: func(ctx context.Context) (net.Conn, error) { return process.Dial(ctx, s.Endpoint()) },
-	})
+	return remote.New(remote.Options{Dial: s.Dial})
 }
 
 // replacing is a provider that replaces a sandbox that was started with other

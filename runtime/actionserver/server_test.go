@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/deft-dev/deft/internal/actionserver"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/runtime/runtimetest"
 	"github.com/deft-dev/deft/tool"

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -21,14 +20,10 @@ const socketName = "server.sock"
 // the closing zero byte.
 const maxSunPath = 107
 
-// Dial connects to a sandbox's Endpoint. Unlike net.Dial it takes paths that
-// are longer than a socket address holds. Errors: fault.Invalid for another
-// kind of endpoint, fault.Unavailable if nothing answers.
-func Dial(ctx context.Context, endpoint string) (net.Conn, error) {
-	path, ok := strings.CutPrefix(endpoint, "unix://")
-	if !ok || !filepath.IsAbs(path) {
-		return nil, fault.New(fault.Invalid, "not a unix:// endpoint: "+endpoint)
-	}
+// connect connects to a sandbox's socket. Unlike net.Dial it takes paths that
+// are longer than a socket address holds. The error is of kind
+// fault.Unavailable.
+func connect(ctx context.Context, path string) (net.Conn, error) {
 	addr, done, err := shortPath(path)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "no sandbox answers at "+path)

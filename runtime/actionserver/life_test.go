@@ -15,8 +15,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/actionserver"
 	"github.com/deft-dev/deft/runtime"
+	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/runtime/runtimetest"
 	"github.com/deft-dev/deft/tool"
