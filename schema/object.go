@@ -41,8 +41,9 @@ type Field struct {
 	Default any
 	// Required fields have no default.
 	Required bool
-	// Hidden fields are read and not written.
-	Hidden bool
+	// Hidden fields are read and not written; those that may be absent are
+	// neither given a default nor written as null.
+	Hidden, MayBeAbsent bool
 	// Page says how a settings page shows the field; nil for not at all.
 	Page *Page
 }
@@ -121,7 +122,7 @@ func (o *Object) Defaults() *Map {
 	o = o.full()
 	m := sized(len(o.Fields))
 	for _, f := range o.Fields {
-		if !f.Hidden {
+		if !f.Hidden && !f.MayBeAbsent {
 			m.Set(f.Name, f.value())
 		}
 	}
@@ -173,6 +174,7 @@ func (o *Object) check(r *reader, v any, loc []any) any {
 		switch got, ok := m.Lookup(f.Name); {
 		case ok:
 			out.Set(f.Name, f.Type.check(r, got, at(loc, f.Name)))
+		case f.MayBeAbsent:
 		case f.Required:
 			r.wrong = append(r.wrong, Missing(at(loc, f.Name)...)...)
 		default:
@@ -237,7 +239,7 @@ func (o *Object) dump(w *writer, v any) any {
 		out.Set(k, v)
 	}
 	for _, f := range o.Fields {
-		if v, ok := m.Lookup(f.Name); ok && !f.Hidden {
+		if v, ok := m.Lookup(f.Name); ok && !f.Hidden && (v != nil || !f.MayBeAbsent) {
 			set(f.Name, f.Type.dump(w, v))
 		}
 	}

@@ -80,6 +80,7 @@ var effects = map[string]struct{ base, field, text string }{
 	"prompt_cache_retention":       {responder, `"prompt_cache_retention":"in_memory"`, `"prompt_cache_retention":"in_memory"`},
 	"extended_thinking_budget":     {claude, `"extended_thinking_budget":5000`, `"budget_tokens":5000`},
 	"seed":                         {plain, `"seed":11`, `"seed":11`},
+	"deft":                         {plain, `"deft":{"timeout":0.25,"retry_max_wait":9.5}`, "timeout 250ms"},
 	"litellm_extra_body":           {plain, `"litellm_extra_body":{"tags":["a"]}`, `"tags":["a"]`},
 }
 

@@ -70,6 +70,10 @@ type LLM struct {
 	LiteLLMExtraBody         *schema.Map `json:"litellm_extra_body"`
 	IsSubscription           bool        `json:"is_subscription"`
 
+	// Deft holds what the reference does not have; nil for nothing. See
+	// [LLM.Extras].
+	Deft *LLMExtras `json:"deft"`
+
 	// Unknown holds the fields that this version has no name for.
 	Unknown *schema.Map `json:"-"`
 }
@@ -133,6 +137,13 @@ func (l *LLM) Doc() (*schema.Map, error) {
 	m, err := schema.From(l)
 	if err != nil {
 		return nil, err
+	}
+	extras, err := l.extrasDoc()
+	if err != nil {
+		return nil, err
+	}
+	if m.Delete(extrasKey); extras != nil {
+		m.Set(extrasKey, extras)
 	}
 	for _, k := range []string{"capability_overrides", "litellm_extra_body"} {
 		if m.Get(k) == nil {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -34,9 +35,16 @@ func (l *LLM) Config(c *catalog.Catalog) llm.Config {
 	if l.StreamIdleTimeout != nil && *l.StreamIdleTimeout > 0 {
 		cfg.IdleTimeout = min(time.Duration(*l.StreamIdleTimeout*float64(time.Second)), unlimited)
 	}
+	if x := l.Deft; x != nil {
+		cfg.ContextLimit, cfg.KeepAlive = x.ContextLimit, exact(x.KeepAlive)
+		cfg.Timeout = cmp.Or(exact(x.Timeout), cfg.Timeout)
+		cfg.FirstTimeout, cfg.ConnectTimeout = exact(x.FirstTokenTimeout), exact(x.ConnectTimeout)
+	}
 	l.describe(&cfg, c)
 	return cfg
 }
+
+func exact(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 // extraBody returns the extra fields as JSON.
 func (l *LLM) extraBody() map[string]json.RawMessage {

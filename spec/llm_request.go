@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -17,6 +18,9 @@ func (l *LLM) Broker(o broker.Options) broker.Options {
 	o.Multiplier = max(l.RetryMultiplier, 1e-9)
 	o.MinWait = max(seconds(l.RetryMinWait), time.Nanosecond)
 	o.MaxWait = max(seconds(l.RetryMaxWait), time.Nanosecond)
+	if x := l.Deft; x != nil {
+		o.MinWait, o.MaxWait = cmp.Or(exact(x.RetryMinWait), o.MinWait), cmp.Or(exact(x.RetryMaxWait), o.MaxWait)
+	}
 	return o
 }
 

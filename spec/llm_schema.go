@@ -16,6 +16,7 @@ var llmFields = []s.Field{
 	{Name: "reasoning_effort", Type: s.Opt(s.String{})},
 	{Name: "fallback_strategy", Type: s.Any{}, Hidden: true},
 	{Name: "is_subscription", Type: s.Bool{}, Default: false},
+	{Name: extrasKey, Type: s.Opt(extrasSchema), MayBeAbsent: true},
 }
 
 // LLMSchema describes the LLM object: its fields in the reference's order, with

@@ -98,7 +98,7 @@ func (c *profileListCmd) Run(ctx context.Context, std *streams) error {
 			}
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, console.Line(p.LLM.Model), dash(strings.Join(services, " ")), dash(strings.Join(p.Extras.Fallback, " ")), dash(p.Extras.Vision))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, console.Line(p.LLM.Model), dash(strings.Join(services, " ")), dash(strings.Join(p.LLM.Extras().Fallback, " ")), dash(p.LLM.Extras().Vision))
 	}
 	if len(names) == 0 {
 		_, err := fmt.Fprintln(std.err, "no profile is stored: deft llm profile set NAME --model …")

@@ -114,17 +114,16 @@ func (c *profileSetCmd) applyKey(p *profiles.Profile, in io.Reader) error {
 	if keys > 1 {
 		return fault.New(fault.Invalid, "there are several keys").Hint("give one of --api-key-env, --api-key-file and --api-key-stdin")
 	}
-	x := &p.Extras
 	if keys == 1 || c.KeyEnv != nil || c.KeyFile != nil { // it takes the place of the old one
-		x.APIKeyEnv, x.APIKeyFile, p.LLM.APIKey = "", "", ""
+		p.KeyEnv, p.KeyFile, p.LLM.APIKey = "", "", ""
 	}
-	set(&x.APIKeyEnv, c.KeyEnv)
+	set(&p.KeyEnv, c.KeyEnv)
 	if c.KeyFile != nil && *c.KeyFile != "" {
 		abs, err := filepath.Abs(*c.KeyFile)
 		if err != nil {
 			return fault.Wrap(err, fault.Invalid, "find the key file")
 		}
-		x.APIKeyFile = abs
+		p.KeyFile = abs
 	}
 	if !c.KeyStdin {
 		return nil
@@ -142,7 +141,7 @@ func (c *profileSetCmd) apply(p *profiles.Profile, in io.Reader) error {
 	if err := c.applyKey(p, in); err != nil {
 		return err
 	}
-	l, x, usual := p.LLM, &p.Extras, newProfileLLM(p.LLM.Model)
+	l, x, usual := p.LLM, p.LLM.Extras(), newProfileLLM(p.LLM.Model)
 	set(&l.Model, c.Model)
 	setPointer(&l.BaseURL, c.BaseURL)
 	setPointer(&l.APIVersion, c.APIVersion)
@@ -175,7 +174,7 @@ func (c *profileSetCmd) apply(p *profiles.Profile, in io.Reader) error {
 
 // applyTimes changes limits of time. The LLM has whole seconds; the exact time
 // goes before them.
-func (c *profileSetCmd) applyTimes(l *spec.LLM, x *profiles.Extras, usual *spec.LLM) {
+func (c *profileSetCmd) applyTimes(l *spec.LLM, x *spec.LLMExtras, usual *spec.LLM) {
 	for field, given := range map[*float64]*time.Duration{
 		&x.KeepAlive: c.KeepAlive, &x.FirstTokenTimeout: c.FirstTimeout, &x.ConnectTimeout: c.ConnectTimeout,
 	} {
@@ -288,10 +287,7 @@ func (c *profileSetCmd) check(ctx context.Context, std *streams, s *profiles.Sto
 	if _, err := by.router().New(l.Config(by.known)); err != nil {
 		return err
 	}
-	for _, other := range append([]string{p.Extras.Vision}, p.Extras.Fallback...) {
-		if other == "" {
-			continue
-		}
+	for _, other := range l.Profiles() {
 		if other == c.Name {
 			return fault.New(fault.Invalid, "a profile cannot stand in for itself")
 		}

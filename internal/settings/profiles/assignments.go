@@ -147,7 +147,7 @@ func (s *Stores) unused(name string) error {
 	}
 	for _, other := range names {
 		p, err := s.LLMs.profile(other)
-		if err == nil && other != name && slices.Contains(p.Extras.names(), name) { // a damaged one uses none
+		if err == nil && other != name && slices.Contains(p.LLM.Profiles(), name) { // a damaged one uses none
 			return fault.New(fault.Conflict, fmt.Sprintf("the profile %s names %s", other, name)).Hint("change that one first")
 		}
 	}

@@ -15,8 +15,8 @@ import (
 func TestAssignments(t *testing.T) {
 	t.Parallel()
 	s, dir := saved(t, map[string]profiles.Profile{
-		"a": profile("ollama/x", profiles.Extras{}), "b": profile("ollama/x", profiles.Extras{}),
-		"c": profile("ollama/x", profiles.Extras{Fallback: []string{"b"}}), "d": profile("ollama/x", profiles.Extras{Vision: "c"}),
+		"a": profile("ollama/x", spec.LLMExtras{}), "b": profile("ollama/x", spec.LLMExtras{}),
+		"c": profile("ollama/x", spec.LLMExtras{Fallback: []string{"b"}}), "d": profile("ollama/x", spec.LLMExtras{Vision: "c"}),
 	})
 	for _, tt := range []struct {
 		name    string
@@ -48,8 +48,8 @@ func TestAssignments(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := s.LLMs.Profile(t.Context(), "c")
-	if got, err2 := profiles.ReadAssignments(dir); err != nil || err2 != nil || got.Agents["CodeActAgent"] != "e" || p.Extras.Fallback[0] != "e" {
-		t.Errorf("after a renaming: %v %v %+v %+v", err, err2, got, p.Extras)
+	if got, err2 := profiles.ReadAssignments(dir); err != nil || err2 != nil || got.Agents["CodeActAgent"] != "e" || p.LLM.Profiles()[0] != "e" {
+		t.Errorf("after a renaming: %v %v %+v %+v", err, err2, got, p.LLM.Profiles())
 	}
 	for name, agent := range map[string]bool{"condenser": false, "CodeActAgent": true} {
 		if err := s.Assign(t.Context(), name, agent, ""); err != nil {
@@ -79,17 +79,17 @@ func TestProfilesThatMakeNoSense(t *testing.T) {
 	s, _ := saved(t, nil)
 	price := 1.0
 	for name, p := range map[string]profiles.Profile{
-		"a key as a variable": profile("m", profiles.Extras{APIKeyEnv: "sk-1"}),
-		"two keys":            profile("m", profiles.Extras{APIKeyEnv: "A", APIKeyFile: "/b"}),
-		"a key and a file":    profile("m", profiles.Extras{APIKeyFile: "/b"}, func(l *spec.LLM) { l.APIKey = "sk-1" }),
-		"a relative file":     profile("m", profiles.Extras{APIKeyFile: "b"}),
-		"one price":           profile("m", profiles.Extras{}, func(l *spec.LLM) { l.InputCostPerToken = &price }),
-		"a negative limit":    profile("m", profiles.Extras{ContextLimit: -1}),
-		"a negative time":     profile("m", profiles.Extras{ConnectTimeout: -1}),
-		"a long keep-alive":   profile("m", profiles.Extras{KeepAlive: 1e9}),
-		"a strange fallback":  profile("m", profiles.Extras{Fallback: []string{"../x"}}),
-		"a strange protocol":  profile("m", profiles.Extras{}, func(l *spec.LLM) { l.APIMode = "grpc" }),
-		"no model":            profile("", profiles.Extras{}),
+		"a key as a variable": profile("m", spec.LLMExtras{}, keyEnv("sk-1")),
+		"two keys":            profile("m", spec.LLMExtras{}, keyEnv("A"), keyFile("/b")),
+		"a key and a file":    profile("m", spec.LLMExtras{}, keyFile("/b"), set(func(l *spec.LLM) { l.APIKey = "sk-1" })),
+		"a relative file":     profile("m", spec.LLMExtras{}, keyFile("b")),
+		"one price":           profile("m", spec.LLMExtras{}, set(func(l *spec.LLM) { l.InputCostPerToken = &price })),
+		"a negative limit":    profile("m", spec.LLMExtras{ContextLimit: -1}),
+		"a negative time":     profile("m", spec.LLMExtras{ConnectTimeout: -1}),
+		"a long keep-alive":   profile("m", spec.LLMExtras{KeepAlive: 1e9}),
+		"a strange fallback":  profile("m", spec.LLMExtras{Fallback: []string{"../x"}}),
+		"a strange protocol":  profile("m", spec.LLMExtras{}, set(func(l *spec.LLM) { l.APIMode = "grpc" })),
+		"no model":            profile("", spec.LLMExtras{}),
 	} {
 		if err := s.LLMs.SaveProfile(t.Context(), "p", p); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", name, err)
@@ -101,8 +101,8 @@ func TestProfilesThatMakeNoSense(t *testing.T) {
 func TestExtrasStay(t *testing.T) {
 	t.Parallel()
 	s, _ := saved(t, map[string]profiles.Profile{
-		"other": profile("ollama/x", profiles.Extras{}),
-		"p":     profile("ollama/x", profiles.Extras{APIKeyEnv: "MINE", Fallback: []string{"other"}}),
+		"other": profile("ollama/x", spec.LLMExtras{}),
+		"p":     profile("ollama/x", spec.LLMExtras{Fallback: []string{"other"}}, keyEnv("MINE")),
 	})
 	l := spec.NewLLM("ollama/y")
 	l.Timeout = nil
@@ -118,7 +118,7 @@ func TestExtrasStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(profiles.Extras{APIKeyEnv: tt.env, Fallback: []string{"other"}}, p.Extras); diff != "" || p.LLM.Model != "ollama/y" || p.LLM.Timeout != nil {
+		if diff := cmp.Diff([]string{"other"}, p.LLM.Profiles()); diff != "" || p.KeyEnv != tt.env || p.LLM.Model != "ollama/y" || p.LLM.Timeout != nil {
 			t.Errorf("timeout %v: %s", p.LLM.Timeout, diff)
 		}
 	}

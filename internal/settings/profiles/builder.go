@@ -1,16 +1,15 @@
 package profiles
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Builder makes the models of LLM profiles: the adapter, behind the layer that
@@ -44,31 +43,46 @@ func (b *Builder) Build(ctx context.Context, name string) (llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	fallback := p.Extras.Fallback
-	m, err := b.single(ctx, name, p, len(fallback) > 0)
+	m, err := b.chain(ctx, name, p)
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	return m, nil
+}
+
+// Model makes the model of an LLM that has its key already, such as one of
+// [LLMs.Load], with the profiles that it names.
+func (b *Builder) Model(ctx context.Context, l *spec.LLM) (llm.Model, error) {
+	c := *l
+	return b.chain(ctx, "", Profile{LLM: &c})
+}
+
+func (b *Builder) chain(ctx context.Context, name string, p Profile) (llm.Model, error) {
+	x := p.LLM.Extras()
+	m, err := b.single(ctx, name, p, len(x.Fallback) > 0)
 	if err != nil {
 		return nil, err
 	}
-	if vision := p.Extras.Vision; vision != "" {
-		sees, err := b.named(ctx, vision, len(fallback) > 0)
-		if err == nil {
-			m, err = broker.NewImageRouter(sees, m, p.Extras.TextLimit)
-		}
+	if x.Vision != "" {
+		sees, err := b.named(ctx, x.Vision, len(x.Fallback) > 0)
 		if err != nil {
-			return nil, fmt.Errorf("profile %s: %w", name, err)
+			return nil, err
+		}
+		if m, err = broker.NewImageRouter(sees, m, x.TextLimit); err != nil {
+			return nil, err
 		}
 	}
-	if len(fallback) == 0 {
+	if len(x.Fallback) == 0 {
 		return m, nil
 	}
 	chain := []llm.Model{m}
-	for i, other := range fallback {
-		if other == name || slices.Contains(fallback[:i], other) {
-			return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: %s is in its chain of fallbacks twice", name, other))
+	for i, other := range x.Fallback {
+		if other == name || slices.Contains(x.Fallback[:i], other) {
+			return nil, fault.New(fault.Invalid, other+" is in its chain of fallbacks twice")
 		}
-		next, err := b.named(ctx, other, i+1 < len(fallback))
+		next, err := b.named(ctx, other, i+1 < len(x.Fallback))
 		if err != nil {
-			return nil, fmt.Errorf("profile %s: fallback: %w", name, err)
+			return nil, fmt.Errorf("fallback: %w", err)
 		}
 		chain = append(chain, next)
 	}
@@ -84,7 +98,11 @@ func (b *Builder) Single(ctx context.Context, name string) (llm.Model, error) {
 		return nil, err
 	}
 	p.LLM.NumRetries = b.Broker.Attempts
-	return b.single(ctx, name, p, false)
+	m, err := b.single(ctx, name, p, false)
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	return m, nil
 }
 
 func (b *Builder) named(ctx context.Context, name string, hasNext bool) (llm.Model, error) {
@@ -92,7 +110,11 @@ func (b *Builder) named(ctx context.Context, name string, hasNext bool) (llm.Mod
 	if err != nil {
 		return nil, err
 	}
-	return b.single(ctx, name, p, hasNext)
+	m, err := b.single(ctx, name, p, hasNext)
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	return m, nil
 }
 
 // single makes the model of a profile alone. hasNext says that another model
@@ -104,20 +126,18 @@ func (b *Builder) single(ctx context.Context, name string, p Profile, hasNext bo
 	}
 	key, err := b.key(p)
 	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
+		return nil, err
 	}
 	m, err := b.adapter(p, key)
 	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
+		return nil, err
 	}
 	o := p.LLM.Broker(b.Broker)
 	if o.Budget != nil && !m.Info().Price.Known {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("profile %s: a spending limit cannot be enforced: the price of %s is unknown", name, p.LLM.Model)).
+		return nil, fault.New(fault.Invalid, "a spending limit cannot be enforced: the price of "+p.LLM.Model+" is unknown").
 			Hint("give the profile its prices (--input-price, --output-price), or leave --max-cost out")
 	}
 	o.SkipOpen = hasNext
-	o.MinWait = cmp.Or(seconds(p.Extras.RetryMinWait), o.MinWait)
-	o.MaxWait = cmp.Or(seconds(p.Extras.RetryMaxWait), o.MaxWait)
 	if b.Breakers != nil {
 		endpoint := m.Info().Provider
 		if base := p.LLM.BaseURL; base != nil && *base != "" {
@@ -125,7 +145,7 @@ func (b *Builder) single(ctx context.Context, name string, p Profile, hasNext bo
 		}
 		o.Breaker = b.Breakers.For(endpoint)
 	}
-	if o.Refresh == nil && p.Extras.APIKeyFile != "" {
+	if o.Refresh == nil && p.KeyFile != "" {
 		o.Refresh = b.reread(p, key)
 	}
 	return &preset{Model: broker.New(m, o), profile: p}, nil
@@ -142,9 +162,6 @@ func (b *Builder) key(p Profile) (llm.Secret, error) {
 func (b *Builder) adapter(p Profile, key llm.Secret) (llm.Model, error) {
 	cfg := p.LLM.Config(b.Catalog)
 	cfg.APIKey = key
-	cfg.ContextLimit, cfg.KeepAlive = p.Extras.ContextLimit, seconds(p.Extras.KeepAlive)
-	cfg.Timeout = cmp.Or(seconds(p.Extras.Timeout), cfg.Timeout)
-	cfg.FirstTimeout, cfg.ConnectTimeout = seconds(p.Extras.FirstTokenTimeout), seconds(p.Extras.ConnectTimeout)
 	if b.Complete != nil {
 		b.Complete(&cfg)
 	}
@@ -165,8 +182,6 @@ func (b *Builder) reread(p Profile, first llm.Secret) func(context.Context) (llm
 		return b.adapter(p, key)
 	}
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // preset is a model whose calls have the settings of a profile.
 type preset struct {

@@ -39,16 +39,30 @@ func (f *fake) Generate(_ context.Context, r llm.Request, _ func(llm.Delta)) (*l
 }
 
 // profile returns a profile of a model; changes may be nil.
-func profile(model string, x profiles.Extras, changes ...func(*spec.LLM)) profiles.Profile {
+func profile(model string, x spec.LLMExtras, changes ...func(*profiles.Profile)) profiles.Profile {
 	l := spec.NewLLM(model)
 	l.ReasoningEffort = nil
+	l.Deft = &x
+	p := profiles.Profile{LLM: l}
 	for _, change := range changes {
-		change(l)
+		change(&p)
 	}
-	return profiles.Profile{LLM: l, Extras: x}
+	return p
 }
 
-func at(url string) func(*spec.LLM) { return func(l *spec.LLM) { l.BaseURL = &url } }
+func keyEnv(name string) func(*profiles.Profile) {
+	return func(p *profiles.Profile) { p.KeyEnv = name }
+}
+func keyFile(path string) func(*profiles.Profile) {
+	return func(p *profiles.Profile) { p.KeyFile = path }
+}
+
+// set changes the LLM of a profile.
+func set(change func(*spec.LLM)) func(*profiles.Profile) {
+	return func(p *profiles.Profile) { change(p.LLM) }
+}
+
+func at(url string) func(*profiles.Profile) { return set(func(l *spec.LLM) { l.BaseURL = &url }) }
 
 // saved returns stores with profiles, and their directory.
 func saved(t *testing.T, all map[string]profiles.Profile) (*profiles.Stores, string) {
@@ -96,14 +110,14 @@ func TestKeys(t *testing.T) {
 		want string
 		err  fault.Kind
 	}{
-		"a variable":         {p: profile("openai/x", profiles.Extras{APIKeyEnv: "MINE"}), want: "sk-mine"},
-		"an empty variable":  {p: profile("openai/x", profiles.Extras{APIKeyEnv: "EMPTY"}), err: fault.Auth},
-		"a variable of two":  {p: profile("openai/x", profiles.Extras{APIKeyEnv: "TWO"}), err: fault.Auth},
-		"a file":             {p: profile("openai/x", profiles.Extras{APIKeyFile: file}), want: "sk-file"},
-		"a missing file":     {p: profile("openai/x", profiles.Extras{APIKeyFile: file + "x"}), err: fault.Auth},
-		"sealed":             {p: profile("openai/x", profiles.Extras{}, func(l *spec.LLM) { l.APIKey = "sk-sealed" }), want: "sk-sealed"},
-		"the provider's own": {p: profile("openai/x", profiles.Extras{}), want: "sk-usual"},
-		"none needed":        {p: profile("ollama/x", profiles.Extras{}), want: ""},
+		"a variable":         {p: profile("openai/x", spec.LLMExtras{}, keyEnv("MINE")), want: "sk-mine"},
+		"an empty variable":  {p: profile("openai/x", spec.LLMExtras{}, keyEnv("EMPTY")), err: fault.Auth},
+		"a variable of two":  {p: profile("openai/x", spec.LLMExtras{}, keyEnv("TWO")), err: fault.Auth},
+		"a file":             {p: profile("openai/x", spec.LLMExtras{}, keyFile(file)), want: "sk-file"},
+		"a missing file":     {p: profile("openai/x", spec.LLMExtras{}, keyFile(file+"x")), err: fault.Auth},
+		"sealed":             {p: profile("openai/x", spec.LLMExtras{}, set(func(l *spec.LLM) { l.APIKey = "sk-sealed" })), want: "sk-sealed"},
+		"the provider's own": {p: profile("openai/x", spec.LLMExtras{}), want: "sk-usual"},
+		"none needed":        {p: profile("ollama/x", spec.LLMExtras{}), want: ""},
 	} {
 		b, got := opened(t, map[string]profiles.Profile{"p": tt.p})
 		_, err := b.Build(t.Context(), "p")
@@ -134,7 +148,7 @@ func TestKeyFileThatChanges(t *testing.T) {
 	write("sk-first-0123456789")
 	srv := llmtest.StartWith(t, &llmtest.Script{APIKey: "sk-second-0123456789", Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "ok"}}}},
 		llmtest.Options{AllowErrors: true})
-	b, _ := opened(t, map[string]profiles.Profile{"p": profile("vllm/x", profiles.Extras{APIKeyFile: file}, at(srv.URL+"/v1"))})
+	b, _ := opened(t, map[string]profiles.Profile{"p": profile("vllm/x", spec.LLMExtras{}, keyFile(file), at(srv.URL+"/v1"))})
 	b.Open = func(c llm.Config) (llm.Model, error) { return openai.New(c) }
 	m, err := b.Build(t.Context(), "p")
 	if err != nil {
@@ -159,11 +173,11 @@ func TestConfigOfAProfile(t *testing.T) {
 	t.Parallel()
 	in, out, window, idle, timeout, version := 1e-6, 2e-6, 5, 3.0, 2, "v1"
 	b, got := opened(t, map[string]profiles.Profile{"p": profile("vllm/x",
-		profiles.Extras{Timeout: 1.5, FirstTokenTimeout: 2, ConnectTimeout: 4, ContextLimit: 6, KeepAlive: -1}, at("http://h/v1"),
-		func(l *spec.LLM) {
+		spec.LLMExtras{Timeout: 1.5, FirstTokenTimeout: 2, ConnectTimeout: 4, ContextLimit: 6, KeepAlive: -1}, at("http://h/v1"),
+		set(func(l *spec.LLM) {
 			l.Timeout, l.StreamIdleTimeout, l.MaxInputTokens, l.APIMode, l.APIVersion = &timeout, &idle, &window, "responses", &version
 			l.InputCostPerToken, l.OutputCostPerToken = &in, &out
-		})})
+		}))})
 	b.Complete = func(c *llm.Config) { c.Headers = map[string]string{"X": "y"} }
 	if _, err := b.Build(t.Context(), "p"); err != nil {
 		t.Fatal(err)
@@ -184,9 +198,9 @@ func TestConfigOfAProfile(t *testing.T) {
 func TestDefaultsOfRequests(t *testing.T) {
 	t.Parallel()
 	half, zero, high, seven := 0.5, 0.0, "high", 7
-	b, _ := opened(t, map[string]profiles.Profile{"p": profile("ollama/x", profiles.Extras{}, func(l *spec.LLM) {
+	b, _ := opened(t, map[string]profiles.Profile{"p": profile("ollama/x", spec.LLMExtras{}, set(func(l *spec.LLM) {
 		l.ReasoningEffort, l.MaxOutputTokens, l.Temperature, l.TopP = &high, &seven, &half, &half
-	})})
+	}))})
 	var got []llm.Request
 	b.Open = func(c llm.Config) (llm.Model, error) {
 		return &fake{name: c.Model, gen: func(r llm.Request) (*llm.Response, error) {
@@ -215,16 +229,16 @@ func TestDefaultsOfRequests(t *testing.T) {
 func TestChainsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]profiles.Profile{
-		"itself":          profile("ollama/x", profiles.Extras{Fallback: []string{"p"}}),
-		"twice":           profile("ollama/x", profiles.Extras{Fallback: []string{"q", "q"}}),
-		"blind for sight": profile("ollama/x", profiles.Extras{Vision: "q"}),
+		"itself":          profile("ollama/x", spec.LLMExtras{Fallback: []string{"p"}}),
+		"twice":           profile("ollama/x", spec.LLMExtras{Fallback: []string{"q", "q"}}),
+		"blind for sight": profile("ollama/x", spec.LLMExtras{Vision: "q"}),
 	} {
-		b, _ := opened(t, map[string]profiles.Profile{"p": p, "q": profile("ollama/y", profiles.Extras{})})
+		b, _ := opened(t, map[string]profiles.Profile{"p": p, "q": profile("ollama/y", spec.LLMExtras{})})
 		if _, err := b.Build(t.Context(), "p"); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	b, _ := opened(t, map[string]profiles.Profile{"p": profile("ollama/x", profiles.Extras{Fallback: []string{"nobody"}})})
+	b, _ := opened(t, map[string]profiles.Profile{"p": profile("ollama/x", spec.LLMExtras{Fallback: []string{"nobody"}})})
 	for _, name := range []string{"p", "nobody"} {
 		if _, err := b.Build(t.Context(), name); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", name, err)
@@ -240,9 +254,9 @@ func TestProfileEndToEnd(t *testing.T) {
 	up := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "from the other"}}}})
 	seeing := llmtest.Start(t, &llmtest.Script{Turns: []llmtest.Turn{{Repeat: llmtest.Forever, Reply: llmtest.Reply{Text: "red"}}}})
 	b, _ := opened(t, map[string]profiles.Profile{
-		"p":     profile("vllm/x", profiles.Extras{Fallback: []string{"other"}, Vision: "sight"}, at(down.URL+"/v1"), func(l *spec.LLM) { l.NumRetries = 3 }),
-		"other": profile("vllm/y", profiles.Extras{}, at(up.URL+"/v1")),
-		"sight": profile("vllm/z", profiles.Extras{}, at(seeing.URL+"/v1")),
+		"p":     profile("vllm/x", spec.LLMExtras{Fallback: []string{"other"}, Vision: "sight"}, at(down.URL+"/v1"), set(func(l *spec.LLM) { l.NumRetries = 3 })),
+		"other": profile("vllm/y", spec.LLMExtras{}, at(up.URL+"/v1")),
+		"sight": profile("vllm/z", spec.LLMExtras{}, at(seeing.URL+"/v1")),
 	})
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -286,7 +300,7 @@ func TestProfileEndToEnd(t *testing.T) {
 // TestPriceUnderALimit refuses a model of unknown price anywhere in a chain.
 func TestPriceUnderALimit(t *testing.T) {
 	t.Parallel()
-	b, _ := opened(t, map[string]profiles.Profile{"p": profile("known", profiles.Extras{Fallback: []string{"q"}}), "q": profile("unknown", profiles.Extras{})})
+	b, _ := opened(t, map[string]profiles.Profile{"p": profile("known", spec.LLMExtras{Fallback: []string{"q"}}), "q": profile("unknown", spec.LLMExtras{})})
 	b.Broker.Budget = broker.NewBudget(1)
 	b.Open = func(c llm.Config) (llm.Model, error) {
 		return priced{&fake{name: c.Model}, c.Model == "known"}, nil
@@ -315,7 +329,7 @@ func (p priced) Info() llm.Info {
 func TestSwitchWhileMany(t *testing.T) {
 	t.Parallel()
 	const users, each = 8, 40
-	stores, _ := saved(t, map[string]profiles.Profile{"a": profile("ollama/a", profiles.Extras{Fallback: []string{"b"}}), "b": profile("ollama/b", profiles.Extras{})})
+	stores, _ := saved(t, map[string]profiles.Profile{"a": profile("ollama/a", spec.LLMExtras{Fallback: []string{"b"}}), "b": profile("ollama/b", spec.LLMExtras{})})
 	b := &profiles.Builder{Profiles: stores.LLMs}
 	b.Open = func(c llm.Config) (llm.Model, error) {
 		return &fake{name: c.Model, gen: func(llm.Request) (*llm.Response, error) { return &llm.Response{Model: c.Model}, nil }}, nil
@@ -341,7 +355,7 @@ func TestSwitchWhileMany(t *testing.T) {
 		wg.Go(func() {
 			for range each / 4 {
 				err := errors.Join(r.Switch(registry.Agent, name), stores.Assign(context.Background(), registry.Agent, false, name),
-					stores.LLMs.SaveProfile(context.Background(), "b", profile("ollama/b", profiles.Extras{})))
+					stores.LLMs.SaveProfile(context.Background(), "b", profile("ollama/b", spec.LLMExtras{})))
 				if err != nil {
 					t.Error(err)
 				}

@@ -8,20 +8,20 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/filestore"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Limit is how many profiles of a kind there may be.
 const Limit = 50
 
 // Names are what profiles may be called.
-var Names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var Names = spec.ProfileName
 
 // Canonical returns the name of the profile that name addresses: "foo.json"
 // is the file of "foo".

@@ -77,24 +77,27 @@ func (s *LLMs) profile(name string) (p Profile, err error) {
 	if err != nil {
 		return p, s.unreadable(name, err)
 	}
-	if p.Extras, err = extrasOf(m); err != nil {
-		return p, s.unreadable(name, err)
-	}
+	p.KeyEnv, p.KeyFile = m.Text("api_key_env"), m.Text("api_key_file")
 	p.LLM, err = spec.LLMFrom(doc)
 	return p, err
 }
 
 // Save writes a profile's LLM. Without secrets, its keys are left out. An LLM
 // with a provider connection is stored without a key or an address of its own.
-// What Deft adds to a profile of that name stays, except that a key of the LLM
-// takes the place of another one. A new profile beyond [Limit] is a Conflict.
+// What the reference does not have stays as it was in a profile of that name,
+// unless l has it; a key of l takes the place of another one. A new profile beyond [Limit] is a Conflict.
 func (s *LLMs) Save(ctx context.Context, name string, l *spec.LLM, secrets bool) error {
 	return s.change(ctx, name, secrets, func(old Profile) (Profile, error) {
-		old.LLM = l
-		if secrets && l.HasKey() {
-			old.Extras.APIKeyEnv, old.Extras.APIKeyFile = "", ""
+		next := Profile{LLM: l, KeyEnv: old.KeyEnv, KeyFile: old.KeyFile}
+		if l.Deft == nil && old.LLM != nil {
+			c := *l
+			c.Deft = old.LLM.Deft
+			next.LLM = &c
 		}
-		return old, nil
+		if secrets && l.HasKey() {
+			next.KeyEnv, next.KeyFile = "", ""
+		}
+		return next, nil
 	})
 }
 
@@ -108,7 +111,7 @@ func (s *LLMs) SaveProfile(ctx context.Context, name string, p Profile) error {
 }
 
 // change writes what f makes of a profile; one that is missing or cannot be
-// read has no extras.
+// read is empty.
 func (s *LLMs) change(ctx context.Context, name string, secrets bool, f func(old Profile) (Profile, error)) error {
 	path, err := s.path(name)
 	if err != nil {
@@ -131,13 +134,7 @@ func (s *LLMs) change(ctx context.Context, name string, secrets bool, f func(old
 	if err != nil {
 		return err
 	}
-	extras, err := next.Extras.doc()
-	if err != nil {
-		return err
-	}
-	if extras != nil {
-		doc.Set(extrasKey, extras)
-	}
+	next.addKey(doc)
 	if err := s.room(path); err != nil {
 		return err
 	}
@@ -226,9 +223,7 @@ func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error)
 			Name: name, Model: m.Pointer("model"), BaseURL: m.Pointer("base_url"), ConnectionID: m.Pointer("provider_connection_id"),
 			APIKeySet: isKey(m.Text("api_key")),
 		}
-		if x, err := extrasOf(m); err == nil && (x.APIKeyEnv != "" || x.APIKeyFile != "") {
-			one.APIKeySet = true
-		}
+		one.APIKeySet = one.APIKeySet || m.Text("api_key_env") != "" || m.Text("api_key_file") != ""
 		linked = linked || one.ConnectionID != nil
 		out = append(out, one)
 		return nil
@@ -254,27 +249,28 @@ func (s *LLMs) rename(from, to string) error {
 	}
 	from, to = Canonical(from), Canonical(to)
 	return s.each(func(name string, m *schema.Map) error {
-		x, err := extrasOf(m)
-		if err != nil || !slices.Contains(x.names(), from) {
-			return nil // a damaged one names none
+		used := m.Object("deft")
+		if used == nil {
+			return nil
 		}
-		if x.Vision == from {
-			x.Vision = to
+		used, changed := used.Copy(), false
+		if changed = used.Text("vision") == from; changed {
+			used.Set("vision", to)
 		}
-		for i := range x.Fallback {
-			if x.Fallback[i] == from {
-				x.Fallback[i] = to
-			}
+		if list, _ := used.Get("fallback").([]any); slices.Contains(list, any(from)) {
+			list = slices.Clone(list)
+			list[slices.Index(list, any(from))] = to
+			used.Set("fallback", list)
+			changed = true
 		}
-		extras, err := x.doc()
-		if err != nil {
-			return err
+		if !changed {
+			return nil
 		}
 		path, err := s.path(name)
 		if err != nil {
 			return err
 		}
-		m.Set(extrasKey, extras)
+		m.Set("deft", used)
 		return filestore.WriteDocument(path, m)
 	})
 }
