@@ -142,7 +142,7 @@ func (a *accumulator) addArguments(g *openBlock, s string) {
 func (a *accumulator) addDelta(e *streamEvent) error {
 	g := a.byIndex[e.Index]
 	if g == nil {
-		return fmt.Errorf("a delta for block %d, which was not begun", e.Index)
+		return fmt.Errorf("a delta of block %d, which does not exist", e.Index)
 	}
 	d := &e.Delta
 	a.size += len(d.Text) + len(d.Thinking) + len(d.PartialJSON) + len(d.Signature)

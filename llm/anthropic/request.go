@@ -16,10 +16,10 @@ import (
 // answer: the protocol requires a limit.
 const defaultMaxTokens = 16_384
 
-// Thinking budgets in tokens; "high" and more take what the answer leaves
+// Thinking budgets in tokens; "high" and above use what the answer leaves
 // (docs/openhands/sdk-features.md section 1: at most 200,000).
 const (
-	leastBudget  = 1_024 // the protocol's own minimum
+	minBudget    = 1_024 // the protocol's own minimum
 	lowBudget    = 4_096
 	mediumBudget = 16_384
 	highBudget   = 200_000
@@ -162,8 +162,8 @@ func (m *Model) think(w *wireRequest, r *llm.Request, hasThinking bool) {
 		}
 		w.OutputConfig.Effort = adaptiveEffort(r.ReasoningEffort)
 	case llm.ThinkingBudget:
-		budget := min(budgetFor(r), w.MaxTokens-max(leastBudget, w.MaxTokens/4))
-		if budget >= leastBudget && hasThinking {
+		budget := min(budgetFor(r), w.MaxTokens-max(minBudget, w.MaxTokens/4))
+		if budget >= minBudget && hasThinking {
 			w.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
 		}
 	}
@@ -171,11 +171,11 @@ func (m *Model) think(w *wireRequest, r *llm.Request, hasThinking bool) {
 
 func budgetFor(r *llm.Request) int {
 	if r.ThinkingBudget > 0 {
-		return max(r.ThinkingBudget, leastBudget)
+		return max(r.ThinkingBudget, minBudget)
 	}
 	switch r.ReasoningEffort {
 	case "minimal":
-		return leastBudget
+		return minBudget
 	case "low":
 		return lowBudget
 	case "medium":

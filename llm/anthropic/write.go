@@ -45,7 +45,7 @@ func (m *Model) write(dst []byte, w written, msg *event.Message) ([]byte, writte
 		blocks = append(blocks, m.toolResult(msg))
 	case event.RoleUser:
 		blocks, w.missingThinking = m.blocks(blocks, msg.Content), false
-	default: // a later system message has no other place
+	default: // including later system messages
 		blocks = m.blocks(blocks, msg.Content)
 	}
 	dst, w = w.add(dst, role, blocks)

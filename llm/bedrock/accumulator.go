@@ -138,7 +138,7 @@ func (a *accumulator) addDelta(e *streamEvent) error {
 	case d.ToolUse != nil:
 		g := a.byIndex[e.Index]
 		if g == nil || g.kind != kindCall {
-			return errors.New("arguments of a call that was not begun")
+			return errors.New("arguments without a call")
 		}
 		a.addArguments(g, d.ToolUse.Input)
 	case d.Reasoning != nil:

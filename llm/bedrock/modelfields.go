@@ -9,7 +9,7 @@ import (
 
 // Thinking budgets in tokens, as in llm/anthropic.
 const (
-	leastBudget  = 1_024
+	minBudget    = 1_024
 	lowBudget    = 4_096
 	mediumBudget = 16_384
 	highBudget   = 200_000
@@ -110,8 +110,8 @@ func (m *Model) think(f *modelFields, r *llm.Request, hasThinking bool, maxToken
 			f.OutputConfig.Effort = "low"
 		}
 	case llm.ThinkingBudget:
-		budget := min(budgetFor(r), maxTokens-max(leastBudget, maxTokens/4))
-		if budget < leastBudget || !hasThinking {
+		budget := min(budgetFor(r), maxTokens-max(minBudget, maxTokens/4))
+		if budget < minBudget || !hasThinking {
 			return
 		}
 		f.Thinking = &thinking{Type: "enabled", BudgetTokens: budget}
@@ -133,11 +133,11 @@ func threeLevels(effort string) string {
 
 func budgetFor(r *llm.Request) int {
 	if r.ThinkingBudget > 0 {
-		return max(r.ThinkingBudget, leastBudget)
+		return max(r.ThinkingBudget, minBudget)
 	}
 	switch r.ReasoningEffort {
 	case "minimal":
-		return leastBudget
+		return minBudget
 	case "low":
 		return lowBudget
 	case "medium":

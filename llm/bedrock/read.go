@@ -74,7 +74,7 @@ func (m *Model) complete(a *accumulator) error {
 	case a.stop == "":
 		return m.end.Truncated(a.HandedOut)
 	case a.stop == "malformed_model_output" || a.stop == "malformed_tool_use":
-		f := m.end.Fail(fault.Unavailable, "the model wrote an answer that cannot be read")
+		f := m.end.Fail(fault.Unavailable, "the model wrote a malformed answer")
 		f.Code, f.Retryable, f.Partial = a.stop, true, a.HandedOut
 		return f
 	case a.empty() && (a.stop == "guardrail_intervened" || a.stop == "content_filtered"):

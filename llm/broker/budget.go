@@ -110,7 +110,7 @@ func (r *Reservation) amount() float64 { return float64(r.held) / nano }
 func (b *Budget) reserve(info llm.Info, prices catalog.Prices, prompt int, r *llm.Request) (*Reservation, error) {
 	if !info.Price.Known {
 		return nil, fault.New(fault.Limit, fmt.Sprintf("a spending limit is set, but the price of %s is unknown", info.Name)).
-			Hint("give its price with --input-price and --output-price (US dollars for a million tokens), or leave --max-cost out")
+			Hint("set its price with --input-price and --output-price (US dollars for a million tokens), or omit --max-cost")
 	}
 	price := prices.At(prompt)
 	output := r.MaxOutputTokens

@@ -93,7 +93,7 @@ func (a *accumulator) add(w *wireAnswer) error {
 	for i := range w.Candidates {
 		c := &w.Candidates[i]
 		if c.Index != 0 {
-			continue // one answer was asked for
+			continue // one answer was requested
 		}
 		for j := range c.Content.Parts {
 			if err := a.part(&c.Content.Parts[j]); err != nil {

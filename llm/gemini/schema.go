@@ -122,7 +122,7 @@ func (c *cleaner) resolve(in map[string]any) map[string]any {
 		merge(merged, own)
 		in = merged
 	}
-	// It leads to itself.
+	// The reference is recursive.
 	return map[string]any{"type": "object"}
 }
 

@@ -23,7 +23,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	if t.cloud.token != "" {
 		return t.cloud.token, nil
 	}
-	err := t.cloud.why
+	err := t.cloud.credErr
 	if err == nil {
 		var token string
 		if token, err = t.cloud.cred.Token(ctx); err == nil {

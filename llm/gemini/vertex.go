@@ -50,7 +50,7 @@ func NewVertex(cfg llm.Config, env func(string) string) (*Model, error) {
 type cloud struct {
 	project, location, token string
 	cred                     *googlecred.Source
-	why                      error // there is neither token nor cred
+	credErr                  error // why there is neither token nor cred
 }
 
 // findCloud reads the environment, and sets the provider and the secret of cfg.
@@ -70,13 +70,13 @@ func findCloud(cfg *llm.Config, env func(string) string) (*cloud, error) {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("%q is not a location of Vertex AI", c.location)).Hint("set VERTEXAI_LOCATION")
 	}
 	if c.token == "" {
-		if c.cred, c.why = googlecred.Find(env); c.why == nil {
+		if c.cred, c.credErr = googlecred.Find(env); c.credErr == nil {
 			c.project = cmp.Or(c.project, c.cred.Project)
 		}
 	}
 	switch {
-	case c.project == "" && c.why != nil:
-		return nil, c.why
+	case c.project == "" && c.credErr != nil:
+		return nil, c.credErr
 	case c.project == "" && c.token == "" && c.cred.File == "":
 		return nil, fault.New(fault.Auth, "there are no credentials for Google Cloud").
 			Hint("set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run `gcloud auth application-default login`; on a machine of Google Cloud, set VERTEXAI_PROJECT")

@@ -235,8 +235,8 @@ func TestNoToken(t *testing.T) {
 	}{
 		"refused":       {map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": account}, 400, fault.Auth, false, "Invalid JWT Signature."},
 		"in trouble":    {map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": account}, 503, fault.Unavailable, true, ""},
-		"none":          {map[string]string{"VERTEXAI_PROJECT": "p", "HOME": t.TempDir(), "NO_GCE_CHECK": "true"}, 0, fault.Auth, false, "no credentials"},
-		"no file":       {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}, 0, fault.Auth, false, "read the credentials"},
+		"none":          {map[string]string{"VERTEXAI_PROJECT": "p", "HOME": t.TempDir(), "NO_GCE_CHECK": "true"}, 0, fault.Auth, false, "no Google Cloud credentials"},
+		"no file":       {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}, 0, fault.Auth, false, "read the Google Cloud credentials"},
 		"broken file":   {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "service_account", "private_key": "x"})}, 0, fault.Auth, false, "not a credentials file"},
 		"another form":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "gdch_service_account"})}, 0, fault.Unsupported, false, "gdch_service_account"},
 		"half a grant":  {map[string]string{"VERTEXAI_PROJECT": "p", "GOOGLE_APPLICATION_CREDENTIALS": g.file(t, map[string]string{"type": "authorized_user"})}, 0, fault.Auth, false, "not a credentials file"},

@@ -113,7 +113,7 @@ func testUnreachable(t *testing.T, a Adapter) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// A client of our own: the host's proxy is not the subject.
+			// A separate client, to ignore the host's proxy.
 			client := &http.Client{Transport: &http.Transport{}}
 			m, err := a.New(llm.Config{Model: a.Model, BaseURL: tt.url + a.Path, APIKey: "sk-secret-123456", HTTPClient: client})
 			if err != nil {

@@ -91,7 +91,7 @@ func (m *Model) show(ctx context.Context) (*modelCard, error) {
 		return nil, err
 	}
 	if len(data) > maxShow || !gjson.ValidBytes(data) {
-		return nil, m.end.Malformed(errors.New("the description of the model is not JSON of a sensible size"), false)
+		return nil, m.end.Malformed(errors.New("the description of the model is too large or not JSON"), false)
 	}
 	return m.read(gjson.ParseBytes(data)), nil
 }

@@ -48,7 +48,7 @@ func (a *accumulator) add(c *chunk) error {
 	for i := range c.Choices {
 		ch := &c.Choices[i]
 		if ch.Index != 0 {
-			continue // we ask for one
+			continue // one answer was requested
 		}
 		a.choices = true
 		if ch.Usage != nil && a.usage == nil {

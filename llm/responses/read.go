@@ -42,8 +42,8 @@ func (m *Model) readStream(res *http.Response, watch *exchange.Watch, a *accumul
 	return m.complete(a)
 }
 
-// take handles one event. Kinds that are not named here say nothing that the
-// named ones do not say too, or belong to tools that we do not ask for.
+// take handles one event. Other kinds repeat the content of these, or belong to
+// tools that are not requested.
 func (m *Model) take(a *accumulator, e *streamEvent, data []byte, h http.Header) error {
 	switch e.Type {
 	case "response.output_text.delta":
@@ -83,7 +83,7 @@ func (a *accumulator) added(e *streamEvent) {
 		return
 	}
 	if e.Item.ID != "" && a.byID[e.Item.ID] != nil {
-		return // announced twice
+		return // a repeated announcement
 	}
 	switch e.Item.Type {
 	case kindMessage, kindReasoning:
@@ -149,7 +149,7 @@ func (m *Model) complete(a *accumulator) error {
 	case a.empty() && a.status != "incomplete":
 		return m.end.Empty()
 	}
-	// A call that was begun and never named cannot be answered.
+	// A call without a name cannot be answered.
 	for _, it := range a.items {
 		if it.kind == kindCall && it.id == "" {
 			return m.end.Truncated(a.HandedOut)

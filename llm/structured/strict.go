@@ -86,7 +86,7 @@ func strict(dst []byte, s gjson.Result, nullable bool, depth int, properties *in
 		return nil, unsupported("a schema as large as this")
 	}
 	if ref := s.Get(`\$ref`); ref.Exists() && !nullable {
-		return append(append(append(dst, `{"$ref":`...), ref.Raw...), '}'), nil // nothing may stand beside it
+		return append(append(append(dst, `{"$ref":`...), ref.Raw...), '}'), nil // $ref allows no other keyword
 	}
 	if nullable && (s.Get(`\$ref`).Exists() || s.Get("anyOf").Exists() || s.Get("oneOf").Exists() || s.Get("const").Exists() || !s.Get("type").Exists()) {
 		// No type to add null to.

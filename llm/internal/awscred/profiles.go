@@ -33,7 +33,7 @@ func profileName(env func(string) string) string {
 // ProfileRegion is the region of the selected profile, or "".
 func ProfileRegion(env func(string) string) string {
 	s, err := readShared(env)
-	if err != nil { // said when the keys are looked for
+	if err != nil { // reported when credentials are looked up
 		return ""
 	}
 	return CleanRegion(s.profiles[profileName(env)]["region"])
@@ -84,7 +84,7 @@ func readShared(env func(string) string) (*shared, error) {
 	})
 	sections(keys, func(name string) settings { return section(s.profiles, name) })
 	if name := profileName(env); s.profiles[name] == nil && name != "default" {
-		return nil, fault.New(fault.Auth, fmt.Sprintf("the AWS profile %q does not exist", name)).Hint("check AWS_PROFILE; `aws configure list-profiles` shows what there is")
+		return nil, fault.New(fault.Auth, fmt.Sprintf("the AWS profile %q does not exist", name)).Hint("check AWS_PROFILE; `aws configure list-profiles` lists the profiles")
 	}
 	return s, nil
 }

@@ -99,7 +99,7 @@ func (s *search) role(ctx context.Context, name string, seen []string) (Credenti
 		return Credentials{}, false, fault.New(fault.Invalid, "the AWS profiles name each other as source_profile: "+strings.Join(append(seen, name), ", "))
 	}
 	if p["mfa_serial"] != "" {
-		return Credentials{}, false, fault.New(fault.Unsupported, fmt.Sprintf("the AWS profile %q wants a code of an MFA device", name)).
+		return Credentials{}, false, fault.New(fault.Unsupported, fmt.Sprintf("the AWS profile %q requires a code of an MFA device", name)).
 			Hint("export keys with: eval \"$(aws configure export-credentials --profile " + name + " --format env)\"")
 	}
 	source, err := s.source(ctx, name, append(seen, name))

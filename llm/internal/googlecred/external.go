@@ -46,7 +46,7 @@ func (f *finder) external(c *file, path string) (grant, error) {
 		subject = func(context.Context) (string, error) {
 			data, err := tokencache.ReadFile(from.File)
 			if err != nil {
-				return "", fault.New(fault.Auth, "read the token that the credentials of Google Cloud name").Because(err).Hint("check the file of its credential_source")
+				return "", fault.New(fault.Auth, "read the token of the Google Cloud credentials").Because(err).Hint("check the file of its credential_source")
 			}
 			return from.pick(data)
 		}
@@ -92,7 +92,7 @@ func (f *finder) fetched(ctx context.Context, from *externalSource) (string, err
 	const service = "the credential source of Google Cloud"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.URL, nil)
 	if err != nil {
-		return "", fault.New(fault.Auth, "the credentials of Google Cloud name no usable credential_source").Hint(hint)
+		return "", fault.New(fault.Auth, "the Google Cloud credentials have no usable credential_source").Hint(hint)
 	}
 	for name, value := range from.Headers {
 		req.Header.Set(name, value)
@@ -118,7 +118,7 @@ func (s *externalSource) pick(data []byte) (string, error) {
 		}
 	}
 	if text = strings.TrimSpace(text); text == "" {
-		return "", fault.New(fault.Auth, "the credential_source of the credentials of Google Cloud holds no token").Hint("check its format and subject_token_field_name")
+		return "", fault.New(fault.Auth, "the credential_source of the Google Cloud credentials contains no token").Hint("check its format and subject_token_field_name")
 	}
 	return text, nil
 }
@@ -137,7 +137,7 @@ func (f *finder) amazon(ctx context.Context, c *file, chain *awscred.Chain) (str
 	at := strings.ReplaceAll(cmp.Or(c.ExternalFrom.Verify, "https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15"), "{region}", region)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, nil)
 	if err != nil {
-		return "", fault.New(fault.Auth, "the credentials of Google Cloud name no usable regional_cred_verification_url").Hint(hint)
+		return "", fault.New(fault.Auth, "the Google Cloud credentials have no usable regional_cred_verification_url").Hint(hint)
 	}
 	req.Header.Set("X-Goog-Cloud-Target-Resource", c.Audience)
 	awscred.Sign(req, nil, keys, region, "sts", f.now())

@@ -165,7 +165,7 @@ func (f *finder) actAs(c *file, source grant) grant {
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.ActAs, bytes.NewReader(body))
 		if err != nil {
-			return token{}, fault.New(fault.Auth, "the credentials of Google Cloud name no usable service_account_impersonation_url").Hint(hint)
+			return token{}, fault.New(fault.Auth, "the Google Cloud credentials have no usable service_account_impersonation_url").Hint(hint)
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+own.value)

@@ -113,7 +113,7 @@ func (f *finder) find() (*Source, error) {
 		return f.source(file{}, "", nil, f.machine), nil
 	}
 	if err != nil {
-		return nil, fault.New(fault.Auth, "read the credentials of Google Cloud").Because(err).Hint(hint)
+		return nil, fault.New(fault.Auth, "read the Google Cloud credentials").Because(err).Hint(hint)
 	}
 	var c file
 	if json.Unmarshal(data, &c) != nil { // the cause may quote a secret
@@ -169,7 +169,7 @@ func broken(path string) error {
 func (f *finder) post(ctx context.Context, at string, form url.Values) (token, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
 	if err != nil || req.URL.Host == "" {
-		return token{}, fault.New(fault.Auth, "the credentials of Google Cloud name no usable token_uri or token_url").Hint(hint)
+		return token{}, fault.New(fault.Auth, "the Google Cloud credentials have no usable token_uri or token_url").Hint(hint)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	a, err := tokencache.Fetch(ctx, f.web, req, google)
@@ -216,7 +216,7 @@ func failure(raw json.RawMessage) (code, message string) {
 // Google's machines (https://cloud.google.com/compute/docs/metadata/overview).
 func (f *finder) machine(ctx context.Context) (token, error) {
 	const service = "the metadata server of Google Cloud"
-	missing := fault.New(fault.Auth, "there are no credentials of Google Cloud: no file, and "+service+" does not answer").Hint(hint)
+	missing := fault.New(fault.Auth, "there are no Google Cloud credentials: no file, and "+service+" does not answer").Hint(hint)
 	if strings.EqualFold(f.env("NO_GCE_CHECK"), "true") {
 		return token{}, missing
 	}
@@ -237,7 +237,7 @@ func (f *finder) machine(ctx context.Context) (token, error) {
 	case a.Header.Get("Metadata-Flavor") != google: // another cloud's machine
 		return token{}, missing
 	case a.Status == http.StatusNotFound:
-		return token{}, fault.New(fault.Auth, "the machine has no service account of Google Cloud").Hint(hint)
+		return token{}, fault.New(fault.Auth, "the machine has no Google Cloud service account").Hint(hint)
 	}
 	return f.read(a, service)
 }

@@ -296,7 +296,7 @@ func TestFailures(t *testing.T) {
 		"a ring":        {`{"type":"impersonated_service_account","service_account_impersonation_url":"u","source_credentials":{"type":"impersonated_service_account"}}`, nil, 200, fault.Auth, "not a credentials file"},
 		"program":       {fmt.Sprintf(external, `{"executable":{"command":"x"}}`), nil, 200, fault.Unsupported, "executable"},
 		"no source":     {fmt.Sprintf(external, `{}`), nil, 200, fault.Auth, "not a credentials file"},
-		"no token":      {fmt.Sprintf(external, `{"file":"DIR/jwt","format":{"type":"json","subject_token_field_name":"x"}}`), nil, 200, fault.Auth, "holds no token"},
+		"no token":      {fmt.Sprintf(external, `{"file":"DIR/jwt","format":{"type":"json","subject_token_field_name":"x"}}`), nil, 200, fault.Auth, "contains no token"},
 		"no file":       {fmt.Sprintf(external, `{"file":"DIR/nothing"}`), nil, 200, fault.Auth, "read the token"},
 		"no region":     {fmt.Sprintf(external, `{"environment_id":"aws1"}`), map[string]string{"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "s"}, 200, fault.Auth, "AWS region"},
 		"no keys":       {fmt.Sprintf(external, `{"environment_id":"aws1"}`), map[string]string{"AWS_REGION": "x-1", "AWS_EC2_METADATA_DISABLED": "true"}, 200, fault.Auth, "no AWS credentials"},
@@ -304,9 +304,9 @@ func TestFailures(t *testing.T) {
 		"no host":       {`{"type":"authorized_user","client_id":"c","refresh_token":"r","token_uri":"::"}`, nil, 200, fault.Auth, "token_uri"},
 		"unreached":     {`{"type":"authorized_user","client_id":"c","refresh_token":"r","token_uri":"http://127.0.0.1:1/"}`, nil, 200, fault.Unavailable, "127.0.0.1:1"},
 		"no machine":    {"", map[string]string{"GCE_METADATA_HOST": "127.0.0.1:1"}, 200, fault.Auth, "does not answer"},
-		"switched off":  {"", map[string]string{"NO_GCE_CHECK": "true"}, 200, fault.Auth, "no credentials"},
+		"switched off":  {"", map[string]string{"NO_GCE_CHECK": "true"}, 200, fault.Auth, "no Google Cloud credentials"},
 		"other cloud":   {"", map[string]string{"GCE_METADATA_HOST": "HOST"}, http.StatusTeapot, fault.Auth, "does not answer"},
-		"no account":    {"", map[string]string{"GCE_METADATA_HOST": "HOST"}, 404, fault.Auth, "no service account"},
+		"no account":    {"", map[string]string{"GCE_METADATA_HOST": "HOST"}, 404, fault.Auth, "no Google Cloud service account"},
 		"metadata busy": {"", map[string]string{"GCE_METADATA_HOST": "HOST"}, 503, fault.Unavailable, "metadata server"},
 	} {
 		t.Run(name, func(t *testing.T) {
