@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ const (
 	keyInvoked   = "invoked_skills"
 	keyAgent     = "agent"
 	keyGoal      = "goal"
+	keyWarnings  = "warnings" // ours: what the conversation does without
 )
 
 // Conversation is one conversation that is loaded. Its events are read and its
@@ -82,6 +84,8 @@ type worker struct {
 	answers *answerStream
 	output  *outputStream
 	unlock  func() // nil before the conversation is locked
+	// untitled is the first message while no model has written a title for it.
+	untitled atomic.Pointer[string]
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
@@ -199,10 +203,23 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
 	}
 	c.m.running.Go(func() { c.secrets.Resolve(c.m.ctx) }) // masking looks nothing up
-	for _, warning := range w.res.Warnings {
-		c.m.o.Log.Warn("a part is not available", "conversation", c.id, "warning", warning)
-	}
+	c.recordWarnings(ctx, w)
 	return w, nil
+}
+
+// recordWarnings tells clients which parts the conversation asked for and does
+// without.
+func (c *Conversation) recordWarnings(ctx context.Context, w *worker) {
+	c.mu.Lock()
+	all := slices.Concat(c.rec.Warnings, w.res.Warnings)
+	c.mu.Unlock()
+	if slices.Equal(all, names(w.State(), keyWarnings)) {
+		return
+	}
+	c.m.o.Log.Warn("parts are not available", "conversation", c.id, "warnings", all)
+	if err := w.Update(ctx, keyWarnings, all); err != nil {
+		c.m.o.Log.Warn("record what is not available", "conversation", c.id, "err", err)
+	}
 }
 
 // start makes a worker within the start timeout.

@@ -110,7 +110,7 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 		c.meta.Owner = string(LocalPrincipal)
 	}
 	c.rec = record{
-		Setup: s.Setup, Placement: s.Placement, MaxCost: s.MaxCost, SecretRefs: s.SecretRefs, Profile: s.Profile,
+		Setup: s.Setup, Placement: s.Placement, MaxCost: s.MaxCost, Warnings: s.Warnings, SecretRefs: s.SecretRefs, Profile: s.Profile,
 		Note: s.Note,
 	}
 	c.rec.Workspace.Kind = "LocalWorkspace"

@@ -63,6 +63,7 @@ func (c *Conversation) drive(w *worker, begin func(controller.RunOptions) (func(
 			c.publishError("RunFailed", err)
 		}
 		c.finished(w)
+		c.titleAfterTurn(w)
 	})
 	return nil
 }

@@ -42,6 +42,9 @@ type Spec struct {
 	// MaxCost bounds what the conversation may cost, in US dollars; 0 for no
 	// limit.
 	MaxCost float64
+	// Warnings name what was asked for and is not available; they are recorded
+	// in the conversation.
+	Warnings []string
 	// Note is kept with the conversation for the program that makes it: how it
 	// chose the models, for example. It must hold no secret. Other programs
 	// leave it as it is.
@@ -139,6 +142,7 @@ type record struct {
 	Setup
 	Placement
 	MaxCost    float64                `json:"max_cost,omitempty"`
+	Warnings   []string               `json:"warnings,omitempty"`
 	Worktree   string                 `json:"worktree,omitempty"` // root of the worktree made for it
 	Agent      json.RawMessage        `json:"agent"`
 	Secrets    json.RawMessage        `json:"secrets,omitempty"` // sources by name

@@ -33,8 +33,10 @@ const titlePrompt = `Write a title of at most {max_length} characters for a conv
 
 {conversation_content}`
 
-// autotitle names the conversation after its first message, in the
-// background. Where no model does it, the message itself is the title, cut.
+// autotitle names the conversation after its first message: with the message,
+// cut, at once, and with what a model makes of it when the agent's first turn
+// has ended. A model that answers in order, or a key with a rate limit, must not
+// give its first answer to the title.
 func (c *Conversation) autotitle(w *worker, first *event.MessageEvent) {
 	c.mu.Lock()
 	wanted := c.rec.Autotitle && c.meta.Title == ""
@@ -43,26 +45,40 @@ func (c *Conversation) autotitle(w *worker, first *event.MessageEvent) {
 	if !wanted || text == "" {
 		return
 	}
+	w.untitled.Store(&text)
+	c.m.running.Go(func() { c.retitle("", cut(text, TitleLength)) })
+}
+
+// titleAfterTurn has a model write the title that autotitle has put off. After
+// an error the message stands: a model that fails is not asked again.
+func (c *Conversation) titleAfterTurn(w *worker) {
+	text := w.untitled.Swap(nil)
+	if text == nil || w.State().Status == state.Errored {
+		return
+	}
 	c.m.running.Go(func() {
 		ctx, cancel := context.WithTimeout(c.m.ctx, titleTime)
 		defer cancel()
-		title, err := c.writeTitle(ctx, w, text, TitleLength)
-		if err != nil {
-			if c.m.ctx.Err() != nil {
-				return
-			}
+		title, err := c.writeTitle(ctx, w, *text, TitleLength)
+		switch {
+		case err == nil:
+			c.retitle(cut(*text, TitleLength), title)
+		case c.m.ctx.Err() == nil:
 			c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
-			title = cut(text, TitleLength)
-		}
-		err = c.edit(c.m.ctx, func(m *eventstream.Meta) {
-			if m.Title == "" { // the user may have been faster
-				m.Title = title
-			}
-		})
-		if err != nil && c.m.ctx.Err() == nil {
-			c.m.o.Log.Warn("set the title", "conversation", c.id, "err", err)
 		}
 	})
+}
+
+// retitle replaces a title, unless the user has set another one meanwhile.
+func (c *Conversation) retitle(from, to string) {
+	err := c.edit(c.m.ctx, func(m *eventstream.Meta) {
+		if m.Title == from || m.Title == "" {
+			m.Title = to
+		}
+	})
+	if err != nil && c.m.ctx.Err() == nil {
+		c.m.o.Log.Warn("set the title", "conversation", c.id, "err", err)
+	}
 }
 
 // writeTitle asks a model for a title.

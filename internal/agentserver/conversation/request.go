@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -30,6 +31,8 @@ type StartRequest struct {
 	Agent                json.RawMessage            `json:"agent"`
 	AgentSettings        json.RawMessage            `json:"agent_settings"`
 	AgentProfileID       *string                    `json:"agent_profile_id"`
+	Plugins              []json.RawMessage          `json:"plugins"`
+	AgentDefinitions     []json.RawMessage          `json:"agent_definitions"`
 }
 
 // Launch is the agent that a request was resolved to.
@@ -118,7 +121,7 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 			return nil, false, err
 		}
 	}
-	out.Agent, out.Profile, out.SecretRefs = l.Agent, l.Profile, l.SecretRefs
+	out.Agent, out.Profile, out.SecretRefs, out.Warnings = l.Agent, l.Profile, l.SecretRefs, r.unavailable(l.Agent)
 	modules := s.o.Launcher.ToolModules(l.Agent)
 	for tool, module := range r.ToolModules {
 		if _, known := modules[tool]; !known {
@@ -127,6 +130,43 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 	}
 	out.ToolModules = modules
 	return s.o.Sessions.Create(ctx, out)
+}
+
+// unavailable names the parts of a request that have no effect here. Clients
+// send definitions of agents with every conversation; they matter to an agent
+// that can delegate.
+func (r *StartRequest) unavailable(a *spec.Agent) (parts []string) {
+	if hasHooks(r.HookConfig) {
+		parts = append(parts, "hook_config: this server does not run hooks")
+	}
+	if len(r.Plugins) > 0 {
+		parts = append(parts, "plugins: this server does not load the plugins of a start request; install them with POST /api/plugins/install")
+	}
+	delegates := slices.ContainsFunc(a.Tools, func(t spec.Tool) bool { return t.Name == spec.SubAgentsTool })
+	if len(r.AgentDefinitions) > 0 && delegates {
+		parts = append(parts, "agent_definitions: this server has no sub-agents")
+	}
+	return parts
+}
+
+// hasHooks reports whether a hook configuration has a list that is not empty.
+func hasHooks(raw json.RawMessage) bool {
+	var v any
+	return json.Unmarshal(raw, &v) == nil && hasList(v)
+}
+
+func hasList(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		for _, inner := range v {
+			if hasList(inner) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // plainID brings an id of a body, unless it is "", to the form with dashes.

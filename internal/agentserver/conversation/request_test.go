@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -41,5 +42,38 @@ func TestStartRefused(t *testing.T) {
 	}
 	if n, err := h.Count(t.Context(), ""); n != 0 || err != nil {
 		t.Errorf("%d conversations: %v", n, err)
+	}
+}
+
+// TestUnavailableParts tells the client which parts of its request have no
+// effect.
+func TestUnavailableParts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ more, want string }{
+		"nothing":  {`"tags":{}`, ""},
+		"hooks":    {`"hook_config":{"PreToolUse":[{"hooks":[{"command":"true"}]}]}`, "hook_config: this server does not run hooks"},
+		"no hooks": {`"hook_config":{"PreToolUse":[]}`, ""},
+		"plugins":  {`"plugins":[{"source":"github:a/b"}]`, "plugins: this server does not load"},
+		"inert":    {`"agent_definitions":[{"name":"a","description":"d","system_prompt":"p"}]`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := setup(t, []*llm.Response{says("done")}, nil)
+			ask := h.serve(t)
+			status, answer := ask("POST", "", h.body(t, c.more))
+			var made struct{ ID event.ConversationID }
+			if err := json.Unmarshal([]byte(answer), &made); err != nil || status != 201 {
+				t.Fatalf("%d %s: %v", status, answer, err)
+			}
+			conv, err := h.Get(t.Context(), made.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			send(t, conv, "go")
+			_, events := ask("GET", "/"+string(made.ID)+"/events/search?kind=ConversationStateUpdateEvent", "")
+			if got := strings.Contains(events, `"key":"warnings"`); got != (c.want != "") || !strings.Contains(events, c.want) {
+				t.Errorf("want %q in %s", c.want, events)
+			}
+		})
 	}
 }

@@ -117,12 +117,14 @@ def system_suffix(t):
 
 @scenario(sandbox=False)
 def hooks_are_accepted(t):
-    """Running hooks comes later; a conversation that has them works."""
+    """A conversation with hooks works; the client is told that they do not run."""
     hooks = HookConfig.from_dict({"hooks": {"PreToolUse": [{"matcher": "terminal", "hooks": [{"type": "command", "command": "true"}]}]}})
     c = t.conversation(t.agent([bash("echo hooked"), say("ok")]), hook_config=hooks)
     t.run(c, "work")
     contains(text_of(observations(c)[0]), "hooked")
     equal(c.state.hook_config, hooks)
+    told = [e.value for e in c.state.events if getattr(e, "key", "") == "warnings"]
+    equal(told, [["hook_config: this server does not run hooks"]])
 
 
 def repository(t):
