@@ -79,14 +79,14 @@ func (a *answer) complete(u *Usage) {
 	a.usage = Usage{Input: a.req.inputTokens, Output: (bytes + 3) / 4, Reasoning: len(a.reasoning) / 4}
 }
 
-func (c *callTemplate) render(req *Request, ids *idMaker, thought bool) (madeCall, error) {
+func (c *callTemplate) render(req *Request, ids *idMaker, withReasoning bool) (madeCall, error) {
 	m := madeCall{name: c.name}
 	var err error
 	if m.id, err = c.idText.render(req); err != nil {
 		return m, fmt.Errorf("id: %w", err)
 	}
 	if m.id == "" {
-		m.id = ids.call(req.Protocol, thought)
+		m.id = ids.call(req.Protocol, withReasoning)
 	}
 	if c.tree == nil {
 		m.args, err = c.arguments.render(req)

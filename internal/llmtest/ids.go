@@ -47,11 +47,11 @@ func (m *idMaker) make(prefix string) string {
 }
 
 // call returns the id of a tool call in the protocol's form.
-func (m *idMaker) call(p Protocol, thought bool) string {
+func (m *idMaker) call(p Protocol, withReasoning bool) string {
 	switch {
 	case p != Anthropic:
 		return m.make("call_")
-	case thought:
+	case withReasoning:
 		return m.make("toolu_01" + reasoningMark)
 	default:
 		return m.make("toolu_01")

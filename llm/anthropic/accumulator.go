@@ -193,14 +193,14 @@ func (a *accumulator) empty() bool {
 
 func (a *accumulator) response() *llm.Response {
 	msg := event.Message{Role: event.RoleAssistant}
-	var thought strings.Builder
+	var reasoningText strings.Builder
 	for _, g := range a.blocks {
 		text := g.text.String()
 		switch g.Type {
 		case "text":
 			msg.Content = append(msg.Content, event.Texts(text)...)
 		case "thinking":
-			thought.WriteString(text)
+			reasoningText.WriteString(text)
 			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: g.Type, Thinking: text, Signature: g.Signature})
 		case "redacted_thinking":
 			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: g.Type, Data: g.Data})
@@ -211,7 +211,7 @@ func (a *accumulator) response() *llm.Response {
 			msg.ToolCalls = append(msg.ToolCalls, event.ToolCall{ID: g.ID, Name: g.Name, Arguments: text, Origin: event.OriginCompletion})
 		}
 	}
-	msg.ReasoningContent = thought.String()
+	msg.ReasoningContent = reasoningText.String()
 	usage := a.usage
 	usage.Prompt += usage.CacheRead + usage.CacheWrite
 	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: usage}

@@ -75,10 +75,10 @@ type wireUsage struct {
 
 // Kinds of blocks.
 const (
-	kindText    = "text"
-	kindThought = "thought"
-	kindHidden  = "hidden"
-	kindCall    = "call"
+	kindText      = "text"
+	kindReasoning = "reasoning"
+	kindHidden    = "hidden"
+	kindCall      = "call"
 )
 
 // openBlock is a content block that is not complete.
@@ -169,7 +169,7 @@ func (a *accumulator) addText(index int, s string) {
 
 func (a *accumulator) addReasoning(index int, s, signature string) {
 	a.size += len(s) + len(signature)
-	g := a.block(index, kindThought)
+	g := a.block(index, kindReasoning)
 	g.signature += signature
 	if s != "" {
 		g.text.WriteString(s)
@@ -233,14 +233,14 @@ func (a *accumulator) empty() bool {
 
 func (a *accumulator) response() *llm.Response {
 	msg := event.Message{Role: event.RoleAssistant}
-	var thought strings.Builder
+	var reasoningText strings.Builder
 	for _, g := range a.blocks {
 		text := g.text.String()
 		switch g.kind {
 		case kindText:
 			msg.Content = append(msg.Content, event.Texts(text)...)
-		case kindThought:
-			thought.WriteString(text)
+		case kindReasoning:
+			reasoningText.WriteString(text)
 			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeThinking, Thinking: text, Signature: g.signature})
 		case kindHidden:
 			msg.ThinkingBlocks = append(msg.ThinkingBlocks, event.ThinkingBlock{Type: event.TypeRedacted, Data: text})
@@ -251,7 +251,7 @@ func (a *accumulator) response() *llm.Response {
 			msg.ToolCalls = append(msg.ToolCalls, event.ToolCall{ID: g.id, Name: g.name, Arguments: text, Origin: event.OriginCompletion})
 		}
 	}
-	msg.ReasoningContent = thought.String()
+	msg.ReasoningContent = reasoningText.String()
 	return &llm.Response{ID: a.id, Model: a.model, Message: msg, Finish: a.finished(), Usage: a.usage}
 }
 

@@ -31,8 +31,8 @@ const (
 	imageBlock
 	useBlock
 	resultBlock
-	thoughtBlock  // Data is its signature
-	redactedBlock // of bytes
+	reasoningBlock // Data is its signature
+	redactedBlock  // of bytes
 	cacheBlock
 )
 
@@ -45,7 +45,7 @@ const (
 )
 
 func (m *Model) assistant(blocks []block, msg *event.Message) []block {
-	blocks = thoughts(blocks, msg)
+	blocks = reasoningBlocks(blocks, msg)
 	textEnd := len(blocks)
 	blocks = m.blocks(blocks, msg.Content)
 	if textEnd < len(blocks) { // the API takes no images from the assistant
@@ -63,12 +63,12 @@ func (m *Model) assistant(blocks []block, msg *event.Message) []block {
 
 // hasThinking reports whether a turn begins with thinking.
 func hasThinking(blocks []block) bool {
-	return len(blocks) > 0 && (blocks[0].Kind == thoughtBlock || blocks[0].Kind == redactedBlock)
+	return len(blocks) > 0 && (blocks[0].Kind == reasoningBlock || blocks[0].Kind == redactedBlock)
 }
 
-// thoughts appends the reasoning that can be sent back: signed by this model,
+// reasoningBlocks appends the reasoning that can be sent back: signed by this model,
 // with a base64 signature. Those of other providers often are not base64.
-func thoughts(out []block, msg *event.Message) []block {
+func reasoningBlocks(out []block, msg *event.Message) []block {
 	for i := range msg.ThinkingBlocks {
 		switch b := &msg.ThinkingBlocks[i]; {
 		case b.Type == event.TypeRedacted:
@@ -76,7 +76,7 @@ func thoughts(out []block, msg *event.Message) []block {
 				out = append(out, block{Kind: redactedBlock, Data: b.Data})
 			}
 		case historycache.IsBase64(b.Signature):
-			out = append(out, block{Kind: thoughtBlock, Text: b.Thinking, Data: b.Signature})
+			out = append(out, block{Kind: reasoningBlock, Text: b.Thinking, Data: b.Signature})
 		}
 	}
 	return out

@@ -105,7 +105,7 @@ func (b *block) appendTo(dst []byte) []byte {
 	case resultBlock:
 		dst = append(member(dst, `{"toolResult":{"toolUseId":`, b.ID), `,"content":[`...)
 		return append(appendBlocks(dst, b.Content), "]}}"...)
-	case thoughtBlock:
+	case reasoningBlock:
 		dst = member(dst, `{"reasoningContent":{"reasoningText":{"text":`, b.Text)
 		return append(member(dst, `,"signature":`, b.Data), "}}}"...)
 	case redactedBlock:

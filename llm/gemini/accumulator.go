@@ -65,7 +65,7 @@ type accumulator struct {
 	id, model           string
 	finish, finishWords string
 	blocked             feedback
-	text, thought       strings.Builder
+	text, reasoning     strings.Builder
 	signature           string // of the text
 	calls               []event.ToolCall
 	ids                 exchange.CallIDs
@@ -120,7 +120,7 @@ func (a *accumulator) part(p *answerPart) error {
 		a.call(p)
 		return nil
 	case p.Thought && p.Text != "":
-		a.thought.WriteString(p.Text)
+		a.reasoning.WriteString(p.Text)
 		a.Emit(llm.Delta{Reasoning: p.Text})
 	case p.Text != "":
 		a.text.WriteString(p.Text)
@@ -168,11 +168,11 @@ func (a *accumulator) count(u *wireUsage) {
 
 // empty reports whether the answer has no content.
 func (a *accumulator) empty() bool {
-	return len(a.calls) == 0 && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
+	return len(a.calls) == 0 && a.reasoning.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
 }
 
 func (a *accumulator) response() *llm.Response {
-	msg := event.Message{Role: event.RoleAssistant, ToolCalls: a.calls, ReasoningContent: a.thought.String()}
+	msg := event.Message{Role: event.RoleAssistant, ToolCalls: a.calls, ReasoningContent: a.reasoning.String()}
 	if a.text.Len() > 0 {
 		msg.Content = event.Texts(a.text.String())
 	}

@@ -46,13 +46,13 @@ type callPiece struct {
 type accumulator struct {
 	exchange.Deltas
 
-	model, reason string
-	done, counted bool
-	text, thought strings.Builder
-	calls         []event.ToolCall
-	ids           exchange.CallIDs
-	usage         llm.Usage
-	size          int
+	model, reason   string
+	done, counted   bool
+	text, reasoning strings.Builder
+	calls           []event.ToolCall
+	ids             exchange.CallIDs
+	usage           llm.Usage
+	size            int
 }
 
 // readStream reads JSON objects, one per line, until the one with done.
@@ -112,7 +112,7 @@ func (a *accumulator) add(c *chunk) {
 	a.model = cmp.Or(c.Model, a.model)
 	a.size += len(c.Message.Thinking) + len(c.Message.Content)
 	if t := c.Message.Thinking; t != "" {
-		a.thought.WriteString(t)
+		a.reasoning.WriteString(t)
 		a.Emit(llm.Delta{Reasoning: t})
 	}
 	if t := c.Message.Content; t != "" {
@@ -172,7 +172,7 @@ func (m *Model) complete(a *accumulator) error {
 	switch {
 	case !a.done:
 		return m.end.Truncated(a.HandedOut)
-	case len(a.calls) == 0 && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == "" && a.reason != "length":
+	case len(a.calls) == 0 && a.reasoning.Len() == 0 && strings.TrimSpace(a.text.String()) == "" && a.reason != "length":
 		return m.end.Empty()
 	}
 	return nil
@@ -190,7 +190,7 @@ func (a *accumulator) response(model string) *llm.Response {
 	return &llm.Response{
 		ID: "chat_" + random(), Model: cmp.Or(a.model, model), Finish: finish, Usage: a.usage,
 		Message: event.Message{
-			Role: event.RoleAssistant, Content: event.Texts(a.text.String()), ReasoningContent: a.thought.String(), ToolCalls: a.calls,
+			Role: event.RoleAssistant, Content: event.Texts(a.text.String()), ReasoningContent: a.reasoning.String(), ToolCalls: a.calls,
 		},
 	}
 }

@@ -25,7 +25,7 @@ type accumulator struct {
 
 	id, model, status, reason string
 	ended, anyDone            bool
-	text, thought             strings.Builder
+	text, reasoning           strings.Builder
 	refused                   bool
 	items                     []*item
 	byID                      map[string]*item
@@ -88,7 +88,7 @@ func (a *accumulator) fresh(id string, index int, kind string) *item {
 func (a *accumulator) begin(it *item) {
 	switch it.kind {
 	case kindReasoning:
-		if a.thought.Len() > 0 {
+		if a.reasoning.Len() > 0 {
 			a.addReasoning(it, "\n\n")
 		}
 	case kindMessage:
@@ -118,7 +118,7 @@ func (a *accumulator) addReasoning(it *item, text string) {
 	}
 	it.delivered += len(text)
 	a.size += len(text)
-	a.thought.WriteString(text)
+	a.reasoning.WriteString(text)
 	a.Emit(llm.Delta{Reasoning: text})
 }
 
@@ -213,13 +213,13 @@ func (a *accumulator) finishReasoning(it *item, w *wireItem, silent bool) {
 
 // empty reports whether the answer has no content.
 func (a *accumulator) empty() bool {
-	return a.calls == 0 && !a.refused && a.thought.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
+	return a.calls == 0 && !a.refused && a.reasoning.Len() == 0 && strings.TrimSpace(a.text.String()) == ""
 }
 
 func (a *accumulator) response() *llm.Response {
 	msg := event.Message{
 		Role: event.RoleAssistant, Content: event.Texts(a.text.String()),
-		ReasoningContent: a.thought.String(), ResponsesReasoningItem: a.kept,
+		ReasoningContent: a.reasoning.String(), ResponsesReasoningItem: a.kept,
 	}
 	for _, it := range a.items {
 		if it.kind != kindCall {

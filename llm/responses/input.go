@@ -148,8 +148,8 @@ func (o writer) item(msg *event.Message) any {
 // sendsReasoning reports whether the reasoning of a turn is sent back. Only
 // then are ids of items sent: the API refuses an id whose reasoning is missing.
 func (o writer) sendsReasoning(msg *event.Message, text string) bool {
-	thought := msg.ResponsesReasoningItem
-	return thought != nil && thought.EncryptedContent != "" && o.m.info.Reasoning && !o.known.ids[thought.ID] &&
+	item := msg.ResponsesReasoningItem
+	return item != nil && item.EncryptedContent != "" && o.m.info.Reasoning && !o.known.ids[item.ID] &&
 		(text != "" || len(msg.ToolCalls) > 0)
 }
 
