@@ -38,6 +38,7 @@ const limit = 30 * time.Second
 // maxOutput bounds the output of one git process: enough for a million paths.
 const maxOutput = 256 << 20
 
+// ErrOutput is returned for a command that prints too much.
 var ErrOutput = errors.New("git printed too much")
 
 // bounded keeps up to max bytes.

@@ -1,5 +1,5 @@
 """Writes spec/contract.jsonl: the documents of the reference that settings,
-profiles and requests about conversations are made of.
+profiles and requests are made of.
 
     python contract.py ../../spec/contract.jsonl
 
@@ -21,7 +21,9 @@ ConfirmationResponseRequest ACPAgent ACPAgentProfile ACPAgentSettings OpenHandsA
 OpenHandsAgentSettings ConversationSettings VerificationSettings MetaProfile ProviderConnection
 ProviderConnectionCreateRequest ProviderConnectionUpdateRequest SettingsUpdateRequest MCPServerPatch
 SaveProfileRequest RenameProfileRequest SecretCreateRequest MaterializeAgentProfileRequest WorkspaceItem
-WorkspaceParentItem SubscriptionDevicePollRequest
+WorkspaceParentItem SubscriptionDevicePollRequest SkillsRequest InstallSkillRequest UpdateSkillStateRequest PluginsRequest
+FetchPluginRequest HooksRequest SubAgentsRequest ExecuteBashRequest MCPOAuthCallbackRequest
+InstallCanvasExtensionRequest UpdateCanvasExtensionStateRequest BackendRevisionRequest
 """.split()
 
 # What Deft reads without a schema: critics it has none of, and tools' annotations.

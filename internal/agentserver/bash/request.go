@@ -2,6 +2,7 @@ package bash
 
 import (
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Request asks for a command.
@@ -15,15 +16,8 @@ type Request struct {
 	Timeout int `json:"timeout"`
 }
 
-// DefaultTimeout is how many seconds a command may run that names no limit.
-const DefaultTimeout = 300
-
 // RequestSchema describes the JSON of a [Request].
-var RequestSchema = &schema.Object{Fields: []schema.Field{
-	{Name: "command", Type: schema.String{}, Required: true},
-	{Name: "cwd", Type: schema.Opt(schema.String{})},
-	{Name: "timeout", Type: schema.Int{}, Default: schema.Count(DefaultTimeout)},
-}}
+var RequestSchema = spec.Reference("ExecuteBashRequest", schema.Object{})
 
 // ParseRequest reads a request from JSON. Errors are [schema.Violations].
 func ParseRequest(raw []byte) (req Request, err error) {

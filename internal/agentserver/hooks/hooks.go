@@ -18,9 +18,10 @@ import (
 	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
-var bodySchema = &schema.Object{Fields: []schema.Field{{Name: "project_dir", Type: schema.Opt(schema.String{})}}}
+var bodySchema = spec.Reference("HooksRequest", schema.Object{})
 
 // Routes returns the operations.
 func Routes(log *slog.Logger) []rest.Route {

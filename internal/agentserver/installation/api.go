@@ -10,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // API serves the routes of a store: skills and plugins are installed, shown,
@@ -62,13 +63,10 @@ func (a API) Routes() []rest.Route {
 
 func (a API) title() string { return strings.ToUpper(a.Noun[:1]) + a.Noun[1:] }
 
+// Skills and plugins have the same bodies.
 var (
-	optional      = schema.Opt(schema.String{})
-	installSchema = &schema.Object{Fields: []schema.Field{
-		{Name: "source", Type: schema.String{Min: 1}, Required: true},
-		{Name: "ref", Type: optional}, {Name: "repo_path", Type: optional}, {Name: "force", Type: schema.Bool{}, Default: false},
-	}}
-	enableSchema = &schema.Object{Fields: []schema.Field{{Name: "enabled", Type: schema.Bool{}, Required: true}}}
+	installSchema = spec.Reference("InstallSkillRequest", schema.Object{})
+	enableSchema  = spec.Reference("UpdateSkillStateRequest", schema.Object{})
 )
 
 func (a API) install(w http.ResponseWriter, r *http.Request) error {

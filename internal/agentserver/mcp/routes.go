@@ -5,6 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Routes returns the operations.
@@ -44,7 +45,7 @@ func noJob() error { return rest.Fail(http.StatusNotFound, "MCP OAuth job not fo
 
 func (s *Service) oauthStatus(http.ResponseWriter, *http.Request) error { return noJob() }
 
-var callbackSchema = &schema.Object{Fields: []schema.Field{{Name: "callback_url", Type: schema.String{Min: 1}, Required: true}}}
+var callbackSchema = spec.Reference("MCPOAuthCallbackRequest", schema.Object{})
 
 func (s *Service) oauthCallback(_ http.ResponseWriter, r *http.Request) error {
 	if _, err := rest.BodyAs(r, callbackSchema); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Routes returns the operations.
@@ -24,24 +25,14 @@ func (s *Service) Routes() []rest.Route {
 }
 
 var (
-	least, most = 1.0, 600.0 // seconds of a fetch
-	optional    = schema.Opt(schema.String{})
-	listSchema  = &schema.Object{Fields: []schema.Field{
-		{Name: "load_user", Type: schema.Bool{}, Default: true},
-		{Name: "load_project", Type: schema.Bool{}, Default: true},
-		{Name: "project_dir", Type: optional},
-	}}
-	fetchSchema = &schema.Object{Fields: []schema.Field{
-		{Name: "source", Type: schema.String{Min: 1}, Required: true},
-		{Name: "ref", Type: optional}, {Name: "repo_path", Type: optional},
-		{Name: "secrets", Type: schema.Opt(schema.Dict{Of: secretSchema})},
-		{Name: "timeout", Type: schema.Int{Bounds: schema.Bounds{GE: &least, LE: &most}}, Default: schema.Count(60)},
-	}}
+	listSchema  = spec.Reference("PluginsRequest", schema.Object{})
+	fetchSchema = spec.Reference("FetchPluginRequest", schema.Object{},
+		schema.Field{Name: "secrets", Type: schema.Opt(schema.Dict{Of: secretSchema})})
 )
 
 // secretSchema describes a secret: a text, or where its value is.
 var secretSchema = schema.Either{schema.String{}, &schema.Object{Fields: []schema.Field{
-	{Name: "kind", Type: schema.String{}, Default: ""}, {Name: "value", Type: optional},
+	{Name: "kind", Type: schema.String{}, Default: ""}, {Name: "value", Type: schema.Opt(schema.String{})},
 }}}
 
 // staticSecrets returns the secrets whose values the request has. Those that

@@ -7,6 +7,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Routes returns the operations.
@@ -24,31 +25,7 @@ func (s *Service) Routes() []rest.Route {
 	}.Routes()...)
 }
 
-var (
-	optional   = schema.Opt(schema.String{})
-	listSchema = &schema.Object{Fields: []schema.Field{
-		{Name: "load_public", Type: schema.Bool{}, Default: true},
-		{Name: "load_user", Type: schema.Bool{}, Default: true},
-		{Name: "load_project", Type: schema.Bool{}, Default: true},
-		{Name: "load_org", Type: schema.Bool{}, Default: true},
-		{Name: "marketplace_path", Type: optional, Default: skill.DefaultMarketplace},
-		{Name: "project_dir", Type: optional},
-		{Name: "org_configs", Type: schema.Opt(schema.List{Of: required(schema.String{}, "repository", "provider", "org_repo_url", "org_name")})},
-		{Name: "sandbox_config", Type: schema.Opt(&schema.Object{Fields: []schema.Field{
-			{Name: "exposed_urls", Type: schema.Opt(schema.List{Of: hostSchema})},
-		}})},
-	}}
-	hostSchema = &schema.Object{Fields: append(required(schema.String{}, "name", "url").Fields, required(schema.Int{}, "port").Fields...)}
-)
-
-// required describes an object whose fields are all required and of one type.
-func required(of schema.Type, names ...string) *schema.Object {
-	o := &schema.Object{}
-	for _, name := range names {
-		o.Fields = append(o.Fields, schema.Field{Name: name, Type: of, Required: true})
-	}
-	return o
-}
+var listSchema = spec.Reference("SkillsRequest", schema.Object{})
 
 func (s *Service) postList(w http.ResponseWriter, r *http.Request) error {
 	var q Query

@@ -29,6 +29,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 //go:embed builtin/*.md
@@ -170,12 +171,7 @@ func readFile(fsys fs.FS, name string) (string, error) {
 	return string(b), err
 }
 
-var querySchema = &schema.Object{Fields: []schema.Field{
-	{Name: "load_user", Type: schema.Bool{}, Default: true},
-	{Name: "load_project", Type: schema.Bool{}, Default: true},
-	{Name: "load_builtin", Type: schema.Bool{}, Default: true},
-	{Name: "project_dir", Type: schema.Opt(schema.String{})},
-}}
+var querySchema = spec.Reference("SubAgentsRequest", schema.Object{})
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {

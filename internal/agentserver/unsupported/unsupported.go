@@ -21,6 +21,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // Options are what the answers need.
@@ -124,19 +125,19 @@ func Extensions() []rest.Route {
 		}},
 		{Method: "GET", Path: one, Tag: tag, Handle: missing("is not installed")},
 		{Method: "DELETE", Path: one, Tag: tag, Handle: missing("is not installed")},
-		{Method: "PATCH", Path: one, Tag: tag, Handle: checked(fields(schema.Field{Name: "enabled", Type: schema.Bool{}}), missing("is not installed"))},
+		{Method: "PATCH", Path: one, Tag: tag, Handle: checked(enableSchema, missing("is not installed"))},
 		{Method: "GET", Path: one + "/bundle", Tag: tag, Handle: missing("bundle not found")},
 		{Method: "GET", Path: one + "/icon", Tag: tag, Handle: missing("icon not found")},
 		{Method: "GET", Path: back, Tag: tag, Handle: named(stateless)},
 		{Method: "GET", Path: back + "/logs", Tag: tag, Handle: named(logs)},
 		{Method: "DELETE", Path: back + "/data", Tag: tag, Handle: named(stateless)},
-		{Method: "POST", Path: back + "/prepare", Tag: tag, Handle: checked(fields(text("revision")), named(stateless))},
-		{Method: "POST", Path: back + "/start", Tag: tag, Handle: checked(fields(text("revision")), named(stateless))},
+		{Method: "POST", Path: back + "/prepare", Tag: tag, Handle: checked(revisionSchema, named(stateless))},
+		{Method: "POST", Path: back + "/start", Tag: tag, Handle: checked(revisionSchema, named(stateless))},
 		{Method: "POST", Path: back + "/stop", Tag: tag, Handle: named(stateless)},
 	}
 }
 
-var install = checked(fields(text("source")), func(http.ResponseWriter, *http.Request) error {
+var install = checked(installSchema, func(http.ResponseWriter, *http.Request) error {
 	return rest.Fail(http.StatusBadRequest, "Could not read canvas extension source: this server does not run canvas extensions")
 })
 
@@ -170,10 +171,10 @@ func backends() []rest.Route {
 // agents are the routes of ACP agents and what belongs to them.
 func agents() []rest.Route {
 	return []rest.Route{
-		{Method: "POST", Path: "/api/acp/models", Tag: "ACP", Handle: checked(fields(object("agent_settings")), models)},
+		{Method: "POST", Path: "/api/acp/models", Tag: "ACP", Handle: checked(modelsSchema, models)},
 		{
 			Method: "PUT", Path: "/api/conversations/{conversation_id}/credential-bindings/{secret_name}", Tag: "Conversations",
-			Hidden: true, Handle: checked(fields(text("url"), object("headers")), bind),
+			Hidden: true, Handle: checked(bindingSchema, bind),
 		},
 	}
 }
@@ -200,19 +201,16 @@ func bind(w http.ResponseWriter, r *http.Request) error {
 	return off(w, http.StatusNotImplemented, "501: Credential binding source is unsupported")
 }
 
-// fields describes a body with required fields.
-func fields(fields ...schema.Field) *schema.Object {
-	for i := range fields {
-		fields[i].Required = true
-	}
-	return &schema.Object{Fields: fields}
-}
-
-func text(name string) schema.Field { return schema.Field{Name: name, Type: schema.String{Min: 1}} }
-
-func object(name string) schema.Field {
-	return schema.Field{Name: name, Type: schema.Dict{Of: schema.Any{}}}
-}
+var (
+	installSchema  = spec.Reference("InstallCanvasExtensionRequest", schema.Object{})
+	enableSchema   = spec.Reference("UpdateCanvasExtensionStateRequest", schema.Object{})
+	revisionSchema = spec.Reference("BackendRevisionRequest", schema.Object{})
+	modelsSchema   = &schema.Object{Fields: []schema.Field{{Name: "agent_settings", Type: anyObject, Required: true}}}
+	bindingSchema  = &schema.Object{Fields: []schema.Field{
+		{Name: "url", Type: schema.String{Min: 1}, Required: true}, {Name: "headers", Type: anyObject, Required: true},
+	}}
+	anyObject = schema.Dict{Of: schema.Any{}}
+)
 
 // checked answers after the body was checked.
 func checked(body *schema.Object, h rest.Handler) rest.Handler {
