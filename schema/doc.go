@@ -28,5 +28,5 @@
 //
 // What does not fit is returned as Violations, in the words of the
 // reference's validation. A stored secret that no key opens is [ErrSealed] if
-// the Reading is strict, else it reads as absent.
+// the Reading is strict, else it is read as if there were none.
 package schema

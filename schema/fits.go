@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Unread is any JSON value that is left to another: it stays a
-// json.RawMessage, null stays null.
+// Unread is any JSON value that is not parsed: it stays a json.RawMessage, and
+// null stays null.
 type Unread struct{}
 
 func (Unread) check(_ *reader, v any, _ []any) any { return v }
 func (Unread) dump(_ *writer, v any) any           { return v }
 
 // Fits looks at a JSON document that encoding/json decodes next, and returns
-// its normal form: nil for one that is absent, null or no JSON, of which the
-// decoder says what is wrong. So that the decoder sees what was looked at, a
-// key that is there twice is a violation, and so is one that differs from a
+// its normal form: nil for one that is absent, null or no JSON, which the
+// decoder reports. So that the decoder sees what was checked, a
+// duplicate key is a violation, and so is one that differs from a
 // field's in its case only: encoding/json would merge the first with the second,
 // and take the other for the field. Members that the object does not have are
 // not read.
@@ -35,7 +35,7 @@ func (o *Object) Fits(raw []byte, loc ...any) (*Map, error) {
 	if err != nil || v == nil {
 		return nil, err
 	}
-	return o.Check(v, Reading{exact: true}, loc...)
+	return o.Check(v, Reading{strict: true}, loc...)
 }
 
 // members reads an object as far as the fields of this one need it.
@@ -77,10 +77,10 @@ func (o *Object) member(p *parser, key string) (any, error) {
 	return nil, nil
 }
 
-// lone refuses, where another decodes the document next, keys that it would
-// take for the one that tells objects apart.
-func (r *reader) lone(m *Map, key string, loc []any) {
-	if !r.exact {
+// checkTag refuses, in strict reading, keys that encoding/json would take for
+// the key that tells objects apart.
+func (r *reader) checkTag(m *Map, key string, loc []any) {
+	if !r.strict {
 		return
 	}
 	for _, k := range m.Keys() {
@@ -90,8 +90,8 @@ func (r *reader) lone(m *Map, key string, loc []any) {
 	}
 }
 
-// like reports whether encoding/json takes a key for a field of the object.
-func (o *Object) like(key string) bool {
+// hasFold reports whether encoding/json takes a key for a field of the object.
+func (o *Object) hasFold(key string) bool {
 	for i := range o.Fields {
 		if strings.EqualFold(o.Fields[i].Name, key) {
 			return true

@@ -13,8 +13,8 @@ type Map struct {
 	index  map[string]int // of the keys, where there are more than fewKeys
 }
 
-// fewKeys is up to how many keys are looked through one by one: that takes about
-// as long as a hash, and a fraction of the memory. The largest object that the
+// fewKeys is the number of keys up to which a linear search is used: it takes
+// about as long as a hash, and a fraction of the memory. The largest object that the
 // server itself makes, an LLM, has 75.
 const fewKeys = 128
 
@@ -53,7 +53,7 @@ func (m *Map) Keys() []string {
 	return m.keys
 }
 
-// find returns the place of a key, -1 if it is absent.
+// find returns the index of a key, -1 if it is absent.
 func (m *Map) find(key string) int {
 	if m.index != nil {
 		if i, ok := m.index[key]; ok {
@@ -101,7 +101,7 @@ func (m *Map) Object(key string) *Map {
 	return o
 }
 
-// Set writes a value. A new key comes last, an old one keeps its place.
+// Set writes a value. A new key comes last, an existing one keeps its position.
 func (m *Map) Set(key string, v any) {
 	if i := m.find(key); i >= 0 {
 		m.values[i] = v
@@ -125,7 +125,7 @@ func (m *Map) Delete(key string) {
 	if i < 0 {
 		return
 	}
-	// Who has asked for the keys keeps what they were.
+	// Slices that Keys returned must not change.
 	m.keys = append(m.keys[:i:i], m.keys[i+1:]...)
 	m.values = slices.Delete(m.values, i, i+1)
 	if m.index != nil {

@@ -31,7 +31,7 @@ func merged(old, v any) any {
 }
 
 // MergeFields is [Merge], except that null on the first level is a value like
-// any other: the fields of settings have types that say whether it fits.
+// any other: the types of the fields decide whether it fits.
 func MergeFields(base, patch *Map) *Map {
 	out := base.Copy()
 	for i, k := range patch.Keys() {

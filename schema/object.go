@@ -4,10 +4,10 @@ import (
 	"errors"
 )
 
-// Extra says what becomes of fields that an object does not have.
+// Extra is what happens to fields that an object does not have.
 type Extra int
 
-// The ways.
+// The choices.
 const (
 	Drop Extra = iota
 	Keep
@@ -66,8 +66,8 @@ func (r *reader) addCtx(typ, msg string, input any, loc []any, ctx map[string]an
 	r.wrong = append(r.wrong, Violation{Type: typ, Loc: loc, Msg: msg, Input: input, Ctx: ctx})
 }
 
-// refuse notes what a function says against a value: in its own words, or as
-// violations of which only the place is missing.
+// refuse records the error of a function about a value: as its text, or as
+// violations that lack only their location.
 func (r *reader) refuse(err error, loc []any) {
 	own, ok := errors.AsType[Violations](err)
 	if !ok {
@@ -80,7 +80,7 @@ func (r *reader) refuse(err error, loc []any) {
 }
 
 // Check returns the document in its normal form: every field, in order, secrets
-// in the clear. loc says where the document stood in a request. Errors are
+// in the clear. loc is the document's location in a request. Errors are
 // Violations or [ErrSealed].
 func (o *Object) Check(v any, how Reading, loc ...any) (*Map, error) {
 	out, err := Check(o, v, how, loc...)
@@ -116,8 +116,8 @@ func (o *Object) Dump(m *Map, how Writing) (*Map, error) {
 	return d, err
 }
 
-// Defaults returns the document of an object of which nothing is said, for
-// objects that have no required fields.
+// Defaults returns the document with the default of every field, for objects
+// that have no required fields.
 func (o *Object) Defaults() *Map {
 	o = o.full()
 	m := sized(len(o.Fields))
@@ -191,14 +191,14 @@ func (o *Object) check(r *reader, v any, loc []any) any {
 }
 
 func (o *Object) extra(r *reader, m, out *Map, loc []any) {
-	if o.Extra == Drop && !r.exact {
+	if o.Extra == Drop && !r.strict {
 		return
 	}
 	for _, k := range m.Keys() {
 		switch {
 		case len(r.wrong) >= MostViolations:
 			return
-		case o.Field(k) != nil, o.Extra == Drop && !o.like(k):
+		case o.Field(k) != nil, o.Extra == Drop && !o.hasFold(k):
 			continue
 		case o.Extra == Keep:
 			out.Set(k, m.Get(k))

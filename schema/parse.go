@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// deepest bounds how far values may be nested.
-const deepest = 128
+// maxNesting bounds how far values may be nested.
+const maxNesting = 128
 
-var errDeep = errors.New("the JSON is nested too deeply")
+var errNesting = errors.New("the JSON is nested too deeply")
 
 // Parse reads one JSON value: objects as *Map, arrays as []any, numbers as
 // json.Number. What is nested too deeply is an error. Of two keys that are the
@@ -19,7 +19,7 @@ var errDeep = errors.New("the JSON is nested too deeply")
 func Parse(raw []byte) (any, error) {
 	if !json.Valid(raw) {
 		var v any
-		err := json.Unmarshal(raw, &v) // which says what is wrong
+		err := json.Unmarshal(raw, &v) // for its error
 		if err == nil {
 			err = errors.New("invalid JSON")
 		}
@@ -49,8 +49,8 @@ func (p *parser) next() byte {
 }
 
 func (p *parser) value(depth int) (any, error) {
-	if depth > deepest {
-		return nil, errDeep
+	if depth > maxNesting {
+		return nil, errNesting
 	}
 	switch p.next() {
 	case '{':

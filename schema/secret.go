@@ -7,8 +7,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Mask stands for a secret in what clients see. Coming back from one, it says
-// that there is no value.
+// Mask stands for a secret in what clients see. Sent by a client, it
+// means that there is no value.
 const Mask = "**********"
 
 // sealedPrefix begins every sealed value (the first bytes of a Fernet token).
@@ -19,7 +19,7 @@ const sealedPrefix = "gAAAAA"
 var ErrSealed error = fault.New(fault.Corrupt, "a stored secret cannot be decrypted with any configured key").
 	Hint("restore the key it was saved under as OH_SECRET_KEY, or add it to OH_PREVIOUS_SECRET_KEYS")
 
-// ErrNoKey says that secrets were asked for sealed where no key is set.
+// ErrNoKey is the error of sealing without a key.
 var ErrNoKey = errors.New("no key is configured to encrypt secrets with")
 
 // Keys seal and open secrets; internal/keyring has them.
@@ -37,13 +37,13 @@ type Reading struct {
 	// Strict makes a secret that Keys do not open an error ([ErrSealed]).
 	Strict bool
 
-	exact bool // refuse keys that encoding/json would take for a field's
+	strict bool // refuse keys that encoding/json would take for a field's
 }
 
-// Mode says what becomes of secrets.
+// Mode is how secrets are written.
 type Mode int
 
-// The modes. Nulled hides even that there is one.
+// The modes. Nulled also hides whether there is one.
 const (
 	Masked Mode = iota
 	Plain
@@ -159,13 +159,13 @@ func (Secrets) dump(w *writer, v any) any {
 }
 
 // Headers is an object of HTTP headers, of which those are secrets whose names
-// say so.
+// suggest it.
 type Headers struct{}
 
 var secretWords = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWORD", "SECRET", "SESSION", "TOKEN"}
 
-// SecretName reports whether the name of a header or variable says that its
-// value is a secret.
+// SecretName reports whether the name of a header or variable suggests
+// that its value is a secret.
 func SecretName(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, w := range secretWords {
@@ -200,8 +200,8 @@ func (Headers) dump(w *writer, v any) any {
 	})
 }
 
-// Sources is an object whose values are secrets, or objects that say where a
-// secret is (docs/openhands/sdk-wire.md section 5.4, SecretSource). A sealed
+// Sources is an object whose values are secrets, or objects that locate a
+// secret (docs/openhands/sdk-wire.md section 5.4, SecretSource). A sealed
 // text that no key opens stays as it is.
 type Sources struct{ Source Type }
 

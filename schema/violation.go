@@ -43,7 +43,7 @@ func (v Violations) As(target any) bool {
 // an answer must not be many times as long as a hostile document.
 const MostViolations = 1000
 
-// Missing returns the violation of an absent field, at a place such as
+// Missing returns the violation of an absent field, at a location such as
 // "body", "command".
 func Missing(loc ...any) Violations {
 	return Violations{{Type: "missing", Loc: loc, Msg: "Field required"}}
@@ -61,7 +61,7 @@ func Invalid(msg string, input any, loc ...any) Violations {
 var groups = []int{8, 4, 4, 4, 12}
 
 // ParseUUID reads a UUID of a request as 32 hexadecimal digits: plain, with
-// dashes, or with dashes in braces or as a URN. loc says where it stood.
+// dashes, or with dashes in braces or as a URN. loc is where it was.
 func ParseUUID(s string, loc ...any) (string, Violations) {
 	text, before := s, 0
 	switch {
@@ -80,8 +80,8 @@ func ParseUUID(s string, loc ...any) (string, Violations) {
 	}}
 }
 
-// uuidFault says why text is no UUID, or "". Before it stood some letters, as
-// they stand before the form with dashes only.
+// uuidFault returns why text is no UUID, or "". before is the number of letters
+// that were cut off in front of it, which only the form with dashes allows.
 func uuidFault(text string, before int) string {
 	for i, c := range text {
 		if !strings.ContainsRune("0123456789abcdefABCDEF-", c) {

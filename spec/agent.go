@@ -50,8 +50,8 @@ type Agent struct {
 	doc *schema.Map
 }
 
-// Decode reads an agent, with its secrets opened by how.Keys. loc says where
-// it stood in the request.
+// DecodeAgent reads an agent, with its secrets opened by how.Keys. loc is its
+// location in the request.
 func DecodeAgent(raw []byte, how schema.Reading, loc ...any) (*Agent, error) {
 	v, err := schema.Parse(raw)
 	if err != nil {
@@ -60,7 +60,7 @@ func DecodeAgent(raw []byte, how schema.Reading, loc ...any) (*Agent, error) {
 	return CheckAgent(v, how, loc...)
 }
 
-// Of is [Decode] for a document that is parsed already.
+// CheckAgent is [DecodeAgent] for a document that is parsed already.
 func CheckAgent(v any, how schema.Reading, loc ...any) (*Agent, error) {
 	out, err := schema.Check(AgentSchema, v, how, loc...)
 	if err != nil {
@@ -70,7 +70,7 @@ func CheckAgent(v any, how schema.Reading, loc ...any) (*Agent, error) {
 	return AgentFrom(doc)
 }
 
-// From returns the agent of a checked document.
+// AgentFrom returns the agent of a checked document.
 func AgentFrom(doc *schema.Map) (*Agent, error) {
 	a := &Agent{doc: doc}
 	if err := schema.Into(doc, a); err != nil {
@@ -140,7 +140,7 @@ func (a *Agent) With(field string, v any) (*Agent, error) {
 }
 
 // WithLLM returns the agent with another LLM. A condenser that summarises with
-// the one before goes along (docs/openhands/sdk-features.md section 4,
+// the one before changes too (docs/openhands/sdk-features.md section 4,
 // switch_llm).
 func (a *Agent) WithLLM(l *LLM) (*Agent, error) {
 	next, err := l.Doc()

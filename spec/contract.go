@@ -18,7 +18,7 @@ import (
 //go:embed contract.jsonl
 var contract string
 
-// descriptions has what settings pages say of fields, in words of our own.
+// descriptions has the descriptions of fields on settings pages, one per line.
 //
 //go:embed descriptions.txt
 var descriptions string

@@ -89,8 +89,8 @@ func NewLLM(model string) *LLM {
 	return l
 }
 
-// DecodeLLM reads an LLM, with its secrets opened by how.Keys. loc says where it
-// stood in the request. Errors are schema.Violations or schema.ErrSealed, and
+// DecodeLLM reads an LLM, with its secrets opened by how.Keys. loc is its
+// location in the request. Errors are schema.Violations or schema.ErrSealed, and
 // plain ones for what is no JSON.
 func DecodeLLM(raw []byte, how schema.Reading, loc ...any) (*LLM, error) {
 	v, err := schema.Parse(raw)

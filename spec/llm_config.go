@@ -60,7 +60,7 @@ func (l *LLM) extraBody() map[string]json.RawMessage {
 	return out
 }
 
-// aws says who signs requests to Bedrock.
+// aws returns how requests to Bedrock are signed.
 func (l *LLM) aws() llm.AWS {
 	return llm.AWS{
 		AccessKeyID: l.AWSAccessKeyID, SecretAccessKey: l.AWSSecretAccessKey, SessionToken: l.AWSSessionToken,

@@ -7,7 +7,8 @@ import (
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
-// describe lays what the user says about the model over what is known of it.
+// describe applies what the user says about the model to what the catalogue
+// knows.
 func (l *LLM) describe(cfg *llm.Config, c *catalog.Catalog) {
 	asked := *cfg
 	if name := value(l.ModelCanonicalName); name != "" {

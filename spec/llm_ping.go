@@ -21,7 +21,7 @@ func Pinger(open func(llm.Config) (llm.Model, error)) func(context.Context, *LLM
 			return err
 		}
 		r := l.Request(llm.Request{MaxOutputTokens: pingTokens, Messages: []event.Message{
-			said(event.RoleSystem, "Answer with one word."), said(event.RoleUser, "ping"),
+			message(event.RoleSystem, "Answer with one word."), message(event.RoleUser, "ping"),
 		}})
 		_, err = llm.Complete(ctx, m, r, nil)
 		if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeEmpty {
@@ -31,6 +31,6 @@ func Pinger(open func(llm.Config) (llm.Model, error)) func(context.Context, *LLM
 	}
 }
 
-func said(role event.Role, text string) event.Message {
+func message(role event.Role, text string) event.Message {
 	return event.Message{Role: role, Content: event.List[event.Content]{event.Text(text)}}
 }

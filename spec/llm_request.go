@@ -14,7 +14,7 @@ import (
 // Broker returns o with the retries of the LLM.
 func (l *LLM) Broker(o broker.Options) broker.Options {
 	o.Attempts = max(l.NumRetries, 1)
-	// To broker.Options zero says nothing; to the wire it says no wait.
+	// Zero is unset in broker.Options; on the wire it is no wait.
 	o.Multiplier = max(l.RetryMultiplier, 1e-9)
 	o.MinWait = max(seconds(l.RetryMinWait), time.Nanosecond)
 	o.MaxWait = max(seconds(l.RetryMaxWait), time.Nanosecond)
@@ -28,7 +28,7 @@ func seconds(n int) time.Duration {
 	return time.Duration(min(n, int(unlimited/time.Second))) * time.Second
 }
 
-// Request returns r with the settings of the LLM where r says nothing.
+// Request returns r with the settings of the LLM in fields that r leaves unset.
 func (l *LLM) Request(r llm.Request) llm.Request {
 	if r.MaxOutputTokens == 0 && l.MaxOutputTokens != nil {
 		r.MaxOutputTokens = *l.MaxOutputTokens
@@ -52,11 +52,11 @@ func (l *LLM) Request(r llm.Request) llm.Request {
 	if r.ThinkingBudget == 0 {
 		r.ThinkingBudget = l.thinkingBudget()
 	}
-	if l.blind() {
-		r.Messages = without(r.Messages, isImage, noImages)
+	if l.withoutImages() {
+		r.Messages = without(r.Messages, isImage, dropImages)
 	}
-	if l.markless() {
-		r.Messages = without(r.Messages, isMarked, noMarks)
+	if l.withoutCache() {
+		r.Messages = without(r.Messages, hasCacheMark, dropCacheMarks)
 	}
 	return r
 }
@@ -65,7 +65,7 @@ func (l *LLM) Request(r llm.Request) llm.Request {
 // more than models take: the effort decides.
 const defaultBudget = 200_000
 
-// thinkingBudget returns the budget that somebody chose, or 0.
+// thinkingBudget returns the budget if it is not the default, or 0.
 func (l *LLM) thinkingBudget() int {
 	if b := l.ExtendedThinkingBudget; b != nil && *b > 0 && *b != defaultBudget {
 		return *b
@@ -73,18 +73,18 @@ func (l *LLM) thinkingBudget() int {
 	return 0
 }
 
-// blind reports whether the model is to be sent no images.
-func (l *LLM) blind() bool {
+// withoutImages reports whether the model must not get images.
+func (l *LLM) withoutImages() bool {
 	return l.DisableVision != nil && *l.DisableVision || l.Capabilities["supports_vision"] == false
 }
 
-// markless reports whether the provider is to be asked for no prompt cache.
-func (l *LLM) markless() bool {
+// withoutCache reports whether requests must not use the prompt cache.
+func (l *LLM) withoutCache() bool {
 	return !l.CachingPrompt || l.Capabilities["supports_prompt_cache"] == false
 }
 
-// without returns messages whose contents that are found go through change: the
-// very same messages if there are none.
+// without returns messages with the contents that found matches replaced by change;
+// the same slice if none match.
 func without(msgs []event.Message, found func(event.Content) bool, change func([]event.Content) []event.Content) []event.Message {
 	var out []event.Message
 	for i, m := range msgs {
@@ -105,19 +105,19 @@ func without(msgs []event.Message, found func(event.Content) bool, change func([
 
 func isImage(c event.Content) bool { return c.Type == event.TypeImage }
 
-// noImages takes images out. A message of nothing else says that there were
+// dropImages removes images. A message of nothing else notes that there were
 // some.
-func noImages(content []event.Content) []event.Content {
+func dropImages(content []event.Content) []event.Content {
 	content = slices.DeleteFunc(content, isImage)
 	if len(content) == 0 {
-		return event.Texts("(an image, which this model is not shown)")
+		return event.Texts("(an image, which this model does not get)")
 	}
 	return content
 }
 
-func isMarked(c event.Content) bool { return c.CachePrompt }
+func hasCacheMark(c event.Content) bool { return c.CachePrompt }
 
-func noMarks(content []event.Content) []event.Content {
+func dropCacheMarks(content []event.Content) []event.Content {
 	for i := range content {
 		content[i].CachePrompt = false
 	}

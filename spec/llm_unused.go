@@ -21,7 +21,7 @@ var withoutEffect = map[string]string{
 }
 
 // Unused names the settings of the LLM that differ from their defaults and
-// have no effect here, so that they can be told to the user.
+// have no effect here, to warn the user.
 func (l *LLM) Unused() []string {
 	doc, err := l.Doc()
 	if err != nil {

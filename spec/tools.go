@@ -7,7 +7,7 @@ import (
 	s "github.com/deft-dev/deft/schema"
 )
 
-// Names of tools that settings speak of.
+// Names of tools with a meaning in settings.
 const (
 	BrowserTool   = "browser_tool_set"
 	SubAgentsTool = "task_tool_set"
@@ -39,7 +39,7 @@ func BuiltinClass(name string) string {
 	return ""
 }
 
-// Canonical returns the name that a tool goes by.
+// CanonicalTool returns the name of a tool by its name or class.
 func CanonicalTool(name string) string {
 	if tool, ok := builtins[name]; ok {
 		return tool
@@ -50,7 +50,7 @@ func CanonicalTool(name string) string {
 // NewTool returns the document of a tool without parameters.
 func NewTool(name string) *s.Map { return s.Of("name", name, "params", s.NewMap()) }
 
-// Preset returns the tools that an agent has where none are chosen, without
+// PresetTools returns the tools that an agent has where none are chosen, without
 // switch_llm.
 func PresetTools(browser bool) []any {
 	list := []any{NewTool("terminal"), NewTool("file_editor"), NewTool("task_tracker")}
@@ -145,7 +145,7 @@ func ScopeSubAgents(tools []any) []any {
 	return out
 }
 
-// Split divides the tools of settings into those that run where the work is
+// SplitTools divides the tools of settings into those that run in the sandbox
 // and the class names of built-in ones, which come after FinishTool and
 // ThinkTool.
 func SplitTools(specs []any) (tools []any, builtin []any) {

@@ -87,12 +87,12 @@ func (s *Service) seed(ctx context.Context, doc *Document) (*schema.Map, error) 
 }
 
 // seedLLM saves the settings' LLM as the default profile, unless there is one,
-// or nothing was ever configured: a profile without a key helps nobody.
+// or nothing was ever configured: a profile without a key is useless.
 func (s *Service) seedLLM(ctx context.Context, doc *schema.Map) error {
 	_, err := s.Profiles.LLMs.Stored(ctx, profiles.Seed)
 	if !fault.Is(err, fault.NotFound) {
 		if fault.Is(err, fault.Invalid) {
-			return nil // something is there; it is not ours to replace
+			return nil // an unreadable profile is not replaced
 		}
 		return err
 	}
@@ -104,7 +104,7 @@ func (s *Service) seedLLM(ctx context.Context, doc *schema.Map) error {
 		return nil
 	}
 	if err = s.Profiles.LLMs.Save(ctx, profiles.Seed, l, true); fault.Is(err, fault.Conflict) {
-		return nil // no room; the agent profile names one that is not there
+		return nil // the limit is reached; the agent profile names a missing one
 	}
 	return err
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // Document is everything in the file of settings. Secrets are in the clear. Its
-// parts may be shared: who changes one changes a copy.
+// parts may be shared: callers change copies.
 type Document struct {
 	Agent        *schema.Map // as package agentsettings has it
 	Conversation *schema.Map
@@ -50,7 +50,7 @@ func (d *Document) HasKey() bool {
 var ErrBlocked error = fault.New(fault.Conflict, "Settings file is corrupted or encrypted with a different key: "+
 	"restore that key as OH_SECRET_KEY or add it to OH_PREVIOUS_SECRET_KEYS")
 
-// fresh returns the settings of which nothing was set.
+// fresh returns the default settings.
 func fresh() (*Document, error) {
 	agent, err := agentsettings.Validate(schema.NewMap(), schema.Reading{}, agentsettings.Requested)
 	if err != nil {
@@ -59,11 +59,11 @@ func fresh() (*Document, error) {
 	return &Document{Agent: agent, Conversation: agentsettings.Conversation.Defaults(), Misc: schema.NewMap()}, nil
 }
 
-// Load returns the settings; those that cannot be read are as if nothing were
-// set. A secret that no key opens is absent.
+// Load returns the settings; those that cannot be read are as if nothing had
+// been set. A secret that no key opens is left out.
 func (s *Service) Load() (*Document, error) {
 	doc, err := s.read(false)
-	if errors.Is(err, errUnread) {
+	if errors.Is(err, errUnreadable) {
 		s.o.Log.Error("settings cannot be read", "error", err)
 		return fresh()
 	}
@@ -73,8 +73,8 @@ func (s *Service) Load() (*Document, error) {
 	return doc, err
 }
 
-// errUnread says that a file is there and says nothing.
-var errUnread = errors.New("the file cannot be read")
+// errUnreadable is the error of a file that exists and cannot be used.
+var errUnreadable = errors.New("the file cannot be read")
 
 // read returns what is stored, nil where nothing is. Strict refuses secrets
 // that no key opens.
@@ -88,15 +88,15 @@ func (s *Service) read(strict bool) (*Document, error) {
 	}
 	v, err := schema.Parse(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnread, err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	m, ok := v.(*schema.Map)
 	if !ok {
-		return nil, fmt.Errorf("%w: it is no JSON object", errUnread)
+		return nil, fmt.Errorf("%w: it is no JSON object", errUnreadable)
 	}
 	doc, err := parseDocument(m, schema.Reading{Keys: s.keys, Strict: strict})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnread, err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if !strict {
 		s.last.put(raw, doc)
@@ -104,8 +104,8 @@ func (s *Service) read(strict bool) (*Document, error) {
 	return doc, nil
 }
 
-// recent is the document that a file's content was last read as: starts of
-// conversations read the same settings again and again.
+// recent caches the document of a file's content: every start of a conversation
+// reads the same settings.
 type recent struct {
 	mu  sync.Mutex
 	raw []byte
@@ -184,7 +184,7 @@ func (s *Service) Change(ctx context.Context, f func(*Document) error) (*Documen
 	defer unlock()
 	doc, err := s.read(true)
 	switch {
-	case errors.Is(err, errUnread):
+	case errors.Is(err, errUnreadable):
 		s.o.Log.Error("settings were not changed", "error", err)
 		return nil, ErrBlocked
 	case err != nil:

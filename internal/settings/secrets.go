@@ -71,19 +71,19 @@ func (s *Service) readSecrets(strict bool) (*schema.Map, error) {
 	}
 	v, err := schema.Parse(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnread, err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	m, err := secretsSchema.Check(v, schema.Reading{Keys: s.keys, Strict: strict})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnread, err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return m, nil
 }
 
-// lenient returns the secrets for reading: none, if they cannot be read.
-func (s *Service) lenient() (*schema.Map, error) {
+// readable returns the secrets for reading: none, if they cannot be read.
+func (s *Service) readable() (*schema.Map, error) {
 	m, err := s.readSecrets(false)
-	if errors.Is(err, errUnread) {
+	if errors.Is(err, errUnreadable) {
 		s.o.Log.Error("secrets cannot be read", "error", err)
 		return secretsSchema.Defaults(), nil
 	}
@@ -92,7 +92,7 @@ func (s *Service) lenient() (*schema.Map, error) {
 
 // Secrets returns the names of all secrets, in the order they were made.
 func (s *Service) Secrets() ([]SecretItem, error) {
-	m, err := s.lenient()
+	m, err := s.readable()
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Service) Secrets() ([]SecretItem, error) {
 
 // Secret returns the value of a secret, NotFound where there is none.
 func (s *Service) Secret(_ context.Context, name string) (llm.Secret, error) {
-	m, err := s.lenient()
+	m, err := s.readable()
 	if err != nil {
 		return "", err
 	}
@@ -149,7 +149,7 @@ func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *schem
 	}
 	defer unlock()
 	m, err := s.readSecrets(true)
-	if errors.Is(err, errUnread) {
+	if errors.Is(err, errUnreadable) {
 		s.o.Log.Error("secrets were not changed", "error", err)
 		return errSecretsBlocked
 	}

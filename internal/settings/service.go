@@ -22,10 +22,10 @@ type Options struct {
 	// Dir is the persistence directory: OH_PERSISTENCE_DIR or ~/.openhands.
 	Dir string
 	// Keys seal secrets. Without a current key they are stored in the clear,
-	// and cannot be asked for sealed.
+	// and cannot be returned sealed.
 	Keys *keyring.Ring
 	// Ping makes one short call to a model, without retries, to see whether its
-	// settings are right; nil says that nothing can be checked.
+	// settings are right; nil if nothing can be checked.
 	Ping func(ctx context.Context, l *spec.LLM) error
 	// Skills and PublicSkills are as in launch.Stores; nil for none.
 	Skills       func(ctx context.Context) ([]*schema.Map, error)
@@ -53,7 +53,7 @@ type Service struct {
 }
 
 // Open returns the service of a directory. Secrets that only an old key opens
-// are sealed anew; where that fails they stay as they are, and the log says so.
+// are sealed again; if that fails they stay as they are, and it is logged.
 func Open(ctx context.Context, o Options) (*Service, error) {
 	if o.Dir == "" {
 		return nil, errors.New("settings need a directory")

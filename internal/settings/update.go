@@ -18,8 +18,8 @@ type Diff struct {
 	ActiveMetaProfile         **string
 }
 
-// ErrInvalid does not say what is wrong with settings, because that might quote
-// a secret.
+// ErrInvalid is the error of settings that do not fit. It has no details, which
+// might quote a secret.
 var ErrInvalid error = fault.New(fault.Invalid, "Settings validation failed")
 
 // Update applies a change. Profiles that it names must exist (NotFound); an

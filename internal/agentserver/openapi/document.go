@@ -109,7 +109,7 @@ func also(responses object, status, media string) {
 	content[media] = object{"schema": object{"type": "string"}}
 }
 
-// general are statuses that routes have for what they are.
+// general are the statuses that follow from the kind of a route.
 func general(r rest.Route, op object) (out []string) {
 	if r.Access != rest.Open && r.Access != rest.Own {
 		out = append(out, "401", "403")
@@ -152,7 +152,7 @@ func complete(status string, answer any) {
 }
 
 // loosen lets a 422 have a text for its detail too, as some have (the
-// reference answers so as well, and does not say it).
+// reference answers so as well, and does not document it).
 func loosen(a object) {
 	const of = "#/components/schemas/"
 	content, _ := a["content"].(object)

@@ -125,7 +125,7 @@ func (c *contract) name(v any) {
 	case object:
 		if d, ok := v["discriminator"].(object); ok {
 			if mapping, ok := d["mapping"].(object); ok {
-				d["mapping"] = c.named(mapping, d["propertyName"])
+				d["mapping"] = c.valuesOf(mapping, d["propertyName"])
 			}
 		}
 		for _, item := range v {
@@ -154,7 +154,7 @@ func readable(v any) {
 	}
 }
 
-func (c *contract) named(mapping object, property any) object {
+func (c *contract) valuesOf(mapping object, property any) object {
 	out := object{}
 	for was, ref := range mapping {
 		path, _ := ref.(string)

@@ -15,7 +15,7 @@ import (
 //go:embed page.html
 var page []byte
 
-// Options say what a [Service] describes.
+// Options are what a [Service] describes.
 type Options struct {
 	// Routes are the table of the server.
 	Routes []rest.Route

@@ -53,8 +53,8 @@ func Routes(service *settings.Service, log *slog.Logger) []rest.Route {
 	)...)
 }
 
-// answering answers 400 where a name or a file is not as it should be, as the
-// reference does; a body that is not is a violation.
+// answering answers 400 for names and files that cannot be used, as the
+// reference does; bodies that do not fit are violations.
 func answering(h rest.Handler) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
@@ -70,8 +70,8 @@ func answering(h rest.Handler) rest.Handler {
 	}
 }
 
-// exposure reads the header that says in which form secrets are wanted;
-// Masked where it is absent.
+// exposure reads the header with the form in which secrets are returned; Masked
+// if there is none.
 func exposure(r *http.Request) (schema.Mode, error) {
 	switch v := strings.TrimSpace(strings.ToLower(r.Header.Get("X-Expose-Secrets"))); v {
 	case "":
@@ -85,7 +85,7 @@ func exposure(r *http.Request) (schema.Mode, error) {
 	}
 }
 
-// noKey answers 503 where secrets were asked for sealed without a key.
+// noKey answers 503 if secrets cannot be sealed for lack of a key.
 func noKey(err error) error {
 	if errors.Is(err, schema.ErrNoKey) {
 		return rest.Fail(http.StatusServiceUnavailable, "Encryption not available: OH_SECRET_KEY is not configured. Cannot return encrypted secrets.")

@@ -89,7 +89,7 @@ func (s server) activateAgent(w http.ResponseWriter, r *http.Request) error {
 		d.ActiveAgentProfile = &id
 		return nil
 	})
-	if errors.Is(err, settings.ErrBlocked) { // which is ours to repair, not the client's
+	if errors.Is(err, settings.ErrBlocked) { // which the client cannot repair
 		return rest.Fail(http.StatusInternalServerError, "Failed to activate agent profile")
 	}
 	if err != nil {

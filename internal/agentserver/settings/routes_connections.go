@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// connection is what clients are told of a provider connection.
+// connection is a provider connection as clients see it.
 type connection struct {
 	ID          string  `json:"id"`
 	DisplayName string  `json:"display_name"`
@@ -42,7 +42,7 @@ func (s server) listConnections(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, out)
 }
 
-// realKey refuses keys that say that there is none.
+// realKey refuses blank and masked keys.
 func realKey(key string) error {
 	if !settings.UsableSecret(key) {
 		return errors.New("api_key must be a real key, not blank or redacted")

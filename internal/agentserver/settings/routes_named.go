@@ -89,8 +89,8 @@ func (n namedStore) answerRename(w http.ResponseWriter, r *http.Request, name st
 	return rest.JSON(w, http.StatusOK, done{to, message})
 }
 
-// listing answers with what a store has, beside the settings, which say what of
-// it is active.
+// listing answers with the content of a store and, from the settings, what of it
+// is active.
 func listing[T any](s server, list func(context.Context) ([]T, error), answer func([]T, *settings.Document) any) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		all, err := list(r.Context())

@@ -34,7 +34,7 @@ func (s server) getLLM(w http.ResponseWriter, r *http.Request, name string) erro
 	}
 	load := s.Profiles.LLMs.Stored // an editor sees what is stored
 	if mode == schema.Plain {
-		load = s.Profiles.LLMs.Load // who calls the model needs the connection
+		load = s.Profiles.LLMs.Load // a caller of the model needs the connection
 	}
 	l, err := load(r.Context(), name)
 	if err != nil {

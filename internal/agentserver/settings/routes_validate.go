@@ -21,7 +21,7 @@ var errorTypes = map[fault.Kind]string{
 	fault.NotFound:    "LLMBadRequestError",
 }
 
-// verdict says whether a profile works.
+// verdict is whether a profile works.
 type verdict struct {
 	Valid bool     `json:"valid"`
 	Error *problem `json:"error"`

@@ -25,8 +25,8 @@ var credentials = map[string]Credentials{
 	"opencode":    {Key: "OPENCODE_API_KEY"},
 }
 
-// CredentialsOf returns how an ACP server authenticates; nothing is known of
-// custom ones.
+// CredentialsOf returns how an ACP server authenticates; custom ones
+// have none.
 func CredentialsOf(server string) Credentials { return credentials[server] }
 
 func acpFile(secret, file, variable, dir, points string, warn ...any) any {

@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Agent makes the agent that settings describe. browser says whether a browser
+// Agent makes the agent that settings describe. browser is whether a browser
 // can run. Window returns the context window of a model in tokens, 0 where it
 // is not known: an agent's history is condensed by it unless the settings say
 // by how many tokens.

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Origin says where a document comes from.
+// Origin is where a document comes from.
 type Origin int
 
 // A document of a request that names no version is of the present one; a

@@ -18,8 +18,8 @@
 //
 // # Failure
 //
-// An [Error] is a launch that cannot be as it was asked for, with the detail that
-// clients are told: codes invalid_agent_launch and
+// An [Error] is a launch that cannot be made as requested, with a detail for
+// clients: codes invalid_agent_launch and
 // unresolved_profile_references, the latter with every dangling reference at
 // once. Requests that contradict themselves are schema.Violations. Other errors
 // have the kinds NotFound for an unknown profile, Unavailable while a store is

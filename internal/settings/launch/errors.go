@@ -7,7 +7,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Refusal is what a client is told about a launch that cannot be.
+// Refusal is the detail of an [Error] for clients.
 type Refusal struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -22,7 +22,7 @@ type DanglingReferences struct {
 	MetaLLMs    []string `json:"dangling_meta_profile_llm_refs"`
 }
 
-// Error is a launch that cannot be satisfied as it was asked for. Its kind is
+// Error is a launch that cannot be made as it was requested. Its kind is
 // fault.Invalid.
 type Error struct {
 	message string
@@ -32,7 +32,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.message }
 
-// Detail returns what clients are told: a [Refusal] or [DanglingReferences],
+// Detail returns the detail for clients: a [Refusal] or [DanglingReferences],
 // to be written as JSON.
 func (e *Error) Detail() any { return e.detail }
 
@@ -49,7 +49,7 @@ func (d *DanglingReferences) any() bool {
 	return d.LLM != nil || len(d.MCPServers) > 0 || d.MetaProfile != nil || len(d.MetaLLMs) > 0
 }
 
-// problems says what is dangling, one sentence for each kind.
+// problems describes what is dangling, one sentence for each kind.
 func (d *DanglingReferences) problems() []string {
 	var out []string
 	if d.LLM != nil {

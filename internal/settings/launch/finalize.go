@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Runtime is what the place where an agent runs can do, and what a launch adds
-// to what was resolved.
+// Runtime is what the runtime of the agent can do, and what a launch adds to
+// what was resolved.
 type Runtime struct {
 	Browser bool // whether the browser tools can run
 	// ManagedACPSkills gives skills to ACP agents; by default they find their
@@ -49,7 +49,7 @@ func Finalize(r *Resolved, rt Runtime) (*spec.Agent, error) {
 	if had {
 		context = context.Copy()
 	} else {
-		// An agent without a context is not told the time.
+		// An agent without a context does not get the time.
 		empty := schema.Of("current_datetime", nil)
 		var err error
 		if context, err = spec.ContextSchema.Check(empty, schema.Reading{}); err != nil {

@@ -122,7 +122,7 @@ func TestProfileBecomesAnAgent(t *testing.T) {
 	}
 }
 
-func TestAllDanglingReferencesAreTold(t *testing.T) {
+func TestAllDanglingReferencesAreReported(t *testing.T) {
 	t.Parallel()
 	stores := setup(t)
 	p := profile(t, `{"name":"p","llm_profile_ref":"gone","mcp_server_refs":["x","a","y","x"],"enable_classify_and_switch_llm_tool":true,"meta_profile_ref":"router"}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Diagnostics says what launching a profile would make
+// Diagnostics describe what launching a profile would make
 // (docs/openhands/sdk-wire.md section 10, Agent profiles;
 // docs/openhands/sdk-wire-1.58.md section C.4).
 type Diagnostics struct {
@@ -38,9 +38,9 @@ type Diagnostics struct {
 	Settings         *schema.Map `json:"resolved_settings"` // secrets masked
 }
 
-// Preview launches a checked profile without starting anything. usable says
+// Preview launches a checked profile without starting anything. usable reports
 // whether this server can run a tool; nil for all. What is wrong with the
-// profile is in the diagnostics; the error is that of a store or of ours.
+// profile is in the diagnostics; an error is that of a store or a defect.
 func Preview(ctx context.Context, p *schema.Map, stores *Stores, rt Runtime, usable func(tool string) bool) (*Diagnostics, error) {
 	d := describe(p, stores.MCP)
 	own := p.Text("agent_kind") != "acp"
@@ -111,8 +111,8 @@ func orNil(s string) *string {
 	return &s
 }
 
-// tools notes the tools that cannot run; without a browser a launch does
-// without it, without another tool there is none.
+// tools records the tools that cannot run. A missing browser is left out of the
+// launch; any other missing tool prevents it.
 func (d *Diagnostics) tools(p *schema.Map, browser bool, usable func(string) bool) {
 	list, chosen := p.Get("tools").([]any)
 	if !chosen {
@@ -139,21 +139,21 @@ func (d *Diagnostics) tools(p *schema.Map, browser bool, usable func(string) boo
 	}
 }
 
-// failed notes why a launch cannot be.
+// failed records why a launch is impossible.
 func (d *Diagnostics) failed(ctx context.Context, p *schema.Map, stores *Stores, err error) error {
-	var gone DanglingReferences
+	var dangling DanglingReferences
 	if refused, ok := errors.AsType[*Error](err); ok {
-		gone, _ = refused.detail.(DanglingReferences)
+		dangling, _ = refused.detail.(DanglingReferences)
 	} else if _, ok := errors.AsType[*fault.Error](err); !ok {
 		return err
 	}
-	if !gone.any() {
+	if !dangling.any() {
 		d.Errors = append(d.Errors, "Failed to build agent settings: "+err.Error())
 		return nil
 	}
-	d.Errors = append(d.Errors, gone.problems()...)
-	d.MCPDangling, d.MetaDangling, d.MetaLLMsDangling = gone.MCPServers, gone.MetaProfile, gone.MetaLLMs
-	if d.Kind == "acp" || gone.LLM != nil {
+	d.Errors = append(d.Errors, dangling.problems()...)
+	d.MCPDangling, d.MetaDangling, d.MetaLLMsDangling = dangling.MCPServers, dangling.MetaProfile, dangling.MetaLLMs
+	if d.Kind == "acp" || dangling.LLM != nil {
 		return nil
 	}
 	d.LLMResolved = true

@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Source is what a start request says about its agent. Of Agent, Settings and
+// Source is the agent of a start request. Of Agent, Settings and
 // ProfileID one is set; null counts as absent.
 type Source struct {
 	Agent     json.RawMessage
@@ -122,7 +122,7 @@ func fromSettings(src Source) (*Resolved, error) {
 	return &Resolved{Settings: m}, nil
 }
 
-// invalid makes any error of a request a violation.
+// invalid turns any error of a request into a violation.
 func invalid(err error) error {
 	if _, ok := errors.AsType[schema.Violations](err); ok {
 		return err
@@ -148,18 +148,18 @@ func ResolveProfile(ctx context.Context, profile *schema.Map, llmProfile string,
 	if llmProfile != "" && !own {
 		return nil, refuse("agent_launch_additions.llm_profile_ref applies only to an OpenHands Agent Profile")
 	}
-	var gone DanglingReferences
+	var dangling DanglingReferences
 	servers, missing := filterServers(profile, stores.MCP)
-	gone.MCPServers = missing
+	dangling.MCPServers = missing
 	skills, err := selectSkills(ctx, profile, stores)
 	if err != nil {
 		return nil, err
 	}
 	var settings *schema.Map
 	if own {
-		settings, err = ownSettings(ctx, profile, llmProfile, stores, servers, skills, &gone)
+		settings, err = ownSettings(ctx, profile, llmProfile, stores, servers, skills, &dangling)
 	} else {
-		settings, err = acpSettings(profile, servers, skills, &gone)
+		settings, err = acpSettings(profile, servers, skills, &dangling)
 	}
 	if err != nil {
 		return nil, err

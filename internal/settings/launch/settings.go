@@ -14,7 +14,7 @@ import (
 
 // ownSettings makes the settings of a profile of the built-in agent. All that
 // is dangling is refused together.
-func ownSettings(ctx context.Context, p *schema.Map, llmProfile string, stores *Stores, servers *schema.Map, skills []any, gone *DanglingReferences) (*schema.Map, error) {
+func ownSettings(ctx context.Context, p *schema.Map, llmProfile string, stores *Stores, servers *schema.Map, skills []any, dangling *DanglingReferences) (*schema.Map, error) {
 	ref := llmProfile
 	if ref == "" {
 		ref = p.Text("llm_profile_ref")
@@ -24,20 +24,20 @@ func ownSettings(ctx context.Context, p *schema.Map, llmProfile string, stores *
 		return nil, err
 	}
 	if model == nil {
-		gone.LLM = &ref
+		dangling.LLM = &ref
 	}
-	meta, models, err := loadMeta(ctx, p, stores, gone)
+	meta, models, err := loadMeta(ctx, p, stores, dangling)
 	if err != nil {
 		return nil, err
 	}
-	if gone.any() {
-		if gone.MetaLLMs == nil {
-			gone.MetaLLMs = []string{}
+	if dangling.any() {
+		if dangling.MetaLLMs == nil {
+			dangling.MetaLLMs = []string{}
 		}
-		return nil, gone.err()
+		return nil, dangling.err()
 	}
 	model = model.Copy()
-	model.Set("stream", true) // a profile cannot say so
+	model.Set("stream", true) // profiles do not have this setting
 	return settingsOf(p, model, meta, models, servers, skills, stores)
 }
 
@@ -87,7 +87,7 @@ func loadLLM(ctx context.Context, stores *Stores, name string) (*schema.Map, err
 
 // loadMeta returns the meta-profile that a profile routes by, with the LLMs
 // that it may choose.
-func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, gone *DanglingReferences) (meta, models *schema.Map, err error) {
+func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, dangling *DanglingReferences) (meta, models *schema.Map, err error) {
 	models = schema.NewMap()
 	name := p.Text("meta_profile_ref")
 	if p.Get("enable_classify_and_switch_llm_tool") != true || name == "" {
@@ -96,7 +96,7 @@ func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, gone *Dangling
 	meta, err = stores.Metas.Load(ctx, name)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		gone.MetaProfile = &name
+		dangling.MetaProfile = &name
 		return nil, models, nil
 	case err != nil:
 		return nil, nil, unread("meta-profile '"+name+"'", err)
@@ -108,7 +108,7 @@ func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, gone *Dangling
 		refs = append(refs, class.Text("model"))
 	}
 	for _, ref := range refs {
-		if _, ok := models.Lookup(ref); ok || slices.Contains(gone.MetaLLMs, ref) {
+		if _, ok := models.Lookup(ref); ok || slices.Contains(dangling.MetaLLMs, ref) {
 			continue
 		}
 		one, err := loadLLM(ctx, stores, ref)
@@ -116,7 +116,7 @@ func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, gone *Dangling
 		case err != nil:
 			return nil, nil, err
 		case one == nil:
-			gone.MetaLLMs = append(gone.MetaLLMs, ref)
+			dangling.MetaLLMs = append(dangling.MetaLLMs, ref)
 		default:
 			models.Set(ref, one)
 		}
@@ -146,10 +146,10 @@ func addAll(ctx context.Context, stores *Stores, models *schema.Map) error {
 }
 
 // acpSettings makes the settings of an ACP profile.
-func acpSettings(p, servers *schema.Map, skills []any, gone *DanglingReferences) (*schema.Map, error) {
-	if gone.any() {
-		gone.MetaLLMs = []string{}
-		return nil, gone.err()
+func acpSettings(p, servers *schema.Map, skills []any, dangling *DanglingReferences) (*schema.Map, error) {
+	if dangling.any() {
+		dangling.MetaLLMs = []string{}
+		return nil, dangling.err()
 	}
 	command, err := words(p.Text("acp_command"))
 	if err != nil {

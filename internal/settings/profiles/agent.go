@@ -19,8 +19,8 @@ type Agents struct {
 	folder
 }
 
-// AgentSummary is what a list says about an agent profile. Its fields are as
-// they are stored, so that a list shows broken profiles as well.
+// AgentSummary is an agent profile in a list. Its fields are as they are stored,
+// so that a list shows broken profiles as well.
 type AgentSummary struct {
 	ID         *string         `json:"id"`
 	Name       string          `json:"name"`
@@ -32,7 +32,7 @@ type AgentSummary struct {
 
 // Load returns a profile's document, in its normal form.
 func (s *Agents) Load(ctx context.Context, name string) (*schema.Map, error) {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +52,11 @@ func (s *Agents) load(name string) (*schema.Map, error) {
 	return out, nil
 }
 
-// Save writes a checked profile under its name. Its id is the store's to give:
+// Save writes a checked profile under its name. The store sets its id:
 // a profile of that name keeps its id and has its revision raised, a new one
 // gets another.
 func (s *Agents) Save(ctx context.Context, doc *schema.Map) error {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *Agents) save(doc *schema.Map) (*schema.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.room(path); err != nil {
+	if err := s.checkLimit(path); err != nil {
 		return nil, err
 	}
 	doc = doc.Copy()
@@ -98,9 +98,9 @@ func revision(m *schema.Map) int {
 	return int(i)
 }
 
-// Delete removes a profile; one that is not there is no error.
+// Delete removes a profile; a missing one is no error.
 func (s *Agents) Delete(ctx context.Context, name string) error {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,12 @@ func (s *Agents) Delete(ctx context.Context, name string) error {
 
 // Rename gives a profile another name; its id stays.
 func (s *Agents) Rename(ctx context.Context, from, to string) error {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	old, next, same, err := s.pair(from, to)
+	old, next, same, err := s.renamePaths(from, to)
 	if err != nil || same {
 		return err
 	}
@@ -133,9 +133,9 @@ func (s *Agents) Rename(ctx context.Context, from, to string) error {
 	return filestore.Sync(filepath.Dir(old))
 }
 
-// List returns all profiles. Files that cannot be read are passed over.
+// List returns all profiles. Files that cannot be read are skipped.
 func (s *Agents) List(ctx context.Context) ([]AgentSummary, error) {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (s *Agents) list() ([]AgentSummary, error) {
 // NameOf returns the name of the profile with an id, NotFound where there is
 // none.
 func (s *Agents) NameOf(ctx context.Context, id string) (string, error) {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -195,7 +195,7 @@ func (s *Agents) nameOf(id string) (string, error) {
 
 // ByID returns the profile with an id.
 func (s *Agents) ByID(ctx context.Context, id string) (*schema.Map, error) {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ const Seed = "default"
 // such a profile; else that of the default one, which seed makes where it is
 // not there; else that of the first other. "" says that there is none.
 func (s *Agents) Ensure(ctx context.Context, active string, seed func() (*schema.Map, error)) (string, error) {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -73,7 +73,7 @@ func ReadAssignments(dir string) (a Assignments, err error) {
 // profile from now on, or none of its own if that is "". NotFound if there is
 // no such profile.
 func (s *Stores) Assign(ctx context.Context, name string, agent bool, profile string) error {
-	unlock, err := s.LLMs.hold(ctx)
+	unlock, err := s.LLMs.acquire(ctx)
 	if err != nil {
 		return err
 	}

@@ -117,10 +117,10 @@ func (b *Builder) named(ctx context.Context, name string, hasNext bool) (llm.Mod
 	return m, nil
 }
 
-// single makes the model of a profile alone. hasNext says that another model
-// stands in for it.
+// single makes the model of a profile alone. hasNext is true if a
+// fallback follows it.
 func (b *Builder) single(ctx context.Context, name string, p Profile, hasNext bool) (llm.Model, error) {
-	p.LLM.Stream = true // a profile cannot say so
+	p.LLM.Stream = true // profiles do not have this setting
 	if err := p.LLM.Resolve(b.Profiles.connections.Find(ctx), name); err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (b *Builder) adapter(p Profile, key llm.Secret) (llm.Model, error) {
 }
 
 // reread makes the model anew when its key was refused and the file has
-// another one now: tokens in files are replaced by those who issue them.
+// another one now: the issuer of a token replaces its file.
 func (b *Builder) reread(p Profile, first llm.Secret) func(context.Context) (llm.Model, error) {
 	return func(context.Context) (llm.Model, error) {
 		key, err := b.key(p)

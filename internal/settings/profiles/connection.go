@@ -46,7 +46,7 @@ type Connections struct {
 
 func (c *Connections) path() string { return filepath.Join(c.dir, "provider_connections.json") }
 
-func (c *Connections) hold(ctx context.Context) (func(), error) {
+func (c *Connections) acquire(ctx context.Context) (func(), error) {
 	unlock, err := filestore.Lock(ctx, filepath.Join(c.dir, ".provider-connections.lock"))
 	if fault.Is(err, fault.Unavailable) {
 		err = fault.New(fault.Unavailable, "Profile store is busy. Please retry.")
@@ -57,7 +57,7 @@ func (c *Connections) hold(ctx context.Context) (func(), error) {
 // List returns all connections. Keys are opened if open is true; one that no
 // key opens is then an error, because nothing may be written over it.
 func (c *Connections) List(ctx context.Context, open bool) ([]Connection, error) {
-	unlock, err := c.hold(ctx)
+	unlock, err := c.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (c *Connections) Update(ctx context.Context, id string, f func(*Connection)
 	return changed, err
 }
 
-// Delete removes a connection. Whether it is still used is the caller's to ask.
+// Delete removes a connection. The caller checks whether it is still used.
 func (c *Connections) Delete(ctx context.Context, id string) error {
 	return c.change(ctx, func(list []Connection) ([]Connection, error) {
 		rest := slices.DeleteFunc(slices.Clone(list), func(o Connection) bool { return o.ID == id })
@@ -177,7 +177,7 @@ func (c *Connections) Delete(ctx context.Context, id string) error {
 }
 
 func (c *Connections) change(ctx context.Context, f func([]Connection) ([]Connection, error)) error {
-	unlock, err := c.hold(ctx)
+	unlock, err := c.acquire(ctx)
 	if err != nil {
 		return err
 	}

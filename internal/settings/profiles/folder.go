@@ -34,7 +34,7 @@ type folder struct {
 	log       *slog.Logger
 }
 
-func (f folder) hold(ctx context.Context) (unlock func(), err error) {
+func (f folder) acquire(ctx context.Context) (unlock func(), err error) {
 	unlock, err = filestore.Lock(ctx, filepath.Join(f.dir, f.lock))
 	if fault.Is(err, fault.Unavailable) {
 		err = fault.New(fault.Unavailable, f.store()+" is busy. Please retry.")
@@ -98,7 +98,7 @@ func (f folder) read(name string) (*schema.Map, error) {
 	return m, nil
 }
 
-// existing is read for a profile that must be there.
+// existing is read for a profile that must exist.
 func (f folder) existing(name string) (*schema.Map, error) {
 	m, err := f.read(name)
 	if err == nil && m == nil {
@@ -107,7 +107,7 @@ func (f folder) existing(name string) (*schema.Map, error) {
 	return m, err
 }
 
-// each calls do with all documents. Files that cannot be read are passed over.
+// each calls do with all documents. Files that cannot be read are skipped.
 func (f folder) each(do func(name string, m *schema.Map) error) error {
 	names, err := f.names()
 	if err != nil {
@@ -116,7 +116,7 @@ func (f folder) each(do func(name string, m *schema.Map) error) error {
 	for _, name := range names {
 		m, err := f.read(name)
 		if err != nil || m == nil {
-			f.log.Warn("passing over what cannot be read", "what", f.what, "name", name, "error", err)
+			f.log.Warn("skip what cannot be read", "what", f.what, "name", name, "error", err)
 			continue
 		}
 		if err := do(name, m); err != nil {
@@ -126,8 +126,8 @@ func (f folder) each(do func(name string, m *schema.Map) error) error {
 	return nil
 }
 
-// unreadable says why a file cannot be used. That it does not fit its form is
-// no violation of the request's, so the reason keeps its words only.
+// unreadable is the error of a file that cannot be used. Violations of the file
+// are none of the request, so that only their text is kept.
 func (f folder) unreadable(name string, err error) error {
 	return fault.New(fault.Invalid, fmt.Sprintf("Failed to load %s `%s`: %v", strings.ToLower(f.what), name, err))
 }
@@ -136,8 +136,8 @@ func (f folder) missing(name string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("%s '%s' not found", f.what, name))
 }
 
-// room refuses a new profile beyond the limit.
-func (f folder) room(path string) error {
+// checkLimit refuses a new profile beyond the limit.
+func (f folder) checkLimit(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
@@ -152,20 +152,20 @@ func (f folder) room(path string) error {
 	return nil
 }
 
-// keep writes a document. A new profile beyond [Limit] is a Conflict.
-func (f folder) keep(ctx context.Context, path string, m *schema.Map) error {
-	unlock, err := f.hold(ctx)
+// write writes a document. A new profile beyond [Limit] is a Conflict.
+func (f folder) write(ctx context.Context, path string, m *schema.Map) error {
+	unlock, err := f.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := f.room(path); err != nil {
+	if err := f.checkLimit(path); err != nil {
 		return err
 	}
 	return filestore.WriteDocument(path, m)
 }
 
-// remove deletes a profile; one that is not there is no error.
+// remove deletes a profile; a missing one is no error.
 // The lock must be held.
 func (f folder) remove(name string) error {
 	path, err := f.path(name)
@@ -181,9 +181,9 @@ func (f folder) remove(name string) error {
 	return filestore.Sync(f.dir)
 }
 
-// pair returns the paths of a renaming, with the errors that stop it. same
-// says that there is nothing to do.
-func (f folder) pair(from, to string) (old, next string, same bool, err error) {
+// renamePaths returns the old and the new path of a profile, or why it cannot be
+// renamed. same is true if both names are one.
+func (f folder) renamePaths(from, to string) (old, next string, same bool, err error) {
 	if old, err = f.path(from); err != nil {
 		return
 	}

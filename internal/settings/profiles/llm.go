@@ -24,7 +24,7 @@ type LLMs struct {
 	env         func(string) string
 }
 
-// Summary is what a list says about an LLM profile.
+// Summary is an LLM profile in a list.
 type Summary struct {
 	Name             string  `json:"name"`
 	Model            *string `json:"model"`
@@ -56,7 +56,7 @@ func (s *LLMs) Stored(ctx context.Context, name string) (*spec.LLM, error) {
 
 // Profile returns a profile as it is stored, with its secrets opened.
 func (s *LLMs) Profile(ctx context.Context, name string) (Profile, error) {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return Profile{}, err
 	}
@@ -117,7 +117,7 @@ func (s *LLMs) change(ctx context.Context, name string, secrets bool, f func(old
 	if err != nil {
 		return err
 	}
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *LLMs) change(ctx context.Context, name string, secrets bool, f func(old
 		return err
 	}
 	next.addKey(doc)
-	if err := s.room(path); err != nil {
+	if err := s.checkLimit(path); err != nil {
 		return err
 	}
 	return filestore.WriteDocument(path, doc)
@@ -175,7 +175,7 @@ func (s *LLMs) persisted(l *spec.LLM, secrets bool) (*schema.Map, error) {
 
 // Names returns the names of all profiles, sorted.
 func (s *LLMs) Names(ctx context.Context) ([]string, error) {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s *LLMs) Names(ctx context.Context) ([]string, error) {
 	return s.names()
 }
 
-// List returns all profiles. Files that cannot be read are passed over.
+// List returns all profiles. Files that cannot be read are skipped.
 // Provider connections are read only if a profile has one.
 func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
 	out, linked, err := s.list(ctx)
@@ -211,7 +211,7 @@ func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
 // list returns all profiles without what their connections add, and whether
 // there are any.
 func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error) {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -237,7 +237,7 @@ func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error)
 // rename gives a profile another name, also where other profiles name it. The
 // lock must be held.
 func (s *LLMs) rename(from, to string) error {
-	old, next, same, err := s.pair(from, to)
+	old, next, same, err := s.renamePaths(from, to)
 	if err != nil || same {
 		return err
 	}

@@ -12,7 +12,7 @@ type Metas struct {
 	folder
 }
 
-// MetaSummary is what a list says about a meta-profile.
+// MetaSummary is a meta-profile in a list.
 type MetaSummary struct {
 	Name       string  `json:"name"`
 	Classifier *string `json:"classifier_model"`
@@ -38,12 +38,12 @@ func (s *Metas) Save(ctx context.Context, name string, doc *schema.Map) error {
 	if err != nil {
 		return err
 	}
-	return s.keep(ctx, path, doc)
+	return s.write(ctx, path, doc)
 }
 
-// Delete removes a meta-profile; one that is not there is no error.
+// Delete removes a meta-profile; a missing one is no error.
 func (s *Metas) Delete(ctx context.Context, name string) error {
-	unlock, err := s.hold(ctx)
+	unlock, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Metas) Delete(ctx context.Context, name string) error {
 	return s.remove(name)
 }
 
-// List returns all meta-profiles. Files that cannot be read are passed over.
+// List returns all meta-profiles. Files that cannot be read are skipped.
 func (s *Metas) List(context.Context) ([]MetaSummary, error) {
 	out := []MetaSummary{}
 	err := s.each(func(name string, m *schema.Map) error {

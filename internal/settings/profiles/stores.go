@@ -81,9 +81,9 @@ func (s *Stores) referrers(llm string) ([]string, error) {
 
 // DeleteLLM deletes an LLM profile. It is a Conflict while agent profiles or
 // other LLM profiles name it, or while it is assigned to a service or a class
-// of agents; one that is not there is no error.
+// of agents; a missing one is no error.
 func (s *Stores) DeleteLLM(ctx context.Context, name string) error {
-	unlock, err := s.Agents.hold(ctx)
+	unlock, err := s.Agents.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (s *Stores) DeleteLLM(ctx context.Context, name string) error {
 	if len(names) > 0 {
 		return fault.New(fault.Conflict, fmt.Sprintf("LLM profile is referenced by %d agent profile(s): %s", len(names), strings.Join(names, ", ")))
 	}
-	unlockLLMs, err := s.LLMs.hold(ctx)
+	unlockLLMs, err := s.LLMs.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,12 +109,12 @@ func (s *Stores) DeleteLLM(ctx context.Context, name string) error {
 // RenameLLM renames an LLM profile, also where agent profiles, other LLM
 // profiles and assignments name it.
 func (s *Stores) RenameLLM(ctx context.Context, from, to string) error {
-	unlock, err := s.Agents.hold(ctx)
+	unlock, err := s.Agents.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	unlockLLMs, err := s.LLMs.hold(ctx)
+	unlockLLMs, err := s.LLMs.acquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (s *Stores) Linked(ctx context.Context, connection string) ([]string, error
 	return out, nil
 }
 
-// Renew seals secrets anew that only an old key opens. What fails does not
-// keep the rest from it.
+// Renew seals secrets again that only an old key opens. One failure does
+// not stop the others.
 func (s *Stores) Renew(ctx context.Context) error {
 	if s.keys == nil {
 		return nil

@@ -1,6 +1,6 @@
 // Package form checks the bodies of requests about conversations, so that all
-// that is wrong with one is said at once and in its place, also of fields that
-// have no effect here (docs/openhands/sdk-wire.md section 5.1,
+// violations are reported at once with their locations, also those of fields
+// that have no effect here (docs/openhands/sdk-wire.md section 5.1,
 // docs/openhands/sdk-wire-1.58.md section B.2). The fields are those of the
 // reference's contract; this package adds what the contract does not say.
 //
@@ -27,13 +27,13 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Start says what is wrong with a request for a conversation.
+// Start returns the violations of a request for a conversation.
 func Start(raw []byte) error {
 	_, err := start.Fits(raw, "body")
 	return err
 }
 
-// Message says what is wrong with a message that is sent.
+// Message returns the violations of a message that is sent.
 func Message(raw []byte) error {
 	_, err := message.Fits(raw, "body")
 	return err
@@ -62,7 +62,7 @@ var source = func() s.Kinds {
 
 var tags = s.Field{Name: "tags", Type: blank(checkTags, s.Dict{Of: s.String{}})}
 
-// blank takes null as if there were nothing, and looks at all else.
+// blank accepts null, and checks all else.
 func blank(first func(v any) error, of s.Type) s.Type { return s.Opt(s.Guarded{First: first, Of: of}) }
 
 var tagKey = regexp.MustCompile(`^[a-z0-9]+$`)

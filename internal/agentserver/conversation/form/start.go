@@ -17,7 +17,7 @@ import (
 var start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth, After: checkSource},
 	tags,
 	s.Field{Name: "observability_metadata", Type: blank(checkMetadata, s.Any{})},
-	s.Field{Name: "observability_tags", Type: blank(checkMarks, s.Any{})},
+	s.Field{Name: "observability_tags", Type: blank(checkTraceTags, s.Any{})},
 	s.Field{Name: "observability_span_name", Type: blank(checkSpan, s.Any{})},
 	// Both are checked when the agent is made of them.
 	s.Field{Name: "agent", Type: s.Unread{}},
@@ -29,7 +29,7 @@ var _ = spec.Define("HookConfig", hook.Schema)
 func isNamed(m *s.Map) bool { return m.Get("agent_profile_id") != nil }
 func isGiven(m *s.Map) bool { return m.Get("agent") != nil || m.Get("agent_settings") != nil }
 
-// notBoth is said before all else.
+// notBoth refuses two sources of an agent before all other checks.
 func notBoth(m *s.Map) error {
 	if isNamed(m) && isGiven(m) {
 		return errors.New("agent_profile_id cannot be combined with agent or agent_settings")
@@ -37,7 +37,7 @@ func notBoth(m *s.Map) error {
 	return nil
 }
 
-// checkSource holds that something says what the agent is.
+// checkSource requires one source of an agent.
 func checkSource(m *s.Map) error {
 	switch {
 	case isNamed(m):
@@ -127,7 +127,7 @@ func checkSpan(v any) error {
 	return errors.New("a span is named by 1 to 128 letters, digits and the marks . _ : / -")
 }
 
-func checkMarks(v any) error {
+func checkTraceTags(v any) error {
 	list, ok := v.([]any)
 	empty := func(one any) bool { name, ok := one.(string); return !ok || name == "" }
 	if !ok || slices.ContainsFunc(list, empty) {

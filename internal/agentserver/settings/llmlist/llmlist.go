@@ -1,6 +1,5 @@
-// Package llmlist answers which providers and models there are to choose from,
-// from the catalogue of models, and says that no ChatGPT subscription is
-// connected (docs/openhands/sdk-wire.md section 10, LLM). Subscriptions are for
+// Package llmlist lists the providers and models of the catalogue, and reports
+// that no ChatGPT subscription is connected (docs/openhands/sdk-wire.md section 10, LLM). Subscriptions are for
 // later.
 //
 // # Usage
@@ -43,7 +42,7 @@ type Service struct {
 	verified  *schema.Map
 }
 
-// proxy is the provider that sells the models of several others.
+// proxy is the provider that resells models of several others.
 const proxy = "openhands"
 
 // resold are the providers whose models the proxy has.
@@ -141,7 +140,7 @@ func subscriptionModels(w http.ResponseWriter, _ *http.Request) error {
 	}{"openai", subscribed})
 }
 
-// status says whether a subscription is connected.
+// status is whether a subscription is connected.
 type status struct {
 	Vendor    string  `json:"vendor"`
 	Connected bool    `json:"connected"`

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -13,7 +12,7 @@ import (
 
 // Type is what a value may be.
 type Type interface {
-	// check returns the value in its normal form; what is wrong is noted.
+	// check returns the value in its normal form; violations are recorded.
 	check(r *reader, v any, loc []any) any
 	// dump returns the value as it leaves the process.
 	dump(w *writer, v any) any
@@ -204,182 +203,54 @@ func (Enum) dump(_ *writer, v any) any { return v }
 type Any struct{}
 
 func (Any) check(_ *reader, v any, _ []any) any { return v }
-func (Any) dump(_ *writer, v any) any           { return v }
 
-// Either is the first of some types that fits.
-type Either []Type
+func (Any) dump(_ *writer, v any) any { return v }
 
-func (t Either) check(r *reader, v any, loc []any) any {
-	var first *reader
-	for _, one := range t {
-		try := &reader{Reading: r.Reading}
-		out := one.check(try, v, loc)
-		if len(try.wrong) == 0 {
-			r.sealed = r.sealed || try.sealed
-			return out
-		}
-		if first == nil {
-			first = try
-		}
-	}
-	r.wrong = append(r.wrong, first.wrong...)
-	return nil
-}
+// Choice is [Enum] where the reference declares an enumeration: only the
+// violation's type differs.
+type Choice []string
 
-func (Either) dump(_ *writer, v any) any { return v }
-
-// List is a list of one type.
-type List struct{ Of Type }
-
-func (t List) check(r *reader, v any, loc []any) any {
-	list, ok := v.([]any)
-	if !ok {
-		r.add("list_type", "Input should be a valid list", v, loc)
-		return []any{}
-	}
-	out := make([]any, len(list))
-	for i, e := range list {
-		if len(r.wrong) >= MostViolations {
-			break
-		}
-		out[i] = t.Of.check(r, e, at(loc, i))
+func (t Choice) check(r *reader, v any, loc []any) any {
+	before := len(r.wrong)
+	out := Enum(t).check(r, v, loc)
+	if len(r.wrong) > before {
+		r.wrong[before].Type = "enum"
 	}
 	return out
 }
 
-func (t List) dump(w *writer, v any) any {
-	list, ok := v.([]any)
+func (Choice) dump(_ *writer, v any) any { return v }
+
+// UUID is an id in any form that [ParseUUID] takes, and normally 32
+// hexadecimal digits.
+type UUID struct{}
+
+func (UUID) check(r *reader, v any, loc []any) any {
+	s, ok := v.(string)
 	if !ok {
-		return v
+		r.add("uuid_type", "UUID input should be a string, bytes or UUID object", v, loc)
+		return ""
 	}
-	out := make([]any, len(list))
-	for i, e := range list {
-		out[i] = t.Of.dump(w, e)
-	}
-	return out
+	hex, wrong := ParseUUID(s, loc...)
+	r.wrong = append(r.wrong, wrong...)
+	return hex
 }
 
-// Dict is an object with keys of the user's own and values of one type.
-type Dict struct{ Of Type }
+func (UUID) dump(_ *writer, v any) any { return v }
 
-func (t Dict) check(r *reader, v any, loc []any) any {
-	return r.dict(v, loc, func(_ string, v any, loc []any) (any, bool) { return t.Of.check(r, v, loc), true })
+// Guarded is a type whose values a function checks first. If it fails, its error
+// is all that is reported of the value.
+type Guarded struct {
+	First func(v any) error
+	Of    Type
 }
 
-func (t Dict) dump(w *writer, v any) any {
-	return dumpDict(v, func(_ string, v any) (any, bool) { return t.Of.dump(w, v), true })
-}
-
-// dict checks what must be an object, and keeps what one says of its values.
-func (r *reader) dict(v any, loc []any, one func(key string, v any, loc []any) (checked any, keep bool)) any {
-	m, ok := v.(*Map)
-	if !ok {
-		r.add("dict_type", "Input should be a valid dictionary", v, loc)
-		return NewMap()
-	}
-	out := NewMap()
-	for _, k := range m.Keys() {
-		if len(r.wrong) >= MostViolations {
-			break
-		}
-		if checked, keep := one(k, m.Get(k), at(loc, k)); keep {
-			out.Set(k, checked)
-		}
-	}
-	return out
-}
-
-// dumpDict writes an object with what one makes of its values; anything else
-// stays as it is.
-func dumpDict(v any, one func(key string, v any) (written any, keep bool)) any {
-	m, ok := v.(*Map)
-	if !ok {
-		return v
-	}
-	out := NewMap()
-	for _, k := range m.Keys() {
-		if written, keep := one(k, m.Get(k)); keep {
-			out.Set(k, written)
-		}
-	}
-	return out
-}
-
-type optional struct{ of Type }
-
-// Opt is a type or null.
-func Opt(t Type) Type { return optional{t} }
-
-func (t optional) check(r *reader, v any, loc []any) any {
-	if v == nil {
+func (t Guarded) check(r *reader, v any, loc []any) any {
+	if err := t.First(v); err != nil {
+		r.refuse(err, loc)
 		return nil
 	}
-	return t.of.check(r, v, loc)
+	return t.Of.check(r, v, loc)
 }
 
-func (t optional) dump(w *writer, v any) any {
-	if v == nil {
-		return nil
-	}
-	return t.of.dump(w, v)
-}
-
-// Tagged is one of several objects, told apart by a field.
-type Tagged struct {
-	Key     string
-	Default string // for objects without the field; "" refuses them
-	Of      map[string]*Object
-	Order   []string // of the names, for messages
-}
-
-func (t Tagged) pick(m *Map) (*Object, string) {
-	tag, ok := m.Lookup(t.Key)
-	name, _ := tag.(string)
-	if !ok {
-		name = t.Default
-	}
-	return t.Of[name], name
-}
-
-func (t Tagged) check(r *reader, v any, loc []any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		r.add("model_attributes_type", notObject, v, loc)
-		return NewMap()
-	}
-	r.lone(m, t.Key, loc)
-	o, name := t.pick(m)
-	tag, tagged := m.Lookup(t.Key)
-	switch tag.(type) {
-	case string:
-	case nil, bool, json.Number:
-		if tagged {
-			name = fmt.Sprint(tag)
-		}
-	default: // it could hold anything
-		name = "object"
-	}
-	switch {
-	case o != nil:
-		return o.check(r, m, at(loc, name))
-	case !tagged:
-		r.addCtx("union_tag_not_found", fmt.Sprintf("Unable to extract tag using discriminator '%s'", t.Key), v, loc, map[string]any{"discriminator": "'" + t.Key + "'"})
-	default:
-		r.addCtx("union_tag_invalid", fmt.Sprintf("Input tag '%s' found using '%s' does not match any of the expected tags: '%s'",
-			name, t.Key, strings.Join(t.Order, "', '")), v, loc, map[string]any{"discriminator": "'" + t.Key + "'", "tag": name})
-	}
-	return NewMap()
-}
-
-func (t Tagged) dump(w *writer, v any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		return v
-	}
-	if o, _ := t.pick(m); o != nil {
-		return o.dump(w, m)
-	}
-	return v
-}
-
-func at(loc []any, part any) []any { return append(loc[:len(loc):len(loc)], part) }
+func (t Guarded) dump(w *writer, v any) any { return t.Of.dump(w, v) }
