@@ -19,13 +19,13 @@ type Arguments struct {
 	values map[string]json.RawMessage
 }
 
-// Get returns the JSON of an argument; ok is false when it is absent.
+// Get returns the JSON of an argument; ok is false if it is missing.
 func (a *Arguments) Get(name string) (value json.RawMessage, ok bool) {
 	value, ok = a.values[name]
 	return value, ok
 }
 
-// Has reports whether the argument is present.
+// Has reports whether the argument is given.
 func (a *Arguments) Has(name string) bool { _, ok := a.values[name]; return ok }
 
 // Set gives an argument a value, which must be valid JSON.
@@ -53,7 +53,7 @@ func (a *Arguments) Delete(name string) {
 	}
 }
 
-// Rename moves the value of from to the name to, unless to is present.
+// Rename moves the value of from to the name to, unless to is given.
 func (a *Arguments) Rename(from, to string) {
 	if v, ok := a.values[from]; ok && !a.Has(to) {
 		a.Delete(from)

@@ -15,8 +15,8 @@ import (
 // maxConformDepth bounds how deep arguments are compared with their schema.
 const maxConformDepth = 32
 
-// conform brings the arguments to their declared types and reports what
-// cannot be.
+// conform converts the arguments to their declared types. An argument that
+// cannot be converted is an error.
 func (a *Arguments) conform(tool string, s Schema) error {
 	if err := a.known(s, tool+" has"); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (a *Arguments) conform(tool string, s Schema) error {
 	return nil
 }
 
-// known reports an argument that the schema does not have.
+// known returns an error for an argument that the schema does not have.
 func (a *Arguments) known(s Schema, owner string) error {
 	if s.open {
 		return nil
@@ -114,7 +114,7 @@ func (p Property) fromText(v json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// enumValue forgives a difference in case.
+// enumValue ignores a difference in case.
 func (p Property) enumValue(v json.RawMessage) json.RawMessage {
 	s := strings.TrimSpace(text(v))
 	for _, e := range p.Enum {

@@ -14,7 +14,7 @@ import (
 
 // DecodeInto decodes arguments into the action T strictly: an argument that T
 // does not have is an error of kind fault.Invalid that lists those it has.
-// Absent ones get the defaults of the wire contract ([event.Defaulter]). It
+// Missing ones get the defaults of the wire contract ([event.Defaulter]). It
 // fits [Definition.Decode]:
 //
 //	Decode: tool.DecodeInto[event.ThinkAction]
@@ -50,7 +50,7 @@ func unknownField(err error) (name string, ok bool) {
 	return strings.CutPrefix(err.Error(), "json: unknown field ")
 }
 
-// jsonType says in JSON's words what a Go type takes.
+// jsonType names the JSON type that a Go type takes.
 func jsonType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -8,9 +8,9 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// aliases are names that models learned elsewhere, and the tools they mean
-// (docs/openhands/sdk-features.md section 2); the first one in the set is
-// taken.
+// aliases are names that models know from other products, and the tools they
+// stand for (docs/openhands/sdk-features.md section 2); the first one in the
+// set is used.
 var aliases = map[string][]string{
 	"bash":                        {"terminal"},
 	"command":                     {"terminal"},

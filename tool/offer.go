@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/internal/memo"
 )
 
-// Offer is a tool as a model is told of it; LLM adapters put it in their
+// Offer is a tool as it is offered to a model; LLM adapters convert it to their
 // provider's form.
 type Offer struct {
 	Name        string
@@ -19,8 +19,8 @@ type Offer struct {
 	Parameters json.RawMessage
 }
 
-// Offered returns what the model is told, in order. The error is a schema
-// that does not encode, a defect of the tool.
+// Offered returns the tools as they are offered to the model, in order. It
+// fails if a schema cannot be encoded, which is a defect of the tool.
 func (s *Set) Offered() ([]Offer, error) {
 	offers := make([]Offer, 0, len(s.defs))
 	for _, d := range s.defs {
@@ -39,8 +39,8 @@ const (
 	argSummary = "summary"
 )
 
-// encodedMost is how many schemas are kept: conversations mostly have the same
-// tools, and to encode them costs more than the rest of opening one.
+// encodedMost is how many encoded schemas are cached: conversations mostly have
+// the same tools, and encoding them costs more than the rest of opening one.
 const encodedMost = 256
 
 var (
@@ -48,7 +48,7 @@ var (
 	keyBuffers     = sync.Pool{New: func() any { return new([]byte) }}
 )
 
-// schemaKey tells schemas apart by all that goes into their encoded form.
+// schemaKey is everything that goes into the encoded form of a schema.
 type schemaKey struct {
 	own      [sha256.Size]byte
 	readOnly bool
@@ -56,8 +56,8 @@ type schemaKey struct {
 
 // FunctionSchema returns the JSON schema of the arguments as the model sees
 // it: security_risk (unless the tool only reads), summary (unless the tool has
-// one of its own), then the tool's fields. Equal tools share the bytes, so
-// nobody may change them.
+// one of its own), then the tool's fields. Equal tools share the bytes: do not
+// change them.
 func FunctionSchema(d *Definition) (json.RawMessage, error) {
 	buf := keyBuffers.Get().(*[]byte)
 	*buf = d.Parameters.appendKey((*buf)[:0])
@@ -88,8 +88,8 @@ func functionSchema(d *Definition) (json.RawMessage, error) {
 	return all.MarshalJSON()
 }
 
-// appendKey appends all that a schema says, so that schemas that differ give
-// different bytes.
+// appendKey appends all of a schema, so that different schemas give different
+// bytes.
 func (s Schema) appendKey(b []byte) []byte {
 	b = appendText(b, string(s.Raw))
 	b = binary.AppendUvarint(b, uint64(len(s.Properties)))

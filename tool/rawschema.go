@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Bounds on how much of a foreign schema is read, because references can
-// multiply; what lies beyond becomes a plain object.
+// Bounds on how much of an MCP server's or a client's schema is read, because
+// references can multiply; what exceeds them becomes a plain object.
 const (
 	maxSchemaDepth = 16
 	maxSchemaNodes = 5000
@@ -99,7 +99,7 @@ func (r *schemaReader) properties(node map[string]json.RawMessage, path []string
 	return s
 }
 
-// resolve finds "#/$defs/Name" and "#/definitions/Name"; nil when absent.
+// resolve finds "#/$defs/Name" and "#/definitions/Name"; nil if there is none.
 func (r *schemaReader) resolve(ref string) json.RawMessage {
 	rest, ok := strings.CutPrefix(ref, "#/")
 	if !ok {

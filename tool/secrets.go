@@ -7,8 +7,8 @@ import (
 )
 
 // Secrets are environment variables with secret values that one action is
-// given. They print, log and encode as [redacted]: who passes them on takes
-// the map. They are in no event and in no journal.
+// given. They print, log and encode as [redacted]; code that passes them on
+// converts them to a plain map. They are in no event and in no journal.
 type Secrets map[string]string
 
 const redacted = "[redacted]"

@@ -18,10 +18,10 @@ const maxDefaultSummary = 2000
 type Set struct {
 	defs    []*Definition
 	byName  map[string]*Definition
-	schemas map[string]Schema // own fields only, foreign ones parsed
+	schemas map[string]Schema // own fields only, raw ones parsed
 }
 
-// Parsed is a model's call, understood.
+// Parsed is a model's call after parsing.
 type Parsed struct {
 	Definition *Definition
 	Action     event.Action
@@ -109,12 +109,12 @@ func (d *Definition) fields() (Schema, error) {
 	return ParseSchema(d.Parameters.Raw)
 }
 
-// Parse turns a model's call into an action. It forgives what models commonly
-// get wrong and what has only one sensible reading: other products' tool names,
-// text in place of numbers or lists, unescaped line breaks, null for an absent
+// Parse turns a model's call into an action. It accepts common mistakes of
+// models that have only one sensible reading: other products' tool names, text
+// in place of numbers or lists, unescaped line breaks, null for a missing
 // argument, misspelled security_risk (docs/openhands/sdk-features.md section
-// 2). Anything else is an error of kind fault.Invalid whose message is meant
-// for the model: it names what is wrong and what is allowed. Nothing is run.
+// 2). Anything else is an error of kind fault.Invalid whose message is for the
+// model: it names what is wrong and what is allowed. Nothing is run.
 func (s *Set) Parse(name, rawArguments string) (Parsed, error) {
 	args, err := parseArguments(rawArguments)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Set) Parse(name, rawArguments string) (Parsed, error) {
 	return p, nil
 }
 
-// clip cuts s at a rune's border so that it has at most limit bytes.
+// clip shortens s to at most limit bytes without splitting a rune.
 func clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s

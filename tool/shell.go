@@ -8,11 +8,10 @@ import (
 // programs are commands that models call as if they were tools.
 var programs = []string{"git", "ls", "pwd", "find"}
 
-// asShell rewrites a call of a program, or of grep or glob where these tools
-// are missing, as a shell command for the terminal; false when the call is
-// none of these. The command is the model's own, so it is trusted as much or
-// as little as any other it writes; values are quoted so that they mean what
-// they say.
+// asShell rewrites a call of a program, or of grep or glob if these tools are
+// missing, as a shell command for the terminal; false for any other call. The
+// command comes from the model, so it is treated like any other command of
+// the model; values are quoted, so that they stay single words.
 func asShell(name, clean string, args *Arguments) bool {
 	var command string
 	used := []string{"command", "args", "pattern", "path", "include"}

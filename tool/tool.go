@@ -1,7 +1,7 @@
 // Package tool defines what a tool is: a definition that the agent offers to
-// the model, and an executor that runs its actions where the work happens.
-// The two are apart because they live apart: definitions in the process that
-// talks to the LLM, executors inside the sandbox.
+// the model, and an executor that runs its actions. They are separate because
+// they run in separate processes: definitions in the one that calls the LLM,
+// executors inside the sandbox.
 //
 // # Usage
 //
@@ -21,9 +21,9 @@
 //
 // # Failure
 //
-// What went wrong inside the work (a failing command, a missing file) is an
+// If an action fails (a failing command, a missing file), the result is an
 // Observation with IsError set, because the model must see it. An error of
-// Execute means that the tool itself failed; the executor turns it into an
+// Execute means that the tool itself failed; the controller records it as an
 // AgentErrorEvent.
 package tool
 
@@ -48,8 +48,8 @@ type Definition struct {
 	// Guidance is a tagged block of text that the tool adds to the system
 	// prompt; empty for none. Equal blocks of several tools appear once.
 	Guidance string
-	// Local says that the action has no effect on the sandbox and is run
-	// beside the controller (finish, think, task_tracker).
+	// Local says that the action has no effect on the sandbox and runs in the
+	// controller's process (finish, think, task_tracker).
 	Local bool
 	// Locks names what the action uses exclusively, for example "terminal" or
 	// "file:/a/b". Actions of one response that share no key run in parallel;
@@ -63,7 +63,8 @@ type Definition struct {
 	// tools of its kind have there; nil for nothing.
 	Describe func(*event.ToolDefinition)
 	// Decode makes the action from the model's arguments, after the generic
-	// repairs; mostly [DecodeInto]. Errors are shown to the model, so they say how to do it right.
+	// repairs; mostly [DecodeInto]. Errors are shown to the model, so they say
+	// how to do it right.
 	Decode func(args json.RawMessage) (event.Action, error)
 }
 
@@ -92,8 +93,8 @@ type Call struct {
 type Request struct {
 	// Call is what the tool gets. Its ID is the key of exactly-once: asked
 	// again with the same ID, the request joins the action that still runs, or
-	// gets the recorded result. An action that is known so needs no Action and
-	// no Secrets: those of the first request hold.
+	// gets the recorded result. Such a request needs no Action and no Secrets:
+	// those of the first one are used.
 	Call
 	// Again says that the action may have been asked for before, for example
 	// by a controller that crashed. It is run only if it provably never
@@ -109,18 +110,18 @@ type Request struct {
 // Executor runs the actions of one tool.
 type Executor interface {
 	// Execute runs one action to its end. When ctx ends, the user has
-	// interrupted the action: Execute stops what runs and returns what there
-	// is, as an observation, soon.
+	// interrupted the action: Execute stops what runs and soon returns the
+	// output so far as an observation.
 	Execute(ctx context.Context, c Call) (event.Observation, error)
 	// Close ends everything the tool still runs.
 	Close() error
 }
 
-// Warmer is an [Executor] that can get ready while nobody waits for it: the
-// model still thinks. What fails then fails again with the first action, which
-// tells of it.
+// Warmer is an [Executor] that can get ready before its first action, while the
+// model still answers. An error of Warm may be ignored: the first action fails
+// in the same way and reports it.
 type Warmer interface {
 	// Warm returns when the executor is ready. It may be called at any time,
-	// beside actions too.
+	// also while actions run.
 	Warm(ctx context.Context) error
 }

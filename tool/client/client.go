@@ -1,5 +1,5 @@
-// Package client makes tools of what a client defines and runs itself: the
-// agent calls one like any other, the client sees the ActionEvent and acts.
+// Package client makes tools that a client defines and runs itself: the agent
+// calls one like any other, the client sees the ActionEvent and runs it.
 //
 // # Usage
 //
@@ -12,8 +12,8 @@
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use. What a client sends and is no tool is
-// an error of kind fault.Invalid.
+// Everything is safe for concurrent use. An invalid definition is an error of
+// kind fault.Invalid.
 package client
 
 import (
@@ -39,10 +39,10 @@ const (
 type Spec struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Parameters is a JSON schema of an object; absent, there are none.
+	// Parameters is a JSON schema of an object; nil for a tool without any.
 	Parameters json.RawMessage `json:"parameters"`
-	// Annotations are nil for a tool of which nothing is known: it is then
-	// taken for one that may do harm.
+	// Annotations are nil if the client gives none: the tool is then assumed
+	// to be able to do harm.
 	Annotations *event.Annotations `json:"annotations"`
 }
 
@@ -84,7 +84,7 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 
 func (s *Spec) checkParameters() error {
 	if len(s.Parameters) > maxParameters {
-		return fault.New(fault.Invalid, fmt.Sprintf("the parameters of client tool %s have %d bytes; %d are taken", s.Name, len(s.Parameters), maxParameters))
+		return fault.New(fault.Invalid, fmt.Sprintf("the parameters of client tool %s have %d bytes; at most %d are allowed", s.Name, len(s.Parameters), maxParameters))
 	}
 	var schema struct {
 		Type json.RawMessage `json:"type"`
@@ -102,7 +102,7 @@ func (s *Spec) checkParameters() error {
 	return nil
 }
 
-// ParseSpecs reads a list of specs; null and nothing are none.
+// ParseSpecs reads a list of specs. Empty input and null give none.
 func ParseSpecs(raw json.RawMessage) ([]Spec, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, nil
@@ -115,13 +115,13 @@ func ParseSpecs(raw json.RawMessage) ([]Spec, error) {
 		return nil, fault.Wrap(err, fault.Invalid, "client_tools")
 	}
 	if len(specs) > MaxTools {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("%d client tools; %d are taken", len(specs), MaxTools))
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("%d client tools; at most %d are allowed", len(specs), MaxTools))
 	}
 	return specs, nil
 }
 
-// Check refuses two tools of one name, and one whose name is taken by a tool
-// that is not the client's.
+// Check returns an error if two tools have the same name, or if one has the name
+// of another tool of the agent, listed in taken.
 func Check(specs []Spec, taken []string) error {
 	seen := map[string]bool{}
 	for _, s := range specs {
@@ -159,8 +159,8 @@ func (s Spec) Definition() *tool.Definition {
 	}
 }
 
-// action is the arguments with their kind, which is last as everywhere. An
-// argument that is called kind cannot be told from it, and is refused.
+// action returns the arguments with their kind, which comes last as in every
+// action. An argument called kind cannot be distinguished from it and is refused.
 func action(kind string, args json.RawMessage) (event.Action, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(args, &fields); err != nil {
@@ -182,7 +182,7 @@ func action(kind string, args json.RawMessage) (event.Action, error) {
 	return &event.UnknownAction{KindName: kind, Raw: raw}, nil
 }
 
-// New returns the executor of client tools. It acknowledges.
+// New returns the executor of client tools. It only acknowledges the call.
 func New() tool.Executor { return executor{} }
 
 type executor struct{}

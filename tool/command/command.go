@@ -1,8 +1,8 @@
 // Package command runs a program by its arguments inside the sandbox, for
 // Deft itself: git for a diffstat, for example. It is not offered to models,
-// and what it does is not part of the conversation. A workspace is hostile
-// (its git configuration can name programs to run), so that even such
-// questions are asked inside.
+// and what it does is not part of the conversation. Such programs run in the
+// sandbox too, because a workspace is hostile: its git configuration can name
+// programs to run.
 //
 // # Usage
 //
@@ -55,8 +55,8 @@ type Action struct {
 // Kind implements [event.Action].
 func (*Action) Kind() string { return ActionKind }
 
-// Observation is what the program gave. ExitCode is -1 when it was not
-// started or was killed; Content then says why.
+// Observation is the program's output. ExitCode is -1 if it was not started or
+// was killed; Content then says why.
 type Observation struct {
 	event.ObservationBase
 	ExitCode int    `json:"exit_code"`

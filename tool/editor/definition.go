@@ -59,7 +59,7 @@ func locks(action event.Action) []string {
 }
 
 // Repair infers a missing command from the other arguments, and drops
-// view_range where it says nothing.
+// a view_range that selects the whole file.
 func Repair(args *tool.Arguments) {
 	if v, ok := args.Get("view_range"); ok && (string(v) == "[]" || string(v) == `""` || string(v) == `"[]"`) {
 		args.Delete("view_range")
@@ -90,7 +90,7 @@ func decode(args json.RawMessage) (event.Action, error) {
 	return action, err
 }
 
-// check finds what a command needs before anything is run.
+// check returns an error if an argument that the command needs is missing.
 func check(a *event.FileEditorAction) error {
 	switch {
 	case strings.TrimSpace(a.Path) == "":

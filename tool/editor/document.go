@@ -12,8 +12,8 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// minConfidence is how sure the detection of a charset must be, and
-// detectBytes how much of a file it looks at.
+// minConfidence is the least confidence of a detected charset, and detectBytes
+// how much of a file the detection reads.
 const (
 	minConfidence = 0.9
 	detectBytes   = 64 << 10
@@ -25,8 +25,8 @@ type document struct {
 	bom     []byte
 	charset encoding.Encoding // nil for UTF-8
 	name    string            // of the charset, for messages
-	// text is the content in UTF-8. In a UTF-8 file with stray bytes these
-	// stay in it as they are, so text need not be valid.
+	// text is the content in UTF-8. Stray bytes of a UTF-8 file stay in it as
+	// they are, so text need not be valid.
 	text string
 }
 
@@ -119,7 +119,7 @@ func countUTF8(raw []byte) (wide, stray int) {
 	return wide, stray
 }
 
-// lines is a document's text with plain newlines, and the way back.
+// lines is a document's text with plain newlines, and how to convert it back.
 type lines struct {
 	text   string // every line ends in \n, whatever the file has
 	ending string // what new lines of the file get
@@ -127,7 +127,7 @@ type lines struct {
 	orig   string
 }
 
-// newLines normalises line endings. A carriage return alone ends a line only
+// newLines normalizes line endings. A carriage return alone ends a line only
 // in a file that has no newline at all (old Macintosh files).
 func newLines(s string) lines {
 	l := lines{text: s, ending: "\n", orig: s}
@@ -165,7 +165,7 @@ func newLines(s string) lines {
 // else changed. The replacement has plain newlines.
 func (l lines) splice(from, to int, replacement string) string {
 	replacement = plainNewlines(replacement)
-	// What old and new have in common keeps its bytes, also its line endings.
+	// The common beginning and end keep their bytes, with their line endings.
 	old := l.text[from:to]
 	n := 0
 	for n < min(len(old), len(replacement)) && old[n] == replacement[n] {

@@ -14,10 +14,10 @@ import (
 // contextLines is how many lines around an edit the model is shown.
 const contextLines = 4
 
-// maxMatches bounds the search for further places of an old_str.
+// maxMatches bounds how many occurrences of an old_str are searched for.
 const maxMatches = 20
 
-// openForEdit reads the text file that an edit is about.
+// openForEdit reads the text file to edit.
 func (e *Editor) openForEdit(path string) (*file, document, error) {
 	f, d, err := e.readText(path)
 	if errors.Is(err, errBinary) {
@@ -63,7 +63,7 @@ func (e *Editor) replace(path string, a *event.FileEditorAction, obs *event.File
 	return nil
 }
 
-// matches returns the places of needle in text, overlapping ones too, up to
+// matches returns the offsets of needle in text, overlapping ones too, up to
 // maxMatches.
 func matches(text, needle string) []int {
 	var at []int
@@ -132,7 +132,7 @@ func lineStart(text string, n int) int {
 	return at
 }
 
-// save writes the new text after it kept the old file for undo_edit.
+// save writes the new text, after it has saved the old file for undo_edit.
 func (e *Editor) save(f *file, d document, after string, obs *event.FileEditorObservation) error {
 	data, err := d.encode(after)
 	if err != nil {

@@ -6,13 +6,13 @@
 //	def := editor.Definition()
 //	exec, err := editor.New(editor.Config{Workspace: "/workspace", UndoDir: dir})
 //
-// # What is kept
+// # What an edit keeps
 //
 // An edit is made on the file's own bytes: encoding, byte order mark, line
 // endings (also mixed ones), mode, owner and extended attributes stay. A file
-// is replaced atomically (written beside it, synced, renamed); where that
-// would change its owner or is impossible (a bind mount, a directory that
-// cannot be written), it is rewritten in place. Symbolic links are followed
+// is replaced atomically (written beside it, synced, renamed). If that would
+// change its owner or is impossible (a bind mount, a directory that cannot be
+// written), it is rewritten in place. Symbolic links are followed
 // and stay links. Other hard links of an edited file keep the old content,
 // and the observation says so.
 //
@@ -24,7 +24,7 @@
 //
 // # Failure
 //
-// Whatever is wrong with the request or the file is an observation with
+// A mistake in the request or a problem with the file gives an observation with
 // IsError set that says how to do it right. FIFOs, devices, sockets and the
 // process files of /proc are refused without being opened; nothing blocks.
 package editor
@@ -62,9 +62,9 @@ type Config struct {
 	// MaxContent is the size in bytes up to which old_content and new_content
 	// are put into the observation. Defaults to DefaultMaxContent.
 	MaxContent int
-	// UndoDir is where earlier versions are kept for undo_edit, so that they
-	// survive a restart. It is made when it is missing. Empty means a
-	// temporary directory that Close removes.
+	// UndoDir holds earlier versions for undo_edit, so that they survive a
+	// restart. It is created if needed. Empty means a temporary directory
+	// that Close removes.
 	UndoDir string
 }
 
@@ -77,8 +77,8 @@ const (
 	cmdUndo    = "undo_edit"
 )
 
-// New returns the tool's executor. It fails when the undo directory cannot be
-// made.
+// New returns the tool's executor. It fails if the undo directory cannot be
+// created.
 func New(cfg Config) (tool.Executor, error) {
 	if cfg.MaxFileSize <= 0 {
 		cfg.MaxFileSize = DefaultMaxFileSize

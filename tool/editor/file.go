@@ -18,12 +18,12 @@ type file struct {
 	raw  []byte
 }
 
-// errBinary marks what is not text.
+// errBinary is the error for a file that is not text.
 var errBinary = errors.New("not a text file")
 
-// readFile reads a regular file of at most limit bytes. It never blocks:
-// what is not a regular file is not opened, and when it was exchanged in
-// between, opening does not wait either.
+// readFile reads a regular file of at most limit bytes. It never blocks: only
+// regular files are opened, and opening does not wait even if the file was
+// replaced in between.
 func (e *Editor) readFile(path string, limit int64) (*file, error) {
 	real, err := evalPath(path)
 	if err != nil {
@@ -57,13 +57,13 @@ func (e *Editor) readFile(path string, limit int64) (*file, error) {
 	return f, err
 }
 
-// opened checks what was really opened, in case that a directory of the path
-// was exchanged for a link after the path had been looked at.
+// opened checks which file was really opened, in case a directory of the path was
+// replaced by a link after the path had been checked.
 func opened(fd int, path string) error {
 	var buf [unix.PathMax]byte
 	n, err := unix.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd), buf[:])
 	if err != nil {
-		return nil // no /proc here, hence nothing of it to protect
+		return nil // there is no /proc, so nothing to protect
 	}
 	real := string(buf[:n])
 	if why := forbidden(real); why != "" {
@@ -76,8 +76,8 @@ func opened(fd int, path string) error {
 	return nil
 }
 
-// readAll reads to the end, or to an error when there are more than limit
-// bytes: files that the kernel makes up have a size of 0.
+// readAll reads to the end, and fails if there are more than limit bytes: files
+// that the kernel generates have a size of 0.
 func readAll(fd int, path string, size, limit int64) ([]byte, error) {
 	buf := make([]byte, 0, max(size, 512)+1)
 	for {
@@ -141,8 +141,8 @@ func (e *Editor) readText(path string) (*file, document, error) {
 // maxSeen bounds the files whose last seen content is remembered.
 const maxSeen = 1000
 
-// seen remembers what the model last saw of files, to tell it when another
-// program changed one in between.
+// seen remembers which content of files the model saw last, to detect that
+// another program has changed one since.
 type seen struct {
 	mu   sync.Mutex
 	sums map[string][sha256.Size]byte

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// Bounds on the search for what an old_str may have meant.
+// Bounds on the search for text that is similar to an old_str.
 const (
 	maxHintLines = 50_000
 	maxHintShow  = 8
 )
 
-// notFound says that old_str is not in the file, and what comes nearest.
+// notFound returns the error for an old_str that is not in the file, with the
+// most similar text.
 func notFound(path, text, old string) error {
 	base := fmt.Sprintf("old_str is not in %s to the letter; nothing was changed.", path)
 	all := strings.Split(text, "\n")
@@ -94,8 +95,8 @@ func spaceKind(have, want []string) string {
 	return "blank lines around it"
 }
 
-// nearest finds the line most like the longest line of want, and returns
-// where want would start then; -1 when nothing is alike.
+// nearest finds the line most similar to the longest line of want, and returns
+// where want would start then; -1 if no line is similar.
 func nearest(all, want []string) int {
 	longest := 0
 	for i, w := range want {
@@ -109,7 +110,7 @@ func nearest(all, want []string) int {
 	}
 	best, score := -1, 0.5
 	for i, a := range all {
-		if s := likeness(strings.TrimSpace(a), target); s > score {
+		if s := similarity(strings.TrimSpace(a), target); s > score {
 			best, score = i, s
 		}
 	}
@@ -119,9 +120,9 @@ func nearest(all, want []string) int {
 	return max(0, best-longest)
 }
 
-// likeness is the share of the longer line that both have in common at their
-// ends: cheap, and right for the usual slips in the middle.
-func likeness(a, b string) float64 {
+// similarity is the share of the longer line that both have in common at their
+// ends: cheap, and good for the usual mistakes in the middle.
+func similarity(a, b string) float64 {
 	short := min(len(a), len(b))
 	if short == 0 {
 		return 0

@@ -40,9 +40,9 @@ func (e *Editor) resolve(a *event.FileEditorAction) (path, note string, err erro
 }
 
 // forbidden says why a file must not be opened whatever its permissions are;
-// "" when it may. real has no symbolic links. The tool runs in the process
-// that serves actions, so /proc/self and its numbered form are about that
-// process: environment, memory, open files.
+// "" if it may be. real has no symbolic links. The tool runs in the action
+// server, so /proc/self and its numbered form show that process: environment,
+// memory, open files.
 func forbidden(real string) string {
 	rest, ok := strings.CutPrefix(real, "/proc/")
 	if !ok {
@@ -74,8 +74,8 @@ func evalPath(path string) (string, error) {
 	return real, nil
 }
 
-// explain turns an error of the operating system into a sentence with a way
-// on.
+// explain turns an error of the operating system into a message that says what
+// to do next.
 func (e *Editor) explain(path string, err error) error {
 	switch {
 	case os.IsNotExist(err):
@@ -86,10 +86,10 @@ func (e *Editor) explain(path string, err error) error {
 	return err
 }
 
-// maxNearby bounds the directory entries looked at for a suggestion.
+// maxNearby bounds the directory entries compared for a suggestion.
 const maxNearby = 2000
 
-// nearby names what exists in place of a missing path.
+// nearby suggests existing paths in place of a missing one.
 func (e *Editor) nearby(path string) string {
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)

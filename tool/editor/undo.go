@@ -26,7 +26,7 @@ const (
 	maxUndoBytes   = 256 << 20
 )
 
-// undoLog keeps earlier versions of files, one file each in a directory of
+// undoLog stores earlier versions of files, one file each in a directory of
 // its own: "<hash of the path>-<number>" holds a line of JSON, then the bytes.
 type undoLog struct {
 	dir string
@@ -52,8 +52,8 @@ type undoHead struct {
 	After   string `json:"after"` // SHA-256 of what the edit wrote
 }
 
-// openUndo reads what an earlier process kept. The directory is made for the
-// first version that is kept.
+// openUndo reads the versions that an earlier process saved. The directory is
+// created with the first one.
 func openUndo(dir string) (*undoLog, error) {
 	found, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -85,8 +85,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// push keeps a version before it is replaced by after. drop takes it back
-// when the edit failed.
+// push saves a version before it is replaced by after. drop removes it again if
+// the edit failed.
 func (u *undoLog) push(path string, before []byte, existed bool, after []byte) (drop func(), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -211,7 +211,7 @@ func (e *Editor) lastEdit(path string, f *file) (undoEntry, undoHead, []byte, er
 		case !head.Existed || !bytes.Equal(before, f.raw):
 			return entry, head, nil, refuse("%s was changed by another program after the edit, and undoing it would lose that change; edit the file instead", path)
 		}
-		e.undo.remove(entry) // the process died before this edit was made, or it was taken back elsewhere
+		e.undo.remove(entry) // the process died before this edit was made, or another one has undone it
 	}
 }
 

@@ -94,8 +94,8 @@ func (e *Editor) page(path string, d document, span []int) (string, error) {
 	return head + ":\n" + e.number(all, first, last), nil
 }
 
-// number renders lines first to last (from 1) like cat -n, as far as the
-// response may be long.
+// number renders lines first to last (from 1) like cat -n, up to the limit of
+// the response.
 func (e *Editor) number(all []string, first, last int) string {
 	var b strings.Builder
 	room := e.cfg.MaxResponse

@@ -14,7 +14,7 @@ import (
 // tempPattern names the file that a new version is written to first.
 const tempPattern = ".deft-edit-*"
 
-// replaceFile puts data in the place of f, unless f changed since it was
+// replaceFile replaces f with data, unless f has changed since it was
 // read. Mode, owner and extended attributes stay.
 func replaceFile(f *file, data []byte) error {
 	if err := unix.Access(f.real, unix.W_OK); err != nil {
@@ -63,7 +63,7 @@ func createFile(path string, data []byte) error {
 }
 
 // umask reads the process's mask without changing it, which would be seen by
-// other threads; 022 where the kernel does not tell.
+// other threads; 022 if the kernel does not report it.
 func umask() fs.FileMode {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -143,7 +143,7 @@ func unchanged(f *file) error {
 	return nil
 }
 
-// rewrite overwrites the file in place, for want of something better.
+// rewrite overwrites the file in place, where it cannot be replaced.
 func rewrite(f *file, data []byte) error {
 	if err := unchanged(f); err != nil {
 		return err

@@ -3,7 +3,7 @@
 // # Usage
 //
 // [Definition] is offered to the model; [New] returns its executor, which
-// runs beside the controller. That the run ends is the controller's work: it
+// runs in the controller's process. That the run ends is the controller's work: it
 // sees a FinishObservation.
 //
 // # Concurrency and failure

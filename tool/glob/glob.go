@@ -5,8 +5,8 @@
 //	def := glob.Definition()
 //	exec := glob.New(glob.Config{Workspace: "/workspace"})
 //
-// Which files are looked at is said in package search. The walk is our own on
-// every machine, so results do not depend on installed programs.
+// Package search says which files are searched. The walk does not use installed
+// programs, so the results are the same on every machine.
 //
 // # Concurrency and failure
 //

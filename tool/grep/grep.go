@@ -8,20 +8,18 @@
 // # Same results with and without ripgrep
 //
 // The files are chosen by our own walk (package search) in both cases, and
-// the pattern is parsed by Go's regexp/syntax in both cases; ripgrep, when it
-// is installed, gets the parsed pattern in a form in which both engines mean
-// the same, and the files by name. So ripgrep only makes it faster. Patterns
-// that match an empty line are always left to Go. The one
-// known difference: where a line holds bytes that are not UTF-8, only Go's
-// engine lets "." match them.
+// the pattern is parsed by Go's regexp/syntax in both cases. If ripgrep is
+// installed, it gets the files by name and the parsed pattern in a form that
+// means the same to both engines, so it only makes the search faster. Patterns
+// that match an empty line are always left to Go. The one known difference: in
+// a line with bytes that are not UTF-8, only Go's engine lets "." match them.
 //
 // # Concurrency and failure
 //
 // The executor is safe for concurrent use and takes bounded memory. A bad
 // pattern or path is an observation with IsError set; a search that takes too
 // long or is interrupted returns what it found, marked as truncated. Files
-// that cannot be read are passed over. Where ripgrep fails, Go's engine does
-// the work.
+// that cannot be read are passed over. If ripgrep fails, Go's engine takes over.
 package grep
 
 import (
@@ -49,7 +47,7 @@ const (
 	DefaultTimeout = search.DefaultTimeout
 )
 
-// NoRipgrep as Config.Ripgrep says not to use ripgrep.
+// NoRipgrep as Config.Ripgrep turns ripgrep off.
 const NoRipgrep = "-"
 
 // Definition describes the tool (docs/openhands/tools.md section 3).
@@ -92,7 +90,7 @@ func New(cfg Config) tool.Executor {
 	})
 }
 
-// ripgrep is where it is installed, empty if it is not.
+// ripgrep is the path of the installed program, empty if there is none.
 var ripgrep = sync.OnceValue(func() string {
 	rg, err := exec.LookPath("rg")
 	if err != nil {
@@ -128,7 +126,7 @@ func run(ctx context.Context, scope search.Scope, ripgrep string, obs *event.Gre
 	return nil
 }
 
-// search gives the matching files to found.
+// search calls found with each matching file.
 func (m *matcher) search(ctx context.Context, root string, info fs.FileInfo, include func(string) bool, found func(string)) error {
 	if !info.IsDir() {
 		return m.match(ctx, []string{root}, found)

@@ -20,8 +20,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Bounds on what is given to one run of ripgrep, well below the kernel's
-// limit on arguments, and on how much of a file is looked at for a NUL.
+// Bounds on the arguments of one run of ripgrep, well below the kernel's limit,
+// and on how much of a file is checked for a NUL.
 const (
 	maxBatchFiles = 2000
 	maxBatchBytes = 100 << 10
@@ -41,7 +41,7 @@ func newMatcher(pattern, rg string) (*matcher, error) {
 	if pattern == "" {
 		return nil, fault.New(fault.Invalid, "the pattern is empty; to find files by name use glob")
 	}
-	// Without OneLine, ^ and $ are about lines, as in every grep.
+	// Without OneLine, ^ and $ match at line ends, as in every grep.
 	tree, err := syntax.Parse(pattern, syntax.Perl&^syntax.OneLine)
 	if err != nil {
 		return nil, invalid(pattern, err)
@@ -49,14 +49,14 @@ func newMatcher(pattern, rg string) (*matcher, error) {
 	if breaksLine(tree) {
 		return nil, fault.New(fault.Invalid, "the pattern has a line break, but the search is line by line; search for one of the lines")
 	}
-	aboutLines(tree)
+	anchorToLines(tree)
 	canonical := tree.String()
 	re, err := regexp.Compile(canonical)
 	if err != nil {
 		return nil, invalid(pattern, err)
 	}
 	if re.MatchString("") {
-		rg = "" // where nothing can match, the engines differ on where nothing is
+		rg = "" // the engines differ on where an empty match is
 	}
 	return &matcher{re: re, rg: rg, rgRegex: asciiBoundaries(canonical)}, nil
 }
@@ -80,9 +80,9 @@ func breaksLine(re *syntax.Regexp) bool {
 	return slices.ContainsFunc(re.Sub, breaksLine)
 }
 
-// aboutLines makes \A and \z mean the start and end of a line: the engines
-// differ in what else they are.
-func aboutLines(re *syntax.Regexp) {
+// anchorToLines makes \A and \z mean the start and end of a line: otherwise the
+// engines differ.
+func anchorToLines(re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpBeginText:
 		re.Op = syntax.OpBeginLine
@@ -90,7 +90,7 @@ func aboutLines(re *syntax.Regexp) {
 		re.Op = syntax.OpEndLine
 	}
 	for _, sub := range re.Sub {
-		aboutLines(sub)
+		anchorToLines(sub)
 	}
 }
 
@@ -113,7 +113,7 @@ func asciiBoundaries(re string) string {
 	return b.String()
 }
 
-// match gives those of the files to found that match and are text.
+// match calls found with those of the files that match and are text.
 func (m *matcher) match(ctx context.Context, files []string, found func(string)) error {
 	if m.rg != "" {
 		hits, err := m.ripgrep(ctx, files)
@@ -140,8 +140,8 @@ func (m *matcher) match(ctx context.Context, files []string, found func(string))
 	return nil
 }
 
-// ripgrep returns the files that match. Any error means that it did not look
-// at all of them.
+// ripgrep returns the files that match. On an error it may not have searched all
+// of them.
 func (m *matcher) ripgrep(ctx context.Context, files []string) ([]string, error) {
 	args := append([]string{
 		"--no-config", "--no-messages", "--no-ignore", "--hidden", "--text", "--encoding=none", "--color=never",
@@ -184,8 +184,8 @@ func open(path string) *os.File {
 	return f
 }
 
-// isText reports whether the beginning of a file has no NUL, which is how git
-// tells text from binary files, too.
+// isText reports whether the beginning of a file has no NUL; git detects binary
+// files in the same way.
 func isText(path string) bool {
 	f := open(path)
 	if f == nil {

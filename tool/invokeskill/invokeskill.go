@@ -2,14 +2,14 @@
 //
 // # Usage
 //
-// [Definition] is offered when skill.HasInvocable; [New] takes where the
-// skills come from. It runs beside the controller.
+// [Definition] is offered if skill.HasInvocable; [New] takes a function that
+// returns the skills. The executor runs in the controller's process.
 //
 // # Concurrency and failure
 //
-// The executor is safe for concurrent use if its functions are. A name that is
-// no skill, or not for the model to read, is an observation that lists what
-// there is.
+// The executor is safe for concurrent use if its functions are. A name of no
+// skill, or of one that the model must not read, gives an observation that lists
+// the skills that it may.
 package invokeskill
 
 import (
@@ -51,7 +51,7 @@ func Definition() *tool.Definition {
 	}
 }
 
-// Options say what the tool reads.
+// Options configure the executor.
 type Options struct {
 	// Skills returns the conversation's skills as they are now.
 	Skills func() []skill.Skill
@@ -61,7 +61,7 @@ type Options struct {
 	// Run runs an inline !`command` of a skill; nil for a skill whose commands
 	// must not run, which is right for all of a repository's.
 	Run func(ctx context.Context, s skill.Skill, command string) string
-	// Invoked is told the name of each skill that was read; nil for nobody.
+	// Invoked is called with the name of each skill that was read; may be nil.
 	Invoked func(name string)
 }
 
@@ -118,7 +118,7 @@ func invocable(skills []skill.Skill) string {
 	return strings.Join(names, ", ")
 }
 
-// location says where the files beside a skill are. Only a skill that was
+// location describes where the files of a skill are. Only a skill that was
 // loaded from a file has an absolute source.
 func (e executor) location(s skill.Skill) string {
 	if s.Source == nil || !filepath.IsAbs(*s.Source) {

@@ -16,8 +16,8 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Executor runs the actions of all tools of the set. Which tool one is for is
-// in the call, not in the action. Closing it leaves the set open.
+// Executor runs the actions of all tools of the set. The call, not the action,
+// names the tool. Closing the executor leaves the set open.
 func (s *Set) Executor() tool.Executor { return executor{s} }
 
 type executor struct{ set *Set }
@@ -34,13 +34,13 @@ func (e executor) Execute(ctx context.Context, c tool.Call) (event.Observation, 
 // Close implements [tool.Executor].
 func (executor) Close() error { return nil }
 
-// Call calls a tool by the name that the model knows, with arguments as JSON.
-// Whatever goes wrong is in the observation. When ctx ends the server is told,
-// and the observation says that the effect is unknown.
+// Call calls a tool by the name that the model uses, with arguments as JSON.
+// Every failure is in the observation. When ctx ends, the call is canceled at
+// the server, and the observation says that the effect is unknown.
 func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) *event.MCPToolObservation {
 	o := s.current()[name]
 	if o == nil {
-		return failure(name, fmt.Sprintf("There is no MCP tool %q any more; its server took it back or is gone.", name))
+		return failure(name, fmt.Sprintf("There is no MCP tool %q any more; its server has withdrawn it or has ended.", name))
 	}
 	args, err := expandArguments(arguments, s.opts.Secrets)
 	if err != nil {
@@ -65,9 +65,9 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 	return failure(name, s.opts.Mask(clean(shorten(said, maxText))))
 }
 
-// call calls the tool in the live session, or in a new one when the old one
-// has died. A session that the server does not know any more was refused
-// before anything ran, so the call is sent again in a new one.
+// call calls the tool in the live session, or in a new one if the old one has
+// ended. A server that reports an unknown session has run nothing, so the call
+// is sent again in a new session.
 func (o *offered) call(ctx context.Context, args json.RawMessage) (*sdk.CallToolResult, error) {
 	params := &sdk.CallToolParams{Name: o.remote, Arguments: args}
 	for again := false; ; again = true {

@@ -51,7 +51,7 @@ const (
 	AuthOAuth2 = "oauth2" // not supported yet: the server is left out with a warning
 )
 
-// Auth says how a remote server is told who asks.
+// Auth says how requests to a remote server are authenticated.
 type Auth struct {
 	Strategy       string            `json:"strategy"`
 	Value          string            `json:"value,omitempty"`
@@ -64,8 +64,8 @@ type Auth struct {
 }
 
 // ParseServers reads an mcp_config: servers by name, bare or below the key
-// "mcpServers" as other programs write it. "type" is understood as transport,
-// "shttp" as http, null is no server. Fields that are not known are left out.
+// "mcpServers" as other programs write it. "type" is an alias of transport,
+// "shttp" of http, and null is no server. Unknown fields are ignored.
 // Errors are of kind fault.Invalid.
 func ParseServers(raw json.RawMessage) (map[string]Server, error) {
 	raw = bytes.TrimSpace(raw)
@@ -164,7 +164,7 @@ func pathOf(raw string) string {
 	return u.Path
 }
 
-// header is what goes with each request to a remote server.
+// header returns the headers of each request to a remote server.
 func (s Server) header() (http.Header, error) {
 	h := http.Header{}
 	for name, value := range s.Headers {
@@ -221,11 +221,11 @@ func (a Auth) String() string { return "auth " + a.Strategy }
 // GoString implements [fmt.GoStringer].
 func (a Auth) GoString() string { return a.String() }
 
-// concealed is what stands in place of a value, as in the settings.
+// concealed replaces a value, as in the settings.
 const concealed = "**********"
 
-// conceal takes the values of env, headers and auth, and the address with its
-// query, out of a text about the server. Short values are no secrets.
+// conceal removes the values of env, headers and auth, and the address with its
+// query, from a text about the server. Short values are not treated as secrets.
 func (s Server) conceal(text string) string {
 	hide := func(v string) {
 		if len(v) >= 8 {

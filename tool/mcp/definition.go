@@ -12,15 +12,15 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// ours are names that no server's tool may have: the tools that are always
-// there, and what models call the shell and the editor.
-var ours = map[string]bool{
+// reserved are names that no server's tool may have: those of the built-in tools,
+// and what models call the shell and the editor.
+var reserved = map[string]bool{
 	"bash": true, "execute_bash": true, "shell": true, "terminal": true,
 	"file_editor": true, "str_replace_editor": true, "str_replace_based_edit_tool": true,
 	"finish": true, "think": true, "task_tracker": true, "invoke_skill": true, "switch_llm": true,
 }
 
-// offered is one tool of a server, as a conversation has it.
+// offered is one tool of a server, as it is offered to the model.
 type offered struct {
 	name   string // what the model calls
 	remote string // what the server calls it
@@ -39,13 +39,13 @@ func define(s *server, name string, t *sdk.Tool) (*offered, error) {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	if len(schema) > maxSchema {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("its schema has %d bytes; %d are taken", len(schema), maxSchema))
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("its schema has %d bytes; at most %d are allowed", len(schema), maxSchema))
 	}
 	parsed, err := tool.ParseSchema(schema)
 	if err != nil {
 		return nil, err
 	}
-	calm(&parsed, 0)
+	cleanDescriptions(&parsed, 0)
 	text := describe(t.Description, maxDescription)
 	if text == "" {
 		text = "No description provided"
@@ -68,8 +68,8 @@ func define(s *server, name string, t *sdk.Tool) (*offered, error) {
 	return o, nil
 }
 
-// calm cleans the descriptions inside a schema.
-func calm(s *tool.Schema, depth int) {
+// cleanDescriptions cleans the descriptions inside a schema.
+func cleanDescriptions(s *tool.Schema, depth int) {
 	for i := range s.Properties {
 		calmProperty(&s.Properties[i], depth)
 	}
@@ -81,15 +81,15 @@ func calmProperty(p *tool.Property, depth int) {
 		return
 	}
 	if p.Object != nil {
-		calm(p.Object, depth+1)
+		cleanDescriptions(p.Object, depth+1)
 	}
 	if p.Items != nil {
 		calmProperty(p.Items, depth+1)
 	}
 }
 
-// annotations are shown as the server gives them, but for its claim to be
-// read-only: with it a call would need no rating and no confirmation.
+// annotations are shown as the server gives them, except the claim that a tool is
+// read-only: a call would then need neither a rating nor a confirmation.
 func annotations(a *sdk.ToolAnnotations) event.Annotations {
 	out := event.Annotations{Destructive: true, OpenWorld: true}
 	if a == nil {
@@ -106,7 +106,7 @@ func annotations(a *sdk.ToolAnnotations) event.Annotations {
 }
 
 // wireTool is mcp_tool of a MCPToolDefinition (docs/openhands/sdk-wire-1.58.md
-// section A): the tool under the name that the model knows.
+// section A): the tool under the name that the model uses.
 func wireTool(t *sdk.Tool, name, text string, schema json.RawMessage) (json.RawMessage, error) {
 	out := struct {
 		Name        string               `json:"name"`
@@ -118,7 +118,7 @@ func wireTool(t *sdk.Tool, name, text string, schema json.RawMessage) (json.RawM
 	return json.Marshal(out)
 }
 
-// naming decides what a server's tool is called. With several servers the
+// naming decides the names of a server's tools. With several servers the
 // server's name comes first, as in the reference.
 func naming(serverName, toolNameOfServer string, several bool) string {
 	if several {
@@ -127,10 +127,10 @@ func naming(serverName, toolNameOfServer string, several bool) string {
 	return toolName(toolNameOfServer)
 }
 
-// shadows reports whether a name belongs to a tool of ours.
+// shadows reports whether a name belongs to a built-in tool.
 func (o *Options) shadows(name string) bool {
 	lower := strings.ToLower(name)
-	if ours[lower] {
+	if reserved[lower] {
 		return true
 	}
 	for _, r := range o.Reserved {

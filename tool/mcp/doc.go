@@ -14,12 +14,11 @@
 //
 // # Trust
 //
-// A server's names, descriptions, schemas and results are text of a stranger.
-// Names are brought to what providers take, and one that shadows a tool of ours
-// is refused. Hidden characters and terminal escapes are taken out of
-// descriptions and results, and everything has a limit. What a server says
-// about its own tools' harmlessness is shown and not believed. A server over
-// stdio is a program that the user configured: it runs by argv, with a small
+// A server's names, descriptions, schemas and results are untrusted. Names are
+// converted to the characters that providers accept, and a name of a built-in
+// tool is refused. Hidden characters and terminal escapes are removed from
+// descriptions and results, and everything has a limit. A server's claim that a
+// tool is read-only is shown, and not relied on. A server over stdio is a program that the user configured: it runs by argv, with a small
 // environment, in a process group of its own. Headers of a remote server go to
 // its own origin only.
 //
@@ -30,7 +29,7 @@
 //
 // # Failure
 //
-// A server that cannot be used is a [Warning]; the others go on. A session that
-// died is opened again by the next call. A call whose connection broke is not
+// A server that cannot be used is a [Warning]; the others are used. The next call
+// reopens a session that has ended. A call whose connection broke is not
 // repeated, because its effect is unknown; its observation says so.
 package mcp

@@ -66,7 +66,7 @@ func expand(pattern *regexp.Regexp, text string, find Lookup) string {
 	})
 }
 
-// group returns submatch n, or "" when it took no part.
+// group returns submatch n, or "" if it did not match.
 func group(s string, part []int, n int) string {
 	if 2*n+1 >= len(part) || part[2*n] < 0 {
 		return ""

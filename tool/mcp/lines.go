@@ -7,12 +7,11 @@ import (
 	"io"
 )
 
-// errLine is the end of a server that sends an endless line.
+// errLine ends the connection to a server that sends an endless line.
 var errLine = errors.New("a line of the server is too long")
 
-// lines passes on the lines of a server that can be messages. Programs that
-// are no careful servers print notices to their standard output as well, and
-// one of those would break the connection.
+// lines passes on the lines of a server that can be messages. Some servers print
+// other text to their standard output as well, which would break the connection.
 type lines struct {
 	from io.ReadCloser
 	buf  *bufio.Reader

@@ -252,7 +252,7 @@ func TestHostile(t *testing.T) {
 	if got := <-changed; got != "a_b echo" {
 		t.Errorf("after the change: %s", got)
 	}
-	if w := <-told; !strings.Contains(w.Error(), "changed what it says") {
+	if w := <-told; !strings.Contains(w.Error(), "has changed its definition") {
 		t.Errorf("warning: %v", w)
 	}
 }

@@ -14,7 +14,7 @@ const (
 	DefaultCallTimeout    = 300 * time.Second // of one call
 )
 
-// Limits on what one server may bring.
+// Limits on what one server may offer.
 const (
 	maxTools       = 512
 	maxPages       = 64
@@ -33,13 +33,13 @@ type Options struct {
 	// ConnectTimeout bounds connecting and listing of each server, CallTimeout
 	// one call; 0 for the defaults above.
 	ConnectTimeout, CallTimeout time.Duration
-	// Variables finds what ${NAME} in a server's configuration means, secrets
-	// first; nil leaves it as it is.
+	// Variables looks up ${NAME} in a server's configuration, secrets first;
+	// nil leaves it as it is.
 	Variables Lookup
-	// Secrets finds what $NAME and ${NAME} in a call's arguments mean; nil
-	// leaves them. The events keep the reference, never the value.
+	// Secrets looks up $NAME and ${NAME} in a call's arguments; nil leaves
+	// them. The events keep the reference, never the value.
 	Secrets Lookup
-	// Mask takes secrets out of results; nil for nothing.
+	// Mask removes secrets from results; nil for no masking.
 	Mask func(string) string
 	// Reserved are names that a server's tool must not have, beside those of
 	// the tools that are always there.
@@ -50,10 +50,10 @@ type Options struct {
 	// Dir is where servers over stdio run when they name no directory of their
 	// own; empty for the directory of this process.
 	Dir string
-	// Changed is told, from a goroutine of the set, that the definitions are
-	// not what they were; nil for nobody.
+	// Changed is called, in a goroutine of the set, when the definitions have
+	// changed; nil for none.
 	Changed func(*Set)
-	// Warn takes what goes wrong after Connect; nil logs it.
+	// Warn is called with problems after Connect; nil logs them.
 	Warn func(Warning)
 	Log  *slog.Logger // nil for none
 }

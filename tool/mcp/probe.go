@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// Probed is what a server showed of itself.
+// Probed is the result of [Probe].
 type Probed struct {
 	Tools  []string // as the server calls them, in its order
 	Called bool     // the tool was called, or could not be
@@ -21,10 +21,10 @@ type Probed struct {
 }
 
 // Probe connects to a server, lists its tools, calls one of them when tool is
-// not empty, and disconnects (POST /api/mcp/test). What it offers is not
-// judged. limit bounds connecting and listing, and again the call. An error's
-// kind is fault.Timeout, fault.Unavailable for a server that cannot be
-// reached, or another.
+// not empty, and disconnects (POST /api/mcp/test). The tools are not checked.
+// limit bounds connecting and listing, and again the call. The kind of an error
+// is fault.Timeout, fault.Unavailable for a server that cannot be reached, or
+// another.
 func Probe(ctx context.Context, name string, config Server, limit time.Duration, tool string, arguments json.RawMessage) (Probed, error) {
 	s := &Set{opts: Options{ConnectTimeout: limit}}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))

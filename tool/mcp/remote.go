@@ -14,9 +14,9 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// streamWait is how long a server may take to open the stream on which it
-// speaks by itself. Behind some gateways it never does, and connecting would
-// hang; without it a changed list of tools goes unnoticed, nothing else.
+// streamWait is how long a server may take to open the stream for its own
+// messages. Behind some gateways it never opens, and connecting would hang.
+// Without the stream only a change of the list of tools goes unnoticed.
 const streamWait = 3 * time.Second
 
 // remote returns the transport to a server over HTTP.
@@ -75,7 +75,7 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// send answers 405, the protocol's word for "no such stream", for a stream
+// send answers 405, which means "no such stream" in the protocol, for a stream
 // that does not open in time.
 func (g *guard) send(r *http.Request) (*http.Response, error) {
 	if g.stream == nil || r.Method != http.MethodGet || r.Header.Get("Last-Event-ID") != "" {

@@ -15,12 +15,12 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// spoken is the protocol version that is asked for first: it begins with a
-// handshake that every server knows. One that knows only newer ones answers
-// with an error and is asked for the newest.
-const spoken = "2025-11-25"
+// firstVersion is the protocol version that is tried first: it begins with a
+// handshake that every server supports. A server that supports only newer ones
+// answers with an error, and then the newest version is tried.
+const firstVersion = "2025-11-25"
 
-// server is one server of a set and its session, which may die and come back.
+// server is one server of a set and its session, which may end and be reopened.
 type server struct {
 	name   string
 	config Server
@@ -69,7 +69,7 @@ func (s *server) get(ctx context.Context) (*session, error) {
 	if old != nil {
 		old.close()
 	}
-	fresh, err := s.open(ctx, spoken)
+	fresh, err := s.open(ctx, firstVersion)
 	var answered *jsonrpc.Error
 	if errors.As(err, &answered) {
 		fresh, err = s.open(ctx, "")
@@ -146,8 +146,8 @@ func (s *session) connect(ctx context.Context, sv *server, version string) error
 	return sv.failed("connect", err)
 }
 
-// failed makes an error of the transport one that can be shown: what it says
-// may quote the URL, or a server that tells its key on stderr.
+// failed turns an error of the transport into one that can be shown: its message
+// may contain the URL, or a key that the server printed on stderr.
 func (s *server) failed(doing string, err error) error {
 	text := err.Error()
 	if inURL, ok := errors.AsType[*url.Error](err); ok {
@@ -233,10 +233,10 @@ func (s *server) list(ctx context.Context) ([]*sdk.Tool, error) {
 	return tools, fault.New(fault.Limit, fmt.Sprintf("its list has more than %d pages; the first ones are used", maxPages))
 }
 
-// errSlow is the cause of a time limit of ours.
+// errSlow is the cancellation cause of our own time limits.
 var errSlow = errors.New("no answer in time")
 
-// slow makes an error that comes of our time limit one of kind fault.Timeout.
+// slow returns a fault.Timeout for an error that one of our time limits caused.
 func slow(ctx context.Context, limit time.Duration, err error) error {
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return fault.New(fault.Timeout, fmt.Sprintf("no answer within %g seconds", limit.Seconds()))

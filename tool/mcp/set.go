@@ -83,8 +83,8 @@ func Connect(ctx context.Context, servers map[string]Server, o Options) (*Set, [
 	return s, warnings
 }
 
-// rebuild makes the offered tools of what the servers listed. Tools that did
-// not change keep their definition. The order is that of the names, so that a
+// rebuild makes the offered tools from what the servers listed. Unchanged tools
+// keep their definition. The order is that of the names, so that a
 // server cannot change the prompt by changing its order.
 func (s *Set) rebuild() (warnings []Warning) {
 	byName := map[string]*offered{}
@@ -100,10 +100,10 @@ func (s *Set) rebuild() (warnings []Warning) {
 			case !wanted(name):
 				continue
 			case s.opts.shadows(name):
-				warn(fault.New(fault.Denied, "refused, it has the name of a built-in tool"))
+				warn(fault.New(fault.Denied, "refused: it has the name of a built-in tool"))
 				continue
 			case byName[name] != nil:
-				warn(fault.New(fault.Conflict, "refused, there is another tool called "+name))
+				warn(fault.New(fault.Conflict, "refused: there is another tool called "+name))
 				continue
 			}
 			o, err := define(sv, name, t)
@@ -112,7 +112,7 @@ func (s *Set) rebuild() (warnings []Warning) {
 				continue
 			}
 			if size += len(o.raw); size > maxSchemas {
-				warn(fault.New(fault.Limit, "left out, the server's schemas are too long together"))
+				warn(fault.New(fault.Limit, "left out: the server's schemas are too long together"))
 				continue
 			}
 			if old := s.byName[name]; old != nil && old.server == sv && bytes.Equal(old.raw, o.raw) {
@@ -135,7 +135,7 @@ func (s *Set) rebuild() (warnings []Warning) {
 // that announces changes all the time costs little.
 const settle = time.Second
 
-// watch lists a server's tools again when it says that they changed.
+// watch lists a server's tools again when it announces a change.
 func (s *Set) watch(sv *server) {
 	for {
 		select {
@@ -180,7 +180,7 @@ func (s *Set) refresh(sv *server) {
 		}
 		changed = true
 		if old != nil {
-			s.warn(Warning{sv.name, fmt.Errorf("tool %q: the server changed what it says about it", name)})
+			s.warn(Warning{sv.name, fmt.Errorf("tool %q: the server has changed its definition", name)})
 		}
 	}
 	if changed && s.opts.Changed != nil {
@@ -188,7 +188,7 @@ func (s *Set) refresh(sv *server) {
 	}
 }
 
-// maxWarned bounds the warnings that are told apart; one is told once.
+// maxWarned bounds the warnings that are remembered, so that each is given once.
 const maxWarned = 1000
 
 func (s *Set) warn(w Warning) {

@@ -22,9 +22,9 @@ import (
 // closed, and again once it was asked to.
 const grace = 2 * time.Second
 
-// passed are the variables of this process that a server over stdio gets, as
-// the protocol's own libraries do: nothing that could be a secret.
-var passed = []string{"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
+// inherited are the variables of this process that a server over stdio gets, as in
+// the protocol's own libraries: nothing that could be a secret.
+var inherited = []string{"HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
 
 // program is a running server over stdio. It is an [sdk.Transport].
 type program struct {
@@ -74,8 +74,8 @@ func start(s Server, dir string) (*program, error) {
 }
 
 func environment(own map[string]string) []string {
-	env := make([]string, 0, len(passed)+len(own))
-	for _, name := range passed {
+	env := make([]string, 0, len(inherited)+len(own))
+	for _, name := range inherited {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// describe makes a server's text fit to stand before a model and a person:
-// without terminal escapes, control and invisible characters, and not longer
-// than limit bytes.
+// describe makes a server's text safe for models and people: without terminal
+// escapes, control and invisible characters, and not longer than limit bytes.
 func describe(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -29,8 +28,8 @@ func describe(s string, limit int) string {
 	return s
 }
 
-// clean takes out of a result what could fool a terminal or hide text from a
-// person. Joiners stay, because scripts and emoji need them.
+// clean removes from a result what could manipulate a terminal or hide text from
+// a person. Joiners stay, because scripts and emoji need them.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r == '\r' {
@@ -43,8 +42,8 @@ func clean(s string) string {
 	}, plain(s))
 }
 
-// hidden reports runes that carry text nobody sees, or turn its direction:
-// tags, variation selectors beyond the usual, bidirectional controls.
+// hidden reports runes that carry invisible text or change its direction: tags,
+// unusual variation selectors, bidirectional controls.
 func hidden(r rune) bool {
 	return r >= 0xE0000 && r <= 0xE0FFF || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
 }
@@ -115,11 +114,11 @@ func escapeEnd(s string, i int, r rune, n int) int {
 	return i
 }
 
-// maxName is what providers take as the name of a function.
+// maxName is how long providers allow the name of a function to be.
 const maxName = 64
 
-// toolName brings a name to the letters that providers take. A name that is
-// too long ends in a hash of the whole, so that two do not become one.
+// toolName converts a name to the characters that providers accept. A name that
+// is too long ends in a hash of the whole, so that two names stay different.
 func toolName(s string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

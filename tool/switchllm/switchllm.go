@@ -1,17 +1,16 @@
-// Package switchllm is the tool with which the model hands the conversation
+// Package switchllm is the tool with which the model switches the conversation
 // to another saved LLM profile.
 //
 // # Usage
 //
-// [Definition] is offered with the names of the profiles; [New] takes what
-// makes the switch, which is the conversation's work. Both run beside the
-// controller.
+// [Definition] is offered with the names of the profiles; [New] takes the
+// function that switches. The executor runs in the controller's process.
 //
 // # Concurrency and failure
 //
 // The executor keeps nothing. The definition locks everything, so that no
-// other call of the response is between two models. A switch that fails is an
-// observation, for the model to go on with what it has.
+// other call of the response runs during the switch. A switch that fails is an
+// observation: the model continues with the LLM that it has.
 package switchllm
 
 import (
@@ -29,7 +28,7 @@ import (
 //go:embed switchllm.md
 var description string
 
-// Definition describes the tool for the profiles that are there.
+// Definition describes the tool for the saved profiles.
 func Definition(profiles []string) *tool.Definition {
 	list := "- there is none"
 	if len(profiles) > 0 {
@@ -50,9 +49,9 @@ func Definition(profiles []string) *tool.Definition {
 	}
 }
 
-// Switch makes a profile the conversation's, from the next call of the model
-// on, and returns its model. An error of kind fault.NotFound says that there
-// is no such profile.
+// Switch makes the conversation use a profile from the next call of the model
+// on, and returns the profile's model. The error is of kind fault.NotFound if
+// there is no such profile.
 type Switch func(ctx context.Context, profile string) (model string, err error)
 
 // New returns the tool's executor.
@@ -72,7 +71,7 @@ func (e executor) Execute(ctx context.Context, c tool.Call) (event.Observation, 
 	case fault.Is(err, fault.NotFound):
 		obs.Content = event.Texts(fmt.Sprintf("There is no LLM profile '%s'.", a.ProfileName))
 	case err != nil:
-		obs.Content = event.Texts(fmt.Sprintf("The LLM profile '%s' could not be taken: %v", a.ProfileName, err))
+		obs.Content = event.Texts(fmt.Sprintf("Cannot switch to the LLM profile '%s': %v", a.ProfileName, err))
 	default:
 		obs.ActiveModel = &model
 		obs.Content = event.Texts(fmt.Sprintf("From the next step on the LLM profile is '%s', with the model '%s'.", a.ProfileName, model))

@@ -4,9 +4,9 @@
 // # Usage
 //
 // [Definition] is offered to the model. [New] takes a function that returns
-// the list as the conversation's state has it: the list lives in the event
-// stream (the last TaskTrackerObservation of the active branch), so it
-// survives restarts, and a rewound conversation has the list of that time.
+// the list of the conversation's state: the list is stored in the event stream
+// (the last TaskTrackerObservation of the active branch), so it survives
+// restarts, and a rewound conversation has the list of that time.
 //
 // # Concurrency and failure
 //
@@ -57,7 +57,7 @@ func Definition() *tool.Definition {
 	}
 }
 
-// repair takes a list without a command as a plan.
+// repair assumes the command plan for a list without a command.
 func repair(args *tool.Arguments) {
 	if !args.Has("command") && args.Has("task_list") {
 		args.SetText("command", "plan")
@@ -74,7 +74,7 @@ func decode(args json.RawMessage) (event.Action, error) {
 		return nil, fmt.Errorf("decoded a %T", action)
 	}
 	for i, item := range a.TaskList {
-		switch item.Status { // the decoder knows other names for them
+		switch item.Status { // the decoder accepts other names for them
 		case event.TaskTodo, event.TaskInProgress, event.TaskDone:
 		case "":
 			a.TaskList[i].Status = event.TaskTodo

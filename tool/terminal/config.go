@@ -7,18 +7,18 @@ import (
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
-// Config says how the shell is run. The zero value is usable.
+// Config configures the shell. The zero value is usable.
 type Config struct {
 	// WorkingDir is where the shell starts. Default: the process's own.
 	WorkingDir string
 	// Env is the complete environment of the shell, as KEY=value; nothing is
 	// inherited from this process. Variables that would disturb the session
 	// (PS1, PROMPT_COMMAND, BASH_ENV …) are left out, and pagers are set to
-	// cat where Env does not name them.
+	// cat unless Env sets them.
 	Env []string
 	// Shell is the path of bash. Default: bash, as found on PATH.
 	Shell string
-	// Starter starts it; nil is right where few descriptors are open.
+	// Starter starts it; nil is fine unless thousands of descriptors are open.
 	Starter *spawn.Starter
 	// SoftTimeout is how long a command may print nothing before the call
 	// returns, if the call has no timeout. Default 30 s.

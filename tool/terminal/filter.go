@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// surface is what terminal output is drawn on.
+// surface is a screen on which terminal output is drawn.
 type surface interface {
 	// text draws a run of printable characters.
 	text(run []byte)
-	// control obeys one of \b \t \n \v \f \r.
+	// control executes one of \b \t \n \v \f \r.
 	control(c byte)
-	// csi obeys ESC [ params final, without a private marker.
+	// csi executes ESC [ params final, without a private marker.
 	csi(params []int, final byte)
-	// esc obeys ESC final.
+	// esc executes ESC final.
 	esc(final byte)
 }
 
@@ -28,7 +28,7 @@ const (
 	stringEsc  // ESC inside a string: probably its end
 )
 
-// Limits on what a hostile or binary output can make the parser swallow.
+// Limits on how much a hostile or binary output can make the parser skip.
 const (
 	maxParams = 16
 	maxNumber = 9999
@@ -36,7 +36,7 @@ const (
 )
 
 // filter turns what programs write to a terminal into text for a reader:
-// escape sequences are obeyed where they move text and dropped otherwise, so
+// escape sequences are executed if they move text and dropped otherwise, so
 // that queries (DSR, DA, OSC, DECRQSS) are never answered; what a carriage
 // return or a cursor movement overwrote is gone; bytes that are not UTF-8
 // become U+FFFD and NULs vanish. It keeps its state between writes, so that
@@ -74,7 +74,7 @@ func (f *filter) surface() surface {
 	return f.main
 }
 
-// flush gives out all text that is on the main screen and starts a new one.
+// flush outputs all text on the main screen and starts a new one.
 func (f *filter) flush() { f.main.flush() }
 
 // screen returns the picture of a full-screen program, if one is drawing.
@@ -85,7 +85,7 @@ func (f *filter) screen() (string, bool) {
 	return f.alt.String(), true
 }
 
-// reset forgets an unfinished sequence and leaves the full screen.
+// reset drops an unfinished sequence and leaves the full screen.
 func (f *filter) reset() {
 	if len(f.partial) > 0 {
 		f.run(printable(f.partial))
@@ -228,7 +228,7 @@ func (f *filter) step(c byte) {
 	case c == 0x18 || c == 0x1a:
 		f.state = ground
 	case c < 0x20:
-		// Controls inside a sequence are obeyed at once.
+		// Controls inside a sequence are executed at once.
 		f.c0(c)
 	case f.state == escape:
 		f.afterEscape(c)
@@ -249,7 +249,7 @@ func (f *filter) inString(c byte) {
 	case c == 0x07, c == 0x18, c == 0x1a, f.swallow > maxString:
 		f.state = ground
 	case f.osc && (c == '\n' || c == '\r'):
-		// A command of the operating system has no lines: this was never one.
+		// An operating system command has no line breaks: this was not one.
 		f.state = ground
 		f.c0(c)
 	}
@@ -325,7 +325,7 @@ func (f *filter) dispatch(final byte) {
 	}
 }
 
-// param returns the i-th parameter, or def where it is absent or 0.
+// param returns the i-th parameter, or def if it is missing or 0.
 func param(params []int, i, def int) int {
 	if i >= len(params) || params[i] == 0 {
 		return def

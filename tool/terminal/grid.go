@@ -5,7 +5,7 @@ import (
 )
 
 // grid is the alternate screen, on which full-screen programs (editors,
-// pagers, dialogs) draw. Only its last picture is of interest.
+// pagers, dialogs) draw. Only its last state is used.
 type grid struct {
 	rows, cols int
 	cells      [][]rune // 0 is blank
@@ -24,7 +24,7 @@ func newGrid(rows, cols int) *grid {
 	return g
 }
 
-// String returns the picture without trailing blanks, and marks the cursor's
+// String returns the screen without trailing blanks, and marks the cursor's
 // line and column in a last line.
 func (g *grid) String() string {
 	var b strings.Builder
@@ -159,7 +159,7 @@ func (g *grid) region(top, bot int) {
 	}
 }
 
-// edit obeys the sequences that change text.
+// edit executes the sequences that change text.
 func (g *grid) edit(params []int, final byte) {
 	n := param(params, 0, 1)
 	// A cursor that waits to wrap stands on the last column.

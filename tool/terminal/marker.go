@@ -7,9 +7,9 @@ import (
 )
 
 // A marker is a short text that the shell, or this package after the shell's
-// death, writes to the terminal behind the last byte of a command's output.
-// Its body is random and known to nobody until it is written, so output
-// cannot forge it. Capitals and digits survive every terminal mode.
+// end, writes to the terminal behind the last byte of a command's output. Its
+// body is random and secret until it is written, so output cannot forge it.
+// Capitals and digits survive every terminal mode.
 const (
 	markerHead = "\x1b_DEFT"
 	markerTail = "\x1b\\"
@@ -27,8 +27,8 @@ func markerFor(nonce string) string { return markerHead + nonce + markerTail }
 
 // splitMarker cuts data at the first thing that has the form of a marker.
 // text is what comes before it; nonce is empty when there is none. rest is
-// what is to be looked at again: behind the marker, or, without one, a tail
-// that may be the beginning of a marker (shorter than markerLen).
+// what has to be examined again: the data behind the marker, or, without one, a
+// tail that may be the beginning of a marker (shorter than markerLen).
 func splitMarker(data []byte) (text []byte, nonce string, rest []byte) {
 	from := 0
 	for {

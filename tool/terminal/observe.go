@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// state says whether a command runs, and whether one has ended that nobody
-// was told about.
+// state says whether a command runs, and whether one has ended and was not
+// reported yet.
 func (s *session) state() (running, unreported bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,15 +77,15 @@ func (s *session) snapshot() snapshot {
 	return n
 }
 
-// note tells in front of a new command's output how the one before ended.
+// note says, in front of a new command's output, how the previous one ended.
 func (e *ending) note() string {
 	switch {
 	case e.died != "" && e.idle:
 		return fmt.Sprintf("[The shell had ended in the meantime (%s); this is a fresh one%s]\n", e.died, e.keeps())
 	case e.died != "":
-		return fmt.Sprintf("[The command before ended the shell (%s); this is a fresh one%s]\n", e.died, e.keeps())
+		return fmt.Sprintf("[The previous command ended the shell (%s); this is a fresh one%s]\n", e.died, e.keeps())
 	}
-	return fmt.Sprintf("[The command before has completed with exit code %d in the meantime; what was left of its output comes first.]\n", e.status)
+	return fmt.Sprintf("[The previous command has completed with exit code %d in the meantime; the rest of its output comes first.]\n", e.status)
 }
 
 func (e *ending) keeps() string {
@@ -104,7 +104,7 @@ func (e *executor) observe(a *event.TerminalAction, why reason, note string) *ev
 	}
 	body := strings.TrimRight(n.text, "\n")
 	if n.ending != nil && n.ending.died != "" {
-		// Bash says so itself when it obeys exit.
+		// Bash prints that itself when it runs exit.
 		body = strings.TrimSuffix(strings.TrimSuffix("\n"+body, "\nexit"), "\n")
 		body = strings.TrimPrefix(body, "\n")
 	}
@@ -147,7 +147,7 @@ func (e *executor) suffix(why reason, n snapshot, status int, a *event.TerminalA
 	case why == silent:
 		return fmt.Sprintf("\n[The command has printed nothing for %s and is still running. %s", seconds(e.cfg.SoftTimeout), howToGoOn)
 	case why == timedOut && a.Timeout != nil:
-		return fmt.Sprintf("\n[The command is still running after %s, the time that this call was given. %s", seconds(e.limits(a).hard), howToGoOn)
+		return fmt.Sprintf("\n[The command is still running after %s, the time limit of this call. %s", seconds(e.limits(a).hard), howToGoOn)
 	case why == timedOut:
 		return fmt.Sprintf("\n[The command is still running after %s, the longest that one call may take. %s", seconds(e.cfg.ForegroundCap), howToGoOn)
 	case why == prompting:
@@ -156,10 +156,10 @@ func (e *executor) suffix(why reason, n snapshot, status int, a *event.TerminalA
 	return how + "\n[The command could not be stopped and is still running.]"
 }
 
-// seconds writes a time as a model gives it.
+// seconds formats a duration in the unit that models use.
 func seconds(d time.Duration) string { return fmt.Sprintf("%g seconds", d.Seconds()) }
 
-// busy says that a command runs already.
+// busy returns the observation for a command that is sent while another runs.
 func (e *executor) busy() string {
 	s := e.session
 	s.mu.Lock()
@@ -172,7 +172,7 @@ func (e *executor) busy() string {
 		strings.TrimSuffix(howToGoOn, "]")+" If it does not react, call with reset true.")
 }
 
-// refuse makes the observation of an action that did nothing.
+// refuse makes the observation of an action that was not carried out.
 func (e *executor) refuse(a *event.TerminalAction, msg string) *event.TerminalObservation {
 	last := prompt{status: -1, pid: -1}
 	if s := e.session; s != nil {
@@ -187,7 +187,7 @@ func (e *executor) refuse(a *event.TerminalAction, msg string) *event.TerminalOb
 	return o
 }
 
-// blank is an observation with what is known about the shell.
+// blank is an observation with the current data about the shell.
 func (e *executor) blank(a *event.TerminalAction, p prompt) *event.TerminalObservation {
 	command := a.Command
 	o := &event.TerminalObservation{Command: &command}

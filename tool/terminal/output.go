@@ -145,7 +145,7 @@ func (c *capture) finish() clipped {
 	return out
 }
 
-// drop ends a capture that nobody will read.
+// drop ends a capture that will not be read.
 func (c *capture) drop() {
 	if c.file != nil {
 		_ = c.file.Close()

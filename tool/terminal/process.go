@@ -19,7 +19,7 @@ import (
 // out of its reach; the sandbox ends them.
 func killSessions(ids []int) error {
 	// A process may fork while the list is read: once more until it is empty.
-	// One that sticks in the kernel is not waited for longer than this.
+	// A process that hangs in the kernel is not waited for longer than this.
 	for range 5 {
 		members, err := sessionMembers(ids)
 		if err != nil {
@@ -57,7 +57,7 @@ func awaitEnds(pids []int, limit time.Duration) {
 
 // sessionMembers lists the living processes of the given sessions.
 func sessionMembers(ids []int) ([]int, error) {
-	sessions, err := everybody.count()
+	sessions, err := allProcesses.count()
 	if err != nil {
 		return nil, err
 	}
@@ -68,39 +68,39 @@ func sessionMembers(ids []int) ([]int, error) {
 	return slices.DeleteFunc(members, dead), nil
 }
 
-// census lists all processes of the machine by session. The kernel has no
-// shorter way to a session's, and a server that ends closes a thousand of them
-// at a time, so one list is made for all who ask for one meanwhile.
-type census struct {
+// processLister lists all processes of the machine by session. The kernel cannot
+// list those of one session, and a server that ends closes a thousand sessions
+// at a time, so concurrent callers share one list.
+type processLister struct {
 	mu   sync.Mutex
-	next *tally // not begun yet; nil if nobody waits
+	next *processList // not begun yet; nil if no caller waits
 
 	counting sync.Mutex // held while a list is made
 }
 
-// tally is one list, by session.
-type tally struct {
+// processList is one list, by session.
+type processList struct {
 	sessions map[int][]int
 	err      error
 	done     chan struct{}
 }
 
-var everybody census
+var allProcesses processLister
 
 // count returns a list that was begun after the call.
-func (c *census) count() (map[int][]int, error) {
+func (c *processLister) count() (map[int][]int, error) {
 	c.mu.Lock()
 	t := c.next
 	first := t == nil
 	if first {
-		t = &tally{done: make(chan struct{})}
+		t = &processList{done: make(chan struct{})}
 		c.next = t
 	}
 	c.mu.Unlock()
 	if first {
 		c.counting.Lock()
 		c.mu.Lock()
-		c.next = nil // who comes from here on needs another one
+		c.next = nil // later callers need another one
 		c.mu.Unlock()
 		t.sessions, t.err = bySession()
 		close(t.done)
@@ -133,9 +133,8 @@ func bySession() (map[int][]int, error) {
 	return sessions, nil
 }
 
-// dead reports whether a process is gone, or only waits for its parent to
-// take note (proc(5)). The name of the program, in parentheses, may hold
-// anything.
+// dead reports whether a process has ended, or is a zombie (proc(5)). The name of
+// the program, in parentheses, may contain any character.
 func dead(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

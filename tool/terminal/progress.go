@@ -20,7 +20,7 @@ func (p *progress) add(b []byte) {
 		p.skipped += int64(len(b) - progressMax)
 		b = b[len(b)-progressMax:]
 	}
-	// Room for twice as much, so that small pieces are not moved each time.
+	// Capacity for twice as much, so that small pieces are not moved each time.
 	if len(p.buf)+len(b) > 2*progressMax {
 		p.trim(progressMax - len(b))
 	}

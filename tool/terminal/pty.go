@@ -76,8 +76,7 @@ func openPeer(master int) (int, error) {
 	return slave, nil
 }
 
-// restore puts the line discipline back as it was and drops input that
-// nobody read.
+// restore resets the line discipline and drops input that was not read.
 func (p *ptyPair) restore() error {
 	return p.control(func(fd int) error {
 		return unix.IoctlSetTermios(fd, unix.TCSETS, &p.modes)
@@ -118,7 +117,7 @@ func (p *ptyPair) foreground() int {
 // mode; the rest of a longer one is lost (termios(3), N_TTY_BUF_SIZE).
 const maxTyped = 4095
 
-// takes reports whether the terminal hands input on unharmed.
+// takes reports whether the terminal passes the input on unchanged.
 func (p *ptyPair) takes(input string) bool {
 	canonical := false
 	err := p.control(func(fd int) error {

@@ -20,7 +20,7 @@ type session struct {
 	started    bool          // there was a shell
 
 	mu         sync.Mutex
-	shell      *shell // nil when none lives
+	shell      *shell // nil if none runs
 	out        *capture
 	text       *filter
 	live       progress
@@ -34,7 +34,7 @@ type session struct {
 	lastOutput time.Time
 }
 
-// ending tells how a command ended that nobody was told about yet.
+// ending says how a command ended, if that was not reported yet.
 type ending struct {
 	status int
 	died   string // how the shell ended, if it did; empty otherwise
@@ -104,7 +104,7 @@ func (s *session) startShell(ctx context.Context) error {
 }
 
 // forgetEmpty drops the sessions of former shells that have no process left,
-// because their ids may come to mean something else.
+// because the kernel may reuse their ids.
 func (s *session) forgetEmpty() error {
 	var left []int
 	for _, id := range s.shells {
@@ -156,7 +156,7 @@ func (s *session) expect() string {
 	return nonce
 }
 
-// run gives a text made by script to the shell.
+// run sends a text made by script to the shell.
 func (s *session) run(command, text string) error {
 	s.mu.Lock()
 	s.command = command
@@ -164,7 +164,7 @@ func (s *session) run(command, text string) error {
 	sh := s.shell
 	s.mu.Unlock()
 	if sh == nil {
-		return nil // gone already; s.ended tells
+		return nil // it has ended already; s.ended says how
 	}
 	return sh.send(text)
 }
@@ -192,7 +192,7 @@ func (s *session) input(b string) error {
 	return nil
 }
 
-// readSize is what the kernel gives at most at one time (n_tty's buffer).
+// readSize is the most that the kernel returns at a time (n_tty's buffer).
 const readSize = 4 << 10
 
 // read takes all output until the terminal is closed.
@@ -238,8 +238,8 @@ func (s *session) notify() {
 	}
 }
 
-// marker takes note of what a marker stands for. One that nobody waits for is
-// dropped, as any unknown sequence is.
+// marker handles a marker. One that is not expected is dropped, like any unknown
+// sequence.
 func (s *session) marker(nonce string) {
 	switch {
 	case s.shell == nil:
@@ -261,7 +261,7 @@ func (s *session) commandEnded(nonce string) {
 	s.settle()
 }
 
-// settle takes the terminal back from what ran on it.
+// settle takes the terminal back from the command that ran on it.
 func (s *session) settle() {
 	s.text.reset()
 	// Both fail only when the terminal is being closed.
@@ -281,7 +281,7 @@ func (s *session) shellEnded() {
 	sh := s.shell
 	status, how := describeExit(sh)
 	e := &ending{status: status, died: how, idle: s.await == "" && s.ended == nil}
-	if dir, exports := sh.lastWords(); dir != "" {
+	if dir, exports := sh.exitState(); dir != "" {
 		s.last.cwd, s.exports, e.kept = dir, exports, true
 	}
 	s.last.pid, s.last.status = -1, 0
@@ -306,7 +306,7 @@ func (s *session) close() error {
 	s.mu.Lock()
 	sh := s.shell
 	s.mu.Unlock()
-	// Closing the terminal frees whoever is still stuck in writing to it.
+	// Closing the terminal ends pending writes to it.
 	s.pty.close()
 	<-s.readerDone
 	if sh != nil {

@@ -26,22 +26,22 @@ var initScript string
 //
 // It is interactive, so that it has job control and goes on after C-c, but
 // its commands do not come from the terminal: they come from a pipe on its
-// fd 0, which programs never see. The terminal is theirs alone.
-// At the end of each command the shell writes what it knows to the report
-// pipe and then the command's marker to the terminal.
+// fd 0, which programs never see. Only programs use the terminal.
+// At the end of each command the shell writes its status to the report pipe
+// and then the command's marker to the terminal.
 type shell struct {
 	process   *spawn.Process
 	control   *os.File
 	report    *os.File
 	buf       []byte             // read from report and not used yet
-	exitNonce string             // of the marker written after the shell's death
+	exitNonce string             // of the marker written after the shell's end
 	exitFile  *os.File           // in memory: its EXIT trap leaves directory and variables
 	status    syscall.WaitStatus // how it ended, once waited is closed …
 	lost      error              // … unless that is unknown
 	waited    chan struct{}
 }
 
-// prompt is what the shell says about itself when a command has ended.
+// prompt is what the shell reports when a command has ended.
 type prompt struct {
 	status int
 	pid    int // of the last background job, -1 for none
@@ -92,7 +92,7 @@ func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) e
 	return err
 }
 
-// pipe returns our end, which knows deadlines, and the child's, which blocks.
+// pipe returns our end, which supports deadlines, and the child's, which blocks.
 func pipe(weWrite bool) (ours, theirs *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -111,7 +111,7 @@ func pipe(weWrite bool) (ours, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// release gives back what belongs to a shell that is gone.
+// release closes the files of a shell that has ended.
 func (sh *shell) release() {
 	_ = sh.control.Close()
 	_ = sh.report.Close()
@@ -120,18 +120,18 @@ func (sh *shell) release() {
 	}
 }
 
-// preamble is what a shell is told first.
+// preamble is the first script of a shell.
 func (sh *shell) preamble() string {
 	return fmt.Sprintf("__deft_exit=/proc/%d/fd/%d\n", os.Getpid(), sh.exitFile.Fd()) + initScript
 }
 
-// maxExports bounds what is taken over from a shell: what the kernel would
-// let it pass to a program, and then some.
+// maxExports bounds the variables that are taken over from a shell: somewhat more
+// than the kernel would let it pass to a program.
 const maxExports = 8 << 20
 
-// lastWords returns the directory and the exported variables, as a script,
-// that the shell's EXIT trap has left; empty if it had no time to.
-func (sh *shell) lastWords() (dir, exports string) {
+// exitState returns the directory and the exported variables, as a script, that
+// the shell's EXIT trap has saved; empty if it could not.
+func (sh *shell) exitState() (dir, exports string) {
 	b, err := io.ReadAll(io.NewSectionReader(sh.exitFile, 0, maxExports))
 	if err != nil {
 		return "", ""
@@ -143,9 +143,8 @@ func (sh *shell) lastWords() (dir, exports string) {
 	return string(d), string(e)
 }
 
-// restoreState is shell text that puts things right after a command: options
-// and traps that would make the lines between two commands visible, or end
-// the shell there.
+// restoreState is a script that resets, after a command, options and traps that
+// would print the lines between two commands or end the shell there.
 const restoreState = `{ __deft_s=$?; \builtin set +euxv; \builtin trap - DEBUG RETURN ERR; PS1= PS2=; \builtin unset PROMPT_COMMAND PS0; } >/dev/null 2>&1`
 
 // script returns what bash reads for one command. status is what $? is at its
@@ -164,7 +163,7 @@ func script(command, nonce string, status int) string {
 ` + reportLines(nonce)
 }
 
-// reportLines is the end of a script: what the shell knows, then the marker.
+// reportLines is the end of a script: the shell's status, then the marker.
 func reportLines(nonce string) string {
 	return `
 ` + restoreState + `; \builtin printf '%s\0%s\0%s\0%s\0%s\0' ` + nonce +
@@ -174,8 +173,8 @@ func reportLines(nonce string) string {
 // quote makes one shell word of any text without NUL.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// send gives text to bash to read. A shell that is gone is no error: its end
-// is told by the marker.
+// send writes text for bash to read. A shell that has ended is no error: the
+// marker reports its end.
 func (sh *shell) send(text string) error {
 	if err := sh.control.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		return fmt.Errorf("set deadline of shell: %w", err)

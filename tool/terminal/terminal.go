@@ -13,11 +13,11 @@
 // read the terminal never eat a command. When a command has ended, bash
 // writes its status and directory to a second pipe and then a random marker
 // to the terminal: all output is in front of the marker. A goroutine reads
-// the terminal and wakes who waits; nothing polls.
+// the terminal and wakes the waiting call; nothing polls.
 //
 // The secrets of a call are exported in the shell before its command, so that
 // later commands have them too. They are on no disk, in no argument list, and
-// neither echoed nor in the history; who shows output masks it.
+// neither echoed nor in the history. The caller masks them in the output.
 //
 // # Concurrency
 //
@@ -27,9 +27,9 @@
 //
 // # Failure
 //
-// What a command does wrong is in the observation, and so is the end of the
+// The failure of a command is in the observation, and so is the end of the
 // shell: the next action starts a fresh one in the same directory. Execute
-// returns an error when there is no terminal or no shell to be had.
+// returns an error if no terminal or no shell can be started.
 package terminal
 
 import (
@@ -96,7 +96,7 @@ func (e *executor) Warm(ctx context.Context) error {
 	return e.ensure(ctx)
 }
 
-// enter waits until nothing else is at work.
+// enter waits until no other action or warm-up is under way.
 func (e *executor) enter(ctx context.Context) error {
 	select {
 	case e.turn <- struct{}{}:
@@ -134,7 +134,7 @@ func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 		if err := e.closeSession(); err != nil {
 			return nil, fmt.Errorf("reset terminal: %w", err)
 		}
-		note = "[The terminal was reset: all that ran in it was ended, and this is a fresh shell.]\n"
+		note = "[The terminal was reset: everything that ran in it was ended, and this is a fresh shell.]\n"
 	}
 	if err := e.ensure(ctx); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	return e.dispatch(ctx, a, note, c)
 }
 
-// dispatch does what the action means in the state that the terminal is in.
+// dispatch carries out the action according to the state of the terminal.
 func (e *executor) dispatch(ctx context.Context, a *event.TerminalAction, note string, c tool.Call) (event.Observation, error) {
 	s, send := e.session, c.Progress
 	running, unreported := s.state()
@@ -191,7 +191,7 @@ func (e *executor) run(ctx context.Context, a *event.TerminalAction, note string
 	return e.finish(ctx, a, note, c.Progress)
 }
 
-// await sends input, if any, to what runs, and waits.
+// await sends input, if any, to the running command, and waits.
 func (e *executor) await(ctx context.Context, a *event.TerminalAction, input, note string, send func(tool.Chunk)) (event.Observation, error) {
 	note += "[This continues the output of the running command.]\n"
 	if input != "" {
@@ -236,14 +236,14 @@ func (e *executor) limits(a *event.TerminalAction) limits {
 // maxTimeout bounds what a model asks for, far below what overflows.
 const maxTimeout = 365 * 24 * time.Hour
 
-// maxChecked is how long a command may be to be read before it is run: one that
-// nests deeper than so many characters allow overflows the parser's stack.
+// maxChecked is the length up to which a command is parsed before it is run:
+// deeper nesting than so many characters allow could overflow the parser's stack.
 const maxChecked = 64 << 10
 
-// parsers are kept because one has room for more than most commands need.
+// parsers are reused because each allocates more than most commands need.
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-// refusal says why a command cannot be run, or nothing.
+// refusal says why a command cannot be run; "" if it can.
 func refusal(command string) string {
 	if strings.ContainsRune(command, 0) {
 		return "The command was not run: it holds a NUL character, which bash cannot read."
@@ -285,7 +285,7 @@ func (e *executor) ensure(ctx context.Context) error {
 	return nil
 }
 
-// resolve fills in what is only known when the shell starts.
+// resolve fills in values that are only known when the shell starts.
 func (e *executor) resolve() (Config, error) {
 	cfg := e.cfg
 	var err error
@@ -304,7 +304,7 @@ func (e *executor) resolve() (Config, error) {
 	return cfg, nil
 }
 
-// What is the same for all conversations of a process.
+// Values that all conversations of a process share.
 var (
 	shells   = memo.New[string, string](16)
 	hostname = sync.OnceValue(func() string {
@@ -320,8 +320,7 @@ var (
 	})
 )
 
-// lookShell finds the shell's program. Where it has gone since, starting it
-// says so.
+// lookShell finds the shell's program. If it is removed later, starting it fails.
 func lookShell(name string) (string, error) {
 	return shells.Get(name, func() (string, error) { return exec.LookPath(name) })
 }

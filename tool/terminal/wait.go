@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// reason says why a call gives back control.
+// reason says why a call returns.
 type reason int
 
 const (
@@ -27,7 +27,7 @@ type limits struct {
 }
 
 // wait returns when the command has ended or a limit is reached. Meanwhile
-// it hands output on to progress.
+// it passes output on to progress.
 func (s *session) wait(ctx context.Context, l limits, send func(tool.Chunk)) reason {
 	begin := time.Now()
 	timer := time.NewTimer(time.Hour)
@@ -71,7 +71,7 @@ func (s *session) hasLive() bool {
 	return len(s.live.buf) > 0
 }
 
-// show hands on what is new for a live view.
+// show passes new output on for a live view.
 func (s *session) show(send func(tool.Chunk)) {
 	s.mu.Lock()
 	text := s.live.take()
@@ -137,18 +137,18 @@ func (s *session) interrupt() {
 	}
 }
 
-// setLate notes that a SIGINT may have come too late: the shell then answers it
-// with an empty line in front of the next command's output.
+// setLate records that a SIGINT may have come too late: the shell then prints an
+// empty line in front of the next command's output.
 func (s *session) setLate(late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.late = late
 }
 
-// askAgain has the shell tell of the command's end once more. A SIGINT that
-// comes just then takes the lines that do so with the command, and the shell
-// is left waiting for the next one. A shell that is still busy reads the lines
-// when it is not; a marker that comes twice is passed over.
+// askAgain has the shell report the command's end once more. A SIGINT at the
+// wrong moment discards the reporting lines together with the command, and the
+// shell waits for the next one. A shell that is still busy reads the lines
+// later; a second marker is ignored.
 func (s *session) askAgain() {
 	s.mu.Lock()
 	sh, nonce := s.shell, s.await
@@ -156,7 +156,7 @@ func (s *session) askAgain() {
 	if sh == nil || nonce == "" || s.pty.foreground() != sh.process.PID() {
 		return
 	}
-	// A shell that takes nothing any more is killed in the end.
+	// A shell that accepts nothing any more is killed in the end.
 	_ = sh.send(reportLines(nonce))
 }
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// warming are the warm-ups that are under way, so that whoever closes the
-// terminal need not wait for them.
+// warming holds the warm-ups that are under way, so that closing the terminal
+// need not wait for them.
 type warming struct {
 	mu      sync.Mutex
 	stopped bool
@@ -20,7 +20,7 @@ func (w *warming) begin(ctx context.Context) (_ context.Context, done func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopped {
-		return ctx, cancel // there is nothing to be done, which takes no time
+		return ctx, cancel // the terminal is closed: a warm-up finds that out by itself
 	}
 	if w.stops == nil {
 		w.stops = map[*context.CancelFunc]struct{}{}
@@ -35,7 +35,7 @@ func (w *warming) begin(ctx context.Context) (_ context.Context, done func()) {
 	}
 }
 
-// stop ends the warm-ups for ever.
+// stop ends all warm-ups and prevents new ones.
 func (w *warming) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

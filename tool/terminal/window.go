@@ -31,7 +31,7 @@ func newWindow(height int, out func([]byte)) *window {
 	return &window{height: max(height, 1), out: out, lines: [][]byte{nil}}
 }
 
-// flush gives out everything, and starts with an empty line.
+// flush outputs everything, and starts with an empty line.
 func (w *window) flush() {
 	last := len(w.lines) - 1
 	for last > w.row && len(w.lines[last]) == 0 {
@@ -132,7 +132,7 @@ func (w *window) newline() {
 	w.row = len(w.lines) - 1
 }
 
-// scroll gives out the top line and reuses its memory for a new bottom line.
+// scroll outputs the top line and reuses its memory for a new bottom line.
 func (w *window) scroll() {
 	top := append(w.lines[0], '\n')
 	w.out(top)
@@ -200,7 +200,7 @@ func (w *window) csi(params []int, final byte) {
 	}
 }
 
-// edit obeys the sequences that change text.
+// edit executes the sequences that change text.
 func (w *window) edit(n int, final byte) {
 	line := w.lines[w.row]
 	switch final {
@@ -241,8 +241,8 @@ func (w *window) eraseDisplay(mode int) {
 		w.lines[w.row] = w.lines[w.row][:w.off]
 		w.lines = w.lines[:w.row+1]
 	case 2, 3:
-		// Clearing the screen hides text from a person who has seen it; this
-		// reader has not.
+		// Clearing the screen hides text that a person has already read; the
+		// model has not read it yet.
 		w.row = len(w.lines) - 1
 		for w.row > 0 && len(w.lines[w.row]) == 0 {
 			w.row--

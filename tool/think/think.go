@@ -4,7 +4,7 @@
 // # Usage
 //
 // [Definition] is offered to the model; [New] returns its executor, which
-// runs beside the controller.
+// runs in the controller's process.
 //
 // # Concurrency and failure
 //

@@ -19,7 +19,7 @@ const (
 // Pattern is a glob pattern for paths relative to a root.
 type Pattern struct {
 	text string
-	base bool // it has no slash, so it is about names at any depth
+	base bool // without a slash: it matches names at any depth
 }
 
 // ParsePattern reads a glob pattern: * and ? within a name, ** for any

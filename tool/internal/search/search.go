@@ -1,15 +1,16 @@
 // Package search walks directory trees for the glob and grep tools, so that
-// both look at the same files, and holds what the two tools do alike.
+// both search the same files, and holds the code that the two share.
 //
-// # Which files are looked at
+// # Which files are searched
 //
 // Regular files below the root. Hidden files and directories are included;
 // ignore files (.gitignore and the like) are not read, because a file that is
-// not committed may be the one looked for. Directories that hold what version
-// control and package managers keep ([Skipped]) are left out, unless the root
-// itself is one or lies in one. Symbolic links below the root are not
+// not committed may be the one wanted. Directories of version control and
+// package managers ([Skipped]) are left out, unless the root itself is one or
+// lies in one. Symbolic links below the root are not
 // followed. Kernel file systems (proc, sysfs and the like) are left out, and
-// refused as a root: reading there can block or tell about this process.
+// refused as a root: reading there can block, or reveal things about this
+// process.
 //
 // # Concurrency and failure
 //
@@ -49,8 +50,7 @@ var kernelFS = []int64{
 	unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC,
 }
 
-// Root finds the directory, or with files also the file, that a search is
-// about. path may be empty (the workspace) or relative to the workspace. The
+// Root finds the directory (with files also the file) to search. path may be empty (the workspace) or relative to the workspace. The
 // result has no symbolic links. Errors are of kind fault.Invalid and meant for
 // the model.
 func Root(workspace, path string, files bool) (root string, info fs.FileInfo, err error) {
@@ -112,7 +112,7 @@ func walkDir(ctx context.Context, root, dir string, visit func(string) error) (s
 	}
 	f, err := os.OpenFile(full, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, nil // gone, or not for us
+		return nil, nil // deleted, or not readable
 	}
 	defer func() { _ = f.Close() }() // only read
 	var st unix.Statfs_t
@@ -162,7 +162,7 @@ func (h hit) before(o hit) bool {
 	return h.time > o.time || h.time == o.time && h.path < o.path
 }
 
-// hits is a heap with the last result on top.
+// hits is a heap with the worst result on top.
 type hits []hit
 
 func (h hits) Len() int           { return len(h) }
@@ -183,7 +183,7 @@ func (h *hits) Pop() any {
 // NewNewest returns a collector of at most limit files.
 func NewNewest(limit int) *Newest { return &Newest{limit: limit} }
 
-// Add adds the file at path; one that is gone is passed over.
+// Add adds the file at path, unless it has been deleted.
 func (n *Newest) Add(path string) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -215,7 +215,7 @@ func (n *Newest) Paths() []string {
 	return paths
 }
 
-// Why says in words why a search ended early; "" when it did not.
+// Why says why a search ended early; "" if it did not.
 func Why(ctx context.Context, err error, limit fmt.Stringer) string {
 	switch {
 	case err == nil:

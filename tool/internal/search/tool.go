@@ -34,8 +34,8 @@ func Definition(name, kind, description string, decode func(json.RawMessage) (ev
 	}
 }
 
-// NewExecutor makes the executor of a tool whose actions are of type A, from
-// what answers them.
+// NewExecutor makes the executor of a tool whose actions are of type A and are
+// answered by answer.
 func NewExecutor[A event.Action](name string, answer func(context.Context, A) event.Observation) tool.Executor {
 	return executor[A]{name, answer}
 }
@@ -96,9 +96,9 @@ func (s Scope) Run(ctx context.Context, find func(ctx context.Context, add func(
 	}
 }
 
-// Report tells the result in words: none where there is no file, else what the
-// files have in common ("in /w match *.go"), the files, and what would give
-// fewer ("pattern or path").
+// Report returns the result as text: none if there is no file, otherwise what
+// the files have in common ("in /w match *.go"), the files, and how to get fewer
+// of them ("pattern or path").
 func (r Result) Report(none, common, fewer string) string {
 	var b strings.Builder
 	if r.Total == 0 {
