@@ -56,15 +56,15 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/switch_llm", s.simple(s.postSwitchLLM)),
 		r("POST", one+"/switch_acp_model", s.simple(postSwitchACP)),
 		r("POST", one+"/load_plugin", s.simple(postLoadPlugin)),
-		r("POST", one+"/ask_agent", formed(form.Question, s.postAsk)),
+		r("POST", one+"/ask_agent", s.postAsk),
 		r("POST", one+"/generate_title", s.postTitle),
 		r("POST", one+"/condense", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
 		r("POST", one+"/fork", formed(form.Fork, s.postFork)),
 		r("POST", one+"/navigate", s.postNavigate),
-		r("POST", one+"/goal", formed(form.Goal, s.simple(postGoal))),
+		r("POST", one+"/goal", s.simple(postGoal)),
 		r("POST", one+"/goal/stop", s.simple(func(c *session.Conversation, r *http.Request) error { return c.StopGoal(r.Context()) })),
 		r("POST", one+"/goal/resume", s.simple(postGoalResume)),
-		r("POST", one+"/children", formed(form.Child, s.postChild)),
+		r("POST", one+"/children", s.postChild),
 		r("GET", one+"/runtime", s.getRuntime),
 		r("POST", one+"/runtime/reprovision", s.getRuntime),
 	}
@@ -88,6 +88,14 @@ func pathID(r *http.Request) (event.ConversationID, error) {
 	}
 	id, _ := event.ParseConversationID(hex) // 32 digits
 	return id, nil
+}
+
+// read checks the id in the path, then the body, and fills out from the body.
+func read(r *http.Request, f *schema.Object, out any) error {
+	if _, err := pathID(r); err != nil {
+		return err
+	}
+	return rest.Read(r, f, out)
 }
 
 // formed is a handler of bodies of a form.
@@ -344,19 +352,16 @@ func (s *Service) postRun(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Service) postAsk(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
-		Question *string `json:"question"`
+		Question string `json:"question"`
 	}
-	if err := rest.Body(r, &req); err != nil {
+	if err := read(r, form.Question, &req); err != nil {
 		return err
-	}
-	if req.Question == nil {
-		return schema.Missing("body", "question")
 	}
 	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
-	text, err := c.Ask(r.Context(), *req.Question)
+	text, err := c.Ask(r.Context(), req.Question)
 	if err != nil {
 		return err
 	}

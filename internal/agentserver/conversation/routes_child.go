@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -19,20 +20,14 @@ type childRequest struct {
 }
 
 func (s *Service) postChild(w http.ResponseWriter, r *http.Request) error {
-	req := childRequest{Isolation: "worktree"}
-	if err := rest.Body(r, &req); err != nil {
+	var req childRequest
+	if err := read(r, form.Child, &req); err != nil {
 		return err
 	}
-	switch {
-	case strings.TrimSpace(req.Task) == "":
+	if strings.TrimSpace(req.Task) == "" {
 		return schema.Violations{{
 			Type: "string_too_short", Loc: []any{"body", "task"}, Msg: "String should have at least 1 character",
 			Input: req.Task, Ctx: map[string]any{"min_length": 1},
-		}}
-	case req.Isolation != "worktree" && req.Isolation != "shared":
-		return schema.Violations{{
-			Type: "literal_error", Loc: []any{"body", "isolation"}, Msg: "Input should be 'worktree' or 'shared'",
-			Input: req.Isolation, Ctx: map[string]any{"expected": "'worktree' or 'shared'"},
 		}}
 	}
 	c, err := s.conversation(r)
