@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -58,6 +59,7 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	if cfg.Sandbox == config.SandboxProcess {
 		o.Defaults = session.Placement{SandboxClass: build.ProcessSandbox, Network: true}
 	}
+	o.Defaults = build.FromEnvironment(o.Defaults, os.Getenv)
 	builder, err := build.New(o)
 	if err != nil {
 		return nil, err

@@ -82,6 +82,32 @@ type SandboxConfig struct {
 // sandbox, by kind of action.
 type ExecutorClass func(ExecutorConfig) (map[string]tool.Executor, error)
 
+// Variables of the environment that choose classes for conversations that name
+// none.
+const (
+	AgentClassVariable    = "DEFT_AGENT_CLASS"
+	RuntimeClassVariable  = "DEFT_RUNTIME_CLASS"
+	SandboxClassVariable  = "DEFT_SANDBOX_CLASS"
+	ExecutorClassVariable = "DEFT_EXECUTOR_CLASS"
+)
+
+// FromEnvironment returns p with the classes that the environment chooses. A
+// class that is not registered is an error of [New].
+func FromEnvironment(p session.Placement, env func(string) string) session.Placement {
+	for _, f := range []struct {
+		class    *string
+		variable string
+	}{
+		{&p.AgentClass, AgentClassVariable}, {&p.RuntimeClass, RuntimeClassVariable},
+		{&p.SandboxClass, SandboxClassVariable}, {&p.ExecutorClass, ExecutorClassVariable},
+	} {
+		if v := env(f.variable); v != "" {
+			*f.class = v
+		}
+	}
+	return p
+}
+
 // StandardClasses returns the classes that ship with Deft. The caller may add
 // to it.
 func StandardClasses() Classes {

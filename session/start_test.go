@@ -1,0 +1,124 @@
+package session_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/session"
+)
+
+// slowBuilder builds once it may, or gives up when its context ends.
+type slowBuilder struct {
+	*fixture
+	begun chan struct{}
+	may   chan struct{}
+}
+
+func (b slowBuilder) Build(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
+	b.begun <- struct{}{}
+	select {
+	case <-b.may:
+		return b.fixture.Build(ctx, r)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestStartTimeout ends a conversation in an error that a person can read, when
+// it does not get ready to work, and lets it start again later.
+func TestStartTimeout(t *testing.T) {
+	t.Parallel()
+	b := slowBuilder{begun: make(chan struct{}, 10), may: make(chan struct{})}
+	h := setup(t, inTurn(says("done")), func(o *session.Options) {
+		b.fixture = o.Builder.(*fixture)
+		o.Builder, o.StartTimeout = b, 20*time.Millisecond
+	})
+	c := h.begin(t, "")
+	if err := c.Send(t.Context(), message("go", true)); !fault.Is(err, fault.Timeout) {
+		t.Fatalf("the start gave %v", err)
+	}
+	if got := h.kinds(t, c.ID()); !slices.Equal(got, []string{"ConversationErrorEvent", "error"}) {
+		t.Errorf("events: %q", got)
+	}
+	if got := h.stored(t, c.ID()); !strings.Contains(got, "StartTimeout") || !strings.Contains(got, "did not get ready") {
+		t.Errorf("the error is not told: %s", got)
+	}
+	close(b.may)
+	send(t, c, "go")
+	settle(t, c)
+	if got := lastRecord(t, h, c); got != "agent: done" {
+		t.Errorf("last is %q", got)
+	}
+}
+
+// TestCloseWaitsForStart closes a manager while a conversation starts: what the
+// start has built is closed as well.
+func TestCloseWaitsForStart(t *testing.T) {
+	t.Parallel()
+	b := slowBuilder{begun: make(chan struct{}, 10), may: make(chan struct{})}
+	h := setup(t, inTurn(says("done")), func(o *session.Options) {
+		b.fixture = o.Builder.(*fixture)
+		o.Builder = b
+	})
+	c := h.begin(t, "")
+	started, evicted := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := c.State(t.Context())
+		started <- err
+	}()
+	<-b.begun
+	go func() { evicted <- h.Evict(t.Context(), c.ID(), false) }()
+	for range 10_000 { // time enough to evict too early
+		runtime.Gosched()
+	}
+	if len(evicted) > 0 {
+		t.Fatal("evicted while it started")
+	}
+	close(b.may)
+	if err := <-started; err != nil {
+		t.Errorf("start: %v", err)
+	}
+	if err := <-evicted; err != nil {
+		t.Errorf("evict: %v", err)
+	}
+	if h.get(t, c.ID()) == c {
+		t.Error("the conversation is still loaded")
+	}
+}
+
+// TestOwner stores for whom a conversation is and filters listings by it.
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(), nil)
+	owners := map[session.Principal]event.ConversationID{}
+	for _, owner := range []session.Principal{"", "ann"} {
+		r := h.request(t, "")
+		r.Owner = owner
+		c, _, err := h.Create(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owners[c.Owner()] = c.ID()
+	}
+	h.restart(t)
+	for _, owner := range []session.Principal{session.LocalPrincipal, "ann"} {
+		p, err := h.List(t.Context(), listOf(owner))
+		if err != nil || len(p.Items) != 1 || field(t, p.Items[0], "id") != string(owners[owner]) {
+			t.Errorf("%s has %d conversations: %v", owner, len(p.Items), err)
+		}
+		if got := h.get(t, owners[owner]).Owner(); got != owner {
+			t.Errorf("the owner is %q after a restart, want %q", got, owner)
+		}
+	}
+}
+
+func listOf(owner session.Principal) eventstream.ListQuery {
+	return eventstream.ListQuery{Owner: string(owner)}
+}
