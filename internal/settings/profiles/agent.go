@@ -32,12 +32,7 @@ type AgentSummary struct {
 
 // Load returns a profile's document, in its normal form.
 func (s *Agents) Load(ctx context.Context, name string) (*schema.Map, error) {
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	return s.load(name)
+	return locked(ctx, s.folder, func() (*schema.Map, error) { return s.load(name) })
 }
 
 func (s *Agents) load(name string) (*schema.Map, error) {
@@ -100,12 +95,7 @@ func revision(m *schema.Map) int {
 
 // Delete removes a profile; a missing one is no error.
 func (s *Agents) Delete(ctx context.Context, name string) error {
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.remove(name)
+	return s.locked(ctx, func() error { return s.remove(name) })
 }
 
 // Rename gives a profile another name; its id stays.
@@ -135,12 +125,7 @@ func (s *Agents) Rename(ctx context.Context, from, to string) error {
 
 // List returns all profiles. Files that cannot be read are skipped.
 func (s *Agents) List(ctx context.Context) ([]AgentSummary, error) {
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	return s.list()
+	return locked(ctx, s.folder, func() ([]AgentSummary, error) { return s.list() })
 }
 
 func (s *Agents) list() ([]AgentSummary, error) {
@@ -172,12 +157,7 @@ func (s *Agents) list() ([]AgentSummary, error) {
 // NameOf returns the name of the profile with an id, NotFound where there is
 // none.
 func (s *Agents) NameOf(ctx context.Context, id string) (string, error) {
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	return s.nameOf(id)
+	return locked(ctx, s.folder, func() (string, error) { return s.nameOf(id) })
 }
 
 func (s *Agents) nameOf(id string) (string, error) {

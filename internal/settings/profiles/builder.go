@@ -35,31 +35,84 @@ type Builder struct {
 	OnSwitch func(broker.Switched)
 }
 
+// source is an LLM that is ready to be opened.
+type source struct {
+	llm     *spec.LLM
+	name    string // of its profile; "" for none
+	key     func() (llm.Secret, error)
+	renewed bool // whether key may return another one later
+}
+
 // Build makes the model of a profile. It makes no request. Fallbacks and the
 // vision model of other profiles than the named one are not followed. Under a
 // spending limit, a model of unknown price is an error of kind Invalid.
 func (b *Builder) Build(ctx context.Context, name string) (llm.Model, error) {
-	p, err := b.Profiles.Profile(ctx, name)
+	s, err := b.load(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.chain(ctx, name, p)
-	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
-	}
-	return m, nil
+	m, err := b.chain(ctx, s)
+	return m, within(name, err)
 }
 
 // Model makes the model of an LLM that has its key already, such as one of
 // [LLMs.Load], with the profiles that it names.
 func (b *Builder) Model(ctx context.Context, l *spec.LLM) (llm.Model, error) {
-	c := *l
-	return b.chain(ctx, "", Profile{LLM: &c})
+	return b.chain(ctx, source{llm: l, key: func() (llm.Secret, error) { return l.APIKey, nil }})
 }
 
-func (b *Builder) chain(ctx context.Context, name string, p Profile) (llm.Model, error) {
-	x := p.LLM.Extras()
-	m, err := b.single(ctx, name, p, len(x.Fallback) > 0)
+// Single makes the model of a profile without its fallbacks and its model for
+// images, and tries each call as often as Broker.Attempts says: for finding out
+// what works with it.
+func (b *Builder) Single(ctx context.Context, name string) (llm.Model, error) {
+	s, err := b.load(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s.llm.NumRetries = b.Broker.Attempts
+	m, err := b.single(s, false)
+	return m, within(name, err)
+}
+
+// load returns the LLM of a profile, with its provider connection.
+func (b *Builder) load(ctx context.Context, name string) (source, error) {
+	p, err := b.Profiles.Profile(ctx, name)
+	if err != nil {
+		return source{}, err
+	}
+	p.LLM.Stream = true // profiles do not have this setting
+	var usual []string
+	if b.KeyVariables != nil {
+		usual = b.KeyVariables(p.LLM.Model)
+	}
+	s := source{p.LLM, name, func() (llm.Secret, error) { return p.key(b.Profiles.env, usual) }, p.KeyFile != ""}
+	return s, p.LLM.Resolve(b.Profiles.connections.Find(ctx), name)
+}
+
+// within adds the name of a profile to an error.
+func within(profile string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("profile %s: %w", profile, err)
+}
+
+func (b *Builder) named(ctx context.Context, name string, hasNext bool) (llm.Model, error) {
+	s, err := b.load(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := b.single(s, hasNext)
+	return m, within(name, err)
+}
+
+// chain makes the model of an LLM with the profiles that it names.
+func (b *Builder) chain(ctx context.Context, s source) (llm.Model, error) {
+	var x spec.LLMExtras
+	if s.llm.Deft != nil {
+		x = *s.llm.Deft
+	}
+	m, err := b.single(s, len(x.Fallback) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +130,7 @@ func (b *Builder) chain(ctx context.Context, name string, p Profile) (llm.Model,
 	}
 	chain := []llm.Model{m}
 	for i, other := range x.Fallback {
-		if other == name || slices.Contains(x.Fallback[:i], other) {
+		if other == s.name || slices.Contains(x.Fallback[:i], other) {
 			return nil, fault.New(fault.Invalid, other+" is in its chain of fallbacks twice")
 		}
 		next, err := b.named(ctx, other, i+1 < len(x.Fallback))
@@ -89,78 +142,37 @@ func (b *Builder) chain(ctx context.Context, name string, p Profile) (llm.Model,
 	return broker.NewFallback(b.OnSwitch, chain...)
 }
 
-// Single makes the model of a profile without its fallbacks and its model for
-// images, and tries each call as often as Broker.Attempts says: for finding out
-// what works with it.
-func (b *Builder) Single(ctx context.Context, name string) (llm.Model, error) {
-	p, err := b.Profiles.Profile(ctx, name)
+// single makes the model of one LLM. hasNext is true if a fallback follows it.
+func (b *Builder) single(s source, hasNext bool) (llm.Model, error) {
+	key, err := s.key()
 	if err != nil {
 		return nil, err
 	}
-	p.LLM.NumRetries = b.Broker.Attempts
-	m, err := b.single(ctx, name, p, false)
-	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
-	}
-	return m, nil
-}
-
-func (b *Builder) named(ctx context.Context, name string, hasNext bool) (llm.Model, error) {
-	p, err := b.Profiles.Profile(ctx, name)
+	m, err := b.adapter(s.llm, key)
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.single(ctx, name, p, hasNext)
-	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
-	}
-	return m, nil
-}
-
-// single makes the model of a profile alone. hasNext is true if a
-// fallback follows it.
-func (b *Builder) single(ctx context.Context, name string, p Profile, hasNext bool) (llm.Model, error) {
-	p.LLM.Stream = true // profiles do not have this setting
-	if err := p.LLM.Resolve(b.Profiles.connections.Find(ctx), name); err != nil {
-		return nil, err
-	}
-	key, err := b.key(p)
-	if err != nil {
-		return nil, err
-	}
-	m, err := b.adapter(p, key)
-	if err != nil {
-		return nil, err
-	}
-	o := p.LLM.Broker(b.Broker)
+	o := s.llm.Broker(b.Broker)
 	if o.Budget != nil && !m.Info().Price.Known {
-		return nil, fault.New(fault.Invalid, "a spending limit cannot be enforced: the price of "+p.LLM.Model+" is unknown").
+		return nil, fault.New(fault.Invalid, "a spending limit cannot be enforced: the price of "+s.llm.Model+" is unknown").
 			Hint("give the profile its prices (--input-price, --output-price), or leave --max-cost out")
 	}
 	o.SkipOpen = hasNext
 	if b.Breakers != nil {
 		endpoint := m.Info().Provider
-		if base := p.LLM.BaseURL; base != nil && *base != "" {
+		if base := s.llm.BaseURL; base != nil && *base != "" {
 			endpoint = *base
 		}
 		o.Breaker = b.Breakers.For(endpoint)
 	}
-	if o.Refresh == nil && p.KeyFile != "" {
-		o.Refresh = b.reread(p, key)
+	if o.Refresh == nil && s.renewed {
+		o.Refresh = b.reread(s, key)
 	}
-	return &preset{Model: broker.New(m, o), profile: p}, nil
+	return &preset{broker.New(m, o), s.llm}, nil
 }
 
-func (b *Builder) key(p Profile) (llm.Secret, error) {
-	var usual []string
-	if b.KeyVariables != nil {
-		usual = b.KeyVariables(p.LLM.Model)
-	}
-	return p.key(b.Profiles.env, usual)
-}
-
-func (b *Builder) adapter(p Profile, key llm.Secret) (llm.Model, error) {
-	cfg := p.LLM.Config(b.Catalog)
+func (b *Builder) adapter(l *spec.LLM, key llm.Secret) (llm.Model, error) {
+	cfg := l.Config(b.Catalog)
 	cfg.APIKey = key
 	if b.Complete != nil {
 		b.Complete(&cfg)
@@ -170,26 +182,26 @@ func (b *Builder) adapter(p Profile, key llm.Secret) (llm.Model, error) {
 
 // reread makes the model anew when its key was refused and the file has
 // another one now: the issuer of a token replaces its file.
-func (b *Builder) reread(p Profile, first llm.Secret) func(context.Context) (llm.Model, error) {
+func (b *Builder) reread(s source, first llm.Secret) func(context.Context) (llm.Model, error) {
 	return func(context.Context) (llm.Model, error) {
-		key, err := b.key(p)
+		key, err := s.key()
 		if err != nil {
 			return nil, err
 		}
 		if key == first {
 			return nil, fault.New(fault.Auth, "the key file still holds the key that was refused")
 		}
-		return b.adapter(p, key)
+		return b.adapter(s.llm, key)
 	}
 }
 
-// preset is a model whose calls have the settings of a profile.
+// preset is a model whose calls have the settings of an LLM.
 type preset struct {
 	llm.Model
-	profile Profile
+	llm *spec.LLM
 }
 
 // Generate implements llm.Model.
 func (m *preset) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	return m.Model.Generate(ctx, m.profile.LLM.Request(r), onDelta)
+	return m.Model.Generate(ctx, m.llm.Request(r), onDelta)
 }

@@ -42,6 +42,22 @@ func (f folder) acquire(ctx context.Context) (unlock func(), err error) {
 	return unlock, err
 }
 
+// locked calls do while the folder is locked.
+func locked[T any](ctx context.Context, f folder, do func() (T, error)) (out T, err error) {
+	unlock, err := f.acquire(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer unlock()
+	return do()
+}
+
+// locked is the function for calls that return only an error.
+func (f folder) locked(ctx context.Context, do func() error) error {
+	_, err := locked(ctx, f, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
 func (f folder) store() string {
 	if f.what == "Meta-profile" {
 		return "Meta-profile store"

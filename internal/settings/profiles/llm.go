@@ -56,12 +56,7 @@ func (s *LLMs) Stored(ctx context.Context, name string) (*spec.LLM, error) {
 
 // Profile returns a profile as it is stored, with its secrets opened.
 func (s *LLMs) Profile(ctx context.Context, name string) (Profile, error) {
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return Profile{}, err
-	}
-	defer unlock()
-	return s.profile(name)
+	return locked(ctx, s.folder, func() (Profile, error) { return s.profile(name) })
 }
 
 func (s *LLMs) profile(name string) (p Profile, err error) {
@@ -175,12 +170,7 @@ func (s *LLMs) persisted(l *spec.LLM, secrets bool) (*schema.Map, error) {
 
 // Names returns the names of all profiles, sorted.
 func (s *LLMs) Names(ctx context.Context) ([]string, error) {
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	return s.names()
+	return locked(ctx, s.folder, func() ([]string, error) { return s.names() })
 }
 
 // List returns all profiles. Files that cannot be read are skipped.

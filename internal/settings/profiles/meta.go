@@ -43,12 +43,7 @@ func (s *Metas) Save(ctx context.Context, name string, doc *schema.Map) error {
 
 // Delete removes a meta-profile; a missing one is no error.
 func (s *Metas) Delete(ctx context.Context, name string) error {
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.remove(name)
+	return s.locked(ctx, func() error { return s.remove(name) })
 }
 
 // List returns all meta-profiles. Files that cannot be read are skipped.
