@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,14 +64,9 @@ func (w *writer) append(id event.ConversationID, entries []entry) (eventstream.S
 		return c.events, nil
 	}
 	for i := range entries {
-		err := w.insert(c, &entries[i], c.events+eventstream.Seq(i)+1)
-		if err != nil && i > 0 {
-			if _, undo := w.db.exec("DELETE FROM events WHERE conversation = ? AND seq > ?", c.key, int64(c.events)); undo != nil {
-				return 0, undo
-			}
-		}
-		if err != nil {
-			return 0, err
+		if err := w.insert(c, &entries[i], c.events+eventstream.Seq(i)+1); err != nil {
+			_, undo := w.db.exec("DELETE FROM events WHERE conversation = ? AND seq > ?", c.key, int64(c.events))
+			return 0, cmp.Or(undo, err)
 		}
 	}
 	first := c.events + 1
@@ -84,24 +80,28 @@ func (w *writer) append(id event.ConversationID, entries []entry) (eventstream.S
 		}
 	}
 	w.changed[id] = c
-	w.fresh = w.topics.note(w.fresh, fresh{id, c.key, first, entries})
+	w.fresh = append(w.fresh, fresh{id, c.key, first, entries})
 	return c.events, nil
 }
 
 // insert stores one event. Conflict if its id is taken.
-func (w *writer) insert(c *conversation, e *entry, seq eventstream.Seq) error {
-	taken := fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", e.rec.ID))
+func (w *writer) insert(c *conversation, e *entry, seq eventstream.Seq) (err error) {
+	taken := false
 	if c.shared > 0 {
-		if _, found, err := c.find(w.db, e.rec.ID, c.shared); err != nil {
+		if _, taken, err = c.find(w.db, e.rec.ID, c.shared); err != nil {
 			return err
-		} else if found {
-			return taken
 		}
 	}
-	n, err := w.db.exec(insertEvent, c.key, int64(seq), string(e.rec.ID), string(e.rec.ParentID), e.rec.Kind, string(e.rec.Source),
-		string(e.rec.Timestamp), eventSum(e.crc, c.key, seq), string(e.rec.JSON))
-	if err == nil && n == 0 {
-		return taken
+	if !taken {
+		n, err := w.db.exec(insertEvent, c.key, int64(seq), string(e.rec.ID), string(e.rec.ParentID), e.rec.Kind, string(e.rec.Source),
+			string(e.rec.Timestamp), eventSum(e.crc, c.key, seq), string(e.rec.JSON))
+		if err != nil {
+			return err
+		}
+		taken = n == 0
 	}
-	return err
+	if taken {
+		return fault.New(fault.Conflict, fmt.Sprintf("the conversation already has an event %s", e.rec.ID))
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -57,6 +58,17 @@ func storage(err error) error {
 	return err
 }
 
+// fsError gives an error of the file system its kind.
+func fsError(err error, what string) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fault.New(fault.Denied, what).Hint("check the owner and the mode of the data directory").Because(err)
+	case isNoSpace(err):
+		return fault.New(fault.Full, what).Hint(spaceHint).Because(err)
+	}
+	return fault.Wrap(err, fault.Unavailable, what)
+}
+
 func canceled(err error) error {
 	return fault.Wrap(err, fault.Canceled, "the request was canceled")
 }
@@ -75,10 +87,13 @@ func damaged(id event.ConversationID, seq eventstream.Seq, why string) error {
 	return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s is damaged: %s", seq, id, why)).Hint(salvageHint)
 }
 
+// unreadable adds to an error of the database which event could not be read.
 func unreadable(id event.ConversationID, seq eventstream.Seq, err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return err
+	}
 	return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s cannot be read", seq, id)).Hint(salvageHint).Because(err)
 }
-
-var errNotEmpty = fault.New(fault.Conflict, "there is an event store already").Hint("name an empty directory")
 
 var errClosed = fault.New(fault.Canceled, "the event store is closed")

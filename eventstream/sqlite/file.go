@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/sqlitelog"
 )
 
 //go:embed schema.sql
@@ -19,14 +20,14 @@ const version = 4
 // lockDir makes the directory and opens its lock file. Each process holds a
 // shared lock on it while it has the store open.
 func lockDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fsError(err, "cannot make the data directory")
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		var f *os.File
+		if f, err = os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600); err == nil {
+			return f, nil
+		}
 	}
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fsError(err, "cannot use the data directory")
-	}
-	return f, nil
+	return nil, fsError(err, "cannot make the data directory")
 }
 
 // prepareFile opens the writing connection. The first process that opens a
@@ -69,7 +70,14 @@ func firstUse(path string) error {
 	if err := checkHeader(path); err != nil {
 		return err
 	}
-	return checkWAL(path)
+	damage, err := sqlitelog.Check(path)
+	if err != nil {
+		return fsError(err, "cannot read the event database's log")
+	}
+	if damage != "" {
+		return fault.New(fault.Corrupt, "the newest events in events.db-wal are damaged: "+damage).Hint(salvageHint)
+	}
+	return nil
 }
 
 // checkHeader refuses what SQLite would take for a new, empty database
@@ -97,11 +105,7 @@ func createFile(path string) error {
 			return fsError(err, "cannot make the event database")
 		}
 	}
-	f, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fsError(err, "cannot make the event database")
-	}
-	if err := f.Close(); err != nil {
+	if err := os.WriteFile(tmp, nil, 0o600); err != nil {
 		return fsError(err, "cannot make the event database")
 	}
 	c, err := dial(tmp, "journal_mode = WAL", "synchronous = FULL")
@@ -115,15 +119,11 @@ func createFile(path string) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return fsError(err, "cannot make the event database")
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fsError(err, "cannot read the data directory")
+	d, err := os.Open(filepath.Dir(path))
+	if err == nil {
+		err = errors.Join(d.Sync(), d.Close())
 	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+	if err != nil {
 		return fsError(err, "cannot write the data directory")
 	}
 	return nil

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -19,31 +20,21 @@ func (s *Store) Info(ctx context.Context, id event.ConversationID) (eventstream.
 		if r.next() {
 			info, err = scanInfo(r)
 		}
-		return firstError(r.close(), err)
+		return cmp.Or(r.close(), err)
 	})
 	return info, err
 }
 
 // Last implements [eventstream.Stream].
-func (s *Store) Last(ctx context.Context, id event.ConversationID) (last eventstream.Seq, err error) {
-	err = s.pool.read(ctx, func(db *conn) error {
-		c, err := load(db, id)
-		if err == nil {
-			last = c.events
-		}
-		return err
-	})
-	return last, err
+func (s *Store) Last(ctx context.Context, id event.ConversationID) (eventstream.Seq, error) {
+	return view(ctx, s, id, func(_ *conn, c *conversation) (eventstream.Seq, error) { return c.events, nil })
 }
 
 // List implements [eventstream.Stream]. The order is that of the times that
 // Info shows; conversations of the same time are in the order of creation.
 func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.ListPage, error) {
 	var page eventstream.ListPage
-	limit := q.Limit
-	if limit <= 0 {
-		limit = defaultLimit
-	}
+	limit := cmp.Or(max(q.Limit, 0), defaultLimit)
 	err := s.pool.read(ctx, func(db *conn) error {
 		sql, args, err := listQuery(db, q, limit+1)
 		if err != nil {
@@ -53,7 +44,7 @@ func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.
 		for r.next() {
 			info, err := scanInfo(r)
 			if err != nil {
-				return firstError(r.close(), err)
+				return cmp.Or(r.close(), err)
 			}
 			if len(page.Infos) == limit {
 				page.NextID = position(q, r)
@@ -126,13 +117,4 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 	order := " ORDER BY " + column + direction + ", key" + direction
 	return "SELECT " + listColumns + " FROM (SELECT key FROM conversations" + where + order + " LIMIT ?) k" +
 		" CROSS JOIN conversations c ON c.key = k.key ORDER BY c." + column + direction + ", c.key" + direction, append(args, int64(limit)), nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

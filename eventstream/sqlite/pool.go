@@ -26,12 +26,17 @@ func (p *pool) read(ctx context.Context, fn func(*conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return canceled(err)
 	}
-	c, err := p.get(ctx)
-	if err != nil {
-		return err
+	var c *conn
+	select {
+	case c = <-p.slots:
+	case <-ctx.Done():
+		return canceled(ctx.Err())
+	case <-p.done:
+		return errClosed
 	}
 	defer func() { p.slots <- c }()
 	if c == nil {
+		var err error
 		c, err = dial(p.path, "busy_timeout = 10000", "query_only = 1", "cache_size = -512")
 		if err != nil {
 			c = nil
@@ -41,29 +46,13 @@ func (p *pool) read(ctx context.Context, fn func(*conn) error) error {
 	if _, err := c.exec("BEGIN"); err != nil {
 		return storage(err)
 	}
-	err = fn(c)
+	err := fn(c)
 	if _, end := c.exec("ROLLBACK"); end != nil {
 		// A connection that cannot end its transaction would pin the past.
 		err = errors.Join(err, end, c.close())
 		c = nil
 	}
 	return storage(err)
-}
-
-func (p *pool) get(ctx context.Context) (*conn, error) {
-	select {
-	case <-p.done:
-		return nil, errClosed
-	default:
-	}
-	select {
-	case c := <-p.slots:
-		return c, nil
-	case <-ctx.Done():
-		return nil, canceled(ctx.Err())
-	case <-p.done:
-		return nil, errClosed
-	}
 }
 
 // close waits for the reads that run.

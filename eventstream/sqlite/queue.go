@@ -1,11 +1,6 @@
 package sqlite
 
-import (
-	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
-)
+import "context"
 
 // op is one request to the writer. apply runs inside a transaction that it
 // may share with other requests. An error with a kind of package fault means
@@ -13,117 +8,56 @@ import (
 // database's and undoes the whole transaction.
 type op struct {
 	apply func(*writer) error
-	state atomic.Int32 // opQueued, then opTaken or opWithdrawn
 	done  chan struct{}
 	err   error // valid after done
 }
 
-const (
-	opQueued = iota
-	opTaken
-	opWithdrawn
-)
-
-func newOp(apply func(*writer) error) *op {
-	return &op{apply: apply, done: make(chan struct{})}
-}
-
-// queue hands requests to the writer. It holds one request for each waiting
-// caller, so that its length needs no limit of its own.
+// queue hands requests to the writer. Its channel has no buffer: a caller can
+// give up until the writer takes its request.
 type queue struct {
-	mu     sync.Mutex
-	ops    []*op
-	spare  []*op
-	closed bool
-	probe  bool
-	wake   chan struct{} // holds one token when there is something to do
+	ops    chan *op
+	probe  chan struct{} // holds one token when another process may have committed
+	closed chan struct{}
 }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
-
-func (q *queue) push(o *op) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return errClosed
-	}
-	q.ops = append(q.ops, o)
-	q.signal()
-	return nil
-}
-
-func (q *queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
-
-// take waits for requests and returns all there are, and whether to look for
-// the commits of other processes. ok is false when the queue is closed and
-// empty. The slice is valid until the next call.
-func (q *queue) take() (ops []*op, probe, ok bool) {
-	for {
-		// Those who were woken by the last commit come first: their next
-		// requests share this one.
-		runtime.Gosched()
-		q.mu.Lock()
-		if len(q.ops) > 0 || q.probe {
-			ops, probe = q.ops, q.probe
-			q.ops, q.spare, q.probe = q.spare[:0], ops, false
-			q.mu.Unlock()
-			return ops, probe, true
-		}
-		closed := q.closed
-		q.mu.Unlock()
-		if closed {
-			return nil, false, false
-		}
-		<-q.wake
-	}
+func newQueue() *queue {
+	return &queue{ops: make(chan *op), probe: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 // look asks the writer to look for the commits of other processes.
 func (q *queue) look() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.probe = true
-	q.signal()
+	select {
+	case q.probe <- struct{}{}:
+	default:
+	}
 }
 
-// waiting reports whether the writer has something better to do than to
-// clean up.
-func (q *queue) waiting() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.ops) > 0 || q.closed
-}
-
-func (q *queue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-	q.signal()
+// waiting adds the requests of all callers that wait to ops.
+func (q *queue) waiting(ops []*op) []*op {
+	for {
+		select {
+		case o := <-q.ops:
+			ops = append(ops, o)
+		default:
+			return ops
+		}
+	}
 }
 
 // do runs one request and waits for its result. A request that the writer
-// has begun is waited for even when ctx ends, because its effect could not be
+// has taken is waited for even when ctx ends, because its effect could not be
 // known otherwise.
 func (q *queue) do(ctx context.Context, apply func(*writer) error) error {
 	if err := ctx.Err(); err != nil {
 		return canceled(err)
 	}
-	o := newOp(apply)
-	if err := q.push(o); err != nil {
-		return err
-	}
+	o := &op{apply: apply, done: make(chan struct{})}
 	select {
-	case <-o.done:
-		return o.err
+	case q.ops <- o:
 	case <-ctx.Done():
-	}
-	if o.state.CompareAndSwap(opQueued, opWithdrawn) {
 		return canceled(ctx.Err())
+	case <-q.closed:
+		return errClosed
 	}
 	<-o.done
 	return o.err

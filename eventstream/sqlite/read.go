@@ -22,7 +22,7 @@ func (s *Store) Read(ctx context.Context, id event.ConversationID, from eventstr
 		cur := cursor{s: s, id: id, next: max(from, 1)}
 		for {
 			more, err := cur.fetch(ctx)
-			if !cur.yield(yield) {
+			if !cur.hand(cur.page, yield) {
 				return
 			}
 			if err != nil {
@@ -49,72 +49,24 @@ type cursor struct {
 // a page: it belongs behind it.
 func (cur *cursor) fetch(ctx context.Context) (more bool, err error) {
 	cur.page = cur.page[:0]
-	err = cur.s.pool.read(ctx, func(db *conn) error {
-		c, err := load(db, cur.id)
-		if err != nil {
-			return err
-		}
+	return view(ctx, cur.s, cur.id, func(db *conn, c *conversation) (bool, error) {
 		if cur.key != 0 && c.key != cur.key {
-			return notFound(cur.id) // deleted, and another one was made under the same id
+			return false, notFound(cur.id) // deleted, and another one was made under the same id
 		}
 		cur.key = c.key
-		err = cur.fill(db, c)
-		more = cur.next <= c.events
-		return err
-	})
-	return more, err
-}
-
-// fill reads events until the page is full. What cannot be read ends it.
-func (cur *cursor) fill(db *conn, c *conversation) error {
-	size := 0
-	for _, g := range c.parts(cur.next, c.events) {
-		r := db.query(selectEvents+inSegment+" ORDER BY e.seq", g.args(nil)...)
-		why := ""
-		for r.next() {
-			_, rec, intact := scanEvent(r)
-			switch want := g.sourceFirst + cur.next - g.first; {
-			case rec.Seq != want && r.err == nil:
-				why = missing
-			case !intact:
-				why = mismatch
-			}
-			if why != "" {
-				break
-			}
-			rec.Seq = cur.next
+		size := 0
+		err := c.search(ctx, db, eventstream.Query{}, cur.next, c.events, func(rec eventstream.Record) bool {
 			cur.page = append(cur.page, rec)
 			cur.next++
-			if size += len(rec.JSON); len(cur.page) >= pageEvents || size >= pageBytes {
-				return r.close()
-			}
-		}
-		err := r.close()
-		if err == nil && why == "" && cur.next <= g.last() {
-			why = missing
-		}
-		switch {
-		case why != "":
-			return damaged(c.id, cur.next, why)
-		case err != nil:
-			return unreadable(c.id, cur.next, err)
-		}
-	}
-	return nil
+			size += len(rec.JSON)
+			return len(cur.page) < pageEvents && size < pageBytes
+		})
+		return cur.next <= c.events, err
+	})
 }
 
-// yield hands out the page; false when the caller has enough.
-func (cur *cursor) yield(yield func(eventstream.Record, error) bool) bool {
-	for i := range cur.page {
-		if !yield(cur.page[i], nil) {
-			return false
-		}
-	}
-	return true
-}
-
-// take hands out events that are in memory.
-func (cur *cursor) take(recs []eventstream.Record, yield func(eventstream.Record, error) bool) bool {
+// hand yields events; false when the caller has enough.
+func (cur *cursor) hand(recs []eventstream.Record, yield func(eventstream.Record, error) bool) bool {
 	for i := range recs {
 		cur.next = recs[i].Seq + 1
 		if !yield(recs[i], nil) {
@@ -122,4 +74,55 @@ func (cur *cursor) take(recs []eventstream.Record, yield func(eventstream.Record
 		}
 	}
 	return true
+}
+
+// Follow implements [eventstream.Stream].
+func (s *Store) Follow(ctx context.Context, id event.ConversationID, from eventstream.Seq) iter.Seq2[eventstream.Record, error] {
+	return func(yield func(eventstream.Record, error) bool) {
+		s.topics.join(id)
+		defer s.topics.leave(id)
+		if err := s.observe(); err != nil {
+			yield(eventstream.Record{}, fmt.Errorf("follow conversation %s: %w", id, err))
+			return
+		}
+		cur := cursor{s: s, id: id, next: max(from, 1)}
+		for {
+			more, err := cur.step(ctx, yield)
+			if err != nil {
+				yield(eventstream.Record{}, fmt.Errorf("follow conversation %s: %w", id, err))
+			}
+			if !more || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// step yields new events, or waits for them. more is false when the caller has
+// enough.
+func (cur *cursor) step(ctx context.Context, yield func(eventstream.Record, error) bool) (more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return true, canceled(err)
+	}
+	recent, current, changed := cur.s.topics.after(cur.id, cur.key, cur.next)
+	if len(recent) > 0 {
+		return cur.hand(recent, yield), nil
+	}
+	if !current {
+		unread, err := cur.fetch(ctx)
+		if !cur.hand(cur.page, yield) {
+			return false, nil
+		}
+		if err != nil || unread {
+			return true, err
+		}
+	}
+	select {
+	case <-changed:
+		return true, nil
+	case <-ctx.Done():
+		return true, canceled(ctx.Err())
+	case <-cur.s.topics.closed:
+		return true, errClosed
+	}
 }

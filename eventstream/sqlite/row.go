@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -126,25 +128,21 @@ func scanInfo(r *rows) (eventstream.Info, error) {
 			Parent: event.ConversationID(m.parent), ForkOf: event.ConversationID(m.forkOf),
 		},
 	}
-	switch {
-	case summary.sum() != m.summarySum:
-		return info, fmt.Errorf("the summary of conversation %s does not match its checksum: %w", c.id, errDamaged)
-	case len(r.vals) > 19 && extra.sum() != m.extraSum:
-		return info, fmt.Errorf("extra of conversation %s does not match its checksum: %w", c.id, errDamaged)
-	}
-	info.Meta.Summary, info.Meta.SummaryAt, info.Meta.Extra = json.RawMessage(summary), eventstream.Seq(m.summaryAt), json.RawMessage(extra)
-	var err error
 	if m.tags != "{}" {
-		if err = json.Unmarshal([]byte(m.tags), &info.Meta.Tags); err != nil {
+		if err := json.Unmarshal([]byte(m.tags), &info.Meta.Tags); err != nil {
 			return info, fmt.Errorf("decode the tags of conversation %s: %w", c.id, err)
 		}
 	}
-	if info.Created, err = time.Parse(timeFormat, c.created); err == nil {
-		info.Updated, err = time.Parse(timeFormat, c.updated)
-	}
-	if err != nil {
+	var errs [2]error
+	info.Created, errs[0] = time.Parse(timeFormat, c.created)
+	info.Updated, errs[1] = time.Parse(timeFormat, c.updated)
+	if err := cmp.Or(errs[:]...); err != nil {
 		return info, fmt.Errorf("decode the times of conversation %s: %w", c.id, err)
 	}
+	if summary.sum() != m.summarySum || len(r.vals) > 19 && extra.sum() != m.extraSum {
+		return info, fmt.Errorf("a document of conversation %s does not match its checksum: %w", c.id, errDamaged)
+	}
+	info.Meta.Summary, info.Meta.SummaryAt, info.Meta.Extra = json.RawMessage(summary), eventstream.Seq(m.summaryAt), json.RawMessage(extra)
 	return info, nil
 }
 
@@ -167,4 +165,17 @@ func load(db *conn, id event.ConversationID) (*conversation, error) {
 		}
 	}
 	return c, nil
+}
+
+// view runs fn on a conversation in a read transaction. NotFound if there is
+// none.
+func view[T any](ctx context.Context, s *Store, id event.ConversationID, fn func(*conn, *conversation) (T, error)) (out T, err error) {
+	err = s.pool.read(ctx, func(db *conn) error {
+		c, err := load(db, id)
+		if err == nil {
+			out, err = fn(db, c)
+		}
+		return err
+	})
+	return out, err
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/sqlitelog"
 )
 
 // SalvageReport says what [Salvage] found.
@@ -43,7 +45,7 @@ func Salvage(ctx context.Context, dir, into string) (SalvageReport, error) {
 		return rep, fsError(err, "cannot make the new store's directory")
 	}
 	if _, err := os.Stat(filepath.Join(into, dbName)); err == nil {
-		return rep, fmt.Errorf("salvage into %s: %w", into, errNotEmpty)
+		return rep, fmt.Errorf("salvage into %s: %w", into, fault.New(fault.Conflict, "there is an event store already").Hint("name an empty directory"))
 	}
 	tmp, err := os.MkdirTemp(into, "salvage-")
 	if err != nil {
@@ -77,7 +79,7 @@ func copyDamaged(from, to string) error {
 			return err
 		}
 	}
-	return mendWAL(to + "-wal")
+	return sqlitelog.AcceptAll(to)
 }
 
 func copyFile(from, to string) error {
@@ -146,29 +148,22 @@ func (s *salvager) record(key int64, seq eventstream.Seq) (rec eventstream.Recor
 	return rec, r.close() == nil && ok // it was intact before; what fails now is lost
 }
 
-// conversation returns a conversation and its Meta, as far as they are intact.
-func (s *salvager) conversation(id event.ConversationID) (c *conversation, meta eventstream.Meta, err error) {
-	if c, err = load(s.db, id); err != nil {
-		return nil, meta, err
-	}
-	r := s.db.query(selectInfo, string(id))
-	if r.next() {
-		info, _ := scanInfo(r) // damaged Extra is no reason to give up the rest
-		meta = info.Meta
-	}
-	return c, meta, r.close()
-}
-
 func (s *salvager) run(ctx context.Context) error {
 	s.scan()
 	known := s.deleted()
 	for _, id := range s.ids() {
-		c, meta, err := s.conversation(id)
+		c, err := load(s.db, id)
 		if err != nil {
 			continue // its events are found by their key below
 		}
 		known[c.key] = true
-		if err := s.copy(ctx, Salvaged{ID: id}, meta, c.parts(1, c.events), c.events); err != nil {
+		var info eventstream.Info
+		r := s.db.query(selectInfo, string(id))
+		if r.next() {
+			info, _ = scanInfo(r) // damaged documents are no reason to give up the rest
+		}
+		_ = r.close()
+		if err := s.copy(ctx, Salvaged{ID: id}, info.Meta, c.parts(1, c.events), c.events); err != nil {
 			return err
 		}
 	}

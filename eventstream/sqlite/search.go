@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,21 +16,13 @@ const defaultLimit = 100
 
 // Search implements [eventstream.Stream].
 func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstream.Query) (eventstream.Page, error) {
-	var page eventstream.Page
-	limit := q.Limit
-	if limit <= 0 {
-		limit = defaultLimit
-	}
-	err := s.pool.read(ctx, func(db *conn) error {
-		c, err := load(db, id)
-		if err != nil {
-			return err
-		}
+	limit := cmp.Or(max(q.Limit, 0), defaultLimit)
+	page, err := view(ctx, s, id, func(db *conn, c *conversation) (page eventstream.Page, err error) {
 		first, last, err := c.bounds(db, q)
 		if err != nil {
-			return err
+			return page, err
 		}
-		return c.search(ctx, db, q, first, last, func(r eventstream.Record) bool {
+		err = c.search(ctx, db, q, first, last, func(r eventstream.Record) bool {
 			if len(page.Records) == limit {
 				page.NextID = r.ID
 				return false
@@ -37,6 +30,7 @@ func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstre
 			page.Records = append(page.Records, r)
 			return true
 		})
+		return page, err
 	})
 	if err != nil {
 		return eventstream.Page{}, fmt.Errorf("search conversation %s: %w", id, err)
@@ -46,19 +40,14 @@ func (s *Store) Search(ctx context.Context, id event.ConversationID, q eventstre
 
 // Count implements [eventstream.Stream].
 func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstream.Query) (int, error) {
-	n := 0
-	err := s.pool.read(ctx, func(db *conn) error {
-		c, err := load(db, id)
-		if err != nil {
-			return err
-		}
+	n, err := view(ctx, s, id, func(db *conn, c *conversation) (n int, err error) {
 		index, where, args := filter(q)
 		switch {
 		case q.Body != "":
-			return c.search(ctx, db, q, 1, c.events, func(eventstream.Record) bool { n++; return true })
+			err = c.search(ctx, db, q, 1, c.events, func(eventstream.Record) bool { n++; return true })
+			return n, err
 		case where == "":
-			n = int(c.events)
-			return nil
+			return int(c.events), nil
 		}
 		for _, g := range c.parts(1, c.events) {
 			r := db.queryOnce("SELECT count(*) FROM events e"+index+inSegment+where, g.args(args)...)
@@ -66,10 +55,10 @@ func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstrea
 				n += int(r.int(0))
 			}
 			if err := r.close(); err != nil {
-				return err
+				return n, err
 			}
 		}
-		return nil
+		return n, nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("count events of conversation %s: %w", id, err)
@@ -79,23 +68,13 @@ func (s *Store) Count(ctx context.Context, id event.ConversationID, q eventstrea
 
 // Get implements [eventstream.Stream].
 func (s *Store) Get(ctx context.Context, id event.ConversationID, ev event.ID) (eventstream.Record, error) {
-	var rec eventstream.Record
-	err := s.pool.read(ctx, func(db *conn) error {
-		c, err := load(db, id)
-		if err != nil {
-			return err
-		}
-		r, found, err := c.find(db, ev, c.events)
+	return view(ctx, s, id, func(db *conn, c *conversation) (eventstream.Record, error) {
+		rec, found, err := c.find(db, ev, c.events)
 		if err == nil && !found {
 			err = fault.New(fault.NotFound, fmt.Sprintf("conversation %s has no event %s", id, ev))
 		}
-		rec = r
-		return err
+		return rec, err
 	})
-	if err != nil {
-		return eventstream.Record{}, err
-	}
-	return rec, nil
 }
 
 // find returns the event of an id if it is among the events up to last.
@@ -112,31 +91,12 @@ func (c *conversation) find(db *conn, id event.ID, last eventstream.Seq) (rec ev
 			at[g.source] = seq
 		}
 		if seq >= g.sourceFirst && seq < g.sourceFirst+g.events {
-			rec, err = c.event(db, g, g.first+seq-g.sourceFirst)
+			seq += g.first - g.sourceFirst
+			err = c.search(context.Background(), db, eventstream.Query{}, seq, seq, func(r eventstream.Record) bool { rec = r; return true })
 			return rec, err == nil, err
 		}
 	}
 	return rec, false, nil
-}
-
-// event reads one event of a segment, by its seq in the conversation.
-func (c *conversation) event(db *conn, g segment, seq eventstream.Seq) (rec eventstream.Record, err error) {
-	found, intact := false, false
-	r := db.query(selectEvents+" WHERE e.conversation = ? AND e.seq = ?", g.source, int64(g.sourceFirst+seq-g.first))
-	if found = r.next(); found {
-		_, rec, intact = scanEvent(r)
-		rec.Seq = seq
-	}
-	err = r.close()
-	switch {
-	case err != nil:
-		return rec, unreadable(c.id, seq, err)
-	case !found:
-		return rec, damaged(c.id, seq, missing)
-	case !intact:
-		return rec, damaged(c.id, seq, mismatch)
-	}
-	return rec, nil
 }
 
 // bounds returns the range that a page may come from.
@@ -192,29 +152,34 @@ func (g segment) args(more []any) []any {
 }
 
 // search visits the selected events of a range in the query's order, until
-// visit returns false.
+// visit returns false. Without conditions it notices every missing event.
 func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query, first, last eventstream.Seq, visit func(eventstream.Record) bool) error {
-	parts, order := c.parts(first, last), ""
+	parts, order, step := c.parts(first, last), "", eventstream.Seq(1)
 	if q.Order == eventstream.Descending {
-		order = " DESC"
+		order, step = " DESC", -1
 		slices.Reverse(parts)
 	}
 	index, where, args := filter(q)
-	lower := strings.ToLower(q.Body)
+	query, lower := db.queryOnce, strings.ToLower(q.Body)
+	if where == "" {
+		query = db.query
+	}
 	for _, g := range parts {
-		more, next, step := true, g.first, eventstream.Seq(1)
-		if q.Order == eventstream.Descending {
-			next, step = g.last(), -1
+		more, next := true, g.first
+		if step < 0 {
+			next = g.last()
 		}
-		r := db.queryOnce(selectEvents+index+inSegment+where+" ORDER BY e.seq"+order, g.args(args)...)
+		r := query(selectEvents+index+inSegment+where+" ORDER BY e.seq"+order, g.args(args)...)
 		for more && r.next() {
 			_, rec, intact := scanEvent(r)
 			rec.Seq += g.first - g.sourceFirst
 			switch {
 			case ctx.Err() != nil:
 				r.err = canceled(ctx.Err())
-			case where == "" && rec.Seq != next:
+			case where == "" && rec.Seq != next && r.err == nil:
 				r.err = damaged(c.id, next, missing)
+			case !intact && where == "":
+				r.err = damaged(c.id, next, mismatch)
 			case !intact:
 				r.err = damaged(c.id, rec.Seq, mismatch)
 			case lower == "" || eventstream.TextContains(rec.JSON, lower):
@@ -223,8 +188,12 @@ func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query
 			next += step
 		}
 		err := r.close()
-		if err == nil && where == "" && more && next >= g.first && next <= g.last() {
+		switch lost := next >= g.first && next <= g.last(); {
+		case where != "" || !more || err == nil && !lost:
+		case err == nil:
 			err = damaged(c.id, next, missing)
+		default:
+			err = unreadable(c.id, next, err)
 		}
 		if err != nil || !more {
 			return err

@@ -17,22 +17,20 @@
 //
 // A [Store] is safe for concurrent use, and several processes may open one
 // directory at a time. One goroutine writes: it puts all requests that wait
-// into one transaction, so that many writers share one fsync. A refused
-// request does not affect the others. Readers have connections of their own;
-// they wait neither for the writer nor for each other, and hold no lock while
-// the caller looks at a record. Followers sleep until an append wakes them,
-// also one of another process (on Linux).
+// into one transaction, so that many writers share one fsync. Readers have
+// connections of their own and wait for nobody. Followers sleep until an append
+// wakes them, also one of another process (on Linux).
 //
 // # Failure
 //
-// A commit is on disk (WAL, synchronous=FULL) before it is acknowledged. Each
-// row has a checksum, events are numbered without gaps, and their number is
-// stored with the conversation. So what was lost or changed below SQLite gives
-// an error of kind fault.Corrupt, at [Open] or where it is read, and what is
-// intact stays readable. Indexes have no checksums of their own: an id, a kind
-// or a time that changed there may not be found by Get, Search and Count, while
-// Read and Follow check every event. A full disk gives fault.Full; the store
-// stays readable and writes again when there is space.
+// A commit is on disk (WAL, synchronous=FULL) before it is acknowledged. Rows
+// have checksums, events are numbered without gaps, and their number is stored
+// with the conversation. What was lost or changed below SQLite is an error of
+// kind Corrupt, at [Open] or where it is read; what is intact stays readable.
+// Indexes have no checksums of their own: an id, a kind or a time that changed
+// there may not be found by Get, Search and Count, and an id may be taken twice;
+// Read and Follow check every event. A full disk is an error of kind Full; the
+// store stays readable and writes again when there is space.
 package sqlite
 
 import (
@@ -45,13 +43,9 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/fault"
 )
 
-const (
-	dbName   = "events.db"
-	lockName = "events.lock"
-)
+const dbName, lockName = "events.db", "events.lock"
 
 // Options change how a store works. The zero value is right for most.
 type Options struct {
@@ -83,24 +77,18 @@ var _ eventstream.Stream = (*Store)(nil)
 // damaged, Unsupported when the database has another schema version, Full
 // when there is no space.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
-	s, err := open(ctx, dir, o)
+	err := ctx.Err()
 	if err != nil {
-		return nil, fmt.Errorf("open event store in %s: %w", dir, err)
-	}
-	return s, nil
-}
-
-func open(ctx context.Context, dir string, o Options) (*Store, error) {
-	if err := ctx.Err(); err != nil {
 		return nil, canceled(err)
 	}
-	lock, err := lockDir(dir)
-	if err != nil {
-		return nil, err
+	s := &Store{queue: newQueue(), topics: newTopics()}
+	if s.lock, err = lockDir(dir); err == nil {
+		if err = s.start(filepath.Join(dir, dbName), o); err != nil {
+			err = errors.Join(storage(err), s.release())
+		}
 	}
-	s := &Store{queue: newQueue(), topics: newTopics(), lock: lock}
-	if err := s.start(filepath.Join(dir, dbName), o); err != nil {
-		return nil, errors.Join(storage(err), s.release())
+	if err != nil {
+		return nil, fmt.Errorf("open event store in %s: %w", dir, err)
 	}
 	return s, nil
 }
@@ -122,9 +110,6 @@ func (s *Store) start(path string, o Options) (err error) {
 		cache: map[event.ConversationID]*conversation{}, changed: map[event.ConversationID]*conversation{},
 	}
 	s.wg.Go(func() { w.run(s.queue) })
-	if cleaning {
-		s.queue.look() // starts the clean-up
-	}
 	return nil
 }
 
@@ -132,9 +117,9 @@ func (s *Store) start(path string, o Options) (err error) {
 // Canceled. It may be called more than once.
 func (s *Store) Close() error {
 	s.closed.Do(func() {
-		s.queue.close()
+		close(s.queue.closed)
 		s.watching.Lock()
-		s.topics.close()
+		close(s.topics.closed)
 		s.watching.Unlock()
 		s.wg.Wait()
 		s.err = s.release()
@@ -171,25 +156,7 @@ func (s *Store) observe() (err error) {
 	default:
 	}
 	if s.watch == nil {
-		s.watch, err = startWatch(s.lock, s.touched)
+		s.watch, err = startWatch(s.lock, s.queue.look)
 	}
 	return err
-}
-
-// touched is called after a commit of another process.
-func (s *Store) touched() {
-	if !s.topics.idle() {
-		s.queue.look()
-	}
-}
-
-// fsError gives an error of the file system its kind.
-func fsError(err error, what string) error {
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return fault.New(fault.Denied, what).Hint("check the owner and the mode of the data directory").Because(err)
-	case isNoSpace(err):
-		return fault.New(fault.Full, what).Hint(spaceHint).Because(err)
-	}
-	return fault.Wrap(err, fault.Unavailable, what)
 }

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/deft-dev/deft/event"
@@ -10,12 +9,12 @@ import (
 
 // topics wakes followers. A wake-up carries nothing: the follower reads on from
 // its own position, so that nothing is queued and nothing can be missed. The
-// newest events of a conversation that is followed are kept in memory, so
+// last appended events of a conversation that is followed are kept in memory, so
 // that a thousand followers do not read each of them a thousand times.
 type topics struct {
 	mu     sync.Mutex
 	all    map[event.ConversationID]*topic
-	closed chan struct{}
+	closed chan struct{} // ends all followers
 }
 
 // topic exists while a conversation has followers.
@@ -24,21 +23,31 @@ type topic struct {
 	changed   chan struct{} // closed by the next change
 	key       int64         // of the conversation that recent belongs to
 	recent    []eventstream.Record
-	size      int // of recent
 }
 
-// The most that is kept of a conversation. A thousand may be followed.
-const (
-	recentEvents = 16
-	recentBytes  = 32 << 10
-)
+// recentBytes is the most that is kept of a conversation. A thousand may be
+// followed.
+const recentBytes = 32 << 10
 
-// fresh is what one request appended to a conversation that is followed.
+// fresh is what one request appended to a conversation.
 type fresh struct {
 	id      event.ConversationID
 	key     int64
 	first   eventstream.Seq
 	entries []entry
+}
+
+// records returns the events; nil when they are too large to be kept.
+func (f fresh) records() []eventstream.Record {
+	recs, size := make([]eventstream.Record, len(f.entries)), 0
+	for i := range f.entries {
+		recs[i] = f.entries[i].rec
+		recs[i].Seq = f.first + eventstream.Seq(i)
+		if size += len(recs[i].JSON); size > recentBytes {
+			return nil
+		}
+	}
+	return recs
 }
 
 func newTopics() *topics {
@@ -84,74 +93,24 @@ func (t *topics) after(id event.ConversationID, key int64, seq eventstream.Seq) 
 	return nil, false, p.changed
 }
 
-// note adds events to those that publish gets, if the conversation has
-// followers.
-func (t *topics) note(to []fresh, f fresh) []fresh {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all[f.id] == nil {
-		return to
-	}
-	return append(to, f)
-}
-
 // publish keeps committed events for their followers.
 func (t *topics) publish(all []fresh) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, f := range all {
 		if p := t.all[f.id]; p != nil {
-			p.keep(f)
+			p.key, p.recent = f.key, f.records()
 		}
 	}
 }
 
-func (p *topic) keep(f fresh) {
-	if n := len(p.recent); n > 0 && (p.key != f.key || p.recent[n-1].Seq+1 != f.first) {
-		p.forget()
-	}
-	// A new list each time: followers read the old one, and what is dropped
-	// from it must not stay in memory behind its start.
-	all := slices.Clone(p.recent)
-	skip := max(0, len(f.entries)-recentEvents)
-	if skip > 0 {
-		all, p.size = nil, 0
-	}
-	for i := skip; i < len(f.entries); i++ {
-		rec := f.entries[i].rec
-		rec.Seq = f.first + eventstream.Seq(i)
-		all = append(all, rec)
-		p.size += len(rec.JSON)
-	}
-	drop := 0
-	for ; len(all)-drop > recentEvents || p.size > recentBytes; drop++ {
-		p.size -= len(all[drop].JSON)
-	}
-	p.key, p.recent = f.key, slices.Clone(all[drop:])
-}
-
-func (p *topic) forget() { p.recent, p.size = nil, 0 }
-
-func (p *topic) wake() {
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-func (t *topics) wake(id event.ConversationID) {
+// wake wakes the followers of a conversation; stale means that its events in
+// memory are not the last ones any more.
+func (t *topics) wake(id event.ConversationID, stale bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.all[id]; p != nil {
-		p.wake()
-	}
-}
-
-// drop wakes the followers of a conversation that was deleted.
-func (t *topics) drop(id event.ConversationID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p := t.all[id]; p != nil {
-		p.forget()
-		p.wake()
+		p.wake(stale)
 	}
 }
 
@@ -160,16 +119,14 @@ func (t *topics) wakeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.all {
-		p.forget()
-		p.wake()
+		p.wake(true)
 	}
 }
 
-func (t *topics) idle() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.all) == 0
+func (p *topic) wake(stale bool) {
+	if stale {
+		p.recent = nil
+	}
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
-
-// close ends all followers.
-func (t *topics) close() { close(t.closed) }

@@ -19,7 +19,7 @@ type writer struct {
 	cache    map[event.ConversationID]*conversation
 	changed  map[event.ConversationID]*conversation // in this transaction
 	removed  []event.ConversationID                 // in this transaction
-	fresh    []fresh                                // events of this transaction that are followed
+	fresh    []fresh                                // events of this transaction
 	version  int64                                  // PRAGMA data_version that cache belongs to
 	cleaning bool                                   // there may be events to clean up
 	touch    byte
@@ -29,31 +29,34 @@ type writer struct {
 const maxCached = 4096
 
 func (w *writer) run(q *queue) {
+	var ops []*op
 	for {
-		ops, probe, ok := q.take()
-		if !ok {
-			return
+		// The callers that the last commit woke come first: their next requests
+		// share this one.
+		runtime.Gosched()
+		ops = q.waiting(ops[:0])
+		if len(ops) == 0 && !w.cleaning {
+			select {
+			case o := <-q.ops:
+				ops = q.waiting(append(ops, o))
+			case <-q.probe:
+				if w.notice() != nil {
+					w.topics.wakeAll() // followers get the error when they read
+				}
+			case <-q.closed:
+				return
+			}
 		}
-		if probe {
-			w.look()
-		}
-		w.commit(taken(ops))
-		// One step at least, or a busy store would never be cleaned up.
-		for more := w.cleaning; more; more = w.cleaning && !q.waiting() {
+		w.commit(ops)
+		if w.cleaning { // between commits, or a busy store would never be cleaned up
 			w.cleanUp()
+			select {
+			case <-q.closed:
+				return
+			default:
+			}
 		}
 	}
-}
-
-// taken drops the requests that were canceled.
-func taken(ops []*op) []*op {
-	kept := ops[:0]
-	for _, o := range ops {
-		if o.state.CompareAndSwap(opQueued, opTaken) {
-			kept = append(kept, o)
-		}
-	}
-	return kept
 }
 
 // commit runs the requests in one transaction. When that fails as a whole,
@@ -63,12 +66,9 @@ func (w *writer) commit(ops []*op) {
 	if len(ops) == 0 {
 		return
 	}
-	err := w.transact(ops)
-	switch {
-	case err == nil:
-	case len(ops) == 1:
+	if err := w.transact(ops); err != nil && len(ops) == 1 {
 		ops[0].err = storage(err)
-	default:
+	} else if err != nil {
 		for i := range ops {
 			if err := w.transact(ops[i : i+1]); err != nil {
 				ops[i].err = storage(err)
@@ -127,11 +127,10 @@ func (w *writer) conversation(id event.ConversationID) (*conversation, error) {
 		return c, nil
 	}
 	c, err := load(w.db, id)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		w.cache[id] = c
 	}
-	w.cache[id] = c
-	return c, nil
+	return c, err
 }
 
 // notice empties the cache when another process has written since, and wakes
@@ -149,19 +148,16 @@ func (w *writer) notice() error {
 	return nil
 }
 
-// look is notice between transactions. When it fails, the followers are woken
-// and get the error when they read.
-func (w *writer) look() {
-	if err := w.notice(); err != nil {
-		w.topics.wakeAll()
-	}
+// forget ends a transaction.
+func (w *writer) forget() {
+	clear(w.changed)
+	clear(w.fresh)
+	w.fresh, w.removed = w.fresh[:0], w.removed[:0]
 }
 
 func (w *writer) rollback(cause error) error {
 	clear(w.cache)
-	clear(w.changed)
-	w.fresh = w.fresh[:0]
-	w.removed = w.removed[:0]
+	w.forget()
 	// SQLite has rolled back by itself after some errors. Whether a
 	// transaction is still open shows in whether the next one begins.
 	_, _ = w.db.exec("ROLLBACK")
@@ -196,16 +192,13 @@ func (w *writer) publish() {
 	}
 	w.topics.publish(w.fresh)
 	for id := range w.changed {
-		w.topics.wake(id)
+		w.topics.wake(id, false)
 		runtime.Gosched() // see commit
 	}
 	for _, id := range w.removed {
-		w.topics.drop(id)
+		w.topics.wake(id, true)
 	}
-	clear(w.fresh)
-	w.fresh = w.fresh[:0]
-	clear(w.changed)
-	w.removed = w.removed[:0]
+	w.forget()
 	if !watched(w.lock) {
 		return
 	}

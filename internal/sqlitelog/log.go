@@ -1,4 +1,22 @@
-package sqlite
+// Package sqlitelog looks for lost commits in the write-ahead log of a SQLite
+// database, which SQLite itself would pass over in silence.
+//
+// After a crash the newest commits are in the log only. SQLite reads it up to
+// the first frame whose checksum does not match and takes the rest for the
+// remains of a torn write. That is right for the last commit and wrong for
+// earlier ones, which were synced: if one of them does not read back,
+// acknowledged data is lost, and the next writer would overwrite what is left
+// of it (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
+//
+// # Usage
+//
+//	damage, err := sqlitelog.Check("events.db") // before SQLite opens it
+//
+// # Concurrency and failure
+//
+// No process may have the database open meanwhile. Errors are those of the file
+// system.
+package sqlitelog
 
 import (
 	"bytes"
@@ -7,17 +25,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/deft-dev/deft/fault"
 )
-
-// After a crash the newest commits are in the write-ahead log only. SQLite
-// reads it up to the first frame whose checksum does not match and takes the
-// rest for the remains of a torn write. That is right for the last commit
-// and wrong for earlier ones, which were synced: if one of them does not read
-// back, acknowledged events are lost, and the next writer would overwrite
-// what is left of them. So the log is looked at before SQLite gets it
-// (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
 
 const (
 	walHeaderLen  = 32
@@ -40,32 +48,29 @@ type walState struct {
 	size      int64
 }
 
-// checkWAL refuses a log that has lost commits. It runs while no other
-// process uses the store.
-func checkWAL(path string) error {
+// Check returns what is damaged in the log of the database at path, "" if
+// nothing is known to be. It only reads.
+func Check(path string) (damage string, err error) {
 	f, err := os.Open(path + "-wal")
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return fsError(err, "cannot read the event database's log")
+		return "", err
 	}
 	defer f.Close()
 	w, err := scanWAL(f)
 	if err != nil {
-		return fsError(err, "cannot read the event database's log")
+		return "", err
 	}
 	shm, err := readShm(path + "-shm")
 	if err != nil {
-		return fsError(err, "cannot read the event database's log index")
+		return "", err
 	}
-	if why := w.lost(shm); why != "" {
-		return fault.New(fault.Corrupt, "the newest events in events.db-wal are damaged: "+why).Hint(salvageHint)
-	}
-	return nil
+	return w.lost(shm), nil
 }
 
-// lost tells what is missing from the log, "" if nothing is known to be.
+// lost returns what is missing from the log, "" if nothing is known to be.
 func (w *walState) lost(shm *shmState) string {
 	switch {
 	case !w.whole && shm != nil && shm.frames > shm.backfilled:
@@ -97,7 +102,7 @@ func scanWAL(f *os.File) (*walState, error) {
 		return w, ignoreEOF(err)
 	}
 	if bytes.Equal(head, make([]byte, walHeaderLen)) {
-		w.whole, err = allZero(f) // never written, but for its room
+		w.whole, err = allZero(f) // a crash came before the first write
 		return w, err
 	}
 	sum, ok := w.header(head)
@@ -218,11 +223,10 @@ func readShm(path string) (*shmState, error) {
 	return s, nil
 }
 
-// mendWAL rewrites the checksums of a copy of a log, so that SQLite reads
-// every frame of it. What a damaged frame brings in then shows as records
-// that do not match their checksums.
-func mendWAL(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+// AcceptAll rewrites the checksums in the log of the database at path, so that
+// SQLite reads every frame of it, the damaged ones too. It is for copies only.
+func AcceptAll(path string) error {
+	f, err := os.OpenFile(path+"-wal", os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
