@@ -9,10 +9,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/actionserver"
-	"github.com/deft-dev/deft/runtime/remote"
-	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session/build"
 )
 
@@ -47,9 +44,4 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true,
 		Logger: slog.New(slog.NewJSONHandler(std.err, nil)),
 	})
-}
-
-// connectRemote makes the runtime that talks to a sandbox's action server.
-func connectRemote(box sandbox.Sandbox) (runtime.Runtime, error) {
-	return remote.New(remote.Options{Dial: box.Dial})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/runcommand"
 )
 
 // streams are what a command reads and writes.
@@ -124,19 +125,13 @@ func usage(std *streams, err error, args []string) int {
 	return fault.ExitUsage
 }
 
-// exitStatus is an exit code that has been explained already.
-type exitStatus int
-
-// Error implements error.
-func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
-
 // report tells the user about an error, in one line and a next step, and
 // returns the exit code.
 func (s *streams) report(err error) int {
 	if err == nil {
 		return fault.ExitOK
 	}
-	if status, ok := errors.AsType[exitStatus](err); ok {
+	if status, ok := errors.AsType[runcommand.Exit](err); ok {
 		return int(status)
 	}
 	kind := fault.KindOf(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -148,7 +149,7 @@ func (c *showCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 				return fmt.Errorf("event %d: %w", rec.Seq, err)
 			}
 			if up, ok := ev.(*event.ConversationStateUpdateEvent); ok && up.Key == controller.KeyRetry {
-				p.Retry(retryText(up.Value))
+				p.Retry(runcommand.RetryText(up.Value))
 			}
 			p.Event(ev)
 		}

@@ -7,12 +7,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/demo"
-	"github.com/deft-dev/deft/runtime/actionserver"
+	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // demoCmd replays the bundled session.
@@ -52,16 +53,19 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	}
 	defer store.Close()
 	fmt.Fprintf(std.err, "A replay of a recorded session, with real tools, in %s\n\n", dir)
-	cmd := &runCmd{MaxIterations: controller.DefaultMaxIterations, Grace: actionserver.DefaultGrace}
-	j := &job{
-		cmd: cmd, std: std, store: store, paths: p, view: newView(cmd, std, g),
-		id: event.NewConversationID(), fresh: true, workspace: dir, title: demo.Task,
+	r := &foreground{
+		std: std, paths: p, store: store, view: newView(&runCmd{}, std, g), sandbox: c.Sandbox, grace: build.DefaultGrace,
 	}
-	defer j.release()
-	if err := j.start(ctx, runSetup{Sandbox: c.Sandbox}, evs); err != nil {
-		return err
-	}
-	if err := j.work(ctx); err != nil {
+	err = r.run(ctx, runcommand.Options{
+		ID: event.NewConversationID(), Replay: evs,
+		Spec: func() (session.Spec, error) {
+			s := session.Spec{Title: demo.Task, Setup: session.DefaultSetup(), Placement: r.placement()}
+			s.Workspace.WorkingDir, s.Autotitle = dir, false
+			s.Agent, err = runcommand.NewAgent(runcommand.Models{}, nil)
+			return s, err
+		},
+	})
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "\nLook at the result:   cat %s\nLook at the session:  deft conversations show last\nYour own task:        LLM_MODEL=… LLM_API_KEY=… deft run \"…\"\n",
@@ -77,7 +81,7 @@ func (c *demoCmd) unpack(p paths, home string) (string, error) {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		dir, err = workspace(dir, p, home)
+		dir, err = runcommand.Workspace(dir, p.data, home)
 	}
 	if err == nil {
 		err = demo.Unpack(dir)

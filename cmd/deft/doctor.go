@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox"
@@ -215,15 +216,15 @@ func (d *diagnosis) verdict() error {
 	}
 	switch {
 	case d.Store != "ok":
-		return exitStatus(fault.ExitStorage)
+		return runcommand.Exit(fault.ExitStorage)
 	case broken:
-		return exitStatus(fault.ExitError)
+		return runcommand.Exit(fault.ExitError)
 	case d.noKey:
-		return exitStatus(fault.ExitRefused)
+		return runcommand.Exit(fault.ExitRefused)
 	case d.Problem != "":
-		return exitStatus(fault.ExitUsage)
+		return runcommand.Exit(fault.ExitUsage)
 	case d.ModelOK && !d.keyOK():
-		return exitStatus(fault.ExitRefused)
+		return runcommand.Exit(fault.ExitRefused)
 	}
 	return nil
 }

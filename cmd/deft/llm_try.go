@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 )
@@ -153,5 +154,5 @@ func (c *llmTestCmd) finish(std *streams, p *prober, out testJSON, failure error
 			return err
 		}
 	}
-	return exitStatus(fault.KindOf(failure).ExitCode())
+	return runcommand.Exit(fault.KindOf(failure).ExitCode())
 }

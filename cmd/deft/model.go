@@ -83,7 +83,7 @@ func (f *modelFlags) checkProfile(std *streams) error {
 // keep fills flags that are not given with what the conversation had. Another
 // model takes nothing over: a key or an address belongs to its own. A profile
 // is kept whatever the environment says.
-func (f *modelFlags) keep(r runSetup, std *streams) {
+func (f *modelFlags) keep(r runNote, std *streams) {
 	old := r.modelSetup
 	switch {
 	case f.Profile != "":

@@ -29,5 +29,12 @@ func findPaths(data string, env func(string) string) (paths, error) {
 	return paths{data: abs}, nil
 }
 
-func (p paths) store() string     { return filepath.Join(p.data, "events") }
-func (p paths) sandboxes() string { return filepath.Join(p.data, "sandboxes") }
+// store is the directory of conversations: their events, locks and sandboxes. An
+// agent server that uses it (--conversations-path) has the same conversations.
+func (p paths) store() string { return filepath.Join(p.data, "events") }
+
+// sandboxes is where package session/build keeps them by default.
+func (p paths) sandboxes() string { return filepath.Join(p.store(), "sandboxes") }
+
+// mcpAnswers is where the user's answers about projects' MCP servers are kept.
+func (p paths) mcpAnswers() string { return filepath.Join(p.data, "mcp-projects.json") }

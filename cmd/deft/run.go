@@ -3,25 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
-	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/config"
-	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/internal/runcommand"
 )
 
 // runCmd works on a task.
@@ -41,10 +33,14 @@ type runCmd struct {
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
 	Net           bool              `help:"Let the agent's commands use the network."`
 	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
+	MCPConfig     []string          `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
+	SecretEnv     []string          `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
+	Confirm       string            `help:"Which actions wait for your yes: never, risky or always (default: never; a resumed conversation keeps its own)." enum:",never,risky,always" default:"" placeholder:"WHEN"`
 	Quiet         bool              `short:"q" help:"Print only the final answer."`
 	Thoughts      bool              `help:"Show the model's reasoning as well."`
 
 	services map[string]string // profiles of services other than the agent
+	by       *opener
 }
 
 // Help is shown by `deft run --help`.
@@ -56,6 +52,11 @@ The final answer goes to standard output, progress to standard error when standa
 not a terminal. Ctrl-C pauses and says how to resume; a command that runs ends by itself first.
 A second Ctrl-C stops the command, a third leaves at once. Nothing that was done is lost.
 
+AGENTS.md and the skills of the project and of your home directory are the agent's too. MCP
+servers run outside of the sandbox, with your rights: those of a project's .mcp.json only after
+you were asked. With --confirm the actions wait for your answer: y (run), n (refuse, with a
+reason that the agent reads) or a (run this and all others of this run).
+
 Examples:
   deft run "make the tests pass"
   deft run -f task.md --max-cost 2 --workspace ~/src/app
@@ -63,10 +64,14 @@ Examples:
   deft run --resume last
   deft run --resume last "now document it"
   deft run --resume last --profile strong "find out why it is slow"
+  deft run --confirm risky "clean up the build scripts"
+  deft run --net --secret-env GITHUB_TOKEN "open an issue about the flaky test"
+  deft run --mcp-config servers.json "what does our tracker say about the login page?"
   deft run --model openai/local --base-url http://localhost:8080/v1 "explain main.go"
 
 Exit codes: 0 finished, 1 error, 2 wrong usage, 3 stuck, 4 a limit was reached,
-5 refused (key, policy), 6 LLM not reachable, 7 storage, 130 interrupted.`
+5 refused (key, policy, no terminal to confirm in),
+6 LLM not reachable, 7 storage, 130 interrupted.`
 }
 
 // Run works on the task until it ends.
@@ -75,11 +80,15 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 	if err != nil {
 		return err
 	}
-	task, err := c.task(std)
+	src := runcommand.TaskSource{Words: c.Task, File: c.File, Input: std.in, Optional: c.Resume != "" || c.Replay != ""}
+	if std.inTTY {
+		src.Input = nil
+	}
+	task, err := src.Read()
 	if err != nil {
 		return err
 	}
-	if err := c.check(task); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	// A reader that goes away must not stop the agent half way.
@@ -91,16 +100,19 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 		return err
 	}
 	defer store.Close()
-	j := &job{cmd: c, std: std, store: store, paths: p, view: newView(c, std, g), task: task, title: title(task)}
-	defer j.release()
-	if err := j.prepare(ctx); err != nil {
+	r := &foreground{
+		std: std, paths: p, store: store, view: newView(c, std, g),
+		sandbox: c.Sandbox, network: c.Net, grace: c.Grace, task: task,
+	}
+	o, err := c.options(ctx, r)
+	if err != nil {
 		return err
 	}
-	return j.work(ctx)
+	return r.run(ctx, o)
 }
 
 // check refuses flags that make no sense before anything is done.
-func (c *runCmd) check(task string) error {
+func (c *runCmd) check() error {
 	switch {
 	case c.MaxIterations < 1:
 		return fault.New(fault.Invalid, "--max-iterations must be at least 1").Hint("leave it out for 500")
@@ -117,138 +129,37 @@ func (c *runCmd) check(task string) error {
 	return nil
 }
 
-// prepare finds or makes the conversation and opens it.
-func (j *job) prepare(ctx context.Context) error {
-	setup, err := j.locate(ctx)
-	if err != nil {
-		return err
+// newView returns the view of a run.
+func newView(c *runCmd, std *streams, g *grammar) *runcommand.View {
+	command := "deft"
+	if g.Data != "" && g.Data != std.env("DEFT_DATA") {
+		command += " --data " + quoted(g.Data)
 	}
-	var replay []event.Event
-	if j.cmd.Replay != "" {
-		if replay, err = readTrajectory(j.cmd.Replay); err != nil {
-			return err
-		}
-	}
-	return j.start(ctx, setup, replay)
-}
-
-// start locks the conversation, creates it if it is new, and opens it. A
-// replay needs no model unless there is a task after it.
-func (j *job) start(ctx context.Context, setup runSetup, replay []event.Event) (err error) {
-	c := j.cmd
-	opts := sessionOptions{
-		paths: j.paths, stream: j.store, id: j.id, workspace: j.workspace, sandbox: setup.Sandbox, network: setup.Network,
-		grace: c.Grace, effort: c.Effort, limits: controller.Config{MaxIterations: c.MaxIterations}, replay: replay,
-		onDelta: j.view.delta, onOutput: j.view.output, onSandbox: j.view.sandbox, onCall: j.view.thinking, onStep: j.beforeStep,
-		hidden: existing(userDirs(j.std.env)...),
-	}
-	if c.MaxCost > 0 {
-		opts.budget = broker.NewBudget(c.MaxCost)
-	}
-	if replay == nil || j.task != "" {
-		if opts.models, j.model, err = c.open(ctx, j.std, opts.budget, hooks{j.retried, j.switched}); err != nil {
-			return err
-		}
-	}
-	if j.unlock, err = lockConversation(j.paths, j.id); err != nil {
-		return err
-	}
-	opts.create = func(ctx context.Context) error { return j.create(ctx, setup) }
-	if j.session, err = openSession(ctx, opts); err != nil {
-		return err
-	}
-	if replay == nil && j.task == "" && !hasTask(j.session.State().View) {
-		return errors.Join(fault.New(fault.Invalid, "conversation "+string(j.id)+" has no task yet").
-			Hint("give one: "+j.view.again(j.id)+` "…"`), j.session.end(ctx, true))
-	}
-	if err := j.rename(ctx, setup); err != nil {
-		return errors.Join(err, j.session.end(ctx, true))
-	}
-	return nil
-}
-
-// existing is a directory as a list, or nothing if it is not there.
-func existing(dirs ...string) (out []string) {
-	for _, dir := range dirs {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() && filepath.IsAbs(dir) {
-			out = append(out, dir)
-		}
-	}
-	return out
-}
-
-// userDirs are the directories of the user's settings, profiles and secrets.
-func userDirs(env func(string) string) []string {
-	dirs := []string{llm.UserDir(env)}
-	if dir, err := config.PersistenceDir(env); err == nil { // without a home there is none
-		dirs = append(dirs, dir)
-	}
-	return dirs
-}
-
-// hasTask reports whether a user has said anything.
-func hasTask(view []event.Event) bool {
-	return slices.ContainsFunc(view, func(ev event.Event) bool {
-		m, ok := ev.(*event.MessageEvent)
-		return ok && m.Source == event.SourceUser
+	return runcommand.NewView(runcommand.ViewOptions{
+		Out: std.out, Err: std.err, OutTTY: std.outTTY, ErrTTY: std.errTTY,
+		Color: std.color(true), Status: std.env("TERM") != "dumb",
+		JSON: c.JSON, Quiet: c.Quiet, Thoughts: c.Thoughts, Command: command,
 	})
 }
 
-// locate decides on the conversation, the workspace and the set-up; a resumed
-// conversation keeps its own where flags do not say otherwise.
-func (j *job) locate(ctx context.Context) (runSetup, error) {
-	c, dir := j.cmd, j.cmd.Workspace
-	setup := runSetup{Sandbox: c.Sandbox, Network: c.Net}
-	if c.Resume == "" {
-		j.id, j.fresh = event.NewConversationID(), true
-	} else {
-		id, err := resolve(ctx, j.store, c.Resume)
+// secrets returns the values of --secret-env, as a conversation takes them.
+func (c *runCmd) secrets(std *streams) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	for _, name := range c.SecretEnv {
+		if !variable.MatchString(name) { // perhaps the secret itself: not to be shown
+			return nil, fault.New(fault.Invalid, "--secret-env takes the name of a variable, not a value").Hint("for example --secret-env GITHUB_TOKEN")
+		}
+		value := std.env(name)
+		if value == "" {
+			return nil, fault.New(fault.Invalid, "the environment variable "+name+" is empty").Hint("set it to the secret, or leave --secret-env " + name + " out")
+		}
+		raw, err := json.Marshal(map[string]string{"kind": "StaticSecret", "value": value})
 		if err != nil {
-			return setup, err
+			return nil, err
 		}
-		info, err := j.store.Info(ctx, id)
-		if err != nil {
-			return setup, err
-		}
-		var old runSetup // an imported conversation has none
-		if len(info.Meta.Extra) > 0 && json.Unmarshal(info.Meta.Extra, &old) == nil {
-			c.modelFlags.keep(old, j.std)
-			c.Service = merged(old.Services, c.Service)
-			if c.Sandbox == "auto" && old.Sandbox != "" {
-				setup.Sandbox = old.Sandbox
-			}
-			setup.Network = setup.Network || old.Network
-		}
-		j.id, j.meta = id, info.Meta
-		dir = first(dir, info.Meta.WorkingDir)
+		out[name] = raw
 	}
-	if err := c.choose(j.std); err != nil {
-		return setup, err
-	}
-	setup.modelSetup, setup.Services = c.modelFlags.setup(), c.Service
-	ws, err := workspace(first(dir, "."), j.paths, j.std.env("HOME"))
-	j.workspace = ws
-	return setup, err
-}
-
-// create stores a new conversation and what it was set up with.
-func (j *job) create(ctx context.Context, setup runSetup) error {
-	if !j.fresh {
-		return nil
-	}
-	extra, err := setup.encode()
-	if err != nil {
-		return fmt.Errorf("describe the conversation: %w", err)
-	}
-	if err := j.store.Create(ctx, j.id, eventstream.Meta{Title: j.title, WorkingDir: j.workspace, Extra: extra}); err != nil {
-		return fmt.Errorf("create the conversation: %w", err)
-	}
-	evs, err := describeSetup(j.workspace, first(j.model, setup.Model), j.cmd.MaxIterations)
-	if err != nil {
-		return err
-	}
-	_, err = j.store.Append(ctx, j.id, evs...)
-	return err
+	return out, nil
 }
 
 func first(a, b string) string {
@@ -258,6 +169,7 @@ func first(a, b string) string {
 	return b
 }
 
+// readTrajectory reads what --replay names.
 func readTrajectory(path string) ([]event.Event, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -268,31 +180,8 @@ func readTrajectory(path string) ([]event.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read trajectory %s: %w", path, err)
 	}
-	if !hasTask(evs) {
+	if !runcommand.HasTask(evs) {
 		return nil, fault.New(fault.Invalid, "the trajectory "+path+" has no user message to replay").Hint("check --replay")
 	}
 	return evs, nil
-}
-
-// outcome turns how a run ended into an exit code.
-func outcome(s *state.State, code string) error {
-	switch s.Status {
-	case state.Finished, state.Idle:
-		return nil
-	case state.Stuck:
-		return exitStatus(fault.ExitStuck)
-	case state.Paused:
-		return exitStatus(fault.ExitInterrupted)
-	}
-	switch code {
-	case "MaxIterationsReached", "MaxBudgetReached":
-		return exitStatus(fault.ExitLimit)
-	case "LLMAuthenticationError", "LLMQuotaError", "LLMContentPolicyViolationError":
-		return exitStatus(fault.ExitRefused)
-	case "LLMServiceUnavailableError", "LLMTimeoutError", "LLMRateLimitError":
-		return exitStatus(fault.ExitUnavailable)
-	case "StorageFull", "StorageCorrupt":
-		return exitStatus(fault.ExitStorage)
-	}
-	return exitStatus(fault.ExitError)
 }

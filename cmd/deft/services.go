@@ -75,7 +75,7 @@ func (c *runCmd) choose(std *streams) error {
 // open makes the models of a run and returns what the agent's is called.
 // Profiles are looked at only where one is used.
 func (c *runCmd) open(ctx context.Context, std *streams, budget *broker.Budget, h hooks) (r *registry.Registry, model string, err error) {
-	by, err := newOpener(std)
+	by, err := c.opener(std)
 	if err != nil {
 		return nil, "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/runcommand"
 )
 
 // openStore opens the event store.
@@ -51,7 +52,7 @@ func resolve(ctx context.Context, s eventstream.Stream, name string) (event.Conv
 		return found[0], nil
 	case 0:
 		if name == "last" {
-			return "", fault.New(fault.NotFound, "there is no conversation yet").Hint(noTask)
+			return "", fault.New(fault.NotFound, "there is no conversation yet").Hint(runcommand.NoTask)
 		}
 		return "", fault.New(fault.NotFound, "no conversation "+name).Hint("`deft conversations list` shows what is stored")
 	}

@@ -85,7 +85,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 		Provider: replacing{provider}, Spec: box, Connect: connect,
 		OnStart: func(s sandbox.Sandbox) { level.Store(s.Report().Level) },
 	})
-	rt := local.New(executor.New(c.Local, executor.Forgetful()))
+	rt := newBesideRuntime(c.Local)
 	return &Execution{
 		Runtime: w, Local: rt,
 		Isolation: func() string { return level.Load().(string) },

@@ -28,7 +28,7 @@ type supervisor struct {
 // supervisor returns the one that the sandbox's state names, or nil if none
 // lives.
 func (b *bench) supervisor() *supervisor {
-	files, err := filepath.Glob(filepath.Join(b.data, "sandboxes", "*", "state.json"))
+	files, err := filepath.Glob(filepath.Join(b.data, "events", "sandboxes", "*", "state.json"))
 	if err != nil {
 		b.t.Error(err)
 	}

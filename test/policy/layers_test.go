@@ -21,9 +21,11 @@ var floors = map[string]int{
 	"state":             3, // what a conversation cost is in llm's metrics
 	"internal/settings": 4,
 	"executor":          4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
-	"agent":      5,
-	"controller": 6,
-	"session":    7,
+	"agent":               5,
+	"controller":          6,
+	"session":             7,
+	"internal/console":    7,
+	"internal/runcommand": 8, // a client of session
 }
 
 // serverFloors are the floors inside the agent server. A package that serves
@@ -72,7 +74,7 @@ func serverObjection(from, to string) string {
 }
 
 // servers is the floor of everything else below internal/.
-const servers = 8
+const servers = 9
 
 // parts are packages below a domain that its adapters share. They are
 // imported like the domain itself; folders named internal are parts as well.

@@ -1,4 +1,4 @@
-package main
+package runcommand
 
 import (
 	"encoding/json"
@@ -10,18 +10,31 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
-	"github.com/deft-dev/deft/tool"
 )
 
-// view shows a run: to a person, as JSON lines, or only its answer.
-type view struct {
+// ViewOptions say how a run is shown. Out and Err are required.
+type ViewOptions struct {
+	Out, Err       io.Writer
+	OutTTY, ErrTTY bool // whether they are terminals
+	// Color allows colours, and Status a line that is erased and drawn again,
+	// where there is a terminal.
+	Color, Status bool
+	JSON          bool // every event is a line of JSON, and nothing else is shown
+	Quiet         bool // only the answer is shown
+	Thoughts      bool // the model's reasoning is shown as well
+	// Command is how the user calls deft.
+	Command string
+}
+
+// View shows a run: to a person, as JSON lines, or only its answer.
+type View struct {
 	printer   *console.Printer // nil when nothing is shown as it happens
 	screen    *screen          // what the printer writes to
 	warnTo    io.Writer
@@ -33,42 +46,40 @@ type view struct {
 
 	mu    sync.Mutex
 	last  string // the agent's last words
-	level string // isolation that has been told of
+	level string // isolation that was shown
 	code  string // of the last ConversationErrorEvent
 }
 
-func newView(c *runCmd, std *streams, g *grammar) *view {
-	v := &view{warnTo: std.err, command: "deft", thoughts: c.Thoughts, rawAnswer: !std.outTTY}
-	if g.Data != "" && g.Data != std.env("DEFT_DATA") {
-		v.command += " --data " + quoted(g.Data)
-	}
-	out, tty := std.err, std.errTTY
-	if std.outTTY {
-		out, tty = std.out, true
+// NewView returns a View.
+func NewView(o ViewOptions) *View {
+	v := &View{warnTo: o.Err, command: o.Command, thoughts: o.Thoughts, rawAnswer: !o.OutTTY}
+	out, tty := o.Err, o.ErrTTY
+	if o.OutTTY {
+		out, tty = o.Out, true
 	}
 	switch {
-	case c.JSON:
-		v.json = std.out
+	case o.JSON:
+		v.json = o.Out
 		return v
-	case c.Quiet:
-		v.answer = std.out
+	case o.Quiet:
+		v.answer = o.Out
 		return v
 	}
-	v.screen = &screen{out: out, color: std.color(tty), status: tty && std.env("TERM") != "dumb"}
-	v.printer = console.New(console.Options{Out: v.screen, Color: std.color(tty), Thoughts: c.Thoughts})
-	if !std.outTTY {
-		v.answer = std.out
+	v.screen = &screen{out: out, color: o.Color && tty, status: o.Status && tty}
+	v.printer = console.New(console.Options{Out: v.screen, Color: o.Color && tty, Thoughts: o.Thoughts})
+	if !o.OutTTY {
+		v.answer = o.Out
 	}
 	return v
 }
 
-// again is the command that goes on with a conversation.
-func (v *view) again(id event.ConversationID) string {
+// resumeCommand is the command that goes on with a conversation.
+func (v *View) resumeCommand(id event.ConversationID) string {
 	return v.command + " run --resume " + string(id)
 }
 
 // thinking shows that the model is being waited for.
-func (v *view) thinking(active bool) {
+func (v *View) thinking(active bool) {
 	switch {
 	case v.screen == nil:
 	case active:
@@ -79,7 +90,7 @@ func (v *view) thinking(active bool) {
 }
 
 // recall takes the agent's last words from what an earlier run left.
-func (v *view) recall(s *state.State) {
+func (v *View) recall(s *state.State) {
 	for _, ev := range s.View {
 		if _, isError := ev.(*event.ConversationErrorEvent); !isError {
 			v.remember(ev)
@@ -88,15 +99,15 @@ func (v *view) recall(s *state.State) {
 }
 
 // live reports whether anything is shown as it happens.
-func (v *view) live() bool { return v.printer != nil || v.json != nil }
+func (v *View) live() bool { return v.printer != nil || v.json != nil }
 
-func (v *view) record(rec eventstream.Record) {
+func (v *View) record(rec eventstream.Record) {
 	if v.json != nil {
 		fmt.Fprintf(v.json, "%s\n", rec.JSON)
 	}
 	ev, err := rec.Event()
 	if err != nil {
-		v.warn(fmt.Sprintf("event %d cannot be shown: %v", rec.Seq, err))
+		v.Warn(fmt.Sprintf("event %d cannot be shown: %v", rec.Seq, err))
 		return
 	}
 	v.remember(ev)
@@ -106,7 +117,7 @@ func (v *view) record(rec eventstream.Record) {
 }
 
 // remember keeps what the end of the run needs.
-func (v *view) remember(ev event.Event) {
+func (v *View) remember(ev event.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e := ev.(type) {
@@ -126,67 +137,85 @@ func (v *view) remember(ev event.Event) {
 	}
 }
 
-func (v *view) lastCode() string {
+func (v *View) lastCode() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.code
 }
 
-func (v *view) delta(item event.ID, d llm.Delta) {
+// transient shows what is not stored: what the model writes, and what commands
+// print.
+func (v *View) transient(t session.Transient) {
+	switch {
+	case v.printer == nil:
+	case t.Output != nil:
+		v.printer.Output(t.Output.Text)
+	case t.Piece != nil && t.Piece.Content != "":
+		d := llm.Delta{Text: t.Piece.Content}
+		if t.Piece.Kind == "reasoning" {
+			d = llm.Delta{Reasoning: t.Piece.Content}
+		}
+		if d.Text != "" || v.thoughts {
+			v.screen.show("")
+		}
+		v.printer.Delta(t.Piece.Item, d)
+	}
+}
+
+// retried shows that a call is made again, or that another model takes it over.
+func (v *View) retried(r controller.Retry, err error) {
 	if v.printer == nil {
 		return
 	}
-	if d.Text != "" || d.Reasoning != "" && v.thoughts {
-		v.screen.show("")
+	v.thinking(true)
+	wait := time.Duration(r.Wait * float64(time.Second)).Round(time.Second)
+	what := fmt.Sprintf("the model did not answer (%v); trying again in %s", err, wait)
+	if r.Next != "" {
+		what = fmt.Sprintf("%s did not answer (%v); asking %s", r.Model, err, r.Next)
 	}
-	v.printer.Delta(item, d)
+	v.printer.Retry(what) // which also drops what was shown of the failed attempt
 }
 
-func (v *view) output(_ event.ID, c tool.Chunk) {
-	if v.printer != nil {
-		v.printer.Output(c.Text)
-	}
-}
-
-func (v *view) retry(r broker.Retry) {
-	if v.printer != nil { // which also drops what was shown of the failed try
-		v.thinking(true)
-		v.printer.Retry(fmt.Sprintf("the model did not answer (%v); trying again in %s", r.Err, r.Wait.Round(time.Second)))
-	}
-}
-
-func (v *view) switched(s broker.Switched) {
-	if v.printer != nil {
-		v.thinking(true)
-		v.printer.Retry(fmt.Sprintf("%s did not answer (%v); asking %s", s.From.Name, s.Err, s.To.Name))
-	}
-}
-
-// sandbox says which isolation is in force, if it is less than it should be.
-func (v *view) sandbox(box sandbox.Sandbox) {
-	level := box.Report().Level
+// isolation warns if less isolation is in force than there should be.
+func (v *View) isolation(level string) {
 	v.mu.Lock()
-	said := v.level == level
+	shown := v.level == level
 	v.level = level
 	v.mu.Unlock()
-	if said { // it has been started again
+	if shown {
 		return
 	}
 	switch level {
 	case "none":
-		v.warn("warning: --sandbox none: commands of the agent can do everything that you can")
+		v.Warn("warning: --sandbox none: commands of the agent can do everything that you can")
 	case "landlock":
-		v.warn("note: the sandbox is weaker than it could be (Landlock and seccomp only); `deft doctor` says why")
+		v.Warn("note: the sandbox is weaker than it could be (Landlock and seccomp only); `deft doctor` says why")
 	}
 }
 
-func (v *view) note(s string) {
+// Prompts returns where the user is asked.
+func (v *View) Prompts() io.Writer {
+	if v.screen != nil {
+		return v.screen
+	}
+	return v.warnTo
+}
+
+// answered says that the user has answered a prompt.
+func (v *View) answered() {
+	if v.screen != nil {
+		v.screen.lineEnded()
+	}
+}
+
+func (v *View) note(s string) {
 	if v.printer != nil {
 		v.printer.Note(s)
 	}
 }
 
-func (v *view) warn(s string) {
+// Warn shows a line that the user should see.
+func (v *View) Warn(s string) {
 	if v.printer != nil {
 		v.printer.Warn(s)
 		return
@@ -211,11 +240,11 @@ type result struct {
 }
 
 // summary ends the run's output.
-func (v *view) summary(j *job, s *state.State, took time.Duration, stat string) {
+func (v *View) summary(id event.ConversationID, s *state.State, took time.Duration, stat string) {
 	tokens := s.Stats.Tokens()
 	v.mu.Lock()
 	r := result{
-		Type: "result", Conversation: j.id, Status: s.Status, Error: v.code, Answer: v.last,
+		Type: "result", Conversation: id, Status: s.Status, Error: v.code, Answer: v.last,
 		CostUSD: s.Stats.Cost(), Unpriced: unpriced(s.Stats), InputTokens: tokens.PromptTokens, OutputTokens: tokens.CompletionTokens,
 		Seconds: took.Seconds(), Diffstat: stat,
 	}
@@ -234,7 +263,7 @@ func (v *view) summary(j *job, s *state.State, took time.Duration, stat string) 
 			v.printer.Note("\n" + strings.TrimRight(stat, "\n"))
 		}
 		v.printer.Note(fmt.Sprintf("%s in %s · %s · conversation %s",
-			s.Status, short(took), spent(s.Stats), j.id))
+			s.Status, short(took), spent(s.Stats), id))
 	}
 	if v.answer != nil && s.Status == state.Finished {
 		text := strings.TrimSpace(r.Answer)
@@ -244,7 +273,7 @@ func (v *view) summary(j *job, s *state.State, took time.Duration, stat string) 
 		fmt.Fprintln(v.answer, text)
 	}
 	if s.Status != state.Finished && s.Status != state.Idle {
-		v.warn("to go on: " + v.again(j.id))
+		v.Warn("to go on: " + v.resumeCommand(id))
 	}
 }
 

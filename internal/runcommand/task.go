@@ -1,4 +1,4 @@
-package main
+package runcommand
 
 import (
 	"fmt"
@@ -14,26 +14,35 @@ import (
 // care, and less than what would fill its context window at once.
 const maxTask = 1 << 20
 
-const noTask = `say what to do: deft run "fix the failing test"`
+// NoTask tells users how to give a task.
+const NoTask = `say what to do: deft run "fix the failing test"`
 
-// task finds out what to do; empty means to go on with what there is.
-func (c *runCmd) task(std *streams) (string, error) {
-	goesOn := c.Resume != "" || c.Replay != ""
+// TaskSource says where the task is.
+type TaskSource struct {
+	Words    []string  // arguments of the command
+	File     string    // path of a file; empty for none
+	Input    io.Reader // read where neither is given; nil for not
+	Optional bool      // there may be none: what there is goes on
+}
+
+// Read returns the task; "" for none, if that may be. The error is of kind
+// Invalid.
+func (t TaskSource) Read() (string, error) {
 	switch {
-	case len(c.Task) > 0 && c.File != "":
+	case len(t.Words) > 0 && t.File != "":
 		return "", fault.New(fault.Invalid, "there are two tasks: an argument and --file").Hint("give one of them")
-	case len(c.Task) > 0:
-		return checkTask(strings.Join(c.Task, " "), "the task")
-	case c.File != "":
-		return readTask(c.File)
-	case goesOn:
+	case len(t.Words) > 0:
+		return checkTask(strings.Join(t.Words, " "), "the task")
+	case t.File != "":
+		return readTask(t.File)
+	case t.Optional:
 		return "", nil
-	case std.inTTY:
-		return "", fault.New(fault.Invalid, "there is no task").Hint(noTask)
+	case t.Input == nil:
+		return "", fault.New(fault.Invalid, "there is no task").Hint(NoTask)
 	}
-	b, err := io.ReadAll(io.LimitReader(std.in, maxTask+1))
+	b, err := io.ReadAll(io.LimitReader(t.Input, maxTask+1))
 	if err != nil {
-		return "", fault.New(fault.Invalid, "there is no task, and standard input cannot be read").Because(err).Hint(noTask)
+		return "", fault.New(fault.Invalid, "there is no task, and standard input cannot be read").Because(err).Hint(NoTask)
 	}
 	return checkTask(string(b), "the task from standard input")
 }
@@ -62,13 +71,13 @@ func checkTask(task, name string) (string, error) {
 		return "", fault.New(fault.Invalid, name+" is not text in UTF-8").
 			Hint("put binary material in a file of the workspace and name the file in the task")
 	case strings.TrimSpace(task) == "":
-		return "", fault.New(fault.Invalid, name+" is empty").Hint(noTask)
+		return "", fault.New(fault.Invalid, name+" is empty").Hint(NoTask)
 	}
 	return strings.TrimSpace(task), nil
 }
 
-// title is what lists call a conversation that begins with a task.
-func title(task string) string {
+// Title is what lists call a conversation that begins with a task.
+func Title(task string) string {
 	const most = 80
 	line, _, _ := strings.Cut(strings.TrimSpace(task), "\n")
 	if r := []rune(line); len(r) > most {

@@ -1,4 +1,4 @@
-package main
+package runcommand
 
 import (
 	"errors"
@@ -19,8 +19,10 @@ var systemDirs = []string{
 
 const useProject = "give a project's directory with --workspace"
 
-// workspace resolves and checks the directory to work in.
-func workspace(dir string, p paths, home string) (string, error) {
+// Workspace resolves and checks the directory to work in. data is the directory
+// of Deft's own data; home, unless empty, is that of the user. The error is of
+// kind Invalid or Denied.
+func Workspace(dir, data, home string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -39,7 +41,7 @@ func workspace(dir string, p paths, home string) (string, error) {
 		return "", fault.New(fault.Denied, "the workspace cannot be read").Because(err).
 			Hint("check its permissions, or give another directory with --workspace")
 	}
-	return abs, apart(abs, p, home)
+	return abs, apart(abs, data, home)
 }
 
 // readable tries to list a directory.
@@ -57,7 +59,7 @@ func readable(dir string) error {
 
 // apart refuses workspaces in which the agent could change more than a
 // project: the system, the user's shell start-up files, Deft's own data.
-func apart(ws string, p paths, home string) error {
+func apart(ws, data, home string) error {
 	real := func(path string) string {
 		if r, err := filepath.EvalSymlinks(path); err == nil {
 			return r
@@ -69,7 +71,7 @@ func apart(ws string, p paths, home string) error {
 		return fault.New(fault.Invalid, "the workspace cannot be the system directory "+ws).Hint(useProject)
 	case home != "" && home != "/" && beneath(real(home), ws):
 		return fault.New(fault.Invalid, "the workspace "+ws+" holds your home directory, whose start-up files an agent must not write").Hint(useProject)
-	case beneath(ws, real(p.data)):
+	case beneath(ws, real(data)):
 		return fault.New(fault.Invalid, "the workspace "+ws+" lies in Deft's own data").Hint(useProject)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package main
+package build
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 func TestCommandEnv(t *testing.T) {
 	t.Parallel()
-	got := commandEnv([]string{
+	got := CommandEnv([]string{
 		"PATH=/bin", "HOME=/h", "LC_ALL=C", "LLM_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k", "EDITOR=vi",
 		"GOPROXY=https://user:secret@proxy.example,direct", "GOFLAGS=-mod=mod", "BROKEN",
 	})

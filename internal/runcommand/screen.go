@@ -1,4 +1,4 @@
-package main
+package runcommand
 
 import (
 	"io"
@@ -46,6 +46,13 @@ func (s *screen) show(text string) {
 	s.erase()
 	s.text = text
 	s.draw()
+}
+
+// lineEnded says that the user has ended the line.
+func (s *screen) lineEnded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.midLine = false
 }
 
 func (s *screen) erase() {

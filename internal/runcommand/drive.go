@@ -1,0 +1,142 @@
+package runcommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/state"
+)
+
+// drive replays and sends what there is to be, and runs.
+func (r *runner) drive(ctx context.Context) error {
+	s, err := r.c.State(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.Replay != nil:
+		if more, err := r.replay(ctx); err != nil || !more {
+			return err
+		}
+	case r.Task == "" && s.Status == state.Finished:
+		r.view.note("the conversation is finished; give a task to go on with it")
+		return nil
+	}
+	if err := r.send(ctx, s.Status); err != nil {
+		return err
+	}
+	return r.runUnlessBroken(ctx)
+}
+
+// replay runs the trajectory again. more says that the task is to follow.
+func (r *runner) replay(ctx context.Context) (more bool, err error) {
+	err = r.unlessBroken(ctx, func(ctx context.Context) error {
+		r.mu.Lock()
+		stopping := r.stopping
+		r.running = !stopping
+		r.mu.Unlock()
+		if stopping {
+			return r.c.Pause(ctx)
+		}
+		return r.c.Replay(ctx, r.Replay)
+	})
+	if err != nil || r.Task == "" {
+		return false, err
+	}
+	s, err := r.c.State(ctx)
+	if err != nil {
+		return false, err
+	}
+	if s.Status != state.Finished && s.Status != state.Idle {
+		r.view.Warn("the replay did not reach its end, so the task was not given")
+		return false, nil
+	}
+	return true, nil
+}
+
+// send stores the task. Actions that wait for confirmation are refused: the user
+// wants something else.
+func (r *runner) send(ctx context.Context, before state.Status) error {
+	if r.Task == "" {
+		return nil
+	}
+	if before == state.Confirming {
+		if err := r.c.Respond(ctx, false, "The user has given another task."); err != nil {
+			return err
+		}
+	}
+	err := r.c.Send(ctx, session.Message{Role: event.RoleUser, Content: event.Texts(r.Task)})
+	if err != nil {
+		return fmt.Errorf("store the task: %w", err)
+	}
+	return nil
+}
+
+// runUnlessBroken runs the conversation while its sandbox starts.
+func (r *runner) runUnlessBroken(ctx context.Context) error {
+	return r.unlessBroken(ctx, r.runConfirmed)
+}
+
+// unlessBroken calls run while the sandbox starts: the first call of the model
+// does not wait for it. If the sandbox cannot start, the run is paused, and the
+// error says why.
+func (r *runner) unlessBroken(ctx context.Context, run func(context.Context) error) error {
+	started := make(chan error, 1)
+	go func() {
+		err := r.c.Ready(ctx)
+		switch {
+		case err == nil:
+			r.view.isolation(r.c.Isolation())
+		case ctx.Err() == nil:
+			r.stop(ctx, r.c.Pause)
+		}
+		started <- err
+	}()
+	err := run(ctx)
+	if broken := <-started; broken != nil && ctx.Err() == nil {
+		return broken
+	}
+	return err
+}
+
+// runConfirmed runs until the end, and asks the user wherever actions wait.
+func (r *runner) runConfirmed(ctx context.Context) error {
+	for {
+		s, err := r.c.State(ctx)
+		if err != nil {
+			return err
+		}
+		if s.Status == state.Confirming {
+			answered, err := r.confirm(ctx, s)
+			if err != nil || !answered {
+				return err
+			}
+		}
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+		if err := r.c.Wait(ctx); err != nil {
+			return err
+		}
+		if s, err = r.c.State(ctx); err != nil || s.Status != state.Confirming {
+			return err
+		}
+	}
+}
+
+// begin starts a run, unless the user has asked to stop before.
+func (r *runner) begin(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopping {
+		return r.c.Pause(ctx)
+	}
+	if err := r.c.Run(ctx); err != nil && !errors.Is(err, session.ErrRunning) {
+		return err
+	}
+	r.running = true
+	return nil
+}

@@ -1,0 +1,287 @@
+package runcommand
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/state"
+)
+
+// Options say what a run does. Sessions, View, ID and Spec are required.
+type Options struct {
+	Sessions *session.Manager
+	View     *View
+	// ID is the conversation's: of a new one, or of a stored one for Resume.
+	ID     event.ConversationID
+	Resume bool
+	// Spec returns what a new conversation, or an imported one, is made from.
+	Spec func() (session.Spec, error)
+	// Change returns what is changed about a stored conversation; nil for
+	// nothing.
+	Change func(*session.Conversation) (session.Changes, error)
+	// Task is sent; empty to go on with what there is.
+	Task string
+	// Replay is a trajectory that is run again before the task; nil for none.
+	Replay []event.Event
+	// Confirm is ConfirmNever, ConfirmRisky or ConfirmAlways. If it is empty, a
+	// new conversation has ConfirmNever, and a stored one keeps its policy.
+	Confirm string
+	// Prompter asks the user; nil where there is no terminal.
+	Prompter Prompter
+	// Secrets are added to those of a stored conversation; see
+	// [session.Spec].
+	Secrets map[string]json.RawMessage
+	// Keep leaves the sandbox of a run that can go on running for a while.
+	Keep bool
+	// Done is called at the end of the run, with what was shown; nil for
+	// nothing.
+	Done func(context.Context) error
+}
+
+// runner is one run.
+type runner struct {
+	Options
+	view *View
+	c    *session.Conversation
+
+	mu        sync.Mutex
+	stopping  bool // the user has asked to stop
+	running   bool // there is a run that can be paused
+	accepting bool // the user accepts all actions of this run
+	endPrompt func()
+}
+
+// Run works on a conversation until it ends, is stopped, or the user refuses to
+// go on. See the package comment for its errors.
+func Run(ctx context.Context, o Options) error {
+	if err := checkConfirm(o); err != nil {
+		return err
+	}
+	r := &runner{Options: o, view: o.View, endPrompt: func() {}}
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	return r.work(ctx)
+}
+
+// open makes or loads the conversation and starts its sandbox.
+func (r *runner) open(ctx context.Context) error {
+	err := r.find(ctx)
+	if err == nil {
+		_, err = r.c.State(ctx) // from here on it is locked
+	}
+	if err == nil {
+		err = r.configure(ctx)
+	}
+	if errors.Is(err, session.ErrLocked) {
+		return fault.New(fault.Conflict, "the conversation "+string(r.ID)+" is running in another process").
+			Hint("wait for it, or stop it there")
+	}
+	if err != nil {
+		return errors.Join(err, r.Sessions.Evict(ctx, r.ID, false))
+	}
+	return nil
+}
+
+// find sets r.c.
+func (r *runner) find(ctx context.Context) error {
+	if !r.Resume {
+		s, err := r.Spec()
+		if err != nil {
+			return err
+		}
+		s.ID = r.ID
+		if r.c, _, err = r.Sessions.Create(ctx, s); err != nil {
+			return fmt.Errorf("create the conversation: %w", err)
+		}
+		return nil
+	}
+	c, err := r.Sessions.Get(ctx, r.ID)
+	switch {
+	case fault.Is(err, fault.Unsupported):
+		return r.setUp(ctx, err)
+	case err != nil:
+		return err
+	}
+	r.c = c
+	if r.Change == nil {
+		return nil
+	}
+	changes, err := r.Change(c)
+	if err != nil {
+		return err
+	}
+	before := c.Agent().LLM.Model
+	if err := c.Change(ctx, changes); err != nil {
+		return err
+	}
+	if after := c.Agent().LLM.Model; after != before {
+		r.view.note("the model is " + safeText(after) + " from now on")
+	}
+	return nil
+}
+
+// setUp gives an agent to an imported conversation. why is what Get returned.
+func (r *runner) setUp(ctx context.Context, why error) error {
+	s, err := r.Spec()
+	if err != nil {
+		return err
+	}
+	r.c, err = r.Sessions.SetUp(ctx, r.ID, s)
+	if fault.Is(err, fault.Conflict) && !errors.Is(err, session.ErrLocked) {
+		return why // it has an agent of a kind that cannot run
+	}
+	return err
+}
+
+// configure applies what is set by events.
+func (r *runner) configure(ctx context.Context) error {
+	s, err := r.c.State(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Replay == nil && r.Task == "" && !HasTask(s.View) {
+		return fault.New(fault.Invalid, "conversation "+string(r.ID)+" has no task yet").
+			Hint("give one: " + r.view.resumeCommand(r.ID) + ` "…"`)
+	}
+	if !r.Resume {
+		return nil
+	}
+	if len(r.Secrets) > 0 {
+		if err := r.c.SetSecrets(ctx, r.Secrets); err != nil {
+			return err
+		}
+	}
+	if r.Confirm == "" {
+		return nil
+	}
+	policy, analyzer := ConfirmationOf(r.Confirm)
+	return errors.Join(r.c.SetPolicy(ctx, policy), r.c.SetAnalyzer(ctx, analyzer))
+}
+
+// HasTask reports whether a user has said anything in these events.
+func HasTask(events []event.Event) bool {
+	return slices.ContainsFunc(events, func(ev event.Event) bool {
+		m, ok := ev.(*event.MessageEvent)
+		return ok && m.Source == event.SourceUser
+	})
+}
+
+// work runs the conversation to its end and reports.
+func (r *runner) work(ctx context.Context) error {
+	began := time.Now()
+	s, err := r.c.State(ctx)
+	if err != nil {
+		return err
+	}
+	r.view.recall(s)
+	runCtx, leave := context.WithCancel(ctx)
+	defer leave()
+	unwatch := r.c.Watch(r.view.transient)
+	stopSignals := r.catchSignals(runCtx, leave)
+	stopShowing := r.show(ctx, eventstream.Seq(s.Seq)+1)
+	base := r.head(ctx)
+	err = r.drive(runCtx)
+	s, serr := r.c.State(ctx)
+	if err = errors.Join(err, serr); serr == nil {
+		err = errors.Join(err, stopShowing(eventstream.Seq(s.Seq)))
+	}
+	unwatch()
+	stat := ""
+	if commit := base(); err == nil {
+		stat = r.diffstat(ctx, commit)
+	}
+	if runCtx.Err() == nil { // else it is closed with the sessions, while it runs
+		err = errors.Join(err, r.Sessions.Evict(ctx, r.ID, !r.through(s)))
+	}
+	stopSignals()
+	if err != nil {
+		return r.failed(err)
+	}
+	r.view.summary(r.ID, s, time.Since(began), stat)
+	if r.Done != nil {
+		if err := r.Done(ctx); err != nil {
+			return err
+		}
+	}
+	return exitOf(s.Status, r.view.lastCode())
+}
+
+// through reports whether nothing in the sandbox is worth keeping for a resume.
+func (r *runner) through(s *state.State) bool {
+	if s == nil {
+		return false
+	}
+	acted := slices.ContainsFunc(s.View, func(ev event.Event) bool {
+		_, ok := ev.(*event.ActionEvent)
+		return ok
+	})
+	return s.Status == state.Finished || !r.Keep || s.Status == state.Errored && !acted
+}
+
+// failed says how to go on after an error that is not part of the
+// conversation.
+func (r *runner) failed(err error) error {
+	kind, msg := fault.KindOf(err), "conversation "+string(r.ID)
+	if errors.Is(err, context.Canceled) {
+		kind, err = fault.Interrupted, errors.New("left before its end")
+	}
+	next := "to go on: " + r.view.resumeCommand(r.ID)
+	if hint := fault.HintOf(err); hint != "" {
+		next = hint + "; " + next
+	}
+	return fault.New(kind, msg).Because(err).Hint(next)
+}
+
+// show follows the stream until it is stopped with the last event that is to be
+// shown.
+func (r *runner) show(ctx context.Context, from eventstream.Seq) (stop func(last eventstream.Seq) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	store := r.Sessions.Store()
+	var wg sync.WaitGroup
+	var failed error
+	upTo := make(chan eventstream.Seq, 1)
+	wg.Go(func() {
+		next := from
+		live := store.Follow(ctx, r.ID, from)
+		if !r.view.live() { // what the end needs is read at the end
+			live = func(func(eventstream.Record, error) bool) {}
+		}
+		for rec, err := range live {
+			if err != nil {
+				if ctx.Err() == nil {
+					failed = err
+				}
+				break
+			}
+			r.view.record(rec)
+			next = rec.Seq + 1
+		}
+		last := <-upTo
+		for rec, err := range store.Read(context.WithoutCancel(ctx), r.ID, next) {
+			if err != nil {
+				failed = errors.Join(failed, err)
+				return
+			}
+			if rec.Seq > last {
+				return
+			}
+			r.view.record(rec)
+		}
+	})
+	return func(last eventstream.Seq) error {
+		upTo <- last
+		cancel()
+		wg.Wait()
+		return failed
+	}
+}

@@ -1,0 +1,80 @@
+package runcommand
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// stopSignals ask a run to stop: Ctrl-C, the end of the session, a manager.
+var stopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+
+// ActiveSignals returns the signals that ask a process to stop, without those
+// that its parent has set to be ignored, as nohup and background jobs of scripts
+// do. An empty list must not be passed to signal.Notify, which would take all.
+func ActiveSignals() []os.Signal {
+	var out []os.Signal
+	for _, s := range stopSignals {
+		if !signal.Ignored(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// catchSignals makes the first signal pause the run, the second interrupt what
+// runs in the sandbox, and the third leave at once.
+func (r *runner) catchSignals(ctx context.Context, leave func()) (stop func()) {
+	signals := make(chan os.Signal, 3)
+	if active := ActiveSignals(); len(active) > 0 {
+		signal.Notify(signals, active...)
+	}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { r.followSignals(ctx, signals, done, leave) })
+	return func() {
+		signal.Stop(signals)
+		close(done)
+		wg.Wait()
+	}
+}
+
+// followSignals acts on signals until done is closed.
+func (r *runner) followSignals(ctx context.Context, signals <-chan os.Signal, done <-chan struct{}, leave func()) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for n := 1; ; n++ {
+		select {
+		case <-done:
+			return
+		case <-signals:
+		}
+		switch n {
+		case 1:
+			r.view.Warn("pausing; a running command ends first (Ctrl-C again stops it)")
+			wg.Go(func() { r.stop(ctx, r.c.Pause) })
+		case 2:
+			r.view.Warn("stopping the running command (Ctrl-C again leaves at once)")
+			wg.Go(func() { r.stop(ctx, r.c.Interrupt) })
+		default:
+			leave()
+		}
+	}
+}
+
+// stop stops the run, and keeps another from beginning.
+func (r *runner) stop(ctx context.Context, how func(context.Context) error) {
+	r.mu.Lock()
+	r.stopping = true
+	running := r.running
+	r.mu.Unlock()
+	r.endPrompt()
+	if !running {
+		return
+	}
+	if err := how(ctx); err != nil && ctx.Err() == nil {
+		r.view.Warn("the run could not be stopped: " + err.Error())
+	}
+}
