@@ -176,7 +176,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestAddress holds that nobody else reaches a server without keys
+// TestAddress wants a server without keys to be unreachable for others
 // (CVE-2026-112346).
 func TestAddress(t *testing.T) {
 	t.Parallel()
@@ -212,7 +212,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestNetwork listens on 0.0.0.0 and finds nobody at the IPv6 addresses.
+// TestNetwork listens on 0.0.0.0 and not on the IPv6 addresses.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	l := mustLoad(t, "", config.Flags{Host: "0.0.0.0"}, "SESSION_API_KEY=k")

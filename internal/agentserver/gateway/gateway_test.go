@@ -121,7 +121,7 @@ func TestChat(t *testing.T) {
 	if d := cmp.Diff([][]event.Content{{event.Text("more")}}, b.talk.sent); err != nil || d != "" || len(b.started) != 1 {
 		t.Errorf("%v, %s", err, d)
 	}
-	// An id that nobody has is given to a new one.
+	// A new conversation gets an unknown id.
 	other := strings.Replace(id, "1", "2", 1)
 	_, err = b.client.Chat.Completions.New(t.Context(), chat("openhands_main", openai.UserMessage("x")), option.WithHeader(gateway.IDHeader, other))
 	if err != nil || len(b.started) != 2 || b.started[1].ID != other {

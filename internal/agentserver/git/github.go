@@ -77,10 +77,10 @@ func (g github) search(ctx context.Context, query string, limit int, pageID stri
 			}
 		}
 		kept = kept[min(offset, len(kept)):]
-		room := limit - len(found.Items)
-		if len(kept) > room {
-			found.Items = append(found.Items, kept[:room]...)
-			found.NextPageID = new(fmt.Sprintf("%d:%d", page, offset+room))
+		space := limit - len(found.Items)
+		if len(kept) > space {
+			found.Items = append(found.Items, kept[:space]...)
+			found.NextPageID = new(fmt.Sprintf("%d:%d", page, offset+space))
 			return found, nil
 		}
 		found.Items = append(found.Items, kept...)

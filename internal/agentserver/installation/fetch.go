@@ -254,8 +254,8 @@ type limited struct{ w *bytes.Buffer }
 
 func (l *limited) Write(b []byte) (int, error) {
 	const limit = 64 << 10
-	if room := limit - l.w.Len(); room > 0 {
-		l.w.Write(b[:min(room, len(b))])
+	if space := limit - l.w.Len(); space > 0 {
+		l.w.Write(b[:min(space, len(b))])
 	}
 	return len(b), nil
 }

@@ -50,7 +50,7 @@ func TestForeignPages(t *testing.T) {
 		if w.Code != c.status {
 			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
 		}
-		// Else a cache gives a page what somebody without an origin was given.
+		// Otherwise a cache gives pages the answer for requests without an origin.
 		if vary := w.Header().Values("Vary"); !slices.Equal(vary, []string{"Origin"}) {
 			t.Errorf("%+v: varies by %v", c, vary)
 		}

@@ -30,8 +30,8 @@ func (b *batch) free() {
 
 func (b *batch) reset() { b.buf, b.large, b.end = b.buf[:0], nil, "" }
 
-// room reports whether one more frame may be added.
-func (b *batch) room() bool {
+// hasSpace reports whether one more frame may be added.
+func (b *batch) hasSpace() bool {
 	return b.large == nil && len(b.buf) < batchSize-largeSize-200
 }
 

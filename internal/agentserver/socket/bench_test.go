@@ -25,7 +25,7 @@ type bare struct {
 	r *bufio.Reader
 }
 
-func (h *house) bare(tb testing.TB, path string, buffer int, early ...byte) *bare {
+func (h *fixture) bare(tb testing.TB, path string, buffer int, early ...byte) *bare {
 	tb.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "ws://"))
 	if err != nil {

@@ -61,7 +61,7 @@ func (f *follower) readOn(ctx context.Context) (left net.Buffers, err error) {
 			}
 			return nil, err
 		}
-		if !b.room() {
+		if !b.hasSpace() {
 			if left, err = f.l.try(b.pieces()); left != nil || err != nil {
 				return left, err
 			}

@@ -169,7 +169,7 @@ func TestNoGapNoDuplicate(t *testing.T) {
 }
 
 // followAll joins and expects events named by their numbers up to the last.
-func followAll(t *testing.T, h *house, path string, events int, joined func()) {
+func followAll(t *testing.T, h *fixture, path string, events int, joined func()) {
 	c := h.dial(t, path)
 	defer c.CloseNow()
 	first := c.next() // a state, or sync

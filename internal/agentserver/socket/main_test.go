@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// talk is a conversation with a real stream and nobody who answers.
+// talk is a conversation with a real stream and no agent.
 type talk struct {
 	id    event.ConversationID
 	store eventstream.Stream
@@ -116,14 +116,14 @@ func (c *talk) add(tb testing.TB, names ...string) eventstream.Seq {
 	return seq
 }
 
-type house struct {
+type fixture struct {
 	*talk
 	s   *socket.Service
 	url string
 }
 
 // setup serves one conversation.
-func setup(tb testing.TB, change ...func(*socket.Options)) *house {
+func setup(tb testing.TB, change ...func(*socket.Options)) *fixture {
 	tb.Helper()
 	store, err := sqlite.Open(context.Background(), tb.TempDir(), sqlite.Options{})
 	if err != nil {
@@ -161,15 +161,15 @@ func setup(tb testing.TB, change ...func(*socket.Options)) *house {
 			tb.Error(err)
 		}
 	})
-	return &house{talk: c, s: s, url: "ws" + strings.TrimPrefix(srv.URL, "http")}
+	return &fixture{talk: c, s: s, url: "ws" + strings.TrimPrefix(srv.URL, "http")}
 }
 
 func withKeys(keys ...string) func(*socket.Options) {
 	return func(o *socket.Options) { o.Keys = func() []string { return keys } }
 }
 
-func (h *house) events() string  { return "/sockets/events/" + string(h.id) }
-func (h *house) session() string { return "/sockets/session/" + string(h.id) }
+func (h *fixture) events() string  { return "/sockets/events/" + string(h.id) }
+func (h *fixture) session() string { return "/sockets/session/" + string(h.id) }
 
 // client is the other end of a socket.
 type client struct {
@@ -177,7 +177,7 @@ type client struct {
 	*websocket.Conn
 }
 
-func (h *house) dial(tb testing.TB, path string, header ...string) *client {
+func (h *fixture) dial(tb testing.TB, path string, header ...string) *client {
 	tb.Helper()
 	c, res, err := h.try(path, header...)
 	if err != nil {
@@ -187,7 +187,7 @@ func (h *house) dial(tb testing.TB, path string, header ...string) *client {
 	return &client{tb, c}
 }
 
-func (h *house) try(path string, header ...string) (*websocket.Conn, *http.Response, error) {
+func (h *fixture) try(path string, header ...string) (*websocket.Conn, *http.Response, error) {
 	hd := http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {
 		hd.Set(header[i], header[i+1])

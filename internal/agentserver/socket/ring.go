@@ -244,7 +244,7 @@ func (r *ring) collect(f *follower, b *batch) (found, *ending) {
 		return lost, nil
 	}
 	r.busy(f)
-	for f.pos < r.head() && b.room() {
+	for f.pos < r.head() && b.hasSpace() {
 		e := &r.entries[f.pos-r.base]
 		f.pos++
 		f.take(b, e)

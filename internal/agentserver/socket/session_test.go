@@ -120,7 +120,7 @@ func TestBehind(t *testing.T) {
 }
 
 // stall opens a socket and reads nothing from it but the handshake.
-func stall(t *testing.T, h *house, path string) net.Conn {
+func stall(t *testing.T, h *fixture, path string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "ws://"))
 	if err != nil {
@@ -148,7 +148,7 @@ func TestStalled(t *testing.T) {
 		h.add(t, big)
 	}
 	stall(t, h, h.events()+"?resend_mode=all")
-	<-h.gone // nobody follows any more
+	<-h.gone // no follower is left
 	c := stall(t, h, h.session())
 	for got := ""; !strings.Contains(got, "sync"); { // until it has joined
 		var b [1]byte

@@ -8,7 +8,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/socket"
 )
 
-func withShell(t *testing.T, followers int) *house {
+func withShell(t *testing.T, followers int) *fixture {
 	b, err := bash.Open(bash.Options{Dir: t.TempDir(), MaxFollowers: followers})
 	if err != nil {
 		t.Fatal(err)

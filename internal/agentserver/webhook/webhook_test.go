@@ -137,7 +137,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestStatesAreBounded passes over a state that has no room.
+// TestStatesAreBounded skips a state that exceeds the bound.
 func TestStatesAreBounded(t *testing.T) {
 	t.Parallel()
 	h, sink := newServer(t), newSink(t)
@@ -152,7 +152,7 @@ func TestStatesAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.Show(two, state("2")) // there is room again
+		s.Show(two, state("2")) // it fits again
 	}
 	h.stop(s, false)
 	var got []string
