@@ -54,8 +54,8 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/security_analyzer", formed(form.Analyzer, s.simple(postAnalyzer))),
 		r("POST", one+"/switch_profile", s.simple(postSwitchProfile)),
 		r("POST", one+"/switch_llm", s.simple(s.postSwitchLLM)),
-		r("POST", one+"/switch_acp_model", s.simple(postSwitchACP)),
-		r("POST", one+"/load_plugin", s.simple(postLoadPlugin)),
+		unsupported(r("POST", one+"/switch_acp_model", s.simple(postSwitchACP))),
+		unsupported(r("POST", one+"/load_plugin", s.simple(postLoadPlugin))),
 		r("POST", one+"/ask_agent", s.postAsk),
 		r("POST", one+"/generate_title", s.postTitle),
 		r("POST", one+"/condense", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
@@ -69,6 +69,11 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/runtime/reprovision", s.getRuntime),
 	}
 	return append(routes, s.eventRoutes()...)
+}
+
+func unsupported(r rest.Route) rest.Route {
+	r.Unsupported = true
+	return r
 }
 
 // conversation returns the conversation that a path names.

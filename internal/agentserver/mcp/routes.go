@@ -12,9 +12,9 @@ import (
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
 		{Method: "POST", Path: "/api/mcp/test", Tag: "MCP", Handle: s.handleTest},
-		{Method: "POST", Path: "/api/mcp/oauth/start", Tag: "MCP", Handle: s.oauthStart},
-		{Method: "GET", Path: "/api/mcp/oauth/status/{job_id}", Tag: "MCP", Handle: s.oauthStatus},
-		{Method: "POST", Path: "/api/mcp/oauth/callback/{job_id}", Tag: "MCP", Handle: s.oauthCallback},
+		{Method: "POST", Path: "/api/mcp/oauth/start", Tag: "MCP", Unsupported: true, Handle: s.oauthStart},
+		{Method: "GET", Path: "/api/mcp/oauth/status/{job_id}", Tag: "MCP", Unsupported: true, Handle: s.oauthStatus},
+		{Method: "POST", Path: "/api/mcp/oauth/callback/{job_id}", Tag: "MCP", Unsupported: true, Handle: s.oauthCallback},
 		{Method: "GET", Path: "/api/tools/{$}", Tag: "Tools", Handle: s.tools},
 		{Method: "GET", Path: "/api/tools/catalog", Tag: "Tools", Handle: s.catalogue},
 	}

@@ -76,6 +76,9 @@ func describe(r rest.Route, known map[string]described, ours map[string]operatio
 			op["security"] = []any{object{"APIKeyHeader": []any{}}}
 		}
 	}
+	if r.Unsupported {
+		op["x-unsupported"] = true
+	}
 	line := ours[k]
 	if line.summary != "" {
 		op["summary"] = line.summary

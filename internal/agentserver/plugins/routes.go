@@ -17,7 +17,7 @@ func (s *Service) Routes() []rest.Route {
 	own := []rest.Route{
 		{Method: "POST", Path: "/api/plugins", Tag: tag, Handle: s.list},
 		{Method: "POST", Path: "/api/plugins/fetch", Tag: tag, Handle: s.fetch},
-		{Method: "GET", Path: "/api/plugins/marketplace", Tag: tag, Handle: s.marketplace},
+		{Method: "GET", Path: "/api/plugins/marketplace", Tag: tag, Unsupported: true, Handle: s.marketplace},
 	}
 	return append(own, installation.API{
 		Store: s.installed, Noun: "plugin", Invalid: "it has a valid kebab-case name", Log: s.o.Log, Show: s.show,

@@ -38,6 +38,9 @@ type Route struct {
 	Dormant bool
 	// Hidden routes are not in the API's document.
 	Hidden bool
+	// Unsupported routes answer as the reference does where it lacks a feature.
+	// The API's document marks them.
+	Unsupported bool
 	// Limit bounds the body in bytes; 0 takes DefaultBody, a negative value
 	// takes any length.
 	Limit  int64

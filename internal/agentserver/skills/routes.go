@@ -17,7 +17,7 @@ func (s *Service) Routes() []rest.Route {
 		{Method: "POST", Path: "/api/skills", Tag: tag, Handle: s.postList},
 		{Method: "GET", Path: "/api/skills/catalog", Tag: tag, Handle: s.getCatalog},
 		{Method: "POST", Path: "/api/skills/sync", Tag: tag, Handle: s.postSync},
-		{Method: "GET", Path: "/api/skills/marketplace", Tag: tag, Handle: s.getMarketplace},
+		{Method: "GET", Path: "/api/skills/marketplace", Tag: tag, Unsupported: true, Handle: s.getMarketplace},
 	}
 	return append(own, installation.API{
 		Store: s.installed, Noun: "skill", Invalid: "the source contains a valid SKILL.md", Log: s.o.Log,

@@ -33,7 +33,15 @@ type Options struct {
 
 // Routes returns all operations but those of [Extensions].
 func Routes(o Options) []rest.Route {
-	return slices.Concat(code(o), backends(), agents())
+	return marked(slices.Concat(code(o), backends(), agents()))
+}
+
+// marked marks routes as unsupported.
+func marked(routes []rest.Route) []rest.Route {
+	for i := range routes {
+		routes[i].Unsupported = true
+	}
+	return routes
 }
 
 // off answers in the reference's words for what is switched off. It is no failure
@@ -118,7 +126,7 @@ func stateless(w http.ResponseWriter, _ *http.Request, name string) error {
 func Extensions() []rest.Route {
 	const tag, base = "Canvas Extensions", "/api/canvas-extensions"
 	const one, back = base + "/installed/{extension_name}", base + "/installed/{extension_name}/backend"
-	return []rest.Route{
+	return marked([]rest.Route{
 		{Method: "POST", Path: base + "/install", Tag: tag, Handle: install},
 		{Method: "GET", Path: base + "/installed", Tag: tag, Handle: func(w http.ResponseWriter, _ *http.Request) error {
 			return rest.JSON(w, http.StatusOK, map[string]any{"canvas_extensions": []any{}})
@@ -134,7 +142,7 @@ func Extensions() []rest.Route {
 		{Method: "POST", Path: back + "/prepare", Tag: tag, Handle: checked(revisionSchema, named(stateless))},
 		{Method: "POST", Path: back + "/start", Tag: tag, Handle: checked(revisionSchema, named(stateless))},
 		{Method: "POST", Path: back + "/stop", Tag: tag, Handle: named(stateless)},
-	}
+	})
 }
 
 var install = checked(installSchema, func(http.ResponseWriter, *http.Request) error {

@@ -106,11 +106,11 @@ func (s *Service) Routes() []rest.Route {
 		{Method: "GET", Path: base + "/providers", Tag: tag, Handle: s.listProviders},
 		{Method: "GET", Path: base + "/models", Tag: tag, Handle: s.listModels},
 		{Method: "GET", Path: base + "/models/verified", Tag: tag, Handle: s.listVerified},
-		{Method: "GET", Path: sub + "/models", Tag: tag, Handle: subscriptionModels},
-		{Method: "GET", Path: sub + "/status", Tag: tag, Handle: notConnected},
-		{Method: "POST", Path: sub + "/device/start", Tag: tag, Handle: startLogin},
-		{Method: "POST", Path: sub + "/device/poll", Tag: tag, Handle: pollLogin},
-		{Method: "POST", Path: sub + "/logout", Tag: tag, Handle: notConnected},
+		{Method: "GET", Path: sub + "/models", Tag: tag, Unsupported: true, Handle: subscriptionModels},
+		{Method: "GET", Path: sub + "/status", Tag: tag, Unsupported: true, Handle: notConnected},
+		{Method: "POST", Path: sub + "/device/start", Tag: tag, Unsupported: true, Handle: startLogin},
+		{Method: "POST", Path: sub + "/device/poll", Tag: tag, Unsupported: true, Handle: pollLogin},
+		{Method: "POST", Path: sub + "/logout", Tag: tag, Unsupported: true, Handle: notConnected},
 	}
 }
 
