@@ -1,7 +1,6 @@
-// Package eventstream defines where events live: a durable, ordered,
-// append-only list for each conversation, that can be read, searched and
-// followed. Everything else in Deft reads that list or writes to it; what is
-// not in it did not happen.
+// Package eventstream defines the store of events: a durable, ordered,
+// append-only list for each conversation, which can be read, searched and
+// followed. It is the only record of what happened in a conversation.
 //
 // # Usage
 //
@@ -86,18 +85,21 @@ type Stream interface {
 	Get(ctx context.Context, id event.ConversationID, ev event.ID) (Record, error)
 	// Fork makes conversation dst share the events of src that lie in
 	// segments, which are ascending and do not overlap; their Seq in dst is 1,
-	// 2, 3 …. It starts with the status and the cost of src. No event is copied, and deleting src later does not take them from dst. The cost
+	// 2, 3 …. It starts with the status and the cost of src. No event is
+	// copied, and dst keeps the events when src is deleted. The time it takes
 	// grows with the number of segments only.
 	Fork(ctx context.Context, dst, src event.ConversationID, segments []Segment, meta Meta) error
 
 	// Last returns the Seq of a conversation's last event, 0 if it has none.
-	// It costs less than Info, which returns all that is known.
+	// It is faster than Info.
 	Last(ctx context.Context, id event.ConversationID) (Seq, error)
-	// Info returns what is known about one conversation.
+	// Info describes one conversation.
 	Info(ctx context.Context, id event.ConversationID) (Info, error)
-	// List returns one page of conversations, without Meta.Extra.
+	// List returns one page of conversations, without Meta.Extra. The order is
+	// that of the times in their Infos, then that of creation. Conversations
+	// that are not updated while all pages are read come exactly once.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
-	// SetMeta replaces what a conversation's owner keeps beside its events.
+	// SetMeta replaces the Meta of a conversation.
 	SetMeta(ctx context.Context, id event.ConversationID, meta Meta) error
 	// Delete removes a conversation. Forks keep the events they share.
 	Delete(ctx context.Context, id event.ConversationID) error
@@ -139,8 +141,8 @@ type Page struct {
 	NextID  event.ID
 }
 
-// Meta is what the owner of a conversation keeps beside its events: things
-// about it rather than in it. It is not part of the State.
+// Meta is what is stored about a conversation beside its events. It is not part
+// of the State.
 type Meta struct {
 	// Owner is who the conversation is for. The store keeps it as it is given
 	// and applies no default.

@@ -16,12 +16,12 @@ import (
 
 // Export writes a conversation as OpenHands keeps it into a new directory
 // under parent, named by the conversation's id, and returns its path. The
-// directory appears when it is whole. Conflict if it exists; Invalid if an
+// directory appears once it is complete. Conflict if it exists; Invalid if an
 // event's id cannot be part of a file name that OpenHands reads.
 //
 // base_state.json is that of the import if there was one, with id, HEAD and
-// status brought up to date. Otherwise it describes an agent without tools and
-// without a key, which OpenHands replaces by the one it is resumed with.
+// status updated. Otherwise it describes an agent without tools and without a
+// key, which OpenHands replaces by the one it is resumed with.
 func Export(ctx context.Context, s eventstream.Stream, id event.ConversationID, parent string) (path string, err error) {
 	info, err := s.Info(ctx, id)
 	if err != nil {
@@ -68,7 +68,7 @@ func exportTo(ctx context.Context, s eventstream.Stream, info eventstream.Info, 
 		return err
 	}
 	if err := os.Rename(tmp, path); err != nil {
-		return fsError(err, "cannot put the directory in its place")
+		return fsError(err, "cannot rename the directory")
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func writeFile(name string, b []byte) error {
 	return nil
 }
 
-// writeEvents writes the event files and returns where HEAD is.
+// writeEvents writes the event files and returns HEAD.
 func writeEvents(ctx context.Context, s eventstream.Stream, id event.ConversationID, dir string) (h head, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return h, fsError(err, "cannot make events/")
@@ -110,8 +110,7 @@ func writeEvents(ctx context.Context, s eventstream.Stream, id event.Conversatio
 func stateFiles(info eventstream.Info, h head, path string) (state, meta []byte, err error) {
 	var from extra
 	if len(info.Meta.Extra) > 0 {
-		// Extra belongs to whoever made the conversation; if it is not ours,
-		// there is nothing to give back.
+		// If Extra does not come from an import, nothing is restored.
 		_ = json.Unmarshal(info.Meta.Extra, &from)
 	}
 	if from.OpenHands == nil {

@@ -92,7 +92,7 @@ func TestImportTolerates(t *testing.T) {
 			}
 			for i, r := range readAll(t, s, rep.ID) {
 				if r.ParentID != tc.parents[i] {
-					t.Errorf("event %d hangs on %q, want %q", i+1, r.ParentID, tc.parents[i])
+					t.Errorf("event %d has the parent %q, want %q", i+1, r.ParentID, tc.parents[i])
 				}
 			}
 		})

@@ -23,8 +23,8 @@ import (
 // a cycle. Unreadable files are left out and reported; secrets that are
 // redacted stay so.
 //
-// HEAD is kept: where base_state.json has it elsewhere than at the last event,
-// an update of leaf_event_id is appended.
+// HEAD is kept: if base_state.json does not have it at the last event, an
+// update of leaf_event_id is appended.
 func Import(ctx context.Context, dir string, s eventstream.Stream) (Report, error) {
 	rep, err := importDir(ctx, dir, s)
 	if err != nil {
@@ -49,7 +49,7 @@ func importDir(ctx context.Context, dir string, s eventstream.Stream) (Report, e
 		return Report{}, err
 	}
 	im.rep.ID = state.id
-	im.rep.Events, err = within(ctx, s, state.id, meta, func(in *intake) error {
+	im.rep.Events, err = importInto(ctx, s, state.id, meta, func(in *appender) error {
 		for _, f := range files {
 			if err := im.take(ctx, in, f, files); err != nil {
 				return err
@@ -122,8 +122,8 @@ func (im *importer) describe(dirName string) (baseState, eventstream.Meta, error
 		}
 	}
 	if st.id == "" {
-		return st, eventstream.Meta{}, fault.New(fault.Invalid, "it holds no OpenHands conversation").
-			Hint("name a directory that has base_state.json and events/ in it")
+		return st, eventstream.Meta{}, fault.New(fault.Invalid, "the directory holds no OpenHands conversation").
+			Hint("name a directory with base_state.json and events/")
 	}
 	meta := eventstream.Meta{Title: stored.Title, Tags: st.Tags, WorkingDir: st.Workspace.WorkingDir}
 	meta.Parent, _ = event.ParseConversationID(stored.Parent)
@@ -138,8 +138,8 @@ func (im *importer) describe(dirName string) (baseState, eventstream.Meta, error
 	return st, meta, nil
 }
 
-// object reads a file that holds a JSON object; nil if it does not, which is
-// reported unless the file may be absent and is.
+// object reads a file that holds a JSON object. It returns nil and reports a
+// problem if that fails; a missing file is a problem only if it is needed.
 func (im *importer) object(name string, into any, needed bool) json.RawMessage {
 	raw, err := im.read(name)
 	if errors.Is(err, os.ErrNotExist) && !needed {
@@ -155,7 +155,7 @@ func (im *importer) object(name string, into any, needed bool) json.RawMessage {
 	return raw
 }
 
-// eventFile is a file of events/, as its name tells.
+// eventFile is what the name of a file in events/ says.
 type eventFile struct {
 	name  string
 	index int
@@ -204,7 +204,7 @@ func (im *importer) list() ([]eventFile, error) {
 
 // take imports one event file. What makes the file unreadable is reported;
 // what makes the conversation inconsistent is an error.
-func (im *importer) take(ctx context.Context, in *intake, f eventFile, all []eventFile) error {
+func (im *importer) take(ctx context.Context, in *appender, f eventFile, all []eventFile) error {
 	raw, err := im.read(eventsDir + "/" + f.name)
 	if err != nil {
 		im.problem(f.name, "it was left out: %v", err)
@@ -218,23 +218,23 @@ func (im *importer) take(ctx context.Context, in *intake, f eventFile, all []eve
 	if r.ID != f.id {
 		im.problem(f.name, "its event has another id, %s", r.ID)
 	}
-	if !in.hangs(r) {
+	if !in.hasParent(r) {
 		if slices.ContainsFunc(all, func(o eventFile) bool { return o.id == r.ParentID && o.index >= f.index }) {
-			return fault.New(fault.Invalid, fmt.Sprintf("event %s hangs on %s, which comes after it", r.ID, r.ParentID))
+			return fault.New(fault.Invalid, fmt.Sprintf("the parent of event %s is %s, which comes after it", r.ID, r.ParentID))
 		}
-		// Its parent was left out above, or never was there: the branch
-		// goes on from where it would have been.
-		im.problem(f.name, "its parent %s is missing; it was hung on %q instead", r.ParentID, in.head.leaf)
+		// Its parent was left out above, or never existed: the branch goes on
+		// from the event before.
+		im.problem(f.name, "its parent %s is missing; its parent is %q instead", r.ParentID, in.head.leaf)
 		ev.Meta().ParentID = cmp.Or(in.head.leaf, event.Root)
-		if r, err = rehang(raw, ev); err != nil {
+		if r, err = withParent(raw, ev); err != nil {
 			return err
 		}
 	}
 	return in.add(ctx, r, ev)
 }
 
-// rehang writes an event's parent into its JSON and leaves the rest of it.
-func rehang(raw json.RawMessage, ev event.Event) (eventstream.Record, error) {
+// withParent replaces the parent in an event's JSON.
+func withParent(raw json.RawMessage, ev event.Event) (eventstream.Record, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return eventstream.Record{}, fault.Wrap(err, fault.Invalid, "decode event")
@@ -251,11 +251,11 @@ func rehang(raw json.RawMessage, ev event.Event) (eventstream.Record, error) {
 	return r, err
 }
 
-// moveHead records HEAD where base_state.json has it, if that is not where
-// the events leave it.
-func (im *importer) moveHead(ctx context.Context, in *intake, st baseState) error {
+// moveHead appends an update of HEAD if base_state.json has another one than
+// the events.
+func (im *importer) moveHead(ctx context.Context, in *appender, st baseState) error {
 	if !st.present || (st.Leaf == nil && !st.HeadIsEmpty) {
-		return nil // from before there was a HEAD: the last event
+		return nil // written before OpenHands had a HEAD: it is the last event
 	}
 	want := event.ID("")
 	if !st.HeadIsEmpty {

@@ -15,16 +15,16 @@
 //
 // # Concurrency
 //
-// The functions keep no state. An import is seen by others only as far as it
-// has got; one that fails takes its conversation away again.
+// The functions keep no state. Readers see the events of an import as they are
+// appended; an import that fails deletes its conversation.
 //
 // # Failure
 //
-// What is read is taken for hostile: names, sizes, ids and parents are
-// checked, links that lead out of the directory are not followed, and no
-// file is written under a name made of an id that is not harmless. Errors are of
-// kind Invalid for such input and Conflict for what exists already. A file of
-// a directory that cannot be read does not stop its import: it is reported.
+// Input is treated as hostile: names, sizes, ids and parents are checked, links
+// that lead out of the directory are not followed, and ids that are unsafe in
+// file names are refused. Errors are of kind Invalid for such input and Conflict
+// for what exists already. A file of a directory that cannot be read does not
+// stop the import; it is reported.
 package openhands
 
 import (
@@ -49,7 +49,7 @@ const (
 // eventName is the pattern of the reference (persistence_const.py).
 var eventName = regexp.MustCompile(`^event-(\d{5,12})-([0-9a-fA-F-]{8,128})\.json$`)
 
-// Report says what an import took in.
+// Report is the result of an import.
 type Report struct {
 	ID     event.ConversationID
 	Events int // stored, without what the import added
@@ -57,15 +57,14 @@ type Report struct {
 	Problems []Problem
 }
 
-// Problem is something an import could not take as it was.
+// Problem is a file that an import left out or changed.
 type Problem struct {
 	File string // base name
 	Why  string
 }
 
 // origin is what an import keeps of the files beside the events, under the
-// key "openhands" of eventstream.Meta.Extra, so that an export can give it
-// back.
+// key "openhands" of eventstream.Meta.Extra, for a later export.
 type origin struct {
 	BaseState json.RawMessage `json:"base_state,omitempty"`
 	Meta      json.RawMessage `json:"meta,omitempty"`

@@ -36,18 +36,18 @@ func ExportTrajectory(ctx context.Context, s eventstream.Stream, id event.Conver
 	return nil
 }
 
-// ImportTrajectory reads a trajectory into a new conversation and returns
-// what it made. An empty id makes a fresh one. Input that is not a trajectory
+// ImportTrajectory reads a trajectory into a new conversation. An empty id
+// makes a new one. Input that is not a trajectory
 // of events is refused as a whole with Invalid: an id that occurs twice, a
 // parent that is not an earlier event, an event of more than 64 MB.
 func ImportTrajectory(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, r io.Reader) (Report, error) {
 	if id == "" {
 		id = event.NewConversationID()
 	}
-	n, err := within(ctx, s, id, meta, func(in *intake) error {
+	n, err := importInto(ctx, s, id, meta, func(in *appender) error {
 		return eachEvent(r, func(n int, raw json.RawMessage) error {
 			if err := ctx.Err(); err != nil {
-				return fault.Wrap(err, fault.Canceled, "the caller gave up")
+				return fault.Wrap(err, fault.Canceled, "the import was canceled")
 			}
 			rec, ev, err := parse(raw)
 			if err == nil {
@@ -65,8 +65,23 @@ func ImportTrajectory(ctx context.Context, s eventstream.Stream, id event.Conver
 	return Report{ID: id, Events: n}, nil
 }
 
-// meter ends the input when one event takes too much of it, before the
-// decoder has read it all into memory.
+// ReadTrajectory decodes the events of a trajectory, to replay it without
+// storing it. Errors are those of [ImportTrajectory].
+func ReadTrajectory(r io.Reader) ([]event.Event, error) {
+	var evs []event.Event
+	err := eachEvent(r, func(n int, raw json.RawMessage) error {
+		_, ev, err := parse(raw)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", n, err)
+		}
+		evs = append(evs, ev)
+		return nil
+	})
+	return evs, err
+}
+
+// meter ends the input when one event is too large, before the decoder has
+// read all of it into memory.
 type meter struct {
 	r    io.Reader
 	left int64

@@ -110,7 +110,7 @@ func appendFrom64(b *testing.B, s eventstream.Stream, conversations int) []event
 	return ids
 }
 
-// BenchmarkDiskFsync is the floor under a durable append: 4 KB written and
+// BenchmarkDiskFsync is the lower bound of a durable append: 4 KB written and
 // synced, as SQLite does it.
 func BenchmarkDiskFsync(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "f"))

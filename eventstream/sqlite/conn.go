@@ -80,7 +80,7 @@ func (c *conn) exec(sql string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// rows walks a result. next fills vals; err tells why it stopped.
+// rows walks a result. next fills vals; err is why it stopped.
 type rows struct {
 	raw  driver.Rows
 	vals []driver.Value

@@ -69,7 +69,7 @@ func appendForever(dir string) error {
 					return
 				}
 				for k, ev := range evs {
-					// One write, so that a line is whole or absent.
+					// One write, so that a line is complete or missing.
 					fmt.Printf("%s %d %s\n", info.ID, int(last)-len(evs)+1+k, ev.Meta().ID)
 				}
 			}
@@ -117,7 +117,7 @@ func (a *acked) check(t testing.TB, s eventstream.Stream) {
 				t.Fatal(err)
 			}
 			if n++; r.Seq != n || seen[r.ID] {
-				t.Fatalf("event %d (%s) at place %d", r.Seq, r.ID, n)
+				t.Fatalf("event %d (%s) at position %d", r.Seq, r.ID, n)
 			}
 			seen[r.ID] = true
 			if want, ok := ids[r.Seq]; ok && want != r.ID {
@@ -131,7 +131,7 @@ func (a *acked) check(t testing.TB, s eventstream.Stream) {
 		}
 		info, err := s.Info(t.Context(), id)
 		if err != nil || info.Events != n {
-			t.Fatalf("info tells %d events, read %d, error %v", info.Events, n, err)
+			t.Fatalf("Info has %d events, read %d, error %v", info.Events, n, err)
 		}
 	}
 }

@@ -220,7 +220,7 @@ func TestReadOn(t *testing.T) {
 			} else {
 				_, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 				if !fault.Is(err, fault.Corrupt) {
-					t.Fatalf("got %v, want it to tell that the log is damaged", err)
+					t.Fatalf("got %v, want an error that names the log", err)
 				}
 			}
 			rep, err := sqlite.Salvage(t.Context(), dir, into)

@@ -89,8 +89,7 @@ func damaged(id event.ConversationID, seq eventstream.Seq, why string) error {
 
 // unreadable adds to an error of the database which event could not be read.
 func unreadable(id event.ConversationID, seq eventstream.Seq, err error) error {
-	var known *fault.Error
-	if errors.As(err, &known) {
+	if _, known := errors.AsType[*fault.Error](err); known {
 		return err
 	}
 	return fault.New(fault.Corrupt, fmt.Sprintf("event %d of conversation %s cannot be read", seq, id)).Hint(salvageHint).Because(err)

@@ -26,7 +26,7 @@ func TestFollowBehind(t *testing.T) {
 			n := eventstream.Seq(0)
 			for r, err := range s.Follow(t.Context(), id, 1) {
 				if n++; err != nil || r.Seq != n || !strings.Contains(string(r.JSON), fmt.Sprintf(`"number %d `, n)) {
-					t.Errorf("follower %d: event %d at place %d: %v", k, r.Seq, n, err)
+					t.Errorf("follower %d: event %d at position %d: %v", k, r.Seq, n, err)
 					return
 				}
 				if n == events {

@@ -97,12 +97,12 @@ func checkIntact(t testing.TB, s eventstream.Stream, id event.ConversationID, wa
 			t.Fatal(err)
 		}
 		if n++; int(r.Seq) != n {
-			t.Fatalf("got event %d at place %d", r.Seq, n)
+			t.Fatalf("got event %d at position %d", r.Seq, n)
 		}
 	}
 	info, err := s.Info(t.Context(), id)
 	if err != nil || n != want || int(info.Events) != want {
-		t.Fatalf("read %d events, info tells %d (%v), want %d", n, info.Events, err, want)
+		t.Fatalf("read %d events, Info has %d (%v), want %d", n, info.Events, err, want)
 	}
 }
 

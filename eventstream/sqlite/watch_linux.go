@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch calls a function when another process has committed: each touches the
-// lock file after a commit while others watch, which they show by a lock on
-// the byte watchByte of it. The kernel takes the lock away when a process
-// ends, however it does.
+// watch calls a function when another process has committed. Each process writes
+// to the lock file after a commit if others watch it. Those that watch hold a
+// lock on its byte watchByte, which the kernel releases when a process ends,
+// however it does.
 type watch struct {
 	f  *os.File
 	wg sync.WaitGroup
@@ -26,8 +26,8 @@ func watchLock(kind int16) *unix.Flock_t {
 	return &unix.Flock_t{Type: kind, Start: watchByte, Len: 1}
 }
 
-// watched reports whether others watch, which touching the lock file would
-// tell. When that cannot be known, they may.
+// watched reports whether other processes watch the lock file. If that cannot be
+// found out, they may.
 func watched(lock *os.File) bool {
 	l := watchLock(unix.F_WRLCK)
 	err := unix.FcntlFlock(lock.Fd(), unix.F_OFD_GETLK, l)

@@ -16,8 +16,8 @@ const (
 	batchBytes  = 8 << 20
 )
 
-// intake checks events and appends them in batches.
-type intake struct {
+// appender checks events and appends them in batches.
+type appender struct {
 	s     eventstream.Stream
 	id    event.ConversationID
 	seen  map[event.ID]bool
@@ -27,8 +27,8 @@ type intake struct {
 	count int
 }
 
-func newIntake(s eventstream.Stream, id event.ConversationID) *intake {
-	return &intake{s: s, id: id, seen: map[event.ID]bool{}}
+func newAppender(s eventstream.Stream, id event.ConversationID) *appender {
+	return &appender{s: s, id: id, seen: map[event.ID]bool{}}
 }
 
 // parse makes a record of an event's JSON; its bytes stay as they are.
@@ -47,18 +47,18 @@ func parse(raw json.RawMessage) (eventstream.Record, event.Event, error) {
 	}, ev, nil
 }
 
-// hangs reports whether the record's parent is there already. Every event
-// hangs on an earlier one, so that there can be no cycle.
-func (in *intake) hangs(r eventstream.Record) bool {
+// hasParent reports whether the record's parent was appended already. The
+// parent of an event is an earlier event, so that there can be no cycle.
+func (in *appender) hasParent(r eventstream.Record) bool {
 	return r.ParentID == "" || r.ParentID == event.Root || in.seen[r.ParentID]
 }
 
-func (in *intake) add(ctx context.Context, r eventstream.Record, ev event.Event) error {
+func (in *appender) add(ctx context.Context, r eventstream.Record, ev event.Event) error {
 	if in.seen[r.ID] {
 		return fault.New(fault.Invalid, fmt.Sprintf("event %s occurs twice", r.ID))
 	}
-	if !in.hangs(r) {
-		return fault.New(fault.Invalid, fmt.Sprintf("event %s hangs on %s, which is not an earlier event", r.ID, r.ParentID))
+	if !in.hasParent(r) {
+		return fault.New(fault.Invalid, fmt.Sprintf("the parent of event %s is %s, which is not an earlier event", r.ID, r.ParentID))
 	}
 	in.seen[r.ID] = true
 	in.head.apply(ev)
@@ -71,7 +71,7 @@ func (in *intake) add(ctx context.Context, r eventstream.Record, ev event.Event)
 	return nil
 }
 
-func (in *intake) flush(ctx context.Context) error {
+func (in *appender) flush(ctx context.Context) error {
 	if len(in.batch) == 0 {
 		return nil
 	}
@@ -80,13 +80,13 @@ func (in *intake) flush(ctx context.Context) error {
 	return err
 }
 
-// within makes a conversation, runs fill and takes the conversation away when
-// that fails.
-func within(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, fill func(*intake) error) (int, error) {
+// importInto makes a conversation and runs fill, which appends its events. When
+// that fails, the conversation is deleted.
+func importInto(ctx context.Context, s eventstream.Stream, id event.ConversationID, meta eventstream.Meta, fill func(*appender) error) (int, error) {
 	if err := s.Create(ctx, id, meta); err != nil {
 		return 0, err
 	}
-	in := newIntake(s, id)
+	in := newAppender(s, id)
 	err := fill(in)
 	if err == nil {
 		err = in.flush(ctx)
@@ -100,8 +100,8 @@ func within(ctx context.Context, s eventstream.Stream, id event.ConversationID, 
 	return 0, err
 }
 
-// head follows where the next event hangs: on the last event that is part of
-// the tree, or where a leaf_event_id update put it since.
+// head is the parent of the next event: the last event that is part of the
+// tree, or the one that a later leaf_event_id update names.
 type head struct {
 	leaf  event.ID // empty for nothing
 	moved bool     // by an update, to nothing too
