@@ -19,8 +19,6 @@ var SecretSourceSchema = Define("SecretSource", s.Kinds{
 	},
 })
 
-func emptyMap() any { return s.NewMap() }
-
 // SkillSchema describes one skill that is given inline.
 var SkillSchema = Reference("Skill", s.Object{Before: prepareSkill})
 

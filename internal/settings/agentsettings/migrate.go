@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/schema"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -48,13 +47,13 @@ func refuseRemoved(m *s.Map) error {
 func Validate(v any, how s.Reading, from Origin) (*s.Map, error) {
 	m, ok := v.(*s.Map)
 	if !ok {
-		return nil, schema.Invalid("settings must be an object", nil)
+		return nil, s.Invalid("settings must be an object", nil)
 	}
 	m = m.Copy()
 	steps := agentSteps
 	if from == Requested && m.Get("schema_version") == nil {
 		if err := refuseRemoved(m); err != nil {
-			return nil, schema.Invalid(err.Error(), nil)
+			return nil, s.Invalid(err.Error(), nil)
 		}
 		steps = requestSteps
 	}
@@ -69,7 +68,7 @@ func Validate(v any, how s.Reading, from Origin) (*s.Map, error) {
 	case "acp":
 		return ACP.Check(m, how)
 	default:
-		return nil, schema.Violations{{Type: "union_tag_invalid", Loc: []any{}, Msg: fmt.Sprintf(
+		return nil, s.Violations{{Type: "union_tag_invalid", Loc: []any{}, Msg: fmt.Sprintf(
 			"Input tag '%v' found using _agent_settings_discriminator() does not match any of the expected tags: 'openhands', 'llm', 'acp'", kind)}}
 	}
 }
@@ -107,7 +106,7 @@ func Apply(base, diff *s.Map, how s.Reading) (*s.Map, error) {
 func migrate(v any, name string, current int, steps map[int]func(*s.Map)) (*s.Map, error) {
 	m, ok := v.(*s.Map)
 	if !ok {
-		return nil, schema.Invalid(name+" must be an object", nil)
+		return nil, s.Invalid(name+" must be an object", nil)
 	}
 	m = m.Copy()
 	version, err := versionOf(m, name)

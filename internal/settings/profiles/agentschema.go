@@ -8,7 +8,6 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
-	"github.com/deft-dev/deft/schema"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -48,7 +47,7 @@ func finishTools(m *s.Map) error {
 }
 
 // ValidateAgent returns an agent profile in its normal form, of older versions
-// brought up to date. Errors are schema.Violations, or of kind Invalid for what
+// brought up to date. Errors are s.Violations, or of kind Invalid for what
 // no migration reads.
 func ValidateAgent(m *s.Map) (*s.Map, error) {
 	m = m.Copy()
@@ -71,7 +70,7 @@ func ValidateAgent(m *s.Map) (*s.Map, error) {
 	if id, ok := m.Lookup("id"); ok {
 		parsed, err := uuid.Parse(fmt.Sprint(id))
 		if err != nil {
-			return nil, schema.Violations{{Type: "uuid_parsing", Loc: []any{"id"}, Msg: "Input should be a valid UUID"}}
+			return nil, s.Violations{{Type: "uuid_parsing", Loc: []any{"id"}, Msg: "Input should be a valid UUID"}}
 		}
 		m.Set("id", parsed.String())
 	}
