@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -16,8 +17,10 @@ import (
 	mcproutes "github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
@@ -30,12 +33,20 @@ type adapters struct{ log *slog.Logger }
 
 // Open implements [agentserver.Adapters].
 func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.Backend, err error) {
-	b := &agentserver.Backend{Models: build.NewModels(a.log)}
+	ring, err := cfg.Ring()
+	if err != nil {
+		return nil, err
+	}
+	saved := profiles.Open(profiles.Options{Dir: cfg.PersistenceDir, Keys: ring, Log: a.log})
+	b := &agentserver.Backend{Models: profileModels{
+		build.NewModels(a.log), func() (*profiles.Stores, error) { return saved, nil },
+		broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
+	}}
 	var closers []func() error
 	b.Close = func() error {
 		var errs []error
-		for i := len(closers) - 1; i >= 0; i-- {
-			errs = append(errs, closers[i]())
+		for _, c := range slices.Backward(closers) {
+			errs = append(errs, c())
 		}
 		return errors.Join(errs...)
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
@@ -46,7 +48,10 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 		return err
 	}
 	log := slog.New(slog.DiscardHandler) // the view says what matters
-	r.models.stored = build.NewModels(log)
+	r.models.stored = profileModels{
+		build.NewModels(log), func() (*profiles.Stores, error) { return openProfiles(r.std) },
+		broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
+	}
 	builder, err := build.New(build.Options{
 		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
 		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/deft-dev/deft/agent"
-	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
@@ -16,7 +15,6 @@ import (
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/session"
-	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -80,19 +78,6 @@ func (m *runModels) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error)
 		return effortModel{model, m.effort}, nil
 	}
 	return model, nil
-}
-
-// recording are hooks that record retries and switches.
-func recording(o session.ModelOptions) hooks {
-	if o.Retried == nil {
-		return hooks{}
-	}
-	return hooks{
-		retry: func(r broker.Retry) { o.Retried(build.RetryOf(r), r.Err) },
-		switched: func(s broker.Switched) {
-			o.Retried(controller.Retry{UsageID: s.Service, Model: s.From.Name, Next: s.To.Name, Void: s.Void}, s.Err)
-		},
-	}
 }
 
 // effortModel is a model that thinks as long as the user has chosen.
@@ -185,8 +170,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// profileDocument describes the model of a profile. Its fallbacks and its model
-// for images are those of `deft run` only.
+// profileDocument describes the model of a profile, with the names of the
+// profiles that it uses.
 func profileDocument(ctx context.Context, std *streams, name, usage string) (*spec.LLM, error) {
 	stores, err := openProfiles(std)
 	if err != nil {
