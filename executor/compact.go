@@ -8,14 +8,14 @@ import (
 	"github.com/deft-dev/deft/event"
 )
 
-// compactAt is how many dead bytes make a compaction worth its while.
+// compactAt is the number of dead bytes from which a compaction is worthwhile.
 const compactAt = 1 << 20
 
 // compact rewrites the file so that it holds only what is not acknowledged.
-// The file is all there is, so it happens in place, in steps that each leave a
-// journal which reads the same:
+// There is no second file, so it happens in place, in steps that each leave a
+// journal with the same content:
 //
-//  1. copies of the live records are appended (a repeated record says nothing new);
+//  1. copies of the live records are appended (a repeated record has no effect);
 //  2. the header moves the start to the copies: all before is dead;
 //  3. the copies are copied to the front, into dead space;
 //  4. the header moves the start there and sets the limit behind them;
@@ -35,8 +35,8 @@ func (j *Journal) compact() error {
 	}
 	for _, step := range j.moveDown(first) {
 		if err := step(); err != nil {
-			// What memory and file hold differs now. Appending on would put
-			// records where the next life does not look.
+			// Memory and file differ now. Further records would be appended
+			// where the next process does not read.
 			j.broken = fmt.Errorf("compact the journal: %w", err)
 			return j.broken
 		}

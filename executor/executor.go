@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-//	j, err := executor.OpenJournal(file) // or executor.Volatile()
+//	j, err := executor.OpenJournal(file) // or executor.InMemoryRepeatable()
 //	x := executor.New(map[string]tool.Executor{"TerminalAction": terminal}, j)
 //	obs, err := x.Execute(ctx, tool.Request{Call: tool.Call{ID: ev.ID, Action: ev.Action}})
 //	x.Ack(ev.ID) // the observation is durable elsewhere
@@ -16,21 +16,21 @@
 // # Exactly once
 //
 // A "started" record is in the journal before the tool runs, and a "finished"
-// record with the result before anybody is answered. Asked again with the same
-// id, Execute joins the action that runs or returns the recorded result. An
-// action that an earlier life of the server started and did not finish is
-// answered with fault.Interrupted, always, and never run again.
+// record with the result before any caller is answered. Asked again with the
+// same id, Execute joins the running action or returns the recorded result. An
+// action that an earlier process started and did not finish always gives
+// fault.Interrupted, and never runs again.
 //
 // A plain write survives kill -9 of the process, so both records are one
 // write each and the disk is synced in the background. Only a crash of the
-// machine can lose the end of the journal; [Journal] tells how that is noticed.
+// machine can lose the end of the journal; [Journal] says how that is detected.
 //
 // # Concurrency
 //
 // An Executor is safe for concurrent use. The goroutine that runs a tool
-// belongs to the Executor: a caller who leaves does not stop the action, and
-// Close waits for all of them. Tools are called side by side; the caller
-// decides what may overlap.
+// belongs to the Executor: the action goes on when its caller stops waiting, and
+// Close waits for all of them. Tools are called concurrently; the caller decides
+// which actions may overlap.
 //
 // # Failure
 //
@@ -134,8 +134,8 @@ func (x *Executor) begin(r tool.Request) (*run, result, error) {
 	if t == nil {
 		return nil, result{}, fault.New(fault.Unsupported, fmt.Sprintf("no tool here runs a %q", r.Action.Kind()))
 	}
-	if r.Again && !x.journal.provesAbsence() {
-		return nil, result{}, interruptedError("nobody can tell whether the action was started before a crash; its effect is unknown")
+	if r.Again && !x.journal.provesNeverStarted() {
+		return nil, result{}, interruptedError("it is unknown whether the action was started before a crash")
 	}
 	if err := x.journal.start(r.ID, r.Again); err != nil {
 		return nil, result{}, fmt.Errorf("record the start of action %s: %w", r.ID, err)
@@ -144,7 +144,7 @@ func (x *Executor) begin(r tool.Request) (*run, result, error) {
 }
 
 func interruptedError(msg string) error {
-	return fault.New(fault.Interrupted, msg).Hint("look at what is there before doing it again")
+	return fault.New(fault.Interrupted, msg).Hint("check the current state before repeating the action")
 }
 
 // launch starts the goroutine that owns the action. x.mu is held.
@@ -158,9 +158,9 @@ func (x *Executor) launch(r tool.Request, t tool.Executor) *run {
 		call.Progress = run.progress
 		run.execute(ctx, t, call, func(res result) {
 			x.mu.Lock()
-			// A result that cannot be written stays in memory and is answered
-			// all the same: the controller stores it. Only if this process
-			// dies first is it lost, and then the started record says so.
+			// A result that cannot be written stays in memory and is still
+			// returned: the controller stores it. It is lost only if this
+			// process dies first, and then the started record remains.
 			x.journal.finish(r.ID, res)
 			delete(x.running, r.ID)
 			x.mu.Unlock()
@@ -170,11 +170,11 @@ func (x *Executor) launch(r tool.Request, t tool.Executor) *run {
 	return run
 }
 
-// Prepare says that the caller has no action pending, so that a journal which
-// is new proves from now on what never started. A caller who makes actions
-// durable before they run calls it before the first of them: otherwise one
-// that was stored and never asked for cannot be told, after a crash, from one
-// that a lost journal knew of.
+// Prepare says that the caller has no action pending, so that from now on a new
+// journal proves which actions never started. A caller that stores actions
+// before they run calls Prepare before it stores the first one: otherwise an
+// action that was stored and never asked for could not be distinguished, after
+// a crash, from one in a journal that was lost.
 func (x *Executor) Prepare() error {
 	if err := x.journal.complete(); err != nil {
 		return fmt.Errorf("prepare the journal: %w", err)
@@ -183,7 +183,7 @@ func (x *Executor) Prepare() error {
 }
 
 // Interrupt cancels the context of a running action; its Execute then returns
-// what there is. It reports whether the action runs.
+// the result so far. It reports whether the action runs.
 func (x *Executor) Interrupt(id event.ID) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -195,8 +195,8 @@ func (x *Executor) Interrupt(id event.ID) bool {
 }
 
 // Ack says that the results of these actions are stored durably elsewhere, so
-// that the journal may forget them. Ids that are unknown or still run are left
-// alone. An acknowledged id must not be asked for again.
+// that the journal may drop them. Ids that are unknown or still run are
+// ignored. An acknowledged id must not be asked for again.
 func (x *Executor) Ack(ids ...event.ID) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -219,11 +219,11 @@ func (x *Executor) Running() []event.ID {
 	return slices.Sorted(maps.Keys(x.running))
 }
 
-// Kinds returns the kinds of actions that there are tools for, sorted.
+// Kinds returns the kinds of actions that have a tool, sorted.
 func (x *Executor) Kinds() []string { return slices.Sorted(maps.Keys(x.tools)) }
 
 // JournalErr returns the first error of writing or syncing the journal in the
-// background, which no caller was told about, or nil.
+// background, which is not returned by any call, or nil.
 func (x *Executor) JournalErr() error { return x.journal.failure() }
 
 // Close refuses new actions, interrupts those that run and waits until they

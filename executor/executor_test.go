@@ -165,7 +165,7 @@ func TestCloseErrors(t *testing.T) {
 		close(started)
 		<-release
 		return thought(""), nil
-	}, broken}}, executor.Volatile())
+	}, broken}}, executor.InMemoryRepeatable())
 	var all sync.WaitGroup
 	all.Go(func() {
 		if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a", Action: think("")}}); err != nil {

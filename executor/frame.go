@@ -22,8 +22,8 @@ import (
 // The length has a checksum of its own, so that a damaged length is never
 // taken for a record torn by a crash. Payloads are JSON, in which the bytes of
 // a frame's head cannot occur: a length below maxRecord has a top byte of at
-// most 8, a control character. So searching for the next frame behind a
-// damaged place never finds one that a tool's output has forged.
+// most 8, a control character. So the search for the next frame behind a
+// damaged one never finds a frame that a tool's output has forged.
 const frameHead = 12
 
 type recordKind uint8
@@ -57,7 +57,7 @@ func (r record) frame() ([]byte, error) {
 	return b, nil
 }
 
-// bodyLength returns the length that a frame's head tells, or ok false.
+// bodyLength returns the length in a frame's head; ok is false if it is damaged.
 func bodyLength(head []byte) (n int64, ok bool) {
 	if crc32.Checksum(head[:8], castagnoli) != binary.LittleEndian.Uint32(head[8:]) {
 		return 0, false

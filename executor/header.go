@@ -15,29 +15,29 @@ import (
 //	56  limit of the records, 0 for none (8 bytes)
 //	64  crc32c of the bytes before
 //
-// It is overwritten in place by a write within one page, which a killed
-// process has done wholly or not at all. A machine that crashed may leave
-// anything, but then the boot id differs or the checksum is wrong.
+// It is overwritten in place by a write within one page, which a killed process
+// has completed or not begun. A crash of the machine may leave any content, but
+// then the boot id differs or the checksum is wrong.
 const (
 	headerSize  = 68
 	headerMagic = "deftjrn1"
 	maxBootID   = 38
 )
 
-// proof says what it means that an id is not in the journal.
+// proof says what a missing id proves.
 type proof uint8
 
 const (
 	proofFresh    proof = iota // nothing yet: the file may replace a lost one
 	proofComplete              // it was never started
-	proofLost                  // nothing, for good: records may be missing
+	proofLost                  // nothing, permanently: records may be missing
 )
 
 type header struct {
 	proof proof
-	boot  string // kernel boot id of the latest life
+	boot  string // kernel boot id when the file was last opened
 	start int64  // offset of the first record
-	limit int64  // what is behind it is void; only during compaction
+	limit int64  // records behind it are void; only during compaction
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -17,13 +17,13 @@ import (
 const (
 	// maxRecord bounds one record; a longer result is recorded as a failure.
 	maxRecord = 128 << 20
-	// maxJournal is where new actions are refused, because nobody
-	// acknowledges results any more.
+	// maxJournal is the size at which new actions are refused, because results
+	// are evidently no longer acknowledged.
 	maxJournal = 1 << 30
 	bootIDPath = "/proc/sys/kernel/random/boot_id"
 )
 
-// state is what the journal knows of an id.
+// state is what the journal records about an id.
 type state uint8
 
 const (
@@ -37,29 +37,29 @@ type entry struct {
 	state state
 	acked bool
 	off   int64   // of the finished record's frame
-	size  int64   // of the frame that holds what is known: the started or the finished record
+	size  int64   // of the frame of the started or the finished record
 	kept  *result // in memory instead of the file
 }
 
-// Journal is the durable memory of an [Executor]: which actions were started,
-// and how they ended. It lives in one open file that needs no path and is
-// bounded: acknowledged results are dropped by compaction in place.
+// Journal durably records which actions an [Executor] has started, and how they
+// ended. It is one open file, which needs no path, and it is bounded:
+// acknowledged results are dropped by compaction in place.
 //
-// # Absence as a proof
+// # When a missing id proves that an action never started
 //
 // After kill -9 the file is complete up to the last write, so an id that is
-// not in it was never started. That stops being true, and stays so for the
-// file, when the machine has been booted since the last life (the unsynced end
-// may be missing) or when something but a torn last record is damaged. A file
-// that was empty proves nothing until [Executor.Prepare], or until the first
-// action that nobody can have asked for before has been started: until then it
-// may be the replacement of a journal that was lost. A controller that comes
-// back must therefore ask for what it has pending before it does either.
+// not in it was never started. That is no longer true, for the rest of the
+// file's use, if the machine has been booted since the file was last open (the
+// unsynced end may be missing) or if anything but a torn last record is
+// damaged. A file that was empty proves nothing until [Executor.Prepare], or
+// until the first action without Again has been started: until then it may be
+// the replacement of a journal that was lost. A controller that comes back must
+// therefore ask for its pending actions before it does either.
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. One process has the file at a
-// time; flock holds that.
+// All methods are safe for concurrent use. One process uses the file at a
+// time, which flock enforces.
 type Journal struct {
 	mu    sync.Mutex
 	file  *os.File // nil for a volatile journal
@@ -75,31 +75,31 @@ type Journal struct {
 	syncer syncer
 }
 
-// Volatile returns a journal without a file: results are remembered until they
-// are acknowledged and not beyond the process. An id that it does not know
-// counts as never started, so it is only for tools without an effect outside
-// the process (think, finish) and for tests.
-func Volatile() *Journal {
+// InMemoryRepeatable returns a journal without a file: results are kept until they
+// are acknowledged or the process ends. An unknown id counts as never started,
+// so use it only for tools without an effect outside the process (think,
+// finish), and in tests.
+func InMemoryRepeatable() *Journal {
 	return &Journal{index: map[event.ID]*entry{}, head: header{proof: proofComplete}}
 }
 
-// Forgetful is Volatile for tools that have an effect outside the process: an
-// id that it does not know, of which a caller says that it may have been asked
-// for before, is answered with fault.Interrupted and not run.
-func Forgetful() *Journal {
+// InMemory is InMemoryRepeatable for tools that have an effect outside the
+// process: a request with Again for an unknown id is answered with
+// fault.Interrupted and not run.
+func InMemory() *Journal {
 	return &Journal{index: map[event.ID]*entry{}, head: header{proof: proofLost}}
 }
 
 // OpenJournal reads the journal in f, which must be open for reading and
 // writing, and takes it over. An empty file is a new journal. A record torn by
-// a crash is cut off; what is behind a damaged place is kept.
+// a crash is cut off; records behind a damaged one are kept.
 //
 // The error is of kind fault.Conflict if another process uses the journal.
 // f is closed when OpenJournal fails.
 func OpenJournal(f *os.File) (*Journal, error) {
 	boot, err := os.ReadFile(bootIDPath)
 	if err != nil {
-		boot = nil // an unknown boot is another boot: absence then proves nothing
+		boot = nil // an unknown boot counts as another one: a missing id then proves nothing
 	}
 	return openJournal(f, strings.TrimSpace(string(boot)))
 }
@@ -139,7 +139,7 @@ func (j *Journal) load(boot string) error {
 		size = head.limit
 	}
 	cut := head.start > size
-	if cut { // by something else than us: what is before the start may be all there is
+	if cut { // not by a compaction: records may be missing
 		head.start = headerSize
 	}
 	end, damaged, err := scan(j.file, head.start, size, j.apply)
@@ -157,7 +157,7 @@ func (j *Journal) load(boot string) error {
 	return j.writeHeader()
 }
 
-// apply takes one record of the file into the index.
+// apply adds one record of the file to the index.
 func (j *Journal) apply(off, size int64, r record) {
 	e := j.index[r.id]
 	if e == nil {
@@ -182,7 +182,7 @@ func (j *Journal) apply(off, size int64, r record) {
 	}
 }
 
-// lookup returns what is known of an id, with the result if it has one.
+// lookup returns the state of an id, with the result if it has one.
 func (j *Journal) lookup(id event.ID) (result, state, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -199,14 +199,14 @@ func (j *Journal) lookup(id event.ID) (result, state, error) {
 	}
 	r, err := readRecord(j.file, e.off, e.size)
 	if err == nil && r.id != id {
-		err = fault.New(fault.Corrupt, "the journal holds another action's result there")
+		err = fault.New(fault.Corrupt, "the journal has another action's result at this offset")
 	}
 	return result{failed: r.kind == recordFailed, json: r.payload}, stateFinished, err
 }
 
-// provesAbsence reports whether an id that is not in the journal was never
+// provesNeverStarted reports whether an id that is not in the journal was never
 // started.
-func (j *Journal) provesAbsence() bool {
+func (j *Journal) provesNeverStarted() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.head.proof == proofComplete
@@ -217,8 +217,8 @@ func (j *Journal) start(id event.ID, again bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.end > maxJournal {
-		return fault.New(fault.Full, "the journal is full of results that nobody acknowledged").
-			Hint("start the conversation's sandbox anew")
+		return fault.New(fault.Full, "the journal is full of results that were not acknowledged").
+			Hint("restart the conversation's sandbox")
 	}
 	r := record{kind: recordStarted, id: id}
 	off, size, err := j.append(r)
@@ -228,14 +228,14 @@ func (j *Journal) start(id event.ID, again bool) error {
 	j.apply(off, size, r)
 	if !again {
 		if err := j.completeLocked(); err != nil {
-			j.failLocked(err) // the file only proves less than it could
+			j.failLocked(err) // the file then proves less than it could
 		}
 	}
 	return nil
 }
 
-// complete records that no action is pending that this file, if it is new,
-// could have lost.
+// complete records that no pending action can be missing from this file, if it
+// is new.
 func (j *Journal) complete() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -272,7 +272,7 @@ func (j *Journal) finish(id event.ID, res result) {
 	}
 }
 
-// ack marks results as stored elsewhere and compacts when that pays.
+// ack marks results as stored elsewhere and compacts if that is worthwhile.
 func (j *Journal) ack(ids []event.ID) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -344,7 +344,7 @@ func (j *Journal) failLocked(err error) {
 	}
 }
 
-// failure returns the first error that nobody was told about.
+// failure returns the first error that was not reported to a caller.
 func (j *Journal) failure() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

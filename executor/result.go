@@ -9,8 +9,8 @@ import (
 )
 
 // result is how an action ended, in the form in which it is recorded. It is
-// decoded for each caller, so that no two share an observation and a repeat
-// gets exactly what the first caller got.
+// decoded for each caller, so that no two share an observation and a repeated
+// request gets exactly the same result.
 type result struct {
 	failed bool   // payload is a failure, not an observation
 	json   []byte // event.MarshalObservation, or a failure

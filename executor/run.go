@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// tailSize is how much of the shown output is kept for those who join late.
+// tailSize is how much of the output is kept for requests that join later.
 const tailSize = 16 << 10
 
 // run is an action that is being executed.
@@ -21,7 +21,7 @@ type run struct {
 	done   chan struct{} // closed when result is set
 	result result
 
-	mu        sync.Mutex // held while chunks are handed on, so that unfollowing is a barrier
+	mu        sync.Mutex // held while chunks are passed on, so that no chunk comes after unfollowing
 	followers map[int]func(tool.Chunk)
 	next      int
 	tail      []byte
@@ -31,7 +31,7 @@ func newRun(cancel context.CancelCauseFunc) *run {
 	return &run{cancel: cancel, done: make(chan struct{}), followers: map[int]func(tool.Chunk){}}
 }
 
-// follow hands the run's further output to the request's Progress until the
+// follow passes the run's further output to the request's Progress until the
 // returned func is called.
 func (r *run) follow(q tool.Request) (unfollow func()) {
 	if q.Progress == nil {
@@ -74,8 +74,8 @@ func (r *run) finish(res result) {
 	close(r.done)
 }
 
-// execute calls the tool, turns whatever happens into a result, and hands that
-// to finish: also where the tool panics or calls runtime.Goexit.
+// execute calls the tool, turns the outcome into a result, and passes that to
+// finish, also if the tool panics or calls runtime.Goexit.
 func (r *run) execute(ctx context.Context, t tool.Executor, c tool.Call, finish func(result)) {
 	res := failed(fault.New(fault.Internal, "the tool ended its goroutine without a result"))
 	defer func() { finish(res) }()
@@ -114,7 +114,7 @@ func panicSite() string {
 			return fmt.Sprintf("%s:%d", f.File[strings.LastIndexByte(f.File, '/')+1:], f.Line)
 		}
 		if !more {
-			return "an unknown place"
+			return "an unknown location"
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncDelay is how long a record may stay off the disk. Only a crash of the
-// machine makes the difference, and then the journal says "effect unknown" for
-// what it does not have. Syncing at once would instead compete with the event
-// stream for the disk at the very moment when the stream stores the result.
+// syncDelay is how long a record may be unsynced. That matters only if the machine
+// crashes, and then the answer for a missing record is "effect unknown". Syncing
+// at once would compete with the event stream for the disk just when the stream
+// stores the result.
 const syncDelay = 200 * time.Millisecond
 
-// syncer brings a file's data to the disk behind the writers' backs: wakes
-// within the delay share one sync. Nothing runs while nothing is written.
+// syncer syncs a file in the background: wakes within the delay share one sync.
+// Nothing runs while nothing is written.
 type syncer struct {
 	kick chan struct{}
 	quit chan struct{}
@@ -40,7 +40,7 @@ func (s *syncer) start(f *os.File, failed func(error)) {
 	}()
 }
 
-// wake asks for a sync. Not to be called once stop was.
+// wake asks for a sync. It must not be called after stop.
 func (s *syncer) wake() {
 	select {
 	case s.kick <- struct{}{}:

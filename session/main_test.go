@@ -319,7 +319,7 @@ func (h *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Res
 	}
 	rt := local.New(executor.New(map[string]tool.Executor{
 		"TerminalAction": h.tools, "FinishAction": finish.New(), "ThinkAction": think.New(),
-	}, executor.Forgetful()))
+	}, executor.InMemory()))
 	return &session.Resources{
 		Agent: a, Runtime: rt, Local: rt, Close: func(context.Context, bool) error { return rt.Close() },
 	}, nil

@@ -1,6 +1,6 @@
-// Package memo keeps the results of functions that always give the same result
-// for the same key and are asked for the same few keys again and again: what
-// the conversations of one server have in common is made once.
+// Package memo caches the results of functions that always give the same result
+// for the same key and are called with the same few keys: data that the
+// conversations of one server have in common is made once.
 //
 // # Usage
 //
@@ -10,13 +10,13 @@
 //
 // # Concurrency
 //
-// A Memo is safe for concurrent use. Two who ask for a new key at the same time
-// may both make it. Whoever gets a value must not change it.
+// A Memo is safe for concurrent use. Two concurrent calls for a new key may both
+// produce the value. Callers must not change the values.
 //
 // # Failure
 //
-// An error is returned as it is and not kept. Memory is bounded by the number
-// of keys: when there are too many, all are forgotten.
+// An error is returned and not cached. Memory is bounded by the number of keys:
+// if there are too many, all are dropped.
 package memo
 
 import "sync"

@@ -8,7 +8,7 @@
 // anything in it, and [Process.Wait] is woken by the poller of the Go runtime
 // (pidfd_open(2)) and takes no thread where the kernel can do that.
 //
-// A nil *Starter is usable and forks as everybody does, which is right for a
+// A nil *Starter is usable and forks in the ordinary way, which is fine for a
 // process with few descriptors. All methods may be called concurrently.
 package spawn
 
@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is what is to be run.
+// Command describes the program to run.
 type Command struct {
 	// Path is the program's file; it is not searched for.
 	Path string
@@ -90,7 +90,7 @@ type Process struct {
 	handle *os.File // nil where the kernel has none
 
 	mu    sync.Mutex
-	ended bool // its number may be another's by now
+	ended bool // its pid may belong to another process now
 }
 
 func newProcess(pid int) *Process {
@@ -102,7 +102,7 @@ func newProcess(pid int) *Process {
 	return p
 }
 
-// PID returns its number, which is its own until Wait has returned.
+// PID returns its process id, which is valid until Wait has returned.
 func (p *Process) PID() int { return p.pid }
 
 // Kill sends it SIGKILL. os.ErrProcessDone if it has ended.
@@ -115,8 +115,8 @@ func (p *Process) Kill() error {
 	return syscall.Kill(p.pid, syscall.SIGKILL)
 }
 
-// Wait waits for its end, takes it off the system's list, and tells how it
-// ended. It must be called, and once only.
+// Wait waits for its end, reaps it, and returns how it ended. It must be called
+// exactly once.
 func (p *Process) Wait() (status syscall.WaitStatus, err error) {
 	if p.handle == nil {
 		return p.waitBlocking()
@@ -131,7 +131,7 @@ func (p *Process) Wait() (status syscall.WaitStatus, err error) {
 		status, failed = p.reap()
 		return !errors.Is(failed, errAlive)
 	})
-	if err != nil { // the poller does not know such descriptors
+	if err != nil { // the poller does not support such descriptors
 		return p.waitBlocking()
 	}
 	return status, failed
@@ -151,7 +151,7 @@ func (p *Process) waitBlocking() (syscall.WaitStatus, error) {
 
 var errAlive = errors.New("the process has not ended")
 
-// reap takes an ended process off the list.
+// reap collects a process that has ended.
 func (p *Process) reap() (status syscall.WaitStatus, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,12 +29,12 @@ type started struct {
 	err error
 }
 
-// errClosed is what Start says after Close.
-var errClosed = errors.New("no more processes are started")
+// errClosed is the error of Start after Close.
+var errClosed = errors.New("the process starter is closed")
 
 // New makes a Starter. Make it early: its thread begins with a copy of all
-// descriptors. The error says what the system does not let it do; a nil
-// *Starter does instead.
+// descriptors. If the system does not permit it, New returns an error; use a nil
+// *Starter then.
 func New() (*Starter, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -53,10 +53,10 @@ func New() (*Starter, error) {
 	return s, nil
 }
 
-// Turn waits until few others get going. A caller that knows when its process
-// is ready leaves then: a thousand that start together are ready as soon when
-// they do so one after the other, and leave the machine usable meanwhile. The
-// error is that of the context.
+// Turn waits until few other processes are starting up. The caller calls leave
+// when its process is ready. A thousand processes are ready equally soon if they
+// start one after the other, and leave the machine usable meanwhile. The error
+// is that of the context.
 func (s *Starter) Turn(ctx context.Context) (leave func(), err error) {
 	if s == nil {
 		return func() {}, nil
@@ -67,7 +67,7 @@ func (s *Starter) Turn(ctx context.Context) (leave func(), err error) {
 	return func() { s.turns.Release(1) }, nil
 }
 
-// Close ends the thread. What was started goes on.
+// Close ends the thread. Started processes go on.
 func (s *Starter) Close() {
 	if s == nil {
 		return

@@ -1,17 +1,18 @@
 // Package local runs actions in this process: a [runtime.Runtime] over an
-// [executor.Executor]. It serves the tools that have no effect on a sandbox
-// (finish, think, task_tracker), sandboxes that are this process, and tests.
+// [executor.Executor]. It is for tools that have no effect on a sandbox (finish,
+// think, task_tracker), for conversations without a sandbox, and for tests.
 //
 // # Usage
 //
-//	x := executor.New(tools, executor.Volatile())
+//	x := executor.New(tools, executor.InMemoryRepeatable())
 //	rt := local.New(x)
 //	defer rt.Close()
 //
 // # Concurrency and failure
 //
-// As [executor.Executor]. The runtime owns the executor: Close interrupts what
-// runs, waits up to CloseTimeout for it, and closes the tools and the journal.
+// As [executor.Executor]. The runtime owns the executor: Close interrupts running
+// actions, waits up to CloseTimeout for them, and closes the tools and the
+// journal.
 package local
 
 import (
@@ -33,7 +34,7 @@ type Runtime struct {
 	x *executor.Executor
 
 	mu   sync.Mutex
-	acks []event.ID // that the journal could not take yet
+	acks []event.ID // not yet recorded in the journal
 }
 
 var (
@@ -55,8 +56,8 @@ func (r *Runtime) Interrupt(_ context.Context, id event.ID) error {
 	return nil
 }
 
-// Ack implements [runtime.Acknowledger]. What a journal in trouble does not
-// take is offered again with the next call.
+// Ack implements [runtime.Acknowledger]. Ids that the journal fails to record are
+// repeated with the next call.
 func (r *Runtime) Ack(ids ...event.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

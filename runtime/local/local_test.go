@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestConformanceVolatile(t *testing.T) {
 	t.Parallel()
 	runtimetest.Run(t, func(_ *testing.T, tools map[string]tool.Executor) runtime.Runtime {
-		return local.New(executor.New(tools, executor.Volatile()))
+		return local.New(executor.New(tools, executor.InMemoryRepeatable()))
 	})
 }
 

@@ -7,7 +7,7 @@
 //	POST /v1/actions/{id}/ack        the result is stored elsewhere
 //	POST /v1/ack                     Ack: the same for many
 //	POST /v1/prepare                 the controller has no action pending
-//	GET  /v1/lease                   held open: a controller is there
+//	GET  /v1/lease                   held open while a controller is connected
 //	POST /v1/shutdown                ends the server
 //	GET  /health                     Health
 //
@@ -21,8 +21,8 @@
 //	secrets  values for the environment of the command, by name; never kept
 //	ack      ids of results that are stored elsewhere
 //
-// An error that is known before anything was streamed has the HTTP status of
-// its kind; its body is a Line as well, so that a client reads one form.
+// An error before anything was streamed has the HTTP status of its kind; its
+// body is a Line as well, so that a client reads only one form.
 //
 // Everything here is a value or used by one goroutine. Decoding errors are of
 // kind fault.Corrupt, except that a stream which ends early gives
@@ -77,7 +77,7 @@ func ErrorOf(err error) *Error {
 	return &Error{Kind: fault.KindOf(err), Message: err.Error(), Hint: fault.HintOf(err)}
 }
 
-// Err returns the error that e tells of.
+// Err returns e as an error.
 func (e *Error) Err() error {
 	err := fault.New(e.Kind, e.Message)
 	if e.Hint != "" {
@@ -86,14 +86,14 @@ func (e *Error) Err() error {
 	return err
 }
 
-// Health is what a server says about itself.
+// Health is the state of a server.
 type Health struct {
 	Status  string     `json:"status"` // ok, degraded (see Journal) or stopping
 	PID     int        `json:"pid"`
 	Started time.Time  `json:"started"`
 	Running []event.ID `json:"running"`
 	Tools   []string   `json:"tools"`             // kinds of actions
-	Journal string     `json:"journal,omitempty"` // why the journal is in trouble
+	Journal string     `json:"journal,omitempty"` // the journal's error
 }
 
 // Decoder reads the lines of an answer.
@@ -103,7 +103,7 @@ type Decoder struct {
 	max  int
 }
 
-// NewDecoder returns a Decoder that reads from r and refuses lines longer than
+// NewDecoder returns a Decoder that reads from r and rejects lines longer than
 // MaxLine.
 func NewDecoder(r io.Reader) *Decoder {
 	return &Decoder{in: bufio.NewReaderSize(r, 32<<10), max: MaxLine}
@@ -127,7 +127,7 @@ func (d *Decoder) Next() (Line, error) {
 		}
 	}
 	if set != 1 {
-		return Line{}, fault.New(fault.Corrupt, "a line of the action server's answer says not exactly one thing")
+		return Line{}, fault.New(fault.Corrupt, "a line of the action server's answer does not have exactly one field")
 	}
 	return l, nil
 }
@@ -143,7 +143,7 @@ func (d *Decoder) read() ([]byte, error) {
 		d.line = append(d.line, part...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF): // half a line is none: its end is what makes it whole
+		case errors.Is(err, io.EOF): // only a line end completes a line
 			return nil, io.ErrUnexpectedEOF
 		case err != nil:
 			return nil, err

@@ -36,9 +36,9 @@ func (r *Runtime) Execute(ctx context.Context, q tool.Request) (event.Observatio
 			return nil, notSent(fault.Wrap(err, fault.Unavailable, "the action server cannot be reached"), !sent)
 		}
 		sent = true
-		q.Again, q.Tail = true, false // joins; what was shown is not shown again
-		// A connection that held for a while shows that the server works; one
-		// that says something and drops at once, over and over, does not.
+		q.Again, q.Tail = true, false // joins; earlier output is not repeated
+		// A connection that lasts for a while shows that the server works; one
+		// that answers something and drops at once, repeatedly, does not.
 		now := time.Now()
 		if held := heard && now.Sub(began) > max(r.reconnect, time.Second); held || giveUp.IsZero() {
 			giveUp, pause = now.Add(r.reconnect), 10*time.Millisecond
@@ -52,7 +52,7 @@ func (r *Runtime) Execute(ctx context.Context, q tool.Request) (event.Observatio
 	}
 }
 
-// notSent adds runtime.ErrNotSent to err if surely says so.
+// notSent adds runtime.ErrNotSent to err if the request was certainly not sent.
 func notSent(err error, surely bool) error {
 	if !surely {
 		return err
@@ -60,7 +60,7 @@ func notSent(err error, surely bool) error {
 	return fmt.Errorf("%w: %w", err, runtime.ErrNotSent)
 }
 
-// attempt asks once. heard tells whether the server answered anything.
+// attempt asks once. heard reports whether the server answered anything.
 func (r *Runtime) attempt(ctx context.Context, q tool.Request) (obs event.Observation, heard bool, err error) {
 	acks := r.takeAcks()
 	defer func() {

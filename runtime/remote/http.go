@@ -15,7 +15,7 @@ import (
 	"github.com/deft-dev/deft/runtime/protocol"
 )
 
-// host names the server in URLs; nobody resolves it.
+// host names the server in URLs; it is not resolved.
 const host = "http://actions"
 
 var errClosed = errors.New("the runtime is closed")
@@ -60,14 +60,14 @@ func (r *Runtime) do(ctx context.Context, method, path string, body []byte) (*ht
 		return nil, &lostError{err: err}
 	}
 	// Without it the transport never sends a request a second time by itself:
-	// only Execute knows that a repeat must be marked as one.
+	// only Execute can mark a repeated request as one.
 	req.GetBody = nil
 	resp, err := r.transport.RoundTrip(req)
 	if err != nil {
 		var dial *dialError
 		return nil, &lostError{err: err, dial: errors.As(err, &dial)}
 	}
-	select { // there is a server: a parked lease may be taken again
+	select { // there is a server: keepLease may try again
 	case r.back <- struct{}{}:
 	default:
 	}
@@ -108,7 +108,7 @@ func (r *Runtime) call(ctx context.Context, method, path string, body []byte, ou
 }
 
 // keepLease holds a lease until Close. When the server is gone it waits for a
-// request to find one, instead of asking over and over.
+// request to find one, instead of retrying.
 func (r *Runtime) keepLease() {
 	pause := 20 * time.Millisecond
 	for r.ctx.Err() == nil {

@@ -1,15 +1,15 @@
-// Package remote asks an Action Execution Server for actions: a
-// [runtime.Runtime] over the HTTP of runtime/protocol, on any stream socket.
+// Package remote is the client of an Action Execution Server: a [runtime.Runtime]
+// over the HTTP of runtime/protocol, on any stream socket.
 //
 // # Usage
 //
 //	rt, err := remote.New(remote.Options{Dial: func(ctx context.Context) (net.Conn, error) {
 //		return new(net.Dialer).DialContext(ctx, "unix", path)
 //	}})
-//	defer rt.Close() // what runs goes on for the server's grace time
+//	defer rt.Close() // running actions go on for the server's grace time
 //
-// While the Runtime is open it holds a lease, so that the server knows that a
-// controller is there.
+// While the Runtime is open it holds a lease, which tells the server that a
+// controller is connected.
 //
 // # Concurrency
 //
@@ -18,11 +18,11 @@
 //
 // # Failure
 //
-// A connection that is lost while an action runs is made anew and the action
-// joined. If the server cannot be reached the error is of kind
+// If the connection is lost while an action runs, the Runtime connects again and
+// joins the action. If the server cannot be reached the error is of kind
 // fault.Unavailable: the caller starts another server and asks again, with
-// Again set unless the error holds runtime.ErrNotSent. Errors that the server
-// answers keep their kind. An answer that is not one is fault.Corrupt.
+// Again set unless the error holds runtime.ErrNotSent. Errors from
+// the server keep their kind. A malformed answer is fault.Corrupt.
 package remote
 
 import (
@@ -80,7 +80,7 @@ var (
 // server. The error is of kind fault.Invalid.
 func New(o Options) (*Runtime, error) {
 	if o.Dial == nil {
-		return nil, fault.New(fault.Invalid, "a remote runtime needs a way to dial its server")
+		return nil, fault.New(fault.Invalid, "a remote runtime needs a function that dials its server")
 	}
 	if o.Reconnect <= 0 {
 		o.Reconnect = DefaultReconnect
@@ -132,21 +132,21 @@ func (r *Runtime) takeAcks() []event.ID {
 	return acks
 }
 
-// Health asks the server how it is.
+// Health returns the state of the server.
 func (r *Runtime) Health(ctx context.Context) (protocol.Health, error) {
 	var h protocol.Health
 	return h, r.call(ctx, http.MethodGet, "/health", nil, &h)
 }
 
-// Shutdown tells the server to interrupt what runs and to end. It returns when
-// the server has taken the order, not when it has ended.
+// Shutdown makes the server interrupt what runs and end. It returns when the
+// server has accepted the request, not when it has ended.
 func (r *Runtime) Shutdown(ctx context.Context) error {
 	return r.post(ctx, "/v1/shutdown", nil)
 }
 
-// Close gives up the lease and ends the requests in flight with
-// fault.Unavailable. The server and what runs there go on. Acknowledgements
-// that no longer reach the server only keep its journal larger.
+// Close ends the lease, and the requests in flight with fault.Unavailable. The
+// server and its actions go on. Acknowledgements that no longer reach the server
+// only leave its journal larger.
 func (r *Runtime) Close() error {
 	if r.ctx.Err() != nil {
 		return nil

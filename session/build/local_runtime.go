@@ -39,8 +39,8 @@ func newBesideRuntime(execs map[string]tool.Executor) *besideRuntime {
 			effects[kind] = x
 		}
 	}
-	r.pure = local.New(executor.New(pure, executor.Volatile()))
-	r.effects = local.New(executor.New(effects, executor.Forgetful()))
+	r.pure = local.New(executor.New(pure, executor.InMemoryRepeatable()))
+	r.effects = local.New(executor.New(effects, executor.InMemory()))
 	return r
 }
 

@@ -34,7 +34,7 @@ func newLocalRuntime(_ context.Context, c RuntimeConfig) (*Execution, error) {
 		return nil, fmt.Errorf("set up tools: %w", err)
 	}
 	maps.Copy(execs, c.Local)
-	rt := local.New(executor.New(execs, executor.Forgetful()))
+	rt := local.New(executor.New(execs, executor.InMemory()))
 	return &Execution{
 		Runtime: rt, Local: rt, Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
 		Close: func(context.Context, bool) error { return rt.Close() },

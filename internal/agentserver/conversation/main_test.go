@@ -130,7 +130,7 @@ func (f *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Res
 	if err != nil {
 		return nil, err
 	}
-	rt := local.New(executor.New(map[string]tool.Executor{"TerminalAction": blocking{f}, "FinishAction": finish.New()}, executor.Forgetful()))
+	rt := local.New(executor.New(map[string]tool.Executor{"TerminalAction": blocking{f}, "FinishAction": finish.New()}, executor.InMemory()))
 	return &session.Resources{Agent: a, Runtime: rt, Local: rt, Close: func(context.Context, bool) error { return rt.Close() }}, nil
 }
 

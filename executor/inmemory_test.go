@@ -11,10 +11,10 @@ import (
 	thinking "github.com/deft-dev/deft/tool/think"
 )
 
-// TestForgetful does what is new and refuses what may have been done before.
-func TestForgetful(t *testing.T) {
+// TestInMemory: new actions run; one that may have run before is refused.
+func TestInMemory(t *testing.T) {
 	t.Parallel()
-	x := executor.New(map[string]tool.Executor{"ThinkAction": thinking.New()}, executor.Forgetful())
+	x := executor.New(map[string]tool.Executor{"ThinkAction": thinking.New()}, executor.InMemory())
 	defer func() {
 		if err := x.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -27,8 +27,8 @@ func TestForgetful(t *testing.T) {
 	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "new", Action: action}, Again: true}); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
-	// That it has run something proves nothing about the life before.
+	// That it has run something proves nothing about an earlier process.
 	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "old", Action: action}, Again: true}); !fault.Is(err, fault.Interrupted) {
-		t.Errorf("an action of an earlier life: %v", err)
+		t.Errorf("an action of an earlier process: %v", err)
 	}
 }
