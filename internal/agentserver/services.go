@@ -220,7 +220,7 @@ func (s *services) trajectory(ctx context.Context, id string, add files.AddFile)
 	if err != nil {
 		return err
 	}
-	return files.DirectoryTrajectory(func(context.Context, string) (string, error) { return path, nil })(ctx, id, add)
+	return files.AddDirectory(ctx, path, add)
 }
 
 // isolation describes where agents' commands run.

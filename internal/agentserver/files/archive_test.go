@@ -204,12 +204,12 @@ func TestTrajectory(t *testing.T) {
 	} {
 		p.write("conv/"+name, text)
 	}
-	srv := p.server(files.Options{Trajectory: files.DirectoryTrajectory(func(_ context.Context, id string) (string, error) {
+	srv := p.server(files.Options{Trajectory: func(ctx context.Context, id string, add files.AddFile) error {
 		if id != known {
-			return "", fault.New(fault.NotFound, "Conversation not found")
+			return fault.New(fault.NotFound, "Conversation not found")
 		}
-		return p.dir + "/conv", nil
-	})})
+		return files.AddDirectory(ctx, p.dir+"/conv", add)
+	}})
 	resp, body := get(t, srv, "/api/file/download-trajectory/0000000000000000000000000000000A")
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Disposition") != `attachment; filename="`+known+`.zip"` {
 		t.Fatalf("%d %v", resp.StatusCode, resp.Header)

@@ -91,20 +91,8 @@ func (z *zipped) add(name string, modified time.Time, content []byte) error {
 	return err
 }
 
-// DirectoryTrajectory returns a source of trajectories for conversations that are
-// directories: dir returns the directory, or fault.NotFound. Links in it and files
-// that vanish meanwhile are left out.
-func DirectoryTrajectory(dir func(ctx context.Context, id string) (string, error)) func(context.Context, string, AddFile) error {
-	return func(ctx context.Context, id string, add AddFile) error {
-		root, err := dir(ctx, id)
-		if err != nil {
-			return err
-		}
-		return AddDirectory(ctx, root, add)
-	}
-}
-
-// AddDirectory calls add for each regular file below a directory, by name.
+// AddDirectory calls add for each regular file below a directory, by name. Links
+// and files that vanish meanwhile are left out.
 func AddDirectory(ctx context.Context, dir string, add AddFile) error {
 	return filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
 		switch {
