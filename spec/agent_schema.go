@@ -53,7 +53,6 @@ var AgentSchema = Define("AgentBase", s.Kinds{
 
 var agentSchema = Reference("Agent", s.Object{Before: prepareAgent, Extra: s.Keep},
 	s.Field{Name: "llm", Type: ExtendedLLM},
-	s.Field{Name: "include_default_tools", Default: []any{"FinishTool", "ThinkTool"}},
 	s.Field{Name: "kind", Default: "Agent"},
 )
 
@@ -85,7 +84,6 @@ var acpSchema = Reference("ACPAgent", s.Object{Extra: s.Keep},
 		m.Set("usage_id", "acp-managed")
 		return m
 	}},
-	s.Field{Name: "include_default_tools", Default: []any{"FinishTool", "ThinkTool"}},
 	s.Field{Name: "kind", Default: "ACPAgent"},
 )
 

@@ -77,17 +77,32 @@ def schemas():
     """Returns all schemas of the reference by their names."""
     from openhands.agent_server.api import create_app
     from openhands.agent_server.config import Config
+    from openhands.sdk.agent import ACPAgent, Agent
     from openhands.sdk.llm.provider_connection_store import ProviderConnection
     from openhands.sdk.settings import model
 
     known = create_app(Config()).openapi()["components"]["schemas"]
+    for name, cls in {"Agent-Input": Agent, "ACPAgent-Input": ACPAgent}.items():
+        add_lists(known[name], cls)
     settings = (model.OpenHandsAgentSettings, model.ACPAgentSettings, model.ConversationSettings, model.VerificationSettings)
     for cls in (*settings, ProviderConnection):
         one = cls.model_json_schema(ref_template=PREFIX + "{model}")
         for name, definition in one.pop("$defs", {}).items():
             known.setdefault(name, definition)
+        add_lists(one, cls)
         known[cls.__name__] = one
     return known
+
+
+def add_lists(schema, cls):
+    """Adds defaults that are lists and that a function makes."""
+    from pydantic_core import to_jsonable_python
+
+    for name, field in cls.model_fields.items():
+        if name in schema["properties"] and field.default_factory:
+            value = to_jsonable_python(field.get_default(call_default_factory=True))
+            if value and isinstance(value, list):
+                schema["properties"][name]["default"] = value
 
 
 def main():

@@ -29,24 +29,6 @@ var credentials = map[string]Credentials{
 // have none.
 func CredentialsOf(server string) Credentials { return credentials[server] }
 
-func acpFile(secret, file, variable, dir, points string, warn ...any) any {
-	if warn == nil {
-		warn = []any{}
-	}
-	return s.Of("secret_name", secret, "filename", file, "env_var", variable, "subdir", dir, "env_points_to", points, "warn_if_unset", warn)
-}
-
-// acpFiles are the credential files of the known servers
-// (docs/openhands/sdk-wire-1.58.md section B.7).
-func acpFiles() any {
-	return []any{
-		acpFile("CODEX_AUTH_JSON", "auth.json", "CODEX_HOME", "codex", "dir"),
-		acpFile("GOOGLE_APPLICATION_CREDENTIALS_JSON", "gcloud-credentials.json", "GOOGLE_APPLICATION_CREDENTIALS", "gemini-cli", "file", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"),
-		acpFile("KIMI_CODE_CONFIG_TOML", "config.toml", "KIMI_CODE_HOME", "kimi-code", "dir"),
-		acpFile("PI_AUTH_JSON", "auth.json", "PI_CODING_AGENT_DIR", "pi", "dir"),
-	}
-}
-
 var _ = spec.Reference("ACPFileSecretSpec", s.Object{
 	After: func(m *s.Map) error {
 		if f := m.Text("filename"); strings.ContainsAny(f, `/\`) || f == "." || f == ".." {
@@ -62,4 +44,4 @@ var _ = spec.Reference("ACPFileSecretSpec", s.Object{
 
 // ACP describes settings of an agent that another program is, behind the
 // Agent Client Protocol.
-var ACP = spec.Reference("ACPAgentSettings", s.Object{Before: refuseRemoved}, s.Field{Name: "acp_file_secrets", Default: acpFiles})
+var ACP = spec.Reference("ACPAgentSettings", s.Object{Before: refuseRemoved})
