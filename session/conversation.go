@@ -227,7 +227,7 @@ func (c *Conversation) start(ctx context.Context) (*worker, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.m.o.StartTimeout, errStartTimeout)
 	defer cancel()
 	w, err := c.newWorkerLimited(limited)
-	if err != nil && context.Cause(limited) == errStartTimeout && ctx.Err() == nil {
+	if err != nil && errors.Is(context.Cause(limited), errStartTimeout) && ctx.Err() == nil {
 		return nil, errors.Join(errStartTimeout, c.recordStartTimeout(ctx))
 	}
 	return w, err

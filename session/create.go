@@ -236,12 +236,12 @@ func (m *Manager) cleanUp(ctx context.Context, c *Conversation, closed error) {
 		what string
 		err  error
 	}{
-		{"close a deleted conversation", closed},
-		{"remove the resources of a deleted conversation", m.o.Builder.Remove(ctx, c.id)}, // ends what still writes files
-		{"remove the files of a deleted conversation", os.RemoveAll(dir)},
+		{"close it", closed},
+		{"remove its resources", m.o.Builder.Remove(ctx, c.id)}, // ends what still writes files
+		{"remove its files", os.RemoveAll(dir)},
 	} {
 		if step.err != nil {
-			m.o.Log.Warn(step.what, "conversation", c.id, "err", step.err)
+			m.o.Log.Warn("clean up after a deleted conversation", "conversation", c.id, "step", step.what, "err", step.err)
 		}
 	}
 }

@@ -142,6 +142,9 @@ func (r *StartRequest) unavailable(a *spec.Agent) (parts []string) {
 	if len(r.Plugins) > 0 {
 		parts = append(parts, "plugins: this server does not load the plugins of a start request; install them with POST /api/plugins/install")
 	}
+	if a.Context != nil && len(a.Context.RegisteredMarketplaces) > 0 {
+		parts = append(parts, "agent_context.registered_marketplaces: this server has no marketplaces")
+	}
 	delegates := slices.ContainsFunc(a.Tools, func(t spec.Tool) bool { return t.Name == spec.SubAgentsTool })
 	if len(r.AgentDefinitions) > 0 && delegates {
 		parts = append(parts, "agent_definitions: this server has no sub-agents")

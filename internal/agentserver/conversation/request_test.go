@@ -50,11 +50,12 @@ func TestStartRefused(t *testing.T) {
 func TestUnavailableParts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ more, want string }{
-		"nothing":  {`"tags":{}`, ""},
-		"hooks":    {`"hook_config":{"PreToolUse":[{"hooks":[{"command":"true"}]}]}`, "hook_config: this server does not run hooks"},
-		"no hooks": {`"hook_config":{"PreToolUse":[]}`, ""},
-		"plugins":  {`"plugins":[{"source":"github:a/b"}]`, "plugins: this server does not load"},
-		"inert":    {`"agent_definitions":[{"name":"a","description":"d","system_prompt":"p"}]`, ""},
+		"nothing":      {`"tags":{}`, ""},
+		"hooks":        {`"hook_config":{"PreToolUse":[{"hooks":[{"command":"true"}]}]}`, "hook_config: this server does not run hooks"},
+		"no hooks":     {`"hook_config":{"PreToolUse":[]}`, ""},
+		"plugins":      {`"plugins":[{"source":"github:a/b"}]`, "plugins: this server does not load"},
+		"marketplaces": {`"agent":{"kind":"Agent","llm":{"model":"openai/mock"},"agent_context":{"registered_marketplaces":[{"name":"m","source":"github:a/b"}]}}`, "registered_marketplaces: this server has no"},
+		"inert":        {`"agent_definitions":[{"name":"a","description":"d","system_prompt":"p"}]`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
