@@ -216,7 +216,8 @@ func BenchmarkFollow1000(b *testing.B) {
 	wg.Wait()
 }
 
-// many fills a store with conversations of 8 KB of Extra each.
+// many fills a store with conversations that have a Summary and an Extra of 8 KB
+// each.
 func many(b *testing.B, s eventstream.Stream, n int) {
 	b.Helper()
 	extra, err := json.Marshal(map[string]string{"state": strings.Repeat(`some "text" `, 700)})
@@ -228,7 +229,7 @@ func many(b *testing.B, s eventstream.Stream, n int) {
 		wg.Go(func() {
 			for i := w; i < n; i += 16 {
 				id := event.NewConversationID()
-				if err := s.Create(context.Background(), id, eventstream.Meta{Title: "a title", Extra: extra}); err != nil {
+				if err := s.Create(context.Background(), id, eventstream.Meta{Owner: "local", Title: "a title", Summary: extra, SummaryAt: 2, Extra: extra}); err != nil {
 					b.Error(err)
 				}
 				if _, err := s.Append(context.Background(), id, event.NewUserMessage("hello"), event.NewUserMessage("hello")); err != nil {
@@ -266,6 +267,50 @@ func BenchmarkList10000(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkListPage10000 gets the first page of each listing.
+func BenchmarkListPage10000(b *testing.B) {
+	s := openBench(b)
+	many(b, s, 10_000)
+	for name, q := range map[string]eventstream.ListQuery{
+		"created": {}, "updated": {ByUpdated: true}, "owner": {Owner: "local"}, "ownerUpdated": {Owner: "local", ByUpdated: true},
+		"idle": {Status: "idle"}, "running": {Status: "running", ByUpdated: true},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if _, err := s.List(b.Context(), q); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)*95/100].Microseconds()), "p95-µs")
+		})
+	}
+}
+
+// BenchmarkAppendLarge appends to a conversation with a Summary and an Extra of
+// 64 KB each.
+func BenchmarkAppendLarge(b *testing.B) {
+	s := openBench(b)
+	id := newConversation(b, s)
+	large := json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)
+	if err := s.SetMeta(b.Context(), id, eventstream.Meta{Summary: large, Extra: large}); err != nil {
+		b.Fatal(err)
+	}
+	took := make([]time.Duration, 0, b.N)
+	for b.Loop() {
+		ev := event.NewUserMessage("hello")
+		start := time.Now()
+		if _, err := s.Append(b.Context(), id, ev); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(start))
+	}
+	reportP50(b, took)
 }
 
 // BenchmarkOpen10000 opens a store of many conversations.

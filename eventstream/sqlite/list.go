@@ -15,14 +15,21 @@ import (
 func (s *Store) Info(ctx context.Context, id event.ConversationID) (eventstream.Info, error) {
 	var info eventstream.Info
 	err := s.pool.read(ctx, func(db *conn) error {
-		err := notFound(id)
-		r := db.query(selectInfo, string(id))
-		if r.next() {
-			info, err = scanInfo(r)
+		i, found, err := readInfo(db, selectInfo, string(id))
+		if info = i; err == nil && !found {
+			err = notFound(id)
 		}
-		return cmp.Or(r.close(), err)
+		return err
 	})
 	return info, err
+}
+
+func readInfo(db *conn, query string, arg any) (info eventstream.Info, found bool, err error) {
+	r := db.query(query, arg)
+	if found = r.next(); found {
+		info, err = scanInfo(r)
+	}
+	return info, found, cmp.Or(r.close(), err)
 }
 
 // Last implements [eventstream.Stream].
@@ -36,23 +43,22 @@ func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.
 	var page eventstream.ListPage
 	limit := cmp.Or(max(q.Limit, 0), defaultLimit)
 	err := s.pool.read(ctx, func(db *conn) error {
-		sql, args, err := listQuery(db, q, limit+1)
-		if err != nil {
-			return err
+		found, err := listed(db, q, limit+1)
+		if len(found) > limit {
+			page.NextID = found[limit].String()
+			found = found[:limit]
 		}
-		r := db.query(sql, args...)
-		for r.next() {
-			info, err := scanInfo(r)
-			if err != nil {
-				return cmp.Or(r.close(), err)
+		for _, p := range found {
+			info, ok, err := readInfo(db, selectListed, p.key)
+			if err == nil && !ok {
+				err = fmt.Errorf("the row of conversation %d is missing: %w", p.key, errDamaged)
 			}
-			if len(page.Infos) == limit {
-				page.NextID = position(q, r)
-				break
+			if err != nil {
+				return err
 			}
 			page.Infos = append(page.Infos, info)
 		}
-		return r.close()
+		return err
 	})
 	if err != nil {
 		return eventstream.ListPage{}, fmt.Errorf("list conversations: %w", err)
@@ -60,26 +66,24 @@ func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.
 	return page, nil
 }
 
-// position names the row of a listing that r is at by what it is ordered by,
-// so that a page can start there even if the conversation has been deleted or
-// updated meanwhile.
-func position(q eventstream.ListQuery, r *rows) string {
-	at := r.text(6)
-	if q.ByUpdated {
-		at = r.text(7)
-	}
-	return at + "_" + strconv.FormatInt(r.int(0), 10)
+// position is where a conversation is in a listing. A page can start there even
+// if the conversation has been deleted or updated meanwhile.
+type position struct {
+	at  string
+	key int64
 }
 
-func parsePosition(s string) (at string, key int64, ok bool) {
+func (p position) String() string { return p.at + "_" + strconv.FormatInt(p.key, 10) }
+
+func parsePosition(s string) (p position, ok bool) {
 	at, number, ok := strings.Cut(s, "_")
 	key, err := strconv.ParseInt(number, 10, 64)
-	return at, key, ok && err == nil && len(at) == len(timeFormat)
+	return position{at, key}, ok && err == nil && len(at) == len(timeFormat)
 }
 
-// listQuery returns the query of one page. It selects the keys first, so that
-// whole rows are never sorted.
-func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args []any, err error) {
+// listed returns the positions of one page. Rows are read by them afterwards, so
+// that they are never sorted as a whole.
+func listed(db *conn, q eventstream.ListQuery, limit int) (found []position, err error) {
 	column, direction, from := "created_at", " DESC", "<="
 	if q.ByUpdated {
 		column = "updated_at"
@@ -87,7 +91,7 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 	if q.Ascending {
 		direction, from = "", ">="
 	}
-	where := " WHERE 1"
+	where, args := " WHERE 1", []any(nil)
 	if q.Owner != "" {
 		where += " AND owner = ?"
 		args = append(args, q.Owner)
@@ -100,21 +104,23 @@ func listQuery(db *conn, q eventstream.ListQuery, limit int) (sql string, args [
 		where += " AND status = ?"
 		args = append(args, q.Status)
 	}
-	at, key, ok := parsePosition(q.PageID)
+	start, ok := parsePosition(q.PageID)
 	if !ok && q.PageID != "" {
-		r := db.query("SELECT key, "+column+" FROM conversations WHERE id = ?", q.PageID)
+		r := db.query("SELECT "+column+", key FROM conversations WHERE id = ?", q.PageID)
 		if ok = r.next(); ok {
-			key, at = r.int(0), r.text(1)
+			start = position{r.text(0), r.int(1)}
 		}
 		if err := r.close(); err != nil {
-			return "", nil, err
+			return nil, err
 		}
 	}
 	if ok {
 		where += " AND (" + column + ", key) " + from + " (?, ?)"
-		args = append(args, at, key)
+		args = append(args, start.at, start.key)
 	}
-	order := " ORDER BY " + column + direction + ", key" + direction
-	return "SELECT " + listColumns + " FROM (SELECT key FROM conversations" + where + order + " LIMIT ?) k" +
-		" CROSS JOIN conversations c ON c.key = k.key ORDER BY c." + column + direction + ", c.key" + direction, append(args, int64(limit)), nil
+	r := db.query("SELECT "+column+", key FROM conversations"+where+" ORDER BY "+column+direction+", key"+direction+" LIMIT ?", append(args, int64(limit))...)
+	for r.next() {
+		found = append(found, position{r.text(0), r.int(1)})
+	}
+	return found, r.close()
 }

@@ -92,6 +92,7 @@ const (
 		"c.working_dir, c.parent_id, c.fork_of, c.events, c.shared, c.checksum, c.summary_at, c.summary_sum, c.extra_sum"
 	listColumns        = conversationColumns + ", CAST(c.summary AS BLOB)"
 	selectConversation = "SELECT " + conversationColumns + " FROM conversations c WHERE c.id = ?"
+	selectListed       = "SELECT " + listColumns + " FROM conversations c WHERE c.key = ?"
 	selectInfo         = "SELECT " + listColumns + ", CAST(c.extra AS BLOB) FROM conversations c WHERE c.id = ?"
 )
 

@@ -157,12 +157,7 @@ func (s *salvager) run(ctx context.Context) error {
 			continue // its events are found by their key below
 		}
 		known[c.key] = true
-		var info eventstream.Info
-		r := s.db.query(selectInfo, string(id))
-		if r.next() {
-			info, _ = scanInfo(r) // damaged documents are no reason to give up the rest
-		}
-		_ = r.close()
+		info, _, _ := readInfo(s.db, selectInfo, string(id)) // a damaged document is no reason to give up the rest
 		if err := s.copy(ctx, Salvaged{ID: id}, info.Meta, c.parts(1, c.events), c.events); err != nil {
 			return err
 		}
