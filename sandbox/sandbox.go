@@ -1,16 +1,17 @@
-// Package sandbox defines isolated places: what a Provider must be able to
-// start, find again and stop. sandbox/process is the built-in one.
+// Package sandbox defines sandboxes: a Provider starts, finds and stops them.
+// sandbox/process is the built-in one.
 //
-// A sandbox holds one Action Execution Server. The provider gives it a
-// listening socket as file descriptor 3 and its result journal, open for
-// reading and writing, as descriptor 4, so that neither has a path inside.
+// One Action Execution Server (runtime/actionserver) runs in each sandbox. The
+// provider gives it a listening socket as file descriptor 3 and its result
+// journal, open for reading and writing, as descriptor 4, so that neither has a
+// path inside.
 //
 // # Concurrency and failure
 //
 // Providers and sandboxes are safe for concurrent use. A sandbox outlives the
 // process that started it; Start with the same ID finds it again. Errors:
-// fault.Unsupported when the host cannot isolate as asked (never weaker in
-// silence), fault.Denied when it may not, fault.Invalid for a bad Spec.
+// fault.Unsupported if the host cannot isolate as requested (isolation is never
+// weakened silently), fault.Denied if it may not, fault.Invalid for a bad Spec.
 package sandbox
 
 import (
@@ -31,8 +32,8 @@ type Spec struct {
 	Workspace string
 	// Hidden are further paths that must not be readable inside.
 	Hidden []string
-	// Network allows the host's network; without it there is only an own
-	// loopback interface.
+	// Network allows the host's network; without it the sandbox has only a
+	// loopback interface of its own.
 	Network bool
 	Limits  Limits
 }
@@ -45,14 +46,14 @@ type Limits struct {
 	PIDs        int
 }
 
-// Sandbox is a running isolated place.
+// Sandbox is a running sandbox.
 type Sandbox interface {
 	// Dial connects to its Action Execution Server. The error is of kind
 	// fault.Unavailable if nothing answers.
 	Dial(ctx context.Context) (net.Conn, error)
 	// Report says which isolation is in force.
 	Report() Report
-	// Reused tells whether Start found it running.
+	// Reused reports whether Start found it running.
 	Reused() bool
 	// Stop ends everything in it and waits until it is gone.
 	Stop(ctx context.Context) error

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is one process in time: its number alone may be used again.
+// child identifies a process: its pid alone may be reused.
 type child struct {
 	pid   int
 	start string // in clock ticks since boot
@@ -59,11 +59,11 @@ func addChild(all map[child]bool, pid string) error {
 	if err != nil {
 		return fmt.Errorf("look at a child: %w", err)
 	}
-	// proc(5): pid (comm) state ppid …, comm may hold anything; the start
+	// proc(5): pid (comm) state ppid …, comm may contain any character; the start
 	// time is field 22.
 	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 	if len(fields) < 20 {
-		return fmt.Errorf("look at a child: /proc/%s/stat is short", pid)
+		return fmt.Errorf("read a child: /proc/%s/stat is short", pid)
 	}
 	all[child{n, fields[19]}] = fields[0] == "Z"
 	return nil

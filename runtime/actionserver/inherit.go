@@ -17,13 +17,13 @@ const (
 )
 
 // Inherited returns the listening socket and the journal that the sandbox's
-// provider handed over as descriptors 3 and 4. Commands that the tools start do
-// not get them. The error is of kind fault.Invalid if they are not there.
+// provider passed as descriptors 3 and 4. Commands that the tools start do not
+// get them. The error is of kind fault.Invalid if they are missing.
 func Inherited() (net.Listener, *os.File, error) {
-	const hint = "this command is started by a sandbox, not by hand"
+	const hint = "this command is started by a sandbox, not by a person"
 	for _, fd := range []int{listenerFD, journalFD} {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
-			return nil, nil, fault.New(fault.Invalid, fmt.Sprintf("file descriptor %d was not handed over", fd)).Hint(hint).Because(err)
+			return nil, nil, fault.New(fault.Invalid, fmt.Sprintf("file descriptor %d was not passed", fd)).Hint(hint).Because(err)
 		}
 	}
 	socket := os.NewFile(listenerFD, "listener")

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// presence tells when no controller has been there for the grace time. No
-// timer runs while one is.
+// presence detects that no controller has been connected for the grace time. No
+// timer runs while one is connected.
 type presence struct {
 	grace   time.Duration
 	expired chan struct{} // closed when the time is over
@@ -23,7 +23,7 @@ func newPresence(grace time.Duration) *presence {
 	return p
 }
 
-// enter says that a controller is there until the returned func is called.
+// enter records a connected controller until the returned func is called.
 func (p *presence) enter() (leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +41,7 @@ func (p *presence) enter() (leave func()) {
 func (p *presence) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.count == 0 && !p.ended { // nobody came between the timer and the lock
+	if p.count == 0 && !p.ended { // none connected between the timer and the lock
 		p.ended = true
 		close(p.expired)
 	}

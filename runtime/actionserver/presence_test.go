@@ -87,12 +87,12 @@ func TestReapNeedsTwoLooks(t *testing.T) {
 		return mine
 	}
 	o := &orphans{}
-	o.look(nil)
+	o.reapKnown(nil)
 	mine := find()
 	if len(mine) != 1 {
 		t.Fatal("a zombie was reaped at first sight")
 	}
-	o.look(mine)
+	o.reapKnown(mine)
 	if len(find()) != 0 {
 		t.Error("the zombie is still there")
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// reapAfter is how long a zombie must have been one before it is taken
-	// for an orphan, at least; at most twice that.
+	// reapAfter is how long a zombie must have existed, at least, before it
+	// counts as an orphan; at most twice that.
 	reapAfter = time.Second
-	// killTimeout bounds the end of what the tools left behind.
+	// killTimeout bounds the killing of processes that tools left behind.
 	killTimeout = 2 * time.Second
 )
 
@@ -26,8 +26,8 @@ const (
 // A zombie is either an orphan, which only we can reap, or a child that
 // os/exec is about to wait for, whose status must not be taken from it. The
 // two look alike, but os/exec waits in a goroutine of its own and is done
-// within microseconds. So a zombie is reaped when two looks a second apart
-// have seen it. Looks happen only after a SIGCHLD and while there are zombies:
+// within microseconds. So a zombie is reaped once two checks a second apart
+// have found it. Checks happen only after a SIGCHLD and while there are zombies:
 // an idle server is never woken.
 //
 // The alternative, a first process that only reaps and the server as its
@@ -39,7 +39,7 @@ type orphans struct {
 	done   chan struct{}
 }
 
-// ownProcess makes this process fit to be a server of its own.
+// ownProcess prepares a process that exists for the server alone.
 func ownProcess(log *slog.Logger) (*orphans, error) {
 	// Commands run as the same user. Without this they could read the
 	// server's memory, environment and descriptors under /proc.
@@ -60,8 +60,8 @@ func (o *orphans) reap(ctx context.Context) {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, unix.SIGCHLD)
 	defer signal.Stop(ended)
-	look := time.NewTimer(reapAfter) // orphans may have come before the signal handler
-	defer look.Stop()
+	check := time.NewTimer(reapAfter) // orphans may have come before the signal handler
+	defer check.Stop()
 	armed := true
 	var seen map[child]bool
 	for {
@@ -70,23 +70,23 @@ func (o *orphans) reap(ctx context.Context) {
 			return
 		case <-ended:
 			if !armed {
-				look.Reset(reapAfter)
+				check.Reset(reapAfter)
 				armed = true
 			}
-		case <-look.C:
-			seen = o.look(seen)
+		case <-check.C:
+			seen = o.reapKnown(seen)
 			if armed = len(seen) > 0; armed {
-				look.Reset(reapAfter)
+				check.Reset(reapAfter)
 			}
 		}
 	}
 }
 
-// look reaps the zombies that were seen before and returns the others.
-func (o *orphans) look(seen map[child]bool) map[child]bool {
+// reapKnown reaps the zombies that were found before and returns the others.
+func (o *orphans) reapKnown(seen map[child]bool) map[child]bool {
 	all, err := children()
 	if err != nil {
-		o.log.Warn("look for orphans", "error", err)
+		o.log.Warn("find orphans", "error", err)
 		return nil
 	}
 	fresh := map[child]bool{}
@@ -94,7 +94,7 @@ func (o *orphans) look(seen map[child]bool) map[child]bool {
 		switch {
 		case !zombie:
 		case seen[c]:
-			// An error means that somebody else has just reaped it.
+			// An error means that it has just been reaped elsewhere.
 			_, _ = unix.Wait4(c.pid, nil, unix.WNOHANG, nil)
 		default:
 			fresh[c] = true
@@ -103,7 +103,7 @@ func (o *orphans) look(seen map[child]bool) map[child]bool {
 	return fresh
 }
 
-// end kills whatever the tools left running, and waits for it.
+// end kills the processes that tools left running, and waits for them.
 func (o *orphans) end() error {
 	o.cancel()
 	<-o.done
@@ -117,19 +117,19 @@ func (o *orphans) end() error {
 	}
 }
 
-// killChildren kills and reaps until there is no child: the children of those
-// that died come to us.
+// killChildren kills and reaps until there is no child: the children of killed
+// processes become children of this one.
 func killChildren() error {
 	for {
 		all, err := children()
 		if err != nil {
-			return fmt.Errorf("find what tools left behind: %w", err)
+			return fmt.Errorf("find processes that tools left behind: %w", err)
 		}
 		if len(all) == 0 {
 			return nil
 		}
 		for c := range all {
-			// Both fail only for a child that is gone.
+			// Both fail only for a child that has ended.
 			_ = unix.Kill(c.pid, unix.SIGKILL)
 			_, _ = unix.Wait4(c.pid, nil, 0, nil)
 		}

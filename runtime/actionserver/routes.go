@@ -46,8 +46,8 @@ func (s *server) execute(w http.ResponseWriter, r *http.Request) {
 	s.stream(w, r, q)
 }
 
-// acknowledge drops results. A journal that does not take it is only larger
-// than it need be; if it takes nothing any more the next action says so.
+// acknowledge drops results. If the journal cannot record that, it is only larger
+// than necessary; if it records nothing any more, the next action fails.
 func (s *server) acknowledge(ids []event.ID) {
 	if err := s.x.Ack(ids...); err != nil {
 		s.log.Warn("acknowledge results", "error", err)
@@ -86,8 +86,8 @@ func (s *server) prepare(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// lease answers a first line at once, so that the client knows it is held, and
-// then nothing until either side leaves.
+// lease sends the header at once, which tells the client that the lease is held,
+// and then nothing until either side ends it.
 func (s *server) lease(w http.ResponseWriter, r *http.Request) {
 	defer s.presence.enter()()
 	w.WriteHeader(http.StatusOK)
@@ -120,7 +120,7 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	reply(w, h)
 }
 
-// readBody reads a bounded body that has to arrive in time.
+// readBody reads a body within limits of size and time.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	c := http.NewResponseController(w)
 	if err := c.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil {
@@ -147,7 +147,7 @@ func reply(w http.ResponseWriter, v any) {
 	}
 }
 
-// refuse answers an error that is known before anything was streamed.
+// refuse answers with an error before anything was streamed.
 func refuse(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", protocol.ContentType)
 	w.WriteHeader(fault.KindOf(err).HTTPStatus())

@@ -1,6 +1,6 @@
-// Package actionserver is the Action Execution Server: the HTTP face of an
-// [executor.Executor], inside a sandbox. runtime/protocol describes what it
-// speaks, runtime/remote is its client.
+// Package actionserver is the Action Execution Server: it serves an
+// [executor.Executor] over HTTP inside a sandbox. runtime/protocol describes the
+// requests, runtime/remote is the client.
 //
 // # Usage
 //
@@ -9,19 +9,19 @@
 //		Listener: listener, Journal: journal, Tools: tools, OwnProcess: true,
 //	})
 //
-// # Life
+// # When it ends
 //
-// The server outlives its controllers. A controller is there while it holds a
-// lease or waits for an action; when none has been there for the grace time,
-// the server interrupts what runs, records the results and ends, so nothing it
-// started outlives that time. SIGTERM, SIGINT, POST /v1/shutdown and the end
-// of Serve's context end it the same way.
+// The server outlives its controllers. A controller is connected while it holds
+// a lease or waits for an action. When none has been connected for the grace
+// time, the server interrupts what runs, records the results and ends, so
+// nothing that it started outlives that time. SIGTERM, SIGINT, POST
+// /v1/shutdown and the end of Serve's context end it in the same way.
 //
 // # Concurrency and failure
 //
 // A client that does not read loses chunks of progress, never the result, and
-// never holds up a tool. Malformed requests get the status of their fault
-// kind. What is logged is the server's own life, never an action's content.
+// never delays a tool. Malformed requests get the status of their fault kind.
+// The log has the server's start, end and errors, never an action's content.
 package actionserver
 
 import (
@@ -64,14 +64,14 @@ type Options struct {
 	Journal *os.File
 	// Tools by kind of action; Serve closes them.
 	Tools map[string]tool.Executor
-	// Grace is how long it lives without a controller. Default DefaultGrace.
+	// Grace is how long it runs without a controller. Default DefaultGrace.
 	Grace time.Duration
-	// Logger takes the few lines about the server's life. Default: none.
+	// Logger gets the server's start, end and errors. Default: none.
 	Logger *slog.Logger
-	// OwnProcess says that the process exists for this server alone. It then
-	// hides its memory and environment from processes of the same user,
-	// adopts and reaps orphans of what the tools started (as PID 1 of a
-	// namespace or as a subreaper), and kills what is left of them at the end.
+	// OwnProcess says that the process exists for this server alone. The server
+	// then hides its memory and environment from processes of the same user,
+	// adopts and reaps orphans of processes that tools started (as PID 1 of a
+	// namespace or as a subreaper), and kills those that are left at the end.
 	OwnProcess bool
 }
 
@@ -85,8 +85,8 @@ type server struct {
 	stopping chan struct{} // closed when the server begins to end
 }
 
-// Serve answers until the server's life ends, see the package comment, and
-// returns nil if that was orderly. Errors: fault.Invalid for Options,
+// Serve answers requests until the server ends, see the package comment, and
+// returns nil if it ended in order. Errors: fault.Invalid for Options,
 // fault.Conflict if another server uses the journal, fault.Timeout if tools
 // did not stop.
 func Serve(ctx context.Context, o Options) error {
@@ -136,9 +136,9 @@ func (s *server) run(ctx context.Context, l net.Listener) error {
 	var reason string
 	select {
 	case <-ctx.Done():
-		reason = "told to by its process"
+		reason = "its process is stopped"
 	case <-s.stopping:
-		reason = "told to by a client"
+		reason = "a client asked for it"
 	case <-s.presence.expired:
 		reason = "no controller within the grace time"
 	case err = <-served:
@@ -151,7 +151,7 @@ func (s *server) run(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, s.shut(web), notClosed(<-served))
 }
 
-// shut ends the actions first, so that those who wait for them are answered.
+// shut ends the actions first, so that pending requests are answered.
 func (s *server) shut(web *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -184,8 +184,7 @@ func closeTools(tools map[string]tool.Executor) error {
 	return errors.Join(errs...)
 }
 
-// limitedLog takes net/http's complaints, which clients can provoke, up to a
-// number.
+// limitedLog logs net/http's errors, which clients can provoke, up to a number.
 type limitedLog struct {
 	to   *slog.Logger
 	mu   sync.Mutex

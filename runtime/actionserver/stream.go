@@ -18,7 +18,7 @@ import (
 const maxPending = 256 << 10
 
 // pending is progress on its way from a tool to a client. A tool never waits:
-// what does not fit is dropped, and the client is told how much.
+// output that does not fit is dropped, and the client is told how many bytes.
 type pending struct {
 	wake chan struct{}
 
@@ -41,7 +41,7 @@ func (p *pending) push(c tool.Chunk) {
 	}
 }
 
-// take returns what has come together since the last call.
+// take returns the output since the last call.
 func (p *pending) take() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,8 +58,8 @@ type answer struct {
 	err error
 }
 
-// stream runs an action and writes its progress and its result as lines. When
-// the client leaves, it leaves the action alone.
+// stream runs an action and writes its progress and its result as lines. The
+// action goes on when the client disconnects.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, q tool.Request) {
 	p := &pending{wake: make(chan struct{}, 1)}
 	q.Progress = p.push
@@ -90,7 +90,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, q tool.Request) 
 	}
 }
 
-// lines writes an answer. The first error stays and stops it.
+// lines writes an answer. After the first error it writes nothing more.
 type lines struct {
 	w     http.ResponseWriter
 	c     *http.ResponseController
@@ -127,7 +127,7 @@ func (l *lines) final(a answer) {
 	b.WriteString(`{"observation":`)
 	if bytes.IndexByte(a.raw, '\n') < 0 {
 		b.Write(a.raw)
-	} else if err := json.Compact(&b, a.raw); err != nil { // of a kind nobody registered, kept verbatim
+	} else if err := json.Compact(&b, a.raw); err != nil { // of an unregistered kind, which is kept as it is
 		l.err = err
 		return
 	}

@@ -55,7 +55,7 @@ func limits(l sandbox.Limits) []limit {
 	return all
 }
 
-// cgroupName differs for the same id under another Dir.
+// cgroupName returns a name that differs for the same id under another Dir.
 func (p *Provider) cgroupName(id string) string {
 	h := fnv.New64a()
 	h.Write([]byte(p.dir(id)))
@@ -63,7 +63,8 @@ func (p *Provider) cgroupName(id string) string {
 }
 
 // applyLimits moves the sandbox's first process, which still waits for its
-// plan, into control groups with the limits. What does not work is reported.
+// plan, into control groups with the limits. A limit that cannot be set is
+// reported.
 func applyLimits(name string, l sandbox.Limits, st *state) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -83,7 +84,7 @@ func applyLimits(name string, l sandbox.Limits, st *state) {
 	}
 }
 
-// apply returns the group's folder as soon as it exists, even with an error.
+// apply returns the group's directory as soon as it exists, even with an error.
 func (l limit) apply(self, name string, pid int) (dir string, err error) {
 	parent, v2 := cgroupParent(self, l.controller)
 	if parent == "" {
@@ -110,7 +111,7 @@ func (l limit) apply(self, name string, pid int) (dir string, err error) {
 	return dir, nil
 }
 
-// cgroupParent finds the folder in which to make a group with that controller.
+// cgroupParent finds the directory in which to make a group with that controller.
 // In version 1 that is the group we are in. In version 2 a group with
 // processes cannot pass controllers on, so it is the one above, which systemd
 // delegates to the user in a session.
@@ -147,7 +148,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// removeCgroups removes groups whose processes are gone.
+// removeCgroups removes groups whose processes have ended.
 func removeCgroups(dirs []string) error {
 	var errs error
 	for _, d := range dirs {

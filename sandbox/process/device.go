@@ -67,7 +67,7 @@ func (r *root) devices(host int) error {
 	return r.attach(pts, "/dev/pts")
 }
 
-// maskedProc are entries of /proc that tell about, or act on, the host.
+// maskedProc are entries of /proc that show or change the host.
 var maskedProc = []string{
 	"acpi", "asound", "kallsyms", "kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount",
 	"kpageflags", "latency_stats", "modules", "sched_debug", "scsi", "slabinfo", "sysrq-trigger",

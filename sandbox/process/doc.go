@@ -13,7 +13,7 @@
 //
 // The program runs as process 1 of its own PID namespace, with a listening
 // socket as descriptor 3, its journal as descriptor 4, /dev/null as input and
-// Dir/<id>/log as output. As process 1 it cannot be signalled from inside, but
+// Dir/<id>/log as output. As process 1 it cannot be signaled from inside, except
 // by its own process group: it must start commands in groups of their own. It
 // must reap orphans, and should call PR_SET_DUMPABLE with 0 before it runs
 // anything, so that nothing else in the sandbox can read its memory and
@@ -24,24 +24,24 @@
 // The host's file system, read-only; /proc of its own, a minimal /dev, empty
 // /tmp, /var/tmp, /run and /dev/shm in memory. Of the home directory only what
 // tools need is shown (see visible.go), read-only, in a home that is otherwise
-// an empty private one: new files can be written there and vanish with the
-// sandbox. The homes of others, known secret places, the Options.Dir and
+// an empty private one: new files can be written there and are deleted with the
+// sandbox. Other users' homes, known locations of secrets, the Options.Dir and
 // Spec.Hidden are empty. The workspace is writable at its own path. Without
-// Spec.Network there is only an own loopback interface; with it, the host's
-// network is shared, the services on the host's loopback included.
+// Spec.Network there is only a loopback interface of the sandbox's own; with it,
+// the host's network is shared, including services on the host's loopback.
 //
-// Where user namespaces are refused, Start falls back to Landlock and seccomp:
-// the same files, by rules instead of mounts; no own process list; without
-// Spec.Network no Internet sockets at all; never UNIX sockets. Report says
-// which it is and why. Known limits of both: a secret file outside the home
-// that the host replaces by renaming while the sandbox runs becomes visible,
-// and secrets in places nobody knows are as readable as to the user.
+// If user namespaces are refused, Start falls back to Landlock and seccomp: the
+// same files, by rules instead of mounts; no process list of its own; without
+// Spec.Network no Internet sockets at all; never UNIX sockets. Report says which
+// level is in force and why. Known limits of both: a secret file outside the
+// home that the host replaces by renaming while the sandbox runs becomes
+// visible, and secrets in unusual locations are as readable as to the user.
 //
 // # Concurrency and failure
 //
 // Provider and its sandboxes are safe for concurrent use, also by several
 // processes sharing Dir: a lock file per sandbox orders them. A sandbox
-// outlives the process that started it. Close ends what the Provider itself
-// runs, not the sandboxes. Errors carry the kinds that package sandbox names;
+// outlives the process that started it. Close ends the Provider's own
+// goroutines, not the sandboxes. Errors carry the kinds that package sandbox names;
 // a failure of the init stage names the step and the system's error.
 package process

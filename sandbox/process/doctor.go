@@ -18,37 +18,37 @@ import (
 type Check struct {
 	// Name is short and stable, for example "write-outside".
 	Name string `json:"name"`
-	// Detail says what was tried and what came of it.
+	// Detail says what was tried and what happened.
 	Detail string `json:"detail"`
-	// OK tells that it was refused, as it must be.
+	// OK reports that it was refused, as it must be.
 	OK bool `json:"ok"`
 }
 
-// targets tells the probe what on this host it must not reach.
+// targets are things on this host that the probe must not reach.
 type targets struct {
 	Workspace string
 	Outside   string   // a file beside the workspace
-	Secrets   []string // existing secret places
-	State     string   // the sandbox's own folder in Options.Dir
+	Secrets   []string // existing files and directories with secrets
+	State     string   // the sandbox's own directory in Options.Dir
 	PID       int      // a process outside
 	TCP       string   // a listener on the host's loopback
 	Abstract  string   // a listener in the abstract namespace
 	Socket    string   // a listener with a path
 }
 
-// victim is a file outside that an escape would delete.
-func (t targets) victim() string { return t.Outside + "-victim" }
+// deletable is a file outside that an escape would delete.
+func (t targets) deletable() string { return t.Outside + "-deletable" }
 
-// Doctor starts a sandbox without network and tries in it what must not work.
-// It returns the sandbox's report and every check, those that failed too; the
-// error is for a sandbox that could not be started or asked.
+// Doctor starts a sandbox without network and tries forbidden things in it. It
+// returns the sandbox's report and every check, failed ones too; it returns an
+// error if the sandbox could not be started or did not answer.
 func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Check, err error) {
 	base, err := os.MkdirTemp("", "deft-doctor-")
 	if err != nil {
-		return rep, nil, fmt.Errorf("make folder to probe in: %w", err)
+		return rep, nil, fmt.Errorf("make directory to probe in: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
-	t, done, err := p.bait(base)
+	t, done, err := p.prepareTargets(base)
 	if err != nil {
 		return rep, nil, err
 	}
@@ -71,8 +71,8 @@ func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Che
 	return s.Report(), checks, err
 }
 
-// bait lays out what the probe tries to reach.
-func (p *Provider) bait(base string) (t targets, done func(), err error) {
+// prepareTargets makes the things that the probe tries to reach.
+func (p *Provider) prepareTargets(base string) (t targets, done func(), err error) {
 	t = targets{
 		Workspace: filepath.Join(base, "work"), Outside: filepath.Join(base, "outside"),
 		PID: os.Getpid(), Abstract: "@" + filepath.Base(base), Socket: filepath.Join(base, "sock"),
@@ -81,7 +81,7 @@ func (p *Provider) bait(base string) (t targets, done func(), err error) {
 	if err := os.Mkdir(t.Workspace, 0o700); err != nil {
 		return t, nil, fmt.Errorf("make workspace to probe in: %w", err)
 	}
-	for _, path := range []string{t.Outside, t.victim()} {
+	for _, path := range []string{t.Outside, t.deletable()} {
 		if err := os.WriteFile(path, []byte("outside"), 0o600); err != nil {
 			return t, nil, fmt.Errorf("make file to probe: %w", err)
 		}
@@ -104,8 +104,8 @@ func (p *Provider) bait(base string) (t targets, done func(), err error) {
 	return t, done, nil
 }
 
-// readChecks reads the probe's lines. A probe that ends early was killed by
-// what it tried; what it had not got to counts as failed.
+// readChecks reads the probe's lines. A probe that ends early was killed by one of
+// its attempts; those that it did not reach count as failed.
 func readChecks(ctx context.Context, s sandbox.Sandbox) ([]Check, error) {
 	conn, err := s.Dial(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func readChecks(ctx context.Context, s sandbox.Sandbox) ([]Check, error) {
 	}
 	for _, a := range attempts(s.Report().Level) {
 		if !seen[a.name] {
-			checks = append(checks, Check{Name: a.name, Detail: "the probe died before it could tell"})
+			checks = append(checks, Check{Name: a.name, Detail: "the probe ended before it reported this"})
 		}
 	}
 	return checks, nil

@@ -39,7 +39,7 @@ func MaybeInit() {
 }
 
 // runInit sets up the sandbox from within and becomes its program. It reports
-// on fdOutcome; closing that without another word says that exec worked.
+// on fdOutcome; closing that without a further message means that exec worked.
 func runInit() {
 	// Credentials, Landlock and seccomp belong to a thread; exec makes this
 	// one the only one.
@@ -143,8 +143,8 @@ func restrict(pl *plan, exe int, o *outcome) (step string, err error) {
 	return "", nil
 }
 
-// setTemporary points the usual variables, where Env does not set them, to the
-// private folder.
+// setTemporary points the usual variables, unless Env sets them, to the private
+// directory.
 func setTemporary(pl *plan) {
 	for _, name := range []string{"TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {
 		set := func(kv string) bool { return strings.HasPrefix(kv, name+"=") }
@@ -158,8 +158,8 @@ func setTemporary(pl *plan) {
 	}
 }
 
-// become replaces the init stage by the program, once the starter has noted
-// that there is a sandbox. All descriptors but 0 to 4 close at that moment.
+// become replaces the init stage by the program, once the starter has recorded the
+// sandbox. All descriptors but 0 to 4 close at that moment.
 func become(pl *plan, exe int, in *json.Decoder, w *json.Encoder, o outcome) (step string, err error) {
 	if err := unix.CloseRange(fdPlan, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return "close descriptors", err
@@ -178,8 +178,8 @@ func become(pl *plan, exe int, in *json.Decoder, w *json.Encoder, o outcome) (st
 		return "report", err
 	}
 	var word string
-	if err := in.Decode(&word); err != nil || word != goAhead {
-		return "wait for the go-ahead", errors.Join(err, errors.New("the starter is gone"))
+	if err := in.Decode(&word); err != nil || word != startSignal {
+		return "wait for the start signal", errors.Join(err, errors.New("the process that starts the sandbox has ended"))
 	}
 	return "exec", syscall.Exec(path, pl.Argv, pl.Env)
 }

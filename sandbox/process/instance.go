@@ -54,7 +54,7 @@ func (in *instance) Done() <-chan struct{} { return in.ended }
 
 // Stop kills everything in the sandbox, waits until it is gone and removes
 // its socket and control groups. The journal stays for a later Start. Stop of
-// an ended sandbox only tidies up. If ctx ends first the kill still holds.
+// an ended sandbox only cleans up. The kill takes effect even if ctx ends first.
 func (in *instance) Stop(ctx context.Context) error {
 	if err := in.kill(ctx); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (in *instance) Stop(ctx context.Context) error {
 	dir := in.p.dir(in.id)
 	unlock, err := lock(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed by somebody else
+		return nil // removed by another process
 	}
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (in *instance) Stop(ctx context.Context) error {
 	defer unlock()
 	st, err := readState(dir)
 	if fault.Is(err, fault.NotFound) || err == nil && (st.PID != in.st.PID || st.Started != in.st.Started) {
-		return nil // tidied up, or started again, by somebody else
+		return nil // cleaned up, or started again, by another process
 	}
 	if err != nil {
 		return err
@@ -83,8 +83,8 @@ func (in *instance) Stop(ctx context.Context) error {
 	return tidy(dir, st)
 }
 
-// listens reports whether the program still has its socket. One that is ending,
-// or was killed and waits for the rest of its namespace to go, has not.
+// listens reports whether the program still has its socket. A program that is
+// ending, or was killed and waits for the rest of its namespace to end, has not.
 func (in *instance) listens(ctx context.Context) bool {
 	conn, err := in.Dial(ctx)
 	if err != nil {
@@ -94,8 +94,8 @@ func (in *instance) listens(ctx context.Context) bool {
 	return true
 }
 
-// gone waits for the end of a program that is ending.
-func (in *instance) gone(ctx context.Context) error {
+// awaitEnd waits for the end of a program that is ending.
+func (in *instance) awaitEnd(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
 	select {
@@ -133,7 +133,7 @@ func (in *instance) kill(ctx context.Context) error {
 	return fault.Wrap(sent, fault.Denied, "kill sandbox "+in.id)
 }
 
-// tidy removes what a sandbox that has ended leaves, but its journal and log.
+// tidy removes what an ended sandbox leaves, except its journal and log.
 func tidy(dir string, st state) error {
 	errs := removeCgroups(st.Cgroups)
 	if st.Tmp != "" {
@@ -150,7 +150,7 @@ func tidy(dir string, st state) error {
 	return nil
 }
 
-// tidyEnded tidies up after a sandbox that ended by itself.
+// tidyEnded cleans up after a sandbox that ended by itself.
 func (p *Provider) tidyEnded(id string) error {
 	st, err := readState(p.dir(id))
 	if fault.Is(err, fault.NotFound) {
@@ -191,7 +191,7 @@ func (p *Provider) watch(id string, st state) (*instance, error) {
 		return nil, fmt.Errorf("watch sandbox: %w", err)
 	}
 	in := &instance{p: p, id: id, st: st, pidfd: os.NewFile(uintptr(fd), "pidfd"), ended: make(chan struct{})}
-	if !st.alive() { // ended, and the number taken again, before the open
+	if !st.alive() { // it ended, and the pid was reused, before the open
 		in.pidfd.Close()
 		return nil, fault.New(fault.NotFound, "sandbox "+id+" has ended")
 	}

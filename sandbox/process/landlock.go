@@ -24,8 +24,8 @@ const (
 )
 
 // landlock restricts this thread to the files of the plan. In namespaces that
-// repeats what the mounts say; without them it is what protects the host, and
-// its absence is an error.
+// repeats what the mounts do; without them it is what protects the host, and it
+// is an error if the kernel does not have it.
 func landlock(pl *plan, exe int, o *outcome) error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -73,11 +73,11 @@ func rulesetAttr(abi int, pl *plan) unix.LandlockRulesetAttr {
 	return attr
 }
 
-// landlockGaps tells what namespaces would give and Landlock does not.
+// landlockGaps lists what namespaces provide and Landlock does not.
 func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 	gaps := []sandbox.Missing{
 		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if the sandbox's first process is killed by others, its children may survive it"},
-		{Feature: "private-tmp", Reason: "/tmp is closed; TMPDIR names a private folder instead"},
+		{Feature: "private-tmp", Reason: "/tmp is closed; TMPDIR names a private directory instead"},
 		{Feature: "file-modes", Reason: "Landlock cannot keep the user's own files outside from having their mode, owner or times changed"},
 		{Feature: "unix-sockets", Reason: "refused by seccomp, since Landlock cannot keep them from the host's services"},
 	}
@@ -190,7 +190,7 @@ func (rs ruleset) allowFD(fd int, access uint64) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		access &= llFile // the kernel refuses rights of folders on files
+		access &= llFile // the kernel refuses rights of directories on files
 	}
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: access & rs.handled, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rs.fd),

@@ -21,9 +21,9 @@ import (
 // startTimeout bounds the init stage, which takes milliseconds.
 const startTimeout = 20 * time.Second
 
-// goAhead is what the init stage reads after it has reported, and before it
+// startSignal is what the init stage reads after it has reported, and before it
 // becomes the program.
-const goAhead = "go"
+const startSignal = "go"
 
 // outcome is what the init stage reports: what it set up, then nothing more if
 // the program started, or the step that failed.
@@ -45,7 +45,7 @@ type setupError struct {
 func (e *setupError) Error() string { return e.step + ": " + e.msg }
 func (e *setupError) Unwrap() error { return e.errno }
 
-// launch goes down the ladder of levels until one works.
+// launch tries the levels in order, strongest first, until one works.
 func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error) {
 	levels := []string{p.opt.Level}
 	if p.opt.Level == LevelAuto {
@@ -77,11 +77,11 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level string, missing []sandbox.Missing) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	st := state{Boot: bootID(), Asked: p.asked(s), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
+	st := state{Boot: bootID(), Key: p.isolationKey(s), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
 	if level == LevelLandlock {
 		tmp, err := os.MkdirTemp("", "deft-")
 		if err != nil {
-			return nil, fmt.Errorf("make private temporary folder: %w", err)
+			return nil, fmt.Errorf("make private temporary directory: %w", err)
 		}
 		st.Tmp = tmp
 	}
@@ -98,7 +98,7 @@ func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level string, m
 		return nil, errors.Join(err, tidy(p.dir(s.ID), st))
 	}
 	in, err := p.watch(s.ID, st)
-	if fault.Is(err, fault.NotFound) { // dead already
+	if fault.Is(err, fault.NotFound) { // it has ended already
 		ended := fault.New(fault.Unavailable, "the sandbox's program ended at once").
 			Hint("see " + filepath.Join(p.dir(s.ID), "log"))
 		if reapKilled(st.PID) {
@@ -114,7 +114,7 @@ const maxStarts = 3
 
 var (
 	errKilled   = fault.New(fault.Unavailable, "the sandbox's program was killed at once")
-	errInitDied = fault.New(fault.Internal, "the sandbox's init stage died").
+	errInitDied = fault.New(fault.Internal, "the sandbox's init stage ended").
 			Hint("does the program's main call process.MaybeInit first?")
 )
 
@@ -174,10 +174,9 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	return err
 }
 
-// talk sends the plan, reads the outcome, and gives the go-ahead once commit
-// has made the sandbox findable; the program's start closes the pipe. If we
-// die before the go-ahead the init stage ends: at no moment does a program run
-// that nobody can find.
+// talk sends the plan, reads the outcome, and sends the start signal once commit
+// has recorded the sandbox; the program's start closes the pipe. If this process
+// dies before the signal, the init stage ends: a program never runs unrecorded.
 func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report, commit func() error) error {
 	out := json.NewEncoder(w)
 	sent := out.Encode(pl)
@@ -201,7 +200,7 @@ func talk(w io.WriteCloser, r io.Reader, pl plan, rep *sandbox.Report, commit fu
 			if err := commit(); err != nil {
 				return err
 			}
-			sent = out.Encode(goAhead)
+			sent = out.Encode(startSignal)
 		}
 	}
 	if !reported || sent != nil {
@@ -250,7 +249,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// fds puts the files in their places: input, output twice, socket, journal.
+// fds orders the files as descriptors: input, output twice, socket, journal.
 func fds(f []*os.File) []uintptr {
 	return []uintptr{f[0].Fd(), f[1].Fd(), f[1].Fd(), f[2].Fd(), f[3].Fd()}
 }
@@ -283,7 +282,7 @@ func (p *Provider) procAttr(pl *plan) *syscall.ProcAttr {
 	return attr
 }
 
-// forkError tells a host that refuses namespaces from other failures.
+// forkError distinguishes a host that refuses namespaces from other failures.
 func forkError(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		switch errno {

@@ -75,7 +75,7 @@ func (r *root) build(pl *plan, ws, home, dev, exe int, shown map[string]int) (st
 		return "mask /proc", err
 	}
 	if err := r.privates(pl); err != nil {
-		return "mount private folders", err
+		return "mount private directories", err
 	}
 	for path, fd := range shown {
 		if err := r.show(path, fd); err != nil {
@@ -106,8 +106,8 @@ func (r *root) build(pl *plan, ws, home, dev, exe int, shown map[string]int) (st
 	return "", nil
 }
 
-// splitHidden tells what contains the workspace, and must be hidden before it
-// is mounted, from the rest.
+// splitHidden separates paths that contain the workspace, and must be hidden
+// before it is mounted, from the rest.
 func splitHidden(pl *plan) (before, after []string) {
 	for _, h := range pl.Hidden {
 		if within(pl.Workspace, h) {
@@ -119,8 +119,8 @@ func splitHidden(pl *plan) (before, after []string) {
 	return before, after
 }
 
-// attachSomewhere mounts the new root over a folder of the old one, which goes
-// away later. Targets can only be resolved in an attached tree.
+// attachSomewhere mounts the new root over a directory of the old one, which is
+// removed later. Targets can only be resolved in an attached tree.
 func (r *root) attachSomewhere() error {
 	var err error
 	for _, dir := range []string{"/mnt", "/tmp", "/usr", "/etc"} {
@@ -132,7 +132,7 @@ func (r *root) attachSomewhere() error {
 	return err
 }
 
-// privates replaces writable system folders by empty ones.
+// privates replaces writable system directories by empty ones.
 func (r *root) privates(pl *plan) error {
 	for _, dir := range coveredDirs {
 		if dir == pl.Home || within(dir, pl.Workspace) {
@@ -190,7 +190,7 @@ func (r *root) home(pl *plan, home int) error {
 	return nil
 }
 
-// openExposed opens what reappears inside private folders.
+// openExposed opens what reappears inside private directories.
 func openExposed(pl *plan) map[string]int {
 	paths := slices.Clone(exposed)
 	if pl.Network {
@@ -210,7 +210,7 @@ func openExposed(pl *plan) map[string]int {
 
 // showProgram makes the program visible, and read-only even in the workspace:
 // else a command could replace the binary that runs outside later. Where its
-// path cannot be made, it runs all the same from the open descriptor.
+// path cannot be made, it still runs from the open descriptor.
 func (r *root) showProgram(pl *plan, exe int) {
 	path := resolve("/proc/self/fd/" + strconv.Itoa(exe))
 	if fd, err := r.open(path, 0); err == nil {
@@ -226,7 +226,7 @@ func (r *root) showProgram(pl *plan, exe int) {
 	}
 }
 
-// hide covers what exists of the paths with an empty folder or file, which
+// hide covers those of the paths that exist with an empty directory or file, which
 // breaks fewer programs than an unreadable one.
 func (r *root) hide(paths []string) error {
 	for _, p := range paths {
@@ -264,7 +264,7 @@ func (r *root) cover(target int) error {
 	return moveTo(tree, target)
 }
 
-// enter makes the new root the root and lets go of the old tree.
+// enter makes the new root the root and unmounts the old tree.
 func (r *root) enter() error {
 	if err := unix.Fchdir(r.fd); err != nil {
 		return err

@@ -60,7 +60,7 @@ func moveTo(tree, target int) error {
 }
 
 // show mounts a tree at path. It makes a missing mount point, which works
-// inside private folders only.
+// inside private directories only.
 func (r *root) show(path string, tree int) error {
 	if err := r.mountPoint(path, tree); err != nil {
 		unix.Close(tree)
@@ -72,7 +72,7 @@ func (r *root) show(path string, tree int) error {
 	return nil
 }
 
-// mountPoint makes an empty folder or file of the tree's type, if there is
+// mountPoint makes an empty directory or file of the tree's type, if there is
 // nothing at path.
 func (r *root) mountPoint(path string, tree int) error {
 	if fd, err := r.open(path, 0); err == nil {

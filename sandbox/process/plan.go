@@ -15,18 +15,18 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// plan tells the init stage what to set up. It travels through a pipe, never
-// in arguments or the environment: Env holds secrets.
+// plan says what the init stage sets up. It is sent through a pipe, never in
+// arguments or the environment: Env holds secrets.
 type plan struct {
 	Level     string
 	Argv, Env []string
 	Workspace string
 	Home      string   // "" without one, or if the workspace contains it
 	Shown     []string // relative to Home
-	Hidden    []string // sorted: a folder before what is in it
+	Hidden    []string // sorted: a directory before what is in it
 	Network   bool
 	TmpBytes  int64
-	Tmp       string    // landlock level: the private writable folder
+	Tmp       string    // landlock level: the private writable directory
 	KeepCaps  []uintptr // capabilities that stay
 }
 
@@ -68,7 +68,7 @@ func owners(own int, owner uint32) []syscall.SysProcIDMap {
 	return m
 }
 
-// ownerOf returns the owner of a path, or our own ids if it cannot be told.
+// ownerOf returns the owner of a path, or our own ids if it is unknown.
 func ownerOf(path string) (uid, gid uint32) {
 	fi, err := os.Stat(path)
 	if err == nil {
@@ -97,8 +97,8 @@ func quarterOfMemory() int64 {
 	return fallback
 }
 
-// allowedChildren returns the fewest paths that together hold everything
-// beneath root but the hidden paths, by walking only along those.
+// allowedChildren returns the fewest paths that together contain everything
+// beneath root except the hidden paths, by walking only along those.
 func allowedChildren(root string, hidden []string) []string {
 	if !slices.ContainsFunc(hidden, func(h string) bool { return within(h, root) }) {
 		return []string{root}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runProbe is the program of the Doctor's sandbox. As process 1 it behaves as
-// an action server should; a child, as a command would be, does the trying.
+// runProbe is the program of the Doctor's sandbox. As process 1 it behaves like
+// an action server; a child process, like a command, makes the attempts.
 func runProbe(args []string) int {
 	var t targets
 	if len(args) == 0 || json.Unmarshal([]byte(args[0]), &t) != nil {

@@ -22,7 +22,7 @@ func fileAttempts() []attempt {
 		}},
 		{"proc-root", "read the file outside by /proc/*/root and /proc/*/cwd", procRoot},
 		{"read-secrets", "read secret places", readSecrets},
-		{"read-deft-data", "read the sandbox's own folder", func(t targets) error {
+		{"read-deft-data", "read the sandbox's own directory", func(t targets) error {
 			return readable(t.State)
 		}},
 		{"read-first-environ", "read the environment of process 1", func(targets) error {
@@ -82,7 +82,7 @@ func deleteOutside(t targets) error {
 	if err := os.Symlink("..", link); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	name := filepath.Base(t.victim())
+	name := filepath.Base(t.deletable())
 	return refuseAll(os.Remove(link+"/"+name), unix.Unlink(t.Workspace+"/../"+name))
 }
 
@@ -103,8 +103,8 @@ func procRoot(t targets) error {
 	return refuseAll(errs...)
 }
 
-// readable returns nil if anything can be had from path: content of a file,
-// entries of a folder.
+// readable returns nil if anything can be read from path: content of a file,
+// entries of a directory.
 func readable(path string) error {
 	fi, err := os.Stat(path)
 	if err != nil {

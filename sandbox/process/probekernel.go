@@ -43,8 +43,8 @@ func kernelAttempts() []attempt {
 	}
 }
 
-// call makes a system call with arguments that a kernel that gets to see them
-// refuses: only the filter's answers count as refusals.
+// call makes a system call with arguments that the kernel rejects if the filter
+// lets them through: only the filter's answers count as refusals.
 func call(nr, a, b, c uintptr) error {
 	_, _, errno := unix.Syscall6(nr, a, b, c, 0, 0, 0)
 	if errno == unix.EPERM || errno == unix.ENOSYS || errno == unix.EACCES {
@@ -56,7 +56,7 @@ func call(nr, a, b, c uintptr) error {
 func makeNamespace(targets) error {
 	attr := &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}}
 	_, cloned := syscall.ForkExec("/proc/self/exe", []string{"deft", ProbeArg}, attr)
-	// A zero size is refused as EINVAL by a kernel that is asked.
+	// If the call reaches the kernel, it rejects a zero size with EINVAL.
 	return refuseAll(unix.Unshare(unix.CLONE_NEWUSER), cloned, call(unix.SYS_CLONE3, 0, 0, 0), unix.Unshare(unix.CLONE_NEWNS))
 }
 

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialTimeout is for hosts whose packets vanish; refusals come at once.
+// dialTimeout is for hosts that do not answer; refusals come at once.
 const dialTimeout = 2 * time.Second
 
 func networkAttempts() []attempt {
@@ -64,7 +64,7 @@ func rawSockets(targets) error {
 func oddSockets(targets) error {
 	for _, f := range []int{unix.AF_VSOCK, unix.AF_ALG, unix.AF_KEY, unix.AF_CAN, unix.AF_BLUETOOTH, unix.AF_XDP, unix.AF_TIPC} {
 		if err := socket(f, unix.SOCK_SEQPACKET); !errors.Is(err, unix.EAFNOSUPPORT) {
-			return nil // the family was looked at
+			return nil // the kernel accepted the family
 		}
 	}
 	if fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER); err == nil {

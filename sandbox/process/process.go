@@ -12,18 +12,18 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// Levels of isolation, as Options.Level asks for them and Report.Level names
-// them. LevelAuto is only asked for.
+// Levels of isolation, for Options.Level and in Report.Level. LevelAuto is for
+// Options only.
 const (
-	LevelAuto       = "auto"       // namespaces, else landlock, else an error
-	LevelNamespaces = "namespaces" // namespaces, Landlock and seccomp, else an error
+	LevelAuto       = "auto"       // namespaces, otherwise landlock, otherwise an error
+	LevelNamespaces = "namespaces" // namespaces, Landlock and seccomp, otherwise an error
 	LevelLandlock   = "landlock"   // Landlock and seccomp only
 	LevelNone       = "none"       // no isolation at all
 )
 
 // Options configure a Provider.
 type Options struct {
-	// Dir holds sockets, journals and state, one folder per sandbox. It is
+	// Dir holds sockets, journals and state, one directory per sandbox. It is
 	// made with mode 0700 and is never visible inside a sandbox. Required.
 	Dir string
 	// Self is the binary whose main calls MaybeInit; default: this one.
@@ -85,7 +85,7 @@ func New(o Options) (*Provider, error) {
 	if h, err := filepath.EvalSymlinks(o.Home); err == nil && filepath.IsAbs(h) && h != "/" {
 		o.Home = h
 	} else {
-		o.Home = "" // an account without a home has nothing to show
+		o.Home = "" // an account without a home
 	}
 	if o.TmpBytes <= 0 {
 		o.TmpBytes = quarterOfMemory()
@@ -94,10 +94,10 @@ func New(o Options) (*Provider, error) {
 }
 
 // Start starts the sandbox, or returns the one that runs under the ID. The
-// journal of an earlier sandbox with the ID is kept. If ctx ends first,
-// nothing stays behind. See package sandbox for the errors; also
-// fault.Conflict if the one that runs has another workspace, other hidden
-// paths, limits, network or level: Get and Stop it, then start again.
+// journal of an earlier sandbox with the ID is kept. If ctx ends first, nothing is
+// left. See package sandbox for the errors; also fault.Conflict if the running
+// one has another workspace, other hidden paths, limits, network or level: Get
+// and Stop it, then start again.
 func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
 	s, err := p.check(s)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	}
 	dir := p.dir(s.ID)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make sandbox folder: %w", err)
+		return nil, fmt.Errorf("make sandbox directory: %w", err)
 	}
 	unlock, err := lock(dir)
 	if err != nil {
@@ -113,14 +113,14 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	}
 	defer unlock()
 	if in, err := p.find(s.ID); err == nil {
-		if !in.st.Asked.equal(p.asked(s)) {
+		if !in.st.Key.equal(p.isolationKey(s)) {
 			return nil, fault.New(fault.Conflict, "sandbox "+s.ID+" runs with another workspace or isolation").
 				Hint("stop it first")
 		}
 		if in.listens(ctx) {
 			return &handle{in, true}, nil
 		}
-		if err := in.gone(ctx); err != nil {
+		if err := in.awaitEnd(ctx); err != nil {
 			return nil, err
 		}
 	} else if !fault.Is(err, fault.NotFound) {
@@ -167,8 +167,8 @@ func (p *Provider) List(context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Remove stops the sandbox, if it runs, and deletes what is kept of it, the
-// journal included.
+// Remove stops the sandbox, if it runs, and deletes its files, including the
+// journal.
 func (p *Provider) Remove(ctx context.Context, id string) error {
 	s, err := p.Get(ctx, id)
 	switch {
@@ -181,7 +181,7 @@ func (p *Provider) Remove(ctx context.Context, id string) error {
 		return err
 	}
 	if err := os.RemoveAll(p.dir(id)); err != nil {
-		return fmt.Errorf("remove sandbox folder: %w", err)
+		return fmt.Errorf("remove sandbox directory: %w", err)
 	}
 	return nil
 }

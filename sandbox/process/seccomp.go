@@ -35,10 +35,10 @@ var refused = append([]int{
 	unix.SYS_VHANGUP,
 }, refusedHere...)
 
-// absent are system calls for which programs have another way when the kernel
-// does not know them: ENOSYS. clone3 is among them because its flags lie in
-// memory, where a filter cannot look.
-var absent = []int{
+// unsupported are system calls that fail with ENOSYS, as in a kernel without them:
+// programs have an alternative. clone3 is among them because its flags are in
+// memory, which a filter cannot read.
+var unsupported = []int{
 	unix.SYS_CLONE3, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_IO_URING_SETUP,
 }
 
@@ -83,7 +83,7 @@ func filter(closed, network bool) []unix.SockFilter {
 		a.jump(unix.BPF_JGE, x32, 0, 1)
 		a.fail(uint32(unix.ENOSYS))
 	}
-	for _, nr := range absent {
+	for _, nr := range unsupported {
 		a.on(nr, func(b *assembler) { b.fail(uint32(unix.ENOSYS)) })
 	}
 	for _, nr := range refused {
@@ -110,7 +110,7 @@ func filter(closed, network bool) []unix.SockFilter {
 // protectFirst keeps signals from process 1, the action server. The kernel
 // itself drops only those that it has no handler for, and Go's runtime has one
 // for nearly all. Go needs SIGURG to itself. Descriptors of processes cannot
-// be looked at, so sending by them is ENOSYS, whereupon Go and others use kill.
+// be inspected, so sending by them is ENOSYS, whereupon Go and others use kill.
 func protectFirst(a *assembler) {
 	a.on(unix.SYS_PIDFD_SEND_SIGNAL, func(b *assembler) { b.fail(uint32(unix.ENOSYS)) })
 	for _, nr := range []int{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_RT_SIGQUEUEINFO} {
@@ -140,8 +140,8 @@ func refuseFlags(b *assembler, flags uint32) {
 	b.allow()
 }
 
-// filterIoctl refuses typing into a terminal that others read. The kernel
-// looks at the low half of the request only, and so does this.
+// filterIoctl refuses typing into a terminal that others read. Like the kernel it
+// checks only the low half of the request.
 func filterIoctl(b *assembler) {
 	b.load(dataArgs + 8)
 	b.jump(unix.BPF_JEQ, unix.TIOCSTI, 1, 0)
@@ -150,7 +150,7 @@ func filterIoctl(b *assembler) {
 	b.allow()
 }
 
-// filterPersonality allows asking, and switching address randomisation off as
+// filterPersonality allows queries, and turning address randomization off as
 // debuggers do.
 func filterPersonality(b *assembler) {
 	const noRandomize, linux32 = 0x0040000, 8

@@ -16,8 +16,8 @@ import (
 
 const socketName = "server.sock"
 
-// maxSunPath is the room for a path in a UNIX socket address, unix(7), less
-// the closing zero byte.
+// maxSunPath is the longest path in a UNIX socket address, unix(7), without the
+// terminating zero byte.
 const maxSunPath = 107
 
 // connect connects to a sandbox's socket. Unlike net.Dial it takes paths that
@@ -50,8 +50,8 @@ func shortPath(path string) (short string, done func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path)), func() { unix.Close(fd) }, nil
 }
 
-// listen makes the sandbox's socket, in place of a stale one. The mode of its
-// folder keeps others out before the socket's own mode is set.
+// listen makes the sandbox's socket and replaces a stale one. The mode of its
+// directory keeps other users out before the socket's own mode is set.
 func listen(dir string) (*os.File, error) {
 	path := filepath.Join(dir, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -152,12 +152,12 @@ func TestBadSpecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*sandbox.Spec){
-		"id leaves folder":     func(s *sandbox.Spec) { s.ID = "../one" },
+		"id leaves directory":  func(s *sandbox.Spec) { s.ID = "../one" },
 		"no program":           func(s *sandbox.Spec) { s.Argv = nil },
 		"relative program":     func(s *sandbox.Spec) { s.Argv = []string{"sh"} },
 		"missing program":      func(s *sandbox.Spec) { s.Argv = []string{"/no/such/program"} },
 		"relative workspace":   func(s *sandbox.Spec) { s.Workspace = "work" },
-		"missing workspace":    func(s *sandbox.Spec) { s.Workspace = "/no/such/folder" },
+		"missing workspace":    func(s *sandbox.Spec) { s.Workspace = "/no/such/directory" },
 		"file as workspace":    func(s *sandbox.Spec) { s.Workspace = "/etc/passwd" },
 		"root as workspace":    func(s *sandbox.Spec) { s.Workspace = link },
 		"proc as workspace":    func(s *sandbox.Spec) { s.Workspace = "/proc/sys" },

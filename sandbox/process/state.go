@@ -19,22 +19,22 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// state is what Dir/<id>/state.json says about a running sandbox. A PID alone
-// names nothing after a reboot or a wrap, hence start time and boot.
+// state is the content of Dir/<id>/state.json for a running sandbox. A PID may be
+// reused or come from before a reboot, hence start time and boot.
 type state struct {
 	PID     int            `json:"pid"`
 	Started uint64         `json:"started"` // clock ticks after boot, proc(5) stat field 22
 	Boot    string         `json:"boot"`
-	Asked   asked          `json:"asked"`
+	Key     isolationKey   `json:"key"`
 	Report  sandbox.Report `json:"report"`
 	Cgroups []string       `json:"cgroups,omitempty"`
-	Tmp     string         `json:"tmp,omitempty"` // private folder of the landlock level
+	Tmp     string         `json:"tmp,omitempty"` // private directory of the landlock level
 }
 
-// asked is what of the Spec and the Options decides on the isolation: a running
-// sandbox is only handed out again to who asks for the same. The environment,
-// which may hold secrets, is not stored.
-type asked struct {
+// isolationKey is the part of the Spec and the Options that decides on the
+// isolation: a running sandbox is reused only for the same one. The environment,
+// which may contain secrets, is not stored.
+type isolationKey struct {
 	Level     string         `json:"level"`
 	Workspace string         `json:"workspace"`
 	Hidden    []string       `json:"hidden"`
@@ -42,13 +42,13 @@ type asked struct {
 	Limits    sandbox.Limits `json:"limits"`
 }
 
-func (p *Provider) asked(s sandbox.Spec) asked {
+func (p *Provider) isolationKey(s sandbox.Spec) isolationKey {
 	hidden := append([]string{}, s.Hidden...)
 	slices.Sort(hidden)
-	return asked{p.opt.Level, s.Workspace, hidden, s.Network, s.Limits}
+	return isolationKey{p.opt.Level, s.Workspace, hidden, s.Network, s.Limits}
 }
 
-func (a asked) equal(b asked) bool {
+func (a isolationKey) equal(b isolationKey) bool {
 	return a.Level == b.Level && a.Workspace == b.Workspace && slices.Equal(a.Hidden, b.Hidden) &&
 		a.Network == b.Network && a.Limits == b.Limits
 }
@@ -56,12 +56,12 @@ func (a asked) equal(b asked) bool {
 var bootID = sync.OnceValue(func() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "" // compares equal within this boot; the start time still tells
+		return "" // compares equal within this boot; the start time still differs
 	}
 	return strings.TrimSpace(string(b))
 })
 
-// alive tells whether the process that st names still runs.
+// alive reports whether the process that st names still runs.
 func (st state) alive() bool {
 	stat, err := readStat(st.PID)
 	return err == nil && stat.started == st.Started && st.Boot == bootID() &&
@@ -82,8 +82,8 @@ func readStat(pid int) (procStat, error) {
 	return parseStat(b)
 }
 
-// parseStat reads proc(5)'s stat line. The command name may hold anything, so
-// fields count from its last parenthesis.
+// parseStat reads proc(5)'s stat line. The command name may contain any character,
+// so fields are counted from its last parenthesis.
 func parseStat(b []byte) (procStat, error) {
 	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	if len(f) < 20 || len(f[0]) != 1 {
@@ -131,8 +131,8 @@ func writeState(dir string, st state) error {
 	return nil
 }
 
-// lock waits for the sandbox's lock file, which others hold for as long as a
-// start or the end of a stop takes.
+// lock waits for the sandbox's lock file, which is held while a sandbox starts and
+// at the end of a stop.
 func lock(dir string) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -151,12 +151,12 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// sweep tidies up after sandboxes that ended while nobody watched. Their
-// journals and logs stay. One whose lock is held is somebody's business.
+// sweep cleans up after sandboxes that ended while no provider ran. Their journals
+// and logs stay. One whose lock is held is skipped.
 func (p *Provider) sweep() {
 	entries, err := os.ReadDir(p.opt.Dir)
 	if err != nil {
-		return // making the sandbox's folder has just worked; the next start tries again
+		return // making the sandbox's directory has just worked; the next start tries again
 	}
 	for _, e := range entries {
 		dir := p.dir(e.Name())
@@ -169,7 +169,7 @@ func (p *Provider) sweep() {
 		}
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			if st, err := readState(dir); err == nil && !st.alive() {
-				_ = tidy(dir, st) // what is busy still is tried again at the next start
+				_ = tidy(dir, st) // if it is still busy, the next start tries again
 			}
 		}
 		f.Close()

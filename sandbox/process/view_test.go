@@ -45,10 +45,10 @@ func TestWorkspacePlaces(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels {
 		for name, place := range map[string]func(b *bench) string{
-			"in home":            func(b *bench) string { return filepath.Join(b.home, "src/project") },
-			"in a hidden folder": func(b *bench) string { return filepath.Join(b.home, ".local/share/deft/work") },
-			"in the data folder": func(b *bench) string { return filepath.Join(b.dir, "workspaces/one") },
-			"home itself":        func(b *bench) string { return b.home },
+			"in home":               func(b *bench) string { return filepath.Join(b.home, "src/project") },
+			"in a hidden directory": func(b *bench) string { return filepath.Join(b.home, ".local/share/deft/work") },
+			"in the data directory": func(b *bench) string { return filepath.Join(b.dir, "workspaces/one") },
+			"home itself":           func(b *bench) string { return b.home },
 		} {
 			t.Run(level+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -85,11 +85,11 @@ func TestWorkspaceThroughLink(t *testing.T) {
 	}
 }
 
-// TestForeignWorkspace: root works in the folder of another user as it does
+// TestForeignWorkspace: root works in the directory of another user as it does
 // outside, and what it changes stays that user's.
 func TestForeignWorkspace(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can work in others' folders")
+		t.Skip("only root can work in others' directories")
 	}
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)

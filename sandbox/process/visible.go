@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// homeShown are the dot files and folders of a home that tools need to run.
+// homeShown are the dot files and directories of a home that tools need to run.
 // All others are hidden: most programs keep their credentials in one, and
 // shell start-up files export keys. Names without a dot are shown.
 var homeShown = []string{
@@ -20,7 +20,7 @@ var homeShown = []string{
 	".pyenv", ".rbenv", ".rustup", ".rvm", ".sdkman", ".stack/programs", ".tool-versions", ".vimrc", ".volta",
 }
 
-// homeSecrets are secret places inside what homeShown shows, or without a dot.
+// homeSecrets are secrets inside the paths of homeShown, or without a dot.
 var homeSecrets = []string{
 	".cargo/credentials", ".cargo/credentials.toml", ".config/git/credentials", ".gem/credentials",
 	".gradle/gradle.properties", ".m2/settings.xml", ".m2/settings-security.xml", "snap",
@@ -44,11 +44,11 @@ var privateDirs = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm"}
 // the workspace reappear.
 var coveredDirs = []string{"/home", "/root"}
 
-// exposed are places inside private or covered ones that are needed and hold
+// exposed are paths inside private or covered directories that are needed and hold
 // no secrets.
 var exposed = []string{"/home/linuxbrew", "/run/current-system"}
 
-// within tells whether path is dir or lies beneath it; both are clean.
+// within reports whether path is dir or lies beneath it; both are clean.
 func within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
@@ -65,8 +65,8 @@ func resolve(path string) string {
 	return path
 }
 
-// splitHome walks home along homeShown and returns, relative to home, what
-// is shown and what is hidden, each as few paths as possible.
+// splitHome walks home along homeShown and returns the shown and the hidden paths,
+// relative to home and as few as possible.
 func splitHome(home string) (shown, hidden []string) {
 	var walk func(rel string)
 	walk = func(rel string) {
@@ -93,7 +93,7 @@ func splitHome(home string) (shown, hidden []string) {
 }
 
 // hiddenPaths returns everything to hide, links resolved, sorted so that a
-// folder comes before what is in it.
+// directory comes before what is in it.
 func hiddenPaths(home string, more []string) []string {
 	all := slices.Concat(systemSecrets, more)
 	keys, _ := filepath.Glob("/etc/ssh/ssh_host_*_key") // the pattern is well formed
