@@ -71,7 +71,7 @@ func TestNothingStartsUnnoted(t *testing.T) {
 		t.Fatalf("report %q, error %v", report, err)
 	}
 	planW.Close()
-	if end, err := out.ReadString('\n'); err != nil || !strings.Contains(end, "wait for the go-ahead") {
+	if end, err := out.ReadString('\n'); err != nil || !strings.Contains(end, "wait for the start signal") {
 		t.Errorf("after the starter's death: %q, error %v", end, err)
 	}
 	if err := cmd.Wait(); err == nil {
