@@ -37,10 +37,8 @@ func (p *pool) read(ctx context.Context, fn func(*conn) error) error {
 	defer func() { p.slots <- c }()
 	if c == nil {
 		var err error
-		c, err = dial(p.path, "busy_timeout = 10000", "query_only = 1", "cache_size = -512")
-		if err != nil {
-			c = nil
-			return storage(err)
+		if c, err = dial(p.path, "busy_timeout = 10000", "query_only = 1", "cache_size = -512"); err != nil {
+			return storage(err) // c is nil again
 		}
 	}
 	if _, err := c.exec("BEGIN"); err != nil {
