@@ -169,7 +169,10 @@ func (c *profileSetCmd) apply(p *profiles.Profile, in io.Reader) error {
 			*field = &one
 		}
 	}
-	return c.applyRetention(l, usual)
+	if c.CacheRetention == nil {
+		return nil
+	}
+	return setRetention(l, *c.CacheRetention)
 }
 
 // applyTimes changes limits of time. The LLM has whole seconds; the exact time
@@ -213,14 +216,14 @@ func (c *profileSetCmd) applyTimes(l *spec.LLM, x *spec.LLMExtras, usual *spec.L
 // kept in its cache.
 const retentionCapability = "supports_prompt_cache_retention"
 
-func (c *profileSetCmd) applyRetention(l, usual *spec.LLM) error {
-	if c.CacheRetention == nil {
-		return nil
-	}
-	l.PromptCacheRetention = usual.PromptCacheRetention
+// setRetention sets how long a provider is asked to keep prompts in its cache:
+// "24h", "short" for as long as it does by itself, or "" for what is known of
+// the model.
+func setRetention(l *spec.LLM, retention string) error {
 	l.Capabilities = maps.Clone(l.Capabilities)
 	delete(l.Capabilities, retentionCapability)
-	switch *c.CacheRetention {
+	l.PromptCacheRetention = spec.NewLLM(l.Model).PromptCacheRetention
+	switch retention {
 	case "":
 	case "24h":
 		if l.Capabilities == nil {

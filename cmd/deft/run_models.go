@@ -143,9 +143,11 @@ func (c *runCmd) document(ctx context.Context, std *streams) (*spec.LLM, error) 
 	}
 	l.UsageID, l.Stream, l.APIMode = agent.UsageAgent, true, first(c.API, llm.APIAuto)
 	l.BaseURL, l.APIVersion, l.ReasoningEffort = optional(cfg.BaseURL), optional(cfg.APIVersion), optional(c.Effort)
-	if c.CacheRetention != "" {
-		l.PromptCacheRetention = &c.CacheRetention
+	if err := setRetention(l, c.CacheRetention); err != nil {
+		return nil, err
 	}
+	x := l.Extras()
+	x.ContextLimit, x.KeepAlive = c.ContextLimit, c.KeepAlive.Seconds()
 	if c.InputPrice != nil && c.OutputPrice != nil { // of a million tokens
 		in, out := *c.InputPrice/1e6, *c.OutputPrice/1e6
 		l.InputCostPerToken, l.OutputCostPerToken = &in, &out
