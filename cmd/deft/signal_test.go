@@ -110,9 +110,15 @@ func follow(cmd *exec.Cmd, from io.ReadCloser) *running {
 // until waits for a text in the output.
 func (p *running) until(t *testing.T, text string) {
 	t.Helper()
+	p.untilTimes(t, text, 1)
+}
+
+// untilTimes waits until a text is in the output n times.
+func (p *running) untilTimes(t *testing.T, text string, n int) {
+	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !strings.Contains(p.text.String(), text) {
+	for strings.Count(p.text.String(), text) < n {
 		if p.end {
 			t.Fatalf("the process ended without %q:\n%s", text, p.text.String())
 		}
