@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// drive replays and sends what there is to be, and runs.
+// drive replays what there is to be, and runs.
 func (r *runner) drive(ctx context.Context) error {
 	s, err := r.c.State(ctx)
 	if err != nil {
@@ -18,17 +18,23 @@ func (r *runner) drive(ctx context.Context) error {
 	}
 	switch {
 	case r.Replay != nil:
-		if more, err := r.replay(ctx); err != nil || !more {
+		more, err := r.replay(ctx)
+		if err != nil || !more {
+			return err
+		}
+		if s, err = r.c.State(ctx); err != nil {
 			return err
 		}
 	case r.Task == "" && s.Status == state.Finished:
 		r.view.note("the conversation is finished; give a task to go on with it")
 		return nil
 	}
-	if err := r.send(ctx, s.Status); err != nil {
-		return err
+	if s.Status == state.Confirming && r.Task != "" { // the user wants something else
+		if err := r.c.Respond(ctx, false, "The user has given another task."); err != nil {
+			return err
+		}
 	}
-	return r.runUnlessBroken(ctx)
+	return r.unlessBroken(ctx, r.runConfirmed)
 }
 
 // replay runs the trajectory again. more says that the task is to follow.
@@ -55,29 +61,6 @@ func (r *runner) replay(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	return true, nil
-}
-
-// send stores the task. Actions that wait for confirmation are refused: the user
-// wants something else.
-func (r *runner) send(ctx context.Context, before state.Status) error {
-	if r.Task == "" {
-		return nil
-	}
-	if before == state.Confirming {
-		if err := r.c.Respond(ctx, false, "The user has given another task."); err != nil {
-			return err
-		}
-	}
-	err := r.c.Send(ctx, session.Message{Role: event.RoleUser, Content: event.Texts(r.Task)})
-	if err != nil {
-		return fmt.Errorf("store the task: %w", err)
-	}
-	return nil
-}
-
-// runUnlessBroken runs the conversation while its sandbox starts.
-func (r *runner) runUnlessBroken(ctx context.Context) error {
-	return r.unlessBroken(ctx, r.runConfirmed)
 }
 
 // unlessBroken calls run while the sandbox starts: the first call of the model
@@ -127,15 +110,26 @@ func (r *runner) runConfirmed(ctx context.Context) error {
 	}
 }
 
-// begin starts a run, unless the user has asked to stop before.
+// begin stores the task, once, and starts a run, unless the user has asked to
+// stop before.
 func (r *runner) begin(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stopping {
-		return r.c.Pause(ctx)
+	task := r.Task
+	r.Task = ""
+	if task != "" {
+		m := session.Message{Role: event.RoleUser, Content: event.Texts(task), Run: !r.stopping}
+		if err := r.c.Send(ctx, m); err != nil {
+			return fmt.Errorf("store the task: %w", err)
+		}
 	}
-	if err := r.c.Run(ctx); err != nil && !errors.Is(err, session.ErrRunning) {
-		return err
+	switch {
+	case r.stopping:
+		return r.c.Pause(ctx)
+	case task == "":
+		if err := r.c.Run(ctx); err != nil && !errors.Is(err, session.ErrRunning) {
+			return err
+		}
 	}
 	r.running = true
 	return nil
