@@ -166,7 +166,9 @@ type Meta struct {
 type Info struct {
 	ID      event.ConversationID
 	Created time.Time // UTC
-	Updated time.Time // UTC, of the last Append or SetMeta
+	// Updated is when events were appended last, or the owner, the title or the
+	// tags changed; a new Summary or Extra is no update. In UTC.
+	Updated time.Time
 	Events  Seq
 	// Status is the value of the last execution_status update, "" if there was
 	// none.

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -19,44 +17,13 @@ func openStore(ctx context.Context, p paths) (*sqlite.Store, error) {
 	return sqlite.Open(ctx, p.store(), sqlite.Options{})
 }
 
-// resolve finds the conversation that a user means by an id or the start of
-// one; "last" is the one that was worked on last.
+// resolve finds the conversation that a user means, by [eventstream.Find].
 func resolve(ctx context.Context, s eventstream.Stream, name string) (event.ConversationID, error) {
-	if id, ok := event.ParseConversationID(name); ok {
-		_, err := s.Info(ctx, id)
-		return id, err
+	id, err := eventstream.Find(ctx, s, name)
+	if fault.Is(err, fault.NotFound) && name == eventstream.Last {
+		err = fault.New(fault.NotFound, "there is no conversation yet").Hint(runcommand.NoTask)
 	}
-	want := strings.ToLower(strings.ReplaceAll(name, "-", ""))
-	var found []event.ConversationID
-	q := eventstream.ListQuery{ByUpdated: true}
-	for {
-		page, err := s.List(ctx, q)
-		if err != nil {
-			return "", err
-		}
-		for _, info := range page.Infos {
-			if name == "last" {
-				return info.ID, nil
-			}
-			if want != "" && strings.HasPrefix(info.ID.Hex(), want) {
-				found = append(found, info.ID)
-			}
-		}
-		if page.NextID == "" {
-			break
-		}
-		q.PageID = page.NextID
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		if name == "last" {
-			return "", fault.New(fault.NotFound, "there is no conversation yet").Hint(runcommand.NoTask)
-		}
-		return "", fault.New(fault.NotFound, "no conversation "+name).Hint("`deft conversations list` shows what is stored")
-	}
-	return "", fault.New(fault.Invalid, fmt.Sprintf("%d conversations begin with %s", len(found), name)).Hint("give more of the id")
+	return id, err
 }
 
 // lockConversation keeps other processes from running the same conversation,

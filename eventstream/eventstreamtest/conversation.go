@@ -2,6 +2,7 @@ package eventstreamtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
@@ -116,6 +117,18 @@ func testList(t *testing.T, s eventstream.Stream) {
 	same(t, "idle by an update", []event.ConversationID{up[6], up[5], up[4], up[3], up[2], up[1]}, listIDs(t, s, eventstream.ListQuery{Status: "idle"}))
 	appendAll(t, s, up[0], stateUpdate(t, "execution_status", "paused"))
 	same(t, "by updated", []event.ConversationID{up[0], up[2], up[6], up[5], up[4], up[3], up[1]}, listIDs(t, s, eventstream.ListQuery{ByUpdated: true, Limit: 2}))
+	for _, m := range []struct {
+		meta eventstream.Meta
+		at   int // the new place of up[1], which is last
+	}{
+		{eventstream.Meta{Summary: []byte(`{}`), Extra: []byte(`{}`), SummaryAt: 1}, 6}, {eventstream.Meta{Title: "another"}, 0},
+	} {
+		if err := s.SetMeta(t.Context(), up[1], m.meta); err != nil {
+			t.Fatal(err)
+		}
+		same(t, fmt.Sprintf("after %+v", m.meta), up[1], listIDs(t, s, eventstream.ListQuery{ByUpdated: true, Limit: 2})[m.at])
+	}
+	appendAll(t, s, up[0], stateUpdate(t, "execution_status", "paused"))
 	page, err := s.List(t.Context(), eventstream.ListQuery{ByUpdated: true, Limit: 1})
 	if err != nil {
 		t.Fatal(err)

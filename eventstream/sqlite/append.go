@@ -79,6 +79,7 @@ func (w *writer) append(id event.ConversationID, entries []entry) (eventstream.S
 			c.cost = *f
 		}
 	}
+	c.touched = true
 	w.changed[id] = c
 	w.fresh = append(w.fresh, fresh{id, c.key, first, entries})
 	return c.events, nil

@@ -91,6 +91,9 @@ func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, meta event
 		if err != nil {
 			return err
 		}
+		if c.meta.title != m.title || c.meta.tags != m.tags || c.meta.owner != m.owner {
+			c.touched = true // what is kept of its state beside the events is no change of it
+		}
 		c.meta = m
 		w.changed[id] = c // its other columns are written at the end of the transaction
 		_, err = w.db.exec(`UPDATE conversations SET owner = ?, title = ?, tags = ?, working_dir = ?, parent_id = ?, fork_of = ?,

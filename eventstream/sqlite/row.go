@@ -32,7 +32,8 @@ type conversation struct {
 	shared   eventstream.Seq
 	segments []segment
 
-	stored string // the status that the row has
+	stored  string // the status that the row has
+	touched bool   // the transaction changes what updated is about
 }
 
 // columns are the columns of an [eventstream.Meta] without its documents.

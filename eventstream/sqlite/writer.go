@@ -168,7 +168,9 @@ func (w *writer) rollback(cause error) error {
 func (w *writer) flush() error {
 	at := now()
 	for _, c := range w.changed {
-		c.updated = max(at, c.updated)
+		if c.touched {
+			c.updated, c.touched = max(at, c.updated), false
+		}
 		n, err := w.db.exec("UPDATE conversations SET events = ?, cost = ?, updated_at = ?, checksum = ? WHERE key = ?",
 			int64(c.events), c.cost, c.updated, c.checksum(), c.key)
 		if err == nil && n != 1 {

@@ -1,0 +1,61 @@
+package eventstream_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/fault"
+)
+
+// TestFind looks for conversations in a store of several, of which the oldest
+// was changed last; after that the newest was only looked at, which keeps a
+// summary.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := eventstream.Find(t.Context(), s, eventstream.Last); !fault.Is(err, fault.NotFound) {
+		t.Errorf("in an empty store: %v", err)
+	}
+	ids := []event.ConversationID{
+		"aaaaaaaa-1111-4111-8111-111111111111", "aaaaaaaa-2222-4222-8222-222222222222", "bbbbbbbb-3333-4333-8333-333333333333",
+	}
+	for _, id := range ids {
+		if err := s.Create(t.Context(), id, eventstream.Meta{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []event.ConversationID{ids[1], ids[2], ids[0]} {
+		if _, err := s.Append(t.Context(), id, event.NewUserMessage("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SetMeta(t.Context(), ids[2], eventstream.Meta{Summary: []byte(`{}`), SummaryAt: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]event.ConversationID{
+		eventstream.Last: ids[0], string(ids[1]): ids[1], ids[1].Hex(): ids[1], "AAAAAAAA-2": ids[1], "b": ids[2],
+	} {
+		if got, err := eventstream.Find(t.Context(), s, name); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, want)
+		}
+	}
+	for name, kind := range map[string]fault.Kind{
+		"a": fault.Invalid, "c": fault.NotFound, "": fault.NotFound, "00000000-0000-4000-8000-000000000000": fault.NotFound,
+	} {
+		if _, err := eventstream.Find(t.Context(), s, name); !fault.Is(err, kind) {
+			t.Errorf("%q: %v, want %s", name, err, kind)
+		}
+	}
+	// What lists show first is the last one, page by page.
+	page, err := s.List(t.Context(), eventstream.ListQuery{ByUpdated: true, Limit: 1})
+	if err != nil || !slices.ContainsFunc(page.Infos, func(i eventstream.Info) bool { return i.ID == ids[0] }) {
+		t.Errorf("the first of a listing: %v, %v", page.Infos, err)
+	}
+}
