@@ -18,8 +18,8 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// history is what is stored of the conversation; the fold is taken event by
-// event while reading.
+// history is the stored conversation; the state is folded event by event while
+// reading.
 type history struct {
 	id     event.ConversationID // empty: there is no conversation yet
 	events []event.Event
@@ -27,10 +27,10 @@ type history struct {
 	export []event.Event // the same, through an export
 }
 
-// told reports whether the user's task is stored.
-func (h *history) told() bool { return h.state != nil && h.state.LastUserMessage != "" }
+// hasTask reports whether the user's task is stored.
+func (h *history) hasTask() bool { return h.state != nil && h.state.LastUserMessage != "" }
 
-// history reads the store, which no deft must have open for writing.
+// history reads the store, which no deft may have open for writing.
 func (b *bench) history() *history {
 	b.t.Helper()
 	h := &history{}
@@ -71,10 +71,10 @@ func (h *history) read(s eventstream.Stream) error {
 		}
 		id := ev.Meta().ID
 		if rec.Seq != next || ids[id] {
-			return fmt.Errorf("event %d (%s) comes where %d should", rec.Seq, id, next)
+			return fmt.Errorf("event %d (%s) is in the position of %d", rec.Seq, id, next)
 		}
 		if p := ev.Meta().ParentID; p != "" && p != event.Root && !ids[p] {
-			return fmt.Errorf("event %d hangs on %s, which does not come before", rec.Seq, p)
+			return fmt.Errorf("event %d has the parent %s, which does not come before it", rec.Seq, p)
 		}
 		next, ids[id] = next+1, true
 		h.events = append(h.events, ev)
@@ -96,15 +96,15 @@ func newFold(events *[]event.Event) *state.Fold {
 	return state.NewFold(func(seq int64) (event.Event, error) { return (*events)[seq-1], nil })
 }
 
-// verdict is what came of one task.
-type verdict struct {
+// findings are the results of one task.
+type findings struct {
 	actions     int // that were asked for
 	interrupted int // whose answer says that the effect is unknown
 	missing     int // of those, without an effect
 }
 
-// inspect checks what a finished task has left, and reports each violation.
-func (b *bench) inspect() (v verdict) {
+// inspect checks the result of a finished task, and reports each violation.
+func (b *bench) inspect() (v findings) {
 	b.t.Helper()
 	h := b.history()
 	if h.state == nil || h.state.Status != state.Finished || len(h.state.Pending) > 0 {
@@ -142,7 +142,7 @@ func (b *bench) inspect() (v verdict) {
 		if lines[n] == 0 && a.interrupted {
 			v.missing++
 		} else if lines[n] != 1 {
-			b.t.Errorf("%s: line %d is there %d times; its answer: %q", b.dir, n, lines[n], a.answers)
+			b.t.Errorf("%s: line %d was written %d times; its answer: %q", b.dir, n, lines[n], a.answers)
 		}
 	}
 	if len(seen) != b.effects {
@@ -151,7 +151,7 @@ func (b *bench) inspect() (v verdict) {
 	return v
 }
 
-// lines returns how often each effect is there.
+// lines returns how often each effect occurred.
 func (b *bench) lines() map[int]int {
 	b.t.Helper()
 	count := map[int]int{}
@@ -171,8 +171,8 @@ func (b *bench) lines() map[int]int {
 	return count
 }
 
-// asking is an action with what answers it.
-type asking struct {
+// askedAction is an action with its answers.
+type askedAction struct {
 	id          event.ID
 	call        string
 	args        string
@@ -180,28 +180,28 @@ type asking struct {
 	interrupted bool
 }
 
-func actionsOf(events []event.Event) []*asking {
-	var all []*asking
-	answer := func(match func(*asking) bool, text string) *asking {
+func actionsOf(events []event.Event) []*askedAction {
+	var all []*askedAction
+	answer := func(match func(*askedAction) bool, text string) *askedAction {
 		for _, a := range all {
 			if match(a) {
 				a.answers = append(a.answers, text)
 				return a
 			}
 		}
-		return &asking{}
+		return &askedAction{}
 	}
 	for _, ev := range events {
 		switch e := ev.(type) {
 		case *event.ActionEvent:
 			args, _ := json.Marshal(e.Action) // what was decoded encodes
-			all = append(all, &asking{id: e.ID, call: e.ToolCallID, args: string(args)})
+			all = append(all, &askedAction{id: e.ID, call: e.ToolCallID, args: string(args)})
 		case *event.ObservationEvent:
-			answer(func(a *asking) bool { return a.id == e.ActionID }, event.JoinText(e.Observation.Result().Content))
+			answer(func(a *askedAction) bool { return a.id == e.ActionID }, event.JoinText(e.Observation.Result().Content))
 		case *event.UserRejectObservation:
-			answer(func(a *asking) bool { return a.id == e.ActionID }, "rejected: "+e.RejectionReason)
+			answer(func(a *askedAction) bool { return a.id == e.ActionID }, "rejected: "+e.RejectionReason)
 		case *event.AgentErrorEvent:
-			a := answer(func(a *asking) bool { return a.call == e.ToolCallID }, e.Error)
+			a := answer(func(a *askedAction) bool { return a.call == e.ToolCallID }, e.Error)
 			a.interrupted = strings.Contains(e.Error, "cut off by a crash")
 		}
 	}

@@ -8,45 +8,45 @@ import (
 	"time"
 )
 
-// victim says what is killed.
-type victim int
+// target says which processes are killed.
+type target int
 
 const (
-	controller victim = iota // deft run
+	controller target = iota // deft run
 	both                     // and the supervisor at the same instant
 	server                   // the supervisor alone
 )
 
-// tally counts over all tasks of a test.
-type tally struct {
-	tasks, kills, spared         int // spared: no supervisor was there to kill
+// counts are totals over all tasks of a test.
+type counts struct {
+	tasks, kills, unsupervised   int // unsupervised: there was no supervisor to kill
 	actions, interrupted, missed int
-	strays                       int // processes that outlived their supervisor
+	survivors                    int // processes that outlived their supervisor
 }
 
-func (n tally) String() string {
+func (n counts) String() string {
 	return fmt.Sprintf("%d kills in %d tasks of %d actions; answers that say interrupted: %d, of these without effect: %d; not counted, as there was no supervisor yet: %d; processes that outlived a killed supervisor: %d",
-		n.kills, n.tasks, n.actions, n.interrupted, n.missed, n.spared, n.strays)
+		n.kills, n.tasks, n.actions, n.interrupted, n.missed, n.unsupervised, n.survivors)
 }
 
 func TestControllerKilled(t *testing.T) {
 	t.Parallel()
-	if n := prove(t, controller, points(t, 300)); n.strays > 0 {
-		t.Errorf("%d processes were left", n.strays)
+	if n := killDuringTasks(t, controller, points(t, 300)); n.survivors > 0 {
+		t.Errorf("%d processes were left", n.survivors)
 	}
 }
 
 func TestBothKilled(t *testing.T) {
 	t.Parallel()
-	if n := prove(t, both, points(t, 300)); n.strays > 0 {
-		t.Errorf("%d processes were left", n.strays)
+	if n := killDuringTasks(t, both, points(t, 300)); n.survivors > 0 {
+		t.Errorf("%d processes were left", n.survivors)
 	}
 }
 
 func TestSupervisorKilled(t *testing.T) {
 	t.Parallel()
-	if n := prove(t, server, points(t, 100)); n.strays > 0 {
-		t.Errorf("%d processes were left", n.strays)
+	if n := killDuringTasks(t, server, points(t, 100)); n.survivors > 0 {
+		t.Errorf("%d processes were left", n.survivors)
 	}
 }
 
@@ -62,7 +62,7 @@ func calibrate(t *testing.T) {
 		undisturbed = 2 * time.Second // if it fails, the test ends anyway
 		b := setup(t)
 		began := time.Now()
-		if l := b.live(task); !l.wait() {
+		if l := b.startDeft(task); !l.wait() {
 			t.Fatalf("deft run ended with %v and said: %s", l.err, l.stderr.String())
 		}
 		undisturbed = time.Since(began)
@@ -71,14 +71,14 @@ func calibrate(t *testing.T) {
 	})
 }
 
-// prove works on tasks until there were enough kills.
-func prove(t *testing.T, who victim, want int, flags ...string) (n tally) {
+// killDuringTasks runs tasks until there were enough kills.
+func killDuringTasks(t *testing.T, who target, want int, flags ...string) (n counts) {
 	calibrate(t)
-	r, began := dice(t), time.Now()
+	r, began := random(t), time.Now()
 	for n.kills < want && !t.Failed() {
 		t.Run(fmt.Sprint("task", n.tasks), func(t *testing.T) {
 			b := setup(t, flags...)
-			(&trial{bench: b, dice: r, who: who, left: want - n.kills, sum: &n, spaces: spaces{}}).run()
+			(&trial{bench: b, rng: r, who: who, left: want - n.kills, sum: &n, spaces: spaces{}}).run()
 		})
 		n.tasks++
 	}
@@ -89,10 +89,10 @@ func prove(t *testing.T, who victim, want int, flags ...string) (n tally) {
 // trial is one task with its kills.
 type trial struct {
 	*bench
-	dice   *rand.Rand
-	who    victim
+	rng    *rand.Rand
+	who    target
 	left   int // kills that are still wanted
-	sum    *tally
+	sum    *counts
 	spaces spaces // of supervisors
 }
 
@@ -102,7 +102,7 @@ func (c *trial) run() {
 		args := []string{task}
 		if h.id != "" {
 			args = []string{"--resume", string(h.id)}
-			if !h.told() {
+			if !h.hasTask() {
 				args = append(args, task)
 			}
 		}
@@ -117,7 +117,7 @@ func (c *trial) run() {
 	}
 	v := c.inspect()
 	if c.who == controller && v.interrupted > 0 {
-		c.t.Errorf("%s: %d actions were called interrupted, though their supervisor lived", c.dir, v.interrupted)
+		c.t.Errorf("%s: %d actions were reported as interrupted, although their supervisor survived", c.dir, v.interrupted)
 	}
 	c.sum.actions += v.actions
 	c.sum.interrupted += v.interrupted
@@ -125,29 +125,29 @@ func (c *trial) run() {
 	c.leftovers()
 }
 
-// once lets deft live until it is killed or done.
-func (c *trial) once(args []string) *life {
+// once runs deft until it is killed or done.
+func (c *trial) once(args []string) *deftRun {
 	if c.who == server {
-		return c.haunt(args)
+		return c.killSupervisors(args)
 	}
-	var l *life
+	var l *deftRun
 	alive := make(chan struct{})
-	struck, spared := false, false
+	killed, unsupervised := false, false
 	cancel := func() {}
 	if c.left > 0 {
 		cancel = c.at(c.moment(), func() {
 			<-alive
-			struck, spared = true, c.strike(l)
+			killed, unsupervised = true, c.kill(l)
 		})
 	}
-	l = c.live(args...)
+	l = c.startDeft(args...)
 	close(alive)
 	<-l.ended
 	cancel()
 	switch {
-	case !struck || !l.killed():
-	case spared:
-		c.sum.spared++
+	case !killed || !l.killed():
+	case unsupervised:
+		c.sum.unsupervised++
 	default:
 		c.sum.kills++
 		c.left--
@@ -155,14 +155,14 @@ func (c *trial) once(args []string) *life {
 	return l
 }
 
-// strike kills what is to be killed, and reports whether there was no
-// supervisor to be killed with the controller.
-func (c *trial) strike(l *life) (spared bool) {
+// kill kills the target, and reports whether there was no supervisor to kill with
+// the controller.
+func (c *trial) kill(l *deftRun) (unsupervised bool) {
 	if c.who == controller {
 		_ = l.cmd.Process.Kill() // fails only if it has ended
 		if s := c.supervisor(); s != nil {
 			c.spaces.add(s)
-			s.forget()
+			s.close()
 		}
 		return false
 	}
@@ -172,13 +172,13 @@ func (c *trial) strike(l *life) (spared bool) {
 		return true
 	}
 	c.spaces.add(s)
-	if c.dice.IntN(2) == 0 {
+	if c.rng.IntN(2) == 0 {
 		_ = l.cmd.Process.Kill()
 	}
 	if err := s.kill(); err != nil {
 		c.t.Error(err)
 	}
-	_ = l.cmd.Process.Kill() // a second time does no harm
+	_ = l.cmd.Process.Kill() // killing it twice is harmless
 	<-l.ended
 	if err := s.release(); err != nil {
 		c.t.Error(err)
@@ -186,15 +186,15 @@ func (c *trial) strike(l *life) (spared bool) {
 	return false
 }
 
-// haunt lets deft live to its end and kills its supervisors meanwhile.
-func (c *trial) haunt(args []string) *life {
-	l := c.live(args...)
+// killSupervisors runs deft to its end and kills its supervisors meanwhile.
+func (c *trial) killSupervisors(args []string) *deftRun {
+	l := c.startDeft(args...)
 	for c.left > 0 {
-		struck := make(chan bool, 1)
+		killed := make(chan bool, 1)
 		cancel := c.at(c.moment(), func() {
 			s := c.supervisor()
 			if s == nil {
-				struck <- false
+				killed <- false
 				return
 			}
 			c.spaces.add(s)
@@ -204,12 +204,12 @@ func (c *trial) haunt(args []string) *life {
 			if err := s.release(); err != nil {
 				c.t.Error(err)
 			}
-			struck <- true
+			killed <- true
 		})
 		c.saw(started)
 		select {
 		case <-l.ended:
-		case hit := <-struck:
+		case hit := <-killed:
 			cancel()
 			if hit {
 				c.sum.kills++
@@ -224,32 +224,32 @@ func (c *trial) haunt(args []string) *life {
 	return l
 }
 
-// moment draws the next point: a time, or one that is seen from outside.
+// moment draws the next point: a time, or an event that is visible from outside.
 func (c *trial) moment() moment {
 	m := moment{sign: started, n: 1}
-	soon := time.Duration(0) // half of the seen moments strike at once
-	if c.dice.IntN(2) == 0 {
-		soon = time.Duration(c.dice.Int64N(int64(4 * time.Millisecond)))
+	soon := time.Duration(0) // half of the kills come without a delay
+	if c.rng.IntN(2) == 0 {
+		soon = time.Duration(c.rng.Int64N(int64(4 * time.Millisecond)))
 	}
-	switch c.dice.IntN(5) {
+	switch c.rng.IntN(5) {
 	case 0: // anywhere in an undisturbed run
-		m.after = time.Duration(c.dice.Int64N(int64(undisturbed)))
+		m.after = time.Duration(c.rng.Int64N(int64(undisturbed)))
 	case 1: // while it starts
-		m.after = time.Duration(c.dice.Int64N(int64(undisturbed / 8)))
+		m.after = time.Duration(c.rng.Int64N(int64(undisturbed / 8)))
 	case 2:
-		m = moment{asked, 1 + c.dice.IntN(6), soon}
+		m = moment{asked, 1 + c.rng.IntN(6), soon}
 	case 3:
-		m = moment{effected, 1 + c.dice.IntN(8), soon}
+		m = moment{effected, 1 + c.rng.IntN(8), soon}
 	case 4:
-		m = moment{shown, 1 + c.dice.IntN(24), soon}
+		m = moment{shown, 1 + c.rng.IntN(24), soon}
 	}
 	return m
 }
 
-// leftovers finds processes that have outlived the task.
+// leftovers finds and ends processes that have outlived the task.
 func (c *trial) leftovers() {
 	left := c.remain(c.spaces)
-	c.sum.strays += len(left)
+	c.sum.survivors += len(left)
 	for _, p := range left {
 		c.t.Logf("%s: process %d is left: %s", c.dir, p.pid, p.what)
 	}

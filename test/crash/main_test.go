@@ -1,7 +1,7 @@
-// Package crash proves that nothing an agent does happens twice or goes
-// unanswered, whatever is killed: it runs the real `deft run` against a
-// scripted LLM, kills it and its sandbox at hundreds of random points, and
-// looks at what is left.
+// Package crash proves that no action of an agent happens twice or stays without
+// an answer, whichever process is killed: it runs the real `deft run` against a
+// scripted LLM, kills it and its sandbox at hundreds of random points, and checks
+// the result.
 //
 // # Usage
 //
@@ -11,14 +11,14 @@
 //	DEFT_BIN=$PWD/bin/deft go test ./test/crash
 //
 // Every test prints its seed, which repeats the choice of points; where in the
-// program a point falls is up to the machine.
+// program a point falls depends on the machine.
 //
 // # Concurrency and failure
 //
-// Each conversation has folders, a server and processes of its own, so any
-// number may run side by side. The test process adopts the orphans of what it
-// kills, so that none escapes its notice. A failure names the conversation's
-// folder, which is then kept.
+// Each conversation has directories, a server and processes of its own, so any
+// number may run side by side. The test process adopts the orphans of killed
+// processes, so that it finds them all. A failure names the conversation's
+// directory, which is then kept.
 package crash_test
 
 import (
@@ -49,9 +49,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// dice returns the test's source of random points. Each test has its own, so
+// random returns the test's source of random points. Each test has its own, so
 // that one can be repeated alone.
-func dice(t *testing.T) *rand.Rand {
+func random(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64() % 1_000_000
 	if s := os.Getenv("DEFT_CRASH_SEED"); s != "" {

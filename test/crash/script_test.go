@@ -19,8 +19,8 @@ type call struct {
 	args map[string]any
 }
 
-// effect returns the n-th action. Commands are of several shapes, so that a
-// kill finds the shell before, in and after the effect, or in another process.
+// effect returns the n-th action. Commands differ, so that a kill hits the shell
+// before, in and after the effect, or another process.
 func effect(ws string, n int) call {
 	line := fmt.Sprintf("echo line-%d >> out.txt", n)
 	switch n % 6 {
@@ -36,21 +36,21 @@ func effect(ws string, n int) call {
 			"new_str": fmt.Sprintf("line-%d", n),
 		}}
 	}
-	if n == 1 || n == 16 { // what nobody waits for, and what hears no hang-up
+	if n == 1 || n == 16 { // background processes, one of them in a session of its own
 		line = fmt.Sprintf("tail -f %[1]s/keep >/dev/null 2>&1 & (setsid tail -f %[1]s/keep >/dev/null 2>&1 &); %[2]s", ws, line)
 	}
 	return call{"terminal", map[string]any{"command": line + fmt.Sprintf("; echo did-%d", n)}}
 }
 
-// script answers by history, so that a resumed conversation goes on where it
-// was. Some answers hold several calls; one has no effect and one is refused
+// script answers by history, so that a resumed conversation continues where it
+// stopped. Some answers hold several calls; one has no effect and one is refused
 // by its tool.
 func script(ws string) *llmtest.Script {
 	s := newScript()
 	turn := s.turn
 	for n := 1; n <= actions; n++ {
 		switch {
-		case n%10 == 4: // one shell, one file, and what only reads
+		case n%10 == 4: // one shell, one file, and one that only reads
 			turn("A batch.", effect(ws, n), effect(ws, n+1), effect(ws, n+2),
 				call{"glob", map[string]any{"pattern": "*.txt"}})
 			n += 2
@@ -65,8 +65,8 @@ func script(ws string) *llmtest.Script {
 	return s.Script
 }
 
-// lingering is a task whose second action runs for longer than anybody waits.
-func lingering(ws string) *llmtest.Script {
+// longRunning is a task whose second action does not end in time.
+func longRunning(ws string) *llmtest.Script {
 	s := newScript()
 	s.turn("", effect(ws, 1))
 	s.turn("", call{"terminal", map[string]any{"command": "echo did-2; sleep 1000 & echo line-2 >> out.txt; sleep 1000"}})
@@ -74,13 +74,13 @@ func lingering(ws string) *llmtest.Script {
 	return s.Script
 }
 
-type scripting struct{ *llmtest.Script }
+type scriptBuilder struct{ *llmtest.Script }
 
-func newScript() scripting {
-	return scripting{&llmtest.Script{ByHistory: true, Defaults: llmtest.Pacing{ChunkSize: 400}}}
+func newScript() scriptBuilder {
+	return scriptBuilder{&llmtest.Script{ByHistory: true, Defaults: llmtest.Pacing{ChunkSize: 400}}}
 }
 
-func (s scripting) turn(text string, calls ...call) {
+func (s scriptBuilder) turn(text string, calls ...call) {
 	r := llmtest.Reply{Text: text}
 	for _, c := range calls {
 		r.ToolCalls = append(r.ToolCalls, llmtest.ToolCall{Name: c.name, Arguments: c.args})
@@ -88,7 +88,7 @@ func (s scripting) turn(text string, calls ...call) {
 	s.Turns = append(s.Turns, llmtest.Turn{Reply: r})
 }
 
-// shownBy is what the observation of the n-th action has to hold.
+// shownBy is what the observation of the n-th action must contain.
 func shownBy(n int) string {
 	if n%6 == 5 {
 		return fmt.Sprintf("line-%d", n)

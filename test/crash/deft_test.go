@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/test/binary"
 )
 
-// sign is something that is seen from outside while a task is worked on.
+// sign is something visible from outside while a task runs.
 type sign int
 
 const (
@@ -30,7 +30,7 @@ const (
 	signs
 )
 
-// bench is one conversation's place: folders, the LLM, and what is seen.
+// bench is the environment of one conversation: directories, the LLM, and signs.
 type bench struct {
 	t       *testing.T
 	dir     string // holds all the others
@@ -38,7 +38,7 @@ type bench struct {
 	data    string
 	effects int                 // that the script asks for
 	flags   []string            // of deft run
-	user    *syscall.Credential // nil for our own
+	user    *syscall.Credential // nil for the user of the test
 	llm     *llmtest.Server
 
 	mu   sync.Mutex
@@ -50,7 +50,7 @@ func setup(t *testing.T, flags ...string) *bench {
 	return setupWith(t, actions, script, flags...)
 }
 
-// setupWith has a script of its own, which asks for so many effects.
+// setupWith takes a script of its own, and how many effects that asks for.
 func setupWith(t *testing.T, effects int, script func(ws string) *llmtest.Script, flags ...string) *bench {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "deft-crash-") //nolint:usetesting // kept when the test fails
@@ -123,18 +123,18 @@ func (b *bench) watch() {
 	b.t.Cleanup(func() { f.Close(); wg.Wait() })
 }
 
-// life is one run of deft.
-type life struct {
+// deftRun is one run of deft.
+type deftRun struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
 	ended  chan struct{} // closed when it has ended
 	err    error         // of it, once it has ended
 }
 
-// live starts deft.
-func (b *bench) live(args ...string) *life {
+// startDeft starts deft.
+func (b *bench) startDeft(args ...string) *deftRun {
 	b.t.Helper()
-	l := &life{ended: make(chan struct{})}
+	l := &deftRun{ended: make(chan struct{})}
 	l.cmd = b.deft(append([]string{"run", "--json", "--model", "openai/scripted", "--base-url", b.llm.URL + "/v1", "-C", b.ws}, args...)...)
 	l.cmd.Args = append(l.cmd.Args, b.flags...)
 	l.cmd.Stderr = &l.stderr
@@ -185,27 +185,27 @@ func (b *bench) deft(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// wait reports whether deft ended well.
-func (l *life) wait() bool {
+// wait reports whether deft succeeded.
+func (l *deftRun) wait() bool {
 	<-l.ended
 	return l.err == nil
 }
 
-// killed reports whether a life ended by a signal.
-func (l *life) killed() bool {
+// killed reports whether the run ended by a signal.
+func (l *deftRun) killed() bool {
 	var exit *exec.ExitError
 	return errors.As(l.err, &exit) && !exit.Exited()
 }
 
-// moment is a point in a life: the n-th sign of a kind, and some time after.
+// moment is a point in a run: the n-th sign of a kind, and some time after it.
 type moment struct {
 	sign  sign
 	n     int
 	after time.Duration
 }
 
-// at calls f once, in another goroutine, when the moment comes; cancel takes
-// it back and, if f has begun, waits for it.
+// at calls f once, in another goroutine, at the moment; cancel prevents that or,
+// if f has begun, waits for it.
 func (b *bench) at(m moment, f func()) (cancel func()) {
 	reached, stop := make(chan struct{}), make(chan struct{})
 	left := m.n

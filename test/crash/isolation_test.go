@@ -8,42 +8,42 @@ import (
 	"testing"
 )
 
-// TestWithoutNamespaces kills where no namespace holds processes together.
-// Effects are as exact as with one. What a command has left behind may outlive
-// a supervisor that was killed, for nobody is left to know of it; with the
-// controller alone killed nothing does.
+// TestWithoutNamespaces kills processes that are in no namespace of their own.
+// Effects are as exact as in one. Background processes of a command may outlive a
+// killed supervisor, because nothing is left to end them; if only the controller
+// is killed, none does.
 func TestWithoutNamespaces(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"landlock", "none"} {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
-			if n := prove(t, controller, points(t, 100), "--sandbox", level); n.strays > 0 {
-				t.Errorf("%d processes were left", n.strays)
+			if n := killDuringTasks(t, controller, points(t, 100), "--sandbox", level); n.survivors > 0 {
+				t.Errorf("%d processes were left", n.survivors)
 			}
-			prove(t, both, points(t, 100), "--sandbox", level)
-			prove(t, server, points(t, 50), "--sandbox", level)
+			killDuringTasks(t, both, points(t, 100), "--sandbox", level)
+			killDuringTasks(t, server, points(t, 50), "--sandbox", level)
 		})
 	}
 }
 
-// TestGrace kills the controller while a command runs and does not come back
-// in time: the supervisor ends by itself, with everything, and the command's
-// result can be had afterwards.
+// TestGrace kills the controller while a command runs and resumes only after the
+// grace time: the supervisor ends by itself, with everything that it runs, and
+// the command's result is still available.
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"namespaces", "landlock", "none"} {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
-			b := setupWith(t, 2, lingering, "--sandbox", level, "--grace", "300ms")
+			b := setupWith(t, 2, longRunning, "--sandbox", level, "--grace", "300ms")
 			in := spaces{}
-			var l *life
+			var l *deftRun
 			alive, held := make(chan struct{}), make(chan *supervisor, 1)
 			cancel := b.at(moment{sign: effected, n: 2}, func() {
 				<-alive
 				held <- b.supervisor()
 				_ = l.cmd.Process.Kill()
 			})
-			l = b.live(task)
+			l = b.startDeft(task)
 			close(alive)
 			<-l.ended
 			cancel()
@@ -62,17 +62,17 @@ func TestGrace(t *testing.T) {
 				t.Errorf("after the grace time there is still: %v", left)
 				b.end(left)
 			}
-			if l := b.live("--resume", "last"); !l.wait() {
+			if l := b.startDeft("--resume", "last"); !l.wait() {
 				t.Fatalf("deft run ended with %v and said: %s", l.err, l.stderr.String())
 			}
 			if v := b.inspect(); v.interrupted > 0 {
-				t.Error("the result of the command that the supervisor ended is called unknown")
+				t.Error("the result of the command that the supervisor ended is reported as unknown")
 			}
 		})
 	}
 }
 
-// TestOrdinaryUser works as somebody who may do nothing special.
+// TestOrdinaryUser runs as a user without privileges.
 func TestOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -91,13 +91,13 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, args := range [][]string{{task}, {"--resume", "last"}, {"--resume", "last"}} {
-		var l *life
+		var l *deftRun
 		alive := make(chan struct{})
 		cancel := func() {}
 		if n < 2 {
 			cancel = b.at(moment{sign: effected, n: 5}, func() { <-alive; _ = l.cmd.Process.Kill() })
 		}
-		l = b.live(args...)
+		l = b.startDeft(args...)
 		close(alive)
 		<-l.ended
 		cancel()
@@ -106,7 +106,7 @@ func TestOrdinaryUser(t *testing.T) {
 		}
 	}
 	if v := b.inspect(); v.interrupted > 0 {
-		t.Errorf("%d actions were called interrupted, though their supervisor lived", v.interrupted)
+		t.Errorf("%d actions were reported as interrupted, although their supervisor survived", v.interrupted)
 	}
 	if left := b.remain(spaces{}); len(left) > 0 {
 		t.Errorf("there is still: %v", left)

@@ -14,19 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle is how long processes that were told to end have for it.
-const settle = 20 * time.Second
+// endTimeout is how long ending processes may take.
+const endTimeout = 20 * time.Second
 
-// supervisor is a sandbox's action server, held by a descriptor, so that it is
-// never mistaken for another process.
+// supervisor is a sandbox's action server. It is held by a descriptor, so that it
+// is never confused with another process.
 type supervisor struct {
 	pid   int
 	pidfd int
 	space string // its PID namespace
 }
 
-// supervisor returns the one that the sandbox's state names, or nil if none
-// lives.
+// supervisor returns the one that the sandbox's state names, or nil if none runs.
 func (b *bench) supervisor() *supervisor {
 	files, err := filepath.Glob(filepath.Join(b.data, "events", "sandboxes", "*", "state.json"))
 	if err != nil {
@@ -45,7 +44,7 @@ func (b *bench) supervisor() *supervisor {
 		if err != nil {
 			continue
 		}
-		if startOf(st.PID) != st.Started || gone(fd) {
+		if startOf(st.PID) != st.Started || hasEnded(fd) {
 			unix.Close(fd)
 			continue
 		}
@@ -64,13 +63,13 @@ func (s *supervisor) kill() error {
 	return err
 }
 
-// release waits until the process is gone and forgets it. The kernel lets
-// process 1 of a namespace go only when all others are.
+// release waits until the process has ended and closes its descriptor. Process 1
+// of a namespace ends only after all others in it.
 func (s *supervisor) release() error {
 	defer unix.Close(s.pidfd)
 	poll := []unix.PollFd{{Fd: int32(s.pidfd), Events: unix.POLLIN}}
 	for {
-		n, err := unix.Poll(poll, int(settle.Milliseconds()))
+		n, err := unix.Poll(poll, int(endTimeout.Milliseconds()))
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
@@ -85,9 +84,9 @@ func (s *supervisor) release() error {
 	}
 }
 
-func (s *supervisor) forget() { unix.Close(s.pidfd) }
+func (s *supervisor) close() { unix.Close(s.pidfd) }
 
-func gone(pidfd int) bool {
+func hasEnded(pidfd int) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 0)
 	return err == nil && n > 0
 }
@@ -113,15 +112,14 @@ func startOf(pid int) uint64 {
 	return n
 }
 
-// spaces are PID namespaces, each with the time in clock ticks since boot at
-// which it was last known to be what it was: the kernel uses their numbers
-// again.
+// spaces are PID namespaces, each with the time in clock ticks since boot at which
+// it was last seen: the kernel reuses their numbers.
 type spaces map[string]uint64
 
 func (in spaces) add(s *supervisor) {
 	var now unix.Timespec
 	own, err := os.Readlink("/proc/self/ns/pid")
-	if err != nil || s.space == "" || s.space == own || // without namespaces it is everybody's
+	if err != nil || s.space == "" || s.space == own || // without namespaces all processes share it
 		unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
 		return
 	}
@@ -140,9 +138,9 @@ type process struct {
 	what string
 }
 
-// descends reports whether a process is beneath this one. All that deft has
-// started is, for we adopt orphans; nothing else may ever be looked at, much
-// less killed.
+// descends reports whether a process is a descendant of this one. All processes
+// that deft has started are, because the test adopts orphans; no other process
+// may be inspected, much less killed.
 func descends(pid int) bool {
 	for pid > 1 && pid != os.Getpid() {
 		f := stat(pid)
@@ -158,9 +156,9 @@ func descends(pid int) bool {
 	return pid == os.Getpid()
 }
 
-// processes returns our living descendants that have to do with the
-// conversation: they name its folder, work in it, or share a namespace with a
-// supervisor that it had.
+// processes returns our running descendants that belong to the conversation: they
+// name its directory, work in it, or share a namespace with a supervisor that it
+// had.
 func (b *bench) processes(in spaces) []process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -177,7 +175,7 @@ func (b *bench) processes(in spaces) []process {
 			continue
 		}
 		dir := "/proc/" + e.Name()
-		line, _ := os.ReadFile(dir + "/cmdline") // what ends meanwhile is no orphan
+		line, _ := os.ReadFile(dir + "/cmdline") // a process that ends meanwhile is no orphan
 		cwd, _ := os.Readlink(dir + "/cwd")
 		space, _ := os.Readlink(dir + "/ns/pid")
 		text := strings.ReplaceAll(string(line), "\x00", " ")
@@ -189,21 +187,21 @@ func (b *bench) processes(in spaces) []process {
 }
 
 // remain returns the conversation's processes that do not end by themselves.
-// Those that were killed have a moment to go.
+// Killed ones get a moment to end.
 func (b *bench) remain(in spaces) []process {
 	for _, p := range b.processes(in) {
 		fd, err := unix.PidfdOpen(p.pid, 0)
 		if err != nil {
 			continue
 		}
-		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 500) // looked at below
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 500) // checked below
 		unix.Close(fd)
 		_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // ours if its parent is dead
 	}
 	return b.processes(in)
 }
 
-// end kills what is left, so that no test leaves anything behind.
+// end kills what is left, so that no test leaves processes behind.
 func (b *bench) end(orphans []process) {
 	for _, p := range orphans {
 		if !descends(p.pid) {
