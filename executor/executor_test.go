@@ -143,7 +143,7 @@ func TestResultWithoutAJournal(t *testing.T) {
 		}
 	}
 	if x.JournalErr() == nil {
-		t.Error("nobody can find out that the journal failed")
+		t.Error("the failure of the journal is not reported")
 	}
 	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "b", Action: think("")}}); err == nil {
 		t.Error("an action was run that the journal does not know")

@@ -20,7 +20,7 @@ func echo(_ context.Context, c tool.Call) (event.Observation, error) {
 	return thought(c.Action.(*event.ThinkAction).Thought), nil
 }
 
-// fill runs n actions named a0, a1, … in a first life with boot id "boot".
+// fill runs n actions named a0, a1, … in a first process with boot id "boot".
 func fill(t *testing.T, path string, n int) {
 	t.Helper()
 	x := open(t, path, "boot", echo)
@@ -91,16 +91,16 @@ func TestAbsence(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// The second life may be cut short too: the third decides alike.
-			for life := range 2 {
+			// The second process may end early too: the third decides the same.
+			for reopened := range 2 {
 				x := open(t, path, tc.boot, echo)
-				id := event.ID(fmt.Sprint("new", life))
+				id := event.ID(fmt.Sprint("new", reopened))
 				_, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: think("")}, Again: true})
 				if tc.runs && err != nil {
-					t.Errorf("life %d: %v", life, err)
+					t.Errorf("reopened %d: %v", reopened, err)
 				}
 				if !tc.runs && !fault.Is(err, fault.Interrupted) {
-					t.Errorf("life %d: got error %v, want interrupted", life, err)
+					t.Errorf("reopened %d: got error %v, want interrupted", reopened, err)
 				}
 				shut(t, x)
 			}
@@ -140,7 +140,7 @@ func TestPreparedJournalProves(t *testing.T) {
 	}
 	x = open(t, path, "boot", echo)
 	if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "b", Action: think("")}, Again: true}); err != nil {
-		t.Errorf("in the next life: %v", err)
+		t.Errorf("in the next process: %v", err)
 	}
 	shut(t, x)
 	x = open(t, path, "another boot", echo)
@@ -176,7 +176,7 @@ func TestRecordsBehindDamageAreKept(t *testing.T) {
 	}
 }
 
-func TestStartedInAnEarlierLifeIsInterrupted(t *testing.T) {
+func TestStartedByAnEarlierProcessIsInterrupted(t *testing.T) {
 	t.Parallel()
 	path := journalPath(t)
 	fill(t, path, 1)
@@ -289,15 +289,15 @@ func TestCompactionCutShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		shut(t, x)
-		for life := range 2 {
+		for reopened := range 2 {
 			x = open(t, path, "boot", echo)
 			obs, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "live"}, Again: true})
 			if err != nil || textOf(t, obs) != strings.Repeat("live", 50) {
-				t.Errorf("%d steps, life %d: got %v, %v", steps, life, obs, err)
+				t.Errorf("%d steps, reopened %d: got %v, %v", steps, reopened, obs, err)
 			}
-			id := event.ID(fmt.Sprint("never", life))
+			id := event.ID(fmt.Sprint("never", reopened))
 			if _, err := x.Execute(t.Context(), tool.Request{Call: tool.Call{ID: id, Action: think("")}, Again: true}); err != nil {
-				t.Errorf("%d steps, life %d: absence is no proof any more: %v", steps, life, err)
+				t.Errorf("%d steps, reopened %d: a missing id is no proof any more: %v", steps, reopened, err)
 			}
 			shut(t, x)
 		}
@@ -305,7 +305,7 @@ func TestCompactionCutShort(t *testing.T) {
 }
 
 // FuzzJournal opens arbitrary bytes as a journal. Whatever they are, what is
-// recorded afterwards reads back in the next life.
+// recorded afterwards reads back in the next process.
 func FuzzJournal(f *testing.F) {
 	f.Add([]byte{}, uint16(0), byte(0))
 	f.Add([]byte("deftjrn1"), uint16(3), byte(1))

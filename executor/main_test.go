@@ -37,7 +37,7 @@ func textOf(t *testing.T, obs event.Observation) string {
 	return event.JoinText(obs.Result().Content)
 }
 
-// reopen opens the journal file as a new life of the server does.
+// reopen opens the journal file as a new server process does.
 func reopen(t *testing.T, path, boot string) *executor.Journal {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)

@@ -55,7 +55,7 @@ type Sandbox interface {
 	Report() Report
 	// Reused reports whether Start found it running.
 	Reused() bool
-	// Stop ends everything in it and waits until it is gone.
+	// Stop ends everything in it and waits until it has ended.
 	Stop(ctx context.Context) error
 	// Done is closed when it has ended, for whatever reason.
 	Done() <-chan struct{}

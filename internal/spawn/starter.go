@@ -126,7 +126,7 @@ func (s *Starter) run(socket int, ready chan<- error) {
 		return
 	}
 	for c := range orders {
-		s.pids <- s.obey(c, socket)
+		s.pids <- s.start(c, socket)
 	}
 }
 
@@ -143,7 +143,7 @@ func ownTable() error {
 	return nil
 }
 
-func (s *Starter) obey(c Command, socket int) started {
+func (s *Starter) start(c Command, socket int) started {
 	fds, err := receive(socket, len(c.Files))
 	if err != nil {
 		return started{err: err}

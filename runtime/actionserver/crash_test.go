@@ -24,14 +24,15 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// place is where servers are started one after the other, as a sandbox does.
-type place struct {
+// serverDir is a directory in which servers are started one after the other, as
+// in a sandbox.
+type serverDir struct {
 	dir     string
 	servers int
 }
 
-func (p *place) journal() string { return filepath.Join(p.dir, "journal") }
-func (p *place) lines() string   { return filepath.Join(p.dir, "lines") }
+func (p *serverDir) journal() string { return filepath.Join(p.dir, "journal") }
+func (p *serverDir) lines() string   { return filepath.Join(p.dir, "lines") }
 
 // process is a server in a process of its own.
 type process struct {
@@ -40,7 +41,7 @@ type process struct {
 	stderr bytes.Buffer
 }
 
-func (p *place) start(t testing.TB, grace time.Duration) *process {
+func (p *serverDir) start(t testing.TB, grace time.Duration) *process {
 	t.Helper()
 	p.servers++
 	s := &process{socket: filepath.Join(p.dir, fmt.Sprint("s", p.servers))}
@@ -70,7 +71,7 @@ func (p *place) start(t testing.TB, grace time.Duration) *process {
 	return s
 }
 
-// kill ends the server like a crash and waits until it is gone.
+// kill ends the server like a crash and waits until it has ended.
 func (s *process) kill() {
 	_ = s.cmd.Process.Kill() // fails only if it has ended
 	_ = s.cmd.Wait()         // says that it was killed
@@ -120,7 +121,7 @@ func TestServerKilled(t *testing.T) {
 }
 
 func killServer(t *testing.T) (kills, interrupted int) {
-	p := &place{dir: t.TempDir()}
+	p := &serverDir{dir: t.TempDir()}
 	s := p.start(t, time.Minute)
 	rt := s.connect(t)
 	var killed chan struct{}
@@ -177,7 +178,7 @@ func killServer(t *testing.T) (kills, interrupted int) {
 }
 
 // TestClientKilled kills the controller at random points while the server
-// lives on: every effect exactly once, and nothing is called interrupted.
+// lives on: every effect exactly once, and nothing is reported as interrupted.
 func TestClientKilled(t *testing.T) {
 	t.Parallel()
 	kills, rounds := 0, 0
@@ -189,7 +190,7 @@ func TestClientKilled(t *testing.T) {
 }
 
 func killClient(t *testing.T) (kills int) {
-	p := &place{dir: t.TempDir()}
+	p := &serverDir{dir: t.TempDir()}
 	s := p.start(t, time.Minute)
 	defer s.kill()
 	rt := s.connect(t)

@@ -59,8 +59,8 @@ func TestPresenceWithoutAnyController(t *testing.T) {
 	})
 }
 
-// TestReapNeedsTwoLooks has a zombie that nobody waits for.
-func TestReapNeedsTwoLooks(t *testing.T) {
+// TestReapNeedsTwoChecks has a zombie that no goroutine waits for.
+func TestReapNeedsTwoChecks(t *testing.T) {
 	t.Parallel()
 	path, err := exec.LookPath("true")
 	if err != nil {

@@ -107,10 +107,10 @@ func (o *orphans) reapKnown(seen map[child]bool) map[child]bool {
 func (o *orphans) end() error {
 	o.cancel()
 	<-o.done
-	gone := make(chan error, 1)
-	go func() { gone <- killChildren() }()
+	killed := make(chan error, 1)
+	go func() { killed <- killChildren() }()
 	select {
-	case err := <-gone:
+	case err := <-killed:
 		return err
 	case <-time.After(killTimeout):
 		return fault.New(fault.Timeout, "processes that tools left behind cannot be killed")

@@ -92,7 +92,7 @@ func (s *server) lease(w http.ResponseWriter, r *http.Request) {
 	defer s.presence.enter()()
 	w.WriteHeader(http.StatusOK)
 	if err := http.NewResponseController(w).Flush(); err != nil {
-		return // the client is gone, and with it the lease
+		return // the client has disconnected, which ends the lease
 	}
 	select {
 	case <-r.Context().Done():
@@ -143,7 +143,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(v); err != nil {
-		panic(http.ErrAbortHandler) // the client is gone; net/http closes the connection
+		panic(http.ErrAbortHandler) // the client has disconnected; net/http closes the connection
 	}
 }
 

@@ -107,7 +107,7 @@ func (r *Runtime) call(ctx context.Context, method, path string, body []byte, ou
 	return fault.Wrap(json.Unmarshal(raw, out), fault.Corrupt, "the action server's answer cannot be read")
 }
 
-// keepLease holds a lease until Close. When the server is gone it waits for a
+// keepLease holds a lease until Close. When the server has ended it waits for a
 // request to find one, instead of retrying.
 func (r *Runtime) keepLease() {
 	pause := 20 * time.Millisecond

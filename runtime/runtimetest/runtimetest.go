@@ -21,8 +21,8 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Open returns a Runtime whose actions are run by tools. What it needs beside
-// is closed by t.Cleanup; the suite closes the Runtime.
+// Open returns a Runtime whose actions are run by tools. Other resources
+// are closed by t.Cleanup; the suite closes the Runtime.
 type Open func(t *testing.T, tools map[string]tool.Executor) runtime.Runtime
 
 // Run runs the suite.
@@ -149,7 +149,7 @@ func wholeCall(t *testing.T, open Open) {
 	}
 }
 
-// gated returns a tool that tells when it has started and waits to be let go.
+// gated returns a tool that signals when it has started and waits for release.
 func gated() (f Func, started, release chan struct{}) {
 	started, release = make(chan struct{}, 8), make(chan struct{})
 	return func(ctx context.Context, c tool.Call) (event.Observation, error) {
@@ -201,7 +201,7 @@ func joining(t *testing.T, open Open) {
 		wantText(t, a.obs, a.err, "released")
 	}
 	if got := shown.String(); got != "before after" {
-		t.Errorf("who joined was shown %q", got)
+		t.Errorf("the joined request was shown %q", got)
 	}
 }
 

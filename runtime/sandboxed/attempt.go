@@ -92,7 +92,7 @@ func (r *Runtime) running(ctx context.Context) (*attempt, error) {
 	return r.outcome(ctx)
 }
 
-// restart replaces the attempt old, whose server is gone, unless another
+// restart replaces the attempt old, whose server has ended, unless another
 // caller has done so already.
 func (r *Runtime) restart(ctx context.Context, old *attempt) (*attempt, error) {
 	r.mu.Lock()

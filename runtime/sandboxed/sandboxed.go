@@ -15,11 +15,11 @@
 //
 // # Failure
 //
-// When the server is gone, Execute starts a new server on the same journal and
+// When the server has ended, Execute starts a new server on the same journal and
 // asks for the action again, with Again set unless the request was certainly
 // never sent. The new server answers with the recorded result, or with
 // fault.Interrupted if the action had begun. After five servers in a row that
-// are gone the last error is returned.
+// have ended the last error is returned.
 //
 // If the sandbox cannot be started, [Runtime.Ready] returns the provider's
 // error. Execute and Prepare return it as fault.Unavailable with the same
@@ -105,11 +105,11 @@ func (r *Runtime) Prepare(ctx context.Context) error {
 	})
 }
 
-// maxServers is how many servers in a row one request may find gone before
+// maxServers is how many servers in a row one request may find ended before
 // its error is final.
 const maxServers = 5
 
-// try calls ask with the server, and with a new one each time that it is gone.
+// try calls ask with the server, and with a new one each time that it has ended.
 func (r *Runtime) try(ctx context.Context, ask func(runtime.Runtime) error) error {
 	a, err := r.running(ctx)
 	for n := 1; ; n++ {

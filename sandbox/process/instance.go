@@ -23,7 +23,7 @@ type instance struct {
 	id    string
 	st    state
 	pidfd *os.File
-	ended chan struct{} // closed by the watcher when the process is gone
+	ended chan struct{} // closed by the watcher when the process has ended
 }
 
 // endTimeout bounds the wait for a sandbox that is ending by itself: its
@@ -52,7 +52,7 @@ func (in *instance) Report() sandbox.Report { return in.st.Report }
 // Done implements sandbox.Sandbox.
 func (in *instance) Done() <-chan struct{} { return in.ended }
 
-// Stop kills everything in the sandbox, waits until it is gone and removes
+// Stop kills everything in the sandbox, waits until it has ended and removes
 // its socket and control groups. The journal stays for a later Start. Stop of
 // an ended sandbox only cleans up. The kill takes effect even if ctx ends first.
 func (in *instance) Stop(ctx context.Context) error {
@@ -219,7 +219,7 @@ func (in *instance) wait() {
 		return // closed before it began
 	}
 	ended := false
-	// A pidfd is readable once the process is a zombie or gone, pidfd_open(2).
+	// A pidfd is readable once the process is a zombie or has ended, pidfd_open(2).
 	_ = rc.Read(func(fd uintptr) bool {
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(poll, 0)

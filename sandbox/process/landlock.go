@@ -138,7 +138,7 @@ func (rs ruleset) fill(pl *plan, exe int) error {
 }
 
 // landlockReadable lists what may be read when there are no mounts to hide the
-// rest: everything but hidden, private and covered places.
+// rest: everything but hidden, private and covered paths.
 func landlockReadable(pl *plan) []string {
 	hidden := slices.Concat(pl.Hidden, coveredDirs, privateDirs, []string{"/dev", pl.Workspace})
 	if pl.Home != "" {

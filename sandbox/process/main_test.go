@@ -67,7 +67,7 @@ func serve() {
 		if err != nil {
 			select {
 			case <-ending:
-				select {} // lives on without a socket, until it is killed
+				select {} // runs on without a socket, until it is killed
 			default:
 				os.Exit(1)
 			}

@@ -21,7 +21,7 @@ func fileAttempts() []attempt {
 			return os.Link(t.Outside, filepath.Join(t.Workspace, "hard"))
 		}},
 		{"proc-root", "read the file outside by /proc/*/root and /proc/*/cwd", procRoot},
-		{"read-secrets", "read secret places", readSecrets},
+		{"read-secrets", "read known locations of secrets", readSecrets},
 		{"read-deft-data", "read the sandbox's own directory", func(t targets) error {
 			return readable(t.State)
 		}},

@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
-// TestEndingSandboxIsNotReused has a program that lives and has no socket any
-// more, as one that was told to end.
+// TestEndingSandboxIsNotReused has a program that runs without its socket, like
+// one that is shutting down.
 func TestEndingSandboxIsNotReused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)
@@ -36,9 +36,9 @@ func TestEndingSandboxIsNotReused(t *testing.T) {
 	}
 }
 
-// TestNothingStartsUnnoted is a starter that dies after the init stage has
+// TestNothingStartsUnrecorded is a starter that dies after the init stage has
 // reported and before it has noted that there is a sandbox.
-func TestNothingStartsUnnoted(t *testing.T) {
+func TestNothingStartsUnrecorded(t *testing.T) {
 	t.Parallel()
 	planR, planW, err := os.Pipe()
 	if err != nil {
@@ -72,7 +72,7 @@ func TestNothingStartsUnnoted(t *testing.T) {
 	}
 	planW.Close()
 	if end, err := out.ReadString('\n'); err != nil || !strings.Contains(end, "wait for the start signal") {
-		t.Errorf("after the starter's death: %q, error %v", end, err)
+		t.Errorf("after the end of the starting process: %q, error %v", end, err)
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Error("the init stage went on")

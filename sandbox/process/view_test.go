@@ -40,11 +40,11 @@ func TestHomeShowsToolsOnly(t *testing.T) {
 	}
 }
 
-// TestWorkspacePlaces puts the workspace where other rules want to hide it.
-func TestWorkspacePlaces(t *testing.T) {
+// TestWorkspaceLocations puts the workspace where other rules want to hide it.
+func TestWorkspaceLocations(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels {
-		for name, place := range map[string]func(b *bench) string{
+		for name, location := range map[string]func(b *bench) string{
 			"in home":               func(b *bench) string { return filepath.Join(b.home, "src/project") },
 			"in a hidden directory": func(b *bench) string { return filepath.Join(b.home, ".local/share/deft/work") },
 			"in the data directory": func(b *bench) string { return filepath.Join(b.dir, "workspaces/one") },
@@ -53,7 +53,7 @@ func TestWorkspacePlaces(t *testing.T) {
 			t.Run(level+" "+name, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t, level)
-				b.spec.Workspace = place(b)
+				b.spec.Workspace = location(b)
 				write(t, filepath.Join(b.spec.Workspace, "dir/file"), "text")
 				s := b.start(t)
 				a := sh(t, s, `pwd; cat dir/file; echo new >dir/new`)

@@ -121,8 +121,8 @@ type bounded struct{ buf bytes.Buffer }
 
 // Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxOutput - b.buf.Len(); room > 0 {
-		b.buf.Write(p[:min(room, len(p))])
+	if space := maxOutput - b.buf.Len(); space > 0 {
+		b.buf.Write(p[:min(space, len(p))])
 	}
 	return len(p), nil
 }

@@ -98,17 +98,17 @@ func (e *Editor) page(path string, d document, span []int) (string, error) {
 // the response.
 func (e *Editor) number(all []string, first, last int) string {
 	var b strings.Builder
-	room := e.cfg.MaxResponse
+	space := e.cfg.MaxResponse
 	for i := first; i <= last; i++ {
 		line := fmt.Sprintf("%6d\t%s\n", i, strings.ToValidUTF8(all[i-1], "\uFFFD"))
 		size := utf8.RuneCountInString(line)
-		if size <= room {
+		if size <= space {
 			b.WriteString(line)
-			room -= size
+			space -= size
 			continue
 		}
 		if i == first { // even one line is too long
-			b.WriteString(string([]rune(line)[:room]))
+			b.WriteString(string([]rune(line)[:space]))
 			fmt.Fprintf(&b, "\n[Clipped: line %d has %d characters; use the terminal (cut -c) to see more of it.", i, size)
 		} else {
 			fmt.Fprintf(&b, "[Clipped before line %d.", i)
@@ -123,7 +123,7 @@ func (e *Editor) number(all []string, first, last int) string {
 }
 
 func (e *Editor) viewDir(ctx context.Context, path, real string, obs *event.FileEditorObservation) error {
-	l := &listing{ctx: ctx, room: e.cfg.MaxResponse}
+	l := &listing{ctx: ctx, space: e.cfg.MaxResponse}
 	if err := l.add(path, real, 2); err != nil {
 		return e.explain(path, err)
 	}
@@ -145,7 +145,7 @@ func (e *Editor) viewDir(ctx context.Context, path, real string, obs *event.File
 type listing struct {
 	ctx    context.Context
 	b      strings.Builder
-	room   int
+	space  int
 	count  int
 	hidden int
 	cut    bool
@@ -175,13 +175,13 @@ func (l *listing) add(shown, real string, levels int) error {
 			suffix = "@\n" // not followed, so loops do no harm
 		}
 		line := strings.ToValidUTF8(name, "\uFFFD") + suffix
-		if l.count == maxListed || utf8.RuneCountInString(line) > l.room || l.ctx.Err() != nil {
+		if l.count == maxListed || utf8.RuneCountInString(line) > l.space || l.ctx.Err() != nil {
 			l.cut = true
 			return nil
 		}
 		l.b.WriteString(line)
 		l.count++
-		l.room -= utf8.RuneCountInString(line)
+		l.space -= utf8.RuneCountInString(line)
 		if entry.IsDir() && levels > 1 {
 			if err := l.add(name, filepath.Join(real, entry.Name()), levels-1); err != nil {
 				continue // what cannot be read is listed by its name alone

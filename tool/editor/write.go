@@ -27,7 +27,7 @@ func replaceFile(f *file, data []byte) error {
 		}
 		return err
 	}
-	defer func() { _ = os.Remove(tmp) }() // gone already when it was renamed
+	defer func() { _ = os.Remove(tmp) }() // it is already gone if it was renamed
 	if err := copyMeta(f, tmp); err != nil {
 		return rewrite(f, data)
 	}
@@ -47,7 +47,7 @@ func createFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(tmp) }() // gone already when it was renamed
+	defer func() { _ = os.Remove(tmp) }() // it is already gone if it was renamed
 	mask := umask()
 	if err := os.Chmod(tmp, 0o666&^mask); err != nil {
 		return err

@@ -225,10 +225,10 @@ func TestHostile(t *testing.T) {
 		"q": map[string]any{"type": "string", "description": "look\U000E0049\x1b]0;title\x07 here"}}})
 	add("a_b", "collides with the one above", plain)
 	web, _ := overHTTP(t, server)
-	told, changed := make(chan mcp.Warning, 10), make(chan string, 10)
+	warned, changed := make(chan mcp.Warning, 10), make(chan string, 10)
 	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"web": web}, mcp.Options{
 		Reserved: []string{"browser_click"},
-		Warn:     func(w mcp.Warning) { told <- w },
+		Warn:     func(w mcp.Warning) { warned <- w },
 		Changed:  func(s *mcp.Set) { changed <- names(s) },
 	})
 	defer set.Close()
@@ -252,7 +252,7 @@ func TestHostile(t *testing.T) {
 	if got := <-changed; got != "a_b echo" {
 		t.Errorf("after the change: %s", got)
 	}
-	if w := <-told; !strings.Contains(w.Error(), "has changed its definition") {
+	if w := <-warned; !strings.Contains(w.Error(), "has changed its definition") {
 		t.Errorf("warning: %v", w)
 	}
 }

@@ -95,25 +95,25 @@ func (s *session) over() bool {
 	}
 }
 
-// open connects once. The connection lives on when ctx ends: some transports
+// open connects once. The connection outlives ctx: some transports
 // are bound to the context of their beginning, so that is one of its own.
 func (s *server) open(ctx context.Context, version string) (*session, error) {
-	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	connCtx, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	limit := time.AfterFunc(s.set.opts.ConnectTimeout, func() { end(errSlow) })
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	closing := context.AfterFunc(s.set.ctx, func() { end(errClosed) })
 	fresh := &session{dead: make(chan struct{}), cancel: end}
-	err := fresh.connect(life, s, version)
+	err := fresh.connect(connCtx, s, version)
 	limit.Stop()
 	stop()
 	closing()
 	if err != nil {
-		err = slow(life, s.set.opts.ConnectTimeout, err)
+		err = slow(connCtx, s.set.opts.ConnectTimeout, err)
 		fresh.end()
 		return nil, err
 	}
 	s.set.work.Go(func() {
-		_ = fresh.Wait() // why it ended is told to the call that ran
+		_ = fresh.Wait() // the call that ran gets the reason
 		close(fresh.dead)
 	})
 	return fresh, nil

@@ -34,7 +34,7 @@ type program struct {
 	out    io.ReadCloser
 
 	once  sync.Once
-	ended chan struct{} // closed when the process is gone
+	ended chan struct{} // closed when the process has ended
 }
 
 // start runs a server's command by argv.
@@ -104,14 +104,14 @@ func (p *program) Close() error {
 			p.signal(syscall.SIGTERM)
 			p.endsWithin(grace)
 		}
-		p.signal(syscall.SIGKILL) // what is left of the group, even if its head is gone
+		p.signal(syscall.SIGKILL) // what is left of the group, even if its first process has ended
 		<-p.ended
 	})
 	return nil
 }
 
 func (p *program) signal(s syscall.Signal) {
-	_ = syscall.Kill(-p.cmd.Process.Pid, s) // gone already is fine
+	_ = syscall.Kill(-p.cmd.Process.Pid, s) // it may have ended already
 }
 
 func (p *program) endsWithin(d time.Duration) bool {

@@ -10,7 +10,7 @@ func WaitIdle(x tool.Executor) {
 	}
 }
 
-// WaitDead returns when the shell is gone.
+// WaitDead returns when the shell has ended.
 func WaitDead(x tool.Executor) {
 	s := x.(*executor).session
 	for s.alive() {

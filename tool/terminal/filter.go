@@ -38,7 +38,7 @@ const (
 // filter turns what programs write to a terminal into text for a reader:
 // escape sequences are executed if they move text and dropped otherwise, so
 // that queries (DSR, DA, OSC, DECRQSS) are never answered; what a carriage
-// return or a cursor movement overwrote is gone; bytes that are not UTF-8
+// return or a cursor movement overwrote is dropped; bytes that are not UTF-8
 // become U+FFFD and NULs vanish. It keeps its state between writes, so that
 // sequences may be split anywhere. Not safe for concurrent use.
 type filter struct {

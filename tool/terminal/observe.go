@@ -90,9 +90,9 @@ func (e *ending) note() string {
 
 func (e *ending) keeps() string {
 	if e.kept {
-		return ", in the same directory and with the exported variables; other variables, functions and aliases are gone."
+		return ", in the same directory and with the exported variables; other variables, functions and aliases are lost."
 	}
-	return ", in the last known directory; variables, functions and aliases are gone."
+	return ", in the last known directory; variables, functions and aliases are lost."
 }
 
 // observe makes the observation of an action.

@@ -50,8 +50,8 @@ func (c *capture) add(p []byte) {
 	if c.file != nil {
 		c.spill(p)
 	}
-	if room := c.limit/2 - c.headChars; room > 0 {
-		cut, k := prefixChars(p, room)
+	if space := c.limit/2 - c.headChars; space > 0 {
+		cut, k := prefixChars(p, space)
 		c.head = append(c.head, p[:cut]...)
 		c.headChars += k
 		p = p[cut:]
@@ -115,8 +115,8 @@ func (c *capture) spill(p []byte) {
 	if c.capped || c.spillErr != nil {
 		return
 	}
-	if room := c.maxFile - c.written; int64(len(p)) > room {
-		p = p[:room]
+	if space := c.maxFile - c.written; int64(len(p)) > space {
+		p = p[:space]
 		c.capped = true
 	}
 	n, err := c.w.Write(p)

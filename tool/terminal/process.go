@@ -41,7 +41,7 @@ func killSessions(ids []int) error {
 func awaitEnds(pids []int, limit time.Duration) {
 	var waiting []unix.PollFd
 	for _, pid := range pids {
-		if fd, err := unix.PidfdOpen(pid, 0); err == nil { // else it is gone
+		if fd, err := unix.PidfdOpen(pid, 0); err == nil { // otherwise it has ended
 			waiting = append(waiting, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 			defer unix.Close(fd)
 		}
@@ -126,7 +126,7 @@ func bySession() (map[int][]int, error) {
 		if err != nil {
 			continue
 		}
-		if sid, err := unix.Getsid(pid); err == nil { // else it has ended
+		if sid, err := unix.Getsid(pid); err == nil { // otherwise it has ended
 			sessions[sid] = append(sessions[sid], pid)
 		}
 	}

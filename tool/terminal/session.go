@@ -269,9 +269,9 @@ func (s *session) settle() {
 	_ = s.pty.restore()
 }
 
-// shellExited is called when the shell's process is gone. What it and its
+// shellExited is called when the shell's process has ended. What it and its
 // programs wrote is still on its way through the terminal; a marker behind it
-// tells the reader when all has come.
+// shows the reader that all output has arrived.
 func (s *session) shellExited(sh *shell) {
 	// An error means that the terminal is being closed.
 	_, _ = s.pty.slave.WriteString(markerFor(sh.exitNonce))

@@ -171,7 +171,7 @@ func TestFinishedMeanwhile(t *testing.T) {
 			b.want(o, tt.text, tt.code)
 			b.wantContains("prefix", o.Metadata.Prefix, tt.pre)
 			if o := b.soft(""); !o.IsError {
-				t.Errorf("told twice: %q", body(o))
+				t.Errorf("reported twice: %q", body(o))
 			}
 		})
 	}
@@ -431,7 +431,7 @@ func TestReset(t *testing.T) {
 		t.Error("reset with is_input was taken")
 	}
 	pid := body(b.do(t.Context(), event.TerminalAction{Command: "cat pid", Reset: true, Timeout: new(60.0)}))
-	if !gone(t, pid) {
+	if !hasEnded(t, pid) {
 		t.Errorf("process %s is still there", pid)
 	}
 	o := b.do(t.Context(), event.TerminalAction{Command: "echo \"$PWD$x\"", Reset: true, Timeout: new(60.0)})
@@ -640,7 +640,7 @@ func TestCloseEndsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pid := range pids {
-		if !strings.HasPrefix(pid, "[") && !gone(t, pid) {
+		if !strings.HasPrefix(pid, "[") && !hasEnded(t, pid) {
 			t.Errorf("process %s is still there", pid)
 		}
 	}

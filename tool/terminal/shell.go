@@ -50,7 +50,7 @@ type prompt struct {
 }
 
 // startShell starts bash on the terminal, in dir. onExit is called once, when
-// the process is gone.
+// the process has ended.
 func startShell(cfg Config, tty *os.File, dir string, onExit func(*shell)) (*shell, error) {
 	control, childIn, err := pipe(true)
 	if err != nil {
@@ -77,7 +77,7 @@ func startShell(cfg Config, tty *os.File, dir string, onExit func(*shell)) (*she
 }
 
 func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) error {
-	// Not a file on disk: variables may be secret, and this is gone when this
+	// Not a file on disk: variables may be secret, and this is deleted when this
 	// process is.
 	fd, err := unix.MemfdCreate("deft-shell", unix.MFD_CLOEXEC)
 	if err != nil {

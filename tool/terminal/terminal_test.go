@@ -101,8 +101,8 @@ func (b *bench) until(o *event.TerminalObservation, want string) string {
 
 func body(o *event.TerminalObservation) string { return event.JoinText(o.Content) }
 
-// gone reports whether a process has ended; a zombie has.
-func gone(t *testing.T, pid string) bool {
+// hasEnded reports whether a process has ended; a zombie has.
+func hasEnded(t *testing.T, pid string) bool {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(pid) + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")

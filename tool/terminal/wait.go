@@ -174,7 +174,7 @@ func (s *session) signalForeground(sig syscall.Signal) {
 	if pgrp == sh.process.PID() {
 		sig = syscall.SIGINT
 	}
-	// The group may be gone; then there is nothing to signal.
+	// The group may have ended; then there is nothing to signal.
 	_ = syscall.Kill(-pgrp, sig)
 	_ = syscall.Kill(-pgrp, syscall.SIGCONT)
 }

@@ -40,8 +40,8 @@ func TestEndsWithoutAController(t *testing.T) {
 	}
 }
 
-// TestEndsAfterItsControllerHasLeft leaves an action behind.
-func TestEndsAfterItsControllerHasLeft(t *testing.T) {
+// TestEndsAfterItsControllerHasDisconnected leaves an action behind.
+func TestEndsAfterItsControllerHasDisconnected(t *testing.T) {
 	t.Parallel()
 	tools, started := blocker()
 	s := serve(t, tools, 500*time.Millisecond)
@@ -66,7 +66,7 @@ func TestEndsAfterItsControllerHasLeft(t *testing.T) {
 	}
 }
 
-func TestShutdownAnswersWhoWaits(t *testing.T) {
+func TestShutdownAnswersPendingRequests(t *testing.T) {
 	t.Parallel()
 	tools, started := blocker()
 	s := serve(t, tools, 0)
@@ -100,7 +100,7 @@ func TestShutdownAnswersWhoWaits(t *testing.T) {
 // TestSIGTERM ends a server process, which exits with 0.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
-	p := &place{dir: t.TempDir()}
+	p := &serverDir{dir: t.TempDir()}
 	s := p.start(t, time.Minute)
 	rt := s.connect(t)
 	defer func() { _ = rt.Close() }()
@@ -161,7 +161,7 @@ func TestLostConnection(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	<-conns // somebody is back
+	<-conns // the client has connected again
 	close(release)
 	if err := <-got; err != nil {
 		t.Error(err)
@@ -172,7 +172,7 @@ func TestLostConnection(t *testing.T) {
 }
 
 // TestClientThatNeverReads floods a client that does not read: the tool is not
-// held up, and the result is there for the next who asks.
+// held up, and the result is there for the next request.
 func TestClientThatNeverReads(t *testing.T) {
 	t.Parallel()
 	flooded := make(chan struct{})

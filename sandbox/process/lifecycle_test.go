@@ -32,7 +32,7 @@ func pidOf(t *testing.T, b *bench) int {
 	return st.PID
 }
 
-func TestKilledFirstProcessTakesAllWithIt(t *testing.T) {
+func TestKillingFirstProcessEndsAll(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)
 	s := b.start(t)
@@ -48,7 +48,7 @@ func TestKilledFirstProcessTakesAllWithIt(t *testing.T) {
 	}
 	<-s.Done()
 	if n, err := f.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Errorf("read %d, %v: somebody lives", n, err)
+		t.Errorf("read %d, %v: a process still runs", n, err)
 	}
 	if _, err := b.Get(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("Get: %v", err)
@@ -128,7 +128,7 @@ func TestProgramThatEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestMainWithoutMaybeInit: a binary that forgot it is told so.
+// TestMainWithoutMaybeInit: a binary without it gets a clear error.
 func TestMainWithoutMaybeInit(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "")
@@ -143,12 +143,12 @@ func TestMainWithoutMaybeInit(t *testing.T) {
 	}
 }
 
-// TestDescriptorsDoNotLeak counts this process's descriptors over many lives.
+// TestDescriptorsDoNotLeak counts this process's descriptors over many sandboxes.
 // It is not parallel, so that only its own sandboxes come and go.
 func TestDescriptorsDoNotLeak(t *testing.T) {
 	b := setup(t, "")
 	// Close waits for the watchers, which hold a descriptor each.
-	lives := func(n int) int {
+	after := func(n int) int {
 		b.Provider = b.provider(t, "")
 		for range n {
 			s := b.start(t)
@@ -166,8 +166,8 @@ func TestDescriptorsDoNotLeak(t *testing.T) {
 		}
 		return len(entries)
 	}
-	if one, many := lives(1), lives(10); many > one {
-		t.Errorf("%d descriptors after one life, %d after ten more", one, many)
+	if one, many := after(1), after(10); many > one {
+		t.Errorf("%d descriptors after one sandbox, %d after ten more", one, many)
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
 	if err != nil {
