@@ -146,9 +146,13 @@ type Page struct {
 type Meta struct {
 	// Owner is who the conversation is for. The store keeps it as it is given
 	// and applies no default.
-	Owner string            `json:"owner,omitempty"`
-	Title string            `json:"title,omitempty"`
-	Tags  map[string]string `json:"tags,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	// Created is when the conversation was made, for Create and Fork: its
+	// present time if zero. Listings are in this order. Info has it in a field
+	// of its own, and SetMeta does not change it.
+	Created time.Time         `json:"-"`
+	Title   string            `json:"title,omitempty"`
+	Tags    map[string]string `json:"tags,omitempty"`
 	// WorkingDir is the workspace's absolute path on the host.
 	WorkingDir string               `json:"working_dir,omitempty"`
 	Parent     event.ConversationID `json:"parent,omitempty"`

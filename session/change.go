@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -176,10 +175,7 @@ func (m *Manager) setUp(ctx context.Context, id event.ConversationID, s Spec) (*
 	if c.meta.Owner == "" {
 		c.meta.Owner = string(LocalPrincipal)
 	}
-	c.rec.Created = info.Created
-	if c.rec.Created.IsZero() {
-		c.rec.Created = time.Now()
-	}
+	c.created = info.Created
 	return c, c.save(ctx)
 }
 

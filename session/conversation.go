@@ -42,6 +42,8 @@ type Conversation struct {
 	id  event.ConversationID
 	hub hub
 
+	created time.Time
+
 	used   atomic.Int64 // when it was last used, Unix nanoseconds
 	ended  atomic.Int64 // when its last run ended
 	polled atomic.Int64 // when a client last read its description
@@ -130,10 +132,7 @@ func (m *Manager) restore(info eventstream.Info) (*Conversation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
 	}
-	c := &Conversation{m: m, id: info.ID, meta: info.Meta, rec: rec}
-	if rec.Created.IsZero() {
-		c.rec.Created = info.Created
-	}
+	c := &Conversation{m: m, id: info.ID, meta: info.Meta, rec: rec, created: info.Created}
 	c.meta.Extra = nil
 	if err := c.setAgent(a); err != nil {
 		return nil, err

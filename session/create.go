@@ -69,7 +69,7 @@ func (c *Conversation) announce() error {
 	idle := &state.State{Status: state.Idle}
 	c.mu.Lock()
 	shown, err := c.fullState(idle)
-	created := c.rec.Created
+	created := c.created
 	c.mu.Unlock()
 	if err != nil {
 		return err
@@ -136,8 +136,9 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 
 // storeNew stores a conversation that has no events yet.
 func (c *Conversation) storeNew(ctx context.Context) error {
-	c.rec.Created = time.Now()
-	if err := c.summarize(&state.State{Status: state.Idle}, c.rec.Created); err != nil {
+	c.created = time.Now()
+	c.meta.Created = c.created
+	if err := c.summarize(&state.State{Status: state.Idle}, c.created); err != nil {
 		return err
 	}
 	meta, err := c.encodeMeta()
@@ -329,7 +330,9 @@ func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (*C
 		Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: c.meta.WorkingDir, ForkOf: c.id,
 	}
 	c.mu.Unlock()
-	f.rec.Children, f.rec.ForkedAt, f.rec.Created = nil, o.From, time.Now()
+	f.rec.Children, f.rec.ForkedAt = nil, o.From
+	f.created = time.Now()
+	f.meta.Created = f.created
 	meta, err := f.encodeMeta()
 	if err != nil {
 		return nil, err

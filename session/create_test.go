@@ -263,3 +263,33 @@ func TestRepository(t *testing.T) {
 		t.Errorf("asked for repositories (-want +got):\n%s", diff)
 	}
 }
+
+// TestOrderOfCreation makes conversations side by side: they are listed in the
+// order of the times that clients see.
+func TestOrderOfCreation(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(), nil)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 10 {
+				if _, _, err := h.Create(t.Context(), h.request(t, "")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	p, err := h.List(t.Context(), eventstream.ListQuery{Ascending: true})
+	if err != nil || len(p.Items) != 80 {
+		t.Fatalf("%d listed: %v", len(p.Items), err)
+	}
+	last := ""
+	for _, raw := range p.Items {
+		at := field(t, raw, "created_at")
+		if at < last {
+			t.Fatalf("%s is listed behind %s", at, last)
+		}
+		last = at
+	}
+}

@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 )
@@ -13,7 +12,7 @@ func TestEncodeDocument(t *testing.T) {
 	t.Parallel()
 	title, id := `a "title" <&> é`, event.ID("e1")
 	full := record{
-		Created: time.Unix(1, 2).UTC(), MaxCost: 1.5, Agent: json.RawMessage(`{"llm":{"model":"m"}}`), SecretRefs: []string{"<a>"},
+		MaxCost: 1.5, Agent: json.RawMessage(`{"llm":{"model":"m"}}`), SecretRefs: []string{"<a>"},
 		Children: []event.ConversationID{"x"}, PathRules: emptyList, Placement: Placement{SandboxClass: "process", Network: true},
 		Setup: Setup{
 			Common: Common{

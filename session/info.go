@@ -135,7 +135,7 @@ func (c *Conversation) describe(s *state.State, updated time.Time) (*Info, error
 		BlockedActions: emptyObject, BlockedMessages: emptyObject,
 		LastUserMessage: orNull(s.LastUserMessage), Leaf: orNull(s.Head), Stats: stats,
 		Secrets: secrets, AgentState: field(s, "agent_state", emptyObject),
-		Title: orNull(c.meta.Title), Metrics: null, Created: utc(c.rec.Created), Updated: utc(updated),
+		Title: orNull(c.meta.Title), Metrics: null, Created: utc(c.created), Updated: utc(updated),
 		ForkOf: orNull(string(c.meta.ForkOf)), ForkedAt: orNull(string(c.rec.ForkedAt)), Parent: orNull(string(c.meta.Parent)),
 		Children: []string{}, Tags: c.meta.Tags, AvailableModels: []string{},
 		Profile: c.rec.Profile, Agent: c.shown.info, ClientTools: c.rec.ClientTools, ToolModules: c.rec.ToolModules,

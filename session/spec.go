@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/json"
 	"path/filepath"
-	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/spec"
@@ -138,7 +137,6 @@ type Message struct {
 // events: secrets are sealed. Values that state updates set later (policy,
 // analyzer) are in the events and take precedence.
 type record struct {
-	Created time.Time `json:"created_at,omitzero"`
 	Setup
 	Placement
 	MaxCost    float64                `json:"max_cost,omitempty"`

@@ -19,6 +19,7 @@ import (
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/session"
 )
 
 // conversationsCmd works on stored conversations.
@@ -229,7 +230,7 @@ func (c *importCmd) Run(ctx context.Context, std *streams, g *grammar) error {
 
 func (c *importCmd) read(ctx context.Context, s *sqlite.Store) (openhands.Report, error) {
 	if st, err := os.Stat(c.Path); err == nil && st.IsDir() {
-		return openhands.Import(ctx, c.Path, s)
+		return openhands.Import(ctx, c.Path, s, string(session.LocalPrincipal))
 	}
 	f, err := os.Open(c.Path)
 	if err != nil {
@@ -237,7 +238,7 @@ func (c *importCmd) read(ctx context.Context, s *sqlite.Store) (openhands.Report
 	}
 	defer f.Close()
 	title := strings.TrimSuffix(filepath.Base(c.Path), filepath.Ext(c.Path))
-	return openhands.ImportTrajectory(ctx, s, "", eventstream.Meta{Title: title}, f)
+	return openhands.ImportTrajectory(ctx, s, "", eventstream.Meta{Owner: string(session.LocalPrincipal), Title: title}, f)
 }
 
 type deleteCmd struct {

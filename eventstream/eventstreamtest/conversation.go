@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -53,6 +54,20 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 	same(t, "id", id, got.ID)
 	if got.Created.IsZero() || got.Updated.Before(got.Created) {
 		t.Fatalf("created %v, updated %v", got.Created, got.Updated)
+	}
+	made := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
+	old := event.NewConversationID()
+	if err := s.Create(t.Context(), old, eventstream.Meta{Created: made}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "given time of creation", made, info(t, s, old).Created)
+	page, err = s.List(t.Context(), eventstream.ListQuery{Ascending: true, Limit: 1})
+	if err != nil || len(page.Infos) != 1 {
+		t.Fatal(page, err)
+	}
+	same(t, "oldest", old, page.Infos[0].ID)
+	if err := s.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
 	}
 	appendAll(t, s, id, messages(3)...)
 	after := info(t, s, id)

@@ -78,7 +78,7 @@ func TestImportTolerates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStream(t)
-			rep, err := openhands.Import(t.Context(), writeConversation(t, tc.files), s)
+			rep, err := openhands.Import(t.Context(), writeConversation(t, tc.files), s, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestImportEmptyHead(t *testing.T) {
 	s := newStream(t)
 	rep, err := openhands.Import(t.Context(), writeConversation(t, map[string]string{
 		"base_state.json": `{"id":"01234567-89ab-cdef-0123-456789abcdef","head_is_empty":true}`, eventFile(0, idA): pause(idA, ""),
-	}), s)
+	}), s, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestImportRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStream(t)
-			_, err := openhands.Import(t.Context(), writeConversation(t, files), s)
+			_, err := openhands.Import(t.Context(), writeConversation(t, files), s, "")
 			if !fault.Is(err, fault.Invalid) {
 				t.Fatalf("got %v", err)
 			}
@@ -142,10 +142,10 @@ func TestImportRefuses(t *testing.T) {
 		})
 	}
 	s := newStream(t)
-	if _, err := openhands.Import(t.Context(), filepath.Join(t.TempDir(), "none"), s); !fault.Is(err, fault.NotFound) {
+	if _, err := openhands.Import(t.Context(), filepath.Join(t.TempDir(), "none"), s, ""); !fault.Is(err, fault.NotFound) {
 		t.Errorf("no directory gives %v", err)
 	}
-	if _, err := openhands.Import(t.Context(), t.TempDir(), s); !fault.Is(err, fault.Invalid) || fault.HintOf(err) == "" {
+	if _, err := openhands.Import(t.Context(), t.TempDir(), s, ""); !fault.Is(err, fault.Invalid) || fault.HintOf(err) == "" {
 		t.Errorf("an empty directory gives %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func TestImportStaysInside(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, eventFile(2, idC)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := openhands.Import(t.Context(), dir, newStream(t))
+	rep, err := openhands.Import(t.Context(), dir, newStream(t), "")
 	if err != nil || rep.Events != 1 || len(rep.Problems) != 2 {
 		t.Fatalf("got %+v, %v", rep, err)
 	}

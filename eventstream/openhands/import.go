@@ -18,22 +18,22 @@ import (
 )
 
 // Import reads the OpenHands conversation in dir into the stream, under its
-// own id. It fails with Conflict if the stream has that conversation, and
+// own id, for an owner. It fails with Conflict if the stream has that conversation, and
 // with Invalid if dir does not hold one, an id occurs twice, or parents form
 // a cycle. Unreadable files are left out and reported; secrets that are
 // redacted stay so.
 //
 // HEAD is kept: if base_state.json does not have it at the last event, an
 // update of leaf_event_id is appended.
-func Import(ctx context.Context, dir string, s eventstream.Stream) (Report, error) {
-	rep, err := importDir(ctx, dir, s)
+func Import(ctx context.Context, dir string, s eventstream.Stream, owner string) (Report, error) {
+	rep, err := importDir(ctx, dir, s, owner)
 	if err != nil {
 		return Report{}, fmt.Errorf("import conversation from %s: %w", dir, err)
 	}
 	return rep, nil
 }
 
-func importDir(ctx context.Context, dir string, s eventstream.Stream) (Report, error) {
+func importDir(ctx context.Context, dir string, s eventstream.Stream, owner string) (Report, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return Report{}, fsError(err, "cannot open the directory")
@@ -48,6 +48,7 @@ func importDir(ctx context.Context, dir string, s eventstream.Stream) (Report, e
 	if err != nil {
 		return Report{}, err
 	}
+	meta.Owner = owner
 	im.rep.ID = state.id
 	im.rep.Events, err = importInto(ctx, s, state.id, meta, func(in *appender) error {
 		for _, f := range files {

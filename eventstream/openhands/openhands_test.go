@@ -66,7 +66,7 @@ func eventFiles(t testing.TB, dir string) (names []string, content map[string]st
 
 func importFixture(t testing.TB, s eventstream.Stream) openhands.Report {
 	t.Helper()
-	rep, err := openhands.Import(t.Context(), fixture, s)
+	rep, err := openhands.Import(t.Context(), fixture, s, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestImport(t *testing.T) {
 	if info.Meta.WorkingDir != "/tmp/deft-fixture/workspace" {
 		t.Errorf("got meta %+v", info.Meta)
 	}
-	if _, err := openhands.Import(t.Context(), fixture, s); !fault.Is(err, fault.Conflict) {
+	if _, err := openhands.Import(t.Context(), fixture, s, ""); !fault.Is(err, fault.Conflict) {
 		t.Errorf("importing twice gives %v", err)
 	}
 	if n := len(readAll(t, s, rep.ID)); n != len(recs) {
@@ -141,7 +141,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("the refused export left %v (%v)", left, err)
 	}
 	again := newStream(t)
-	rep, err = openhands.Import(t.Context(), path, again)
+	rep, err = openhands.Import(t.Context(), path, again, "")
 	if err != nil || len(rep.Problems) > 0 {
 		t.Fatal(rep, err)
 	}

@@ -55,8 +55,10 @@ func (w *writer) create(c *conversation, meta eventstream.Meta) error {
 		c.shared = c.segments[n-1].last()
 		c.events = c.shared
 	}
-	c.created = now() // taken here, so that the order of creation is that of the keys
-	c.updated, c.stored = c.created, c.status
+	c.created, c.updated, c.stored = now(), now(), c.status
+	if !meta.Created.IsZero() {
+		c.created = meta.Created.UTC().Format(timeFormat)
+	}
 	m := &c.meta
 	if _, err := w.db.exec(`INSERT INTO conversations (id, owner, title, status, tags, created_at, updated_at, cost,
 		working_dir, parent_id, fork_of, events, shared, summary_at, checksum, summary_sum, extra_sum, summary, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
