@@ -1,0 +1,129 @@
+package runcommand
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestReadServers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, tt := range map[string]struct {
+		text string
+		want []string // names, with their transports
+	}{
+		"as others write it": {`{"mcpServers":{"a":{"command":"x","args":["y"]},"b":{"type":"http","url":"https://h"}}}`, []string{"a ", "b http"}},
+		"bare":               {`{"a":{"command":"x"}}`, []string{"a "}},
+		"none":               {`{"mcpServers":{}}`, nil},
+		"no JSON":            {`nonsense`, []string{"invalid"}},
+		"a list":             {`[]`, []string{"invalid"}},
+		"servers in a list":  {`{"mcpServers":[]}`, []string{"invalid"}},
+		"unknown field":      {`{"a":{"command":"x","shell":true}}`, []string{"invalid"}},
+		"no command":         {`{"a":{"type":"stdio"}}`, []string{"invalid"}},
+	} {
+		servers, err := ReadServers(write(t, filepath.Join(dir, strings.ReplaceAll(name, " ", "-")), tt.text))
+		var got []string
+		for _, n := range servers.Keys() {
+			got = append(got, n+" "+servers.Object(n).Text("transport"))
+		}
+		if fault.Is(err, fault.Invalid) {
+			got = []string{"invalid"}
+		} else if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if _, err := ReadServers(filepath.Join(dir, "missing")); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a missing file: %v", err)
+	}
+	if _, err := ReadServers(write(t, filepath.Join(dir, "huge"), strings.Repeat(" ", maxConfig+1))); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a huge file: %v", err)
+	}
+}
+
+// TestProject asks once for each content of a project's file, and never uses a
+// file that the user has not allowed.
+func TestProject(t *testing.T) {
+	t.Parallel()
+	dir, answers := t.TempDir(), filepath.Join(t.TempDir(), "answers.json")
+	const one, two = `{"mcpServers":{"one":{"command":"x"}}}`, `{"mcpServers":{"two":{"command":"y"}}}`
+	for _, step := range []struct {
+		name, file string
+		answers    []string // nil for no terminal
+		want       []string
+		asked      int
+		told       string
+	}{
+		{name: "no file", answers: []string{"y"}},
+		{name: "no terminal", file: one, told: "--mcp-config .mcp.json"},
+		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: `"command":"x"`},
+		{name: "remembered", file: one, want: []string{"one"}},
+		{name: "changed", file: two, told: "--mcp-config"},
+		{name: "refused", file: two, answers: []string{"n"}, asked: 1},
+		{name: "refused, remembered", file: two, answers: []string{"y"}},
+		{name: "changed back", file: one, answers: []string{"n"}, asked: 1},
+		{name: "broken", file: `{`, answers: []string{"y"}, told: "is not used"},
+	} {
+		if step.file != "" {
+			write(t, filepath.Join(dir, ProjectConfig), step.file)
+		}
+		var told strings.Builder
+		p := Project{Dir: dir, Answers: answers, Tell: func(s string) { told.WriteString(s + "\n") }}
+		s := &script{answers: step.answers}
+		if step.answers != nil {
+			p.Prompter = s
+		}
+		servers, err := p.Servers(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if diff := cmp.Diff(step.want, servers.Keys()); diff != "" || len(s.asked) != step.asked {
+			t.Errorf("%s: asked %q, servers (-want +got):\n%s", step.name, s.asked, diff)
+		}
+		if !strings.Contains(told.String(), step.told) {
+			t.Errorf("%s: told %q, want %q", step.name, told.String(), step.told)
+		}
+	}
+	st, err := os.Stat(answers)
+	if err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the answers: %v, %v", st, err)
+	}
+}
+
+// TestHostileProject has files that are none.
+func TestHostileProject(t *testing.T) {
+	t.Parallel()
+	secret := write(t, filepath.Join(t.TempDir(), "servers.json"), `{"mcpServers":{"one":{"command":"x"}}}`)
+	for name, mk := range map[string]func(path string) error{
+		"link":      func(p string) error { return os.Symlink(secret, p) },
+		"pipe":      func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"directory": func(p string) error { return os.Mkdir(p, 0o700) },
+	} {
+		dir := t.TempDir()
+		if err := mk(filepath.Join(dir, ProjectConfig)); err != nil {
+			t.Fatal(err)
+		}
+		s := &script{answers: []string{"y"}}
+		servers, err := Project{Dir: dir, Answers: filepath.Join(dir, "answers"), Prompter: s, Tell: func(string) {}}.Servers(t.Context())
+		if err != nil || servers.Len() > 0 || len(s.asked) > 0 {
+			t.Errorf("%s: %v, %v, asked %q", name, servers.Keys(), err, s.asked)
+		}
+	}
+}
