@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -47,7 +46,7 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.DiscardHandler) // the view says what matters
+	log := r.view.Log()
 	r.models.stored = profileModels{
 		build.NewModels(log), func() (*profiles.Stores, error) { return openProfiles(r.std) },
 		broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
