@@ -39,6 +39,9 @@ type Settings interface {
 	LLM(ctx context.Context, owner Principal, profile string) (*spec.LLM, error)
 	// LLMs returns the names of the saved LLM profiles.
 	LLMs(ctx context.Context, owner Principal) ([]string, error)
+	// Assigned returns the LLM profile that a service uses, "" for none of its
+	// own.
+	Assigned(ctx context.Context, owner Principal, service string) (profile string, err error)
 	// Secret returns the value of a secret that a source looks up at a URL of
 	// this program's own; ok is false for the URLs of others.
 	Secret(ctx context.Context, owner Principal, url string) (value string, ok bool)
@@ -137,5 +140,7 @@ func (noSettings) LLM(_ context.Context, _ Principal, profile string) (*spec.LLM
 }
 
 func (noSettings) LLMs(context.Context, Principal) ([]string, error) { return nil, nil }
+
+func (noSettings) Assigned(context.Context, Principal, string) (string, error) { return "", nil }
 
 func (noSettings) Secret(context.Context, Principal, string) (string, bool) { return "", false }

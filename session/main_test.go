@@ -193,6 +193,7 @@ type fixture struct {
 	mu       sync.Mutex
 	models   map[string]*model                  // others, by name
 	profiles map[string]string                  // LLMs as JSON
+	assigned map[string]string                  // profiles by service
 	changes  []string                           // statuses passed to Changed
 	built    map[event.ConversationID]int       // how often resources were built
 	reject   func(r session.BuildRequest) error // makes builds fail
@@ -261,6 +262,13 @@ func (h *fixture) LLM(_ context.Context, _ session.Principal, name string) (*spe
 
 // LLMs implements [session.Settings].
 func (h *fixture) LLMs(context.Context, session.Principal) ([]string, error) { return nil, nil }
+
+// Assigned implements [session.Settings].
+func (h *fixture) Assigned(_ context.Context, _ session.Principal, service string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.assigned[service], nil
+}
 
 // Secret implements [session.Settings].
 func (h *fixture) Secret(context.Context, session.Principal, string) (string, bool) { return "", false }

@@ -87,6 +87,12 @@ func (c *Conversation) writeTitle(ctx context.Context, w *worker, text string, l
 	profile, prompt := c.rec.TitleProfile, c.rec.TitlePrompt
 	c.mu.Unlock()
 	usage := agent.UsageAgent
+	if profile == "" {
+		var err error
+		if profile, err = c.m.o.Settings.Assigned(ctx, c.Owner(), titleService); err != nil {
+			return "", err
+		}
+	}
 	if profile != "" {
 		l, err := c.m.o.Settings.LLM(ctx, c.Owner(), profile)
 		if err != nil {

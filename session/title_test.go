@@ -107,3 +107,18 @@ func TestTitleOfUser(t *testing.T) {
 		t.Errorf("title %q", got)
 	}
 }
+
+// TestTitleByAssignedModel asks the model of the profile that the user has
+// given to the service.
+func TestTitleByAssignedModel(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("done")), nil)
+	h.profiles["cheap"] = `{"model":"openai/cheap","usage_id":"cheap"}`
+	h.models["openai/cheap"] = &model{name: "openai/cheap", answer: inTurn(says("A cheap title"))}
+	h.assigned = map[string]string{"title": "cheap"}
+	c := h.begin(t, `"autotitle":true`)
+	send(t, c, "hi")
+	for title := ""; title != "A cheap title"; title = <-h.stream.named {
+	}
+	settle(t, c)
+}

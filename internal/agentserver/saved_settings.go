@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
@@ -21,6 +22,12 @@ func (v savedSettings) LLM(ctx context.Context, _ session.Principal, profile str
 // LLMs implements [session.Settings].
 func (v savedSettings) LLMs(ctx context.Context, _ session.Principal) ([]string, error) {
 	return v.s.settings.Profiles.LLMs.Names(ctx)
+}
+
+// Assigned implements [session.Settings].
+func (v savedSettings) Assigned(_ context.Context, _ session.Principal, service string) (string, error) {
+	all, err := profiles.ReadAssignments(v.s.cfg.PersistenceDir)
+	return all.Services[service], err
 }
 
 // Secret implements [session.Settings]: a secret whose URL is this server's own
