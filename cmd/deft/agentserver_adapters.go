@@ -18,7 +18,6 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/settings/profiles"
-	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
@@ -26,6 +25,7 @@ import (
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/tool/client"
 	"github.com/deft-dev/deft/tool/mcp"
+	"github.com/deft-dev/deft/tool/terminal"
 )
 
 // adapters implements [agentserver.Adapters] with what this program links.
@@ -55,7 +55,7 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 			err = errors.Join(err, b.Close())
 		}
 	}()
-	shells, serr := spawn.New()
+	shells, serr := terminal.NewStarter()
 	if serr != nil {
 		a.log.Debug("shells are started from a thread with all descriptors", "err", serr)
 	}

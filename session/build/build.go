@@ -39,10 +39,10 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/terminal"
 )
 
 // DefaultGrace is how long a sandbox outlives the process that uses it, so that
@@ -72,7 +72,7 @@ type Options struct {
 	Classes Classes
 	// Shells starts the shells that run in this process; nil for the ordinary
 	// way.
-	Shells *spawn.Starter
+	Shells *terminal.Starter
 	Log    *slog.Logger
 }
 

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/command"
 	"github.com/deft-dev/deft/tool/editor"
@@ -23,7 +22,7 @@ type ExecutorConfig struct {
 	Scratch string
 	Env     []string // of commands
 	// Shells starts shells; nil for the ordinary way.
-	Shells *spawn.Starter
+	Shells *terminal.Starter
 }
 
 // NewExecutors makes the executors of the built-in tools that have an effect on

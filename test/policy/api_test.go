@@ -15,8 +15,6 @@ import (
 // type all the same, with the reason.
 var needInternal = map[string]string{
 	"llm/modeltest": "the scripts of the servers that it starts are those of internal/llmtest",
-	"session/build": "Options.Shells is for the programs of this module; others leave it nil",
-	"tool/terminal": "Config.Starter is for the programs of this module; others leave it nil",
 }
 
 // TestPublicAPI: who imports a package from outside the module can name every

@@ -3,8 +3,6 @@ package terminal
 import (
 	"cmp"
 	"time"
-
-	"github.com/deft-dev/deft/internal/spawn"
 )
 
 // Config configures the shell. The zero value is usable.
@@ -19,7 +17,7 @@ type Config struct {
 	// Shell is the path of bash. Default: bash, as found on PATH.
 	Shell string
 	// Starter starts it; nil is fine unless thousands of descriptors are open.
-	Starter *spawn.Starter
+	Starter *Starter
 	// SoftTimeout is how long a command may print nothing before the call
 	// returns, if the call has no timeout. Default 30 s.
 	SoftTimeout time.Duration

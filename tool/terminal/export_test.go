@@ -1,6 +1,10 @@
 package terminal
 
-import "github.com/deft-dev/deft/tool"
+import (
+	"context"
+
+	"github.com/deft-dev/deft/tool"
+)
 
 // WaitIdle returns when nothing runs in the terminal.
 func WaitIdle(x tool.Executor) {
@@ -17,3 +21,6 @@ func WaitDead(x tool.Executor) {
 		<-s.wake
 	}
 }
+
+// Turn takes one of the turns of a Starter.
+func Turn(ctx context.Context, s *Starter) (leave func(), err error) { return s.inner().Turn(ctx) }

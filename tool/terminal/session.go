@@ -79,7 +79,7 @@ func (s *session) startShell(ctx context.Context) error {
 			return err
 		}
 	}
-	leave, err := s.cfg.Starter.Turn(ctx)
+	leave, err := s.cfg.Starter.inner().Turn(ctx)
 	if err != nil {
 		return fmt.Errorf("start shell: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/spawn"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
 )
@@ -32,7 +31,7 @@ func TestWarm(t *testing.T) {
 
 func TestWarmBeside(t *testing.T) {
 	t.Parallel()
-	s, err := spawn.New()
+	s, err := terminal.NewStarter()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,18 +49,18 @@ func TestWarmBeside(t *testing.T) {
 	wg.Wait()
 }
 
-// TestWarmIsInNobodysWay: an action that is interrupted, and the end of the
+// TestWarmUpDelaysNothing: an action that is interrupted, and the end of the
 // terminal, do not wait for a warm-up.
-func TestWarmIsInNobodysWay(t *testing.T) {
+func TestWarmUpDelaysNothing(t *testing.T) {
 	t.Parallel()
-	s, err := spawn.New()
+	s, err := terminal.NewStarter()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	for { // others take all turns
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		leave, err := s.Turn(ctx)
+		leave, err := terminal.Turn(ctx, s)
 		cancel()
 		if err != nil {
 			break
