@@ -71,7 +71,7 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	sessions, err := session.Open(session.Options{
 		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: r.view.Watch(&r.models), Builder: builder,
 		Files:   session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.env("EXTENSIONS_PATH"))},
-		IdleTTL: -1, Log: log,
+		IdleTTL: -1, // what matters of its log is in the events, which the view shows
 	})
 	if err != nil {
 		return errors.Join(err, locks.Close())

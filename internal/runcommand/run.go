@@ -149,6 +149,11 @@ func (r *runner) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var warnings []string // what the conversation does without
+	s.Field("warnings", &warnings)
+	for _, w := range warnings {
+		r.view.Warn("warning: " + safeText(w))
+	}
 	if r.Replay == nil && r.Task == "" && !HasTask(s.View) {
 		return fault.New(fault.Invalid, "conversation "+string(r.ID)+" has no task yet").
 			Hint("give one: " + r.view.resumeCommand(r.ID) + ` "…"`)
