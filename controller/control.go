@@ -95,7 +95,8 @@ func (c *Controller) Record(ctx context.Context, evs ...event.Event) error {
 }
 
 // Condense asks for a condensation: at the next step of a run, or now where
-// nothing runs. The error is of kind Context if nothing can be left out.
+// nothing runs. The error is of kind Context if nothing can be left out, and
+// Canceled if the user stopped it.
 func (c *Controller) Condense(ctx context.Context) error {
 	if err := c.append(ctx, &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}); err != nil {
 		return err
@@ -105,8 +106,14 @@ func (c *Controller) Condense(ctx context.Context) error {
 		return nil // the run does it
 	}
 	defer c.over(r)
-	return c.step(ctx, r, c.State())
+	if err := c.step(ctx, r, c.State()); err != nil || r.stopped() == goOn {
+		return err
+	}
+	return errCondensationStopped
 }
+
+// errCondensationStopped ends a condensation that the user stopped.
+var errCondensationStopped = fault.New(fault.Canceled, "the condensation was stopped")
 
 // Navigate moves HEAD to an event of any branch, or to nothing for an empty
 // id, so that the next event hangs there. Nothing is deleted. Conflict while

@@ -368,7 +368,8 @@ func (r *run) wait(ctx context.Context) error {
 
 // Pause stops the run before its next step: a call to the LLM is given up, a
 // running action ends by itself first. It does not wait, and reports whether
-// there is a run. What waits to be answered after the run is not.
+// there is a run. What waits to be answered after the run is not. A
+// condensation on request is given up as well, but is no run.
 func (c *Controller) Pause() (running bool) { return c.stop(pausing) != nil }
 
 // Interrupt stops the run at once: a call to the LLM is given up and running
@@ -398,6 +399,9 @@ func (c *Controller) stop(how stop) *run {
 	r.stopping, r.wanted = max(r.stopping, how), nothing
 	if r.cancel != nil {
 		r.cancel()
+	}
+	if r.phase == condensing { // which records no stop
+		return nil
 	}
 	return r
 }

@@ -314,3 +314,29 @@ func TestSecondRunIsRefused(t *testing.T) {
 	b.send(t, "go")
 	b.mustRun(t)
 }
+
+// TestPauseDuringCondensation gives up a condensation on request, which is no
+// run: who asked for it learns that it was not made.
+func TestPauseDuringCondensation(t *testing.T) {
+	t.Parallel()
+	var b *bundle
+	b = setup(t, nil, func(ctx context.Context, n int, _ llm.Request) (*llm.Response, error) {
+		if n == 0 {
+			return says("hello"), nil
+		}
+		if b.Pause() {
+			t.Error("a condensation counts as a run")
+		}
+		<-ctx.Done()
+		return nil, llm.NewError(fault.Canceled, "stub", "stub", "given up", ctx.Err())
+	})
+	b.send(t, "go")
+	b.mustRun(t)
+	b.send(t, "more")
+	if err := b.Condense(t.Context()); !fault.Is(err, fault.Canceled) {
+		t.Errorf("the condensation gave %v", err)
+	}
+	if b.Busy() {
+		t.Error("still busy")
+	}
+}
