@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/deft-dev/deft/agent/codeact"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
@@ -125,7 +126,8 @@ func (c Classes) empty() bool {
 	return len(c.Agents)+len(c.Runtimes)+len(c.Sandboxes)+len(c.Executors) == 0
 }
 
-// check returns an error if a placement names a class that is not registered.
+// check returns an error if a placement names a class that is not registered,
+// or a sandbox beside the runtime that uses none.
 func (c Classes) check(p session.Placement) error {
 	sandboxes := maps.Clone(c.Sandboxes)
 	if sandboxes == nil {
@@ -143,6 +145,10 @@ func (c Classes) check(p session.Placement) error {
 	}
 	if p.ExecutorClass != "" && c.Executors[p.ExecutorClass] == nil {
 		return unknownClass("executor", p.ExecutorClass, c.Executors)
+	}
+	if p.RuntimeClass == LocalRuntime && p.SandboxClass != NoSandbox && p.SandboxClass != "" {
+		return fault.New(fault.Invalid, "the runtime class "+LocalRuntime+" uses no sandbox, but the sandbox class is "+p.SandboxClass).
+			Hint("choose the runtime class " + SandboxedRuntime + ", or the sandbox class " + NoSandbox)
 	}
 	return nil
 }

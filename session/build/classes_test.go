@@ -85,3 +85,21 @@ func TestClasses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnusedSandbox refuses a sandbox that the runtime would silently do without.
+func TestUnusedSandbox(t *testing.T) {
+	t.Parallel()
+	both := session.Placement{RuntimeClass: build.LocalRuntime, SandboxClass: build.ProcessSandbox}
+	if _, err := build.New(build.Options{Dir: t.TempDir(), Defaults: both}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("defaults: %v", err)
+	}
+	b, err := build.New(build.Options{Dir: t.TempDir(), Defaults: session.Placement{RuntimeClass: build.LocalRuntime}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(t)
+	r.SandboxClass = build.ProcessSandbox
+	if _, err := b.Build(t.Context(), r); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a conversation with a sandbox runs outside of one: %v", err)
+	}
+}
