@@ -212,6 +212,9 @@ func (c *Conversation) recordWarnings(ctx context.Context, w *worker) {
 	c.mu.Lock()
 	all := slices.Concat(c.rec.Warnings, w.res.Warnings)
 	c.mu.Unlock()
+	for i, text := range all { // that of an MCP server may show how it is called
+		all[i] = c.secrets.Mask(text)
+	}
 	if slices.Equal(all, names(w.State(), keyWarnings)) {
 		return
 	}
@@ -219,36 +222,6 @@ func (c *Conversation) recordWarnings(ctx context.Context, w *worker) {
 	if err := w.Update(ctx, keyWarnings, all); err != nil {
 		c.m.o.Log.Warn("record what is not available", "conversation", c.id, "err", err)
 	}
-}
-
-// start makes a worker within the start timeout.
-func (c *Conversation) start(ctx context.Context) (*worker, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, c.m.o.StartTimeout, errStartTimeout)
-	defer cancel()
-	w, err := c.newWorkerLimited(limited)
-	if err != nil && errors.Is(context.Cause(limited), errStartTimeout) && ctx.Err() == nil {
-		return nil, errors.Join(errStartTimeout, c.recordStartTimeout(ctx))
-	}
-	return w, err
-}
-
-// errStartTimeout ends a start that takes too long.
-var errStartTimeout = fault.New(fault.Timeout, "the conversation did not get ready to work in time").
-	Hint("look at its MCP servers and its sandbox, then run it again")
-
-// recordStartTimeout ends the conversation in an error, without a controller.
-func (c *Conversation) recordStartTimeout(ctx context.Context) error {
-	failed := &event.ConversationErrorEvent{
-		Base: event.NewBase(event.SourceEnvironment), Code: "StartTimeout", Detail: errStartTimeout.Error(),
-	}
-	failed.Timestamp = event.Now()
-	status, err := event.NewStateUpdate(state.KeyStatus, state.Errored)
-	if err != nil {
-		return err
-	}
-	status.Timestamp = failed.Timestamp
-	_, err = c.m.o.Store.Append(context.WithoutCancel(ctx), c.id, failed, status)
-	return err
 }
 
 // newWorkerLimited is newWorker within the limit on computing goroutines. An
@@ -272,7 +245,8 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	w := &worker{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, w.close(context.WithoutCancel(ctx), false))
+			// A sandbox that was there before may run what a later start waits for.
+			err = errors.Join(err, w.close(context.WithoutCancel(ctx), true))
 		}
 	}()
 	if w.unlock, err = c.m.lock(ctx, c.id); err != nil {

@@ -50,6 +50,15 @@ func TestStartTimeout(t *testing.T) {
 	if got := h.stored(t, c.ID()); !strings.Contains(got, "StartTimeout") || !strings.Contains(got, "did not get ready") {
 		t.Errorf("the error is not told: %s", got)
 	}
+	for range 2 { // to show it does not start it again
+		raw, err := h.Summary(t.Context(), c.ID())
+		if err != nil || field(t, raw, "execution_status") != "error" {
+			t.Errorf("shown as %s: %v", raw, err)
+		}
+	}
+	if n := len(b.begun); n != 1 {
+		t.Errorf("started %d times", n)
+	}
 	close(b.may)
 	send(t, c, "go")
 	settle(t, c)
@@ -121,4 +130,35 @@ func TestOwner(t *testing.T) {
 
 func listOf(owner session.Principal) eventstream.ListQuery {
 	return eventstream.ListQuery{Owner: string(owner)}
+}
+
+// warningBuilder builds resources with a warning.
+type warningBuilder struct {
+	*fixture
+	warning string
+}
+
+func (b warningBuilder) Build(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
+	res, err := b.fixture.Build(ctx, r)
+	if err == nil {
+		res.Warnings = append(res.Warnings, b.warning)
+	}
+	return res, err
+}
+
+// TestWarningsHideSecrets records which parts are not available without the
+// secrets that their errors show.
+func TestWarningsHideSecrets(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(), func(o *session.Options) {
+		o.Builder = warningBuilder{o.Builder.(*fixture), `MCP server x: Get "https://example.com/?key=hunter2hunter2": refused`}
+	})
+	c := h.begin(t, `"secrets":{"KEY":"hunter2hunter2"}`)
+	if _, err := c.State(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := h.stored(t, c.ID())
+	if !strings.Contains(got, "MCP server x") || strings.Contains(got, "hunter2") {
+		t.Errorf("stored: %s", got)
+	}
 }
