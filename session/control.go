@@ -29,17 +29,24 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 		LLMMessage: event.Message{Role: event.RoleUser, Content: m.Content},
 		Sender:     m.Sender,
 	}
-	first := w.State().LastUserMessage == ""
 	if err := c.activate(ctx, w, ev); err != nil {
 		return err
+	}
+	untitled := c.untitledText(w, ev)
+	if untitled != "" {
+		w.untitled.Store(&untitled) // before the turn can end
 	}
 	if m.Run {
 		err = c.sendRun(ctx, w, ev)
 	} else {
 		err = w.Send(ctx, ev)
 	}
-	if first && (err == nil || errors.Is(err, ErrSaved)) {
-		c.autotitle(w, ev)
+	switch {
+	case untitled == "":
+	case err == nil || errors.Is(err, ErrSaved):
+		c.autotitle(untitled)
+	default:
+		w.untitled.CompareAndSwap(&untitled, nil)
 	}
 	return err
 }

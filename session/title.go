@@ -33,19 +33,23 @@ const titlePrompt = `Write a title of at most {max_length} characters for a conv
 
 {conversation_content}`
 
+// untitledText returns the text after which a conversation is named, "" if it is
+// not to be: it has a title, or a message before this one.
+func (c *Conversation) untitledText(w *worker, ev *event.MessageEvent) string {
+	c.mu.Lock()
+	wanted := c.rec.Autotitle && c.meta.Title == ""
+	c.mu.Unlock()
+	if !wanted || w.State().LastUserMessage != "" {
+		return ""
+	}
+	return strings.TrimSpace(event.JoinText(ev.LLMMessage.Content))
+}
+
 // autotitle names the conversation after its first message: with the message,
 // cut, at once, and with what a model makes of it when the agent's first turn
 // has ended. A model that answers in order, or a key with a rate limit, must not
 // give its first answer to the title.
-func (c *Conversation) autotitle(w *worker, first *event.MessageEvent) {
-	c.mu.Lock()
-	wanted := c.rec.Autotitle && c.meta.Title == ""
-	c.mu.Unlock()
-	text := strings.TrimSpace(event.JoinText(first.LLMMessage.Content))
-	if !wanted || text == "" {
-		return
-	}
-	w.untitled.Store(&text)
+func (c *Conversation) autotitle(text string) {
 	c.m.running.Go(func() { c.retitle("", cut(text, TitleLength)) })
 }
 
