@@ -95,7 +95,10 @@ func (m *Manager) make(ctx context.Context, id event.ConversationID, s Spec) (*C
 	if err != nil {
 		return nil, err
 	}
-	return c, c.storeNew(ctx)
+	if err := c.storeNew(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // prepare makes a conversation in memory, and the directory where it works.

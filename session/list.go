@@ -75,7 +75,8 @@ func (m *Manager) Summary(ctx context.Context, id event.ConversationID) (json.Ra
 // its last summary, with the present status.
 func (m *Manager) summary(ctx context.Context, info eventstream.Info) (json.RawMessage, error) {
 	c := m.peek(info.ID)
-	if c == nil && info.Meta.Summary != nil && info.Meta.SummaryAt == info.Events {
+	atRest := c == nil || c.active.Load() == nil
+	if atRest && info.Meta.Summary != nil && info.Meta.SummaryAt == info.Events {
 		return info.Meta.Summary, nil
 	}
 	if c == nil {

@@ -31,7 +31,7 @@ func (c *Conversation) startRun(ctx context.Context, judge func(context.Context)
 	}
 	return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
 		o.Judge = judge
-		return w.Start(context.WithoutCancel(ctx), o)
+		return w.Start(ctx, o)
 	})
 }
 
