@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -115,7 +116,8 @@ func lastText(r llm.Request) string {
 }
 
 // commands is the terminal of the tests: "block" waits to be released or
-// interrupted, "reveal" prints what is hidden, anything else is echoed.
+// interrupted, "reveal" prints what is hidden, "trickle" does so while it runs,
+// anything else is echoed.
 type commands struct {
 	started chan string
 	release chan struct{}
@@ -135,6 +137,11 @@ func (c *commands) Execute(ctx context.Context, call tool.Call) (event.Observati
 	switch a.Command {
 	case "reveal":
 		text = c.hidden
+	case "trickle": // as it runs, a few characters at a time
+		text = ""
+		for piece := range slices.Chunk([]byte("it is "+c.hidden+", or hun"), 4) {
+			call.Progress(tool.Chunk{Text: string(piece)})
+		}
 	case "block":
 		c.started <- a.Command
 		select {
