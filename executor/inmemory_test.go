@@ -11,6 +11,21 @@ import (
 	thinking "github.com/deft-dev/deft/tool/think"
 )
 
+// TestInMemoryRepeatable: an action that may have run before runs again.
+func TestInMemoryRepeatable(t *testing.T) {
+	t.Parallel()
+	x := executor.New(map[string]tool.Executor{"ThinkAction": thinking.New()}, executor.InMemoryRepeatable())
+	defer func() {
+		if err := x.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	old := tool.Request{Call: tool.Call{ID: "old", Action: &event.ThinkAction{Thought: "hm"}}, Again: true}
+	if _, err := x.Execute(t.Context(), old); err != nil {
+		t.Errorf("an action of an earlier process: %v", err)
+	}
+}
+
 // TestInMemory: new actions run; one that may have run before is refused.
 func TestInMemory(t *testing.T) {
 	t.Parallel()

@@ -76,6 +76,8 @@ type server struct {
 	requests []tool.Request
 	acked    []event.ID
 	closed   int
+
+	interrupted []event.ID
 }
 
 func (s *server) Execute(ctx context.Context, r tool.Request) (event.Observation, error) {
@@ -97,7 +99,12 @@ func (s *server) Prepare(ctx context.Context) error {
 	return s.execute(ctx, s.n, tool.Request{})
 }
 
-func (s *server) Interrupt(context.Context, event.ID) error { return nil }
+func (s *server) Interrupt(_ context.Context, id event.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupted = append(s.interrupted, id)
+	return nil
+}
 
 func (s *server) Ack(ids ...event.ID) {
 	s.mu.Lock()
@@ -248,6 +255,23 @@ func TestPrepare(t *testing.T) {
 				t.Errorf("%d starts, want %d", starts, c.starts)
 			}
 		})
+	}
+}
+
+func TestInterruptReachesTheLatestServer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, dies(gone))
+	if _, err := b.Execute(t.Context(), tool.Request{Call: tool.Call{ID: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Interrupt(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	if got := b.server(1).interrupted; len(got) != 0 {
+		t.Errorf("the first server was interrupted: %v", got)
+	}
+	if got := b.server(2).interrupted; len(got) != 1 || got[0] != "a" {
+		t.Errorf("the second server was interrupted: %v, want a", got)
 	}
 }
 
