@@ -67,8 +67,9 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	b.Store = store
 	closers = append(closers, store.Close)
 	o := build.Options{Dir: cfg.ConversationsPath, Hidden: []string{cfg.PersistenceDir}, Shells: shells, Log: a.log}
+	o.Defaults = session.Placement{SandboxClass: build.NoSandbox, Network: true}
 	if cfg.Sandbox == config.SandboxProcess {
-		o.Defaults = session.Placement{SandboxClass: build.ProcessSandbox, Network: true}
+		o.Defaults.SandboxClass = build.ProcessSandbox
 	}
 	o.Defaults = build.FromEnvironment(o.Defaults, os.Getenv)
 	builder, err := build.New(o)
@@ -77,7 +78,7 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	}
 	b.Builder = builder
 	closers = append(closers, builder.Close)
-	if o.Defaults.SandboxClass != "" { // what is wrong with it is said at the start
+	if b.Sandboxed = o.Defaults.SandboxClass != build.NoSandbox; b.Sandboxed { // what is wrong with it is said at the start
 		if _, err = builder.Sandboxes(o.Defaults.SandboxClass, o.Defaults.Isolation); err != nil {
 			return nil, err
 		}

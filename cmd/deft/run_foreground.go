@@ -37,7 +37,8 @@ type foreground struct {
 
 // placement is that of a new conversation, and of one that names none.
 func (r *foreground) placement() session.Placement {
-	return session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network}
+	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network}
+	return build.FromEnvironment(p, r.std.env)
 }
 
 // run opens the sessions and runs.

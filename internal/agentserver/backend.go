@@ -18,6 +18,8 @@ type Backend struct {
 	Lock    session.Lock
 	Builder session.Builder
 	Models  session.Models
+	// Sandboxed says that each conversation gets a sandbox.
+	Sandboxed bool
 	// Close closes what the backend holds beside Lock, which the sessions
 	// close.
 	Close func() error
@@ -25,8 +27,7 @@ type Backend struct {
 
 // Adapters are the parts of a program that a server asks directly.
 type Adapters interface {
-	// Open opens the backend of a configuration. sandboxed says whether each
-	// conversation gets a sandbox.
+	// Open opens the backend of a configuration.
 	Open(ctx context.Context, cfg *config.Loaded) (*Backend, error)
 	// NewModel opens a model, to see whether it answers.
 	NewModel(llm.Config) (llm.Model, error)

@@ -160,7 +160,7 @@ func (s *services) openBash(context.Context) (err error) {
 	scoped := bash.ScopeOptions{
 		Options: o, Dir: func(id string) string { return filepath.Join(s.cfg.ConversationsPath, id, "bash_events") },
 	}
-	if s.cfg.Sandbox == config.SandboxProcess {
+	if s.backend.Sandboxed {
 		scoped.Runner = func(scope workspacescope.Scope) bash.Runner { return sandboxRunner{s, scope.ID} }
 	}
 	s.scopes = bash.NewScopes(scoped)
@@ -225,7 +225,7 @@ func (s *services) trajectory(ctx context.Context, id string, add files.AddFile)
 
 // isolation describes where agents' commands run.
 func (s *services) isolation() string {
-	if s.cfg.Sandbox != config.SandboxProcess {
+	if !s.backend.Sandboxed {
 		return "isolation: none: commands of agents have the rights of this server, which should run in a sandbox itself (or with --sandbox process)"
 	}
 	return "isolation: a sandbox around the workspace of each conversation"
