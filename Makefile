@@ -68,6 +68,7 @@ fuzz: ## Fuzz every parser for FUZZTIME (default 30s) each.
 .PHONY: lint
 lint: ## Run the linters, as .golangci.yaml lists them.
 	$(LINT) run ./...
+	cd examples/outside && $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint run ./...
 
 .PHONY: clean
 clean: ## Remove the build results.

@@ -18,8 +18,7 @@ import (
 )
 
 // Provider runs each sandbox as a child process. It isolates nothing, and its
-// reports say so: put a container or a virtual machine in the place of
-// exec.Command.
+// reports say so: use a container or a virtual machine instead of exec.Command.
 type Provider struct {
 	dir string
 
@@ -79,8 +78,8 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (_ *child, err er
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
 
-	// Not CommandContext: the sandbox outlives the start.
-	c.cmd = exec.Command(s.Argv[0], s.Argv[1:]...) //nolint:noctx // see above
+	// The sandbox outlives the start.
+	c.cmd = exec.CommandContext(context.WithoutCancel(ctx), s.Argv[0], s.Argv[1:]...)
 	c.cmd.Dir, c.cmd.Env, c.cmd.ExtraFiles = s.Workspace, s.Env, []*os.File{socket, journal}
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.cmd.Start(); err != nil {
@@ -88,7 +87,7 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (_ *child, err er
 	}
 	go func() {
 		defer close(c.done)
-		_ = c.cmd.Wait() // how it ended does not matter, the journal tells the rest
+		_ = c.cmd.Wait() // how it ended does not matter: the journal has the results
 	}()
 	return c, nil
 }

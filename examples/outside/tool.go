@@ -64,14 +64,18 @@ func (x *Counter) Execute(_ context.Context, c tool.Call) (event.Observation, er
 	}
 	text, err := x.read(a.Path)
 	if err != nil {
-		return &CountObservation{ObservationBase: event.ObservationBase{
-			Content: event.Texts("cannot count: " + err.Error()), IsError: true,
-		}}, nil
+		return failed(err), nil
 	}
 	n := len(bytes.Fields(text))
 	return &CountObservation{
 		ObservationBase: event.ObservationBase{Content: event.Texts(fmt.Sprintf("%s has %d words", a.Path, n))}, Words: n,
 	}, nil
+}
+
+func failed(err error) *CountObservation {
+	return &CountObservation{ObservationBase: event.ObservationBase{
+		Content: event.Texts("cannot count: " + err.Error()), IsError: true,
+	}}
 }
 
 // read does not follow the agent out of the workspace.
