@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestChangeElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Change(t.Context(), session.Changes{MaxIterations: 3}); err != session.ErrLocked {
+	if err := other.Change(t.Context(), session.Changes{MaxIterations: 3}); !errors.Is(err, session.ErrLocked) {
 		t.Errorf("%v, want %v", err, session.ErrLocked)
 	}
 }

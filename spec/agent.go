@@ -164,11 +164,13 @@ func (a *Agent) WithLLM(l *LLM) (*Agent, error) {
 	return AgentFrom(doc)
 }
 
-// sameLLM reports whether two LLMs differ at most in what they are counted as.
+// sameLLM reports whether two LLMs differ at most in what they are counted as,
+// and in whether they stream.
 func sameLLM(a, b *schema.Map) bool {
 	plain := func(m *schema.Map) string {
 		m = m.Copy()
 		m.Delete("usage_id")
+		m.Delete("stream") // a condenser's is off, whatever the agent's
 		raw, err := schema.Encode(m)
 		if err != nil {
 			return ""

@@ -83,7 +83,7 @@ func TestCondenserFollowsTheLLM(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := spec.DecodeAgent([]byte(`{"llm":{"model":"m","api_key":"k","usage_id":"agent"},"condenser":`+c.condenser+`}`), schema.Reading{})
+			a, err := spec.DecodeAgent([]byte(`{"llm":{"model":"m","api_key":"k","usage_id":"agent","stream":true},"condenser":`+c.condenser+`}`), schema.Reading{})
 			if err != nil {
 				t.Fatal(err)
 			}

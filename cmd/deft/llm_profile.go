@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -31,15 +30,15 @@ type llmProfileCmd struct {
 
 // openProfiles opens the user's LLM profiles, which the agent server uses too.
 func openProfiles(std *streams) (*profiles.Stores, error) {
-	loaded, err := config.Load(os.Environ(), config.Flags{Host: "127.0.0.1"})
+	dir, err := config.PersistenceDir(std.env)
 	if err != nil {
 		return nil, err
 	}
-	ring, err := loaded.Ring()
+	ring, err := openRing(std, dir)
 	if err != nil {
 		return nil, err
 	}
-	return profiles.Open(profiles.Options{Dir: loaded.PersistenceDir, Keys: ring, Env: std.env}), nil
+	return profiles.Open(profiles.Options{Dir: dir, Keys: ring, Env: std.env}), nil
 }
 
 // getProfile returns a profile. If there is none, the error names the others.

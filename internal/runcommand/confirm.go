@@ -112,7 +112,7 @@ func (r *runner) confirm(ctx context.Context, s *state.State) (answered bool, er
 	for {
 		line, err := r.ask(ctx, "Run it? [y]es, [n]o, [a]lways in this run: ")
 		if err != nil {
-			return false, unanswered(ctx, err)
+			return false, unanswered(err)
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "y", "yes":
@@ -125,7 +125,7 @@ func (r *runner) confirm(ctx context.Context, s *state.State) (answered bool, er
 		case "n", "no":
 			reason, err := r.ask(ctx, "Why not? The agent reads it (Enter for nothing): ")
 			if err != nil {
-				return false, unanswered(ctx, err)
+				return false, unanswered(err)
 			}
 			return true, r.c.Respond(context.WithoutCancel(ctx), false, refusal(reason))
 		}
@@ -147,8 +147,8 @@ func refusal(reason string) string {
 }
 
 // unanswered is nil where the user has stopped the run or closed the input.
-func unanswered(ctx context.Context, err error) error {
-	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+func unanswered(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return fault.Wrap(err, fault.Denied, "ask for confirmation")
@@ -163,7 +163,7 @@ func (v *View) pending(actions []*event.ActionEvent) {
 			risk = event.RiskUnknown
 		}
 		v.Warn(fmt.Sprintf("The agent wants to use %s (risk: %s):", safeText(a.ToolName), risk))
-		for _, l := range strings.Split(exactText(a), "\n") {
+		for l := range strings.SplitSeq(exactText(a), "\n") {
 			v.Warn("    " + safeText(l))
 		}
 	}

@@ -1,6 +1,7 @@
 package runcommand
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func TestExit(t *testing.T) {
 		{state.Errored, "StorageFull", fault.ExitStorage}, {state.Errored, "?", fault.ExitError},
 	} {
 		got := 0
-		if exit, ok := exitOf(tt.status, tt.code).(Exit); ok {
+		if exit, ok := errors.AsType[Exit](exitOf(tt.status, tt.code)); ok {
 			got = int(exit)
 		}
 		if got != tt.want {
