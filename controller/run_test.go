@@ -340,3 +340,43 @@ func TestPauseDuringCondensation(t *testing.T) {
 		t.Error("still busy")
 	}
 }
+
+// TestEveryMessageIsAnswered sends messages from many sides while runs end and
+// condensations come between: the last word is the agent's.
+func TestEveryMessageIsAnswered(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, func(context.Context, int, llm.Request) (*llm.Response, error) { return says("hello"), nil })
+	var senders, runs sync.WaitGroup
+	for i := range 8 {
+		senders.Go(func() {
+			for n := range 20 {
+				if i == 0 && n%5 == 4 {
+					if err := b.Condense(t.Context()); err != nil && !fault.Is(err, fault.Context) {
+						t.Errorf("condense: %v", err)
+					}
+				}
+				work, err := b.SendRun(t.Context(), event.NewUserMessage("go"), controller.RunOptions{})
+				if err != nil {
+					t.Errorf("send: %v", err)
+				}
+				if work == nil {
+					continue
+				}
+				runs.Go(func() {
+					if err := work(t.Context()); err != nil {
+						t.Errorf("run: %v", err)
+					}
+				})
+			}
+		})
+	}
+	senders.Wait()
+	runs.Wait()
+	if s := b.State(); s.Status != state.Finished || b.Busy() {
+		t.Errorf("status %s, busy %v: %s", s.Status, b.Busy(), b.lastError(t))
+	}
+	last := b.State().View[len(b.State().View)-1]
+	if m, ok := last.(*event.MessageEvent); !ok || m.Source != event.SourceAgent {
+		t.Errorf("the last event is a %s of the %s", last.Kind(), last.Meta().Source)
+	}
+}
