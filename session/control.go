@@ -191,30 +191,38 @@ func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a, err := c.agent.WithLLM(l)
-	if err != nil {
-		return err
-	}
-	if err := w.models.setCondensers(a); err != nil {
-		return err
-	}
-	if err := w.models.set(agent.UsageAgent, l); err != nil {
-		return err
-	}
-	w.streams.Store(l.Stream)
-	if err := c.setAgent(a); err != nil {
-		return err
-	}
-	if err := c.save(ctx); err != nil {
-		return err
-	}
-	shown, err := c.agentState()
+	c.switching.Lock() // the events are in the order of the switches
+	defer c.switching.Unlock()
+	shown, err := c.switchAgent(ctx, w, l)
 	if err != nil {
 		return err
 	}
 	return w.Update(ctx, keyAgent, shown)
+}
+
+// switchAgent gives the agent another LLM, stores it, and returns the agent as
+// state updates show it.
+func (c *Conversation) switchAgent(ctx context.Context, w *worker, l *spec.LLM) (json.RawMessage, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, err := c.agent.WithLLM(l)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.models.setCondensers(a); err != nil {
+		return nil, err
+	}
+	if err := w.models.set(agent.UsageAgent, l); err != nil {
+		return nil, err
+	}
+	w.streams.Store(l.Stream)
+	if err := c.setAgent(a); err != nil {
+		return nil, err
+	}
+	if err := c.save(ctx); err != nil {
+		return nil, err
+	}
+	return c.agentState()
 }
 
 // SwitchProfile is SwitchLLM to the LLM of a stored profile, whose use is

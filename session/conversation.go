@@ -51,7 +51,9 @@ type Conversation struct {
 
 	secrets *secret.Registry
 
-	mu    sync.Mutex       // guards what follows; never held for a whole run
+	switching sync.Mutex // held while the agent gets another LLM
+
+	mu    sync.Mutex       // guards what follows; never held during an append of the controller, whose masking takes it
 	meta  eventstream.Meta // without Extra, which is rec
 	rec   record
 	agent *spec.Agent

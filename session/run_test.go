@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
 )
 
 func TestRun(t *testing.T) {
@@ -386,5 +387,34 @@ func TestOutfitFails(t *testing.T) {
 	settle(t, c)
 	if got := lastRecord(t, h, c); got != "agent: hello" {
 		t.Errorf("last is %q", got)
+	}
+}
+
+// TestSwitchDuringSteps switches the LLM again and again while actions of the
+// agent are stored, which asks the conversation for its analyzer.
+func TestSwitchDuringSteps(t *testing.T) {
+	t.Parallel()
+	const steps = 60
+	answers := make([]*llm.Response, 0, steps+1)
+	for i := range steps {
+		answers = append(answers, shell(fmt.Sprint("step ", i)))
+	}
+	h := setup(t, inTurn(append(answers, says("done"))...), nil)
+	c := h.begin(t, "")
+	send(t, c, "go")
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait(t.Context()) }()
+	for i := 0; ; i++ {
+		select {
+		case err := <-ended:
+			if err != nil || status(t, c) != "finished" {
+				t.Errorf("%s: %v", status(t, c), err)
+			}
+			return
+		default:
+			if err := c.SwitchLLM(t.Context(), spec.NewLLM(fmt.Sprint("openai/other", i%2))); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
