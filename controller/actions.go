@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// What the model is told of a call that has no ordinary result.
+// Results that the model gets for calls without an ordinary one.
 const (
 	effectUnknown = "This call was cut off by a crash while it ran. Whether it took effect, wholly or in part, is unknown, and it was not repeated. Check before you decide to do it again."
 	neverBegan    = "This call was not made: the user interrupted before it began."
@@ -116,7 +116,7 @@ type outcome struct {
 }
 
 func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, again bool) outcome {
-	if c.fresh.take(a.ID) {
+	if c.newActions.take(a.ID) {
 		again = false
 	}
 	rt, def := c.runtimeOf(a)
@@ -124,7 +124,7 @@ func (c *Controller) perform(ctx context.Context, r *run, a *event.ActionEvent, 
 		return refused(a, "The tool "+a.ToolName+" is not available any more.")
 	}
 	if !r.begin(a.ID, rt) {
-		if again { // an earlier life may have begun it
+		if again { // an earlier process may have begun it
 			return refused(a, effectUnknown)
 		}
 		return refused(a, neverBegan)

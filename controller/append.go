@@ -36,7 +36,7 @@ func (c *Controller) appendDuring(ctx context.Context, make func(*state.State) (
 	if err != nil || len(evs) == 0 {
 		return err
 	}
-	c.place(evs)
+	c.link(evs)
 	expected := c.fold.State().Seq + int64(len(evs))
 	for i, ev := range evs {
 		if err := c.fold.Apply(expected-int64(len(evs))+int64(i)+1, ev); err != nil {
@@ -60,9 +60,9 @@ func (c *Controller) appendDuring(ctx context.Context, make func(*state.State) (
 	return nil
 }
 
-// place hangs events on HEAD, one after the other, and stamps them no earlier
+// link appends events to HEAD, one after the other, and stamps them no earlier
 // than what is stored.
-func (c *Controller) place(evs []event.Event) {
+func (c *Controller) link(evs []event.Event) {
 	s := c.fold.State()
 	head, last := s.Head, s.LastTime
 	for _, ev := range evs {

@@ -114,8 +114,8 @@ type Controller struct {
 	runMu sync.Mutex // guards run; taken after mu, and before that of a run
 	run   *run       // nil while nothing runs
 
-	prepared bool // the Runtime was; only the running goroutine looks
-	fresh    fresh
+	prepared   bool // the Runtime was; only the running goroutine looks
+	newActions newActions
 }
 
 // Open folds the conversation's events and returns its Controller. The

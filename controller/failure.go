@@ -30,7 +30,7 @@ func (c *Controller) fail(ctx context.Context, r *run, err error) error {
 // errIterations marks the end of a run at its iteration limit.
 var errIterations = errors.New("too many iterations")
 
-// class is how an error is told to clients (docs/openhands/sdk-wire.md section
+// class is how an error is reported to clients (docs/openhands/sdk-wire.md section
 // 7).
 type class struct {
 	code, kind, action string
@@ -52,14 +52,13 @@ var classes = map[fault.Kind]class{
 	fault.Corrupt:     {"StorageCorrupt", "internal", "none", false},
 }
 
-// placeKinds are the kinds of error with which a place to run actions in fails
-// to be there; from an LLM they mean something else.
-var placeKinds = map[fault.Kind]bool{
+// runtimeKinds are the kinds of error of an unavailable runtime; from an LLM
+// they mean something else.
+var runtimeKinds = map[fault.Kind]bool{
 	fault.Unavailable: true, fault.Unsupported: true, fault.Denied: true, fault.Timeout: true, fault.Conflict: true,
 }
 
-// ErrorCode returns the code of the ConversationErrorEvent that tells of an
-// error.
+// ErrorCode returns the code of the ConversationErrorEvent for an error.
 func ErrorCode(err error) string { return errorEvent(err).Code }
 
 // errorEvent tells the user why a run ended. Its detail is the error and, if
@@ -73,7 +72,7 @@ func errorEvent(err error) *event.ConversationErrorEvent {
 		cl = class{"MaxIterationsReached", "agent_action", "retry", true}
 	case kind == fault.Limit:
 		cl = class{"MaxBudgetReached", "quota", "settings", false}
-	case !errors.As(err, &fromLLM) && placeKinds[kind]:
+	case !errors.As(err, &fromLLM) && runtimeKinds[kind]:
 		cl = class{"RuntimeUnavailable", "transient", "retry", true}
 	case !known:
 		cl = class{"InternalError", "internal", "none", false}

@@ -179,7 +179,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestWaitingForeverEndsAsStuck uses up the patience for a silent command.
+// TestWaitingForeverEndsAsStuck polls a silent command until the limit.
 func TestWaitingForeverEndsAsStuck(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *controller.Config) { c.Stuck.Waiting = 6 },

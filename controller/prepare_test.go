@@ -32,7 +32,7 @@ func TestRuntimeIsPreparedBeforeTheFirstAction(t *testing.T) {
 				}
 			}
 			if down {
-				return fault.New(fault.Unavailable, "no place to run it")
+				return fault.New(fault.Unavailable, "no runtime")
 			}
 			return nil
 		}}

@@ -10,20 +10,20 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// stretchLen is how many events one goroutine decodes.
-const stretchLen = 256
+// chunkLen is how many events one goroutine decodes.
+const chunkLen = 256
 
-// stretch are events of the stream that follow one another. They are decoded
-// beside the reading and folding of others: that is most of the work of opening
+// chunk holds consecutive events of the stream. Chunks are decoded in parallel
+// with reading and folding others: decoding is most of the work of opening
 // a long conversation.
-type stretch struct {
+type chunk struct {
 	recs []eventstream.Record
 	evs  []event.Event
 	err  error         // of the event behind evs
 	done chan struct{} // closed when evs and err are there
 }
 
-func (s *stretch) decode() {
+func (s *chunk) decode() {
 	defer close(s.done)
 	s.evs = make([]event.Event, 0, len(s.recs))
 	for _, rec := range s.recs {
@@ -36,31 +36,31 @@ func (s *stretch) decode() {
 	}
 }
 
-// refold folds the whole stream anew.
+// refold folds the whole stream again.
 func (c *Controller) refold(ctx context.Context) error {
 	c.fold = nil
 	f := state.NewFold(func(seq int64) (event.Event, error) { return c.load(ctx, seq) })
-	var ahead []*stretch // are being decoded, in order
+	var ahead []*chunk // being decoded, in order
 	defer func() {
 		for _, s := range ahead {
 			<-s.done
 		}
 	}()
-	last := &stretch{done: make(chan struct{})}
+	last := &chunk{done: make(chan struct{})}
 	var unread error
 	for rec, err := range c.cfg.Stream.Read(ctx, c.cfg.ID, 1) {
 		if err != nil {
 			unread = fmt.Errorf("read conversation %s: %w", c.cfg.ID, err)
 			break
 		}
-		if last.recs = append(last.recs, rec); len(last.recs) < stretchLen {
+		if last.recs = append(last.recs, rec); len(last.recs) < chunkLen {
 			continue
 		}
 		go last.decode()
 		ahead = append(ahead, last)
-		last = &stretch{done: make(chan struct{})}
+		last = &chunk{done: make(chan struct{})}
 		if len(ahead) > runtime.GOMAXPROCS(0) {
-			if err := c.foldStretch(f, ahead[0]); err != nil {
+			if err := c.foldChunk(f, ahead[0]); err != nil {
 				return err
 			}
 			ahead = ahead[1:]
@@ -68,11 +68,11 @@ func (c *Controller) refold(ctx context.Context) error {
 	}
 	last.decode()
 	for _, s := range append(ahead, last) {
-		if err := c.foldStretch(f, s); err != nil {
+		if err := c.foldChunk(f, s); err != nil {
 			return err
 		}
 	}
-	if unread != nil { // it comes behind what was read
+	if unread != nil { // reported after what was read
 		return unread
 	}
 	c.fold = f
@@ -80,7 +80,7 @@ func (c *Controller) refold(ctx context.Context) error {
 	return nil
 }
 
-func (c *Controller) foldStretch(f *state.Fold, s *stretch) error {
+func (c *Controller) foldChunk(f *state.Fold, s *chunk) error {
 	<-s.done
 	for i, ev := range s.evs {
 		if err := f.Apply(int64(s.recs[i].Seq), ev); err != nil {

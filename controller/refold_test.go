@@ -84,7 +84,7 @@ func TestOpenDamaged(t *testing.T) {
 		if _, err := controller.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 			t.Errorf("event %d cannot be read: %v", at, err)
 		}
-		if at < 2000 { // the first fault is the one that is told
+		if at < 2000 { // the first fault is the one that is reported
 			cfg.Stream = broken{Stream: broken{Stream: b.stream, at: at + 1, err: context.DeadlineExceeded}, at: at}
 			if _, err := controller.Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("event %d of", at)) {
 				t.Errorf("event %d is none, the next cannot be read: %v", at, err)

@@ -81,7 +81,7 @@ func (c *Controller) finishStep(ctx context.Context, r *run, t *pendingStep) err
 		if err != nil {
 			return nil, err
 		}
-		c.fresh.set(t.evs)
+		c.newActions.set(t.evs)
 		out := slices.Concat(c.masked(t.evs), notes, bill)
 		// A message that came while the model wrote is taken in first: nothing
 		// ends, and what would wait is superseded

@@ -17,8 +17,8 @@ type StuckThresholds struct {
 	ActionError       int // the same action failing the same way; default 3
 	Monologue         int // messages of the agent without anything else; default 3
 	Alternating       int // two actions in turn with the same results; default 6
-	// Waiting is for asking a running command for news when there are none:
-	// that is patience more than repetition. Default 40.
+	// Waiting is how often in a row a running command is polled without new
+	// output; default 40.
 	Waiting int
 }
 
@@ -35,7 +35,7 @@ func (t StuckThresholds) withDefaults() StuckThresholds {
 }
 
 // window is how many events are looked at, from the end. It bounds the work
-// of a step; the patience for waiting has a longer one.
+// of a step; the check for waiting looks at more.
 const window = 20
 
 // verdict is what the detector says.

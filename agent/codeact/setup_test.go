@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/tool/think"
 )
 
-// stub is a model that keeps the last request and answers as it is told.
+// stub is a model that keeps the last request and answers as configured.
 type stub struct {
 	info llm.Info
 	resp *llm.Response
@@ -174,7 +174,7 @@ func summary(text string) *event.CondensationSummaryEvent {
 
 var _ memory.Condenser = (*condenser)(nil)
 
-// condenser is a memory.Condenser that answers as it is told.
+// condenser is a memory.Condenser that answers as configured.
 type condenser struct {
 	needed bool
 	event  *event.Condensation

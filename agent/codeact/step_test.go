@@ -44,10 +44,10 @@ func TestOnlyTheFirstActionHasThoughts(t *testing.T) {
 	}
 	first, second := evs[0].(*event.ActionEvent), evs[1].(*event.ActionEvent)
 	if event.JoinText(first.Thought) != "thought" || first.ReasoningContent != "because" || len(first.ThinkingBlocks) != 1 || first.ResponsesReasoningItem == nil {
-		t.Errorf("the first action has lost what was thought: %+v", first)
+		t.Errorf("the first action lost its thought: %+v", first)
 	}
 	if len(second.Thought) != 0 || second.ReasoningContent != "" || len(second.ThinkingBlocks) != 0 || second.ResponsesReasoningItem != nil {
-		t.Errorf("the second action repeats what was thought: %+v", second)
+		t.Errorf("the second action repeats the thought: %+v", second)
 	}
 	if first.LLMResponseID != "resp" || second.LLMResponseID != "resp" || first.Source != event.SourceAgent {
 		t.Errorf("response ids %q and %q, source %q", first.LLMResponseID, second.LLMResponseID, first.Source)

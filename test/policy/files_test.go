@@ -32,15 +32,15 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// nobodyKnows are names that say nothing about what is inside.
-var nobodyKnows = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "type", "types", "shared", "base"}
+// vagueNames are names that say nothing about what is inside.
+var vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "model", "models", "type", "types", "shared", "base"}
 
-// saysNothing tells whether a package or file has such a name.
-func saysNothing(file string) bool {
+// vague reports whether a package or file has such a name.
+func vague(file string) bool {
 	stem := strings.TrimSuffix(path.Base(file), path.Ext(file))
 	stem = strings.TrimSuffix(stem, "_test")
-	return slices.Contains(nobodyKnows, path.Base(path.Dir(file))) ||
-		slices.Contains(nobodyKnows, stem) && !slices.Contains(allowedNames, file)
+	return slices.Contains(vagueNames, path.Base(path.Dir(file))) ||
+		slices.Contains(vagueNames, stem) && !slices.Contains(allowedNames, file)
 }
 
 // allowedNames are files whose name is the very thing they are about.
@@ -52,16 +52,16 @@ var allowedNames = []string{
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for _, f := range files(t, ".go", ".py", ".sh") {
-		if saysNothing(f) {
-			t.Errorf("%s: a name that says nothing; name it for what is inside", f)
+		if vague(f) {
+			t.Errorf("%s: a vague name; name it after what is inside", f)
 		}
 	}
 	for name, want := range map[string]bool{
 		"tool/util/x.go": true, "llm/types.go": true, "llm/helpers_test.go": true,
 		"event/kind.go": false, "cmd/deft/model.go": false,
 	} {
-		if got := saysNothing(name); got != want {
-			t.Errorf("saysNothing(%s) = %v, want %v", name, got, want)
+		if got := vague(name); got != want {
+			t.Errorf("vague(%s) = %v, want %v", name, got, want)
 		}
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// floors says how high each domain stands; an import may only point to a
-// lower floor. A new domain gets its floor here and its paragraph in
-// ARCHITECTURE.md.
-var floors = map[string]int{
+// layers orders the domains; an import may only point to a lower layer. A new
+// domain is given its layer here and its paragraph in ARCHITECTURE.md.
+var layers = map[string]int{
 	"fault": 0, "internal/spawn": 0, "internal/memo": 0, "internal/realpath": 0, "internal/sqlitelog": 0,
 	"event": 1, "schema": 1, "internal/keyring": 1, "internal/filelock": 1,
 	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "internal/gitview": 2, "hook": 2,
@@ -28,10 +27,10 @@ var floors = map[string]int{
 	"internal/runcommand": 8, // a client of session
 }
 
-// serverFloors are the floors inside the agent server. A package that serves
-// routes stands at floor 2 and imports no other one. A new package gets its
-// floor here; one below a package that has a floor has the same.
-var serverFloors = map[string]int{
+// serverLayers are the layers inside the agent server. A package that serves
+// routes is in layer 2 and imports no other one. A new package gets its
+// layer here; one below a package that has a layer has the same.
+var serverLayers = map[string]int{
 	"config": 0, "rest": 0,
 	"installation": 1, "workspacescope": 1,
 	"bash": 2, "conversation": 2, "deferredinit": 2, "files": 2, "gateway": 2, "git": 2, "hooks": 2, "info": 2,
@@ -42,12 +41,12 @@ var serverFloors = map[string]int{
 
 const agentServer = "internal/agentserver"
 
-// serverFloor returns the floor of a package of the agent server.
-func serverFloor(p string) (floor int, ok bool) {
+// serverLayer returns the layer of a package of the agent server.
+func serverLayer(p string) (layer int, ok bool) {
 	name := strings.TrimPrefix(strings.TrimPrefix(p, agentServer), "/")
 	for {
-		if floor, ok = serverFloors[name]; ok || name == "" {
-			return floor, ok
+		if layer, ok = serverLayers[name]; ok || name == "" {
+			return layer, ok
 		}
 		if name = path.Dir(name); name == "." {
 			return 0, false
@@ -58,22 +57,22 @@ func serverFloor(p string) (floor int, ok bool) {
 // serverObjection says why one package of the agent server may not import
 // another, or "".
 func serverObjection(from, to string) string {
-	fromFloor, fromOK := serverFloor(from)
-	toFloor, toOK := serverFloor(to)
+	fromLayer, fromOK := serverLayer(from)
+	toLayer, toOK := serverLayer(to)
 	switch {
 	case !fromOK || !toOK:
-		return "has no floor in the agent server: give it one in test/policy/layers_test.go"
+		return "has no layer in the agent server: give it one in test/policy/layers_test.go"
 	case strings.HasPrefix(from, to+"/") && to != agentServer:
 		return "imports the package that it is a part of"
 	case strings.HasPrefix(to, from+"/") && from != agentServer:
 		return "" // its own part
-	case toFloor >= fromFloor:
-		return fmt.Sprintf("stands at floor %d of the agent server and imports its floor %d", fromFloor, toFloor)
+	case toLayer >= fromLayer:
+		return fmt.Sprintf("is in layer %d of the agent server and imports its layer %d", fromLayer, toLayer)
 	}
 	return ""
 }
 
-// servers is the floor of everything else below internal/.
+// servers is the layer of everything else below internal/.
 const servers = 9
 
 // parts are packages below a domain that its adapters share. They are
@@ -89,7 +88,7 @@ var parts = []string{
 var trees = []string{"internal/settings"}
 
 // withoutHTTP are packages, with all below them, that import neither net/http
-// nor the ground of the server's routes: what they do is the same for every way
+// nor what the routes of the server share: they work the same for every way
 // in, and their errors carry kinds instead of statuses.
 var withoutHTTP = []string{"schema", "spec", "internal/settings", "session"}
 
@@ -114,8 +113,8 @@ const (
 )
 
 // classify returns a package's role and, for all but programs and test
-// packages, its floor and the domain it belongs to.
-func classify(p string) (k kind, floor int, of string) {
+// packages, its layer and the domain it belongs to.
+func classify(p string) (k kind, layer int, of string) {
 	top, _, _ := strings.Cut(p, "/")
 	switch {
 	case top == "cmd", top == "examples":
@@ -124,18 +123,18 @@ func classify(p string) (k kind, floor int, of string) {
 		return fortests, 0, ""
 	}
 	for of = p; of != "."; of = path.Dir(of) {
-		floor, ok := floors[of]
+		layer, ok := layers[of]
 		switch {
 		case !ok:
 			continue
 		case of == p:
-			return domain, floor, of
+			return domain, layer, of
 		case slices.Contains(trees, of):
-			return domain, floor, of
+			return domain, layer, of
 		case slices.Contains(parts, p), strings.Contains(p, "/internal/"):
-			return part, floor, of
+			return part, layer, of
 		}
-		return adapter, floor, of
+		return adapter, layer, of
 	}
 	if top == "internal" { // the packages of a server are below its folder
 		name, _, _ := strings.Cut(strings.TrimPrefix(p, "internal/"), "/")
@@ -146,11 +145,11 @@ func classify(p string) (k kind, floor int, of string) {
 
 // objection says why from may not import to, or "".
 func objection(from, to string, byTest bool) string {
-	fromKind, fromFloor, fromDomain := classify(from)
-	toKind, toFloor, toDomain := classify(to)
+	fromKind, fromLayer, fromDomain := classify(from)
+	toKind, toLayer, toDomain := classify(to)
 	switch {
 	case fromKind == unknown:
-		return "has no floor: give it one in test/policy/layers_test.go"
+		return "has no layer: give it one in test/policy/layers_test.go"
 	case toKind == unknown:
 		return "" // reported where it is the importer, or below
 	case byTest, fromKind == fortests:
@@ -182,12 +181,12 @@ func objection(from, to string, byTest bool) string {
 		}
 		return ""
 	case fromKind == adapter || fromKind == part:
-		if toFloor > fromFloor {
-			return fmt.Sprintf("stands at floor %d and imports floor %d", fromFloor, toFloor)
+		if toLayer > fromLayer {
+			return fmt.Sprintf("is in layer %d and imports layer %d", fromLayer, toLayer)
 		}
 		return ""
-	case toFloor >= fromFloor:
-		return fmt.Sprintf("stands at floor %d and imports floor %d", fromFloor, toFloor)
+	case toLayer >= fromLayer:
+		return fmt.Sprintf("is in layer %d and imports layer %d", fromLayer, toLayer)
 	}
 	return ""
 }
@@ -224,7 +223,7 @@ func below(packages []string, p string) bool {
 	return slices.ContainsFunc(packages, func(one string) bool { return p == one || strings.HasPrefix(p, one+"/") })
 }
 
-// TestImports holds arrows to lower floors, and adapters to be leaves.
+// TestImports checks that imports point to lower layers and that adapters are leaves.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for _, o := range objections(packages(t)) {

@@ -1,4 +1,4 @@
-// Package policy holds the rules of the house that a compiler does not check:
+// Package policy holds the rules of the project that a compiler does not check:
 // which package may import which, what every package says about itself, how
 // large files are, and that the documents name what exists.
 //
@@ -87,7 +87,7 @@ func packages(t *testing.T) []pkg {
 		t.Fatalf("go list: %v", err)
 	}
 	if len(all) == 0 {
-		t.Fatal("go list knows no packages")
+		t.Fatal("go list reports no packages")
 	}
 	return all
 }
