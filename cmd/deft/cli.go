@@ -4,45 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/runcommand"
 )
-
-// streams are what a command reads and writes.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-	env      func(string) string
-	// Whether they are terminals.
-	inTTY, outTTY, errTTY bool
-}
-
-func standard() *streams {
-	return &streams{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
-		inTTY:  term.IsTerminal(int(os.Stdin.Fd())),
-		outTTY: term.IsTerminal(int(os.Stdout.Fd())),
-		errTTY: term.IsTerminal(int(os.Stderr.Fd())),
-	}
-}
-
-// color reports whether a terminal wants colours (https://no-color.org).
-func (s *streams) color(tty bool) bool {
-	return tty && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"
-}
 
 // grammar is the command line.
 type grammar struct {
-	Data string `help:"Directory for everything Deft stores (default: $$XDG_DATA_HOME/deft)." env:"DEFT_DATA" placeholder:"DIR" type:"path"`
+	globalFlags
 
 	Run           runCmd           `cmd:"" help:"Work on a task in a directory."`
 	Demo          demoCmd          `cmd:"" help:"Watch a recorded session fix a failing test, with real tools and no key."`
@@ -72,7 +45,7 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(c int) { exited = c; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &g),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &g.globalFlags),
 	)
 	if err != nil {
 		fmt.Fprintln(std.err, "deft:", err)
@@ -86,15 +59,15 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 			code = exited
 		}
 	}()
-	k, err := parser.Parse(habits(args))
+	k, err := parser.Parse(normalizeArgs(args))
 	if err != nil {
 		return usage(std, err, args)
 	}
 	return std.report(k.Run())
 }
 
-// habits understands what people type without having read anything.
-func habits(args []string) []string {
+// normalizeArgs understands what people type without having read the help.
+func normalizeArgs(args []string) []string {
 	switch {
 	case len(args) == 0:
 		return []string{"--help"}
@@ -123,29 +96,4 @@ func usage(std *streams, err error, args []string) int {
 	}
 	fmt.Fprintf(std.err, "deft: %s\n%s\n", oneLine(err.Error()), console.Line(next))
 	return fault.ExitUsage
-}
-
-// report tells the user about an error, in one line and a next step, and
-// returns the exit code.
-func (s *streams) report(err error) int {
-	if err == nil {
-		return fault.ExitOK
-	}
-	if status, ok := errors.AsType[runcommand.Exit](err); ok {
-		return int(status)
-	}
-	kind := fault.KindOf(err)
-	if errors.Is(err, context.Canceled) {
-		kind = fault.Interrupted
-	}
-	fmt.Fprintln(s.err, "deft:", oneLine(err.Error()))
-	if hint := fault.HintOf(err); hint != "" {
-		fmt.Fprintln(s.err, "  →", oneLine(hint))
-	}
-	return kind.ExitCode()
-}
-
-// oneLine makes an error's text, parts of which may be foreign, one safe line.
-func oneLine(s string) string {
-	return console.Line(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,7 +32,7 @@ type conversationsCmd struct {
 }
 
 // stored opens the store for a command and closes it after.
-func stored(ctx context.Context, std *streams, g *grammar, do func(paths, *sqlite.Store) error) error {
+func stored(ctx context.Context, std *streams, g *globalFlags, do func(paths, *sqlite.Store) error) error {
 	p, err := findPaths(g.Data, std.env)
 	if err != nil {
 		return err
@@ -69,15 +68,6 @@ func statusOf(i eventstream.Info) string {
 	return i.Status
 }
 
-func printJSON(std *streams, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("print as JSON: %w", err)
-	}
-	_, err = fmt.Fprintf(std.out, "%s\n", b)
-	return err
-}
-
 type listCmd struct {
 	Status string `help:"Only those of this status (running, paused, finished, error, stuck …)."`
 	Limit  int    `help:"How many; 0 for all." default:"20"`
@@ -85,7 +75,7 @@ type listCmd struct {
 }
 
 // Run lists conversations.
-func (c *listCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 		n, q := 0, eventstream.ListQuery{ByUpdated: true, Status: c.Status}
@@ -126,7 +116,7 @@ type showCmd struct {
 }
 
 // Run shows a conversation.
-func (c *showCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		id, err := resolve(ctx, s, c.ID)
 		if err != nil {
@@ -166,7 +156,7 @@ type exportCmd struct {
 }
 
 // Run exports a conversation.
-func (c *exportCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+func (c *exportCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		id, err := resolve(ctx, s, c.ID)
 		if err != nil {
@@ -207,7 +197,7 @@ type importCmd struct {
 }
 
 // Run imports a conversation.
-func (c *importCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+func (c *importCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		report, err := c.read(ctx, s)
 		if fault.Is(err, fault.Conflict) && fault.HintOf(err) == "" {
@@ -247,7 +237,7 @@ type deleteCmd struct {
 }
 
 // Run deletes conversations that nobody runs, with their sandboxes.
-func (c *deleteCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return stored(ctx, std, g, func(p paths, s *sqlite.Store) error {
 		boxes, err := process.New(process.Options{Dir: p.sandboxes()})
 		if err != nil {

@@ -30,7 +30,7 @@ anywhere and no key is needed. At the end the test is run once more to show that
 }
 
 // Run unpacks, replays and checks.
-func (c *demoCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	p, err := findPaths(g.Data, std.env)
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ type program struct {
 }
 
 // Run looks at everything and really tries what must be forbidden.
-func (c *doctorCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	p, err := findPaths(g.Data, std.env)
 	if err != nil {
 		return err

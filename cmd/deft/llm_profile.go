@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm/registry"
@@ -26,32 +25,6 @@ type llmProfileCmd struct {
 	Set    profileSetCmd    `cmd:"" help:"Make a profile, or change what is given of one."`
 	Use    profileUseCmd    `cmd:"" help:"Choose the profile of the agent, or of another service."`
 	Delete profileDeleteCmd `cmd:"" help:"Delete a profile, and the key that was stored for it."`
-}
-
-// openProfiles opens the user's LLM profiles, which the agent server uses too.
-func openProfiles(std *streams) (*profiles.Stores, error) {
-	dir, err := config.PersistenceDir(std.env)
-	if err != nil {
-		return nil, err
-	}
-	ring, err := openRing(std, dir)
-	if err != nil {
-		return nil, err
-	}
-	return profiles.Open(profiles.Options{Dir: dir, Keys: ring, Env: std.env}), nil
-}
-
-// getProfile returns a profile. If there is none, the error names the others.
-func getProfile(ctx context.Context, s *profiles.Stores, name string) (profiles.Profile, error) {
-	p, err := s.LLMs.Profile(ctx, name)
-	if !fault.Is(err, fault.NotFound) {
-		return p, err
-	}
-	e := fault.New(fault.NotFound, "there is no profile "+name)
-	if all, err := s.LLMs.Names(ctx); err == nil && len(all) > 0 {
-		e = e.Hint("the profiles are: " + strings.Join(all, ", "))
-	}
-	return p, e
 }
 
 type profileListCmd struct {

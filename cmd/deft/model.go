@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -152,16 +153,6 @@ func (f *modelFlags) config(by *opener) (llm.Config, error) {
 	return cfg, nil
 }
 
-// firstSet returns the value of the first variable that has one.
-func firstSet(std *streams, names []string) string {
-	for _, name := range names {
-		if v := std.env(name); v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 // price is what the flags say, or nothing.
 func (f *modelFlags) price() (llm.Price, error) {
 	if f.InputPrice == nil && f.OutputPrice == nil {
@@ -238,3 +229,17 @@ func checkKey(key, from string) (llm.Secret, error) {
 	}
 	return llm.Secret(key), nil
 }
+
+// runNote is what `deft run` keeps with a conversation: how its models were
+// chosen. It has names, never a key.
+type runNote struct {
+	modelSetup
+	// Services are the profiles of services other than the agent, where flags
+	// named them.
+	Services map[string]string `json:"services,omitempty"`
+	// Chosen is the model that this has led to. If the agent has another by
+	// now, somebody else has switched it, and the note no longer holds.
+	Chosen string `json:"chosen,omitempty"`
+}
+
+func (n runNote) encode() (json.RawMessage, error) { return json.Marshal(n) }

@@ -50,3 +50,13 @@ func recording(o session.ModelOptions) hooks {
 		},
 	}
 }
+
+// hooks are told what happens to calls of models.
+type hooks struct {
+	retry    func(broker.Retry)
+	switched func(broker.Switched)
+}
+
+// failures in a row have an endpoint left alone: those of one call. Each step
+// would otherwise wait for them anew before a fallback is asked.
+const failures = 5

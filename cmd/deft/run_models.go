@@ -18,20 +18,6 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// runNote is what `deft run` keeps with a conversation: how its models were
-// chosen. It has names, never a key.
-type runNote struct {
-	modelSetup
-	// Services are the profiles of services other than the agent, where flags
-	// named them.
-	Services map[string]string `json:"services,omitempty"`
-	// Chosen is the model that this has led to. If the agent has another by
-	// now, somebody else has switched it, and the note no longer holds.
-	Chosen string `json:"chosen,omitempty"`
-}
-
-func (n runNote) encode() (json.RawMessage, error) { return json.Marshal(n) }
-
 // note is what is kept of the flags.
 func (c *runCmd) note(m runcommand.Models) runNote {
 	n := runNote{modelSetup: c.modelFlags.setup(), Services: c.Service}

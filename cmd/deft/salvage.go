@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/sqlite"
@@ -39,7 +38,7 @@ type salvagedJSON struct {
 }
 
 // Run copies and reports.
-func (c *salvageCmd) Run(ctx context.Context, std *streams, g *grammar) error {
+func (c *salvageCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	damaged, err := findPaths(g.Data, std.env)
 	if err != nil {
 		return err
@@ -82,15 +81,4 @@ func (s salvagedJSON) losses() string {
 		text += " (its own record was lost: this id is new)"
 	}
 	return text
-}
-
-// quoted makes a path one word of a shell command.
-func quoted(path string) string {
-	plain := func(r rune) bool {
-		return r == '/' || r == '.' || r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-	}
-	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -2,47 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/registry"
 	"github.com/deft-dev/deft/llm/route"
 )
-
-// failures in a row have an endpoint left alone: those of one call. Each step
-// would otherwise wait for them anew before a fallback is asked.
-const failures = 5
-
-// hooks are told what happens to calls of models.
-type hooks struct {
-	retry    func(broker.Retry)
-	switched func(broker.Switched)
-}
-
-// assigned says which profiles the user has given to services and agents.
-func assigned(std *streams) (profiles.Assignments, error) {
-	dir, err := config.PersistenceDir(std.env)
-	if fault.Is(err, fault.Invalid) { // there is no home
-		return profiles.Assignments{}, nil
-	}
-	if err != nil {
-		return profiles.Assignments{}, err
-	}
-	all, err := profiles.ReadAssignments(dir)
-	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
-		fmt.Fprintln(std.err, "deft: note:", oneLine(err.Error())+"; going on without them")
-		return profiles.Assignments{}, nil
-	}
-	return all, err
-}
 
 // agentClass is the class of the agent of deft run.
 const agentClass = "CodeActAgent"

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream/openhands"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/runcommand"
+)
+
+// runCmd works on a task.
+type runCmd struct {
+	Task []string `arg:"" optional:"" help:"The task, in plain language. Without one it is read from --file or from standard input."`
+
+	File string `short:"f" help:"Read the task from a file." placeholder:"FILE" type:"path"`
+	modelFlags
+	Service       map[string]string `help:"Profile of another service than the agent, for example condenser=cheap. May be repeated." placeholder:"SERVICE=PROFILE"`
+	Workspace     string            `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
+	MaxIterations int               `help:"Stop after this many steps." default:"500" placeholder:"N" env:"MAX_ITERATIONS"`
+	MaxCost       float64           `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
+	JSON          bool              `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
+	Replay        string            `help:"Run a recorded trajectory again, without an LLM. A task, if there is one, comes after it." placeholder:"FILE" type:"path"`
+	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID"`
+	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
+	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
+	Net           bool              `help:"Let the agent's commands use the network."`
+	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
+	MCPConfig     []string          `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
+	SecretEnv     []string          `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
+	Confirm       string            `help:"Which actions wait for your yes: never, risky or always (default: never; a resumed conversation keeps its own)." enum:",never,risky,always" default:"" placeholder:"WHEN"`
+	Quiet         bool              `short:"q" help:"Print only the final answer."`
+	Thoughts      bool              `help:"Show the model's reasoning as well."`
+
+	services map[string]string // profiles of services other than the agent
+	by       *opener
+}
+
+// Help is shown by `deft run --help`.
+func (c *runCmd) Help() string {
+	return `The agent works in a sandbox: it can write in the workspace only, sees neither your keys nor
+your other files' secrets, and has no network unless you pass --net.
+
+The final answer goes to standard output, progress to standard error when standard output is
+not a terminal. Ctrl-C pauses and says how to resume; a command that runs ends by itself first.
+A second Ctrl-C stops the command, a third leaves at once. Nothing that was done is lost.
+
+AGENTS.md and the skills of the project and of your home directory are the agent's too. MCP
+servers run outside of the sandbox, with your rights: those of a project's .mcp.json only after
+you were asked. With --confirm the actions wait for your answer: y (run), n (refuse, with a
+reason that the agent reads) or a (run this and all others of this run).
+
+Examples:
+  deft run "make the tests pass"
+  deft run -f task.md --max-cost 2 --workspace ~/src/app
+  deft run -q < task.md > answer.md
+  deft run --resume last
+  deft run --resume last "now document it"
+  deft run --resume last --profile strong "find out why it is slow"
+  deft run --confirm risky "clean up the build scripts"
+  deft run --net --secret-env GITHUB_TOKEN "open an issue about the flaky test"
+  deft run --mcp-config servers.json "what does our tracker say about the login page?"
+  deft run --model openai/local --base-url http://localhost:8080/v1 "explain main.go"
+
+Exit codes: 0 finished, 1 error, 2 wrong usage, 3 stuck, 4 a limit was reached,
+5 refused (key, policy, no terminal to confirm in),
+6 LLM not reachable, 7 storage, 130 interrupted.`
+}
+
+// check refuses flags that make no sense before anything is done.
+func (c *runCmd) check() error {
+	switch {
+	case c.MaxIterations < 1:
+		return fault.New(fault.Invalid, "--max-iterations must be at least 1").Hint("leave it out for 500")
+	case c.MaxCost < 0 || math.IsNaN(c.MaxCost):
+		return fault.New(fault.Invalid, "--max-cost must not be negative").Hint("leave it out for no limit")
+	case c.Grace < 0:
+		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
+	case c.JSON && c.Quiet:
+		return fault.New(fault.Invalid, "--json and --quiet exclude each other").Hint("the last line of --json has the answer")
+	}
+	if c.Export != "" {
+		return checkTarget(c.Export)
+	}
+	return nil
+}
+
+// newView returns the view of a run.
+func newView(c *runCmd, std *streams, g *globalFlags) *runcommand.View {
+	command := "deft"
+	if g.Data != "" && g.Data != std.env("DEFT_DATA") {
+		command += " --data " + quoted(g.Data)
+	}
+	return runcommand.NewView(runcommand.ViewOptions{
+		Out: std.out, Err: std.err, OutTTY: std.outTTY, ErrTTY: std.errTTY,
+		Color: std.color(true), Status: std.env("TERM") != "dumb",
+		JSON: c.JSON, Quiet: c.Quiet, Thoughts: c.Thoughts, Command: command,
+	})
+}
+
+// secrets returns the values of --secret-env, as a conversation takes them.
+func (c *runCmd) secrets(std *streams) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	for _, name := range c.SecretEnv {
+		if !variable.MatchString(name) { // perhaps the secret itself: not to be shown
+			return nil, fault.New(fault.Invalid, "--secret-env takes the name of a variable, not a value").Hint("for example --secret-env GITHUB_TOKEN")
+		}
+		value := std.env(name)
+		if value == "" {
+			return nil, fault.New(fault.Invalid, "the environment variable "+name+" is empty").Hint("set it to the secret, or leave --secret-env " + name + " out")
+		}
+		raw, err := json.Marshal(map[string]string{"kind": "StaticSecret", "value": value})
+		if err != nil {
+			return nil, err
+		}
+		out[name] = raw
+	}
+	return out, nil
+}
+
+// readTrajectory reads what --replay names.
+func readTrajectory(path string) ([]event.Event, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the trajectory cannot be read").Because(err).Hint("check --replay")
+	}
+	defer f.Close()
+	evs, err := openhands.ReadTrajectory(f)
+	if err != nil {
+		return nil, fmt.Errorf("read trajectory %s: %w", path, err)
+	}
+	if !runcommand.HasTask(evs) {
+		return nil, fault.New(fault.Invalid, "the trajectory "+path+" has no user message to replay").Hint("check --replay")
+	}
+	return evs, nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/runcommand"
+)
+
+// globalFlags are the flags that all commands have.
+type globalFlags struct {
+	Data string `help:"Directory for everything Deft stores (default: $$XDG_DATA_HOME/deft)." env:"DEFT_DATA" placeholder:"DIR" type:"path"`
+}
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string
+	// Whether they are terminals.
+	inTTY, outTTY, errTTY bool
+}
+
+func standard() *streams {
+	return &streams{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
+		inTTY:  term.IsTerminal(int(os.Stdin.Fd())),
+		outTTY: term.IsTerminal(int(os.Stdout.Fd())),
+		errTTY: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+}
+
+// color reports whether a terminal wants colours (https://no-color.org).
+func (s *streams) color(tty bool) bool {
+	return tty && s.env("NO_COLOR") == "" && s.env("TERM") != "dumb"
+}
+
+// report tells the user about an error, in one line and a next step, and
+// returns the exit code.
+func (s *streams) report(err error) int {
+	if err == nil {
+		return fault.ExitOK
+	}
+	if status, ok := errors.AsType[runcommand.Exit](err); ok {
+		return int(status)
+	}
+	kind := fault.KindOf(err)
+	if errors.Is(err, context.Canceled) {
+		kind = fault.Interrupted
+	}
+	fmt.Fprintln(s.err, "deft:", oneLine(err.Error()))
+	if hint := fault.HintOf(err); hint != "" {
+		fmt.Fprintln(s.err, "  →", oneLine(hint))
+	}
+	return kind.ExitCode()
+}
+
+// oneLine makes an error's text, parts of which may be foreign, one safe line.
+func oneLine(s string) string {
+	return console.Line(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
+}
+
+func printJSON(std *streams, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("print as JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(std.out, "%s\n", b)
+	return err
+}
+
+// quoted makes a path one word of a shell command.
+func quoted(path string) string {
+	plain := func(r rune) bool {
+		return r == '/' || r == '.' || r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	}
+	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// firstSet returns the value of the first variable that has one.
+func firstSet(std *streams, names []string) string {
+	for _, name := range names {
+		if v := std.env(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
