@@ -189,6 +189,7 @@ func (r *runner) work(ctx context.Context) error {
 		return err
 	}
 	r.view.recall(s)
+	r.view.shown = eventstream.Seq(s.Seq)
 	runCtx, leave := context.WithCancel(ctx)
 	defer leave()
 	unwatch := r.c.Watch(r.view.transient)

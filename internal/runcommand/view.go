@@ -48,6 +48,10 @@ type View struct {
 	last  string // the agent's last words
 	level string // isolation that was shown
 	code  string // of the last ConversationErrorEvent
+
+	order  sync.Mutex // held while pieces and events are shown
+	shown  eventstream.Seq
+	pieces []session.Transient // that come after events that are not shown yet
 }
 
 // NewView returns a View.
@@ -112,7 +116,10 @@ func (v *View) record(rec eventstream.Record) {
 	}
 	v.remember(ev)
 	if v.printer != nil {
+		v.order.Lock()
+		defer v.order.Unlock()
 		v.printer.Event(ev)
+		v.showUpTo(rec.Seq)
 	}
 }
 
@@ -151,15 +158,35 @@ func (v *View) transient(t session.Transient) {
 	case t.Output != nil:
 		v.printer.Output(t.Output.Text)
 	case t.Piece != nil && t.Piece.Content != "":
-		d := llm.Delta{Text: t.Piece.Content}
-		if t.Piece.Kind == "reasoning" {
-			d = llm.Delta{Reasoning: t.Piece.Content}
+		v.order.Lock()
+		defer v.order.Unlock()
+		if t.After > v.shown {
+			v.pieces = append(v.pieces, t)
+			return
 		}
-		if d.Text != "" || v.thoughts {
-			v.screen.show("")
-		}
-		v.printer.Delta(t.Piece.Item, d)
+		v.piece(t.Piece)
 	}
+}
+
+// showUpTo shows the pieces that come after an event that was shown. The caller
+// holds order.
+func (v *View) showUpTo(seq eventstream.Seq) {
+	v.shown = seq
+	for len(v.pieces) > 0 && v.pieces[0].After <= seq {
+		v.piece(v.pieces[0].Piece)
+		v.pieces = v.pieces[1:]
+	}
+}
+
+func (v *View) piece(p *session.Piece) {
+	d := llm.Delta{Text: p.Content}
+	if p.Kind == "reasoning" {
+		d = llm.Delta{Reasoning: p.Content}
+	}
+	if d.Text != "" || v.thoughts {
+		v.screen.show("")
+	}
+	v.printer.Delta(p.Item, d)
 }
 
 // retried shows that a call is made again, or that another model takes it over.
@@ -173,6 +200,9 @@ func (v *View) retried(r controller.Retry, err error) {
 	if r.Next != "" {
 		what = fmt.Sprintf("%s did not answer (%v); asking %s", r.Model, err, r.Next)
 	}
+	v.order.Lock()
+	defer v.order.Unlock()
+	v.pieces = nil
 	v.printer.Retry(what) // which also drops what was shown of the failed attempt
 }
 

@@ -1,0 +1,31 @@
+package runcommand
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/session"
+)
+
+// TestPiecesComeAfterTheirEvents shows an answer that the model begins before the
+// question has come from the store.
+func TestPiecesComeAfterTheirEvents(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	v := NewView(ViewOptions{Out: io.Discard, Err: &out})
+	raw, err := event.Marshal(event.NewUserMessage("question"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.transient(session.Transient{After: 1, Piece: &session.Piece{Item: "a", Kind: "text", Content: "ans"}})
+	v.record(eventstream.Record{Seq: 1, Kind: "MessageEvent", JSON: raw})
+	v.transient(session.Transient{After: 1, Piece: &session.Piece{Item: "a", Kind: "text", Content: "wer"}})
+	if diff := cmp.Diff("> question\nanswer", out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
