@@ -122,7 +122,7 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	if err := b.o.Classes.check(r.Placement); err != nil {
 		return nil, err
 	}
-	p := &parts{local: localTools(r.Tasks)}
+	p := &parts{local: localTools(r.Tasks), more: b.o.Classes.Tools}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.close())
@@ -147,7 +147,11 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
 	e, err := b.o.Classes.Runtimes[r.RuntimeClass](ctx, RuntimeConfig{
-		Builder: b, Request: r, Local: p.local, Tools: p.defs,
+		Builder: b, Request: r, Local: p.local, Tools: p.defs, Grace: b.o.Grace,
+		NewExecutors: b.o.Classes.Executors[r.ExecutorClass],
+		Executors: ExecutorConfig{
+			Workspace: r.Workspace, Scratch: filepath.Join(b.o.Dir, r.ID.Hex(), "observations"), Env: b.o.Env, Shells: b.o.Shells,
+		},
 	})
 	if err != nil {
 		return nil, err

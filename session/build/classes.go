@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/deft-dev/deft/agent/codeact"
 	"github.com/deft-dev/deft/fault"
@@ -31,6 +32,9 @@ type Classes struct {
 	Runtimes  map[string]RuntimeClass
 	Sandboxes map[string]SandboxClass
 	Executors map[string]ExecutorClass
+	// Tools are further tools, by the name by which agents ask for them. Those
+	// with an effect on the sandbox need an executor class that runs them.
+	Tools map[string]*tool.Definition
 }
 
 // AgentClass makes an agent.
@@ -49,6 +53,12 @@ type RuntimeClass func(context.Context, RuntimeConfig) (*Execution, error)
 
 // RuntimeConfig is what a runtime is made from.
 type RuntimeConfig struct {
+	// NewExecutors is the conversation's executor class, and Executors what it is
+	// called with for executors that run in this process.
+	NewExecutors ExecutorClass
+	Executors    ExecutorConfig
+	// Grace is how long a sandbox that is kept waits for another process.
+	Grace   time.Duration
 	Builder *Builder
 	Request session.BuildRequest // with its Placement filled in
 	// Local are the executors of tools that run beside the controller, by kind

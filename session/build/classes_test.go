@@ -11,11 +11,13 @@ import (
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/think"
 )
 
 func request(t *testing.T) session.BuildRequest {
 	t.Helper()
-	a, err := spec.DecodeAgent([]byte(`{"kind":"Agent","llm":{"model":"m"},"tools":[{"name":"terminal"},{"name":"no_such_tool"}]}`), schema.Reading{})
+	a, err := spec.DecodeAgent([]byte(`{"kind":"Agent","llm":{"model":"m"},"tools":[{"name":"terminal"},{"name":"no_such_tool"},{"name":"own_tool"}]}`), schema.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +45,11 @@ func TestClasses(t *testing.T) {
 		}
 		return c
 	}
+	own := classes()
+	own.Tools = map[string]*tool.Definition{"own_tool": think.Definition()}
 	env := func(name string) string { return map[string]string{build.AgentClassVariable: "Mine"}[name] }
 	b, err := build.New(build.Options{
-		Dir: t.TempDir(), Classes: classes(), Defaults: build.FromEnvironment(session.Placement{}, env),
+		Dir: t.TempDir(), Classes: own, Defaults: build.FromEnvironment(session.Placement{}, env),
 	})
 	if err != nil {
 		t.Fatal(err)

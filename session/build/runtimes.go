@@ -25,11 +25,7 @@ import (
 
 // newLocalRuntime runs all actions in this process.
 func newLocalRuntime(_ context.Context, c RuntimeConfig) (*Execution, error) {
-	o := c.Builder.o
-	execs, err := o.Classes.Executors[c.Request.ExecutorClass](ExecutorConfig{
-		Workspace: c.Request.Workspace, Scratch: filepath.Join(o.Dir, c.Request.ID.Hex(), "observations"),
-		Env: o.Env, Shells: o.Shells,
-	})
+	execs, err := c.NewExecutors(c.Executors)
 	if err != nil {
 		return nil, fmt.Errorf("set up tools: %w", err)
 	}

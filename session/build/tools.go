@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"github.com/deft-dev/deft/event"
@@ -28,6 +29,7 @@ import (
 
 // parts are the tools of a conversation that is being built.
 type parts struct {
+	more     map[string]*tool.Definition // tools beside the built-in ones, by name
 	defs     []*tool.Definition
 	local    map[string]tool.Executor // by kind of action
 	closers  []func() error
@@ -67,6 +69,7 @@ func (p *parts) addBuiltins(r session.BuildRequest) error {
 		"terminal": terminal.Definition(), "file_editor": edit, "task_tracker": tasktracker.Definition(),
 		"glob": glob.Definition(), "grep": grep.Definition(),
 	}
+	maps.Copy(known, p.more)
 	byDefault := map[string]*tool.Definition{"FinishTool": finish.Definition(), "ThinkTool": think.Definition()}
 	for _, t := range r.Agent.Tools {
 		d := cmp.Or(known[t.Name], byDefault[t.Name])
