@@ -22,6 +22,10 @@ type RunOptions struct {
 	// for an answer; it reports whether the run goes on, for which it has sent
 	// a message. Its context ends when the run is stopped. Nil for not.
 	Judge func(ctx context.Context) (again bool)
+	// Starting is called when the run may begin, before the conversation is
+	// Running; the function that it returns is called when that is stored, or
+	// cannot be. Nil for not.
+	Starting func() (stored func())
 	// Settled is called whenever the agent has come to an end, before another
 	// run can begin. Nil for not.
 	Settled func(ctx context.Context)
@@ -77,6 +81,14 @@ func (r *run) stopped() stop {
 	return r.stopping
 }
 
+// starting calls RunOptions.Starting.
+func (r *run) starting() (stored func()) {
+	if r.o.Starting == nil {
+		return func() {}
+	}
+	return r.o.Starting()
+}
+
 func (r *run) enter(p phase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +140,9 @@ func (c *Controller) ending(r *run) bool {
 
 // begin makes the conversation Running.
 func (c *Controller) begin(ctx context.Context, r *run) (work func(context.Context) error, err error) {
+	stored := r.starting()
 	before, err := c.markRunning(ctx, r)
+	stored()
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +175,7 @@ func (c *Controller) SendRun(ctx context.Context, msg *event.MessageEvent, o Run
 	}
 	before := state.Idle
 	var next *pendingStep
+	stored := r.starting()
 	err = c.appendDuring(ctx, func(now *state.State) ([]event.Event, error) {
 		evs, err := c.message(now, msg)
 		if before = now.Status; before != state.Running {
@@ -168,6 +183,7 @@ func (c *Controller) SendRun(ctx context.Context, msg *event.MessageEvent, o Run
 		}
 		return evs, err
 	}, func(s *state.State) { next = c.ahead(context.WithoutCancel(ctx), r, s) })
+	stored()
 	if err != nil {
 		next.discard()
 		c.over(r)

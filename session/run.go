@@ -49,9 +49,13 @@ func (c *Conversation) sendRun(ctx context.Context, w *worker, ev *event.Message
 
 // drive does in the background what begin has begun.
 func (c *Conversation) drive(w *worker, begin func(controller.RunOptions) (func(context.Context) error, error)) error {
-	c.publishing.Lock() // the end of the run before is not published any more
-	work, err := begin(controller.RunOptions{Settled: w.answers.settle})
-	c.publishing.Unlock()
+	work, err := begin(controller.RunOptions{
+		Settled: w.answers.settle,
+		Starting: func() (stored func()) { // the end of the run before is not published any more
+			c.publishing.Lock()
+			return c.publishing.Unlock
+		},
+	})
 	if err != nil || work == nil {
 		return err
 	}

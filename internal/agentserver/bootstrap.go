@@ -178,7 +178,7 @@ func (s *Server) openServices(ctx context.Context, cfg *config.Loaded) (*httpSer
 		Routes: s.routes(v, cfg), Keys: cfg.Keys, Origin: cfg.Origin, Host: cfg.Names, Log: s.o.Log,
 	})
 	if err != nil {
-		return nil, errors.Join(err, v.close(ctx))
+		return nil, errors.Join(err, v.close(context.WithoutCancel(ctx)))
 	}
 	fmt.Fprintf(s.o.Out, "deft agent-server on http://%s\n  conversations in %s\n  %s\n", s.o.Addr, cfg.ConversationsPath, v.isolation())
 	resumed, err := v.sessions.Load().Resume(ctx)
@@ -186,7 +186,7 @@ func (s *Server) openServices(ctx context.Context, cfg *config.Loaded) (*httpSer
 		fmt.Fprintf(s.o.Out, "  resumed %d conversations\n", resumed)
 	}
 	if err != nil {
-		return nil, errors.Join(err, v.close(ctx))
+		return nil, errors.Join(err, v.close(context.WithoutCancel(ctx)))
 	}
 	s.services.Store(v)
 	s.ready.Store(h)

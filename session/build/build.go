@@ -194,10 +194,16 @@ func (b *Builder) placement(p session.Placement) session.Placement {
 
 // Remove implements [session.Builder]: it removes the conversation's sandbox.
 func (b *Builder) Remove(ctx context.Context, id event.ConversationID) error {
+	var errs []error
+	if _, err := os.Stat(b.o.SandboxDir); err == nil { // an earlier process may have started it
+		for class := range b.o.Classes.Sandboxes {
+			_, err := b.Sandboxes(class, "")
+			errs = append(errs, err)
+		}
+	}
 	b.mu.Lock()
 	all := slices.Collect(maps.Values(b.sandboxes))
 	b.mu.Unlock()
-	var errs []error
 	for _, p := range all {
 		if r, ok := p.(interface {
 			Remove(ctx context.Context, id string) error
