@@ -370,8 +370,8 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestOutfitFails gives back what a conversation held that cannot be equipped.
-func TestOutfitFails(t *testing.T) {
+// TestBuildFails releases what a conversation held whose resources cannot be built.
+func TestBuildFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no tools today")
 	h := setup(t, inTurn(says("hello")), nil)

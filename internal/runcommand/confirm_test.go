@@ -118,7 +118,7 @@ func TestPrompterStops(t *testing.T) {
 }
 
 // TestPendingIsExact shows what an action does, with nothing that the terminal
-// would obey and nothing left out.
+// would act on and nothing left out.
 func TestPendingIsExact(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("echo a; ", 2000) + "rm -rf /"

@@ -9,7 +9,7 @@ import (
 )
 
 // left are paths that schemathesis does not call: they write files anywhere
-// and run any command (their rooms have tests of their own), or they say 5xx
+// and run any command (their packages have tests of their own), or they say 5xx
 // for features that are not there, as the reference does.
 const left = `(file/upload|file/create_directory|bash/start_bash_command|bash/execute_bash_command` +
 	`|app-backends|vscode/url|/device/)`

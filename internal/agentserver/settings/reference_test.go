@@ -164,7 +164,7 @@ var filling = []step{
 	{"GET", "/api/agent-profiles", "", ""},
 }
 
-// TestReference holds the room to the reference's own server: in its answers,
+// TestReference holds the routes to the reference's own server: in its answers,
 // and in the files that both read and write.
 func TestReference(t *testing.T) {
 	t.Parallel()

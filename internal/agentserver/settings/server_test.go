@@ -34,7 +34,7 @@ func ping(_ context.Context, l *spec.LLM) error {
 	return nil
 }
 
-// server is the room over a directory, and its HTTP face.
+// server is the settings over a directory, and its HTTP face.
 type server struct {
 	*store.Service
 	url string
