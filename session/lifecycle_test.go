@@ -236,15 +236,15 @@ func TestPublished(t *testing.T) {
 }
 
 // TestNeverStale starts the next run as soon as one has ended: once it is
-// started, nobody is told of the rest before it.
+// started, no watcher gets the earlier idle state.
 func TestNeverStale(t *testing.T) {
 	t.Parallel()
 	h := setup(t, func(context.Context, llm.Request) (*llm.Response, error) { return says("done"), nil }, nil)
 	c := h.begin(t, "")
-	var begun atomic.Int64 // events when the present run had begun
+	var begun atomic.Int64 // events when the current run began
 	stop := c.Watch(func(tr session.Transient) {
-		if floor := begun.Load(); tr.FullState && int64(tr.After) < floor {
-			t.Errorf("told of event %d when the run of event %d had begun", tr.After, floor)
+		if least := begun.Load(); tr.FullState && int64(tr.After) < least {
+			t.Errorf("event %d was published when the run of event %d had begun", tr.After, least)
 		}
 	})
 	defer stop()

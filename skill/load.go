@@ -185,7 +185,7 @@ func (l *loader) markdown(dir string, taken []string, depth int) []string {
 		case l.regular(name):
 			files = append(files, name)
 		default:
-			l.warn(name, fault.New(fault.Denied, "not a regular file of this place"))
+			l.warn(name, fault.New(fault.Denied, "not a regular file inside the directory"))
 		}
 	}
 	return files
@@ -223,7 +223,7 @@ func (l *loader) resources(dir string) *Resources {
 }
 
 // servers reads the .mcp.json of a skill: its servers by name, with
-// ${SKILL_ROOT} in place. What else stands in ${…} is left to who connects.
+// ${SKILL_ROOT} in place. Other ${…} are expanded when the server is connected.
 func (l *loader) servers(dir string) json.RawMessage {
 	file := path.Join(dir, ".mcp.json")
 	if !l.regular(file) {

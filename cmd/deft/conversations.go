@@ -239,11 +239,11 @@ type deleteCmd struct {
 // Run deletes conversations that nobody runs, with their sandboxes.
 func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return stored(ctx, std, g, func(p paths, s *sqlite.Store) error {
-		boxes, err := process.New(process.Options{Dir: p.sandboxes()})
+		sandboxes, err := process.New(process.Options{Dir: p.sandboxes()})
 		if err != nil {
 			return err
 		}
-		defer boxes.Close()
+		defer sandboxes.Close()
 		for _, name := range c.IDs {
 			id, err := resolve(ctx, s, name)
 			if err != nil {
@@ -254,7 +254,7 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 				return err
 			}
 			// What fails half way can be deleted again.
-			if err = boxes.Remove(ctx, id.Hex()); err == nil {
+			if err = sandboxes.Remove(ctx, id.Hex()); err == nil {
 				err = s.Delete(ctx, id)
 			}
 			unlock()

@@ -210,9 +210,10 @@ const hangThenFinish = `
   - {reply: {tool_calls: [{name: finish, arguments: {message: "went on"}}]}}
 `
 
-// heed makes the programs that this process starts heed a signal that it was
-// told to ignore, as by nohup: they inherit that, but not that it is caught.
-func heed(sig os.Signal) {
+// activate makes programs that this process starts handle a signal that the
+// process ignores, as under nohup: children inherit that a signal is ignored, but
+// not that it is caught.
+func activate(sig os.Signal) {
 	if signal.Ignored(sig) {
 		signal.Notify(make(chan os.Signal, 1), sig)
 	}
@@ -223,7 +224,7 @@ func TestPauseDuringCall(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			heed(sig)
+			activate(sig)
 			b := newBench(t, hangThenFinish)
 			p := b.start(t, "run", "wait for me")
 			if _, err := b.llm.Wait(t.Context(), 1); err != nil {

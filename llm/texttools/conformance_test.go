@@ -14,7 +14,7 @@ import (
 	"github.com/deft-dev/deft/llm/texttools"
 )
 
-// speak writes the calls of a reply as text, as a model of the dialect would.
+// speak writes the calls of a reply as text, as a model without native tool calls would.
 func speak(r llmtest.Reply) llmtest.Reply {
 	var b strings.Builder
 	b.WriteString(r.Text)

@@ -82,7 +82,7 @@ func (b *bench) crowd(ctx context.Context, s, idle *server, c crowd, alone time.
 	}
 	took, err := b.together(ctx, s, c.n)
 	p99, herr := health()
-	floor, ferr := beside()
+	baseline, ferr := beside()
 	if err = errors.Join(err, herr, ferr); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (b *bench) crowd(ctx context.Context, s, idle *server, c crowd, alone time.
 	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(c.n) }
 	b.note(fmt.Sprintf("  %d at once (%s alone)", c.n, ms(alone)), fmt.Sprintf("<= %gx", c.budget),
 		fmt.Sprintf("%.2fx, %.1f ms CPU each, %.1f of them its shell's, %.0f KB each, /health p99 %s (an idle server: %s)",
-			float64(took)/float64(alone), each(serverAfter-server+shellsAfter-shells), each(shellsAfter-shells), float64(after-memory)/1024/float64(c.n), ms(p99), ms(floor)))
+			float64(took)/float64(alone), each(serverAfter-server+shellsAfter-shells), each(shellsAfter-shells), float64(after-memory)/1024/float64(c.n), ms(p99), ms(baseline)))
 	return nil
 }
 
