@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -53,7 +54,10 @@ func (c *Conversation) Change(ctx context.Context, ch Changes) (err error) {
 	if err := c.save(ctx); err != nil || update == nil {
 		return err
 	}
-	_, err = c.m.o.Store.Append(ctx, c.id, update)
+	if _, err = c.m.o.Store.Append(ctx, c.id, update); err != nil {
+		c.meta, c.rec, c.agent, c.shown = meta, rec, before, shown
+		err = errors.Join(err, c.save(ctx))
+	}
 	return err
 }
 

@@ -148,7 +148,10 @@ func (c *Conversation) storeNew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.m.o.Store.Create(ctx, c.id, meta)
+	if err = c.m.o.Store.Create(ctx, c.id, meta); err != nil && c.rec.Worktree != "" {
+		err = errors.Join(err, c.m.o.Files.RemoveWorktree(context.WithoutCancel(ctx), c.rec.Worktree))
+	}
+	return err
 }
 
 func (m *Manager) full() bool { return m.runs != nil && len(m.runs) == cap(m.runs) }
@@ -229,7 +232,10 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 	}
 	m.release(id, e, nil)
 	m.cleanUp(ctx, c, err)
-	return m.removeWorktree(ctx, c.rec.Worktree)
+	c.mu.Lock()
+	worktree := c.rec.Worktree
+	c.mu.Unlock()
+	return m.removeWorktree(ctx, worktree)
 }
 
 // cleanUp removes what is kept for a conversation that has been deleted.

@@ -293,3 +293,28 @@ func TestOrderOfCreation(t *testing.T) {
 		last = at
 	}
 }
+
+// TestWorktreeOfFailure removes the worktree of a conversation that cannot be
+// stored.
+func TestWorktreeOfFailure(t *testing.T) {
+	t.Parallel()
+	var added string
+	var removed []string
+	h := setup(t, inTurn(), func(o *session.Options) {
+		o.Files = recordedWorktrees{added: &added, removed: &removed}
+		o.Store = unstorable{o.Store}
+	})
+	if _, _, err := h.Create(t.Context(), h.request(t, `"worktree":true`)); !fault.Is(err, fault.Full) {
+		t.Fatalf("created: %v", err)
+	}
+	if diff := cmp.Diff([]string{added}, removed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+}
+
+// unstorable is a store on a full disk.
+type unstorable struct{ eventstream.Stream }
+
+func (unstorable) Create(context.Context, event.ConversationID, eventstream.Meta) error {
+	return fault.New(fault.Full, "no space")
+}
