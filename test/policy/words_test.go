@@ -14,6 +14,8 @@ var metaphors = map[string]string{
 	"house": "agent server, or project", "outfit": "resources", "turnstile": "limiter", "lump": "chunk",
 	"jail": "workspace scope", "door": "handler", "heeded": "active", "overheard": "streamed", "habits": "normalized arguments",
 	"workplace": "sandbox, or runtime", "greet": "start", "obey": "apply",
+	"floor": "layer, or minimum", "kit": "resources", "heed": "handle", "habit": "normalized arguments", "boxed": "sandboxed", "boxes": "sandboxes",
+	"rooms": "packages", "dialect": "format", "stretch": "range, or chunk", "patience": "timeout, or limit", "spot": "location",
 }
 
 // metaphor finds them as words and as parts of identifiers.
@@ -63,6 +65,8 @@ func TestMetaphors(t *testing.T) {
 	for line, want := range map[string]string{
 		"// house is the server": "house", "func openHouse()": "house", "type outfit struct": "outfit", "needs.Outfits": "outfit",
 		"newTurnstile()": "turnstile", "agentserver_door.go": "door", "warehouse": "", "inHouseStyle": "house", "lumpy": "", "greeting": "", "doorbell": "",
+		"// this stretch of events": "stretch", "floors": "floor", "newKit()": "kit", "// a boxed command": "boxed",
+		"sandboxes": "", "kitten": "", "leave room for": "", "spotless": "",
 	} {
 		if got := metaphorIn(line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
