@@ -21,8 +21,8 @@ func (c *Controller) appendWith(ctx context.Context, make func(*state.State) ([]
 }
 
 // appendDuring is appendWith that calls during, unless it is nil, with the
-// state as it will be, before the events are stored. Nobody else sees that
-// state before.
+// state as it will be, before the events are stored. No other caller sees
+// that state before.
 func (c *Controller) appendDuring(ctx context.Context, make func(*state.State) ([]event.Event, error), during func(*state.State)) error {
 	ctx = context.WithoutCancel(ctx)
 	c.mu.Lock()

@@ -14,7 +14,7 @@
 // An action is in the stream, on disk, before it runs, and its observation
 // before the next step. A process that dies leaves the conversation Running;
 // a new Controller on the same stream goes on with Run: pending actions are
-// asked for again by their ids, and the Runtime knows whether they ran. The
+// requested again by their ids, and the Runtime recognizes those that ran. The
 // events of one answer are appended together, or none of them, and the first
 // actions only once the Runtime is there to remember them.
 //

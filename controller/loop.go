@@ -95,8 +95,8 @@ func (c *Controller) masked(evs []event.Event) []event.Event {
 	return out
 }
 
-// prepare tells the Runtime, before the first actions for it become durable,
-// that none is pending.
+// prepare announces to the Runtime, before its first actions become durable,
+// that no action is pending.
 func (c *Controller) prepare(ctx context.Context, evs []event.Event) error {
 	p, ok := c.cfg.Runtime.(runtime.Preparer)
 	if !ok || c.prepared {

@@ -42,7 +42,7 @@ func (s held) Append(ctx context.Context, id event.ConversationID, evs ...event.
 	return s.Stream.Append(ctx, id, evs...)
 }
 
-// pieces are what watchers were told of an answer, in a form to compare.
+// pieces are what watchers received of an answer, in a form to compare.
 type pieces struct {
 	mu    sync.Mutex
 	said  []string

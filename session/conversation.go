@@ -119,7 +119,7 @@ func (c *Conversation) Workspace() string {
 
 func (c *Conversation) touch() { c.used.Store(time.Now().UnixNano()) }
 
-// idleSince reports whether nobody has used it since a time.
+// idleSince reports whether it has been unused since a time.
 func (c *Conversation) idleSince(t time.Time) bool {
 	return c.used.Load() < t.UnixNano() && !c.busy() && !c.hub.watched()
 }

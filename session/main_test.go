@@ -366,7 +366,7 @@ func (h *fixture) body(t testing.TB, more string) string {
 }
 
 // request is the specification that a body asks for. replace are texts in the
-// body and what comes in their place.
+// body and their replacements.
 func (h *fixture) request(t testing.TB, more string, replace ...string) session.Spec {
 	t.Helper()
 	return specOf(t, h.ring, strings.NewReplacer(replace...).Replace(h.body(t, more)))

@@ -102,8 +102,8 @@ type Manager struct {
 	live map[event.ConversationID]*slot
 }
 
-// slot is where one live conversation is kept; its lock lets one caller at a
-// time load, make or delete it.
+// slot holds one live conversation; its lock serializes loading, creating and
+// deleting it.
 type slot struct {
 	mu   sync.Mutex
 	c    *Conversation
@@ -287,8 +287,8 @@ func (m *Manager) load(ctx context.Context, id event.ConversationID) (*Conversat
 }
 
 // Evict closes a conversation if it is live and nothing runs in it. With keep its
-// sandbox lives on for a while, with what runs in it, so that another process
-// can take it up.
+// sandbox and the processes in it stay for a while, so that another process can
+// take it over.
 func (m *Manager) Evict(ctx context.Context, id event.ConversationID, keep bool) error {
 	e := m.hold(id)
 	c := e.c

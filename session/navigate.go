@@ -9,8 +9,8 @@ import (
 
 const kindStateUpdate = "ConversationStateUpdateEvent"
 
-// onTree returns the event of the tree that an id stands for: a state update
-// stands beside the tree, behind the event that was HEAD when it was told. ""
+// onTree returns the event of the tree for an id. A state update is
+// not in the tree: it maps to the event that was HEAD when it was published. ""
 // is before the first event. NotFound for an id of no event.
 func (c *Conversation) onTree(ctx context.Context, id event.ID) (event.ID, error) {
 	for id != "" {

@@ -20,7 +20,7 @@ func (f observerFuncs) Changed(_ event.ConversationID, info json.RawMessage)    
 func (f observerFuncs) Published(_ event.ConversationID, state json.RawMessage) { f.published(state) }
 func (f observerFuncs) Flush(context.Context, event.ConversationID) error       { return nil }
 
-// TestObserver lists what an observer is told of a conversation: descriptions
+// TestObserver lists what an observer receives of a conversation: descriptions
 // when it begins, is stopped, edited or deleted, and states as watchers are.
 func TestObserver(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestObserver(t *testing.T) {
 		t.Helper()
 		mu.Lock()
 		defer mu.Unlock()
-		for len(told) < len(want) { // a run has ended a moment before that is told
+		for len(told) < len(want) { // a run has ended a moment before that is published
 			more.Wait()
 		}
 		if diff := cmp.Diff(want, told); diff != "" {

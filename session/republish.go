@@ -39,7 +39,7 @@ func (m *Manager) republishLater(c *Conversation) {
 }
 
 // EventsListed is to be called when a client has listed the events of a
-// conversation: it knows how its last run ended.
+// conversation: the client has seen how the last run ended.
 func (m *Manager) EventsListed(id event.ConversationID) {
 	if c := m.peek(id); c != nil {
 		c.listed.Store(time.Now().UnixNano())

@@ -54,12 +54,12 @@ type BuildRequest struct {
 	Secret func(ctx context.Context, name string) (value string, ok bool)
 }
 
-// Prompt is what an agent is told besides its fixed prompt.
+// Prompt is what a system prompt contains besides its fixed text.
 type Prompt struct {
 	Persona string            // in place of its own; "" for that
 	Suffix  string            // behind everything else
 	Secrets map[string]string // names that commands may use, with descriptions
-	Now     time.Time         // zero for an agent that is not told the time
+	Now     time.Time         // zero to leave the time out
 }
 
 // Agent is an agent that can be asked about its conversation too.
@@ -98,9 +98,9 @@ type Resources struct {
 	// once. Isolation, valid after that, is the level of isolation in force.
 	Ready     func(ctx context.Context) error
 	Isolation func() string
-	// Programs runs a program beside the actions, in the place where they run.
+	// Programs runs a program beside the actions, in the same runtime.
 	Programs func(ctx context.Context, p Program) (ProgramResult, error)
-	// Close ends what the resources run. keep lets the sandbox live on for a
-	// while, with what runs in it, so that it can be taken up again.
+	// Close ends what the resources run. keep leaves the sandbox and the
+	// processes in it running for a while, so that it can be reused.
 	Close func(ctx context.Context, keep bool) error
 }

@@ -336,7 +336,7 @@ func TestCapacity(t *testing.T) {
 	if n := h.Running(); n != 1 {
 		t.Errorf("%d runs", n)
 	}
-	// A message is kept, and whoever sent it is told so.
+	// A message is kept, and the sender gets an error.
 	err := b.Send(t.Context(), message("later", true))
 	if !fault.Is(err, fault.RateLimit) || !strings.Contains(err.Error(), "saved") {
 		t.Errorf("send beyond capacity: %v", err)

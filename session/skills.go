@@ -54,7 +54,7 @@ func (c *Conversation) loadSkills(rec record, a *spec.Agent) ([]skill.Skill, err
 	return skill.Without(all, about.DisabledSkills), nil
 }
 
-// prompt is what the agent is told besides its fixed prompt.
+// prompt returns what the system prompt contains besides its fixed text.
 func (c *Conversation) prompt(a *spec.Agent, w *worker) Prompt {
 	p := Prompt{Secrets: map[string]string{}}
 	if a.Persona != nil {

@@ -113,7 +113,7 @@ type Placement struct {
 	// Isolation is the level of isolation that the sandbox is to have, in the
 	// words of its class.
 	Isolation string `json:"isolation,omitempty"`
-	// Network lets commands use the network.
+	// Network allows commands to use the network.
 	Network bool `json:"network,omitempty"`
 }
 

@@ -48,7 +48,7 @@ func TestStartTimeout(t *testing.T) {
 		t.Errorf("events: %q", got)
 	}
 	if got := h.stored(t, c.ID()); !strings.Contains(got, "StartTimeout") || !strings.Contains(got, "did not get ready") {
-		t.Errorf("the error is not told: %s", got)
+		t.Errorf("the error is not reported: %s", got)
 	}
 	for range 2 { // to show it does not start it again
 		raw, err := h.Summary(t.Context(), c.ID())

@@ -28,7 +28,7 @@ func request(t *testing.T) session.BuildRequest {
 }
 
 // TestClasses builds conversations from the classes that they, the environment
-// or nobody chooses, and refuses those that are not registered.
+// or none is chosen, and refuses those that are not registered.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	var made []string

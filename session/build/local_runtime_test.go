@@ -20,7 +20,7 @@ func (c counted) Execute(context.Context, tool.Call) (event.Observation, error) 
 	return &event.ThinkObservation{}, nil
 }
 
-// TestBesideRuntime asks again for actions that a killed process may have begun:
+// TestBesideRuntime executes again actions that a killed process may have begun:
 // only those without an effect are run.
 func TestBesideRuntime(t *testing.T) {
 	t.Parallel()

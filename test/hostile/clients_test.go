@@ -135,7 +135,7 @@ func (v *victim) dial(t *testing.T, path string, header http.Header) (*websocket
 	return websocket.Dial(ctx, "ws://"+v.host+path, &websocket.DialOptions{HTTPHeader: header})
 }
 
-// TestDeaf lets followers take nothing while much happens.
+// TestDeaf has followers that read nothing while many events are published.
 func TestDeaf(t *testing.T) {
 	t.Parallel()
 	v := start(t, "a-key-of-the-test")
@@ -220,15 +220,15 @@ func TestKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var shape map[string]any
-			err = json.NewDecoder(resp.Body).Decode(&shape)
+			var body map[string]any
+			err = json.NewDecoder(resp.Body).Decode(&body)
 			resp.Body.Close()
 			want := http.StatusUnauthorized
 			if strings.Contains(path, "no/such") {
 				want = http.StatusNotFound
 			}
-			if resp.StatusCode != want || err != nil || shape["detail"] == nil && shape["error"] == nil {
-				t.Errorf("%s with %q: %s %v %v", op, key, resp.Status, shape, err)
+			if resp.StatusCode != want || err != nil || body["detail"] == nil && body["error"] == nil {
+				t.Errorf("%s with %q: %s %v %v", op, key, resp.Status, body, err)
 			}
 		}
 		if key == "" {

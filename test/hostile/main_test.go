@@ -1,8 +1,8 @@
 // Package hostile sends the Agent Server what no good client sends: broken
 // bodies, paths that climb, bodies without end, clients that are slow, deaf or
 // come back a thousand times, and wrong keys. Whatever comes, the built binary
-// answers with a status of its document and in the reference's shape of an
-// error, does not panic, stays small, and lives on.
+// answers with a status of its document and with the reference's error schema,
+// does not panic, keeps its memory bounded, and keeps serving.
 //
 // # Usage
 //

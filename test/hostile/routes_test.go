@@ -170,8 +170,8 @@ func (v *victim) judge(t *testing.T, what string, op operation, resp *http.Respo
 	if status < 400 || op.method == http.MethodHead || strings.HasPrefix(op.path, "/v1") {
 		return
 	}
-	var shape map[string]json.RawMessage
-	if json.Unmarshal(answer, &shape) != nil || len(shape["detail"]) == 0 {
+	var body map[string]json.RawMessage
+	if json.Unmarshal(answer, &body) != nil || len(body["detail"]) == 0 {
 		t.Errorf("%s: %d has no detail: %.300s", what, status, answer)
 	}
 }

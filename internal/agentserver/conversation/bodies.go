@@ -12,8 +12,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// body reads a body that must have a field. To the reference such a field is a
-// parameter: where it is absent, what else there is does not matter.
+// body reads a body that must have a field. The reference treats such a field
+// as a parameter: if it is missing, the violation's input is null.
 func body(r *http.Request, field string) (json.RawMessage, error) {
 	raw, err := rest.Raw(r)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// places are the violations of an error, each as its type and its place.
-func places(t *testing.T, err error) string {
+// locations are the violations of an error, each as its type and its location.
+func locations(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
 		return ""
@@ -130,7 +130,7 @@ func TestStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(want, places(t, form.Start(raw))); d != "" {
+		if d := cmp.Diff(want, locations(t, form.Start(raw))); d != "" {
 			t.Errorf("%s (-want +got):\n%s", more, d)
 		}
 	}
@@ -139,11 +139,11 @@ func TestStart(t *testing.T) {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
-	if got := places(t, form.Start([]byte("[]"))); got != "model_attributes_type body" {
+	if got := locations(t, form.Start([]byte("[]"))); got != "model_attributes_type body" {
 		t.Errorf("a list: %s", got)
 	}
 	deep := `{"workspace":{"working_dir":"/x"},"agent":{},"tags":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "}"
-	if got := places(t, form.Start([]byte(deep))); got != "value_error body.tags" {
+	if got := locations(t, form.Start([]byte(deep))); got != "value_error body.tags" {
 		t.Errorf("nested deeply: %s", got)
 	}
 }
@@ -171,12 +171,12 @@ func TestOthers(t *testing.T) {
 		"accept": {form.Accepting, map[string]string{`{"accept":null,"reason":null}`: "bool_type body.accept; string_type body.reason"}},
 	} {
 		for body, want := range c.says {
-			if d := cmp.Diff(want, places(t, fits(c.form, body))); d != "" {
+			if d := cmp.Diff(want, locations(t, fits(c.form, body))); d != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", name, body, d)
 			}
 		}
 	}
-	if got := places(t, form.Message([]byte(`{"content":{},"run":null}`))); got != "list_type body.content; bool_type body.run" {
+	if got := locations(t, form.Message([]byte(`{"content":{},"run":null}`))); got != "list_type body.content; bool_type body.run" {
 		t.Errorf("message: %s", got)
 	}
 }
@@ -185,8 +185,8 @@ func FuzzStart(f *testing.F) {
 	f.Add([]byte(`{"workspace":{},"hook_config":{"hooks":{"Stop":[{}]}},"observability_metadata":{"a":[]}}`))
 	f.Add([]byte(`{"agent_profile_id":[],"tags":{"a":{}},"secrets":{"":{"kind":""}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if err := form.Start(raw); err != nil && places(t, err) == "" {
-			t.Errorf("%q is wrong in no place", raw)
+		if err := form.Start(raw); err != nil && locations(t, err) == "" {
+			t.Errorf("%q is refused without a location", raw)
 		}
 	})
 }
