@@ -24,6 +24,7 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
+	c.recordBill(ctx, w)
 	ev := &event.MessageEvent{
 		Base:       event.NewBase(event.SourceUser),
 		LLMMessage: event.Message{Role: event.RoleUser, Content: m.Content},

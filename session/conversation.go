@@ -90,6 +90,8 @@ type worker struct {
 	unlock  func() // nil before the conversation is locked
 	// untitled is the first message while no model has written a title for it.
 	untitled atomic.Pointer[string]
+	// bill records what the title cost; nil if that is recorded.
+	bill atomic.Pointer[func(context.Context) error]
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
@@ -315,6 +317,7 @@ func (c *Conversation) close(ctx context.Context, keep bool) error {
 	if w == nil {
 		return nil
 	}
+	c.recordBill(ctx, w)
 	c.saveSummary(w)
 	return w.close(ctx, keep)
 }

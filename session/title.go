@@ -63,7 +63,7 @@ func (c *Conversation) titleAfterTurn(w *worker) {
 	c.m.running.Go(func() {
 		ctx, cancel := context.WithTimeout(c.m.ctx, titleTime)
 		defer cancel()
-		title, err := c.writeTitle(ctx, w, *text, TitleLength)
+		title, err := c.writeTitle(ctx, w, *text, TitleLength, w.billLater)
 		switch {
 		case err == nil:
 			c.retitle(cut(*text, TitleLength), title)
@@ -85,8 +85,26 @@ func (c *Conversation) retitle(from, to string) {
 	}
 }
 
-// writeTitle asks a model for a title.
-func (c *Conversation) writeTitle(ctx context.Context, w *worker, text string, length int) (string, error) {
+// billLater has the cost of a call recorded with the next message, or when the
+// worker ends: a client that has seen a run end finds no later event.
+func (w *worker) billLater(done func(context.Context) error) error {
+	w.bill.Store(&done)
+	return nil
+}
+
+// recordBill records a cost that was put off.
+func (c *Conversation) recordBill(ctx context.Context, w *worker) {
+	done := w.bill.Swap(nil)
+	if done == nil {
+		return
+	}
+	if err := (*done)(context.WithoutCancel(ctx)); err != nil {
+		c.m.o.Log.Warn("record what the title cost", "conversation", c.id, "err", err)
+	}
+}
+
+// writeTitle asks a model for a title. bill records what it cost.
+func (c *Conversation) writeTitle(ctx context.Context, w *worker, text string, length int, bill func(done func(context.Context) error) error) (string, error) {
 	c.mu.Lock()
 	profile, prompt := c.rec.TitleProfile, c.rec.TitlePrompt
 	c.mu.Unlock()
@@ -116,7 +134,7 @@ func (c *Conversation) writeTitle(ctx context.Context, w *worker, text string, l
 	if err != nil {
 		return "", err
 	}
-	if err := done(ctx); err != nil {
+	if err := bill(done); err != nil {
 		return "", err
 	}
 	title := cleanTitle(event.JoinText(resp.Message.Content), length)
@@ -172,7 +190,7 @@ func (c *Conversation) GenerateTitle(ctx context.Context, length int) (string, e
 	if text == "" {
 		return "", ErrNoMessages
 	}
-	title, err := c.writeTitle(ctx, w, text, length)
+	title, err := c.writeTitle(ctx, w, text, length, func(done func(context.Context) error) error { return done(ctx) })
 	if err != nil {
 		c.m.o.Log.Info("no title from the model", "conversation", c.id, "err", err)
 		return cut(text, length), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/llm"
@@ -71,6 +72,14 @@ func TestTitleComesLast(t *testing.T) {
 		t.Errorf("the title took an answer of the agent's: %q", got)
 	}
 	for title := ""; title != "A title"; title = <-h.stream.named {
+	}
+	lines := strings.Split(strings.TrimSpace(h.stored(t, c.ID())), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, `"finished"`) {
+		t.Errorf("a client that has seen the end finds a later event: %s", last)
+	}
+	h.restart(t) // what the title cost is recorded at the latest when the worker ends
+	if got := h.stored(t, c.ID()); strings.Count(got, `"key":"stats"`) <= strings.Count(strings.Join(lines, "\n"), `"key":"stats"`) {
+		t.Errorf("the cost of the title is not recorded: %s", got)
 	}
 	failing := setup(t, inTurn(), nil)
 	c = failing.begin(t, `"autotitle":true`)
