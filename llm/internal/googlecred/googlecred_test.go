@@ -180,7 +180,7 @@ func (c *cloud) asked() []string {
 	return c.seen
 }
 
-// write writes a file of a text in which URL and DIR stand for the server and
+// write writes a file of a text in which $URL and $DIR stand for the server and
 // the test's directory.
 func (c *cloud) write(t *testing.T, name, text string) string {
 	t.Helper()
@@ -188,7 +188,7 @@ func (c *cloud) write(t *testing.T, name, text string) string {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.NewReplacer("URL", c.URL, "DIR", c.dir).Replace(text)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.NewReplacer("$URL", c.URL, "$DIR", c.dir).Replace(text)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -200,7 +200,7 @@ func account(t *testing.T) string {
 	_, text := newKey(t)
 	b, err := json.Marshal(map[string]string{
 		"type": "service_account", "project_id": "file-project", "client_email": "me@p.iam", "private_key_id": "kid",
-		"token_uri": "URL/token", "private_key": text,
+		"token_uri": "$URL/token", "private_key": text,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -209,8 +209,8 @@ func account(t *testing.T) string {
 }
 
 const (
-	user     = `{"type":"authorized_user","client_id":"ci","client_secret":"cs","refresh_token":"rt","token_uri":"URL/token","quota_project_id":"q"}`
-	external = `{"type":"external_account","audience":"//iam/x","subject_token_type":"jwt","token_url":"URL/sts","workforce_pool_user_project":"up","credential_source":%s}`
+	user     = `{"type":"authorized_user","client_id":"ci","client_secret":"cs","refresh_token":"rt","token_uri":"$URL/token","quota_project_id":"q"}`
+	external = `{"type":"external_account","audience":"//iam/x","subject_token_type":"jwt","token_url":"$URL/sts","workforce_pool_user_project":"up","credential_source":%s}`
 )
 
 // TestSources gets a token of each kind of credentials.
@@ -225,15 +225,15 @@ func TestSources(t *testing.T) {
 	}{
 		"account":     {account(t), "", "file-project", "token-1", nil, []string{"POST /token signed by me@p.iam"}},
 		"user":        {user, "", "q", "token-1", nil, []string{"POST /token refresh_token=rt client_id=ci client_secret=cs"}},
-		"gcloud":      {user, ".config/gcloud/application_default_credentials.json", "q", "token-1", map[string]string{"HOME": "DIR"}, []string{"POST /token refresh_token=rt client_id=ci client_secret=cs"}},
-		"gcloud's":    {user, "own/application_default_credentials.json", "q", "token-1", map[string]string{"HOME": "DIR", "CLOUDSDK_CONFIG": "DIR/own"}, []string{"POST /token refresh_token=rt client_id=ci client_secret=cs"}},
-		"acting":      {`{"type":"impersonated_service_account","service_account_impersonation_url":"URL/act/x","source_credentials":` + user + `}`, "", "", "acting-2", nil, []string{"POST /token refresh_token=rt client_id=ci client_secret=cs", "POST /act/x Authorization=Bearer token-1" + body}},
-		"file":        {fmt.Sprintf(external, `{"file":"DIR/jwt"}`), "", "", "token-1", nil, []string{sts + "subject_token=from a file"}},
-		"JSON file":   {fmt.Sprintf(external, `{"file":"DIR/json","format":{"type":"json","subject_token_field_name":"t"}}`), "", "", "token-1", nil, []string{sts + "subject_token=from JSON"}},
-		"URL":         {fmt.Sprintf(external, `{"url":"URL/azure","headers":{"X-Extra":"1"},"format":{"type":"json","subject_token_field_name":"access_token"}}`), "", "", "token-2", nil, []string{"GET /azure X-Extra=1", sts + "subject_token=azure-token"}},
-		"file, acts":  {strings.TrimSuffix(fmt.Sprintf(external, `{"file":"DIR/jwt"}`), "}") + `,"service_account_impersonation_url":"URL/act/y"}`, "", "", "acting-2", nil, []string{sts + "subject_token=from a file", "POST /act/y Authorization=Bearer token-1" + body}},
+		"gcloud":      {user, ".config/gcloud/application_default_credentials.json", "q", "token-1", map[string]string{"HOME": "$DIR"}, []string{"POST /token refresh_token=rt client_id=ci client_secret=cs"}},
+		"gcloud's":    {user, "own/application_default_credentials.json", "q", "token-1", map[string]string{"HOME": "$DIR", "CLOUDSDK_CONFIG": "$DIR/own"}, []string{"POST /token refresh_token=rt client_id=ci client_secret=cs"}},
+		"acting":      {`{"type":"impersonated_service_account","service_account_impersonation_url":"$URL/act/x","source_credentials":` + user + `}`, "", "", "acting-2", nil, []string{"POST /token refresh_token=rt client_id=ci client_secret=cs", "POST /act/x Authorization=Bearer token-1" + body}},
+		"file":        {fmt.Sprintf(external, `{"file":"$DIR/jwt"}`), "", "", "token-1", nil, []string{sts + "subject_token=from a file"}},
+		"JSON file":   {fmt.Sprintf(external, `{"file":"$DIR/json","format":{"type":"json","subject_token_field_name":"t"}}`), "", "", "token-1", nil, []string{sts + "subject_token=from JSON"}},
+		"URL":         {fmt.Sprintf(external, `{"url":"$URL/azure","headers":{"X-Extra":"1"},"format":{"type":"json","subject_token_field_name":"access_token"}}`), "", "", "token-2", nil, []string{"GET /azure X-Extra=1", sts + "subject_token=azure-token"}},
+		"file, acts":  {strings.TrimSuffix(fmt.Sprintf(external, `{"file":"$DIR/jwt"}`), "}") + `,"service_account_impersonation_url":"$URL/act/y"}`, "", "", "acting-2", nil, []string{sts + "subject_token=from a file", "POST /act/y Authorization=Bearer token-1" + body}},
 		"Amazon":      {fmt.Sprintf(external, `{"environment_id":"aws1"}`), "", "", "token-1", map[string]string{"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "s"}, []string{sts + "POST https://sts.eu-west-1.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15 for //iam/x at sts.eu-west-1.amazonaws.com signed host;x-amz-date;x-goog-cloud-target-resource"}},
-		"the machine": {"", "", "", "token-1", map[string]string{"HOME": "DIR", "GCE_METADATA_HOST": "HOST"}, []string{"GET /computeMetadata/v1/instance/service-accounts/default/token Metadata-Flavor=Google"}},
+		"the machine": {"", "", "", "token-1", map[string]string{"HOME": "$DIR", "GCE_METADATA_HOST": "HOST"}, []string{"GET /computeMetadata/v1/instance/service-accounts/default/token Metadata-Flavor=Google"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -242,7 +242,7 @@ func TestSources(t *testing.T) {
 			c.write(t, "json", `{"t":"from JSON"}`)
 			env := map[string]string{}
 			for k, v := range tt.env {
-				env[k] = strings.NewReplacer("DIR", c.dir, "HOST", strings.TrimPrefix(c.URL, "http://")).Replace(v)
+				env[k] = strings.NewReplacer("$DIR", c.dir, "HOST", strings.TrimPrefix(c.URL, "http://")).Replace(v)
 			}
 			switch {
 			case tt.at != "":
@@ -288,7 +288,7 @@ func TestFailures(t *testing.T) {
 	}{
 		"refused":       {user, nil, 403, fault.Auth, "Google gave no credentials (HTTP 403, PERMISSION_DENIED): no, not you"},
 		"busy":          {user, nil, 503, fault.Unavailable, "HTTP 503"},
-		"not acting":    {`{"type":"impersonated_service_account","service_account_impersonation_url":"URL/act/x","source_credentials":` + fmt.Sprintf(external, `{"file":"DIR/jwt"}`) + `}`, nil, 403, fault.Auth, "HTTP 403"},
+		"not acting":    {`{"type":"impersonated_service_account","service_account_impersonation_url":"$URL/act/x","source_credentials":` + fmt.Sprintf(external, `{"file":"$DIR/jwt"}`) + `}`, nil, 403, fault.Auth, "HTTP 403"},
 		"not JSON":      {"x", nil, 200, fault.Auth, "not a credentials file"},
 		"unknown":       {`{"type":"gdch"}`, nil, 200, fault.Unsupported, `"gdch"`},
 		"key":           {`{"type":"service_account","client_email":"x","private_key":"x"}`, nil, 200, fault.Auth, "not a credentials file"},
@@ -296,11 +296,11 @@ func TestFailures(t *testing.T) {
 		"a ring":        {`{"type":"impersonated_service_account","service_account_impersonation_url":"u","source_credentials":{"type":"impersonated_service_account"}}`, nil, 200, fault.Auth, "not a credentials file"},
 		"program":       {fmt.Sprintf(external, `{"executable":{"command":"x"}}`), nil, 200, fault.Unsupported, "executable"},
 		"no source":     {fmt.Sprintf(external, `{}`), nil, 200, fault.Auth, "not a credentials file"},
-		"no token":      {fmt.Sprintf(external, `{"file":"DIR/jwt","format":{"type":"json","subject_token_field_name":"x"}}`), nil, 200, fault.Auth, "contains no token"},
-		"no file":       {fmt.Sprintf(external, `{"file":"DIR/nothing"}`), nil, 200, fault.Auth, "read the token"},
+		"no token":      {fmt.Sprintf(external, `{"file":"$DIR/jwt","format":{"type":"json","subject_token_field_name":"x"}}`), nil, 200, fault.Auth, "contains no token"},
+		"no file":       {fmt.Sprintf(external, `{"file":"$DIR/nothing"}`), nil, 200, fault.Auth, "read the token"},
 		"no region":     {fmt.Sprintf(external, `{"environment_id":"aws1"}`), map[string]string{"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "s"}, 200, fault.Auth, "AWS region"},
 		"no keys":       {fmt.Sprintf(external, `{"environment_id":"aws1"}`), map[string]string{"AWS_REGION": "x-1", "AWS_EC2_METADATA_DISABLED": "true"}, 200, fault.Auth, "no AWS credentials"},
-		"URL is busy":   {fmt.Sprintf(external, `{"url":"URL/other"}`), nil, 500, fault.Unavailable, "HTTP 500"},
+		"URL is busy":   {fmt.Sprintf(external, `{"url":"$URL/other"}`), nil, 500, fault.Unavailable, "HTTP 500"},
 		"no host":       {`{"type":"authorized_user","client_id":"c","refresh_token":"r","token_uri":"::"}`, nil, 200, fault.Auth, "token_uri"},
 		"unreached":     {`{"type":"authorized_user","client_id":"c","refresh_token":"r","token_uri":"http://127.0.0.1:1/"}`, nil, 200, fault.Unavailable, "127.0.0.1:1"},
 		"no machine":    {"", map[string]string{"GCE_METADATA_HOST": "127.0.0.1:1"}, 200, fault.Auth, "does not answer"},
