@@ -22,7 +22,7 @@ func atoms(view []event.Event) []int {
 	return cuts
 }
 
-// walk goes over a view.
+// walk finds the positions at which a view may be cut.
 type walk struct {
 	open     map[string]bool // tool calls without a result so far
 	calling  bool            // the last event but results was a call
@@ -40,7 +40,7 @@ func (w *walk) before(ev event.Event) bool {
 		return false
 	}
 	// Calls that are still open when the next response comes stay without a
-	// result; they bind nothing.
+	// result; they prevent no cut.
 	return !w.calling || !w.thinking || len(a.ThinkingBlocks) > 0
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// history draws a conversation as the controller writes it: messages, and
+// history draws a random conversation as the controller writes it: messages, and
 // responses with calls whose results follow in any order; the last response
 // may still wait for some.
 func history(t *rapid.T) *conversation {
@@ -59,8 +59,8 @@ func drawCondenser(t *rapid.T) memory.Summarizing {
 	}
 }
 
-// TestRepeatedCondensationEnds asks again and again, as a prompt does that
-// never fits.
+// TestRepeatedCondensationEnds requests condensations repeatedly, as happens
+// with a prompt that never fits.
 func TestRepeatedCondensationEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -65,7 +65,7 @@ func (c *conversation) add(evs ...event.Event) {
 	}
 }
 
-// turn asks about a state, without anybody who counts tokens.
+// turn is a Turn for a state, without a Gauge.
 func turn(s *state.State, m llm.Model, session event.ConversationID) memory.Turn {
 	return memory.Turn{State: s, Session: session, LLM: func(string) llm.Model { return m }}
 }

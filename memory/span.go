@@ -81,7 +81,7 @@ func (c Summarizing) middle(t Turn, cuts []int, least int, over bool) (from, to 
 	if !over {
 		return from, to
 	}
-	// As many tokens go as are more than half of the limit.
+	// Remove what exceeds half of the limit.
 	excess := t.Tokens.Prompt(t.State.View) - c.limit(t)/2
 	for _, cut := range cuts {
 		if cut > from && t.Tokens.Part(t.State.View, from, cut) > excess {
@@ -91,7 +91,7 @@ func (c Summarizing) middle(t Turn, cuts []int, least int, over bool) (from, to 
 	return from, last
 }
 
-// helps reports whether the view fits without a part of it.
+// helps reports whether the view fits once a part of it is removed.
 func (c Summarizing) helps(t Turn, from, to int) bool {
 	all := t.Tokens.Prompt(t.State.View)
 	return to > from && all-t.Tokens.Part(t.State.View, from, to) < c.limit(t)

@@ -85,7 +85,7 @@ func (c Summarizing) Needed(t Turn) bool {
 // is at most half of the view, and empty if that gains too little. Each
 // condensation leaves fewer events that are not summaries, so repeated requests
 // end. If only the number of events requires a summary and the model fails to
-// write it, the conversation continues without
+// write it, the conversation continues without one
 // (docs/openhands/sdk-features.md section 4).
 func (c Summarizing) Condense(ctx context.Context, t Turn) (*event.Condensation, error) {
 	c = c.withDefaults()

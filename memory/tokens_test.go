@@ -26,7 +26,7 @@ func repeat(n int, of func() event.Event) []event.Event {
 	return evs
 }
 
-// measured asks about a state with somebody who counts.
+// measured is a Turn for a state, with a Gauge.
 func measured(s *state.State, window int, m llm.Model) memory.Turn {
 	t := turn(s, m, "s")
 	t.Tokens, t.Window = &memory.Gauge{}, window

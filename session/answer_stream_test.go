@@ -76,7 +76,7 @@ func (p *pieces) all() []string {
 	return slices.Clone(p.said)
 }
 
-// TestPieces holds that a streamed answer comes behind what it answers, also
+// TestPieces checks that a streamed answer comes after what it answers, also
 // where that is being stored still, and that each item ends once
 // (docs/openhands/sdk-wire-1.58.md section C.1).
 func TestPieces(t *testing.T) {

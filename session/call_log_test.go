@@ -49,7 +49,7 @@ func TestCallsAreLogged(t *testing.T) {
 	}
 }
 
-// TestFailedCallsAreLogged says why a call failed.
+// TestFailedCallsAreLogged logs why a call failed.
 func TestFailedCallsAreLogged(t *testing.T) {
 	t.Parallel()
 	h := setup(t, nil, nil)

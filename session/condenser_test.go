@@ -64,7 +64,7 @@ func TestCondensers(t *testing.T) {
 	}
 }
 
-// TestNothingToCondenseWith tells why, in the reference's words.
+// TestNothingToCondenseWith gives the reason in the reference's words.
 func TestNothingToCondenseWith(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(), nil)

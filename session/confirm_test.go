@@ -84,7 +84,7 @@ func TestConfirmAfterRestart(t *testing.T) {
 	}
 }
 
-// TestAnalysis rates what the model calls risky, says so, and waits for that
+// TestAnalysis rates what the model calls risky, reports it, and waits for that
 // alone.
 func TestAnalysis(t *testing.T) {
 	t.Parallel()

@@ -149,7 +149,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestIndex lists what is at rest without reading an event.
+// TestIndex lists idle conversations without reading an event.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	h := setup(t, func() reply { r := says("done"); return inTurn(r, r, r, r, r, r) }(), nil)
@@ -184,7 +184,7 @@ func TestIndex(t *testing.T) {
 	if diff := cmp.Diff(live, cold); diff != "" {
 		t.Errorf("listed live and at rest (-live +rest):\n%s", diff)
 	}
-	// Edits of what is at rest leave it so.
+	// Changes to an idle conversation leave it idle.
 	if err := h.get(t, ids[1]).SetTitle(t.Context(), "renamed"); err != nil {
 		t.Fatal(err)
 	}

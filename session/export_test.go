@@ -2,5 +2,5 @@ package session
 
 import "time"
 
-// Evict is what the manager does from time to time, as if it were now.
+// Evict runs the manager's periodic eviction now.
 func (m *Manager) EvictIdle(now time.Time) { m.evictIdle(now) }

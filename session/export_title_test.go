@@ -1,6 +1,6 @@
 package session
 
-// Parts of how titles are made.
+// Internals of title generation.
 var (
 	FillTitlePrompt = fillTitlePrompt
 	CleanTitle      = cleanTitle

@@ -189,7 +189,7 @@ func TestGoalResumed(t *testing.T) {
 	}
 }
 
-// TestGoalAfterCrash finds a goal that nobody works on, and lets it be resumed.
+// TestGoalAfterCrash finds a goal that no process works on; it can be resumed.
 func TestGoalAfterCrash(t *testing.T) {
 	t.Parallel()
 	h := setup(t, judged(func(int) (*llm.Response, error) { return verdict(true, ""), nil }), nil)

@@ -55,7 +55,7 @@ func (l *late) Append(ctx context.Context, id event.ConversationID, evs ...event
 	return last, err
 }
 
-// TestEndIsSeen: a client that has seen the last event of a run is told of
+// TestEndIsSeen: a client that has seen the last event of a run receives
 // its end by everything it asks then, and can start another run.
 func TestEndIsSeen(t *testing.T) {
 	t.Parallel()

@@ -173,7 +173,7 @@ func TestDeleteRunning(t *testing.T) {
 	}
 }
 
-// TestPublished holds what watchers are told: in order, behind the events that
+// TestPublished checks what watchers receive: in order, after the events that
 // it tells of, and at the end the state of rest, and no other.
 func TestPublished(t *testing.T) {
 	t.Parallel()

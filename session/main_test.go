@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// reply is what the stub model says to a request.
+// reply is the stub model's answer to a request.
 type reply func(ctx context.Context, r llm.Request) (*llm.Response, error)
 
 // model answers with a function and notes what it was asked.
@@ -186,7 +186,7 @@ func (c *counted) Read(ctx context.Context, id event.ConversationID, from events
 	return c.Stream.Read(ctx, id, from)
 }
 
-// fixture is a manager with all that it works with.
+// fixture is a manager with all its dependencies.
 type fixture struct {
 	*session.Manager
 	o      session.Options
@@ -459,7 +459,7 @@ func status(t testing.TB, c *session.Conversation) string {
 	return field(t, []byte(describe(t, c)), "execution_status")
 }
 
-// kinds returns what happened, in short words.
+// kinds returns the kinds of events in short form.
 func (h *fixture) kinds(t testing.TB, id event.ConversationID) []string {
 	t.Helper()
 	var out []string

@@ -9,8 +9,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// TestToldAgain holds that a client that missed the end of a run, and asks
-// again and again how things stand, is told.
+// TestToldAgain checks that a client that missed the end of a run, and asks
+// for the state repeatedly, receives it.
 func TestToldAgain(t *testing.T) {
 	t.Parallel()
 	h := setup(t, func(context.Context, llm.Request) (*llm.Response, error) { return says("done"), nil }, nil)

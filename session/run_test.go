@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSendWhileRunning proves that a run takes in what is said meanwhile.
+// TestSendWhileRunning proves that a run reads messages that arrive meanwhile.
 func TestSendWhileRunning(t *testing.T) {
 	t.Parallel()
 	var seen []string
@@ -127,7 +127,7 @@ func endings(t *testing.T, h *fixture, rounds int) {
 	}
 }
 
-// heard is the last word of the user: a note that it came while the agent
+// heard is the last message of the user: a note that it came while the agent
 // answered stands behind it.
 func heard(r llm.Request) string {
 	for _, m := range slices.Backward(r.Messages) {
@@ -164,7 +164,7 @@ func TestStopWins(t *testing.T) {
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
-			// The model never comes to an end: only a stop ends a run.
+			// The model never finishes: only a stop ends a run.
 			var n atomic.Int64
 			h := setup(t, func(ctx context.Context, _ llm.Request) (*llm.Response, error) {
 				if i := n.Add(1); i%4 != 0 {
@@ -200,7 +200,7 @@ func TestStopWins(t *testing.T) {
 	}
 }
 
-// TestStopBesideStart stops while another caller starts: whoever comes first,
+// TestStopBesideStart stops while another caller starts: whichever comes first,
 // the conversation comes to rest.
 func TestStopBesideStart(t *testing.T) {
 	t.Parallel()
@@ -298,7 +298,7 @@ func TestPauseAtRest(t *testing.T) {
 	}
 }
 
-// TestMessageAfterError answers what is said after a run has failed.
+// TestMessageAfterError answers a message that was sent after a failed run.
 func TestMessageAfterError(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -347,7 +347,7 @@ func TestCapacity(t *testing.T) {
 	if err := b.Run(t.Context()); !fault.Is(err, fault.RateLimit) {
 		t.Errorf("run beyond capacity: %v", err)
 	}
-	// A conversation that cannot answer its first message is not made.
+	// A conversation that cannot answer its first message is not created.
 	before, err := h.Count(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func TestTitleComesLast(t *testing.T) {
 	}
 }
 
-// TestTitleOfUser keeps what the user wrote while the model thought.
+// TestTitleOfUser keeps a title that the user set while the model wrote one.
 func TestTitleOfUser(t *testing.T) {
 	t.Parallel()
 	asked, answer := make(chan struct{}), make(chan struct{})

@@ -76,7 +76,7 @@ func parseYAML(head []byte) (fields map[string]any, err error) {
 	return fields, nil
 }
 
-// noReferences finds what could make a short text a long value.
+// noReferences refuses aliases, which could make a short text a long value.
 type noReferences struct{ found bool }
 
 // Visit implements [ast.Visitor].

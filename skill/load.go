@@ -79,7 +79,7 @@ func (l *loader) read(name string) (string, error) {
 }
 
 // regular reports whether a name is a regular file, through links. Asking
-// first keeps a FIFO from being opened.
+// first avoids opening a FIFO.
 func (l *loader) regular(name string) bool {
 	info, err := fs.Stat(l.fsys, name)
 	return err == nil && info.Mode().IsRegular()
@@ -177,7 +177,7 @@ func (l *loader) markdown(dir string, taken []string, depth int) []string {
 		name := path.Join(dir, e.Name())
 		switch {
 		case l.isDir(dir, e):
-			// A link to a directory is not followed: it may lead in a circle.
+			// Links to directories are not followed: they may form a cycle.
 			if depth < maxDepth && !l.flat && e.IsDir() && !slices.Contains(taken, name) {
 				files = append(files, l.markdown(name, taken, depth+1)...)
 			}
@@ -191,7 +191,7 @@ func (l *loader) markdown(dir string, taken []string, depth int) []string {
 	return files
 }
 
-// resources lists what lies beside a SKILL.md; nil for nothing.
+// resources lists the files beside a SKILL.md; nil for none.
 func (l *loader) resources(dir string) *Resources {
 	r := &Resources{Root: l.path(dir), Scripts: []string{}, References: []string{}, Assets: []string{}}
 	found := false

@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// Activation is the skills that a message or a file called up.
+// Activation is the skills that a message or a file activated.
 type Activation struct {
 	Names []string // in the order of the skills
 	// Text is what is added for the model; empty when nothing was activated.
 	Text string
 }
 
-// Match returns the keyword and task skills that a user's message calls up,
+// Match returns the keyword and task skills that a user's message activates,
 // without those in skip, which were activated before.
 func Match(skills []Skill, message string, skip []string) Activation {
 	var a Activation

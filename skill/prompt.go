@@ -39,7 +39,7 @@ func forFamily(name, family string) bool {
 	return true
 }
 
-// HasInvocable reports whether there is a skill that the model can ask for,
+// HasInvocable reports whether there is a skill that the model can invoke,
 // so that it needs the tool invoke_skill.
 func HasInvocable(skills []Skill) bool {
 	return slices.ContainsFunc(skills, listed)

@@ -46,7 +46,7 @@ type Resources struct {
 type Skill struct {
 	Name    string `json:"name"`
 	Content string `json:"content"`
-	// Trigger is nil for a skill that is always there, or, of the AgentSkills
+	// Trigger is nil for a skill that is always active, or, of the AgentSkills
 	// format, that the model reads when it wants.
 	Trigger *Trigger `json:"trigger"`
 	Source  *string  `json:"source"` // a path, or nil for one made by a program

@@ -347,7 +347,7 @@ func TestFrontMatterRefused(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that any file is a skill or an error, in bounded time, and
+// FuzzParse checks that any file is a skill or an error, in bounded time, and
 // that a skill survives the wire.
 func FuzzParse(f *testing.F) {
 	f.Add("---\nname: a\ntriggers: [x, 1, null]\nmetadata: {k: 1}\n---\nbody")
@@ -375,7 +375,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkLoadProject loads what a small project says.
+// BenchmarkLoadProject loads the skills of a small project.
 func BenchmarkLoadProject(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 20 {

@@ -1,12 +1,12 @@
-// Command bench measures Deft end to end, as a user meets it: the built
+// Command bench measures Deft end to end, as a user sees it: the built
 // binary, a real HTTP server in the place of the LLM, the real sandbox. It
 // prints a table of the budgets, what was measured, and, where it is
 // installed, what OpenHands' SDK takes for the same on this machine.
 //
 // Usage: go run ./test/bench -deft bin/deft [-openhands python]
 //
-// It runs one thing at a time in one goroutine besides the server's; it fails
-// loudly, because a number that is not true is worse than none.
+// It measures one thing at a time. Any failure ends it: a wrong number is worse
+// than none.
 package main
 
 import (

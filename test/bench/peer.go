@@ -13,7 +13,7 @@ import (
 //go:embed openhands.py
 var openhands string
 
-// peerSteps has OpenHands' SDK do the same steps with its terminal tool, in
+// peerSteps lets OpenHands' SDK do the same steps with its terminal tool, in
 // one process on this machine, without any sandbox.
 func (b *bench) peerSteps(ctx context.Context) (string, error) {
 	if b.python == "" {

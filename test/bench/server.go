@@ -25,8 +25,8 @@ type bench struct {
 	fresh   chan time.Time
 }
 
-// server stands in for the LLM. It answers at once and without a look at the
-// request, so that what is measured is Deft.
+// server stands in for the LLM. It answers at once without reading the request,
+// so that only Deft is measured.
 func (b *bench) server(ctx context.Context) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -95,14 +95,14 @@ data: [DONE]
 	b.gone()
 }
 
-// summarize answers the condenser, which is not part of what is measured: it
-// falls between two steps, and shows in their slowest.
+// summarize answers the condenser. That is not part of a step, but shows in the
+// slowest ones because it happens between two steps.
 func summarize(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprint(w, `{"id":"s","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"notes"}}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`)
 }
 
-// gone notes that an answer is out.
+// gone records when an answer was sent.
 func (b *bench) gone() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -58,7 +58,7 @@ func TestHugeBodies(t *testing.T) {
 				r.Header.Set("Expect", "100-continue") // so that the answer is not lost with the connection
 				resp, err := client.Do(r)
 				if err != nil {
-					// Who does not say how much comes may be closed on.
+					// The server may close a connection that states no length.
 					if known || !closed(err) {
 						t.Errorf("%s: %v", route, err)
 					}
@@ -162,7 +162,7 @@ func TestDeaf(t *testing.T) {
 	v.small(t)
 }
 
-// TestReconnects comes and goes a thousand times, and leaves nothing behind.
+// TestReconnects connects and disconnects a thousand times without a leak.
 func TestReconnects(t *testing.T) {
 	t.Parallel()
 	v := start(t, "a-key-of-the-test")
@@ -258,7 +258,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOrigin holds that a page from elsewhere cannot use a server that has no
+// TestOrigin checks that a page of another origin cannot use a server that has no
 // keys.
 func TestOrigin(t *testing.T) {
 	t.Parallel()
@@ -307,7 +307,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestPublicAddress holds that a server without keys refuses to listen where
+// TestPublicAddress checks that a server without keys refuses to listen where
 // others can reach it.
 func TestPublicAddress(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-// Package hostile sends the Agent Server what no good client sends: broken
+// Package hostile sends the Agent Server what no correct client sends: broken
 // bodies, paths that climb, bodies without end, clients that are slow, deaf or
 // come back a thousand times, and wrong keys. Whatever comes, the built binary
 // answers with a status of its document and with the reference's error schema,
@@ -9,7 +9,7 @@
 //	go test ./test/hostile
 //	DEFT_BIN=$PWD/bin/deft go test ./test/hostile
 //
-// It needs nothing from outside.
+// It needs no network.
 package hostile_test
 
 import (
@@ -57,7 +57,7 @@ func start(t *testing.T, key string) *victim {
 	return v
 }
 
-// alive holds that the server answers.
+// alive checks that the server answers.
 func (v *victim) alive(t *testing.T) {
 	t.Helper()
 	resp, err := http.Get(v.url + "/health")
@@ -107,7 +107,7 @@ func (v *victim) do(t *testing.T, method, path string, body any) (status int, an
 	return resp.StatusCode, answer
 }
 
-// conversation makes a conversation whose model nobody answers for.
+// conversation makes a conversation whose model does not answer.
 func (v *victim) conversation(t *testing.T) (id string) {
 	t.Helper()
 	status, raw := v.do(t, "POST", "/api/conversations", map[string]any{
@@ -124,7 +124,7 @@ func (v *victim) conversation(t *testing.T) (id string) {
 	return made.ID
 }
 
-// peak returns the most memory that the server has ever held, in megabytes.
+// peak returns the most memory that the server has ever used, in megabytes.
 func (v *victim) peak(t *testing.T) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.pid))
@@ -143,7 +143,7 @@ func (v *victim) peak(t *testing.T) int {
 	return kb >> 10
 }
 
-// mostMemory bounds what a server may hold, whatever it is sent, in megabytes.
+// mostMemory is how much memory a server may use, whatever it is sent, in megabytes.
 const mostMemory = 200
 
 // small holds that the server never took more.

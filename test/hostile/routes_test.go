@@ -98,7 +98,7 @@ type shot struct {
 	body []byte
 }
 
-// fire sends requests, some at a time, and holds every answer to the contract.
+// fire sends requests, some at a time, and checks every answer against the contract.
 func (v *victim) fire(t *testing.T, shots []shot) {
 	t.Helper()
 	todo := make(chan shot)
@@ -118,7 +118,7 @@ func (v *victim) fire(t *testing.T, shots []shot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t.Logf("%d requests, answers by status: %v", len(shots), v.answers)
-	// Who is not let in proves nothing.
+	// A client that is refused proves nothing.
 	if n := v.answers[http.StatusUnauthorized]; n > 0 || v.answers[http.StatusUnprocessableEntity] < 100 {
 		t.Errorf("%d requests were not let in; the others met %v", n, v.answers)
 	}
@@ -176,7 +176,7 @@ func (v *victim) judge(t *testing.T, what string, op operation, resp *http.Respo
 	}
 }
 
-// climbs are values of path parameters, escaped as they travel.
+// climbs are path traversals as values of path parameters, escaped.
 var climbs = []string{
 	"..%2f..%2f..%2f..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%2f%2e%2e%2f%2e%2e%2fetc%2fpasswd",
 	"../../../../../../etc/passwd", "%2fetc%2fpasswd", "..", "%2e%2e", ".", "..%5c..%5cetc", "..%252f..%252fetc%252fpasswd",
@@ -184,7 +184,7 @@ var climbs = []string{
 	"00000000-0000-0000-0000-000000000000", strings.Repeat("a", 5000),
 }
 
-// TestPaths puts what climbs into every parameter of every path.
+// TestPaths puts path traversals into every parameter of every path.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	v := start(t, "a-key-of-the-test")
@@ -201,7 +201,7 @@ func TestPaths(t *testing.T) {
 	v.small(t)
 }
 
-// bodies are what no operation can take, or what takes long to read.
+// bodies are request bodies that no operation accepts or that take long to read.
 var bodies = []string{
 	"", "{", "}", "null", "[]", `"x"`, "1", "true", `{"a":`, "\x00", "\xff\xfe{}", `{"kind":"Nobody"}`, "{}{}", "{},",
 	`{"a":1e999}`, "NaN", `{"a":"\ud800"}`, strings.Repeat("[", 100_000), strings.Repeat(`{"a":`, 20_000),

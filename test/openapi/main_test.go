@@ -1,4 +1,4 @@
-// Package openapi holds the Agent Server to its document: docs/agent-server.md
+// Package openapi checks the Agent Server against its document: docs/agent-server.md
 // lists each route with its state, the document of the built binary has what
 // the reference's has, schemathesis finds no failure of the server and no
 // status that is not in it, and OpenAI's Python client works with the gateway.

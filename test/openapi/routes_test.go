@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// document is an OpenAPI document: paths, methods, and what is said of them.
+// document is an OpenAPI document: paths, methods, and their descriptions.
 type document struct {
 	Paths map[string]map[string]struct {
 		Summary     string `json:"summary"`

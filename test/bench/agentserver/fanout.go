@@ -59,7 +59,7 @@ func (b *bench) fanOut(ctx context.Context) (err error) {
 	return nil
 }
 
-// tellMessages sends the time when a message came.
+// tellMessages sends the time at which each message came.
 func tellMessages(f *frames, arrived chan<- time.Time) {
 	mark := []byte(`"kind":"MessageEvent"`)
 	buf := make([]byte, 16<<10)

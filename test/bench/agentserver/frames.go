@@ -16,8 +16,8 @@ import (
 )
 
 // frames is a WebSocket to a conversation's events that does hardly anything
-// with them: a thousand clients that do more take from the server, which runs
-// on the same processors, what is measured.
+// with them: a thousand busy clients would take processor time from the server,
+// which runs on the same machine and is what is measured.
 type frames struct {
 	net.Conn
 	in      *bufio.Reader

@@ -16,9 +16,8 @@ import (
 const healthEvery = 10 * time.Millisecond
 
 // watchHealth asks for /health until the returned function is called, which
-// returns the 99th percentile. It does so from a process of its own, as who
-// watches over a server does: in this one a thousand clients would stand in
-// front of it.
+// returns the 99th percentile. It does so from a separate process, as a
+// monitor does: in this process it would compete with a thousand clients.
 func watchHealth(ctx context.Context, s *server) (stop func() (time.Duration, error), err error) {
 	self, err := os.Executable()
 	if err != nil {

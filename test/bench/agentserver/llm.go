@@ -63,8 +63,8 @@ func (l *llm) answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"id":"r%d","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":%q,"message":%s}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`, n, reason, message)
 }
 
-// bodies are buffers of requests: what this program takes for itself is
-// missing to the server beside it.
+// bodies are reused buffers for requests, so that this program takes less time
+// from the server that runs beside it.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 // read returns how many calls of a tool a request asks for, and how many it

@@ -18,8 +18,7 @@ func (b *bench) load(ctx context.Context) error {
 	if err := b.crowds(ctx, "load", 100*time.Millisecond, quick); err != nil {
 		return err
 	}
-	// A server of its own: here it is the waiting that is measured, not what
-	// the crowds before have left.
+	// A new server: earlier loads must not influence this measurement.
 	return b.crowds(ctx, "slow", 2*time.Second, []crowd{{1000, 1.5}})
 }
 
@@ -101,7 +100,7 @@ func (b *bench) crowd(ctx context.Context, s, idle *server, c crowd, alone time.
 	return nil
 }
 
-// together runs n new conversations at once, and returns how long all took.
+// together runs n new conversations at once and returns how long they took.
 func (b *bench) together(ctx context.Context, s *server, n int) (time.Duration, error) {
 	ids := make([]event.ConversationID, n)
 	for i := range ids {

@@ -1,11 +1,11 @@
-// Command agentserver measures `deft agent-server` as its clients meet it:
+// Command agentserver measures `deft agent-server` as its clients see it:
 // the built binary, REST and WebSockets, real shells, a real HTTP server in
-// the place of the LLM. Where it is installed, the reference does the same on
+// place of the LLM. Where it is installed, the reference does the same on
 // the same machine in the same run, and the ratio is printed.
 //
 // Usage: go run ./test/bench/agentserver -deft bin/deft [-openhands python]
 //
-// It fails loudly, because a number that is not true is worse than none.
+// Any failure ends it: a wrong number is worse than none.
 package main
 
 import (
@@ -105,7 +105,7 @@ func (b *bench) note(what, budget, got string) {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
 
-// showLogs prints the ends of what the servers said.
+// showLogs prints the ends of the servers' logs.
 func (b *bench) showLogs() {
 	logs, _ := filepath.Glob(filepath.Join(b.dir, "*", "*.log")) // the pattern is right
 	for _, name := range logs {

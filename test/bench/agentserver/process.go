@@ -173,8 +173,8 @@ func usage(pid string) (used time.Duration, parent string, err error) {
 	return used, f[1], nil
 }
 
-// exactly reads what a process of one thread has used: a shell uses less than
-// a step of [usage].
+// exactly reads the processor time of a process with one thread: a shell uses
+// less than the resolution of [usage].
 func exactly(pid string) (time.Duration, error) {
 	raw, err := os.ReadFile("/proc/" + pid + "/schedstat")
 	if err != nil {

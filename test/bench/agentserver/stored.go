@@ -82,7 +82,7 @@ func (b *bench) listing(ctx context.Context, dir string, n int) (err error) {
 		if err != nil {
 			return err
 		}
-		// To decode 80 MB would be most of what is measured.
+		// Decoding 80 MB would dominate the measurement.
 		seen += bytes.Count(raw, []byte(`"runtime_info":`))
 		_, next, _ := bytes.Cut(raw[max(0, len(raw)-100):], []byte(`"next_page_id":`))
 		next = bytes.Trim(next, `"}`)

@@ -48,7 +48,7 @@ func (b *bench) start(ctx context.Context) error {
 
 func mb(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
 
-// times are what one server takes.
+// times are the results for one server.
 type times struct{ create, tool, firstTool, text time.Duration }
 
 // turns measures creating, and turns through REST and WebSocket.

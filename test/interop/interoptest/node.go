@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Missing skips the test for a reason, or fails it where CI is "true".
+// Missing skips the test for a reason, or fails it if CI is "true".
 func Missing(t *testing.T, reason string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

@@ -211,7 +211,7 @@ func environment() []string {
 	return kept
 }
 
-// listener keeps the end of what a program says and looks for a line.
+// listener keeps the end of a program's output and looks for a line.
 type listener struct {
 	ready *regexp.Regexp
 	found chan string

@@ -77,7 +77,7 @@ func play(t *testing.T, python string, args ...string) {
 	}
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, append([]string{"-B", "main.py", "--deft", binary.Path()}, args...)...)
-	// The group holds all servers that scenarios start.
+	// The process group has all servers that scenarios start.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	for _, v := range os.Environ() {
@@ -134,7 +134,7 @@ func TestClient(t *testing.T) {
 func TestClientWithSandbox(t *testing.T) {
 	t.Parallel()
 	python := interpreter(t, "openhands_sdk", "openhands_tools", "openhands_workspace")
-	// Its exit status tells of more than sandboxes.
+	// Its exit status covers more than sandboxes.
 	if out, _ := exec.Command(binary.Path(), "doctor").CombinedOutput(); !bytes.Contains(out, []byte("✓ sandbox")) {
 		missing(t, "this host does not allow sandboxes:\n"+string(out))
 	}
