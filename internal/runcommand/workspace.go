@@ -5,17 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
 )
-
-// systemDirs are no workspaces: an agent that may write in one of them owns
-// the machine.
-var systemDirs = []string{
-	"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr", "/var",
-}
 
 const useProject = "give a project's directory with --workspace"
 
@@ -41,7 +34,7 @@ func Workspace(dir, data, home string) (string, error) {
 		return "", fault.New(fault.Denied, "the workspace cannot be read").Because(err).
 			Hint("check its permissions, or give another directory with --workspace")
 	}
-	return abs, apart(abs, data, home)
+	return workspacedir.Rules{Home: home, Data: []string{data}}.Check(abs)
 }
 
 // readable tries to list a directory.
@@ -55,29 +48,4 @@ func readable(dir string) error {
 		return err
 	}
 	return nil
-}
-
-// apart refuses workspaces in which the agent could change more than a
-// project: the system, the user's shell start-up files, Deft's own data.
-func apart(ws, data, home string) error {
-	real := func(path string) string {
-		if r, err := filepath.EvalSymlinks(path); err == nil {
-			return r
-		}
-		return filepath.Clean(path)
-	}
-	switch {
-	case slices.Contains(systemDirs, ws):
-		return fault.New(fault.Invalid, "the workspace cannot be the system directory "+ws).Hint(useProject)
-	case home != "" && home != "/" && beneath(real(home), ws):
-		return fault.New(fault.Invalid, "the workspace "+ws+" holds your home directory, whose start-up files an agent must not write").Hint(useProject)
-	case beneath(ws, real(data)):
-		return fault.New(fault.Invalid, "the workspace "+ws+" lies in Deft's own data").Hint(useProject)
-	}
-	return nil
-}
-
-// beneath reports whether path is dir or lies in it; both are clean.
-func beneath(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

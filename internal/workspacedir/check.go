@@ -1,0 +1,162 @@
+package workspacedir
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/realpath"
+)
+
+// systemDirs are no workspaces, and neither is what lies in those of systemTrees:
+// who may write there owns the machine.
+var (
+	systemDirs  = []string{"/", "/home", "/run", "/var", "/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/spool"}
+	systemTrees = []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr",
+		"/var/lib/containerd", "/var/lib/containers", "/var/lib/docker", "/var/lib/dpkg", "/var/lib/systemd", "/var/spool/cron",
+	}
+	// sources lie in systemTrees and hold projects.
+	sources = []string{"/usr/src", "/usr/local/src"}
+)
+
+// credentialDirs are directories of a home that hold keys, or programs and
+// settings that other programs run.
+var credentialDirs = []string{
+	".aws", ".azure", ".config/autostart", ".config/fish", ".config/gcloud", ".config/gh", ".config/git", ".config/systemd", ".docker", ".gnupg",
+	".kube", ".local/bin", ".local/share/keyrings", ".mozilla", ".password-store", ".pki", ".ssh",
+}
+
+// Rules say which directories are refused beside those of the system.
+type Rules struct {
+	// Home is the user's home directory; empty for none. The homes of the
+	// machine's other users are refused as well.
+	Home string
+	// Data are the program's own directories.
+	Data []string
+}
+
+// Check returns dir as an absolute path without links, as far as it exists. It
+// refuses, by what a path leads to rather than by its name: directories of the
+// system, homes and what contains one, directories with credentials in a home, and
+// what lies in the program's own data. The error is of kind Invalid.
+func (r Rules) Check(dir string) (string, error) {
+	if dir == "" || strings.ContainsRune(dir, 0) {
+		return "", refuse("cannot be used: " + strings.ReplaceAll(dir, "\x00", "\uFFFD"))
+	}
+	dir = realpath.Resolve(dir)
+	above := parents(dir)
+	switch {
+	case isOne(above[:1], systemDirs),
+		isOne(above, systemTrees) && !slices.ContainsFunc(sources, func(s string) bool { return dir != s && within(dir, s) }):
+		return "", refuse("cannot be the system directory " + dir)
+	case isOne(above, r.Data):
+		return "", refuse(dir + " lies in Deft's own data")
+	}
+	for _, home := range homes(r.Home) {
+		switch {
+		case isOne(parents(home), []string{dir}):
+			return "", refuse(dir + " holds the home directory " + home + ", whose start-up files an agent must not write")
+		case holdsCredentials(dir, home):
+			return "", refuse(dir + " holds credentials or programs of a user")
+		}
+	}
+	return dir, nil
+}
+
+func refuse(what string) error {
+	return fault.New(fault.Invalid, "the workspace "+what).Hint("use a project's directory")
+}
+
+// holdsCredentials reports whether a directory lies in one of credentialDirs of a
+// home, or contains one.
+func holdsCredentials(dir, home string) bool {
+	return slices.ContainsFunc(credentialDirs, func(name string) bool {
+		secret := filepath.Join(home, name)
+		if _, err := os.Stat(secret); err != nil {
+			return within(dir, secret) // nothing to contain
+		}
+		secret = realpath.Resolve(secret)
+		return within(dir, secret) || within(secret, dir)
+	})
+}
+
+// homes returns the home directories that there are, without links.
+func homes(own string) []string {
+	all := []string{"/root"}
+	if filepath.IsAbs(own) {
+		all = append(all, own)
+	}
+	all = append(all, accounts()...)
+	if entries, err := os.ReadDir("/home"); err == nil {
+		for _, e := range entries {
+			all = append(all, filepath.Join("/home", e.Name()))
+		}
+	}
+	for i, h := range all {
+		all[i] = realpath.Resolve(h)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(h string) bool { return h == "/" })
+}
+
+// accounts returns the homes of people's accounts in /etc/passwd.
+func accounts() (dirs []string) {
+	f, err := os.Open("/etc/passwd")
+	if err != nil {
+		return nil // without accounts there are no further homes
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(io.LimitReader(f, 4<<20)); lines.Scan(); {
+		fields := strings.Split(lines.Text(), ":")
+		// Accounts of services have the home / or one of the system's.
+		if len(fields) >= 6 && filepath.IsAbs(fields[5]) && len(fields[2]) >= 4 && fields[2] != "65534" {
+			dirs = append(dirs, fields[5])
+		}
+	}
+	return dirs
+}
+
+// directory is a path and, if there is something, what it is.
+type directory struct {
+	path string
+	info os.FileInfo
+}
+
+func at(path string) directory {
+	info, err := os.Stat(path)
+	if err != nil {
+		info = nil
+	}
+	return directory{path, info}
+}
+
+// parents returns a directory and all above it, the nearest first.
+func parents(path string) []directory {
+	all := []directory{at(path)}
+	for path != filepath.Dir(path) {
+		path = filepath.Dir(path)
+		all = append(all, at(path))
+	}
+	return all
+}
+
+// isOne reports whether one of some directories is one of others, by its name or by
+// what it is: a bind mount has another name.
+func isOne(some []directory, others []string) bool {
+	return slices.ContainsFunc(others, func(path string) bool {
+		other := at(path)
+		return slices.ContainsFunc(some, func(d directory) bool {
+			return d.path == path || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
+		})
+	})
+}
+
+// within reports whether path is dir or lies in it; both are clean.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}

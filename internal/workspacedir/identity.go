@@ -1,0 +1,66 @@
+package workspacedir
+
+import (
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/realpath"
+)
+
+// Identity is what a directory is recognised by.
+type Identity struct {
+	// Path is the directory's path without links.
+	Path   string `json:"path"`
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
+	// Boot is the machine's boot id: devices may get other numbers at the next
+	// boot.
+	Boot string `json:"boot,omitempty"`
+}
+
+// Identify returns the identity of a directory that exists. Errors are of kind
+// Invalid.
+func Identify(dir string) (Identity, error) {
+	path := realpath.Resolve(dir)
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		err = syscall.ENOTDIR
+	}
+	if err != nil {
+		return Identity{}, fault.Wrap(err, fault.Invalid, "find the workspace "+dir)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		boot = nil // then devices are not compared
+	}
+	return Identity{Path: path, Device: st.Dev, Inode: st.Ino, Boot: strings.TrimSpace(string(boot))}, nil
+}
+
+// Verify returns an error of kind Invalid if dir is no longer the directory that i
+// is the identity of: if its path leads elsewhere, or if there is another directory
+// now. The zero Identity is that of any directory.
+func (i Identity) Verify(dir string) error {
+	if i == (Identity{}) {
+		return nil
+	}
+	now, err := Identify(dir)
+	if err != nil {
+		return err
+	}
+	if now.Path == i.Path && now.Inode == i.Inode && (now.Device == i.Device || !i.sameNumbers(now)) {
+		return nil
+	}
+	return fault.New(fault.Invalid, "the workspace "+dir+" is not the directory in which the conversation was made").
+		Hint("put the original directory back, or start a new conversation in this one")
+}
+
+// sameNumbers reports whether two identities have comparable device numbers. Those
+// of file systems without a device (overlay, btrfs, NFS) change with each mount.
+func (i Identity) sameNumbers(now Identity) bool {
+	return i.Boot != "" && i.Boot == now.Boot && unix.Major(i.Device) != 0 && unix.Major(now.Device) != 0
+}
