@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == serveArg {
 		serve()
 	}
+	if len(os.Args) == 3 && os.Args[1] == attackArg {
+		attack(os.Args[2])
+	}
 	goleak.VerifyTestMain(m)
 }
 
