@@ -13,7 +13,6 @@ import (
 	"github.com/deft-dev/deft/internal/demo"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/session"
-	"github.com/deft-dev/deft/session/build"
 )
 
 // demoCmd replays the bundled session.
@@ -53,9 +52,8 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	}
 	defer store.Close()
 	fmt.Fprintf(std.err, "A replay of a recorded session, with real tools, in %s\n\n", dir)
-	r := &foreground{
-		std: std, paths: p, store: store, view: newView(&runCmd{}, std, g), sandbox: c.Sandbox, grace: build.DefaultGrace,
-	}
+	r := newForeground(std, p, store, newView(&runCmd{}, std, g))
+	r.sandbox = c.Sandbox
 	err = r.run(ctx, runcommand.Options{
 		ID: event.NewConversationID(), Replay: evs,
 		Spec: func() (session.Spec, error) {

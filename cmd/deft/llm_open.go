@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/broker/debuglog"
@@ -39,25 +40,6 @@ func newOpener(std *streams) (*opener, error) {
 
 func (o *opener) router() route.Router { return route.Router{Catalog: o.known} }
 
-// connect makes the model of cfg, behind the layer that retries. key is asked
-// for after the name and the address were checked.
-func (o *opener) connect(cfg llm.Config, key func() (llm.Secret, error), b broker.Options) (llm.Model, error) {
-	if _, err := o.router().New(cfg); err != nil {
-		return nil, err
-	}
-	var err error
-	if cfg.APIKey, err = key(); err != nil {
-		return nil, err
-	}
-	cfg.HTTPClient = o.client(cfg)
-	m, err := o.router().New(cfg)
-	if err != nil {
-		return nil, err
-	}
-	b.Catalog = o.known
-	return broker.New(m, b), nil
-}
-
 // client is nil for the adapters' own.
 func (o *opener) client(cfg llm.Config) *http.Client {
 	if o.log == nil {
@@ -66,19 +48,22 @@ func (o *opener) client(cfg llm.Config) *http.Client {
 	return o.log.Client(cfg.ConnectTimeout, cfg.APIKey)
 }
 
-// complete fills in what a configuration leaves to the environment, and
-// replaces what the catalogue says about how long prompts are kept in caches.
-func (o *opener) complete(cfg *llm.Config, retention string) {
+// complete fills in what a configuration leaves to the environment.
+func (o *opener) complete(cfg *llm.Config) {
 	cfg.BaseURL = first(cfg.BaseURL, firstSet(o.std, route.BaseVariables(cfg.Model)))
 	cfg.APIVersion = first(cfg.APIVersion, firstSet(o.std, route.VersionVariables(cfg.Model)))
-	if retention == "" {
-		return
+}
+
+// builder makes the models of LLMs, behind the layer that retries and keeps the
+// budget. A key in LLM_API_KEY is not used for profiles: it would be shown to a
+// provider that it does not belong to.
+func (o *opener) builder(saved *profiles.LLMs, b broker.Options, breakers *broker.Breakers, onSwitch func(broker.Switched)) *profiles.Builder {
+	b.Catalog = o.known
+	return &profiles.Builder{
+		Profiles: saved, Open: o.router().New, Catalog: o.known, KeyVariables: route.KeyVariables, Broker: b, Breakers: breakers, OnSwitch: onSwitch,
+		Complete: func(cfg *llm.Config) {
+			o.complete(cfg)
+			cfg.HTTPClient = o.client(*cfg)
+		},
 	}
-	m, err := o.router().New(*cfg)
-	if err != nil { // it will be said when the model is opened
-		return
-	}
-	_, quirks := o.known.Describe(*cfg, m.Info().Provider)
-	quirks.CacheRetention = retention == "24h"
-	cfg.Quirks = &quirks
 }

@@ -107,13 +107,18 @@ func (c *llmTestCmd) model(ctx context.Context, std *streams) (llm.Model, error)
 	}
 	once := broker.Options{Attempts: 1}
 	if c.Profile == "" {
-		return c.open(by, once, nil)
+		l, err := c.document(by)
+		if err != nil {
+			return nil, err
+		}
+		l.NumRetries = once.Attempts
+		return by.builder(nil, once, nil, nil).Model(ctx, l, nil)
 	}
 	stores, err := openProfiles(std)
 	if err != nil {
 		return nil, err
 	}
-	return by.builder(stores, once, nil, nil).Single(ctx, c.Profile)
+	return by.builder(stores.LLMs, once, nil, nil).Single(ctx, c.Profile)
 }
 
 func (c *llmTestCmd) within(ctx context.Context, probe func(context.Context) check) check {

@@ -30,23 +30,26 @@ func (m profileModels) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, err
 	if err != nil {
 		return nil, err
 	}
-	h := recording(o)
+	h := recording(l, o)
 	b := profiles.Builder{
 		Profiles: saved.LLMs, Open: route.New, KeyVariables: route.KeyVariables, Breakers: m.breakers,
 		Broker: broker.Options{Budget: o.Budget, OnRetry: h.retry}, OnSwitch: h.switched,
 	}
-	return b.Model(context.Background(), l) // which reads files and makes no request
+	return b.Model(context.Background(), l, nil) // which reads files and makes no request
 }
 
-// recording are hooks that record retries and switches.
-func recording(o session.ModelOptions) hooks {
+// recording are hooks that record retries and switches of the LLM l.
+func recording(l *spec.LLM, o session.ModelOptions) hooks {
 	if o.Retried == nil {
 		return hooks{}
 	}
 	return hooks{
-		retry: func(r broker.Retry) { o.Retried(build.RetryOf(r), r.Err) },
+		retry: func(r broker.Retry) {
+			r.Service = first(r.Service, l.UsageID)
+			o.Retried(build.RetryOf(r), r.Err)
+		},
 		switched: func(s broker.Switched) {
-			o.Retried(controller.Retry{UsageID: s.Service, Model: s.From.Name, Next: s.To.Name, Void: s.Void}, s.Err)
+			o.Retried(controller.Retry{UsageID: first(s.Service, l.UsageID), Model: s.From.Name, Next: s.To.Name, Void: s.Void}, s.Err)
 		},
 	}
 }

@@ -37,9 +37,10 @@ func TestFallbackOfASavedLLM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.UsageID = "agent"
 	var next []string
 	m, err := profileModels{profiles: func() (*profiles.Stores, error) { return stores, nil }}.Open(l, session.ModelOptions{Retried: func(r controller.Retry, _ error) {
-		next = append(next, r.Next)
+		next = append(next, r.UsageID+": "+r.Next)
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func TestFallbackOfASavedLLM(t *testing.T) {
 	if err != nil || event.JoinText(resp.Message.Content) != "from the other" {
 		t.Fatalf("%v %v", resp, err)
 	}
-	if len(next) == 0 || next[len(next)-1] != "vllm/x" {
+	if len(next) == 0 || next[len(next)-1] != "agent: vllm/x" {
 		t.Errorf("the switch was not recorded: %v", next)
 	}
 }

@@ -6,7 +6,11 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // Run works on the task until it ends.
@@ -19,8 +23,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if std.inTTY {
 		src.Input = nil
 	}
-	task, err := src.Read()
-	if err != nil {
+	if c.task, err = src.Read(); err != nil {
 		return err
 	}
 	if err := c.check(); err != nil {
@@ -35,13 +38,134 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		return err
 	}
 	defer store.Close()
-	r := &foreground{
-		std: std, paths: p, store: store, view: newView(c, std, g),
-		sandbox: c.Sandbox, network: c.Net, grace: c.Grace, task: task,
-	}
+	r := newForeground(std, p, store, newView(c, std, g))
+	r.sandbox, r.network, r.grace = c.Sandbox, c.Net, c.Grace
 	o, err := c.options(ctx, r)
 	if err != nil {
 		return err
 	}
 	return r.run(ctx, o)
+}
+
+// options says what the flags make of a run. A new conversation, with its
+// models, is checked here, before anything is stored.
+func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Options, err error) {
+	o = runcommand.Options{Task: c.task, Confirm: c.Confirm}
+	if c.Replay != "" {
+		defer func() { // what is wrong with other flags is said first
+			if err == nil {
+				o.Replay, err = readTrajectory(c.Replay)
+			}
+		}()
+	}
+	if r.std.inTTY && (r.std.errTTY || r.std.outTTY) {
+		o.Prompter = runcommand.NewPrompter(r.std.in, r.view.Prompts())
+	}
+	if c.Export != "" {
+		o.Done = func(ctx context.Context) error { return exportTrajectory(ctx, r.store, o.ID, c.Export) }
+	}
+	if o.Secrets, err = c.secrets(r.std); err != nil {
+		return o, err
+	}
+	if c.Resume == "" {
+		o.ID = event.NewConversationID()
+		s, err := c.spec(ctx, r, o, "")
+		o.Spec = func() (session.Spec, error) { return s, err }
+		return o, err
+	}
+	if o.ID, err = resolve(ctx, r.store, c.Resume); err != nil {
+		return o, err
+	}
+	info, err := r.store.Info(ctx, o.ID)
+	if err != nil {
+		return o, err
+	}
+	o.Resume = true
+	o.Spec = func() (session.Spec, error) { return c.spec(ctx, r, o, info.Meta.WorkingDir) }
+	o.Change = func(conv *session.Conversation) (session.Changes, error) { return c.changes(ctx, r, conv) }
+	return o, nil
+}
+
+// workspace is the directory of a flag, or else another.
+func (c *runCmd) workspace(r *foreground, or string) (string, error) {
+	return runcommand.Workspace(first(c.Workspace, or), r.paths.data, r.std.env("HOME"))
+}
+
+// spec is what a new conversation is made from. dir, unless empty, is where an
+// imported one worked.
+func (c *runCmd) spec(ctx context.Context, r *foreground, o runcommand.Options, dir string) (session.Spec, error) {
+	if err := c.choose(r.std); err != nil {
+		return session.Spec{}, err
+	}
+	dir, err := c.workspace(r, first(dir, "."))
+	if err != nil {
+		return session.Spec{}, err
+	}
+	var models runcommand.Models
+	if c.Replay == "" || c.task != "" {
+		if models, err = c.documents(ctx, r.models); err != nil {
+			return session.Spec{}, err
+		}
+	}
+	servers, err := c.servers(ctx, r, o, dir)
+	if err != nil {
+		return session.Spec{}, err
+	}
+	s := session.Spec{
+		ID: o.ID, Title: runcommand.Title(c.task), Setup: session.DefaultSetup(), Secrets: o.Secrets,
+		Placement: r.placement(), MaxCost: c.MaxCost,
+	}
+	s.Workspace.WorkingDir, s.MaxIterations, s.Autotitle = dir, c.MaxIterations, false
+	s.Policy, s.Analyzer = runcommand.ConfirmationOf(c.Confirm)
+	if s.Note, err = c.note(models).encode(); err != nil {
+		return session.Spec{}, err
+	}
+	s.Agent, err = runcommand.NewAgent(models, servers)
+	return s, err
+}
+
+// servers are the agent's MCP servers.
+func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Options, dir string) (*schema.Map, error) {
+	if len(c.MCPConfig) > 0 {
+		return runcommand.ReadServers(c.MCPConfig...)
+	}
+	if c.Replay != "" && c.task == "" {
+		return nil, nil // nothing would call them
+	}
+	return runcommand.Project{Dir: dir, Answers: r.paths.mcpAnswers(), Prompter: o.Prompter, Tell: r.view.Warn}.Servers(ctx)
+}
+
+// changes is what the flags change about a stored conversation. It keeps what
+// they do not name.
+func (c *runCmd) changes(ctx context.Context, r *foreground, conv *session.Conversation) (ch session.Changes, err error) {
+	dir, err := c.workspace(r, conv.Workspace())
+	if err != nil {
+		return ch, err
+	}
+	ch = session.Changes{WorkingDir: dir, MaxIterations: c.MaxIterations, MaxCost: &c.MaxCost}
+	if p := conv.Placement(); p.SandboxClass != "" {
+		if r.sandbox != "auto" || p.Isolation == "" || p.SandboxClass != build.ProcessSandbox {
+			p.Isolation = r.sandbox
+		}
+		p.SandboxClass, p.RuntimeClass, p.Network = build.ProcessSandbox, "", p.Network || r.network
+		ch.Placement = &p
+	}
+	var models runcommand.Models
+	var note *runNote
+	if c.Replay == "" || c.task != "" {
+		if models, note, err = c.modelsOf(ctx, r.std, r.models, conv); err != nil {
+			return ch, err
+		}
+	}
+	servers, err := runcommand.ReadServers(c.MCPConfig...)
+	if err != nil {
+		return ch, err
+	}
+	if note != nil {
+		if ch.Note, err = note.encode(); err != nil {
+			return ch, err
+		}
+	}
+	ch.Agent, err = runcommand.UpdateAgent(conv.Agent(), models, note != nil, servers)
+	return ch, err
 }

@@ -36,8 +36,8 @@ type runCmd struct {
 	Quiet         bool              `short:"q" help:"Print only the final answer."`
 	Thoughts      bool              `help:"Show the model's reasoning as well."`
 
+	task     string
 	services map[string]string // profiles of services other than the agent
-	by       *opener
 }
 
 // Help is shown by `deft run --help`.

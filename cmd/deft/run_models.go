@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
-	"sync"
+	"slices"
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/registry"
@@ -17,6 +19,161 @@ import (
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
 )
+
+// agentClass is the class of the agent of deft run.
+const agentClass = "CodeActAgent"
+
+// runModels implements [session.Models] with what the user's own catalogue,
+// profiles and environment add.
+type runModels struct {
+	by       func() (*opener, error)
+	breakers *broker.Breakers
+	log      *slog.Logger
+	// renewed read again the keys that came from files: the issuer of a token
+	// replaces its file.
+	renewed map[llm.Secret]func() (llm.Secret, error)
+}
+
+// Open implements [session.Models].
+func (m *runModels) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
+	if unused := l.Unused(); len(unused) > 0 {
+		m.log.Warn("settings of the LLM have no effect here", "model", l.Model, "settings", unused)
+	}
+	by, err := m.by()
+	if err != nil {
+		return nil, err
+	}
+	var saved *profiles.LLMs
+	if len(l.Profiles()) > 0 {
+		stores, err := openProfiles(by.std)
+		if err != nil {
+			return nil, err
+		}
+		saved = stores.LLMs
+	}
+	h := recording(l, o)
+	b := by.builder(saved, broker.Options{Budget: o.Budget, OnRetry: h.retry}, m.breakers, h.switched)
+	return b.Model(context.Background(), l, m.renewed[l.APIKey]) // which reads files and makes no request
+}
+
+// choose decides which models a run has: the flags, what the conversation had,
+// and what the user has assigned, in this order.
+func (c *runCmd) choose(std *streams) error {
+	for service := range c.Service {
+		if err := registry.CheckService(service); err != nil {
+			return err
+		}
+		if service == registry.Agent {
+			return fault.New(fault.Invalid, "--service does not choose the agent's model").Hint("give --profile or --model")
+		}
+	}
+	usual, err := assigned(std)
+	if err != nil {
+		return err
+	}
+	if c.Profile == "" && c.Model == "" {
+		c.Profile = usual.Agent(agentClass)
+	}
+	c.services = map[string]string{}
+	maps.Copy(c.services, usual.Services)
+	maps.Copy(c.services, c.Service)
+	maps.DeleteFunc(c.services, func(service, profile string) bool { return service == registry.Agent || profile == "" })
+	return c.checkProfile(std)
+}
+
+// documents describes the chosen models, with their keys, so that any program
+// can open the conversation. What is wrong with one is said here, before
+// anything is stored.
+func (c *runCmd) documents(ctx context.Context, m *runModels) (out runcommand.Models, err error) {
+	by, err := m.by()
+	if err != nil {
+		return out, err
+	}
+	var o session.ModelOptions
+	if c.MaxCost > 0 {
+		o.Budget = broker.NewBudget(c.MaxCost)
+	}
+	check := func(l *spec.LLM, err error) (*spec.LLM, error) {
+		if err == nil {
+			_, err = m.Open(l, o)
+		}
+		return l, err
+	}
+	if out.Agent, err = check(c.agentDocument(ctx, by, m)); err != nil {
+		return out, err
+	}
+	for _, service := range slices.Sorted(maps.Keys(c.services)) {
+		name := c.services[service]
+		l, err := check(m.profile(ctx, by.std, name, agent.UsageCondenser))
+		if err != nil {
+			return out, fmt.Errorf("the model of the service %s: profile %s: %w", service, name, err)
+		}
+		if service == registry.Condenser {
+			out.Condenser = l
+		}
+	}
+	return out, nil
+}
+
+// agentDocument describes the agent's model.
+func (c *runCmd) agentDocument(ctx context.Context, by *opener, m *runModels) (*spec.LLM, error) {
+	if c.Profile == "" {
+		l, err := c.document(by)
+		if err == nil && c.APIKeyFile != "" {
+			m.renewed[l.APIKey] = func() (llm.Secret, error) { return keyFromFile(c.APIKeyFile) }
+		}
+		return l, err
+	}
+	l, err := m.profile(ctx, by.std, c.Profile, agent.UsageAgent)
+	if err == nil && c.Effort != "" {
+		l.ReasoningEffort = &c.Effort
+	}
+	return l, err
+}
+
+// profile describes the model of a profile, with the names of the profiles that
+// it uses.
+func (m *runModels) profile(ctx context.Context, std *streams, name, usage string) (*spec.LLM, error) {
+	stores, err := openProfiles(std)
+	if err != nil {
+		return nil, err
+	}
+	p, err := getProfile(ctx, stores, name)
+	if err != nil {
+		return nil, err
+	}
+	usual := route.KeyVariables(p.LLM.Model)
+	l, err := stores.LLMs.LoadWithKey(ctx, name, usual)
+	if err != nil {
+		return nil, err
+	}
+	if p.KeyFile != "" {
+		m.renewed[l.APIKey] = func() (llm.Secret, error) {
+			l, err := stores.LLMs.LoadWithKey(context.Background(), name, usual)
+			if err != nil {
+				return "", err
+			}
+			return l.APIKey, nil
+		}
+	}
+	l = l.Clone(usage)
+	l.Stream = true
+	return l, nil
+}
+
+// runNote is what `deft run` keeps with a conversation: how its models were
+// chosen. It has names, never a key.
+type runNote struct {
+	modelSetup
+	// Services are the profiles of services other than the agent, where flags
+	// named them.
+	Services map[string]string `json:"services,omitempty"`
+	// Chosen is the model that this has led to. If the agent has another by
+	// now, somebody else has switched it, and the note no longer holds.
+	Chosen string `json:"chosen,omitempty"`
+}
+
+func (n runNote) encode() (json.RawMessage, error) { return json.Marshal(n) }
 
 // note is what is kept of the flags.
 func (c *runCmd) note(m runcommand.Models) runNote {
@@ -27,181 +184,28 @@ func (c *runCmd) note(m runcommand.Models) runNote {
 	return n
 }
 
-// runModels implements [session.Models]: the models that the flags, profiles and
-// the environment choose, with their fallbacks, and for other LLMs those of
-// their documents.
-type runModels struct {
-	stored session.Models
-	// open opens what was chosen; nil if a conversation keeps its own.
-	open   func(o broker.Options, h hooks) (*registry.Registry, error)
-	effort string // of the agent, unless empty
-
-	mu     sync.Mutex
-	opened *registry.Registry
-}
-
-// Open implements [session.Models].
-func (m *runModels) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
-	service := map[string]string{agent.UsageAgent: registry.Agent, agent.UsageCondenser: registry.Condenser}[l.UsageID]
-	if m.open == nil || service == "" {
-		model, err := m.stored.Open(l, o)
-		if err == nil && o.Budget != nil && !model.Info().Price.Known {
-			return nil, fault.New(fault.Invalid, "--max-cost cannot be kept: the price of "+l.Model+" is not known").
-				Hint("give the model with --input-price and --output-price, or leave --max-cost out")
-		}
-		return model, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.opened == nil {
-		var err error
-		if m.opened, err = m.open(broker.Options{Budget: o.Budget}, recording(o)); err != nil {
-			return nil, err
-		}
-	}
-	model := m.opened.Model(service)
-	if service == registry.Agent && m.effort != "" {
-		return effortModel{model, m.effort}, nil
-	}
-	return model, nil
-}
-
-// effortModel is a model that thinks as long as the user has chosen.
-type effortModel struct {
-	llm.Model
-	effort string
-}
-
-// Generate implements [llm.Model].
-func (m effortModel) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
-	r.ReasoningEffort = first(r.ReasoningEffort, m.effort)
-	return m.Model.Generate(ctx, r, onDelta)
-}
-
-// useModels has the run use the models that were chosen, and returns their
-// documents, with the keys.
-func (c *runCmd) useModels(ctx context.Context, r *foreground) (out runcommand.Models, err error) {
-	open := func(o broker.Options, h hooks) (*registry.Registry, error) {
-		reg, _, err := c.open(ctx, r.std, o.Budget, h)
-		return reg, err
-	}
-	var budget *broker.Budget
-	if c.MaxCost > 0 {
-		budget = broker.NewBudget(c.MaxCost)
-	}
-	// What is wrong is said before anything is stored.
-	if _, err := open(broker.Options{Budget: budget}, hooks{}); err != nil {
-		return out, err
-	}
-	if out.Agent, err = c.document(ctx, r.std); err != nil {
-		return out, err
-	}
-	if name := c.services[registry.Condenser]; name != "" {
-		if out.Condenser, err = profileDocument(ctx, r.std, name, agent.UsageCondenser); err != nil {
-			return out, err
-		}
-	}
-	r.models.open, r.models.effort = open, c.Effort
-	return out, nil
-}
-
-// document describes the agent's model, so that any program can open the
-// conversation.
-func (c *runCmd) document(ctx context.Context, std *streams) (*spec.LLM, error) {
-	if c.Profile != "" {
-		l, err := profileDocument(ctx, std, c.Profile, agent.UsageAgent)
-		if err == nil && c.Effort != "" {
-			l.ReasoningEffort = &c.Effort
-		}
-		return l, err
-	}
-	by, err := c.opener(std)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := c.config(by)
-	if err != nil {
-		return nil, err
-	}
-	l := spec.NewLLM(c.Model)
-	if l.APIKey, err = c.key(std); err != nil {
-		return nil, err
-	}
-	l.UsageID, l.Stream, l.APIMode = agent.UsageAgent, true, first(c.API, llm.APIAuto)
-	l.BaseURL, l.APIVersion, l.ReasoningEffort = optional(cfg.BaseURL), optional(cfg.APIVersion), optional(c.Effort)
-	if err := setRetention(l, c.CacheRetention); err != nil {
-		return nil, err
-	}
-	x := l.Extras()
-	x.ContextLimit, x.KeepAlive = c.ContextLimit, c.KeepAlive.Seconds()
-	if c.InputPrice != nil && c.OutputPrice != nil { // of a million tokens
-		in, out := *c.InputPrice/1e6, *c.OutputPrice/1e6
-		l.InputCostPerToken, l.OutputCostPerToken = &in, &out
-	}
-	return l, nil
-}
-
-// opener is the same one each time: it may have something to tell the user.
-func (c *runCmd) opener(std *streams) (*opener, error) {
-	if c.by != nil {
-		return c.by, nil
-	}
-	by, err := newOpener(std)
-	c.by = by
-	return by, err
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// profileDocument describes the model of a profile, with the names of the
-// profiles that it uses.
-func profileDocument(ctx context.Context, std *streams, name, usage string) (*spec.LLM, error) {
-	stores, err := openProfiles(std)
-	if err != nil {
-		return nil, err
-	}
-	l, err := stores.LLMs.Load(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
-	}
-	if !l.HasKey() {
-		l.APIKey = llm.Secret(firstSet(std, route.KeyVariables(l.Model)))
-	}
-	l = l.Clone(usage)
-	l.Stream = true
-	return l, nil
-}
-
-// modelsOf decides which models a stored conversation goes on with: those of the
+// modelsOf decides which models a stored conversation continues with: those of the
 // flags, those of its note with the present keys, or its own. note is nil for
 // its own.
-func (c *runCmd) modelsOf(ctx context.Context, r *foreground, conv *session.Conversation) (runcommand.Models, *runNote, error) {
-	if c.Replay != "" && r.task == "" {
-		return runcommand.Models{}, nil, nil
-	}
+func (c *runCmd) modelsOf(ctx context.Context, std *streams, m *runModels, conv *session.Conversation) (runcommand.Models, *runNote, error) {
 	own := conv.Agent().LLM
 	var old runNote
 	kept := false
 	if raw := conv.Note(); raw != nil && json.Unmarshal(raw, &old) == nil { // another program's note says nothing here
 		kept = old.Chosen == own.Model
 	}
-	given := c.Profile != "" || c.chosen(r.std) || len(c.Service) > 0
+	given := c.Profile != "" || c.chosen(std) || len(c.Service) > 0
 	if !kept && !given && own.Model != session.NoModel {
 		return runcommand.Models{}, nil, nil
 	}
 	if kept {
-		c.keep(old, r.std)
+		c.keep(old.modelSetup, std)
 		c.Service = merged(old.Services, c.Service)
 	}
-	if err := c.choose(r.std); err != nil {
+	if err := c.choose(std); err != nil {
 		return runcommand.Models{}, nil, err
 	}
-	models, err := c.useModels(ctx, r)
+	models, err := c.documents(ctx, m)
 	if fault.Is(err, fault.Auth) && kept && !given && own.HasKey() && c.Model == old.Model {
 		return runcommand.Models{}, nil, nil // the stored key serves
 	}

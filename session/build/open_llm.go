@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -43,7 +44,10 @@ func (m *Models) Open(l *spec.LLM, o session.ModelOptions) (llm.Model, error) {
 	}
 	b := broker.Options{Breaker: m.breakers.For(endpoint), Budget: o.Budget}
 	if o.Retried != nil {
-		b.OnRetry = func(r broker.Retry) { o.Retried(RetryOf(r), r.Err) }
+		b.OnRetry = func(r broker.Retry) {
+			r.Service = cmp.Or(r.Service, l.UsageID)
+			o.Retried(RetryOf(r), r.Err)
+		}
 	}
 	return configured{broker.New(adapter, l.Broker(b)), l}, nil
 }

@@ -56,8 +56,12 @@ func (b *Builder) Build(ctx context.Context, name string) (llm.Model, error) {
 }
 
 // Model makes the model of an LLM that has its key already, such as one of
-// [LLMs.Load], with the profiles that it names.
-func (b *Builder) Model(ctx context.Context, l *spec.LLM) (llm.Model, error) {
+// [LLMs.Load], with the profiles that it names. key, unless it is nil, reads the
+// key again, which may be another one later.
+func (b *Builder) Model(ctx context.Context, l *spec.LLM, key func() (llm.Secret, error)) (llm.Model, error) {
+	if key != nil {
+		return b.chain(ctx, source{llm: l, key: key, renewed: true})
+	}
 	return b.chain(ctx, source{llm: l, key: func() (llm.Secret, error) { return l.APIKey, nil }})
 }
 
@@ -155,7 +159,7 @@ func (b *Builder) single(s source, hasNext bool) (llm.Model, error) {
 	o := s.llm.Broker(b.Broker)
 	if o.Budget != nil && !m.Info().Price.Known {
 		return nil, fault.New(fault.Invalid, "a spending limit cannot be enforced: the price of "+s.llm.Model+" is unknown").
-			Hint("give the profile its prices (--input-price, --output-price), or leave --max-cost out")
+			Hint("give its prices with --input-price and --output-price, to a profile with `deft llm profile set`, or leave --max-cost out")
 	}
 	o.SkipOpen = hasNext
 	if b.Breakers != nil {

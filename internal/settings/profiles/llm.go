@@ -38,11 +38,18 @@ type Summary struct {
 // the address of its provider connection. A connection that is gone is a
 // spec.DanglingError, a key that cannot be read an error of kind Auth.
 func (s *LLMs) Load(ctx context.Context, name string) (*spec.LLM, error) {
+	return s.LoadWithKey(ctx, name, nil)
+}
+
+// LoadWithKey is Load for a profile that may name no key: then that of the first
+// of these environment variables is used. If there is none, and the profile has
+// no address of its own, the error is of kind Auth.
+func (s *LLMs) LoadWithKey(ctx context.Context, name string, variables []string) (*spec.LLM, error) {
 	p, err := s.Profile(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if p.LLM.APIKey, err = p.key(s.env, nil); err != nil {
+	if p.LLM.APIKey, err = p.key(s.env, variables); err != nil {
 		return nil, err
 	}
 	return p.LLM, p.LLM.Resolve(s.connections.Find(ctx), name)

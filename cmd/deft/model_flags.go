@@ -2,20 +2,15 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
-	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/llm/broker"
-	"github.com/deft-dev/deft/llm/route"
+	"github.com/deft-dev/deft/spec"
 )
 
 // modelFlags choose the LLM. A key is never a flag's value, because the flags
@@ -84,8 +79,7 @@ func (f *modelFlags) checkProfile(std *streams) error {
 // keep fills flags that are not given with what the conversation had. Another
 // model takes nothing over: a key or an address belongs to its own. A profile
 // is kept whatever the environment says.
-func (f *modelFlags) keep(r runNote, std *streams) {
-	old := r.modelSetup
+func (f *modelFlags) keep(old modelSetup, std *streams) {
 	switch {
 	case f.Profile != "":
 		return
@@ -106,73 +100,66 @@ func (f *modelFlags) keep(r runNote, std *streams) {
 	}
 }
 
-// open returns the model of the flags, behind the layer that retries and keeps
-// the budget.
-func (f *modelFlags) open(by *opener, o broker.Options, breakers *broker.Breakers) (llm.Model, error) {
-	std := by.std
+// document describes the model of the flags, with its key, as a conversation
+// stores it. What makes it unusable is an error.
+func (f *modelFlags) document(by *opener) (*spec.LLM, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	l := spec.NewLLM(f.Model)
+	l.UsageID, l.Stream, l.APIMode = agent.UsageAgent, true, first(f.API, llm.APIAuto)
+	l.BaseURL, l.ReasoningEffort = optional(f.BaseURL), optional(f.Effort)
+	if err := setRetention(l, f.CacheRetention); err != nil {
+		return nil, err
+	}
+	x := l.Extras()
+	x.ContextLimit, x.KeepAlive = f.ContextLimit, f.KeepAlive.Seconds()
+	if f.InputPrice != nil { // of a million tokens
+		in, out := *f.InputPrice/1e6, *f.OutputPrice/1e6
+		l.InputCostPerToken, l.OutputCostPerToken = &in, &out
+	}
+	cfg := l.Config(by.known)
+	by.complete(&cfg)
+	if _, err := by.router().New(cfg); err != nil { // before a key is asked for
+		return nil, err
+	}
+	l.BaseURL, l.APIVersion = optional(cfg.BaseURL), optional(cfg.APIVersion)
+	var err error
+	l.APIKey, err = f.key(by.std)
+	return l, err
+}
+
+// check refuses flags that no model can have.
+func (f *modelFlags) check() error {
 	if f.Model == "" {
-		return nil, fault.New(fault.Invalid, "no model is chosen").
+		return fault.New(fault.Invalid, "no model is chosen").
 			Hint("set LLM_MODEL (and LLM_API_KEY) or give --model; `deft demo` works without")
 	}
 	if u, err := url.Parse(f.BaseURL); err == nil && u.User != nil { // it would be stored and shown
-		return nil, fault.New(fault.Invalid, "--base-url must not hold a user or a password").Hint("put the key into LLM_API_KEY")
-	}
-	cfg, err := f.config(by)
-	if err != nil {
-		return nil, err
-	}
-	if breakers != nil {
-		provider, _, _ := strings.Cut(f.Model, "/")
-		o.Breaker = breakers.For(first(cfg.BaseURL, provider))
-	}
-	m, err := by.connect(cfg, func() (llm.Secret, error) { return f.key(std) }, o)
-	if err != nil {
-		return nil, err
-	}
-	if o.Budget != nil && !m.Info().Price.Known {
-		return nil, fault.New(fault.Invalid, "--max-cost cannot be kept: the price of "+f.Model+" is not known").
-			Hint("give --input-price and --output-price, or leave --max-cost out")
-	}
-	return m, nil
-}
-
-// config is what the flags say, without the key.
-func (f *modelFlags) config(by *opener) (llm.Config, error) {
-	price, err := f.price()
-	if err != nil {
-		return llm.Config{}, err
+		return fault.New(fault.Invalid, "--base-url must not hold a user or a password").Hint("put the key into LLM_API_KEY")
 	}
 	if f.ContextLimit < 0 {
-		return llm.Config{}, fault.New(fault.Invalid, "--context-limit must not be negative").Hint("leave it out for what the model takes")
+		return fault.New(fault.Invalid, "--context-limit must not be negative").Hint("leave it out for what the model takes")
 	}
-	cfg := llm.Config{
-		Model: f.Model, BaseURL: f.BaseURL, Info: llm.Info{Price: price},
-		API: f.API, ContextLimit: f.ContextLimit, KeepAlive: f.KeepAlive,
+	in, out := f.InputPrice, f.OutputPrice
+	if in == nil && out == nil {
+		return nil
 	}
-	by.complete(&cfg, f.CacheRetention)
-	return cfg, nil
-}
-
-// price is what the flags say, or nothing.
-func (f *modelFlags) price() (llm.Price, error) {
-	if f.InputPrice == nil && f.OutputPrice == nil {
-		return llm.Price{}, nil
-	}
-	if f.InputPrice == nil || f.OutputPrice == nil || !(*f.InputPrice >= 0 && *f.OutputPrice >= 0) {
-		return llm.Price{}, fault.New(fault.Invalid, "--input-price and --output-price must both be given, and not be negative").
+	if in == nil || out == nil || !(*in >= 0 && *out >= 0) {
+		return fault.New(fault.Invalid, "--input-price and --output-price must both be given, and not be negative").
 			Hint("they are US dollars for a million tokens")
 	}
-	in := *f.InputPrice
-	return llm.Price{Known: true, Input: in, CacheRead: in, CacheWrite: in, Output: *f.OutputPrice}, nil
+	return nil
 }
 
-// variable is what names of environment variables look like.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
 
-// maxKey bounds a key file; a longer one is not a key.
-const maxKey = 16 << 10
-
-// key finds the API key. A model behind an own address may need none.
+// key finds the API key. A model with an address of its own may need none.
 func (f *modelFlags) key(std *streams) (llm.Secret, error) {
 	switch {
 	case f.APIKeyFile != "" && f.APIKeyEnv != "":
@@ -201,45 +188,3 @@ func (f *modelFlags) key(std *streams) (llm.Secret, error) {
 	return "", fault.New(fault.Auth, fmt.Sprintf("no API key for %s", f.Model)).
 		Hint("set " + strings.Join(names, " or ") + ", or give --api-key-file")
 }
-
-// keyVariables are asked for a key, in this order.
-func keyVariables(model string) []string {
-	return append([]string{"LLM_API_KEY"}, route.KeyVariables(model)...)
-}
-
-func keyFromFile(path string) (llm.Secret, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fault.New(fault.Invalid, "the key file cannot be read").Because(err).Hint("check --api-key-file")
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxKey))
-	if err != nil {
-		return "", fault.New(fault.Invalid, "the key file cannot be read").Because(err).Hint("check --api-key-file")
-	}
-	return checkKey(string(b), path)
-}
-
-// checkKey refuses what cannot be a key, without ever showing it.
-func checkKey(key, from string) (llm.Secret, error) {
-	key = strings.TrimSpace(key)
-	odd := func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsGraphic(r) || unicode.IsSpace(r) }
-	if key == "" || len(key) >= maxKey || strings.ContainsFunc(key, odd) {
-		return "", fault.New(fault.Invalid, from+" does not hold a key").Hint("a key is one word without spaces or line breaks")
-	}
-	return llm.Secret(key), nil
-}
-
-// runNote is what `deft run` keeps with a conversation: how its models were
-// chosen. It has names, never a key.
-type runNote struct {
-	modelSetup
-	// Services are the profiles of services other than the agent, where flags
-	// named them.
-	Services map[string]string `json:"services,omitempty"`
-	// Chosen is the model that this has led to. If the agent has another by
-	// now, somebody else has switched it, and the note no longer holds.
-	Chosen string `json:"chosen,omitempty"`
-}
-
-func (n runNote) encode() (json.RawMessage, error) { return json.Marshal(n) }

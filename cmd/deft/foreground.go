@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/skill"
+)
+
+// foreground is what one conversation that runs in the foreground needs, for
+// `deft run` and `deft demo`.
+type foreground struct {
+	std     *streams
+	paths   paths
+	store   *sqlite.Store
+	view    *runcommand.View
+	models  *runModels
+	sandbox string // level of isolation
+	network bool
+	grace   time.Duration
+}
+
+// newForeground returns what runs conversations of a store.
+func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.View) *foreground {
+	return &foreground{
+		std: std, paths: p, store: store, view: view, sandbox: "auto", grace: build.DefaultGrace,
+		models: &runModels{
+			by:       sync.OnceValues(func() (*opener, error) { return newOpener(std) }),
+			breakers: broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
+			renewed:  map[llm.Secret]func() (llm.Secret, error){},
+		},
+	}
+}
+
+// placement is that of a new conversation, and of one that names none.
+func (r *foreground) placement() session.Placement {
+	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network}
+	return build.FromEnvironment(p, r.std.env)
+}
+
+// run opens the sessions and runs.
+func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) {
+	ring, err := openRing(r.std, r.paths.data)
+	if err != nil {
+		return err
+	}
+	log := r.view.Log()
+	r.models.log = log
+	builder, err := build.New(build.Options{
+		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
+		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, builder.Close()) }()
+	locks, err := conversationlock.Open(r.paths.store())
+	if err != nil {
+		return err
+	}
+	home := first(r.std.env("HOME"), r.paths.data) // an empty one would be the working directory
+	persistence, err := config.PersistenceDir(r.std.env)
+	if err != nil { // there is no home
+		persistence = r.paths.data
+	}
+	sessions, err := session.Open(session.Options{
+		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: r.view.Watch(r.models), Builder: builder,
+		Files:   session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.env("EXTENSIONS_PATH"))},
+		IdleTTL: -1, // what matters of its log is in the events, which the view shows
+	})
+	if err != nil {
+		return errors.Join(err, locks.Close())
+	}
+	defer func() { err = errors.Join(err, sessions.Close(context.WithoutCancel(ctx))) }()
+	o.Sessions, o.View, o.Keep = sessions, r.view, r.grace > 0
+	return runcommand.Run(ctx, o)
+}
+
+// existing are the directories of a list that are there.
+func existing(dirs ...string) (out []string) {
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && filepath.IsAbs(dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// userDirs are the directories of the user's settings, profiles and secrets.
+func userDirs(env func(string) string) []string {
+	dirs := []string{llm.UserDir(env)}
+	if dir, err := config.PersistenceDir(env); err == nil { // without a home there is none
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
