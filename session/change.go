@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -70,6 +71,9 @@ func (c *Conversation) apply(ch Changes) (update event.Event, changed bool, err 
 	}
 	if ch.WorkingDir != "" {
 		c.rec.Workspace.WorkingDir, c.meta.WorkingDir = ch.WorkingDir, ch.WorkingDir
+		if c.rec.Directory, err = workspacedir.Identify(ch.WorkingDir); err != nil {
+			return nil, false, err
+		}
 	}
 	if ch.Placement != nil {
 		c.rec.Placement = *ch.Placement

@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -39,6 +40,11 @@ func (c *Conversation) StartChild(ctx context.Context, o ChildOptions) (*Convers
 			return nil, err
 		}
 		child.rec.Worktree, child.rec.Workspace.WorkingDir = root, work
+		if root != "" {
+			if child.rec.Directory, err = workspacedir.Identify(work); err != nil {
+				return nil, err
+			}
+		}
 	}
 	child.meta.WorkingDir = child.rec.Workspace.WorkingDir
 	e := m.hold(id)

@@ -259,6 +259,9 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	c.mu.Lock()
 	rec, a := c.rec, c.agent
 	c.mu.Unlock()
+	if err = rec.checkDirectory(); err != nil {
+		return nil, err
+	}
 	if w.models, err = c.openModels(a, rec.MaxCost); err != nil {
 		return nil, err
 	}
@@ -293,7 +296,7 @@ func stuckThresholds(rec record) controller.StuckThresholds {
 
 func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildRequest {
 	return BuildRequest{
-		ID: c.id, Owner: c.Owner(), Workspace: rec.Workspace.WorkingDir, Placement: rec.Placement, Agent: a,
+		ID: c.id, Owner: c.Owner(), Workspace: rec.Workspace.WorkingDir, Directory: rec.Directory, Placement: rec.Placement, Agent: a,
 		Model: w.models.get(agent.UsageAgent).Info(), Prompt: c.prompt(a, w), Condenser: condenser(a),
 		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { c.noteInvoked(w, name) },
 		Tasks: func() []event.TaskItem {

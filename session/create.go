@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/state"
 )
@@ -188,15 +189,46 @@ func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID,
 	if err != nil {
 		return schema.Invalid("working_dir cannot be used", rec.Workspace.WorkingDir, "body", "workspace", "working_dir")
 	}
-	if err := m.o.Files.Prepare(ctx, dir, o == nil); err != nil {
+	if rec.Directory, err = m.o.Files.Prepare(ctx, dir, o == nil); err != nil {
+		if fault.Is(err, fault.Invalid) {
+			return schema.Invalid(err.Error(), rec.Workspace.WorkingDir, "body", "workspace", "working_dir")
+		}
 		return err
 	}
 	if o == nil {
 		return nil
 	}
 	rec.Worktree, rec.Workspace.WorkingDir, err = m.o.Files.AddWorktree(ctx, dir, id, o)
-	if err == nil && rec.Worktree == "" {
-		err = m.o.Files.Prepare(ctx, dir, true)
+	switch {
+	case err != nil:
+	case rec.Worktree == "":
+		rec.Directory, err = m.o.Files.Prepare(ctx, dir, true)
+	default:
+		rec.Directory, err = workspacedir.Identify(rec.Workspace.WorkingDir)
+	}
+	return err
+}
+
+// CheckWorkspace returns an error of kind Invalid if the directory of the
+// conversation has been replaced since it was made: by another one, or by a link.
+// One that is gone is not replaced.
+func (c *Conversation) CheckWorkspace() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.checkDirectory()
+}
+
+// Directory returns what the conversation's workspace is recognised by.
+func (c *Conversation) Directory() workspacedir.Identity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rec.Directory
+}
+
+func (r *record) checkDirectory() error {
+	err := r.Directory.Verify(r.Workspace.WorkingDir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
 	return err
 }

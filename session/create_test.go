@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -231,18 +232,18 @@ type preparedFiles struct {
 	asked *[]string
 }
 
-func (f preparedFiles) Prepare(_ context.Context, dir string, repository bool) error {
+func (f preparedFiles) Prepare(_ context.Context, dir string, repository bool) (workspacedir.Identity, error) {
 	if repository {
 		*f.asked = append(*f.asked, dir)
 	}
-	return nil
+	return workspacedir.Identity{}, nil
 }
 
 func (preparedFiles) AddWorktree(_ context.Context, dir string, _ event.ConversationID, o *session.WorktreeOptions) (string, string, error) {
 	if o.Base == "" { // there is no repository
 		return "", dir, nil
 	}
-	return dir + "/tree", dir + "/tree", nil
+	return dir + "/tree", dir + "/tree", os.MkdirAll(dir+"/tree", 0o700)
 }
 
 // TestRepository wants a repository where a conversation works without a

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/schema"
@@ -64,10 +65,12 @@ type ModelOptions struct {
 
 // WorkspaceFiles are the directories in which conversations work.
 type WorkspaceFiles interface {
-	// Prepare makes a directory for a conversation if it does not exist. With
-	// repository it is made a Git repository, if it is in none and that is
-	// possible, so that changes can be shown.
-	Prepare(ctx context.Context, dir string, repository bool) error
+	// Prepare makes a directory for a conversation if it does not exist, and
+	// returns what it is recognised by later. With repository it is made a Git
+	// repository, if it is in none and that is possible, so that changes can be
+	// shown. A directory in which conversations may not work is an error of kind
+	// Invalid; nothing is made then.
+	Prepare(ctx context.Context, dir string, repository bool) (workspacedir.Identity, error)
 	// AddWorktree makes a Git worktree of dir's repository for a conversation
 	// and returns its root, and the directory in it that corresponds to dir.
 	// root is empty where there is no repository; the directory is dir then.
@@ -102,11 +105,11 @@ type PlainDirectories struct {
 }
 
 // Prepare implements [WorkspaceFiles].
-func (PlainDirectories) Prepare(_ context.Context, dir string, _ bool) error {
+func (PlainDirectories) Prepare(_ context.Context, dir string, _ bool) (workspacedir.Identity, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fault.Wrap(err, fault.Invalid, "make the workspace "+dir)
+		return workspacedir.Identity{}, fault.Wrap(err, fault.Invalid, "make the workspace "+dir)
 	}
-	return nil
+	return workspacedir.Identify(dir)
 }
 
 // AddWorktree implements [WorkspaceFiles]: there is no repository.

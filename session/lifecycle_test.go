@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -415,7 +416,7 @@ type recordedWorktrees struct {
 
 func (r recordedWorktrees) AddWorktree(_ context.Context, dir string, id event.ConversationID, _ *session.WorktreeOptions) (string, string, error) {
 	*r.added = dir + "/" + id.Hex()
-	return *r.added, *r.added + "/sub", nil
+	return *r.added, *r.added + "/sub", os.MkdirAll(*r.added+"/sub", 0o700)
 }
 
 func (r recordedWorktrees) RemoveWorktree(_ context.Context, root string) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
@@ -32,6 +33,8 @@ type BuildRequest struct {
 	ID        event.ConversationID
 	Owner     Principal
 	Workspace string
+	// Directory is what Workspace was when the conversation was made.
+	Directory workspacedir.Identity
 	Placement
 	Agent     *spec.Agent
 	Prompt    Prompt

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -142,6 +143,7 @@ type record struct {
 	MaxCost    float64                `json:"max_cost,omitempty"`
 	Warnings   []string               `json:"warnings,omitempty"`
 	Worktree   string                 `json:"worktree,omitempty"` // root of the worktree made for it
+	Directory  workspacedir.Identity  `json:"directory,omitzero"` // what Workspace.WorkingDir was
 	Agent      json.RawMessage        `json:"agent"`
 	Secrets    json.RawMessage        `json:"secrets,omitempty"` // sources by name
 	SecretRefs []string               `json:"secret_refs,omitempty"`

@@ -138,6 +138,11 @@ func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Option
 // changes is what the flags change about a stored conversation. It keeps what
 // they do not name.
 func (c *runCmd) changes(ctx context.Context, r *foreground, conv *session.Conversation) (ch session.Changes, err error) {
+	if c.Workspace == "" { // the links of the one that is stored are not followed anew
+		if err := conv.CheckWorkspace(); err != nil {
+			return ch, err
+		}
+	}
 	dir, err := c.workspace(r, conv.Workspace())
 	if err != nil {
 		return ch, err

@@ -32,6 +32,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/workspaces"
 	"github.com/deft-dev/deft/llm/catalog"
@@ -130,7 +131,8 @@ func (s *services) openSessions(context.Context) error {
 		Store: s.backend.Store, Lock: s.backend.Lock, Dir: s.cfg.ConversationsPath, Ring: s.ring, Log: s.log,
 		Settings: savedSettings{s}, Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s},
 		Files: worktrees{
-			session.PlainDirectories{Skills: skill.NewCatalog(s.home, s.cfg.PersistenceDir, os.Getenv("EXTENSIONS_PATH"))}, s.cfg.ConversationWorktreeRoot, s.log,
+			session.PlainDirectories{Skills: skill.NewCatalog(s.home, s.cfg.PersistenceDir, os.Getenv("EXTENSIONS_PATH"))}, s.cfg.ConversationWorktreeRoot,
+			workspacedir.Rules{Home: s.home, Data: s.cfg.Data()}, s.log,
 		},
 		BaseURL: s.url, MaxRuns: s.cfg.MaxConcurrentRuns, IdleTTL: -1,
 	}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/session"
 )
@@ -13,19 +15,28 @@ import (
 // worktrees implements [session.WorkspaceFiles] with Git on this machine.
 type worktrees struct {
 	session.PlainDirectories
-	root string // of all worktrees
-	log  *slog.Logger
+	root  string // of all worktrees
+	rules workspacedir.Rules
+	log   *slog.Logger
 }
 
 // Prepare implements [session.WorkspaceFiles].
-func (w worktrees) Prepare(ctx context.Context, dir string, repository bool) error {
-	if err := w.PlainDirectories.Prepare(ctx, dir, repository); err != nil || !repository {
-		return err
+func (w worktrees) Prepare(ctx context.Context, dir string, repository bool) (workspacedir.Identity, error) {
+	real, err := w.rules.Check(dir)
+	if err != nil {
+		return workspacedir.Identity{}, err
 	}
-	if err := worktree.Init(ctx, dir); err != nil { // it works without
+	id, err := w.PlainDirectories.Prepare(ctx, real, repository)
+	if err == nil && id.Path != real {
+		err = fault.New(fault.Invalid, "the workspace "+dir+" was replaced by a link")
+	}
+	if err != nil || !repository {
+		return id, err
+	}
+	if err := worktree.Init(ctx, real); err != nil { // it works without
 		w.log.Warn("make the workspace a git repository", "dir", dir, "err", err)
 	}
-	return nil
+	return id, nil
 }
 
 // AddWorktree implements [session.WorkspaceFiles]. Where there is no repository

@@ -1,13 +1,17 @@
 package agentserver
 
 import (
+	"log/slog"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
 // TestWorktreeNames wants the names of the reference: web pages show the last
@@ -36,5 +40,42 @@ func TestWorktreeNames(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "branch", "--show-current").Output()
 	if got := strings.TrimSpace(string(out)); err != nil || got != "openhands/"+string(id) {
 		t.Errorf("the branch is %s, %v", got, err)
+	}
+}
+
+// TestRefusedWorkspaces wants nothing to be made in a directory where no
+// conversation may work.
+func TestRefusedWorkspaces(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, data := filepath.Join(dir, "home"), filepath.Join(dir, "data")
+	for _, d := range []string{home + "/.ssh", home + "/project", data} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(home+"/.ssh", dir+"/innocent"); err != nil {
+		t.Fatal(err)
+	}
+	w := worktrees{rules: workspacedir.Rules{Home: home, Data: []string{data}}, log: slog.New(slog.DiscardHandler)}
+	for _, ws := range []string{home, home + "/.ssh", dir + "/innocent", dir + "/innocent/new", data, data + "/new", dir} {
+		if _, err := w.Prepare(t.Context(), ws, true); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v", ws, err)
+		}
+		for _, made := range []string{ws + "/.git", data + "/new", home + "/.ssh/new"} {
+			if _, err := os.Lstat(made); err == nil {
+				t.Errorf("%s: %s was made", ws, made)
+			}
+		}
+	}
+	id, err := w.Prepare(t.Context(), home+"/project", true)
+	if err != nil || id.Path != home+"/project" {
+		t.Errorf("a project: %+v %v", id, err)
+	}
+	if _, err := os.Lstat(home + "/project/.git/HEAD"); err != nil {
+		t.Error("a project is no repository")
 	}
 }

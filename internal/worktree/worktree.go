@@ -56,7 +56,7 @@ var ErrNoRepository = errors.New("no git repository")
 
 // Options describe a worktree.
 type Options struct {
-	Root   string // directory of all worktrees
+	Root   string // directory of all worktrees; made with, and given, mode 0700
 	Dir    string // a directory of the repository
 	Name   string // of a directory in Root; the worktree is a directory in it, named as the repository
 	Branch string // to be made
@@ -71,8 +71,9 @@ type Tree struct {
 }
 
 // Add makes a worktree on a new branch. Errors are [ErrNoRepository],
-// fault.Invalid for an unknown reference, and fault.Unavailable where another
-// process keeps the repository locked.
+// fault.Invalid for an unknown reference, fault.Unavailable where another process
+// keeps the repository locked, and fault.Denied where Options.Root belongs to
+// somebody else.
 func Add(ctx context.Context, o Options) (Tree, error) {
 	top, err := run(ctx, o.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -105,6 +106,9 @@ func Add(ctx context.Context, o Options) (Tree, error) {
 	root, err := filepath.Abs(filepath.Join(o.Root, o.Name, filepath.Base(top)))
 	if err != nil {
 		return Tree{}, fmt.Errorf("find the worktree: %w", err)
+	}
+	if err := ownRoot(o.Root); err != nil {
+		return Tree{}, err
 	}
 	if err := os.MkdirAll(filepath.Dir(root), 0o700); err != nil {
 		return Tree{}, fault.Wrap(err, fault.Denied, "make the directory of worktrees")

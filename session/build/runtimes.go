@@ -13,6 +13,7 @@ import (
 
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/runtime/remote"
@@ -78,7 +79,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	var level atomic.Value
 	level.Store("")
 	w := sandboxed.Start(context.WithoutCancel(ctx), sandboxed.Options{
-		Provider: replacing{provider}, Spec: box, Connect: connect,
+		Provider: replacing{provider, r.Directory}, Spec: box, Connect: connect,
 		OnStart: func(s sandbox.Sandbox) { level.Store(s.Report().Level) },
 	})
 	rt := newBesideRuntime(c.Local)
@@ -104,11 +105,18 @@ func connect(s sandbox.Sandbox) (runtime.Runtime, error) {
 }
 
 // replacing is a provider that replaces a sandbox that was started with other
-// settings. Only the holder of the conversation's lock uses it.
-type replacing struct{ sandbox.Provider }
+// settings, and starts none around another directory than the conversation's. Only
+// the holder of the conversation's lock uses it.
+type replacing struct {
+	sandbox.Provider
+	directory workspacedir.Identity
+}
 
 // Start implements [sandbox.Provider].
 func (r replacing) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := r.directory.Verify(s.Workspace); err != nil {
+		return nil, err
+	}
 	box, err := r.Provider.Start(ctx, s)
 	if !fault.Is(err, fault.Conflict) {
 		return box, err

@@ -36,6 +36,8 @@ type Loaded struct {
 	Sandbox string
 	// PersistenceDir is the user's directory: settings, profiles, secrets.
 	PersistenceDir string
+	// files are the named configuration file and that with the session keys.
+	files []string
 	// Warnings are what the operator should read, without values.
 	Warnings []string
 }
@@ -66,7 +68,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if err := d.object(reflect.ValueOf(c).Elem(), tree, ""); err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone)}
+	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone)}
 	c.applyKeys(tree, e)
 	ignored, err := f.apply(c)
 	if err != nil {

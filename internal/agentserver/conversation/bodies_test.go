@@ -3,6 +3,7 @@ package conversation_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -122,7 +123,7 @@ type childFiles struct {
 }
 
 func (f childFiles) AddWorktree(_ context.Context, dir string, _ event.ConversationID, _ *session.WorktreeOptions) (string, string, error) {
-	return f.tree, dir + f.tree, nil
+	return f.tree, dir + f.tree, os.MkdirAll(dir+f.tree, 0o700)
 }
 
 // TestChildIsolation wants how a child works, not how it was asked to.

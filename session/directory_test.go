@@ -1,0 +1,61 @@
+package session_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// TestReplacedWorkspace exchanges the directory of a conversation for a link and for
+// another directory: the conversation must not work there.
+func TestReplacedWorkspace(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("one"), says("two"), says("three")), nil)
+	c := h.begin(t, "")
+	send(t, c, "hi")
+	settle(t, c)
+	id, dir := c.ID(), c.Workspace()
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(what string) {
+		t.Helper()
+		h.restart(t)
+		c, err := h.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.CheckWorkspace(); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: check: %v", what, err)
+		}
+		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "is not the directory") {
+			t.Errorf("%s: run: %v", what, err)
+		}
+	}
+	move(dir, dir+".original")
+	if err := os.Symlink(dir+".original", dir); err != nil {
+		t.Fatal(err)
+	}
+	refused("a link")
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	refused("another directory")
+	move(dir, dir+".other")
+	move(dir+".original", dir)
+	h.restart(t)
+	c, err := h.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, "again")
+	settle(t, c)
+}
