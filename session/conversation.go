@@ -296,7 +296,7 @@ func stuckThresholds(rec record) controller.StuckThresholds {
 
 func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildRequest {
 	return BuildRequest{
-		ID: c.id, Owner: c.Owner(), Workspace: rec.Workspace.WorkingDir, Directory: rec.Directory, Placement: rec.Placement, Agent: a,
+		ID: c.id, Owner: c.Owner(), Workspace: rec.Workspace.WorkingDir, CheckWorkspace: c.CheckWorkspace, Placement: rec.Placement, Agent: a,
 		Model: w.models.get(agent.UsageAgent).Info(), Prompt: c.prompt(a, w), Condenser: condenser(a),
 		ClientTools: rec.ClientTools, Skills: w.skills, Invoked: func(name string) { c.noteInvoked(w, name) },
 		Tasks: func() []event.TaskItem {

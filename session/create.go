@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/state"
@@ -189,22 +190,28 @@ func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID,
 	if err != nil {
 		return schema.Invalid("working_dir cannot be used", rec.Workspace.WorkingDir, "body", "workspace", "working_dir")
 	}
-	if rec.Directory, err = m.o.Files.Prepare(ctx, dir, o == nil); err != nil {
+	dir = realpath.Resolve(dir)
+	if err := m.o.Files.Prepare(ctx, dir, o == nil); err != nil {
 		if fault.Is(err, fault.Invalid) {
 			return schema.Invalid(err.Error(), rec.Workspace.WorkingDir, "body", "workspace", "working_dir")
 		}
 		return err
 	}
-	if o == nil {
-		return nil
+	work := dir
+	if o != nil {
+		if rec.Worktree, work, err = m.o.Files.AddWorktree(ctx, dir, id, o); err != nil {
+			return err
+		}
+		if rec.Worktree == "" {
+			if err := m.o.Files.Prepare(ctx, dir, true); err != nil {
+				return err
+			}
+		} else {
+			rec.Workspace.WorkingDir = work
+		}
 	}
-	rec.Worktree, rec.Workspace.WorkingDir, err = m.o.Files.AddWorktree(ctx, dir, id, o)
-	switch {
-	case err != nil:
-	case rec.Worktree == "":
-		rec.Directory, err = m.o.Files.Prepare(ctx, dir, true)
-	default:
-		rec.Directory, err = workspacedir.Identify(rec.Workspace.WorkingDir)
+	if rec.Directory, err = workspacedir.Identify(work); err == nil && work == dir && rec.Directory.Path != dir {
+		err = schema.Invalid("working_dir was replaced by a link", rec.Workspace.WorkingDir, "body", "workspace", "working_dir")
 	}
 	return err
 }
@@ -218,11 +225,13 @@ func (c *Conversation) CheckWorkspace() error {
 	return c.rec.checkDirectory()
 }
 
-// Directory returns what the conversation's workspace is recognised by.
-func (c *Conversation) Directory() workspacedir.Identity {
+// OpenWorkspace opens the directory of the conversation. The error is of kind
+// Invalid if it is gone, or another one than when the conversation was made.
+func (c *Conversation) OpenWorkspace() (*os.Root, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rec.Directory
+	rec := c.rec
+	c.mu.Unlock()
+	return rec.Directory.Open(rec.Workspace.WorkingDir)
 }
 
 func (r *record) checkDirectory() error {

@@ -16,7 +16,6 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -232,11 +231,11 @@ type preparedFiles struct {
 	asked *[]string
 }
 
-func (f preparedFiles) Prepare(_ context.Context, dir string, repository bool) (workspacedir.Identity, error) {
+func (f preparedFiles) Prepare(_ context.Context, dir string, repository bool) error {
 	if repository {
 		*f.asked = append(*f.asked, dir)
 	}
-	return workspacedir.Identity{}, nil
+	return os.MkdirAll(dir, 0o700)
 }
 
 func (preparedFiles) AddWorktree(_ context.Context, dir string, _ event.ConversationID, o *session.WorktreeOptions) (string, string, error) {

@@ -8,7 +8,6 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/schema"
@@ -65,12 +64,12 @@ type ModelOptions struct {
 
 // WorkspaceFiles are the directories in which conversations work.
 type WorkspaceFiles interface {
-	// Prepare makes a directory for a conversation if it does not exist, and
-	// returns what it is recognised by later. With repository it is made a Git
-	// repository, if it is in none and that is possible, so that changes can be
-	// shown. A directory in which conversations may not work is an error of kind
-	// Invalid; nothing is made then.
-	Prepare(ctx context.Context, dir string, repository bool) (workspacedir.Identity, error)
+	// Prepare makes a directory for a conversation if it does not exist. With
+	// repository it is made a Git repository, if it is in none and that is
+	// possible, so that changes can be shown. The path has no links. A directory
+	// in which conversations may not work is an error of kind Invalid; nothing is
+	// made then.
+	Prepare(ctx context.Context, dir string, repository bool) error
 	// AddWorktree makes a Git worktree of dir's repository for a conversation
 	// and returns its root, and the directory in it that corresponds to dir.
 	// root is empty where there is no repository; the directory is dir then.
@@ -105,11 +104,11 @@ type PlainDirectories struct {
 }
 
 // Prepare implements [WorkspaceFiles].
-func (PlainDirectories) Prepare(_ context.Context, dir string, _ bool) (workspacedir.Identity, error) {
+func (PlainDirectories) Prepare(_ context.Context, dir string, _ bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return workspacedir.Identity{}, fault.Wrap(err, fault.Invalid, "make the workspace "+dir)
+		return fault.Wrap(err, fault.Invalid, "make the workspace "+dir)
 	}
-	return workspacedir.Identify(dir)
+	return nil
 }
 
 // AddWorktree implements [WorkspaceFiles]: there is no repository.

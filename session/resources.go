@@ -7,7 +7,6 @@ import (
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
@@ -33,8 +32,9 @@ type BuildRequest struct {
 	ID        event.ConversationID
 	Owner     Principal
 	Workspace string
-	// Directory is what Workspace was when the conversation was made.
-	Directory workspacedir.Identity
+	// CheckWorkspace returns an error if Workspace is no longer the directory that
+	// it was when the conversation was made.
+	CheckWorkspace func() error
 	Placement
 	Agent     *spec.Agent
 	Prompt    Prompt

@@ -21,22 +21,21 @@ type worktrees struct {
 }
 
 // Prepare implements [session.WorkspaceFiles].
-func (w worktrees) Prepare(ctx context.Context, dir string, repository bool) (workspacedir.Identity, error) {
+func (w worktrees) Prepare(ctx context.Context, dir string, repository bool) error {
 	real, err := w.rules.Check(dir)
-	if err != nil {
-		return workspacedir.Identity{}, err
+	if err == nil && real != dir {
+		err = fault.New(fault.Invalid, "the workspace "+dir+" leads through a link")
 	}
-	id, err := w.PlainDirectories.Prepare(ctx, real, repository)
-	if err == nil && id.Path != real {
-		err = fault.New(fault.Invalid, "the workspace "+dir+" was replaced by a link")
+	if err == nil {
+		err = w.PlainDirectories.Prepare(ctx, dir, repository)
 	}
 	if err != nil || !repository {
-		return id, err
+		return err
 	}
-	if err := worktree.Init(ctx, real); err != nil { // it works without
+	if err := worktree.Init(ctx, dir); err != nil { // it works without
 		w.log.Warn("make the workspace a git repository", "dir", dir, "err", err)
 	}
-	return id, nil
+	return nil
 }
 
 // AddWorktree implements [session.WorkspaceFiles]. Where there is no repository

@@ -62,7 +62,7 @@ func TestRefusedWorkspaces(t *testing.T) {
 	}
 	w := worktrees{rules: workspacedir.Rules{Home: home, Data: []string{data}}, log: slog.New(slog.DiscardHandler)}
 	for _, ws := range []string{home, home + "/.ssh", dir + "/innocent", dir + "/innocent/new", data, data + "/new", dir} {
-		if _, err := w.Prepare(t.Context(), ws, true); !fault.Is(err, fault.Invalid) {
+		if err := w.Prepare(t.Context(), ws, true); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", ws, err)
 		}
 		for _, made := range []string{ws + "/.git", data + "/new", home + "/.ssh/new"} {
@@ -71,9 +71,8 @@ func TestRefusedWorkspaces(t *testing.T) {
 			}
 		}
 	}
-	id, err := w.Prepare(t.Context(), home+"/project", true)
-	if err != nil || id.Path != home+"/project" {
-		t.Errorf("a project: %+v %v", id, err)
+	if err := w.Prepare(t.Context(), home+"/project", true); err != nil {
+		t.Errorf("a project: %v", err)
 	}
 	if _, err := os.Lstat(home + "/project/.git/HEAD"); err != nil {
 		t.Error("a project is no repository")

@@ -82,6 +82,9 @@ func TestIdentity(t *testing.T) {
 		if err := id.Verify(ws); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", what, err)
 		}
+		if root, err := id.Open(ws); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: open: %v %v", what, root, err)
+		}
 	}
 	move(ws, dir+"/moved")
 	refused("it is gone")
@@ -99,6 +102,11 @@ func TestIdentity(t *testing.T) {
 	if err := id.Verify(ws); err != nil {
 		t.Errorf("it is back: %v", err)
 	}
+	root, err := id.Open(ws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
 	if _, err := workspacedir.Identify("/etc/passwd"); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a file: %v", err)
 	}

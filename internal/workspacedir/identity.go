@@ -1,8 +1,10 @@
 package workspacedir
 
 import (
+	"errors"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -34,11 +36,7 @@ func Identify(dir string) (Identity, error) {
 	if err != nil {
 		return Identity{}, fault.Wrap(err, fault.Invalid, "find the workspace "+dir)
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		boot = nil // then devices are not compared
-	}
-	return Identity{Path: path, Device: st.Dev, Inode: st.Ino, Boot: strings.TrimSpace(string(boot))}, nil
+	return Identity{Path: path, Device: st.Dev, Inode: st.Ino, Boot: bootID()}, nil
 }
 
 // Verify returns an error of kind Invalid if dir is no longer the directory that i
@@ -52,6 +50,35 @@ func (i Identity) Verify(dir string) error {
 	if err != nil {
 		return err
 	}
+	return i.compare(dir, now)
+}
+
+// Open opens the directory that i is the identity of. Errors are those of Verify;
+// what is open cannot be replaced any more.
+func (i Identity) Open(dir string) (*os.Root, error) {
+	path := realpath.Resolve(dir)
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "open the workspace "+dir)
+	}
+	if i == (Identity{}) {
+		return root, nil
+	}
+	now := Identity{Path: path, Boot: bootID()}
+	info, err := root.Stat(".")
+	if err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			now.Device, now.Inode = st.Dev, st.Ino
+		}
+		err = i.compare(dir, now)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+func (i Identity) compare(dir string, now Identity) error {
 	if now.Path == i.Path && now.Inode == i.Inode && (now.Device == i.Device || !i.sameNumbers(now)) {
 		return nil
 	}
@@ -64,3 +91,12 @@ func (i Identity) Verify(dir string) error {
 func (i Identity) sameNumbers(now Identity) bool {
 	return i.Boot != "" && i.Boot == now.Boot && unix.Major(i.Device) != 0 && unix.Major(now.Device) != 0
 }
+
+// bootID is the machine's boot id, "" where it is unknown.
+var bootID = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/runtime/remote"
@@ -79,7 +78,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	var level atomic.Value
 	level.Store("")
 	w := sandboxed.Start(context.WithoutCancel(ctx), sandboxed.Options{
-		Provider: replacing{provider, r.Directory}, Spec: box, Connect: connect,
+		Provider: replacing{provider, r.CheckWorkspace}, Spec: box, Connect: connect,
 		OnStart: func(s sandbox.Sandbox) { level.Store(s.Report().Level) },
 	})
 	rt := newBesideRuntime(c.Local)
@@ -109,13 +108,15 @@ func connect(s sandbox.Sandbox) (runtime.Runtime, error) {
 // the holder of the conversation's lock uses it.
 type replacing struct {
 	sandbox.Provider
-	directory workspacedir.Identity
+	check func() error // nil for none
 }
 
 // Start implements [sandbox.Provider].
 func (r replacing) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
-	if err := r.directory.Verify(s.Workspace); err != nil {
-		return nil, err
+	if r.check != nil {
+		if err := r.check(); err != nil {
+			return nil, err
+		}
 	}
 	box, err := r.Provider.Start(ctx, s)
 	if !fault.Is(err, fault.Conflict) {

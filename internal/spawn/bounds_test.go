@@ -1,0 +1,76 @@
+package spawn_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/spawn"
+)
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestConfined(t *testing.T) {
+	t.Parallel()
+	if !spawn.CanConfine() {
+		t.Skip("this kernel has no Landlock with ABI 2")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"in/file", "out/file", "work/file"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../out", dir+"/in/link"); err != nil {
+		t.Fatal(err)
+	}
+	b := spawn.Bounds{Confined: true, Read: []*os.File{open(t, dir+"/in")}, Write: []*os.File{open(t, dir+"/work")}}
+	run := func(script string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+		cmd.Dir = dir
+		var out strings.Builder
+		cmd.Stdout = &out
+		err := b.Run(cmd)
+		return out.String(), err
+	}
+	for script, works := range map[string]bool{
+		"cat in/file": true, "cat work/file": true, "echo x > work/new": true, "mkdir work/d; mv work/file work/d/": true, "echo x >/dev/null": true,
+		"cat out/file": false, "cat in/link/file": false, "ls out": false, "echo x > in/new": false, "echo x > out/new": false, "cat /etc/passwd": false, "ln -s x in/l": false,
+	} {
+		if out, err := run(script); (err == nil) != works {
+			t.Errorf("%s: %q, %v", script, out, err)
+		}
+	}
+	// This process is as free as before.
+	if _, err := os.ReadFile(dir + "/out/file"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMemoryBound(t *testing.T) {
+	t.Parallel()
+	for memory, works := range map[uint64]bool{0: true, 1 << 30: true, 64 << 20: false} {
+		// awk doubles a text to 128 MB.
+		cmd := exec.CommandContext(t.Context(), "awk", `BEGIN { s = "x"; for (i = 0; i < 27; i++) s = s s; print length(s) }`)
+		if err := (spawn.Bounds{Memory: memory}).Run(cmd); (err == nil) != works {
+			t.Errorf("%d bytes: %v", memory, err)
+		}
+	}
+	if err := (spawn.Bounds{Memory: 1 << 20}).Run(exec.CommandContext(t.Context(), "/nonexistent")); err == nil {
+		t.Error("a program that does not exist ran")
+	}
+}
