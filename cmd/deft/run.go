@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/runcommand"
@@ -19,9 +21,15 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if err != nil {
 		return err
 	}
-	src := runcommand.TaskSource{Words: c.Task, File: c.File, Input: std.in, Optional: c.Resume != "" || c.Replay != ""}
+	src := runcommand.TaskSource{Words: c.Task, File: c.File, Input: std.in, Piped: std.inPiped, Attach: c.Attach, Optional: c.Resume != "" || c.Replay != ""}
 	if std.inTTY {
 		src.Input = nil
+	}
+	if src.Piped && (len(c.Task) > 0 || c.File != "") {
+		wait := time.AfterFunc(2*time.Second, func() {
+			fmt.Fprintln(std.err, "reading standard input, which is part of the message (redirect it from /dev/null to leave it out)")
+		})
+		defer wait.Stop()
 	}
 	if c.task, err = src.Read(); err != nil {
 		return err
@@ -50,7 +58,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 // options says what the flags make of a run. A new conversation, with its
 // models, is checked here, before anything is stored.
 func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Options, err error) {
-	o = runcommand.Options{Task: c.task, Confirm: c.Confirm}
+	o = runcommand.Options{Task: c.task, Confirm: c.Confirm, ReplayFrom: c.ReplayFrom}
 	if c.Replay != "" {
 		defer func() { // what is wrong with other flags is said first
 			if err == nil {
@@ -102,7 +110,7 @@ func (c *runCmd) spec(ctx context.Context, r *foreground, o runcommand.Options, 
 		return session.Spec{}, err
 	}
 	var models runcommand.Models
-	if c.Replay == "" || c.task != "" {
+	if c.Replay == "" || c.task.Text != "" {
 		if models, err = c.documents(ctx, r.models); err != nil {
 			return session.Spec{}, err
 		}
@@ -112,7 +120,7 @@ func (c *runCmd) spec(ctx context.Context, r *foreground, o runcommand.Options, 
 		return session.Spec{}, err
 	}
 	s := session.Spec{
-		ID: o.ID, Title: runcommand.Title(c.task), Setup: session.DefaultSetup(), Secrets: o.Secrets,
+		ID: o.ID, Title: runcommand.Title(c.task.Text), Setup: session.DefaultSetup(), Secrets: o.Secrets,
 		Placement: r.placement(), MaxCost: c.MaxCost,
 	}
 	s.Workspace.WorkingDir, s.MaxIterations, s.Autotitle = dir, c.MaxIterations, false
@@ -129,7 +137,7 @@ func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Option
 	if len(c.MCPConfig) > 0 {
 		return runcommand.ReadServers(c.MCPConfig...)
 	}
-	if c.Replay != "" && c.task == "" {
+	if c.Replay != "" && c.task.Text == "" {
 		return nil, nil // nothing would call them
 	}
 	return runcommand.Project{Dir: dir, Answers: r.paths.mcpAnswers(), Prompter: o.Prompter, Tell: r.view.Warn}.Servers(ctx)
@@ -157,7 +165,7 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, conv *session.Conve
 	}
 	var models runcommand.Models
 	var note *runNote
-	if c.Replay == "" || c.task != "" {
+	if c.Replay == "" || c.task.Text != "" {
 		if models, note, err = c.modelsOf(ctx, r.std, r.models, conv); err != nil {
 			return ch, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -17,7 +18,8 @@ import (
 type runCmd struct {
 	Task []string `arg:"" optional:"" help:"The task, in plain language. Without one it is read from --file or from standard input."`
 
-	File string `short:"f" help:"Read the task from a file." placeholder:"FILE" type:"path"`
+	File   string   `short:"f" help:"Read the task from a file." placeholder:"FILE" type:"path"`
+	Attach []string `help:"Add a picture or a text file to the message. May be repeated." placeholder:"FILE" type:"path" sep:"none"`
 	modelFlags
 	Service       map[string]string `help:"Profile of another service than the agent, for example condenser=cheap. May be repeated." placeholder:"SERVICE=PROFILE"`
 	Workspace     string            `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
@@ -25,6 +27,7 @@ type runCmd struct {
 	MaxCost       float64           `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
 	JSON          bool              `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
 	Replay        string            `help:"Run a recorded trajectory again, without an LLM. A task, if there is one, comes after it." placeholder:"FILE" type:"path"`
+	ReplayFrom    string            `name:"replay-workspace" help:"Directory in which the trajectory was recorded (default: that of its first command). Its paths become those of the workspace." placeholder:"DIR"`
 	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID"`
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
@@ -36,7 +39,7 @@ type runCmd struct {
 	Quiet         bool              `short:"q" help:"Print only the final answer."`
 	Thoughts      bool              `help:"Show the model's reasoning as well."`
 
-	task     string
+	task     runcommand.Task
 	services map[string]string // profiles of services other than the agent
 }
 
@@ -49,6 +52,9 @@ The final answer goes to standard output, progress to standard error when standa
 not a terminal. Ctrl-C pauses and says how to resume; a command that runs ends by itself first.
 A second Ctrl-C stops the command, a third leaves at once. Nothing that was done is lost.
 
+What is piped to standard input beside a task is part of the message; redirect it from /dev/null
+in loops that read it themselves.
+
 AGENTS.md and the skills of the project and of your home directory are the agent's too. MCP
 servers run outside of the sandbox, with your rights: those of a project's .mcp.json only after
 you were asked. With --confirm the actions wait for your answer: y (run), n (refuse, with a
@@ -58,6 +64,8 @@ Examples:
   deft run "make the tests pass"
   deft run -f task.md --max-cost 2 --workspace ~/src/app
   deft run -q < task.md > answer.md
+  make 2>&1 | deft run "find out why the build fails"
+  deft run --attach screenshot.png "make the page look like this"
   deft run --resume last
   deft run --resume last "now document it"
   deft run --resume last --profile strong "find out why it is slow"
@@ -80,6 +88,10 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--max-cost must not be negative").Hint("leave it out for no limit")
 	case c.Grace < 0:
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
+	case c.ReplayFrom != "" && c.Replay == "":
+		return fault.New(fault.Invalid, "--replay-workspace goes with --replay").Hint("leave it out")
+	case c.ReplayFrom != "" && (!filepath.IsAbs(c.ReplayFrom) || filepath.Clean(c.ReplayFrom) == "/"):
+		return fault.New(fault.Invalid, "--replay-workspace must be the absolute path of a directory").Hint("name the directory of the recording")
 	case c.JSON && c.Quiet:
 		return fault.New(fault.Invalid, "--json and --quiet exclude each other").Hint("the last line of --json has the answer")
 	}

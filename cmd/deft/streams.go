@@ -28,15 +28,25 @@ type streams struct {
 	env      func(string) string
 	// Whether they are terminals.
 	inTTY, outTTY, errTTY bool
+	// inPiped says that the input comes from another program or from a file.
+	inPiped bool
 }
 
 func standard() *streams {
 	return &streams{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
-		inTTY:  term.IsTerminal(int(os.Stdin.Fd())),
-		outTTY: term.IsTerminal(int(os.Stdout.Fd())),
-		errTTY: term.IsTerminal(int(os.Stderr.Fd())),
+		inTTY:   term.IsTerminal(int(os.Stdin.Fd())),
+		outTTY:  term.IsTerminal(int(os.Stdout.Fd())),
+		errTTY:  term.IsTerminal(int(os.Stderr.Fd())),
+		inPiped: piped(os.Stdin),
 	}
+}
+
+// piped reports whether a file is a pipe or a regular file. What services inherit
+// as their standard input (a socket, /dev/null) is neither.
+func piped(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && (info.Mode()&os.ModeNamedPipe != 0 || info.Mode().IsRegular())
 }
 
 // color reports whether a terminal wants colours (https://no-color.org).

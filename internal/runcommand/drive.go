@@ -1,11 +1,13 @@
 package runcommand
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
@@ -25,11 +27,11 @@ func (r *runner) drive(ctx context.Context) error {
 		if s, err = r.c.State(ctx); err != nil {
 			return err
 		}
-	case r.Task == "" && s.Status == state.Finished:
+	case r.Task.Text == "" && s.Status == state.Finished:
 		r.view.note("the conversation is finished; give a task to go on with it")
 		return nil
 	}
-	if s.Status == state.Confirming && r.Task != "" { // the user wants something else
+	if s.Status == state.Confirming && r.Task.Text != "" { // the user wants something else
 		if err := r.c.Respond(ctx, false, "The user has given another task."); err != nil {
 			return err
 		}
@@ -39,6 +41,14 @@ func (r *runner) drive(ctx context.Context) error {
 
 // replay runs the trajectory again. more says that the task is to follow.
 func (r *runner) replay(ctx context.Context) (more bool, err error) {
+	began, err := r.c.State(ctx)
+	if err != nil {
+		return false, err
+	}
+	if r.Replay, err = Moved(r.Replay, cmp.Or(r.ReplayFrom, RecordedWorkspace(r.Replay)), r.c.Workspace()); err != nil {
+		return false, err
+	}
+	from := eventstream.Seq(began.Seq) + 1
 	err = r.unlessBroken(ctx, func(ctx context.Context) error {
 		r.mu.Lock()
 		stopping := r.stopping
@@ -49,7 +59,10 @@ func (r *runner) replay(ctx context.Context) (more bool, err error) {
 		}
 		return r.c.Replay(ctx, r.Replay)
 	})
-	if err != nil || r.Task == "" {
+	if err == nil {
+		err = r.compareReplay(ctx, from)
+	}
+	if err != nil || r.Task.Text == "" {
 		return false, err
 	}
 	s, err := r.c.State(ctx)
@@ -116,9 +129,9 @@ func (r *runner) begin(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	task := r.Task
-	r.Task = ""
-	if task != "" {
-		m := session.Message{Role: event.RoleUser, Content: event.Texts(task), Run: !r.stopping}
+	r.Task = Task{}
+	if task.Text != "" {
+		m := session.Message{Role: event.RoleUser, Content: task.Content(), Run: !r.stopping}
 		if err := r.c.Send(ctx, m); err != nil {
 			return fmt.Errorf("store the task: %w", err)
 		}
@@ -126,7 +139,7 @@ func (r *runner) begin(ctx context.Context) error {
 	switch {
 	case r.stopping:
 		return r.c.Pause(ctx)
-	case task == "":
+	case task.Text == "":
 		if err := r.c.Run(ctx); err != nil && !errors.Is(err, session.ErrRunning) {
 			return err
 		}

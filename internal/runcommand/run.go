@@ -28,10 +28,14 @@ type Options struct {
 	// Change returns what is changed about a stored conversation; nil for
 	// nothing.
 	Change func(*session.Conversation) (session.Changes, error)
-	// Task is sent; empty to go on with what there is.
-	Task string
+	// Task is sent; its zero value to continue without one.
+	Task Task
 	// Replay is a trajectory that is run again before the task; nil for none.
 	Replay []event.Event
+	// ReplayFrom is the directory in which the trajectory was recorded; if it is
+	// empty, it is that of [RecordedWorkspace]. Its paths are replaced by those of
+	// the conversation's workspace.
+	ReplayFrom string
 	// Confirm is ConfirmNever, ConfirmRisky or ConfirmAlways. If it is empty, a
 	// new conversation has ConfirmNever, and a stored one keeps its policy.
 	Confirm string
@@ -154,7 +158,7 @@ func (r *runner) configure(ctx context.Context) error {
 	for _, w := range warnings {
 		r.view.Warn("warning: " + safeText(w))
 	}
-	if r.Replay == nil && r.Task == "" && !HasTask(s.View) {
+	if r.Replay == nil && r.Task.Text == "" && !HasTask(s.View) {
 		return fault.New(fault.Invalid, "conversation "+string(r.ID)+" has no task yet").
 			Hint("give one: " + r.view.resumeCommand(r.ID) + ` "…"`)
 	}
@@ -219,7 +223,10 @@ func (r *runner) work(ctx context.Context) error {
 			return err
 		}
 	}
-	return exitOf(s.Status, r.view.lastCode())
+	if err := exitOf(s.Status, r.view.lastCode()); err != nil {
+		return err
+	}
+	return r.replayed()
 }
 
 // through reports whether nothing in the sandbox is worth keeping for a resume.

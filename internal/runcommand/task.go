@@ -7,11 +7,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 )
 
-// maxTask bounds a task, in bytes. It is far more than a model reads with
-// care, and less than what would fill its context window at once.
+// maxTask bounds a task, standard input and each attached text file, in bytes.
+// It is far more than a model reads with care, and less than what would fill its
+// context window at once.
 const maxTask = 1 << 20
 
 // NoTask tells users how to give a task.
@@ -19,32 +21,74 @@ const NoTask = `say what to do: deft run "fix the failing test"`
 
 // TaskSource says where the task is.
 type TaskSource struct {
-	Words    []string  // arguments of the command
-	File     string    // path of a file; empty for none
-	Input    io.Reader // read where neither is given; nil for not
-	Optional bool      // there may be none: what there is goes on
+	Words []string // arguments of the command
+	File  string   // path of a file; empty for none
+	Input io.Reader
+	// Piped says that Input comes from another program or from a file: then it is
+	// part of a task that is given otherwise. Without such a task it is the task.
+	Piped    bool
+	Attach   []string // paths of pictures and text files
+	Optional bool     // there may be no task: the conversation continues as it is
 }
 
-// Read returns the task; "" for none, if that may be. The error is of kind
-// Invalid.
-func (t TaskSource) Read() (string, error) {
+// Task is what the user asks. The zero value is no task.
+type Task struct {
+	Text     string
+	Pictures []event.Content
+}
+
+// Content returns the task as the content of a message.
+func (t Task) Content() []event.Content { return append(event.Texts(t.Text), t.Pictures...) }
+
+// Read returns the task; the zero value for none, if that is allowed. The error
+// is of kind Invalid.
+func (t TaskSource) Read() (Task, error) {
+	task, err := t.text()
+	if err != nil {
+		return Task{}, err
+	}
+	if task.Text == "" && len(t.Attach) > 0 {
+		return Task{}, fault.New(fault.Invalid, "--attach needs a task").Hint(NoTask)
+	}
+	return task.attach(t.Attach)
+}
+
+// text reads the task without what is attached.
+func (t TaskSource) text() (task Task, err error) {
 	switch {
 	case len(t.Words) > 0 && t.File != "":
-		return "", fault.New(fault.Invalid, "there are two tasks: an argument and --file").Hint("give one of them")
+		return task, fault.New(fault.Invalid, "there are two tasks: an argument and --file").Hint("give one of them")
 	case len(t.Words) > 0:
-		return checkTask(strings.Join(t.Words, " "), "the task")
+		task.Text, err = checkTask(strings.Join(t.Words, " "), "the task")
 	case t.File != "":
-		return readTask(t.File)
+		task.Text, err = readTask(t.File)
 	case t.Optional:
-		return "", nil
+		return task, nil
 	case t.Input == nil:
-		return "", fault.New(fault.Invalid, "there is no task").Hint(NoTask)
+		return task, fault.New(fault.Invalid, "there is no task").Hint(NoTask)
+	default:
+		b, err := io.ReadAll(io.LimitReader(t.Input, maxTask+1))
+		if err != nil {
+			return task, fault.New(fault.Invalid, "there is no task, and standard input cannot be read").Because(err).Hint(NoTask)
+		}
+		task.Text, err = checkTask(string(b), "the task from standard input")
+		return task, err
+	}
+	if err != nil || !t.Piped || t.Input == nil {
+		return task, err
 	}
 	b, err := io.ReadAll(io.LimitReader(t.Input, maxTask+1))
 	if err != nil {
-		return "", fault.New(fault.Invalid, "there is no task, and standard input cannot be read").Because(err).Hint(NoTask)
+		return task, fault.New(fault.Invalid, "standard input cannot be read").Because(err).Hint("redirect it from /dev/null to leave it out")
 	}
-	return checkTask(string(b), "the task from standard input")
+	if strings.TrimSpace(string(b)) == "" {
+		return task, nil
+	}
+	if err := checkText(b, "standard input"); err != nil {
+		return task, err
+	}
+	task.Text += fenced("Standard input:", string(b))
+	return task, nil
 }
 
 func readTask(path string) (string, error) {
@@ -60,20 +104,40 @@ func readTask(path string) (string, error) {
 	return checkTask(string(b), "the task in "+path)
 }
 
-// checkTask refuses what no model could make sense of, rather than changing
-// or cutting it in silence.
 func checkTask(task, name string) (string, error) {
-	switch {
-	case len(task) > maxTask:
-		return "", fault.New(fault.Invalid, fmt.Sprintf("%s is larger than %d KiB", name, maxTask>>10)).
-			Hint("put the material in a file of the workspace and name the file in the task")
-	case !utf8.ValidString(task) || strings.ContainsRune(task, 0):
-		return "", fault.New(fault.Invalid, name+" is not text in UTF-8").
-			Hint("put binary material in a file of the workspace and name the file in the task")
-	case strings.TrimSpace(task) == "":
+	if err := checkText([]byte(task), name); err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(task) == "" {
 		return "", fault.New(fault.Invalid, name+" is empty").Hint(NoTask)
 	}
 	return strings.TrimSpace(task), nil
+}
+
+// checkText refuses what no model could make sense of, rather than changing
+// or cutting it in silence.
+func checkText(b []byte, name string) error {
+	switch {
+	case len(b) > maxTask:
+		return fault.New(fault.Invalid, fmt.Sprintf("%s is larger than %d KiB", name, maxTask>>10)).
+			Hint("put the material in a file of the workspace and name the file in the task")
+	case !isText(b):
+		return fault.New(fault.Invalid, name+" is not text in UTF-8").
+			Hint("put binary material in a file of the workspace and name the file in the task")
+	}
+	return nil
+}
+
+func isText(b []byte) bool { return utf8.Valid(b) && !strings.ContainsRune(string(b), 0) }
+
+// fenced is a section of a message: a heading, and text between marks that do not
+// occur in it.
+func fenced(heading, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return "\n\n" + heading + "\n" + fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
 }
 
 // Title is what lists call a conversation that begins with a task.

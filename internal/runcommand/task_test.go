@@ -13,7 +13,12 @@ import (
 
 func TestTask(t *testing.T) {
 	t.Parallel()
-	file := write(t, filepath.Join(t.TempDir(), "task"), " from a file\n")
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "task"), " from a file\n")
+	picture := write(t, filepath.Join(dir, "p.png"), "\x89PNG\x0D\x0A\x1A\x0Arest")
+	binary := write(t, filepath.Join(dir, "b"), "a\x00b")
+	large := write(t, filepath.Join(dir, "large"), "\x89PNG\x0D\x0A\x1A\x0A"+strings.Repeat("a", maxPicture))
+	fences := strings.NewReader("a ``` b\n")
 	for name, tt := range map[string]struct {
 		src  TaskSource
 		want string // "!" and a part of the error
@@ -22,6 +27,19 @@ func TestTask(t *testing.T) {
 		"file":            {TaskSource{File: file}, "from a file"},
 		"input":           {TaskSource{Input: strings.NewReader("piped\n")}, "piped"},
 		"input, optional": {TaskSource{Input: strings.NewReader("piped"), Optional: true}, ""},
+		"words and input": {TaskSource{Words: []string{"fix"}, Input: fences, Piped: true}, "fix\n\nStandard input:\n````\na ``` b\n````"},
+		"file and input":  {TaskSource{File: file, Input: strings.NewReader("x"), Piped: true}, "from a file\n\nStandard input:\n```\nx\n```"},
+		"resumed":         {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("x"), Piped: true, Optional: true}, "fix\n\nStandard input:\n```\nx\n```"},
+		"not piped":       {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("x")}, "fix"},
+		"piped nothing":   {TaskSource{Words: []string{"fix"}, Input: strings.NewReader(" \n"), Piped: true}, "fix"},
+		"piped binary":    {TaskSource{Words: []string{"fix"}, Input: strings.NewReader("\xff"), Piped: true}, "!standard input is not text"},
+		"piped too much":  {TaskSource{Words: []string{"fix"}, Input: strings.NewReader(strings.Repeat("a", maxTask+1)), Piped: true}, "!standard input is larger than 1024 KiB"},
+		"attached text":   {TaskSource{Words: []string{"fix"}, Attach: []string{file}}, "fix\n\nAttached file task:\n```\n from a file\n```"},
+		"attached binary": {TaskSource{Words: []string{"fix"}, Attach: []string{binary}}, "!neither a picture (PNG, JPEG, GIF, WebP) nor text"},
+		"attached large":  {TaskSource{Words: []string{"fix"}, Attach: []string{large}}, "!larger than 10 MiB"},
+		"attached dir":    {TaskSource{Words: []string{"fix"}, Attach: []string{dir}}, "!not a regular file"},
+		"attached none":   {TaskSource{Words: []string{"fix"}, Attach: []string{dir + "/none"}}, "!cannot be read"},
+		"only attached":   {TaskSource{Optional: true, Attach: []string{picture}}, "!--attach needs a task"},
 		"nothing":         {TaskSource{}, "!no task"},
 		"two":             {TaskSource{Words: []string{"x"}, File: file}, "!two tasks"},
 		"no file":         {TaskSource{File: file + "x"}, "!cannot be read"},
@@ -35,9 +53,13 @@ func TestTask(t *testing.T) {
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %v, want %q", name, err, part)
 			}
-		} else if err != nil || got != tt.want {
-			t.Errorf("%s: %q, %v, want %q", name, got, err, tt.want)
+		} else if err != nil || got.Text != tt.want {
+			t.Errorf("%s: %q, %v, want %q", name, got.Text, err, tt.want)
 		}
+	}
+	got, err := TaskSource{Words: []string{"look"}, Attach: []string{picture, file}}.Read()
+	if err != nil || len(got.Pictures) != 1 || got.Pictures[0].ImageURLs[0] != "data:image/png;base64,iVBORw0KGgpyZXN0" || len(got.Content()) != 2 {
+		t.Errorf("a picture and a text: %+v, %v", got, err)
 	}
 	if got := Title("  one\ntwo"); got != "one" {
 		t.Errorf("title %q", got)

@@ -49,6 +49,8 @@ type View struct {
 	level string // isolation that was shown
 	code  string // of the last ConversationErrorEvent
 
+	differences []difference // of a replay, set before the summary
+
 	order  sync.Mutex // held while pieces and events are shown
 	shown  eventstream.Seq
 	pieces []session.Transient // that come after events that are not shown yet
@@ -267,6 +269,9 @@ type result struct {
 	OutputTokens int     `json:"output_tokens"`
 	Seconds      float64 `json:"seconds"`
 	Diffstat     string  `json:"diffstat,omitempty"`
+	// Differences are the steps of a replay whose results are not the recorded
+	// ones.
+	Differences []difference `json:"differences,omitempty"`
 }
 
 // summary ends the run's output.
@@ -276,7 +281,7 @@ func (v *View) summary(id event.ConversationID, s *state.State, took time.Durati
 	r := result{
 		Type: "result", Conversation: id, Status: s.Status, Error: v.code, Answer: v.last,
 		CostUSD: s.Stats.Cost(), Unpriced: unpriced(s.Stats), InputTokens: tokens.PromptTokens, OutputTokens: tokens.CompletionTokens,
-		Seconds: took.Seconds(), Diffstat: stat,
+		Seconds: took.Seconds(), Diffstat: stat, Differences: v.differences,
 	}
 	v.mu.Unlock()
 	if v.json != nil {

@@ -1,0 +1,83 @@
+package runcommand
+
+import (
+	"testing"
+
+	"github.com/deft-dev/deft/event"
+)
+
+func TestMovedText(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"/old":                      "/new/dir",
+		"cat /old/a /old/b":         "cat /new/dir/a /new/dir/b",
+		"--dir=/old":                "--dir=/new/dir",
+		"It is in /old.":            "It is in /new/dir.",
+		"/old.bak /older /old-1":    "/old.bak /older /old-1",
+		"/home/old /x/old relative": "/home/old /x/old relative",
+		`{"path":"/old/a"}`:         `{"path":"/new/dir/a"}`,
+		"/old:/old/bin":             "/new/dir:/new/dir/bin",
+		"/old/../old/x/old":         "/new/dir/../old/x/old",
+	} {
+		if got := movedText(in, "/old", "/new/dir"); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
+
+// ran is a command with its result.
+func ran(call, command, dir, text string, exit int) event.Event {
+	o := &event.TerminalObservation{Command: &command, ExitCode: &exit}
+	o.Content = event.Texts(text)
+	o.Metadata.WorkingDir = &dir
+	ev := &event.ObservationEvent{Base: event.NewBase(event.SourceEnvironment), Observation: o}
+	ev.ToolName, ev.ToolCallID = "terminal", call
+	return ev
+}
+
+func TestRecordedWorkspace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ command, dir, want string }{
+		{"ls", "/w", "/w"},
+		{"cd /w && ls", "/w", "/w"},
+		{"cd src/a && ls", "/w/src/a", "/w"},
+		{"cd ./src/ && ls", "/w/src", "/w"},
+		{"ls", "/", ""},
+		{"ls", "", ""},
+	} {
+		if got := RecordedWorkspace([]event.Event{ran("1", c.command, c.dir, "", 0)}); got != c.want {
+			t.Errorf("%q in %q: %q, want %q", c.command, c.dir, got, c.want)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	recorded := []event.Event{ran("a", "x", "/", "one\ntook 0.12s", 0), ran("b", "x", "/", "two", 0), ran("b", "x", "/", "three", 0)}
+	for name, c := range map[string]struct {
+		now  []event.Event
+		want []difference
+	}{
+		"the same, at another speed": {
+			[]event.Event{ran("a", "x", "/", "one\ntook 3 s", 0), ran("b", "x", "/", "two", 0), ran("b", "x", "/", "three\n", 0)}, nil,
+		},
+		"another line": {
+			[]event.Event{ran("a", "x", "/", "one", 0), ran("b", "x", "/", "two", 0), ran("b", "x", "/", "four", 0)},
+			[]difference{{1, "terminal", "took TIME", ""}, {3, "terminal", "three", "four"}},
+		},
+		"another exit code": {
+			[]event.Event{ran("a", "x", "/", "one\ntook 1s", 2)}, []difference{{1, "terminal", "exit code 0", "exit code 2"}},
+		},
+	} {
+		got := compare(recorded, c.now)
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("%s: %v, want %v", name, got[i], c.want[i])
+			}
+		}
+	}
+}
