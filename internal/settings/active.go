@@ -159,11 +159,7 @@ func reset(d *Document) error {
 		return nil
 	}
 	servers := d.Agent.Get("mcp_config")
-	f, err := fresh()
-	if err != nil {
-		return err
-	}
-	d.Agent = f.Agent
+	d.Agent = documentSchema.Defaults().Object("agent_settings")
 	d.Agent.Set("mcp_config", servers)
 	return nil
 }

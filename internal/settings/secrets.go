@@ -4,13 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/settings/filestore"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 )
@@ -61,38 +58,9 @@ var secretsSchema = &schema.Object{
 var errSecretsBlocked = fault.New(fault.Corrupt, "Secrets file is corrupted or encrypted with a different key: "+
 	"restore that key as OH_SECRET_KEY or add it to OH_PREVIOUS_SECRET_KEYS")
 
-func (s *Service) readSecrets(strict bool) (*schema.Map, error) {
-	raw, err := filestore.Read(s.path(secretsFile))
-	if err != nil {
-		return nil, fmt.Errorf("read secrets: %w", err)
-	}
-	if raw == nil {
-		return secretsSchema.Defaults(), nil
-	}
-	v, err := schema.Parse(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
-	}
-	m, err := secretsSchema.Check(v, schema.Reading{Keys: s.keys, Strict: strict})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
-	}
-	return m, nil
-}
-
-// readable returns the secrets for reading: none, if they cannot be read.
-func (s *Service) readable() (*schema.Map, error) {
-	m, err := s.readSecrets(false)
-	if errors.Is(err, errUnreadable) {
-		s.o.Log.Error("secrets cannot be read", "error", err)
-		return secretsSchema.Defaults(), nil
-	}
-	return m, err
-}
-
 // Secrets returns the names of all secrets, in the order they were made.
 func (s *Service) Secrets() ([]SecretItem, error) {
-	m, err := s.readable()
+	m, err := s.readable(s.secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +74,7 @@ func (s *Service) Secrets() ([]SecretItem, error) {
 
 // Secret returns the value of a secret, NotFound where there is none.
 func (s *Service) Secret(_ context.Context, name string) (llm.Secret, error) {
-	m, err := s.readable()
+	m, err := s.readable(s.secrets)
 	if err != nil {
 		return "", err
 	}
@@ -143,35 +111,17 @@ func (s *Service) DeleteSecret(ctx context.Context, name string) error {
 }
 
 func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *schema.Map) error) error {
-	unlock, err := filestore.Lock(ctx, s.path(secretsLock))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	m, err := s.readSecrets(true)
-	if errors.Is(err, errUnreadable) {
-		s.o.Log.Error("secrets were not changed", "error", err)
-		return errSecretsBlocked
-	}
-	if err != nil {
-		return err
-	}
-	versions := schema.NewMap()
-	if old := m.Object(generations); old != nil {
-		versions = old.Copy()
-	}
-	if err := f(m.Object(customSecrets), versions); err != nil {
-		return err
-	}
-	m.Delete(generations)
-	if versions.Len() > 0 {
-		m.Set(generations, versions)
-	}
-	out, err := secretsSchema.Dump(m, schema.Storing(s.keys))
-	if err != nil {
-		return err
-	}
-	return filestore.WriteDocument(s.path(secretsFile), out)
+	return s.change(ctx, s.secrets, errSecretsBlocked, func(m *schema.Map) error {
+		versions := m.Object(generations).Copy()
+		if err := f(m.Object(customSecrets), versions); err != nil {
+			return err
+		}
+		m.Delete(generations)
+		if versions.Len() > 0 {
+			m.Set(generations, versions)
+		}
+		return nil
+	})
 }
 
 // UsableSecret reports whether a value is neither blank nor the mask.

@@ -47,9 +47,9 @@ type Service struct {
 	// Profiles are the stores of everything that is saved under a name.
 	Profiles *profiles.Stores
 
-	o    Options
-	keys schema.Keys // nil without a current key
-	last recent
+	o                 Options
+	keys              schema.Keys // nil without a current key
+	settings, secrets *filestore.Document
 }
 
 // Open returns the service of a directory. Secrets that only an old key opens
@@ -68,22 +68,21 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the persistence directory: %w", err)
 	}
+	s.settings = &filestore.Document{
+		Path: filepath.Join(o.Dir, "settings.json"), Lock: ".settings.lock", Schema: documentSchema, Keys: s.keys,
+	}
+	s.secrets = &filestore.Document{
+		Path: filepath.Join(o.Dir, "secrets.json"), Lock: ".secrets.lock", Schema: secretsSchema, Keys: s.keys,
+	}
 	s.Profiles = profiles.Open(profiles.Options{Dir: o.Dir, Keys: s.keys, Log: o.Log, Env: o.Env})
 	if s.keys == nil {
 		return s, nil
 	}
-	for name, lock := range map[string]string{settingsFile: settingsLock, secretsFile: secretsLock} {
-		if _, err := filestore.Renew(ctx, s.path(name), s.path(lock), s.keys); err != nil {
-			o.Log.Error("could not seal secrets with the current key", "file", name, "error", err)
-		}
-	}
-	if err := s.Profiles.Renew(ctx); err != nil {
-		o.Log.Error("could not seal secrets with the current key", "file", "profiles", "error", err)
+	if err := errors.Join(s.settings.Renew(ctx), s.secrets.Renew(ctx), s.Profiles.Renew(ctx)); err != nil {
+		o.Log.Error("some secrets could not be sealed with the current key", "error", err)
 	}
 	return s, nil
 }
-
-func (s *Service) path(name string) string { return filepath.Join(s.o.Dir, name) }
 
 // Keys returns what seals and opens secrets, nil where there is no key.
 func (s *Service) Keys() schema.Keys { return s.keys }

@@ -93,7 +93,7 @@ func (s *Service) apply(doc *Document, d Diff) error {
 		}
 	}
 	if d.Conversation != nil {
-		if conversation, err = agentsettings.ValidateConversation(schema.MergeFields(conversation, d.Conversation)); err != nil {
+		if conversation, err = agentsettings.Conversation.Check(schema.MergeFields(conversation, d.Conversation), schema.Reading{}); err != nil {
 			return ErrInvalid
 		}
 	}

@@ -176,7 +176,7 @@ func TestReference(t *testing.T) {
 	t.Run("its directory", func(t *testing.T) { moves(t, dir, theirs, shared) })
 	t.Run("our directory", func(t *testing.T) { moves(t, dir, shared, theirs) })
 	t.Run("launches", func(t *testing.T) { launches(t, dir, theirs) })
-	t.Run("old files", func(t *testing.T) { oldFiles(t, dir, theirs, shared) })
+	t.Run("odd files", func(t *testing.T) { oddFiles(t, dir, theirs, shared) })
 }
 
 func sameAnswers(t *testing.T, theirs, ours string) {
@@ -254,7 +254,7 @@ var started = []string{
 	`"agent_settings":{"llm":{"model":"x"},"tools":[]}`,
 	`"agent_settings":{"llm":{"model":"x"},"tools":[{"name":"think"},{"name":"switch_llm"},{"name":"terminal"},{"name":"terminal"}],"condenser":{"enabled":false}}`,
 	`"agent_settings":{"llm":{"model":"x"},"condenser":{"condenser_kind":"no_op"},"agent_context":{"current_datetime":"a day"},"persona":"p"}`,
-	`"agent_settings":{"schema_version":7,"llm":{"model":"x"},"enable_sub_agents":true}`,
+	`"agent_settings":{"schema_version":9,"llm":{"model":"x"},"tools":[{"name":"task_tool_set"}]}`,
 	`"agent_settings":{"llm":{"model":"x"},"tools":[],"enable_classify_and_switch_llm_tool":true,"active_meta_profile":"a"}`,
 	`"agent_profile_id":"{own}"`,
 	`"agent_profile_id":"{own}","agent_launch_additions":{"llm_profile_ref":"linked","system_message_suffix_append":" more "}`,
@@ -344,18 +344,8 @@ func parsed(t *testing.T, raw []byte) (v any) {
 	return v
 }
 
-// old are files of earlier versions, and broken ones.
-var old = []string{
-	`{"agent_settings":{"llm":{"model":"litellm_proxy/claude-opus-5","base_url":"https://llm-proxy.app.all-hands.dev/","api_key":"k"},"verification":{"confirmation_mode":true}}}`,
-	`{"schema_version":1,"agent_settings":{"schema_version":1,"agent_kind":"llm","llm":{"model":"m","modify_params":true}},"active_profile":"p"}`,
-	`{"schema_version":1,"agent_settings":{"schema_version":4,"llm":{"model":"m"},"mcp_config":{"mcpServers":{
-		"a":{"url":"http://a","type":"shttp","api_key":"k","extra":1},"b":{"command":"c","env":{"X":"y"}},"c":{"url":"http://c","auth":"tok"},
-		"d":{"url":"http://d","headers":{"authorization":"Bearer t","X":"y"}},"e":{"url":"http://e","headers":{"Authorization":"Basic z"}},
-		"f":{"url":"http://f","auth":"oauth","authentication":{"client_name":"n"},"oauth_credentials":{"mcp-oauth-token":{"x/tokens":{"value":{"access_token":"at"}}}}}}}}}`,
-	`{"schema_version":2,"agent_settings":{"schema_version":5,"llm":{"model":"m"},"enable_sub_agents":true,"tools":[]}}`,
-	`{"schema_version":4,"agent_settings":{"schema_version":7,"llm":{"model":"m"},"enable_switch_llm_tool":false,"tools":[{"name":"terminal"},{"name":"SwitchLLMTool"}]}}`,
-	`{"schema_version":4,"agent_settings":{"schema_version":7,"llm":{"model":"m"},"enable_switch_llm_tool":true,"tools":[{"name":"terminal","params":null}]}}`,
-	`{"schema_version":3,"agent_settings":{"schema_version":6,"agent_kind":"acp","llm":{"model":"m"},"enable_sub_agents":true,"acp_server":"codex"}}`,
+// odd are files that another program wrote, and broken ones.
+var odd = []string{
 	`{"schema_version":6,"agent_settings":{"schema_version":9,"llm":{"model":"m","timeout":5},"condenser":{"condenser_kind":"no_op"}},"conversation_settings":{"max_iterations":9},"misc_settings":{"a":null}}`,
 	`{"schema_version":7,"agent_settings":{"llm":{"model":"future"}}}`,
 	`{"agent_settings":{"schema_version":99}}`,
@@ -364,8 +354,8 @@ var old = []string{
 	`[1]`, `{`, ``, `{"schema_version":"six"}`,
 }
 
-func oldFiles(t *testing.T, dir, theirs, ours string) {
-	for _, content := range old {
+func oddFiles(t *testing.T, dir, theirs, ours string) {
+	for _, content := range odd {
 		empty(t, dir)
 		if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -386,9 +376,7 @@ func oldFiles(t *testing.T, dir, theirs, ours string) {
 		}
 	}
 	for _, content := range []string{
-		`{"schema_version":1,"name":"old","llm_profile_ref":"x","skills":[1],"tools":[],"id":"48376708163f4e5babcc18237cd62f47"}`,
-		`{"schema_version":2,"name":"old","llm_profile_ref":"x","enable_sub_agents":true,"revision":4}`,
-		`{"schema_version":3,"name":"old","agent_kind":"acp","enable_switch_llm_tool":true}`,
+		`{"schema_version":4,"name":"old","llm_profile_ref":"x","tools":[],"id":"48376708163f4e5babcc18237cd62f47","revision":4}`,
 		`{"schema_version":4,"name":"old","llm_profile_ref":"x","enable_sub_agents":true}`,
 		`{"schema_version":9,"name":"old","llm_profile_ref":"x"}`, `{"name":"old"}`, `[]`, `{`,
 	} {

@@ -31,7 +31,7 @@ func shown(c profiles.Connection) connection {
 }
 
 func (s server) listConnections(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.Profiles.Connections.List(r.Context(), true)
+	list, err := s.Profiles.Connections.List(r.Context())
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,30 @@ func TestAnotherKeyBlocksWriting(t *testing.T) {
 	}
 }
 
+// TestOlderFilesBlockWriting holds the server to leaving files of older schema
+// versions as they are.
+func TestOlderFilesBlockWriting(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{
+		`{"schema_version":5,"misc_settings":{"a":1}}`,
+		`{"schema_version":6,"agent_settings":{"schema_version":8,"llm":{"model":"older"}}}`,
+		`{"schema_version":6,"conversation_settings":{"schema_version":0}}`,
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "settings.json")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := serve(t, dir, nil)
+		if r := s.do("GET", "/api/settings", ""); r.Status != 200 || at(r.Body, "agent_settings", "llm", "model") == "older" {
+			t.Errorf("%s: %v", content, r)
+		}
+		if r := s.do("PATCH", "/api/settings", `{"misc_settings_diff":{"b":1}}`); r.Status != 409 || read(t, path) != content {
+			t.Errorf("%s was written over: %v", content, r)
+		}
+	}
+}
+
 func TestWithoutAKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

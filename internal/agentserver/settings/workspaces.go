@@ -3,7 +3,6 @@ package settings
 import (
 	"net/http"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/settings/workspaces"
 	"github.com/deft-dev/deft/schema"
@@ -18,9 +17,9 @@ func Workspaces(s *workspaces.Store) []rest.Route {
 			return answerWorkspaces(w, m, err)
 		}},
 		{Method: "POST", Path: base, Tag: tag, Handle: addWorkspaces(s, workspaces.Folders, workspaces.Folders, workspaces.Folder)},
-		{Method: "DELETE", Path: base, Tag: tag, Handle: removeWorkspace(s, workspaces.Folders, "Workspace not found")},
+		{Method: "DELETE", Path: base, Tag: tag, Handle: removeWorkspace(s, workspaces.Folders)},
 		{Method: "POST", Path: base + "/parents", Tag: tag, Handle: addWorkspaces(s, workspaces.Parents, "parents", workspaces.Parent)},
-		{Method: "DELETE", Path: base + "/parents", Tag: tag, Handle: removeWorkspace(s, workspaces.Parents, "Workspace parent not found")},
+		{Method: "DELETE", Path: base + "/parents", Tag: tag, Handle: removeWorkspace(s, workspaces.Parents)},
 	}
 }
 
@@ -50,19 +49,15 @@ func addWorkspaces(s *workspaces.Store, list, field string, item *schema.Object)
 	}
 }
 
-func removeWorkspace(s *workspaces.Store, list, missing string) rest.Handler {
+func removeWorkspace(s *workspaces.Store, list string) rest.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		q := rest.QueryOf(r)
 		path := q.Required("path")
 		if err := q.Err(); err != nil {
 			return err
 		}
-		removed, err := s.Remove(r.Context(), list, path)
-		if err != nil {
+		if err := s.Remove(r.Context(), list, path); err != nil {
 			return err
-		}
-		if !removed {
-			return fault.New(fault.NotFound, missing)
 		}
 		return rest.JSON(w, http.StatusOK, map[string]bool{"deleted": true})
 	}

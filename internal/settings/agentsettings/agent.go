@@ -1,7 +1,7 @@
 package agentsettings
 
 import (
-	"errors"
+	"slices"
 
 	"github.com/deft-dev/deft/fault"
 	s "github.com/deft-dev/deft/schema"
@@ -38,27 +38,12 @@ func Agent(m *s.Map, browser bool, window func(*spec.LLM) int) (*spec.Agent, err
 func withRouter(m *s.Map, tools, builtin []any) ([]any, []any) {
 	params := s.NewMap()
 	for _, k := range []string{"active_meta_profile", "meta_profile", "meta_profile_llms"} {
-		switch v := m.Get(k).(type) {
-		case nil:
-		case *s.Map:
-			if v.Len() > 0 {
-				params.Set(k, v)
-			}
-		default:
+		if v := m.Get(k); v != nil && (m.Object(k) == nil || m.Object(k).Len() > 0) {
 			params.Set(k, v)
 		}
 	}
-	keep := func(list []any, drop func(any) bool) []any {
-		out := []any{}
-		for _, e := range list {
-			if !drop(e) {
-				out = append(out, e)
-			}
-		}
-		return out
-	}
-	tools = keep(tools, func(t any) bool { return spec.ToolName(t) == spec.RouterTool })
-	builtin = keep(builtin, func(b any) bool { return b == spec.RouterTool })
+	tools = slices.DeleteFunc(slices.Clone(tools), func(t any) bool { return spec.ToolName(t) == spec.RouterTool })
+	builtin = slices.DeleteFunc(slices.Clone(builtin), func(b any) bool { return b == spec.RouterTool })
 	return append(tools, s.Of("name", spec.RouterTool, "params", params)), builtin
 }
 
@@ -93,14 +78,11 @@ func condenserOf(m *s.Map, window func(*spec.LLM) int) (any, error) {
 func acpAgent(m *s.Map) (*spec.Agent, error) {
 	command, _ := m.Get("acp_command").([]any)
 	if m.Text("acp_server") == "custom" && len(command) == 0 {
-		return nil, fault.Wrap(errors.New("ACPAgentSettings.acp_command must be set when acp_server='custom': there is no default to fall back to"), fault.Invalid, "launch the agent")
+		return nil, fault.New(fault.Invalid, "ACPAgentSettings.acp_command must be set when acp_server='custom': there is no default to fall back to")
 	}
-	doc := s.NewMap()
-	for _, k := range m.Keys() {
-		if k != "schema_version" && k != "agent_kind" {
-			doc.Set(k, m.Get(k))
-		}
-	}
+	doc := m.Copy()
+	doc.Delete("schema_version")
+	doc.Delete("agent_kind")
 	doc.Set("kind", "ACPAgent")
 	return spec.CheckAgent(doc, s.Reading{})
 }

@@ -5,14 +5,13 @@
 //
 // # Usage
 //
-//	doc, err := agentsettings.Validate(raw, how, agentsettings.Stored)
+//	doc, err := agentsettings.Validate(raw, how)
 //	doc, err = agentsettings.Apply(doc, diff, how)
-//	agent, err := agentsettings.Agent(doc)
+//	agent, err := agentsettings.Agent(doc, browser, window)
 //	page := agentsettings.AgentPage()
 //
 // Settings are documents (package schema) of one of two kinds, "openhands" and
-// "acp". Documents of older versions are brought up to date when they are
-// validated.
+// "acp". Documents of other schema versions are refused.
 //
 // # Concurrency
 //
@@ -20,6 +19,5 @@
 //
 // # Failure
 //
-// Errors are schema.Violations, schema.ErrSealed, or errors of kind Invalid for
-// documents that no migration reads.
+// Errors are schema.Violations or schema.ErrSealed.
 package agentsettings

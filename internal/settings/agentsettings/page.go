@@ -7,8 +7,15 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// section collects fields of a page.
-func section(key, label, variant string, fields []any) any {
+// section is a part of a page: the fields of an object that are shown, or those
+// of them that are named. prefix is that of the fields' keys.
+func section(key, label, variant, prefix string, o *s.Object, only ...string) *s.Map {
+	fields := []any{}
+	for _, f := range o.All() {
+		if f.Page != nil && (len(only) == 0 || slices.Contains(only, f.Name)) {
+			fields = append(fields, f.Entry(prefix, key, label, variant))
+		}
+	}
 	m := s.Of("key", key, "label", label, "fields", fields, "variant", nil)
 	if variant != "" {
 		m.Set("variant", variant)
@@ -16,41 +23,25 @@ func section(key, label, variant string, fields []any) any {
 	return m
 }
 
-// entries returns the fields of an object that are shown.
-func entries(o *s.Object, prefix, key, label, variant string, only ...string) []any {
-	out := []any{}
-	for _, f := range o.All() {
-		if f.Page == nil || len(only) > 0 && !slices.Contains(only, f.Name) {
-			continue
-		}
-		out = append(out, f.Entry(prefix, key, label, variant))
-	}
-	return out
-}
-
 // AgentPage returns what the pages of agent settings are drawn from.
 func AgentPage() *s.Map {
-	const own = "openhands"
-	nested := func(key, label string, o *s.Object) any {
-		return section(key, label, own, entries(o, key+".", key, label, own))
-	}
-	const acp = "ACP (Agent Client Protocol)"
+	nested := func(key, label string, o *s.Object) any { return section(key, label, "openhands", key+".", o) }
+	general := section("general", "General", "openhands", "", openHands)
+	general.Set("variant", nil) // unlike its fields
 	return s.Of("model_name", "AgentSettings", "sections", []any{
-		section("general", "General", "", entries(OpenHands, "", "general", "General", own)),
+		general,
 		nested("llm", "LLM", spec.LLMSchema),
 		nested("agent_context", "Memory", spec.ContextSchema),
 		nested("condenser", "Condenser", summarizing),
 		nested("verification", "Verification", verification),
-		section("acp", acp, "acp", entries(ACP, "", "acp", acp, "acp")),
+		section("acp", "ACP (Agent Client Protocol)", "acp", "", acp),
 	})
 }
 
 // ConversationPage returns what the page of conversation settings is drawn
 // from.
 func ConversationPage() *s.Map {
-	part := func(key, label string, only ...string) any {
-		return section(key, label, "", entries(Conversation, "", key, label, "", only...))
-	}
+	part := func(key, label string, only ...string) any { return section(key, label, "", "", Conversation, only...) }
 	return s.Of("model_name", "ConversationSettings", "sections", []any{
 		part("general", "General", "max_iterations"),
 		part("verification", "Verification", "confirmation_mode", "security_analyzer"),

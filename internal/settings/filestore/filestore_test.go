@@ -2,6 +2,7 @@ package filestore_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,7 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/settings/filestore"
+	"github.com/deft-dev/deft/schema"
 )
 
 func TestLocksKeepEveryChange(t *testing.T) {
@@ -107,5 +110,62 @@ func TestReadSaysWhatIsNotThere(t *testing.T) {
 	}
 	if err := filestore.Write(filepath.Join(empty, "below"), nil); err == nil {
 		t.Error("a file below a file")
+	}
+}
+
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	described := &schema.Object{Fields: []schema.Field{
+		{Name: "n", Type: schema.Int{}, Default: schema.Count(1)}, {Name: "key", Type: schema.Opt(schema.Secret{})},
+	}}
+	at := func(key string, previous ...string) *filestore.Document {
+		return &filestore.Document{Path: filepath.Join(dir, "d.json"), Lock: ".lock", Schema: described, Keys: keyring.New(key, previous...)}
+	}
+	d := at("first")
+	if m, err := d.Read(); err != nil || m.Get("n") != schema.Count(1) {
+		t.Errorf("without a file: %v %v", m, err)
+	}
+	refused := errors.New("refused")
+	if err := d.Change(t.Context(), func(*schema.Map) error { return refused }); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	if raw, err := filestore.Read(d.Path); raw != nil || err != nil {
+		t.Errorf("a change that failed was written: %s %v", raw, err)
+	}
+	set := func(m *schema.Map) error { m.Set("key", "k1"); return nil }
+	if err := d.Change(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := d.Read(); err != nil || m.Text("key") != "k1" {
+		t.Errorf("after a change: %v %v", m, err)
+	}
+	if m, err := at("second").Read(); err != nil || m.Get("key") != nil {
+		t.Errorf("with another key: %v %v", m, err)
+	}
+	if err := at("second").Change(t.Context(), set); !errors.Is(err, filestore.ErrUnreadable) || !errors.Is(err, schema.ErrSealed) {
+		t.Errorf("what no key opens was written over: %v", err)
+	}
+	if err := at("second", "first").Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := at("second").Read(); err != nil || m.Text("key") != "k1" {
+		t.Errorf("sealed anew: %v %v", m, err)
+	}
+	if err := filestore.Write(d.Path, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Read(); !errors.Is(err, filestore.ErrUnreadable) {
+		t.Errorf("damaged: %v", err)
+	}
+}
+
+func TestOnlyThePresentVersion(t *testing.T) {
+	t.Parallel()
+	for v, ok := range map[any]bool{nil: true, schema.Count(3): true, schema.Count(2): false, schema.Count(4): false, "3": false} {
+		err := filestore.CheckVersion(schema.Of("schema_version", v), "Document", 3)
+		if ok != (err == nil) || !ok && !fault.Is(err, fault.Unsupported) {
+			t.Errorf("%v: %v", v, err)
+		}
 	}
 }

@@ -7,28 +7,27 @@ import (
 	"github.com/deft-dev/deft/schema"
 )
 
-// Renew seals the secrets of a file anew that only an old key opens, and
-// reports whether there were any. A file with a secret that no key opens is
-// left as it is, with [schema.ErrSealed].
-func Renew(ctx context.Context, path, lock string, keys schema.Keys) (bool, error) {
+// Renew seals the secrets of a file anew that only an old key opens. A file
+// with a secret that no key opens is left as it is, with [schema.ErrSealed].
+func Renew(ctx context.Context, path, lock string, keys schema.Keys) error {
 	unlock, err := Lock(ctx, lock)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer unlock()
 	raw, err := Read(path)
 	if err != nil || len(raw) == 0 {
-		return false, err
+		return err
 	}
 	doc, err := schema.Parse(raw)
 	if err != nil {
-		return false, fmt.Errorf("read %s: %w", path, err)
+		return fmt.Errorf("read %s: %w", path, err)
 	}
 	if !schema.Stale(keys, doc) {
-		return false, nil
+		return nil
 	}
 	if doc, err = schema.Renew(keys, doc); err != nil {
-		return false, err
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return true, WriteDocument(path, doc)
+	return WriteDocument(path, doc)
 }

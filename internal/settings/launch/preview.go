@@ -38,6 +38,21 @@ type Diagnostics struct {
 	Settings         *schema.Map `json:"resolved_settings"` // secrets masked
 }
 
+// acpCredentials are the names of the secrets by which each ACP server
+// authenticates: a key, an address, or the content of files. Custom servers have
+// none.
+var acpCredentials = map[string]struct {
+	key, baseURL string
+	files        []string
+}{
+	"claude-code": {"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", nil},
+	"codex":       {"OPENAI_API_KEY", "OPENAI_BASE_URL", []string{"CODEX_AUTH_JSON"}},
+	"gemini-cli":  {"GEMINI_API_KEY", "GEMINI_BASE_URL", []string{"GOOGLE_APPLICATION_CREDENTIALS_JSON"}},
+	"kimi-code":   {"", "KIMI_BASE_URL", []string{"KIMI_CODE_CONFIG_TOML"}},
+	"pi":          {"ANTHROPIC_API_KEY", "", []string{"PI_AUTH_JSON"}},
+	"opencode":    {"OPENCODE_API_KEY", "", nil},
+}
+
 // Preview launches a checked profile without starting anything. usable reports
 // whether this server can run a tool; nil for all. What is wrong with the
 // profile is in the diagnostics; an error is that of a store or a defect.
@@ -94,9 +109,9 @@ func describe(p, servers *schema.Map) *Diagnostics {
 		ACPFiles: []string{}, MetaLLMsDangling: []string{},
 	}
 	if d.Kind == "acp" {
-		c := agentsettings.CredentialsOf(p.Text("acp_server"))
-		d.ACPKey, d.ACPBaseURL = orNil(c.Key), orNil(c.BaseURL)
-		d.ACPFiles = append(d.ACPFiles, c.Files...)
+		c := acpCredentials[p.Text("acp_server")]
+		d.ACPKey, d.ACPBaseURL = orNil(c.key), orNil(c.baseURL)
+		d.ACPFiles = append(d.ACPFiles, c.files...)
 		return d
 	}
 	d.LLM, d.MetaProfile = orNil(p.Text("llm_profile_ref")), p.Get("meta_profile_ref")

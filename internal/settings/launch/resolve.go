@@ -111,7 +111,7 @@ func fromSettings(src Source) (*Resolved, error) {
 	if err != nil {
 		return nil, invalid(err)
 	}
-	m, err := agentsettings.Validate(v, schema.Reading{Keys: src.Keys}, agentsettings.Requested)
+	m, err := agentsettings.Validate(v, schema.Reading{Keys: src.Keys})
 	var bad schema.Violations
 	switch {
 	case errors.As(err, &bad) && len(bad) > 0: // which the reference tells of the request

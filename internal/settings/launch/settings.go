@@ -63,7 +63,7 @@ func settingsOf(p, model, meta, models, servers *schema.Map, skills []any, store
 		"agent_context", schema.Of("skills", skills, "system_message_suffix", p.Get("system_message_suffix"),
 			"load_project_skills", true, "disabled_skills", p.Get("disabled_skills")),
 		"condenser", p.Get("condenser"), "verification", verification,
-	), schema.Reading{}, agentsettings.Requested)
+	), schema.Reading{})
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
@@ -168,7 +168,7 @@ func acpSettings(p, servers *schema.Map, skills []any, dangling *DanglingReferen
 		"acp_prompt_timeout", p.Get("acp_prompt_timeout"), "acp_startup_timeout", p.Get("acp_startup_timeout"),
 		"acp_command", command, "acp_args", args, "mcp_config", servers,
 		"agent_context", schema.Of("skills", skills, "current_datetime", nil),
-	), schema.Reading{}, agentsettings.Requested)
+	), schema.Reading{})
 	if err != nil {
 		return nil, refuse("%v", err)
 	}

@@ -1,13 +1,13 @@
 package profiles
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
+	"github.com/deft-dev/deft/internal/settings/filestore"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -46,26 +46,13 @@ func finishTools(m *s.Map) error {
 	return nil
 }
 
-// ValidateAgent returns an agent profile in its normal form, of older versions
-// brought up to date. Errors are s.Violations, or of kind Invalid for what
-// no migration reads.
+// ValidateAgent returns an agent profile in its normal form. Errors are
+// s.Violations, or of kind Unsupported for another schema version.
 func ValidateAgent(m *s.Map) (*s.Map, error) {
+	if err := filestore.CheckVersion(m, "AgentProfile", agentVersion); err != nil {
+		return nil, err
+	}
 	m = m.Copy()
-	version := agentVersion
-	switch v := m.Get("schema_version").(type) {
-	case nil:
-	case json.Number:
-		i, err := v.Int64()
-		if err != nil || i < 1 || i > agentVersion {
-			return nil, fault.New(fault.Invalid, fmt.Sprintf("AgentProfile schema_version %s is not supported.", v))
-		}
-		version = int(i)
-	default:
-		return nil, fault.New(fault.Invalid, "AgentProfile schema_version must be an integer.")
-	}
-	for ; version < agentVersion; version++ {
-		migrateAgent(m, version)
-	}
 	m.Set("schema_version", s.Count(agentVersion))
 	if id, ok := m.Lookup("id"); ok {
 		parsed, err := uuid.Parse(fmt.Sprint(id))
@@ -80,25 +67,4 @@ func ValidateAgent(m *s.Map) (*s.Map, error) {
 	}
 	doc, _ := out.(*s.Map)
 	return doc, nil
-}
-
-func migrateAgent(m *s.Map, from int) {
-	own := m.Get("agent_kind") == nil || m.Get("agent_kind") == "openhands"
-	drop := func() { m.Delete("enable_sub_agents"); m.Delete("enable_switch_llm_tool") }
-	switch from {
-	case 1:
-		m.Delete("skills")
-		tools, _ := m.Get("tools").([]any)
-		if own && m.Get("name") == Seed && revision(m) == 0 && tools != nil && len(tools) == 0 {
-			m.Set("tools", nil)
-		}
-	case 2:
-		if own {
-			agentsettings.FoldSwitches(m)
-		} else {
-			drop()
-		}
-	case 3:
-		drop()
-	}
 }

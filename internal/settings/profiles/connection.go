@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -30,100 +29,82 @@ type Connection struct {
 	UpdatedAt   int        `json:"updated_at"`
 }
 
-var connectionSchema = spec.Reference("ProviderConnection", schema.Object{})
-
-var connectionsFile = &schema.Object{Fields: []schema.Field{
-	{Name: "schema_version", Type: schema.Int{}, Default: schema.Count(1)},
-	{Name: "connections", Type: schema.List{Of: connectionSchema}, Default: []any{}},
-}}
+var connectionsSchema = &schema.Object{
+	Before: func(m *schema.Map) error { return filestore.CheckVersion(m, "Provider connections file", 1) },
+	Fields: []schema.Field{
+		{Name: "schema_version", Type: schema.Any{}, Default: schema.Count(1)},
+		{Name: "connections", Type: schema.List{Of: spec.Reference("ProviderConnection", schema.Object{})}, Default: []any{}},
+	},
+}
 
 // Connections are the provider connections, all in one file.
 type Connections struct {
-	dir  string
-	keys schema.Keys
+	file *filestore.Document
 	now  func() time.Time
 }
 
-func (c *Connections) path() string { return filepath.Join(c.dir, "provider_connections.json") }
-
-func (c *Connections) acquire(ctx context.Context) (func(), error) {
-	unlock, err := filestore.Lock(ctx, filepath.Join(c.dir, ".provider-connections.lock"))
-	if fault.Is(err, fault.Unavailable) {
-		err = fault.New(fault.Unavailable, "Profile store is busy. Please retry.")
-	}
-	return unlock, err
+// List returns all connections. A key that none of ours opens is an error,
+// because nothing may be written over it.
+func (c *Connections) List(ctx context.Context) ([]Connection, error) {
+	return c.list(ctx, schema.Reading{Keys: c.file.Keys, Strict: true})
 }
 
-// List returns all connections. Keys are opened if open is true; one that no
-// key opens is then an error, because nothing may be written over it.
-func (c *Connections) List(ctx context.Context, open bool) ([]Connection, error) {
-	unlock, err := c.acquire(ctx)
+// list returns all connections, with their keys as how says.
+func (c *Connections) list(ctx context.Context, how schema.Reading) ([]Connection, error) {
+	unlock, err := c.file.Acquire(ctx)
 	if err != nil {
-		return nil, err
+		return nil, connectionsError(err)
 	}
 	defer unlock()
-	return c.read(open)
+	m, err := c.file.ReadAs(how)
+	if err != nil {
+		return nil, connectionsError(err)
+	}
+	return connectionsOf(m)
 }
 
-func (c *Connections) read(open bool) ([]Connection, error) {
-	raw, err := filestore.Read(c.path())
-	if err != nil || raw == nil {
-		return nil, err
-	}
-	v, err := schema.Parse(raw)
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "Provider connections file is unreadable")
-	}
-	how := schema.Reading{}
-	if open {
-		how = schema.Reading{Keys: c.keys, Strict: true}
-	}
-	m, err := connectionsFile.Check(v, how)
-	switch {
-	case errors.Is(err, schema.ErrSealed):
-		return nil, fault.New(fault.Invalid, "api_key is encrypted but cannot be decrypted with the current cipher. "+
-			"Verify that OH_SECRET_KEY matches the key used when this connection was saved.")
-	case err != nil:
-		return nil, fault.New(fault.Invalid, "Provider connections file is unreadable: "+err.Error())
-	case m.Get("schema_version") != schema.Count(1) && m.Get("schema_version") != schema.Count(0):
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("schema_version %v is newer than supported 1", m.Get("schema_version")))
-	}
+func connectionsOf(m *schema.Map) ([]Connection, error) {
 	var file struct {
 		Connections []Connection `json:"connections"`
 	}
-	err = schema.Into(m, &file)
+	err := schema.Into(m, &file)
 	return file.Connections, err
 }
 
-func (c *Connections) write(list []Connection) error {
-	docs := make([]any, len(list))
-	for i, one := range list {
-		m, err := schema.From(one)
-		if err != nil {
-			return err
-		}
-		if m, err = connectionSchema.Dump(m, schema.Storing(c.keys)); err != nil {
-			return err
-		}
-		docs[i] = m
+// connectionsError tells clients why the file cannot be used, as the reference
+// does.
+func connectionsError(err error) error {
+	switch {
+	case errors.Is(err, schema.ErrSealed):
+		return fault.New(fault.Invalid, "api_key is encrypted but cannot be decrypted with the current cipher. "+
+			"Verify that OH_SECRET_KEY matches the key used when this connection was saved.")
+	case errors.Is(err, filestore.ErrUnreadable):
+		return fault.New(fault.Invalid, "Provider connections file is unreadable: "+err.Error())
+	case fault.Is(err, fault.Unavailable):
+		return fault.New(fault.Unavailable, "Profile store is busy. Please retry.")
 	}
-	return filestore.WriteDocument(c.path(), schema.Of("schema_version", schema.Count(1), "connections", docs))
+	return err
 }
 
 // Get returns a connection, NotFound where there is none.
 func (c *Connections) Get(ctx context.Context, id string) (Connection, error) {
-	list, err := c.List(ctx, true)
+	list, err := c.List(ctx)
 	if err != nil {
 		return Connection{}, err
 	}
-	if i := slices.IndexFunc(list, func(o Connection) bool { return o.ID == id }); i >= 0 {
-		return list[i], nil
+	i, err := indexOf(list, id)
+	if err != nil {
+		return Connection{}, err
 	}
-	return Connection{}, missingConnection(id)
+	return list[i], nil
 }
 
-func missingConnection(id string) error {
-	return fault.New(fault.NotFound, fmt.Sprintf("Provider connection '%s' not found", id))
+func indexOf(list []Connection, id string) (int, error) {
+	i := slices.IndexFunc(list, func(o Connection) bool { return o.ID == id })
+	if i < 0 {
+		return i, fault.New(fault.NotFound, fmt.Sprintf("Provider connection '%s' not found", id))
+	}
+	return i, nil
 }
 
 // Find returns how LLMs look up their connections.
@@ -139,8 +120,8 @@ func (c *Connections) Find(ctx context.Context) spec.Connections {
 
 // Create adds a connection; its times are set.
 func (c *Connections) Create(ctx context.Context, one Connection) (Connection, error) {
-	now := int(c.now().Unix())
-	one.CreatedAt, one.UpdatedAt = now, now
+	one.CreatedAt = int(c.now().Unix())
+	one.UpdatedAt = one.CreatedAt
 	err := c.change(ctx, func(list []Connection) ([]Connection, error) {
 		if len(list) >= maxConnections {
 			return nil, fault.New(fault.Conflict, fmt.Sprintf("Provider connection limit reached (%d). Delete one before adding another.", maxConnections))
@@ -153,9 +134,9 @@ func (c *Connections) Create(ctx context.Context, one Connection) (Connection, e
 // Update changes a connection.
 func (c *Connections) Update(ctx context.Context, id string, f func(*Connection)) (changed Connection, err error) {
 	err = c.change(ctx, func(list []Connection) ([]Connection, error) {
-		i := slices.IndexFunc(list, func(o Connection) bool { return o.ID == id })
-		if i < 0 {
-			return nil, missingConnection(id)
+		i, err := indexOf(list, id)
+		if err != nil {
+			return nil, err
 		}
 		f(&list[i])
 		list[i].UpdatedAt = int(c.now().Unix())
@@ -168,26 +149,30 @@ func (c *Connections) Update(ctx context.Context, id string, f func(*Connection)
 // Delete removes a connection. The caller checks whether it is still used.
 func (c *Connections) Delete(ctx context.Context, id string) error {
 	return c.change(ctx, func(list []Connection) ([]Connection, error) {
-		rest := slices.DeleteFunc(slices.Clone(list), func(o Connection) bool { return o.ID == id })
-		if len(rest) == len(list) {
-			return nil, missingConnection(id)
+		i, err := indexOf(list, id)
+		if err != nil {
+			return nil, err
 		}
-		return rest, nil
+		return slices.Delete(list, i, i+1), nil
 	})
 }
 
 func (c *Connections) change(ctx context.Context, f func([]Connection) ([]Connection, error)) error {
-	unlock, err := c.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	list, err := c.read(true)
-	if err != nil {
-		return err
-	}
-	if list, err = f(list); err != nil {
-		return err
-	}
-	return c.write(list)
+	return connectionsError(c.file.Change(ctx, func(m *schema.Map) error {
+		list, err := connectionsOf(m)
+		if err != nil {
+			return err
+		}
+		if list, err = f(list); err != nil {
+			return err
+		}
+		docs := make([]any, len(list))
+		for i, one := range list {
+			if docs[i], err = schema.From(one); err != nil {
+				return err
+			}
+		}
+		m.Set("connections", docs)
+		return nil
+	}))
 }

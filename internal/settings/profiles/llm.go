@@ -2,7 +2,6 @@ package profiles
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,8 +70,8 @@ func (s *LLMs) profile(name string) (p Profile, err error) {
 	if err != nil {
 		return p, err
 	}
-	if v := m.Get("schema_version"); v != nil && v != schema.Count(llmVersion) && v != schema.Count(0) {
-		return p, s.unreadable(name, fmt.Errorf("LLM profile schema_version %v is newer than supported version %d", v, llmVersion))
+	if err := filestore.CheckVersion(m, "LLM profile", llmVersion); err != nil {
+		return p, s.unreadable(name, err)
 	}
 	spec.CanonicalizeLLM(m)
 	doc, err := spec.LLMSchema.Check(m, schema.Reading{Keys: s.keys})
@@ -187,7 +186,7 @@ func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
 	if err != nil || !linked {
 		return out, err
 	}
-	shared, err := s.connections.List(ctx, false)
+	shared, err := s.connections.list(ctx, schema.Reading{})
 	if err != nil {
 		return nil, err
 	}

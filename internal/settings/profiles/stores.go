@@ -52,7 +52,10 @@ func Open(o Options) *Stores {
 	at := func(name, lock, what string) folder {
 		return folder{dir: filepath.Join(o.Dir, name), lock: lock, what: what, log: o.Log}
 	}
-	shared := &Connections{dir: filepath.Join(o.Dir, "provider-connections"), keys: o.Keys, now: o.Now}
+	shared := &Connections{now: o.Now, file: &filestore.Document{
+		Path: filepath.Join(o.Dir, "provider-connections", "provider_connections.json"), Lock: ".provider-connections.lock",
+		Schema: connectionsSchema, Keys: o.Keys,
+	}}
 	return &Stores{
 		LLMs:        &LLMs{folder: at("profiles", ".profiles.lock", "Profile"), keys: o.Keys, connections: shared, env: o.Env},
 		Agents:      &Agents{folder: at("agent-profiles", ".agent-profiles.lock", "Agent profile")},
@@ -170,9 +173,7 @@ func (s *Stores) Renew(ctx context.Context) error {
 	}
 	names, err := s.LLMs.names()
 	for _, name := range names {
-		_, one := filestore.Renew(ctx, filepath.Join(s.LLMs.dir, name+".json"), filepath.Join(s.LLMs.dir, s.LLMs.lock), s.keys)
-		err = errors.Join(err, one)
+		err = errors.Join(err, filestore.Renew(ctx, filepath.Join(s.LLMs.dir, name+".json"), filepath.Join(s.LLMs.dir, s.LLMs.lock), s.keys))
 	}
-	_, one := filestore.Renew(ctx, s.Connections.path(), filepath.Join(s.Connections.dir, ".provider-connections.lock"), s.keys)
-	return errors.Join(err, one)
+	return errors.Join(err, s.Connections.file.Renew(ctx))
 }

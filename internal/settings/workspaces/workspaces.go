@@ -17,7 +17,7 @@ package workspaces
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -28,10 +28,12 @@ import (
 )
 
 // Store keeps one user's workspaces.
-type Store struct{ dir string }
+type Store struct{ file *filestore.Document }
 
 // New returns the store of a directory, which is made when something is added.
-func New(dir string) *Store { return &Store{dir: dir} }
+func New(dir string) *Store {
+	return &Store{&filestore.Document{Path: filepath.Join(dir, "workspaces.json"), Lock: ".workspaces.lock", Schema: File}}
+}
 
 // The two lists of the File.
 const (
@@ -49,57 +51,28 @@ var (
 		return nil
 	}})
 	// File describes both lists.
-	File = &schema.Object{Fields: []schema.Field{
-		{Name: "schema_version", Type: schema.Int{}, Default: schema.Count(1)},
-		{Name: Folders, Type: schema.List{Of: Folder}, Default: []any{}},
-		{Name: Parents, Type: schema.List{Of: Parent}, Default: []any{}},
-	}}
+	File = &schema.Object{
+		Before: func(m *schema.Map) error { return filestore.CheckVersion(m, "Workspaces file", 1) },
+		Fields: []schema.Field{
+			{Name: "schema_version", Type: schema.Any{}, Default: schema.Count(1)},
+			{Name: Folders, Type: schema.List{Of: Folder}, Default: []any{}},
+			{Name: Parents, Type: schema.List{Of: Parent}, Default: []any{}},
+		},
+	}
 )
 
-// List returns what is saved: an object of two lists.
+// List returns what is saved: an object of two lists, which callers must not
+// change.
 func (s *Store) List() (*schema.Map, error) {
-	raw, err := filestore.Read(filepath.Join(s.dir, "workspaces.json"))
-	if err != nil {
-		return nil, fmt.Errorf("read workspaces: %w", err)
-	}
-	if raw == nil {
-		return File.Defaults(), nil
-	}
-	corrupted := fault.New(fault.Conflict, "Workspaces file is corrupted")
-	v, err := schema.Parse(raw)
-	if err != nil {
-		return nil, corrupted
-	}
-	m, err := File.Check(v, schema.Reading{})
-	if err != nil || m.Get("schema_version") != schema.Count(1) && m.Get("schema_version") != schema.Count(0) {
-		return nil, corrupted
-	}
-	m.Set("schema_version", schema.Count(1))
-	return m, nil
+	m, err := s.file.Read()
+	return m, corrupted(err)
 }
 
-// change replaces one of the lists; f reports whether it changed the list.
-func (s *Store) change(ctx context.Context, key string, f func([]any) ([]any, bool)) (*schema.Map, error) {
-	unlock, err := filestore.Lock(ctx, filepath.Join(s.dir, ".workspaces.lock"))
-	if err != nil {
-		return nil, err
+func corrupted(err error) error {
+	if errors.Is(err, filestore.ErrUnreadable) {
+		return fault.New(fault.Conflict, "Workspaces file is corrupted")
 	}
-	defer unlock()
-	m, err := s.List()
-	if err != nil {
-		return nil, err
-	}
-	old, _ := m.Get(key).([]any)
-	list, changed := f(old)
-	if !changed {
-		return m, nil
-	}
-	m.Set(key, list)
-	out, err := File.Dump(m, schema.Writing{})
-	if err != nil {
-		return nil, err
-	}
-	return m, filestore.WriteDocument(filepath.Join(s.dir, "workspaces.json"), out)
+	return err
 }
 
 func pathOf(v any) string {
@@ -109,25 +82,31 @@ func pathOf(v any) string {
 
 // Add appends the items that a list does not have yet; two with one path are the
 // same.
-func (s *Store) Add(ctx context.Context, key string, more []any) (*schema.Map, error) {
-	return s.change(ctx, key, func(list []any) ([]any, bool) {
-		before := len(list)
-		list = slices.Clone(list)
+func (s *Store) Add(ctx context.Context, key string, more []any) (out *schema.Map, err error) {
+	err = s.file.Change(ctx, func(m *schema.Map) error {
+		list, _ := m.Get(key).([]any)
 		for _, one := range more {
 			if !slices.ContainsFunc(list, func(o any) bool { return pathOf(o) == pathOf(one) }) {
 				list = append(list, one)
 			}
 		}
-		return list, len(list) > before
+		m.Set(key, list)
+		out = m
+		return nil
 	})
+	return out, corrupted(err)
 }
 
-// Remove deletes the items with a path, and reports whether there were any.
-func (s *Store) Remove(ctx context.Context, key, path string) (removed bool, err error) {
-	_, err = s.change(ctx, key, func(list []any) ([]any, bool) {
+// Remove deletes the items with a path, NotFound where there are none.
+func (s *Store) Remove(ctx context.Context, key, path string) error {
+	return corrupted(s.file.Change(ctx, func(m *schema.Map) error {
+		list, _ := m.Get(key).([]any)
 		rest := slices.DeleteFunc(slices.Clone(list), func(o any) bool { return pathOf(o) == path })
-		removed = len(rest) < len(list)
-		return rest, removed
-	})
-	return removed, err
+		if len(rest) == len(list) {
+			what := map[string]string{Folders: "Workspace", Parents: "Workspace parent"}[key]
+			return fault.New(fault.NotFound, what+" not found")
+		}
+		m.Set(key, rest)
+		return nil
+	}))
 }
