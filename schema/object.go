@@ -191,14 +191,14 @@ func (o *Object) check(r *reader, v any, loc []any) any {
 }
 
 func (o *Object) extra(r *reader, m, out *Map, loc []any) {
-	if o.Extra == Drop && !r.strict {
+	if o.Extra == Drop {
 		return
 	}
 	for _, k := range m.Keys() {
 		switch {
 		case len(r.wrong) >= MostViolations:
 			return
-		case o.Field(k) != nil, o.Extra == Drop && !o.hasFold(k):
+		case o.Field(k) != nil:
 			continue
 		case o.Extra == Keep:
 			out.Set(k, m.Get(k))

@@ -3,8 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -31,9 +29,8 @@ func Parse(raw []byte) (any, error) {
 
 // parser walks through JSON that is known to be valid.
 type parser struct {
-	raw  []byte
-	at   int
-	once bool // a key that comes twice in one object is an error
+	raw []byte
+	at  int
 }
 
 // next skips blanks, commas and colons, and returns what stands there.
@@ -91,16 +88,11 @@ func (p *parser) object(depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := m.Lookup(key); twice && p.once {
-			return nil, errTwice(key)
-		}
 		m.Set(key, v)
 	}
 	p.at++
 	return m, nil
 }
-
-func errTwice(key string) error { return fmt.Errorf("the key %q is there twice", key) }
 
 func (p *parser) list(depth int) (any, error) {
 	list := []any{}
@@ -117,61 +109,18 @@ func (p *parser) list(depth int) (any, error) {
 
 // text reads a string, whose quotation mark is where the parser is.
 func (p *parser) text() (string, error) {
-	from := p.at
-	simple := p.quoted()
-	if inner := p.raw[from+1 : p.at-1]; simple && utf8.Valid(inner) {
+	from, plain := p.at, true
+	for p.at++; p.raw[p.at] != '"'; p.at++ {
+		if p.raw[p.at] == '\\' {
+			plain = false
+			p.at++
+		}
+	}
+	p.at++
+	if inner := p.raw[from+1 : p.at-1]; plain && utf8.Valid(inner) {
 		return string(inner), nil
 	}
 	var s string
 	err := json.Unmarshal(p.raw[from:p.at], &s)
 	return s, err
-}
-
-// quoted goes over a string, and reports whether it is written as it is read.
-func (p *parser) quoted() (simple bool) {
-	simple = true
-	for p.at++; p.raw[p.at] != '"'; p.at++ {
-		if p.raw[p.at] == '\\' {
-			simple = false
-			p.at++
-		}
-	}
-	p.at++
-	return simple
-}
-
-// skip goes over a value, however deep, and returns it as it stands there.
-func (p *parser) skip() json.RawMessage {
-	c := p.next()
-	from := p.at
-	switch c {
-	case '"':
-		p.quoted()
-	case '{', '[':
-		p.brackets()
-	default:
-		for p.at < len(p.raw) && !strings.ContainsRune(" \t\r\n,]}", rune(p.raw[p.at])) {
-			p.at++
-		}
-	}
-	return p.raw[from:p.at:p.at]
-}
-
-// brackets goes over an object or a list.
-func (p *parser) brackets() {
-	for open := 0; ; {
-		switch p.raw[p.at] {
-		case '"':
-			p.quoted()
-			continue
-		case '{', '[':
-			open++
-		case '}', ']':
-			open--
-		}
-		p.at++
-		if open == 0 {
-			return
-		}
-	}
 }

@@ -77,7 +77,7 @@ var thing = &schema.Object{Name: "thing", Fields: []schema.Field{
 	{Name: "f", Type: schema.Opt(schema.Number{})},
 	{Name: "on", Type: schema.Bool{}, Default: true},
 	{Name: "kind", Type: schema.Enum{"a", "b", "c"}, Default: "a"},
-	{Name: "list", Type: schema.List{Of: schema.Either{schema.Bool{}, schema.String{}}}, Default: []any{}},
+	{Name: "list", Type: schema.List{Of: schema.OneOf{{Name: "bool", Of: schema.Bool{}}, {Name: "str", Of: schema.String{}}}}, Default: []any{}},
 	{Name: "key", Type: schema.Opt(schema.Secret{})},
 	{Name: "env", Type: schema.Secrets{}, Default: func() any { return schema.NewMap() }},
 	{Name: "headers", Type: schema.Headers{}, Default: func() any { return schema.NewMap() }},
@@ -110,7 +110,7 @@ func TestViolations(t *testing.T) {
 		`{"name":"x","f":"z"}`:          `float_parsing ["body","f"]`,
 		`{"name":"x","on":null}`:        `bool_type ["body","on"]`,
 		`{"name":"x","kind":"z"}`:       `literal_error ["body","kind"]`,
-		`{"name":"x","list":[true,{}]}`: `bool_type ["body","list",1]`,
+		`{"name":"x","list":[true,{}]}`: `bool_type ["body","list",1,"bool"]`,
 		`{"name":"x","env":{"A":5}}`:    `string_type ["body","env","A"]`,
 		`{"name":"x","headers":5}`:      `dict_type ["body","headers"]`,
 	} {
@@ -212,6 +212,9 @@ func TestStructs(t *testing.T) {
 	var back outer
 	if err := schema.Into(m, &back); err != nil || back.In.F != 2 || back.Doc.Len() != 2 || back.M["q"].F != 1 || string(back.Raw) != `[{"r":1}]` {
 		t.Errorf("%+v %v", back, err)
+	}
+	if err := schema.Into(schema.Of("A", "other", "List", 5, "a", nil), &back); err != nil || back.A != "x" {
+		t.Errorf("keys that are no field's to the letter: %+v %v", back, err)
 	}
 	if diff := cmp.Diff(map[string]any{"k": []any{1.0}}, back.Any); diff != "" {
 		t.Error(diff)

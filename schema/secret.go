@@ -36,8 +36,6 @@ type Reading struct {
 	Keys Keys
 	// Strict makes a secret that Keys do not open an error ([ErrSealed]).
 	Strict bool
-
-	strict bool // refuse keys that encoding/json would take for a field's
 }
 
 // Mode is how secrets are written.

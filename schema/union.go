@@ -6,28 +6,6 @@ import (
 	"strings"
 )
 
-// Either is the first of some types that fits.
-type Either []Type
-
-func (t Either) check(r *reader, v any, loc []any) any {
-	var first *reader
-	for _, one := range t {
-		try := &reader{Reading: r.Reading}
-		out := one.check(try, v, loc)
-		if len(try.wrong) == 0 {
-			r.sealed = r.sealed || try.sealed
-			return out
-		}
-		if first == nil {
-			first = try
-		}
-	}
-	r.wrong = append(r.wrong, first.wrong...)
-	return nil
-}
-
-func (Either) dump(_ *writer, v any) any { return v }
-
 // Tagged is one of several objects, told apart by a field.
 type Tagged struct {
 	Key     string
@@ -51,7 +29,6 @@ func (t Tagged) check(r *reader, v any, loc []any) any {
 		r.add("model_attributes_type", notObject, v, loc)
 		return NewMap()
 	}
-	r.checkTag(m, t.Key, loc)
 	o, name := t.pick(m)
 	tag, tagged := m.Lookup(t.Key)
 	switch tag.(type) {
@@ -85,14 +62,6 @@ func (t Tagged) dump(w *writer, v any) any {
 	}
 	return v
 }
-
-// Later is a type that is made at its first use. The function returns the same
-// type each time.
-type Later func() Type
-
-func (t Later) check(r *reader, v any, loc []any) any { return t().check(r, v, loc) }
-
-func (t Later) dump(w *writer, v any) any { return t().dump(w, v) }
 
 // Named is a type with the name that violations have in their location.
 type Named struct {
@@ -138,7 +107,7 @@ func (t Kinds) pick(m *Map) (*Object, string) {
 		if _, ok := m.Lookup(t.Mark); !ok && t.Mark != "" {
 			return nil, ""
 		}
-		return t.Of[t.Default], ""
+		return t.Of[t.Default], t.Default
 	}
 	name, _ := kind.(string)
 	return t.Of[name], name
@@ -150,15 +119,14 @@ func (t Kinds) check(r *reader, v any, loc []any) any {
 		r.add("model_attributes_type", notObject, v, loc)
 		return NewMap()
 	}
-	r.checkTag(m, "kind", loc)
 	o, name := t.pick(m)
 	if o == nil {
 		r.wrong = append(r.wrong, Invalid("the kind '"+name+"' is none of "+strings.Join(t.Order, ", "), nil, loc...)...)
 		return NewMap()
 	}
-	if _, ok := m.Lookup("kind"); ok && m.Get("kind") == nil {
+	if m.Get("kind") == nil {
 		m = m.Copy()
-		m.Delete("kind")
+		m.Set("kind", name)
 	}
 	return o.check(r, m, loc)
 }

@@ -53,7 +53,6 @@ var AgentSchema = Define("AgentBase", s.Kinds{
 
 var agentSchema = Reference("Agent", s.Object{Before: prepareAgent, Extra: s.Keep},
 	s.Field{Name: "llm", Type: ExtendedLLM},
-	s.Field{Name: "kind", Default: "Agent"},
 )
 
 const defaultPrompt = "system_prompt.j2"
@@ -84,7 +83,6 @@ var acpSchema = Reference("ACPAgent", s.Object{Extra: s.Keep},
 		m.Set("usage_id", "acp-managed")
 		return m
 	}},
-	s.Field{Name: "kind", Default: "ACPAgent"},
 )
 
 func whole(v any) (int, error) {

@@ -19,6 +19,14 @@ var SecretSourceSchema = Define("SecretSource", s.Kinds{
 	},
 })
 
+// SecretSources describes the secrets of a request by their names: texts, and
+// sources, also those of a value without a kind.
+var SecretSources = func() s.Sources {
+	k := SecretSourceSchema
+	k.Default, k.Mark = "StaticSecret", "value"
+	return s.Sources{Source: k}
+}()
+
 // SkillSchema describes one skill that is given inline.
 var SkillSchema = Reference("Skill", s.Object{Before: prepareSkill})
 

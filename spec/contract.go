@@ -214,29 +214,48 @@ func dictOf(m *s.Map) s.Type {
 	return s.Secrets{}
 }
 
+// anyOf returns a choice of types. A secret is one as well where a plain text is
+// taken, and any text is taken for a date.
 func anyOf(choices []any) s.Type {
-	var types []s.Type
+	var types s.OneOf
 	null := false
 	for _, c := range choices {
 		m, _ := c.(*s.Map)
 		switch {
 		case m.Text("type") == "null":
 			null = true
-		case m.Text("format") == "password": // beside a plain text, which is one as well
-			types = []s.Type{s.Secret{}}
-		case m.Text("format") == "date-time": // any text is taken
+		case m.Text("format") == "password":
+			types = s.OneOf{{Of: s.Secret{}}}
+		case m.Text("format") == "date-time":
 		default:
-			types = append(types, typeOf(m))
+			types = append(types, s.Named{Name: nameOf(m), Of: typeOf(m)})
 		}
 	}
-	var t s.Type = s.Either(types)
+	var t s.Type = types
 	if len(types) == 1 {
-		t = types[0]
+		t = types[0].Of
 	}
 	if null {
 		return s.Opt(t)
 	}
 	return t
+}
+
+// nameOf is the name of a type in the locations of violations.
+func nameOf(m *s.Map) string {
+	if name := m.Text("$ref"); name != "" {
+		return name
+	}
+	switch t := m.Text("type"); t {
+	case "string":
+		return "str"
+	case "boolean":
+		return "bool"
+	case "array":
+		return "list[" + nameOf(m.Object("items")) + "]"
+	default:
+		return t
+	}
 }
 
 // oneOf returns the objects that are told apart by a field. Where that is
@@ -246,12 +265,17 @@ func oneOf(choices []any, field string) s.Type {
 	for _, c := range choices {
 		m, _ := c.(*s.Map)
 		name := m.Text("$ref")
-		tag := name
+		tags := []string{name}
 		if field != "kind" {
-			tag = schemaOf(name).Object("properties").Object(field).Text("const")
+			node := schemaOf(name).Object("properties").Object(field)
+			if tags = texts(node.Get("enum")); tags == nil {
+				tags = []string{node.Text("const")}
+			}
 		}
-		of[tag], _ = Referred(name).(*s.Object)
-		order = append(order, tag)
+		for _, tag := range tags {
+			of[tag], _ = Referred(name).(*s.Object)
+			order = append(order, tag)
+		}
 	}
 	if field == "kind" {
 		return s.Kinds{Of: of, Order: order}

@@ -97,6 +97,11 @@ func DecodeLLM(raw []byte, how schema.Reading, loc ...any) (*LLM, error) {
 	if err != nil {
 		return nil, err
 	}
+	return CheckLLM(v, how, loc...)
+}
+
+// CheckLLM is [DecodeLLM] for a document that is parsed already.
+func CheckLLM(v any, how schema.Reading, loc ...any) (*LLM, error) {
 	doc, err := ExtendedLLM.Check(v, how, loc...)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package spec
 import (
 	"errors"
 	"strings"
-	"sync"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -15,9 +14,6 @@ var MCPSchema = Reference("MCPServer", s.Object{Compact: true, After: checkServe
 
 // MCPServers is a map of MCP servers by their names.
 var MCPServers = s.Dict{Of: MCPSchema}
-
-// MCPAuthSchema describes how to authenticate to an MCP server.
-var MCPAuthSchema = s.Later(sync.OnceValue(func() s.Type { return s.Bare(MCPSchema.Field("auth").Type) }))
 
 func checkServer(m *s.Map) error {
 	switch m.Text("transport") {

@@ -15,12 +15,12 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	mcproutes "github.com/deft-dev/deft/internal/agentserver/mcp"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/tool/client"
@@ -106,8 +106,10 @@ func (adapters) ProbeMCP(ctx context.Context, p mcproutes.Probe) (mcproutes.Resu
 // CheckClientTool implements [agentserver.Adapters].
 func (adapters) CheckClientTool(raw json.RawMessage) (name string, err error) {
 	var s client.Spec
-	err = rest.Decode(raw, &s, "body", "client_tools")
-	return s.Name, err
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", schema.Invalid(err.Error(), nil, "body", "client_tools")
+	}
+	return s.Name, nil
 }
 
 // Export implements [agentserver.Adapters].

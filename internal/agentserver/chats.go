@@ -63,20 +63,14 @@ func (s *services) startChat(ctx context.Context, r gateway.Request) (gateway.Co
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Denied, "make the workspace")
 	}
-	add := map[string]any{}
-	if profile.Text("agent_kind") != "acp" {
-		add["llm_profile_ref"] = r.Profile
-	}
-	if r.System != "" {
-		add["system_message_suffix_append"] = r.System
-	}
 	id := profile.Text("id")
 	req := conversation.NewStartRequest()
 	req.ConversationID, req.AgentProfileID, req.Autotitle = r.ID, &id, false
 	req.Workspace = session.Workspace{WorkingDir: dir}
 	req.InitialMessage = &session.Message{Role: event.RoleUser, Content: r.Content, Run: true}
-	if req.LaunchAdditions, err = json.Marshal(add); err != nil {
-		return nil, err
+	req.LaunchAdditions.Suffix = r.System
+	if profile.Text("agent_kind") != "acp" {
+		req.LaunchAdditions.LLMProfile = r.Profile
 	}
 	confirmations(req, doc.Conversation)
 	c, made, err := s.conversations.Start(ctx, req)

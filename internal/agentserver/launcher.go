@@ -9,7 +9,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/mcp"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/launch"
@@ -24,21 +23,9 @@ type launcher struct {
 	adapters Adapters
 }
 
-// additions are what a launch adds to an agent (docs/openhands/sdk-wire-1.58.md section B.2).
-type additions struct {
-	Suffix     string            `json:"system_message_suffix_append"`
-	LLMProfile string            `json:"llm_profile_ref"`
-	Skills     []json.RawMessage `json:"skills"`
-}
-
 // Resolve implements [conversation.Launcher].
 func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
-	var add additions
-	if len(r.LaunchAdditions) > 0 && string(r.LaunchAdditions) != "null" {
-		if err := rest.Decode(r.LaunchAdditions, &add, "body", "agent_launch_additions"); err != nil {
-			return nil, err
-		}
-	}
+	add := r.LaunchAdditions
 	src := launch.Source{Agent: r.Agent, Settings: r.AgentSettings, LLMProfile: add.LLMProfile, Keys: l.ring}
 	if r.AgentProfileID != nil {
 		src.ProfileID = *r.AgentProfileID
@@ -47,7 +34,7 @@ func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*c
 		return nil, schema.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
 	}
 	var stores *launch.Stores
-	if src.ProfileID != "" || len(src.Agent) == 0 || string(src.Agent) == "null" { // an agent refers to nothing
+	if src.ProfileID != "" || len(src.Agent) == 0 { // an agent refers to nothing
 		var err error
 		if stores, err = l.settings.LaunchStores(); err != nil {
 			return nil, err
@@ -57,11 +44,7 @@ func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*c
 	if err != nil {
 		return nil, err
 	}
-	rt, err := launchRuntime(r, add)
-	if err != nil {
-		return nil, err
-	}
-	a, err := launch.Finalize(resolved, rt)
+	a, err := launch.Finalize(resolved, launchRuntime(add))
 	if err != nil {
 		return nil, err
 	}
@@ -73,27 +56,18 @@ func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*c
 	return out, err
 }
 
-// launchRuntime is what the server and the request add to a launch.
-func launchRuntime(r *conversation.StartRequest, add additions) (launch.Runtime, error) {
-	var rt launch.Runtime
+// launchRuntime is what the request adds to a launch.
+func launchRuntime(add conversation.LaunchAdditions) launch.Runtime {
+	rt := launch.Runtime{Skills: add.Skills}
 	if strings.TrimSpace(add.Suffix) != "" {
 		rt.Suffixes = []string{add.Suffix}
 	}
-	for _, raw := range add.Skills {
-		m, err := schema.Parse(raw)
-		if err != nil {
-			return rt, err
-		}
-		if doc, ok := m.(*schema.Map); ok {
-			rt.Skills = append(rt.Skills, doc)
-		}
-	}
-	return rt, nil
+	return rt
 }
 
 // LLM implements [conversation.Launcher].
-func (l launcher) LLM(ctx context.Context, raw json.RawMessage) (*spec.LLM, error) {
-	m, err := spec.DecodeLLM(raw, schema.Reading{Keys: l.ring}, "body", "llm")
+func (l launcher) LLM(ctx context.Context, doc any) (*spec.LLM, error) {
+	m, err := spec.CheckLLM(doc, schema.Reading{Keys: l.ring}, "body", "llm")
 	if err != nil {
 		return nil, err
 	}

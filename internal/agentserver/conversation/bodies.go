@@ -1,7 +1,7 @@
 package conversation
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -12,68 +12,49 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// body reads a body that must have a field. The reference treats such a field
-// as a parameter: if it is missing, the violation's input is null.
-func body(r *http.Request, field string) (json.RawMessage, error) {
-	raw, err := rest.Raw(r)
+// parameter reads a value that a body must have. The reference treats such a
+// field as a parameter: if it is missing, the violation's input is null.
+func parameter(r *http.Request, name string, t schema.Type) (any, error) {
+	doc, _, err := rest.Document(r)
 	if err != nil {
 		return nil, err
 	}
-	var fields map[string]json.RawMessage
-	if json.Valid(raw) && json.Unmarshal(raw, &fields) == nil || len(bytes.TrimSpace(raw)) == 0 {
-		if raw, ok := fields[field]; ok {
-			return raw, nil
-		}
-	} else if !json.Valid(raw) {
-		return nil, rest.Decode(raw, &fields, "body")
+	m, _ := doc.(*schema.Map)
+	v, ok := m.Lookup(name)
+	if !ok {
+		wrong := schema.Missing("body", name)
+		wrong[0].Input = json.RawMessage("null")
+		return nil, wrong
 	}
-	wrong := schema.Missing("body", field)
-	wrong[0].Input = json.RawMessage("null")
-	return nil, wrong
+	return schema.Check(t, v, schema.Reading{}, "body", name)
 }
 
-// text reads a body that must have a field with a text.
-func text(r *http.Request, field string) (string, error) {
-	raw, err := body(r, field)
-	if err != nil {
-		return "", err
-	}
-	var s *string
-	if err := rest.Decode(raw, &s, "body", field); err != nil {
-		return "", err
-	}
-	if s == nil {
-		return "", schema.Violations{{Type: "string_type", Loc: []any{"body", field}, Msg: "Input should be a valid string"}}
-	}
-	return *s, nil
+// text is a parameter that is a text.
+func text(r *http.Request, name string) (string, error) {
+	v, err := parameter(r, name, schema.String{})
+	s, _ := v.(string)
+	return s, err
 }
 
-func postSecrets(c *session.Conversation, r *http.Request) error {
-	raw, err := body(r, "secrets")
-	if err != nil {
-		return err
-	}
-	var secrets map[string]json.RawMessage
-	if err := rest.Decode(raw, &secrets, "body", "secrets"); err != nil {
-		return err
-	}
-	return located(c.SetSecrets(r.Context(), secrets), "secrets")
+func setSecrets(ctx context.Context, c *session.Conversation, req *struct {
+	Secrets map[string]json.RawMessage `json:"secrets"`
+},
+) error {
+	return located(c.SetSecrets(ctx, req.Secrets), "secrets")
 }
 
-func postPolicy(c *session.Conversation, r *http.Request) error {
-	raw, err := body(r, "policy")
-	if err != nil {
-		return err
-	}
-	return located(c.SetPolicy(r.Context(), raw), "policy")
+func setPolicy(ctx context.Context, c *session.Conversation, req *struct {
+	Policy json.RawMessage `json:"policy"`
+},
+) error {
+	return located(c.SetPolicy(ctx, req.Policy), "policy")
 }
 
-func postAnalyzer(c *session.Conversation, r *http.Request) error {
-	raw, err := body(r, "security_analyzer")
-	if err != nil {
-		return err
-	}
-	return located(c.SetAnalyzer(r.Context(), raw), "security_analyzer")
+func setAnalyzer(ctx context.Context, c *session.Conversation, req *struct {
+	Analyzer json.RawMessage `json:"security_analyzer"`
+},
+) error {
+	return located(c.SetAnalyzer(ctx, req.Analyzer), "security_analyzer")
 }
 
 func postSwitchProfile(c *session.Conversation, r *http.Request) error {
@@ -90,11 +71,11 @@ func postSwitchProfile(c *session.Conversation, r *http.Request) error {
 }
 
 func (s *Service) postSwitchLLM(c *session.Conversation, r *http.Request) error {
-	raw, err := body(r, "llm")
+	doc, err := parameter(r, "llm", schema.Any{})
 	if err != nil {
 		return err
 	}
-	l, err := s.o.Launcher.LLM(r.Context(), raw)
+	l, err := s.o.Launcher.LLM(r.Context(), doc)
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPastTheForm sends what could get past the form of a body to who decodes
-// it: keys in other cases, keys given twice, and deep nesting beside the fields.
+// TestPastTheForm sends what could get past the form of a body to who uses it:
+// keys in other cases, keys given twice, and deep nesting beside the fields. What
+// is used is what was checked, and only fields of that name.
 func TestPastTheForm(t *testing.T) {
 	t.Parallel()
 	h := setup(t, nil, nil)
@@ -83,36 +84,46 @@ func TestPastTheForm(t *testing.T) {
 	one, long := "/"+string(h.begin(t).ID()), strings.Repeat("x", 2001)
 	deep := `"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	body := strings.TrimSuffix(h.body(t, ""), "}")
-	for _, more := range []string{
-		`"Workspace":null`, `"Workspace":{"working_dir":""}`, `"Workspace":{"kind":"RemoteWorkspace"}`,
-		`"Tags":{"No":"x"}`, `"Tags":{"a":null}`, `"Max_iterations":0`, `"Prompt":"` + long + `"`,
-		`"Worktree_options":{"base":"moon"}`, `"Worktree_options":{"base":"ref"}`,
-		`"worktree_options":{"base":"ref","ref":"+a:refs/heads/main"},"worktree_options":{}`,
-		`"Conversation_id":"x"`, `"Parent_conversation_id":"x"`, `"Agent_profile_id":"x"`, `"Conversation_runtime":"moon"`,
-		`"confirmation_policy":{"kind":"AlwaysConfirm","Kind":"NeverConfirm"}`,
-		`"security_analyzer":{"KIND":"x","kind":"LLMSecurityAnalyzer"}`,
-		`"secrets":{"A":{"value":"a","kind":"StaticSecret","Kind":"LookupSecret"}}`,
-		`"Initial_message":{"role":"nobody"}`, `"Initial_message":{"content":[{"type":"text"}]}`,
+	directory := fmt.Sprintf(`"workspace":{"working_dir":%q,"kind":"LocalWorkspace"}`, h.work)
+	for more, has := range map[string]string{
+		`"Workspace":null`: directory, `"Workspace":{"working_dir":""}`: directory, `"Workspace":{"kind":"RemoteWorkspace"}`: directory,
+		`"Tags":{"No":"x"}`: `"tags":{}`, `"Tags":{"a":null}`: `"tags":{}`, `"tags":{"a":null},"tags":{"a":"b"}`: `"tags":{"a":"b"}`,
+		`"Max_iterations":0`: `"max_iterations":500`, `"Prompt":"` + long + `"`: directory,
+		`"Worktree":true,"Worktree_options":{"base":"moon"}`: directory,
+		`"Conversation_id":"x"`:                              directory, `"Parent_conversation_id":"x"`: `"parent_conversation_id":null`,
+		`"Agent_profile_id":"x"`: directory, `"Conversation_runtime":"moon"`: directory,
+		`"confirmation_policy":{"kind":"AlwaysConfirm","Kind":"NeverConfirm"}`:               `"confirmation_policy":{"kind":"AlwaysConfirm"}`,
+		`"confirmation_policy":{"kind":"No"},"confirmation_policy":{"kind":"AlwaysConfirm"}`: `"confirmation_policy":{"kind":"AlwaysConfirm"}`,
+		`"security_analyzer":{"KIND":"x","kind":"LLMSecurityAnalyzer"}`:                      `"security_analyzer":{"kind":"LLMSecurityAnalyzer"}`,
+		`"secrets":{"A":{"value":"a","kind":"StaticSecret","Kind":"LookupSecret"}}`:          directory,
+		`"Initial_message":{"role":"nobody"}`:                                                `"execution_status":"idle"`,
+		`"Agent_cls":"x","agent_cls":"y","sandbox_cls":"y"`:                                  directory,
 	} {
-		if status, answer := ask("POST", "", body+","+more+"}"); status != 422 {
-			t.Errorf("%.80s: %d %.300s", more, status, answer)
+		if status, answer := ask("POST", "", body+","+more+"}"); status != 201 || !strings.Contains(answer, has) {
+			t.Errorf("%.80s: %d %.900s, want 201 with %s", more, status, answer, has)
 		}
 	}
 	for _, s := range []struct{ method, path, in, other string }{
 		{"POST", "/events", `"role":"nobody"`, `"Role":"nobody"`},
 		{"POST", "/events", `"content":[{"type":"video"}]`, `"Content":[{"type":"video"}]`},
 		{"POST", "/events", `"content":[{"type":"image"}]`, `"Content":[{"type":"image"}]`},
-		{"POST", "/events/respond_to_confirmation", `"reason":"none"`, `"accept":true,"Accept":null`},
+		{"POST", "/events/respond_to_confirmation", `"accept":null`, `"accept":false,"Accept":null`},
 		{"PATCH", "", `"title":"` + long + `"`, `"Title":"` + long + `"`},
 		{"PATCH", "", `"tags":{"No":"x"}`, `"Tags":{"No":"x"}`},
 		{"POST", "/fork", `"title":"` + long + `"`, `"Title":"` + long + `"`},
 		{"POST", "/fork", `"tags":{"a":null}`, `"Tags":{"a":null}`},
 	} {
-		for _, body := range []string{"{" + s.in + "," + deep + "}", "{" + s.other + "}"} {
+		for _, body := range []string{"{" + s.in + "}", "{" + s.in + "," + deep + "}", "{" + s.other + "," + s.in + "}"} {
 			if status, answer := ask(s.method, one+s.path, body); status != 422 {
 				t.Errorf("%s %s %.80s: %d %.300s", s.method, s.path, body, status, answer)
 			}
 		}
+		if status, answer := ask(s.method, one+s.path, "{"+s.other+"}"); status/100 != 2 {
+			t.Errorf("%s %s %.80s: %d %.300s", s.method, s.path, s.other, status, answer)
+		}
+	}
+	if _, answer := ask("GET", one, ""); strings.Contains(answer, "xxx") || !strings.Contains(answer, `"tags":{}`) {
+		t.Errorf("keys in other cases were used: %s", answer)
 	}
 }
 

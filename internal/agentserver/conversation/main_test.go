@@ -144,8 +144,8 @@ func (f *fixture) Resolve(_ context.Context, r *conversation.StartRequest) (*con
 }
 
 // LLM implements [conversation.Launcher].
-func (f *fixture) LLM(_ context.Context, raw json.RawMessage) (*spec.LLM, error) {
-	return spec.DecodeLLM(raw, schema.Reading{Keys: f.ring}, "body", "llm")
+func (f *fixture) LLM(_ context.Context, doc any) (*spec.LLM, error) {
+	return spec.CheckLLM(doc, schema.Reading{Keys: f.ring}, "body", "llm")
 }
 
 // CheckClientTool implements [conversation.Launcher].

@@ -26,13 +26,21 @@ type StartRequest struct {
 	InitialMessage       *session.Message           `json:"initial_message"`
 	Secrets              map[string]json.RawMessage `json:"secrets"`
 	SecretsEncrypted     bool                       `json:"secrets_encrypted"`
-	LaunchAdditions      json.RawMessage            `json:"agent_launch_additions"`
+	LaunchAdditions      LaunchAdditions            `json:"agent_launch_additions"`
 	ConversationRuntime  *string                    `json:"conversation_runtime"`
 	Agent                json.RawMessage            `json:"agent"`
 	AgentSettings        json.RawMessage            `json:"agent_settings"`
 	AgentProfileID       *string                    `json:"agent_profile_id"`
 	Plugins              []json.RawMessage          `json:"plugins"`
 	AgentDefinitions     []json.RawMessage          `json:"agent_definitions"`
+}
+
+// LaunchAdditions are what a launch adds to an agent
+// (docs/openhands/sdk-wire-1.58.md section B.2).
+type LaunchAdditions struct {
+	Suffix     string        `json:"system_message_suffix_append"`
+	LLMProfile string        `json:"llm_profile_ref"`
+	Skills     []*schema.Map `json:"skills"`
 }
 
 // Launch is the agent that a request was resolved to.
@@ -51,7 +59,7 @@ type Launcher interface {
 	// a profile.
 	Resolve(ctx context.Context, r *StartRequest) (*Launch, error)
 	// LLM reads the LLM of a request, with its provider connection.
-	LLM(ctx context.Context, raw json.RawMessage) (*spec.LLM, error)
+	LLM(ctx context.Context, doc any) (*spec.LLM, error)
 	// CheckClientTool returns what is wrong with a client's tool.
 	CheckClientTool(raw json.RawMessage) error
 	// ToolModules returns the reference's Python modules of an agent's tools

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -43,15 +44,15 @@ func (s *Service) Routes() []rest.Route {
 		r("GET", "/api/conversations/search", s.getSearch),
 		r("GET", "/api/conversations/count", s.getCount),
 		r("GET", one, s.getConversation),
-		r("PATCH", one, formed(form.Patch, s.patchConversation)),
+		r("PATCH", one, simpleBody(s, form.Patch, patch)),
 		r("DELETE", one, s.deleteConversation),
 		r("GET", one+"/agent_final_response", s.getFinalResponse),
 		r("POST", one+"/run", s.postRun),
 		r("POST", one+"/pause", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Pause(r.Context()) })),
 		r("POST", one+"/interrupt", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Interrupt(r.Context()) })),
-		r("POST", one+"/secrets", formed(form.Secrets, s.simple(postSecrets))),
-		r("POST", one+"/confirmation_policy", formed(form.Policy, s.simple(postPolicy))),
-		r("POST", one+"/security_analyzer", formed(form.Analyzer, s.simple(postAnalyzer))),
+		r("POST", one+"/secrets", simpleBody(s, form.Secrets, setSecrets)),
+		r("POST", one+"/confirmation_policy", simpleBody(s, form.Policy, setPolicy)),
+		r("POST", one+"/security_analyzer", simpleBody(s, form.Analyzer, setAnalyzer)),
 		r("POST", one+"/switch_profile", s.simple(postSwitchProfile)),
 		r("POST", one+"/switch_llm", s.simple(s.postSwitchLLM)),
 		unsupported(r("POST", one+"/switch_acp_model", s.simple(postSwitchACP))),
@@ -59,11 +60,11 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/ask_agent", s.postAsk),
 		r("POST", one+"/generate_title", s.postTitle),
 		r("POST", one+"/condense", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
-		r("POST", one+"/fork", formed(form.Fork, s.postFork)),
+		r("POST", one+"/fork", s.postFork),
 		r("POST", one+"/navigate", s.postNavigate),
-		r("POST", one+"/goal", s.simple(postGoal)),
+		r("POST", one+"/goal", simpleBody(s, form.Goal, startGoal)),
 		r("POST", one+"/goal/stop", s.simple(func(c *session.Conversation, r *http.Request) error { return c.StopGoal(r.Context()) })),
-		r("POST", one+"/goal/resume", s.simple(postGoalResume)),
+		r("POST", one+"/goal/resume", s.simple(func(c *session.Conversation, r *http.Request) error { return c.ResumeGoal(r.Context()) })),
 		r("POST", one+"/children", s.postChild),
 		r("GET", one+"/runtime", s.getRuntime),
 		r("POST", one+"/runtime/reprovision", s.getRuntime),
@@ -103,19 +104,6 @@ func read(r *http.Request, f *schema.Object, out any) error {
 	return rest.Read(r, f, out)
 }
 
-// formed is a handler of bodies of a form.
-func formed(f *schema.Object, h rest.Handler) rest.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if _, err := pathID(r); err != nil {
-			return err
-		}
-		if err := rest.CheckBody(r, f); err != nil {
-			return err
-		}
-		return h(w, r)
-	}
-}
-
 // unknown words the absence of a conversation as the reference does.
 func unknown(err error, id event.ConversationID) error {
 	if fault.Is(err, fault.NotFound) {
@@ -138,6 +126,17 @@ func (s *Service) simple(do func(*session.Conversation, *http.Request) error) re
 	}
 }
 
+// simpleBody is simple for requests with a body, which is checked first.
+func simpleBody[T any](s *Service, body *schema.Object, do func(context.Context, *session.Conversation, *T) error) rest.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		req := new(T)
+		if err := read(r, body, req); err != nil {
+			return err
+		}
+		return s.simple(func(c *session.Conversation, r *http.Request) error { return do(r.Context(), c, req) })(w, r)
+	}
+}
+
 // worded gives errors of conversations the reference's statuses.
 func worded(err error) error {
 	switch {
@@ -152,29 +151,19 @@ func worded(err error) error {
 }
 
 func (s *Service) postConversation(w http.ResponseWriter, r *http.Request) error {
-	req := NewStartRequest()
-	raw, err := rest.Raw(r)
-	if err != nil {
-		return err
-	}
-	if err := form.Start(raw); err != nil {
-		return err
-	}
-	if err := rest.Body(r, req); err != nil {
+	req := &StartRequest{}
+	if err := rest.Read(r, form.Start, req); err != nil {
 		return err
 	}
 	c, made, err := s.Start(r.Context(), req)
 	if err != nil && !errors.Is(err, session.ErrSaved) {
 		return worded(err)
 	}
-	if raw, err = c.Describe(r.Context()); err != nil {
-		return err
-	}
 	status := http.StatusOK
 	if made {
 		status = http.StatusCreated
 	}
-	return rest.Bytes(w, status, raw)
+	return answerDescribed(w, r, status, c)
 }
 
 func (s *Service) getConversation(w http.ResponseWriter, r *http.Request) error {
@@ -296,14 +285,11 @@ func (s *Service) getCount(w http.ResponseWriter, r *http.Request) error {
 	return rest.JSON(w, http.StatusOK, n)
 }
 
-func (s *Service) patchConversation(w http.ResponseWriter, r *http.Request) error {
-	var req struct {
-		Title *string            `json:"title"`
-		Tags  *map[string]string `json:"tags"`
-	}
-	if err := rest.Body(r, &req); err != nil {
-		return err
-	}
+func patch(ctx context.Context, c *session.Conversation, req *struct {
+	Title *string            `json:"title"`
+	Tags  *map[string]string `json:"tags"`
+},
+) error {
 	if req.Title != nil {
 		title := strings.TrimSpace(*req.Title)
 		if title == "" {
@@ -311,14 +297,7 @@ func (s *Service) patchConversation(w http.ResponseWriter, r *http.Request) erro
 		}
 		req.Title = &title
 	}
-	c, err := s.conversation(r)
-	if err != nil {
-		return err
-	}
-	if err := c.Patch(r.Context(), req.Title, req.Tags); err != nil {
-		return err
-	}
-	return rest.OK(w)
+	return c.Patch(ctx, req.Title, req.Tags)
 }
 
 func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request) error {
@@ -374,22 +353,19 @@ func (s *Service) postAsk(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Service) postFork(w http.ResponseWriter, r *http.Request) error {
-	var req struct {
-		session.ForkOptions
-		ID string `json:"id"`
-	}
-	if err := rest.OptionalBody(r, &req); err != nil {
+	var req session.ForkOptions
+	if _, err := pathID(r); err != nil {
 		return err
 	}
-	if wrong := plainID(&req.ID, "id"); wrong != nil {
-		return wrong
+	if err := rest.ReadOptional(r, form.Fork, &req); err != nil {
+		return err
 	}
-	req.ForkOptions.ID = event.ConversationID(req.ID)
+	req.ID, _ = event.ParseConversationID(string(req.ID)) // checked
 	c, err := s.conversation(r)
 	if err != nil {
 		return err
 	}
-	f, err := c.Fork(r.Context(), req.ForkOptions)
+	f, err := c.Fork(r.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -408,7 +384,7 @@ func (s *Service) postNavigate(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
 		EventID *event.ID `json:"event_id"`
 	}
-	if err := rest.Body(r, &req); err != nil {
+	if err := read(r, form.Navigate, &req); err != nil {
 		return err
 	}
 	c, err := s.conversation(r)

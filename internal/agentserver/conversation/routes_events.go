@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -26,8 +27,8 @@ func (s *Service) eventRoutes() []rest.Route {
 		r("GET", events+"/count", s.countEvents),
 		r("GET", events+"/{event_id}", s.getEvent),
 		r("GET", events, s.batchEvents),
-		r("POST", events, s.postEvent),
-		r("POST", events+"/respond_to_confirmation", formed(form.Accepting, s.simple(postRespond))),
+		r("POST", events, simpleBody(s, form.Message, sendMessage)),
+		r("POST", events+"/respond_to_confirmation", simpleBody(s, form.Accepting, respond)),
 	}
 }
 
@@ -132,10 +133,14 @@ func (s *Service) batchEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var ids []event.ID
-	if err := rest.Body(r, &ids); err != nil {
+	doc, err := rest.RequiredDocument(r)
+	if err != nil {
 		return err
 	}
+	if doc, err = schema.Check(schema.List{Of: schema.String{}}, doc, schema.Reading{}, "body"); err != nil {
+		return err
+	}
+	ids, _ := doc.([]any)
 	if ok, err := s.o.Sessions.Exists(r.Context(), id); err != nil || !ok {
 		if err == nil {
 			err = unknown(fault.New(fault.NotFound, "no conversation"), id)
@@ -144,7 +149,7 @@ func (s *Service) batchEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	items := make([]json.RawMessage, len(ids))
 	for i, ev := range ids {
-		rec, err := s.o.Sessions.Store().Get(r.Context(), id, ev)
+		rec, err := s.o.Sessions.Store().Get(r.Context(), id, event.ID(ev.(string)))
 		switch {
 		case fault.Is(err, fault.NotFound):
 			items[i] = json.RawMessage("null")
@@ -157,38 +162,11 @@ func (s *Service) batchEvents(w http.ResponseWriter, r *http.Request) error {
 	return rest.Bytes(w, http.StatusOK, list(items))
 }
 
-func (s *Service) postEvent(w http.ResponseWriter, r *http.Request) error {
-	raw, err := rest.Raw(r)
-	if err != nil {
-		return err
+func sendMessage(ctx context.Context, c *session.Conversation, msg *session.Message) error {
+	if v := checkMessage(msg, "body"); v != nil {
+		return v
 	}
-	msg, err := ParseMessage(raw)
-	if err != nil {
-		return err
-	}
-	c, err := s.conversation(r)
-	if err != nil {
-		return err
-	}
-	if err := c.Send(r.Context(), msg); err != nil {
-		return worded(err)
-	}
-	return rest.OK(w)
-}
-
-// ParseMessage reads what a user sends. Unknown keys are ignored.
-func ParseMessage(raw []byte) (session.Message, error) {
-	msg := session.Message{Role: event.RoleUser}
-	if err := form.Message(raw); err != nil {
-		return msg, err
-	}
-	if err := rest.Decode(raw, &msg, "body"); err != nil {
-		return msg, err
-	}
-	if v := checkMessage(&msg, "body"); v != nil {
-		return msg, v
-	}
-	return msg, nil
+	return c.Send(ctx, *msg)
 }
 
 // checkMessage refuses a message, at loc of the request, of anyone but the user.
@@ -201,13 +179,10 @@ func checkMessage(m *session.Message, loc ...any) schema.Violations {
 	return schema.Invalid("Only user messages are allowed to be sent to the agent.", string(m.Role), at...)
 }
 
-func postRespond(c *session.Conversation, r *http.Request) error {
-	req := struct {
-		Accept bool   `json:"accept"`
-		Reason string `json:"reason"`
-	}{Reason: "User rejected the action."}
-	if err := rest.Body(r, &req); err != nil {
-		return err
-	}
-	return c.Respond(r.Context(), req.Accept, req.Reason)
+func respond(ctx context.Context, c *session.Conversation, req *struct {
+	Accept bool   `json:"accept"`
+	Reason string `json:"reason"`
+},
+) error {
+	return c.Respond(ctx, req.Accept, req.Reason)
 }

@@ -3,20 +3,16 @@ package conversation
 import (
 	"net/http"
 
+	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/schema"
-	"github.com/deft-dev/deft/session"
 )
 
 func (s *Service) postTitle(w http.ResponseWriter, r *http.Request) error {
-	req := struct {
+	var req struct {
 		MaxLength int `json:"max_length"`
-	}{MaxLength: session.TitleLength}
-	if err := rest.OptionalBody(r, &req); err != nil {
-		return err
 	}
-	if req.MaxLength < 1 || req.MaxLength > 200 {
-		return schema.Invalid("max_length must be between 1 and 200", req.MaxLength, "body", "max_length")
+	if err := rest.ReadOptional(r, form.Title, &req); err != nil {
+		return err
 	}
 	c, err := s.conversation(r)
 	if err != nil {

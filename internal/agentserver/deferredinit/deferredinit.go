@@ -24,10 +24,12 @@
 package deferredinit
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -221,43 +223,49 @@ func (s *Service) initialise(ctx context.Context, req Request) error {
 	return nil
 }
 
+// bodySchema describes a request. Package config checks the settings.
+var bodySchema = func() *schema.Object {
+	o := &schema.Object{Extra: schema.Forbid, Fields: []schema.Field{{Name: "env", Type: schema.Opt(schema.Guarded{
+		First: checkEnv, Of: schema.Dict{Of: schema.String{}},
+	})}}}
+	for _, name := range config.Deferred {
+		o.Fields = append(o.Fields, schema.Field{Name: name, Type: schema.Any{}, MayBeAbsent: true})
+	}
+	return o
+}()
+
+func checkEnv(v any) error {
+	env, _ := v.(*schema.Map)
+	for _, name := range env.Keys() {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(env.Text(name), "\x00") {
+			return errors.New("env has an invalid name or value of a variable")
+		}
+	}
+	return nil
+}
+
 // read reads the request. Unknown fields are refused.
-func read(r *http.Request) (Request, error) {
-	var fields map[string]json.RawMessage
-	if err := rest.Body(r, &fields); err != nil {
-		return Request{}, err
+func read(r *http.Request) (req Request, err error) {
+	m, err := rest.BodyAs(r, bodySchema)
+	if err != nil {
+		return req, err
 	}
-	if fields == nil { // null would initialise a server without settings
-		return Request{}, schema.Missing("body")
+	var body struct {
+		Env map[string]string `json:"env"`
 	}
-	req := Request{Settings: map[string]any{}}
-	var bad schema.Violations
-	for name, raw := range fields {
-		switch {
-		case name == "env":
-			if err := rest.Decode(raw, &req.Env, "body", name); err != nil {
-				return req, err
-			}
-		case slices.Contains(config.Deferred, name):
-			d := json.NewDecoder(strings.NewReader(string(raw)))
-			d.UseNumber()
-			var v any
-			if err := d.Decode(&v); err != nil {
-				return req, schema.Invalid("is not JSON", nil, "body", name)
-			}
-			req.Settings[name] = v
-		default:
-			bad = append(bad, schema.Violation{Type: "extra_forbidden", Loc: []any{"body", name}, Msg: "Extra inputs are not permitted", Input: raw})
-		}
+	if err := schema.Into(m, &body); err != nil {
+		return req, err
 	}
-	if bad != nil {
-		slices.SortFunc(bad, func(a, b schema.Violation) int { return strings.Compare(a.Loc[1].(string), b.Loc[1].(string)) })
-		return req, bad
+	m.Delete("env")
+	raw, err := schema.Encode(m)
+	if err != nil {
+		return req, err
 	}
-	for name := range req.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(req.Env[name], "\x00") {
-			return req, schema.Invalid("env has an invalid name or value of a variable", nil, "body", "env")
-		}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	req = Request{Env: body.Env, Settings: map[string]any{}}
+	if err := d.Decode(&req.Settings); err != nil {
+		return req, err
 	}
 	if keys, ok := req.Settings["session_api_keys"].([]any); ok && slices.ContainsFunc(keys, blank) {
 		return req, rest.Fail(http.StatusUnprocessableEntity, "session_api_keys cannot contain empty keys")

@@ -81,11 +81,11 @@ func TestWaking(t *testing.T) {
 		{"POST", "/v1/chat/completions", "", "", 503, sleepy}, {"GET", "/nowhere", "", "", 503, sleepy},
 		{"GET", "/api/init", "", "", 200, `{"state":"dormant","error":null}`},
 		{"POST", "/api/init", "", body, 401, `{"detail":"Unauthorized"}`}, {"POST", "/api/init", "wrong", body, 401, "Unauthorized"},
-		{"POST", "/api/init", "pool", `{"hosts": 1, "a": 2}`, 422, `{"detail":[{"type":"extra_forbidden","loc":["body","a"],"msg":"Extra inputs are not permitted","input":2},{"type":"extra_forbidden","loc":["body","hosts"],"msg":"Extra inputs are not permitted","input":1}]}`},
+		{"POST", "/api/init", "pool", `{"hosts": 1, "a": 2}`, 422, `{"detail":[{"type":"extra_forbidden","loc":["body","hosts"],"msg":"Extra inputs are not permitted","input":1},{"type":"extra_forbidden","loc":["body","a"],"msg":"Extra inputs are not permitted","input":2}]}`},
 		{"POST", "/api/init", "pool", `{"session_api_keys": ["a", " \t"]}`, 422, "empty keys"},
 		{"POST", "/api/init", "pool", `{"session_api_keys": ["a", ""]}`, 422, `{"detail":"session_api_keys cannot contain empty keys"}`},
 		{"POST", "/api/init", "pool", `{"env": {"A=B": "c"}}`, 422, "env"}, {"POST", "/api/init", "pool", `{`, 422, "json_invalid"},
-		{"POST", "/api/init", "pool", `{"env": 7}`, 422, `"env"`}, {"POST", "/api/init", "pool", ``, 422, "missing"}, {"POST", "/api/init", "pool", `null`, 422, "missing"},
+		{"POST", "/api/init", "pool", `{"env": 7}`, 422, `"env"`}, {"POST", "/api/init", "pool", ``, 422, "missing"}, {"POST", "/api/init", "pool", `null`, 422, "model_attributes_type"},
 		{"POST", "/api/init", "pool", body, 500, "no disk"},
 		{"GET", "/api/init", "", "", 200, `{"state":"dormant","error":"no disk"}`},
 	}

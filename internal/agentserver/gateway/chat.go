@@ -10,17 +10,20 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // chatRequest is a request of the Chat Completions API. Other fields are ignored.
 type chatRequest struct {
-	Model         *string        `json:"model"`
-	Messages      *[]chatMessage `json:"messages"`
-	Stream        bool           `json:"stream"`
-	StreamOptions *struct {
+	Model         string        `json:"model"`
+	Messages      []chatMessage `json:"messages"`
+	Stream        bool          `json:"stream"`
+	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 }
+
+var chatSchema = spec.Reference("OpenAIChatCompletionRequest", schema.Object{})
 
 type chatMessage struct {
 	Role    string  `json:"role"`
@@ -28,10 +31,7 @@ type chatMessage struct {
 }
 
 // content is a text, or parts.
-type content struct {
-	parts []part
-	given bool // not null, not absent
-}
+type content []part
 
 // part is one of the content of either API.
 type part struct {
@@ -48,7 +48,7 @@ func (u *imageURL) UnmarshalJSON(b []byte) error {
 	var o struct {
 		URL string `json:"url"`
 	}
-	if len(b) > 0 && b[0] == '{' {
+	if b[0] == '{' {
 		err := json.Unmarshal(b, &o)
 		*u = imageURL(o.URL)
 		return err
@@ -58,19 +58,18 @@ func (u *imageURL) UnmarshalJSON(b []byte) error {
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (c *content) UnmarshalJSON(b []byte) error {
-	c.given = string(b) != "null"
-	if len(b) > 0 && b[0] == '"' {
-		c.parts = []part{{Type: "text"}}
-		return json.Unmarshal(b, &c.parts[0].Text)
+	if b[0] == '"' {
+		*c = content{{Type: "text"}}
+		return json.Unmarshal(b, &(*c)[0].Text)
 	}
-	return json.Unmarshal(b, &c.parts)
+	return json.Unmarshal(b, (*[]part)(c))
 }
 
 // blocks converts the parts to content blocks. texts are the types of texts beside
 // "text", image is the type of images.
 func (c content) blocks(texts []string, image string) ([]event.Content, error) {
 	var out []event.Content
-	for _, p := range c.parts {
+	for _, p := range c {
 		switch {
 		case p.Type == "text" || slices.Contains(texts, p.Type):
 			if p.Text != "" {
@@ -101,21 +100,9 @@ func textOf(blocks []event.Content) string {
 // read turns a chat into a request: the last message of the user, and the system
 // messages. The agent has the rest of the conversation.
 func (c chatRequest) read() (req Request, err error) {
-	if c.Model == nil {
-		return req, schema.Missing("body", "model")
-	}
-	if c.Messages == nil {
-		return req, schema.Missing("body", "messages")
-	}
 	var system []string
 	asked := false
-	for i, m := range *c.Messages {
-		if !slices.Contains([]string{"system", "developer", "user", "assistant", "tool"}, m.Role) {
-			return req, schema.Violations{{
-				Type: "literal_error", Loc: []any{"body", "messages", i, "role"}, Input: m.Role,
-				Msg: "Input should be 'system', 'developer', 'user', 'assistant' or 'tool'",
-			}}
-		}
+	for _, m := range c.Messages {
 		blocks, err := m.Content.blocks(nil, "image_url")
 		switch m.Role {
 		case "user":
@@ -172,7 +159,7 @@ type completion struct {
 
 func (s *Service) chat(w http.ResponseWriter, r *http.Request) error {
 	var body chatRequest
-	if err := rest.Body(r, &body); err != nil {
+	if err := rest.Read(r, chatSchema, &body); err != nil {
 		return err
 	}
 	id, err := conversationID(r)
@@ -187,15 +174,15 @@ func (s *Service) chat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.ID = id
-	id, out, err := s.ask(r.Context(), *body.Model, req)
+	id, out, err := s.ask(r.Context(), body.Model, req)
 	if err != nil {
 		return err
 	}
 	w.Header().Set(IDHeader, id)
 	u := usage{out.Usage.Prompt, out.Usage.Completion, out.Usage.Prompt + out.Usage.Completion}
-	c := completion{ID: "chatcmpl-" + rest.ErrorID(), Object: "chat.completion", Created: time.Now().Unix(), Model: *body.Model}
+	c := completion{ID: "chatcmpl-" + rest.ErrorID(), Object: "chat.completion", Created: time.Now().Unix(), Model: body.Model}
 	if body.Stream {
-		return stream(w, c, out.Text, u, body.StreamOptions != nil && body.StreamOptions.IncludeUsage)
+		return stream(w, c, out.Text, u, body.StreamOptions.IncludeUsage)
 	}
 	stop := "stop"
 	c.Choices, c.Usage = []choice{{Message: &message{"assistant", out.Text}, FinishReason: &stop}}, &u

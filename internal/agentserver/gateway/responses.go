@@ -3,25 +3,27 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // responsesRequest is a request of the Responses API.
 type responsesRequest struct {
-	Model        *string           `json:"model"`
-	Input        *input            `json:"input"`
+	Model        string            `json:"model"`
+	Input        input             `json:"input"`
 	Instructions *string           `json:"instructions"`
-	Previous     *string           `json:"previous_response_id"`
+	Previous     string            `json:"previous_response_id"`
 	Store        bool              `json:"store"`
 	Stream       bool              `json:"stream"`
 	Metadata     map[string]string `json:"metadata"`
 }
+
+var responsesSchema = spec.Reference("OpenAIResponseRequest", schema.Object{})
 
 // input is a text, or messages.
 type input struct {
@@ -31,7 +33,7 @@ type input struct {
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (in *input) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
+	if b[0] == '"' {
 		return json.Unmarshal(b, &in.text)
 	}
 	return json.Unmarshal(b, &in.messages)
@@ -40,15 +42,11 @@ func (in *input) UnmarshalJSON(b []byte) error {
 // refused returns the error for features that the gateway lacks.
 func (q responsesRequest) refused() error {
 	switch {
-	case q.Model == nil:
-		return schema.Missing("body", "model")
-	case q.Input == nil:
-		return schema.Missing("body", "input")
 	case q.Stream:
 		return rest.Fail(http.StatusBadRequest, "Streaming responses are not supported yet")
 	case q.Store:
 		return rest.Fail(http.StatusBadRequest, "Persistent response storage (store=True) is not supported yet")
-	case q.Previous != nil && *q.Previous != "":
+	case q.Previous != "":
 		return rest.Fail(http.StatusBadRequest, "previous_response_id is not supported; replay input items instead")
 	}
 	return nil
@@ -75,13 +73,7 @@ func (q responsesRequest) read() (req Request, err error) {
 		blocks []event.Content
 	}
 	var others []said
-	for i, m := range q.Input.messages {
-		if !slices.Contains([]string{"system", "developer", "user", "assistant"}, m.Role) || !m.Content.given {
-			return req, schema.Violations{{
-				Type: "literal_error", Loc: []any{"body", "input", i}, Input: m.Role,
-				Msg: "Input should be a message of 'system', 'developer', 'user' or 'assistant'",
-			}}
-		}
+	for _, m := range q.Input.messages {
 		blocks, err := m.Content.blocks(inputTexts, "input_image")
 		if err != nil {
 			return req, err
@@ -163,7 +155,7 @@ type response struct {
 
 func (s *Service) responses(w http.ResponseWriter, r *http.Request) error {
 	var body responsesRequest
-	if err := rest.Body(r, &body); err != nil {
+	if err := rest.Read(r, responsesSchema, &body); err != nil {
 		return err
 	}
 	if err := body.refused(); err != nil {
@@ -177,7 +169,7 @@ func (s *Service) responses(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	began := now()
-	id, out, err := s.ask(r.Context(), *body.Model, req)
+	id, out, err := s.ask(r.Context(), body.Model, req)
 	if err != nil {
 		return err
 	}
@@ -186,7 +178,7 @@ func (s *Service) responses(w http.ResponseWriter, r *http.Request) error {
 	u.InputDetails.Cached, u.OutputDetails.Reasoning = out.Usage.Cached, out.Usage.Reasoning
 	return rest.JSON(w, http.StatusOK, response{
 		ID: "resp_" + rest.ErrorID(), CreatedAt: began, CompletedAt: now(), Instructions: body.Instructions,
-		Metadata: body.Metadata, Model: *body.Model, Object: "response", Status: "completed", ToolChoice: "none", Tools: []any{},
+		Metadata: body.Metadata, Model: body.Model, Object: "response", Status: "completed", ToolChoice: "none", Tools: []any{},
 		Output: []outputMessage{{
 			ID: "msg_" + rest.ErrorID(), Role: "assistant", Status: "completed", Type: "message",
 			Content: []outputText{{Annotations: []any{}, Text: out.Text, Type: "output_text"}},

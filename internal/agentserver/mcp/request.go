@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -11,41 +12,14 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-var least, most = 0.0, 120.0 // seconds of a test
-
-// requestSchema describes the body of a test.
-var requestSchema = &schema.Object{Before: nameTransport, Fields: []schema.Field{
-	{Name: "name", Type: schema.String{Min: 1, Max: 128}, Default: ""},
-	{Name: "server", Required: true, Type: schema.Tagged{Key: "type", Of: servers, Order: transports}},
-	{Name: "timeout", Type: schema.Number{Bounds: schema.Bounds{GT: &least, LE: &most}}, Default: schema.Float(15)},
-	{Name: "tool_call", Type: schema.Opt(&schema.Object{Fields: []schema.Field{
-		{Name: "name", Type: schema.String{Min: 1}, Required: true},
-		{Name: "arguments", Type: schema.Dict{Of: schema.Any{}}, Default: schema.NewMap()},
-	}})},
-}}
-
-// transports are the names of a server's transports on the wire.
-var transports = []string{"stdio", "http", "shttp", "streamable-http", "sse"}
-
-var servers = map[string]*schema.Object{
-	"stdio": server(
-		schema.Field{Name: "command", Type: schema.String{Min: 1}, Required: true},
-		schema.Field{Name: "args", Type: schema.List{Of: schema.String{}}, Default: []any{}},
-		schema.Field{Name: "env", Type: schema.Opt(schema.Secrets{})},
-		schema.Field{Name: "cwd", Type: schema.Opt(schema.String{})},
-	),
-	"http": remote, "shttp": remote, "streamable-http": remote, "sse": remote,
-}
-
-var remote = server(
-	schema.Field{Name: "url", Type: schema.String{Min: 1}, Required: true},
-	schema.Field{Name: "headers", Type: schema.Opt(schema.Secrets{})},
-	schema.Field{Name: "auth", Type: schema.Opt(spec.MCPAuthSchema)},
+// The body of a test, and the servers in it.
+var (
+	requestSchema = spec.Reference("MCPTestRequest", schema.Object{Before: nameTransport})
+	stdioSchema   = spec.Reference("_StdioMCPServerSpec", schema.Object{Compact: true},
+		schema.Field{Name: "env", Type: schema.Opt(schema.Secrets{})})
+	remoteSchema = spec.Reference("_RemoteMCPServerSpec", schema.Object{Compact: true, After: oneAuthorization},
+		schema.Field{Name: "headers", Type: schema.Opt(schema.Secrets{})})
 )
-
-func server(fields ...schema.Field) *schema.Object {
-	return &schema.Object{Compact: true, After: oneAuthorization, Fields: append([]schema.Field{{Name: "type", Type: schema.String{}, Required: true}}, fields...)}
-}
 
 // nameTransport gives a server its type where only its transport or its fields
 // tell.
@@ -102,16 +76,20 @@ func (s *Service) readProbe(r *http.Request) (p Probe, oauth bool, err error) {
 	if err := schema.Into(m, &q); err != nil {
 		return p, false, err
 	}
-	p = Probe{Name: "test-server", Tool: q.Call.Name, Limit: max(time.Duration(q.Timeout*float64(time.Second)), time.Millisecond)}
-	if name := strings.TrimSpace(q.Name); name != "" {
-		p.Name = name
+	p = Probe{
+		Name: cmp.Or(strings.TrimSpace(q.Name), "test-server"), Tool: q.Call.Name,
+		Limit: max(time.Duration(q.Timeout*float64(time.Second)), time.Millisecond),
 	}
 	if p.Tool != "" {
 		if p.Arguments, err = schema.Encode(q.Call.Arguments); err != nil {
 			return p, false, err
 		}
 	}
-	entry, err := servers[q.Server.Text("type")].Dump(q.Server, schema.Writing{Mode: schema.Plain})
+	server := remoteSchema
+	if q.Server.Text("type") == "stdio" {
+		server = stdioSchema
+	}
+	entry, err := server.Dump(q.Server, schema.Writing{Mode: schema.Plain})
 	if err == nil {
 		p.Server, err = schema.Encode(entry)
 	}

@@ -27,13 +27,8 @@ func (s *Service) Routes() []rest.Route {
 var (
 	listSchema  = spec.Reference("PluginsRequest", schema.Object{})
 	fetchSchema = spec.Reference("FetchPluginRequest", schema.Object{},
-		schema.Field{Name: "secrets", Type: schema.Opt(schema.Dict{Of: secretSchema})})
+		schema.Field{Name: "secrets", Type: schema.Opt(spec.SecretSources)})
 )
-
-// secretSchema describes a secret: a text, or where its value is.
-var secretSchema = schema.Either{schema.String{}, &schema.Object{Fields: []schema.Field{
-	{Name: "kind", Type: schema.String{}, Default: ""}, {Name: "value", Type: schema.Opt(schema.String{})},
-}}}
 
 // staticSecrets returns the secrets whose values the request has. Those that
 // would have to be looked up elsewhere are missing.

@@ -1,4 +1,4 @@
-// Package form checks the bodies of requests about conversations, so that all
+// Package form describes the bodies of requests about conversations, so that all
 // violations are reported at once with their locations, also those of fields
 // that have no effect here (docs/openhands/sdk-wire.md section 5.1,
 // docs/openhands/sdk-wire-1.58.md section B.2). The fields are those of the
@@ -6,15 +6,15 @@
 //
 // # Usage
 //
-//	if err := form.Start(raw); err != nil {
+//	var req StartRequest
+//	if err := rest.Read(r, form.Start, &req); err != nil {
 //		return err // schema.Violations
 //	}
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use. What is wrong with bodies that are no
-// JSON is found where they are decoded, and what is wrong with an agent where
-// agents are made.
+// Everything is safe for concurrent use. What is wrong with an agent is found
+// where agents are made.
 package form
 
 import (
@@ -27,38 +27,21 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Start returns the violations of a request for a conversation.
-func Start(raw []byte) error {
-	_, err := start.Fits(raw, "body")
-	return err
-}
-
-// Message returns the violations of a message that is sent.
-func Message(raw []byte) error {
-	_, err := message.Fits(raw, "body")
-	return err
-}
-
 // The bodies of operations on one conversation (docs/openhands/sdk-wire.md
 // section 4).
 var (
 	Patch     = spec.Reference("UpdateConversationRequest", s.Object{}, tags)
+	Message   = spec.Reference("SendMessageRequest", s.Object{})
 	Fork      = spec.Reference("ForkConversationRequest", s.Object{}, tags)
 	Child     = spec.Reference("StartChildConversationRequest", s.Object{})
 	Goal      = spec.Reference("StartGoalRequest", s.Object{})
 	Question  = spec.Reference("AskAgentRequest", s.Object{})
-	Secrets   = spec.Reference("UpdateSecretsRequest", s.Object{}, s.Field{Name: "secrets", Type: s.Sources{Source: source}})
+	Secrets   = spec.Reference("UpdateSecretsRequest", s.Object{}, s.Field{Name: "secrets", Type: spec.SecretSources})
 	Policy    = spec.Reference("SetConfirmationPolicyRequest", s.Object{})
 	Analyzer  = spec.Reference("SetSecurityAnalyzerRequest", s.Object{})
+	Navigate  = spec.Reference("NavigateConversationRequest", s.Object{})
 	Accepting = spec.Reference("ConfirmationResponseRequest", s.Object{})
 )
-
-// source takes a value without a kind, too.
-var source = func() s.Kinds {
-	k := spec.SecretSourceSchema
-	k.Default, k.Mark = "StaticSecret", "value"
-	return k
-}()
 
 var tags = s.Field{Name: "tags", Type: blank(checkTags, s.Dict{Of: s.String{}})}
 
@@ -83,11 +66,12 @@ func checkTags(v any) error {
 	return nil
 }
 
-var message = spec.Reference("SendMessageRequest", s.Object{}, s.Field{Name: "content", Type: s.List{Of: s.OneOf{
-	{Name: "TextContent", Of: textContent}, {Name: "ImageContent", Of: spec.Variant("ImageContent", s.Object{})},
-}}})
+// Title is the body of a request for a title, which the contract does not have.
+var Title = &s.Object{Fields: []s.Field{{Name: "max_length", Type: s.Int{Bounds: s.Bounds{GE: &least, LE: &most}}, Default: s.Count(50)}}}
 
-var textContent = spec.Reference("TextContent", s.Object{Before: func(m *s.Map) error { m.Delete("enable_truncation"); return nil }}) // of older clients
+var least, most = 1.0, 200.0
+
+var _ = spec.Reference("TextContent", s.Object{Before: func(m *s.Map) error { m.Delete("enable_truncation"); return nil }}) // of older clients
 
 // The threshold of a policy is a risk, but not an unknown one.
 var _ = spec.Reference("ConfirmRisky", s.Object{}, s.Field{Name: "threshold", Type: s.Guarded{

@@ -14,14 +14,15 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-var start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth, After: checkSource},
+// Start is the body of a request for a conversation.
+var Start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth, After: checkSource},
 	tags,
 	s.Field{Name: "observability_metadata", Type: blank(checkMetadata, s.Any{})},
 	s.Field{Name: "observability_tags", Type: blank(checkTraceTags, s.Any{})},
 	s.Field{Name: "observability_span_name", Type: blank(checkSpan, s.Any{})},
 	// Both are checked when the agent is made of them.
-	s.Field{Name: "agent", Type: s.Unread{}},
-	s.Field{Name: "agent_settings", Type: s.Unread{}},
+	s.Field{Name: "agent", Type: s.Any{}},
+	s.Field{Name: "agent_settings", Type: s.Any{}},
 )
 
 var _ = spec.Define("HookConfig", hook.Schema)
