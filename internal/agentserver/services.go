@@ -177,19 +177,33 @@ func (s *services) openSockets(context.Context) error {
 	return nil
 }
 
+// workspace is that of a conversation.
+type workspace struct {
+	c    *session.Conversation
+	path string
+}
+
+func (w workspace) Path() string { return w.path }
+
+func (w workspace) Open() (*os.Root, error) { return w.c.OpenWorkspace() }
+
+// workspaceOf implements [workspacescope.WorkspaceOf].
+func (s *services) workspaceOf(ctx context.Context, id string) (workspacescope.Workspace, error) {
+	cid, ok := event.ParseConversationID(id)
+	if !ok {
+		return nil, fault.New(fault.NotFound, "Conversation not found: "+id)
+	}
+	c, err := s.sessions.Load().Get(ctx, cid)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(c.Workspace())
+	return workspace{c, path}, err
+}
+
 // routes are those of all parts.
 func (s *services) routes() []rest.Route {
-	of := workspacescope.WorkspaceOf(func(ctx context.Context, id string) (string, error) {
-		cid, ok := event.ParseConversationID(id)
-		if !ok {
-			return "", fault.New(fault.NotFound, "Conversation not found: "+id)
-		}
-		c, err := s.sessions.Load().Get(ctx, cid)
-		if err != nil {
-			return "", err
-		}
-		return filepath.Abs(c.Workspace())
-	})
+	of := workspacescope.WorkspaceOf(s.workspaceOf)
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: s.trajectory, Home: s.home})
 	g := git.New(git.Options{Secret: s.storedSecret})
 	return slices.Concat(

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,13 +35,13 @@ type Change struct {
 // Changes lists the files that differ from a revision, untracked ones included, in a
 // directory and the repositories directly below it. An empty ref means the default
 // base. The error is [ErrNoRepository] if there is no repository.
-func Changes(ctx context.Context, path, ref string) ([]Change, error) {
+func (s Scope) Changes(ctx context.Context, path, ref string) ([]Change, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, ErrNoRepository
 	}
 	dir := realpath.Resolve(path)
-	nested := nestedIn(dir)
-	all, err := changesIn(ctx, dir, ref)
+	nested := s.nestedIn(dir)
+	all, err := s.changesIn(ctx, dir, ref)
 	if err != nil && !(errors.Is(err, ErrNoRepository) && len(nested) > 0) {
 		return nil, err
 	}
@@ -56,7 +55,7 @@ func Changes(ctx context.Context, path, ref string) ([]Change, error) {
 	g.SetLimit(4)
 	for i, name := range nested {
 		g.Go(func() error {
-			changes, err := changesIn(ctx, filepath.Join(dir, name), ref)
+			changes, err := s.changesIn(ctx, filepath.Join(dir, name), ref)
 			var refused *CommandError
 			if errors.As(err, &refused) || errors.Is(err, ErrNoRepository) {
 				return nil // one broken repository does not hide the others
@@ -84,8 +83,11 @@ func Changes(ctx context.Context, path, ref string) ([]Change, error) {
 const maxNested = 10_000
 
 // nestedIn names the directories below dir that are repositories.
-func nestedIn(dir string) []string {
-	d, err := os.Open(dir)
+func (s Scope) nestedIn(dir string) []string {
+	if !s.shows(dir) {
+		return nil
+	}
+	d, err := s.open(dir)
 	if err != nil {
 		return nil
 	}
@@ -97,7 +99,7 @@ func nestedIn(dir string) []string {
 	var out []string
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") && e.IsDir() {
-			if _, ok := gitDir(filepath.Join(dir, e.Name())); ok {
+			if _, _, ok := s.gitDir(filepath.Join(dir, e.Name())); ok {
 				out = append(out, e.Name())
 			}
 		}
@@ -106,8 +108,8 @@ func nestedIn(dir string) []string {
 	return out
 }
 
-func changesIn(ctx context.Context, dir, ref string) (out []Change, err error) {
-	v, err := Open(dir)
+func (s Scope) changesIn(ctx context.Context, dir, ref string) (out []Change, err error) {
+	v, err := s.Open(dir)
 	if err != nil {
 		return nil, err
 	}

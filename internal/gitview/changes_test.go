@@ -16,7 +16,7 @@ import (
 // changes writes a list as "A path" lines.
 func changes(t *testing.T, dir, ref string) string {
 	t.Helper()
-	list, err := gitview.Changes(t.Context(), dir, ref)
+	list, err := everywhere.Changes(t.Context(), dir, ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +69,12 @@ func TestChanges(t *testing.T) {
 	}
 	for _, ref := range []string{"nope", "--help", "-x", "a b", "a\nb", "a\x00b", ":x", "@{-1}", "HEAD:a.txt"} {
 		var refused *gitview.CommandError
-		if _, err := gitview.Changes(t.Context(), r.dir, ref); !errors.As(err, &refused) {
+		if _, err := everywhere.Changes(t.Context(), r.dir, ref); !errors.As(err, &refused) {
 			t.Errorf("ref %q: %v", ref, err)
 		}
 	}
 	for _, dir := range []string{filepath.Dir(r.dir) + "/none", r.dir + "/a.txt", "/", "a\x00b"} {
-		if _, err := gitview.Changes(t.Context(), dir, ""); !errors.Is(err, gitview.ErrNoRepository) {
+		if _, err := everywhere.Changes(t.Context(), dir, ""); !errors.Is(err, gitview.ErrNoRepository) {
 			t.Errorf("%q: %v", dir, err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestHostileConfiguration(t *testing.T) {
 	if got := changes(t, r.dir, ""); !strings.Contains(got, "U a.txt\n") || !strings.Contains(got, "A hooks/pre-auto-gc\n") {
 		t.Errorf("changes: %q", got)
 	}
-	if d, err := gitview.FileDiff(t.Context(), filepath.Join(r.dir, "a.txt"), ""); err != nil || *d.Original != "one" || *d.Modified != "changed" {
+	if d, err := everywhere.FileDiff(t.Context(), filepath.Join(r.dir, "a.txt"), ""); err != nil || *d.Original != "one" || *d.Modified != "changed" {
 		t.Errorf("diff: %+v %v", d, err)
 	}
 	v, err := gitview.Open(r.dir)
@@ -222,7 +222,7 @@ func TestPipesDoNotBlock(t *testing.T) {
 		mkfifo(t, path)
 	}
 	mkfifo(t, filepath.Join(r.dir, "pipe"))
-	if d, err := gitview.FileDiff(t.Context(), filepath.Join(r.dir, "pipe"), ""); err == nil {
+	if d, err := everywhere.FileDiff(t.Context(), filepath.Join(r.dir, "pipe"), ""); err == nil {
 		t.Errorf("a repository without a HEAD: %+v", d)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/deft-dev/deft/internal/spawn"
 )
 
 // CommandError is a command that git refuses. Its text is the reference's, without
@@ -35,8 +37,15 @@ func (e *CommandError) Error() string {
 // limit is how long one git process may take.
 const limit = 30 * time.Second
 
-// maxOutput bounds the output of one git process: enough for a million paths.
-const maxOutput = 256 << 20
+// maxOutput bounds the output of one git process: enough for some 400,000 paths.
+const maxOutput = 32 << 20
+
+// maxMemory bounds what one git process allocates. A small repository can make git
+// unpack any amount. What it may keep of files, see [View.config], is far less.
+const maxMemory = 256 << 20
+
+// ErrMemory is returned for a repository that takes git more memory than is allowed.
+var ErrMemory = errors.New("git needs too much memory for this repository")
 
 // ErrOutput is returned for a command that prints too much.
 var ErrOutput = errors.New("git printed too much")
@@ -107,7 +116,7 @@ func (v *View) git(ctx context.Context, c call, args ...string) (string, error) 
 	}
 	cmd.Stdout, cmd.Stderr = to, stderr
 	cmd.WaitDelay = time.Second
-	err := cmd.Run()
+	err := spawn.Bounds{Memory: maxMemory, Confined: v.scope.Root != nil, Read: v.read, Write: []*os.File{v.write}}.Run(cmd)
 	if err == nil {
 		return out.String(), nil
 	}
@@ -116,6 +125,9 @@ func (v *View) git(ctx context.Context, c call, args ...string) (string, error) 
 	}
 	if errors.Is(err, exec.ErrNotFound) || ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return "", fmt.Errorf("run git: %w", errors.Join(err, ctx.Err()))
+	}
+	if text := stderr.String(); strings.Contains(text, "out of memory") || strings.Contains(text, "Cannot allocate memory") {
+		return "", ErrMemory
 	}
 	return "", &CommandError{
 		Command: quote(append([]string{"git", "--no-pager"}, args...)), timedOut: ctx.Err() != nil,

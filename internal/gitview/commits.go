@@ -84,7 +84,7 @@ func (v *View) Metadata(ctx context.Context) (Metadata, error) {
 		}
 	}
 	// Only this file, and nothing that it includes.
-	out, err := v.git(ctx, call{in: readSmall(v.common + "/config")}, "config", "-f", "-", "--get", "remote.origin.url")
+	out, err := v.git(ctx, call{in: v.scope.readSmall(v.common + "/config")}, "config", "-f", "-", "--get", "remote.origin.url")
 	var refused *CommandError
 	if err != nil && !errors.As(err, &refused) {
 		return m, err

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
@@ -36,20 +34,23 @@ func tooLarge(size int64) error {
 }
 
 // locate finds the repository of a file and the file's path in it.
-func locate(file string) (v *View, path, rel string, err error) {
+func (s Scope) locate(file string) (v *View, path, rel string, err error) {
 	if strings.ContainsRune(file, 0) {
 		return nil, "", "", &PathError{"Path must not contain null bytes"}
 	}
 	path = realpath.Resolve(file)
+	if !s.shows(path) {
+		return nil, "", "", &PathError{"Path is outside the workspace"}
+	}
 	dir := path
 	for { // the file's directory may have been deleted
-		st, err := os.Stat(dir)
+		st, err := s.stat(dir)
 		if err == nil && st.IsDir() || dir == filepath.Dir(dir) {
 			break
 		}
 		dir = filepath.Dir(dir)
 	}
-	if v, err = Open(dir); err != nil {
+	if v, err = s.Open(dir); err != nil {
 		return nil, path, "", err
 	}
 	rel, err = filepath.Rel(v.Top, path)
@@ -60,13 +61,13 @@ func locate(file string) (v *View, path, rel string, err error) {
 }
 
 // FileDiff compares a file with a revision; an empty ref means the default base, as
-// in [Changes].
-func FileDiff(ctx context.Context, file, ref string) (d Diff, err error) {
-	v, path, rel, err := locate(file)
+// in [Scope.Changes].
+func (s Scope) FileDiff(ctx context.Context, file, ref string) (d Diff, err error) {
+	v, path, rel, err := s.locate(file)
 	if path == "" {
 		return d, err
 	}
-	modified, exists, readErr := workFile(path)
+	modified, exists, readErr := s.workFile(path)
 	missing := &PathError{"File does not exist: " + path}
 	switch {
 	case readErr != nil:
@@ -100,10 +101,10 @@ func closeView(v *View) error {
 }
 
 // workFile reads a file of the working tree, "" for one that is no text.
-func workFile(path string) (text string, exists bool, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func (s Scope) workFile(path string) (text string, exists bool, err error) {
+	f, err := s.open(path)
 	if err != nil {
-		_, err := os.Lstat(path)
+		_, err := s.lstat(path)
 		return "", err == nil, nil
 	}
 	defer f.Close()
@@ -123,8 +124,8 @@ func workFile(path string) (text string, exists bool, err error) {
 
 // CommitDiff returns a file before and after a commit. Both sides come from the
 // repository, so deleted files are included.
-func CommitDiff(ctx context.Context, file, sha string) (d Diff, err error) {
-	v, path, rel, err := locate(file)
+func (s Scope) CommitDiff(ctx context.Context, file, sha string) (d Diff, err error) {
+	v, path, rel, err := s.locate(file)
 	if err != nil || path == "" {
 		return d, err
 	}

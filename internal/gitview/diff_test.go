@@ -58,7 +58,7 @@ func TestFileDiff(t *testing.T) {
 		{"large", "", "", "File too large for git diff: 1048577 bytes (max: 1048576 bytes)"},
 		{"a\x00b", "", "", "Path must not contain null bytes"},
 	} {
-		d, err := gitview.FileDiff(t.Context(), r.dir+"/"+c.file, "")
+		d, err := everywhere.FileDiff(t.Context(), r.dir+"/"+c.file, "")
 		if c.err != "" {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("%q: %v", c.file, err)
@@ -69,7 +69,7 @@ func TestFileDiff(t *testing.T) {
 			t.Errorf("%q: %q %q %v", c.file, text(d.Modified), text(d.Original), err)
 		}
 	}
-	if _, err := gitview.FileDiff(t.Context(), r.dir+"/link", ""); !errors.Is(err, gitview.ErrNoRepository) {
+	if _, err := everywhere.FileDiff(t.Context(), r.dir+"/link", ""); !errors.Is(err, gitview.ErrNoRepository) {
 		t.Errorf("a link out of the repository: %v", err)
 	}
 }
@@ -106,15 +106,15 @@ func TestCommits(t *testing.T) {
 			t.Errorf("%s: %v (-want +got)\n%s", sha, err, diff)
 		}
 	}
-	if d, err := gitview.CommitDiff(t.Context(), r.dir+"/a", second); err != nil || *d.Original != "1" || *d.Modified != "2" {
+	if d, err := everywhere.CommitDiff(t.Context(), r.dir+"/a", second); err != nil || *d.Original != "1" || *d.Modified != "2" {
 		t.Errorf("%+v %v", d, err)
 	}
 	r.remove("a")
-	if d, err := gitview.CommitDiff(t.Context(), r.dir+"/a", first[:10]); err != nil || *d.Original != "" || *d.Modified != "1" {
+	if d, err := everywhere.CommitDiff(t.Context(), r.dir+"/a", first[:10]); err != nil || *d.Original != "" || *d.Modified != "1" {
 		t.Errorf("%+v %v", d, err)
 	}
 	var refused *gitview.CommandError
-	if _, err := gitview.CommitDiff(t.Context(), r.dir+"/a", "abcd"); !errors.As(err, &refused) {
+	if _, err := everywhere.CommitDiff(t.Context(), r.dir+"/a", "abcd"); !errors.As(err, &refused) {
 		t.Errorf("unknown commit: %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func FuzzRef(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, ref string) {
-		_, err := gitview.Changes(t.Context(), r.dir, ref)
+		_, err := everywhere.Changes(t.Context(), r.dir, ref)
 		var refused *gitview.CommandError
 		if err != nil && !errors.As(err, &refused) {
 			t.Errorf("ref %q: %v", ref, err)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/deft-dev/deft/internal/gitview"
 	"go.uber.org/goleak"
 )
 
@@ -31,6 +32,9 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}))
 }
+
+// everywhere shows all files.
+var everywhere gitview.Scope
 
 // repo is a repository of a test.
 type repo struct {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/deft-dev/deft/internal/realpath"
 )
@@ -24,25 +22,31 @@ type View struct {
 	// links.
 	Dir, Top string
 
-	real   string // the repository's git directory
-	common string // the same, or that of the main working tree
-	dir    string // our git directory
+	scope  Scope
+	read   []*os.File // what git may read, unless the scope is everything
+	write  *os.File   // dir
+	real   string     // the repository's git directory
+	common string     // the same, or that of the main working tree
+	dir    string     // our git directory
 	sha256 bool
 	branch string // "" when HEAD is detached
 }
 
 // Open finds the repository around a directory.
-func Open(path string) (*View, error) {
+func Open(path string) (*View, error) { return Scope{}.Open(path) }
+
+// Open finds the repository around a directory.
+func (s Scope) Open(path string) (*View, error) {
 	if strings.ContainsRune(path, 0) {
 		return nil, ErrNoRepository
 	}
 	dir := realpath.Resolve(path)
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+	if st, err := s.stat(dir); err != nil || !st.IsDir() || !s.shows(dir) {
 		return nil, fmt.Errorf("%w: %s", ErrNoRepository, dir)
 	}
 	for top := dir; ; top = filepath.Dir(top) {
-		if real, ok := gitDir(top); ok {
-			return open(dir, top, real)
+		if real, common, ok := s.gitDir(top); ok {
+			return s.view(dir, top, real, common)
 		}
 		if top == filepath.Dir(top) {
 			return nil, fmt.Errorf("%w: %s", ErrNoRepository, dir)
@@ -50,66 +54,26 @@ func Open(path string) (*View, error) {
 	}
 }
 
-// gitDir returns the git directory of a working tree.
-func gitDir(top string) (string, bool) {
-	path := filepath.Join(top, ".git")
-	st, err := os.Stat(path)
-	if err != nil {
-		return "", false
-	}
-	if !st.IsDir() {
-		to, ok := strings.CutPrefix(readSmall(path), "gitdir: ")
-		if !ok {
-			return "", false
-		}
-		path = within(top, to)
-	}
-	_, err = os.Lstat(filepath.Join(path, "HEAD"))
-	return path, err == nil
-}
-
-// within reads a path that may be relative to dir.
-func within(dir, path string) string {
-	if path = strings.TrimRight(path, "\r\n"); filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
-}
-
-// readSmall returns the beginning of a regular file, or "". It does not block on a
-// pipe.
-func readSmall(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return ""
-	}
-	b, err := io.ReadAll(io.LimitReader(f, 64<<10))
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
-
-func open(dir, top, real string) (*View, error) {
-	v := &View{Dir: dir, Top: top, real: real, common: real}
-	if to := readSmall(filepath.Join(real, "commondir")); to != "" {
-		v.common = within(real, to)
-	}
-	head, _, _ := strings.Cut(readSmall(filepath.Join(real, "HEAD")), "\n")
+// view makes the view of a repository that was found.
+func (s Scope) view(dir, top, real, common string) (*View, error) {
+	v := &View{Dir: dir, Top: top, scope: s, real: real, common: common}
+	head, _, _ := strings.Cut(s.readSmall(filepath.Join(real, "HEAD")), "\n")
 	if ref, ok := strings.CutPrefix(head, "ref: refs/heads/"); ok {
 		v.branch = strings.TrimSpace(ref)
 	}
-	v.sha256 = hasSHA256(readSmall(filepath.Join(v.common, "config")))
+	v.sha256 = hasSHA256(s.readSmall(filepath.Join(v.common, "config")))
 	tmp, err := os.MkdirTemp("", "deft-git-")
 	if err != nil {
 		return nil, fmt.Errorf("make a view of a repository: %w", err)
 	}
 	v.dir = tmp
-	if err := v.fill(head + "\n"); err != nil {
+	if err = v.fill(head + "\n"); err == nil {
+		v.read, err = v.readable()
+	}
+	if err == nil {
+		v.write, err = os.Open(v.dir)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a view of a repository: %w", err), v.Close())
 	}
 	return v, nil
@@ -183,6 +147,16 @@ func (v *View) config() string {
 	attributesFile = /dev/null
 	pager = cat
 	quotePath = false
+	preloadIndex = false
+	bigFileThreshold = 16m
+	deltaBaseCacheLimit = 16m
+	packedGitLimit = 64m
+	packedGitWindowSize = 4m
+[index]
+	threads = 1
+[pack]
+	threads = 1
+	windowMemory = 32m
 [diff]
 	ignoreSubmodules = dirty
 [submodule]
@@ -226,6 +200,9 @@ var ignored = sync.OnceValue(func() string {
 
 // Close removes what Open made.
 func (v *View) Close() error {
+	for _, f := range append(v.read, v.write) {
+		_ = f.Close() // they were only read
+	}
 	if err := os.RemoveAll(v.dir); err != nil {
 		return fmt.Errorf("remove the view of a repository: %w", err)
 	}

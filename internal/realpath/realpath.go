@@ -36,6 +36,35 @@ func Resolve(path string) string {
 	return resolve(path, 0)
 }
 
+// Follow follows the links of an absolute path as far as it exists, as the kernel
+// does: ".." after a link is the parent of what the link leads to.
+func Follow(path string) string {
+	at, links := "/", 0
+	for rest := path; rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		to, err := os.Readlink(next)
+		if err != nil || links == maxLinks {
+			at = next
+			continue
+		}
+		links++
+		if filepath.IsAbs(to) {
+			at = "/"
+		}
+		rest = to + "/" + rest
+	}
+	return at
+}
+
 // maxLinks bounds links that lead to links, as the kernel does.
 const maxLinks = 40
 

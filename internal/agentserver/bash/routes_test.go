@@ -12,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 func TestRoutes(t *testing.T) {
@@ -122,11 +123,11 @@ func TestScopes(t *testing.T) {
 		}
 	})
 	const a, b = "0000000000000000000000000000000a", "0000000000000000000000000000000b"
-	srv := serve(t, scopes.Routes(func(_ context.Context, id string) (string, error) {
+	srv := serve(t, scopes.Routes(func(_ context.Context, id string) (workspacescope.Workspace, error) {
 		if id != a && id != b {
-			return "", fault.New(fault.NotFound, "Conversation not found")
+			return nil, fault.New(fault.NotFound, "Conversation not found")
 		}
-		return ws, nil
+		return workspacescope.Directory(ws), nil
 	}))
 	run := func(id, body string) (int, string) {
 		return call(t, srv, "POST", "/api/conversations/"+id+"/bash/execute_bash_command", body)

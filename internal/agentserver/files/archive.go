@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/gitview"
-	"github.com/deft-dev/deft/internal/realpath"
 )
 
 // The formats of an archive.
@@ -35,7 +37,12 @@ func (s *Service) archive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	switch st, err := os.Stat(path); {
+	at, err := locate(r, path)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	switch st, err := at.root.Stat(at.name); {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return rest.Fail(http.StatusNotFound, "Directory not found")
 	case err != nil:
@@ -45,32 +52,32 @@ func (s *Service) archive(w http.ResponseWriter, r *http.Request) error {
 	case strings.HasPrefix(ref, "-"):
 		return rest.Fail(http.StatusBadRequest, "base_ref must not start with '-'")
 	}
-	path = realpath.Resolve(path)
-	root := onlyRepository(path)
-	f, err := scratch(path)
+	f, err := scratch(at)
 	if err != nil {
 		return refused("archive a directory", err)
 	}
 	defer f.Close()
+	repo := onlyRepository(at)
+	root := repo.path()
 	name, contentType := filepath.Base(root)+".tar.gz", "application/gzip"
 	var base string
 	if format == gitDelta {
 		name, contentType = filepath.Base(root)+".patch", "text/x-patch; charset=utf-8"
-		base, err = delta(r.Context(), root, ref, excludes, f)
+		base, err = delta(r.Context(), repo, ref, excludes, f)
 	} else {
-		err = writeTarball(r.Context(), root, excludes, f)
+		err = writeTarball(r.Context(), repo, excludes, f)
 	}
 	if err != nil {
 		return archiveError(err, root, ref)
 	}
-	if err := describe(r.Context(), w, root, base, ref); err != nil {
+	if err := describe(r.Context(), w, repo, base, ref); err != nil {
 		return err
 	}
 	return send(w, r, f, name, contentType)
 }
 
-func delta(ctx context.Context, root, ref string, excludes []string, to io.Writer) (base string, err error) {
-	v, err := gitview.Open(root)
+func delta(ctx context.Context, repo location, ref string, excludes []string, to io.Writer) (base string, err error) {
+	v, err := repo.scope.Open(repo.path())
 	if err != nil {
 		return "", err
 	}
@@ -92,16 +99,16 @@ func archiveError(err error, root, ref string) error {
 }
 
 // describe sets the headers that describe the repository.
-func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string) error {
+func describe(ctx context.Context, w http.ResponseWriter, repo location, base, ref string) error {
 	h := w.Header()
 	if base != "" {
 		h.Set("X-Archive-Base-Commit", base)
 		h.Set("X-Archive-Base-Ref", cmp.Or(ref, "auto"))
 	}
-	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
-		return nil //nolint:nilerr // there is nothing to describe
+	if !isRepository(repo) {
+		return nil
 	}
-	v, err := gitview.Open(root)
+	v, err := repo.scope.Open(repo.path())
 	if errors.Is(err, gitview.ErrNoRepository) {
 		return nil
 	}
@@ -112,7 +119,7 @@ func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string
 	if err := errors.Join(err, v.Close()); err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"Remote": m.Remote, "Root": root} {
+	for name, value := range map[string]string{"Remote": m.Remote, "Root": repo.path()} {
 		if value != "" {
 			h.Set("X-Archive-Repo-"+name, escape(value, ""))
 		}
@@ -125,17 +132,13 @@ func describe(ctx context.Context, w http.ResponseWriter, root, base, ref string
 	return nil
 }
 
-// scratch returns an unnamed file on the volume of a directory, but outside of the
-// directory if possible.
-func scratch(dir string) (*os.File, error) {
-	parent := filepath.Dir(dir)
-	if parent == dir {
-		parent = ""
+// scratch returns an unnamed file on the volume of a directory, or where temporary
+// files are if that is not possible.
+func scratch(at location) (*os.File, error) {
+	if f, err := at.root.OpenFile(at.name, os.O_RDWR|unix.O_TMPFILE, 0o600); err == nil {
+		return f, nil
 	}
-	f, err := os.CreateTemp(parent, ".archive-")
-	if err != nil {
-		f, err = os.CreateTemp("", "archive-")
-	}
+	f, err := os.CreateTemp("", "archive-")
 	if err != nil {
 		return nil, err
 	}
@@ -170,41 +173,61 @@ var vendored = map[string]bool{"node_modules": true, "venv": true, "site-package
 
 // onlyRepository returns the single repository below a directory that is none
 // itself; the directory if there is none or more than one.
-func onlyRepository(dir string) string {
-	isRepo := func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, ".git"))
-		return err == nil
-	}
-	if isRepo(dir) {
+func onlyRepository(dir location) location {
+	if isRepository(dir) {
 		return dir
 	}
 	type candidate struct {
-		dir   string
+		location
 		depth int
 	}
-	found := ""
+	var found *location
 	queue := []candidate{{dir, 0}}
 	for seen := 0; len(queue) > 0 && seen < searchDirs; seen++ {
 		at := queue[0]
 		queue = queue[1:]
-		entries, err := os.ReadDir(at.dir)
-		if err != nil {
-			continue // it is not readable
-		}
-		for _, e := range entries {
-			child := filepath.Join(at.dir, e.Name())
+		for _, name := range directories(at.location) {
+			child := at.in(name)
 			switch {
-			case !e.IsDir(), strings.HasPrefix(e.Name(), "."), vendored[e.Name()]:
-			case !isRepo(child):
+			case !isRepository(child):
 				if at.depth+1 < searchDepth {
 					queue = append(queue, candidate{child, at.depth + 1})
 				}
-			case found != "":
+			case found != nil:
 				return dir // there are several
 			default:
-				found = child
+				found = &child
 			}
 		}
 	}
-	return cmp.Or(found, dir)
+	if found == nil {
+		return dir
+	}
+	return *found
+}
+
+func isRepository(dir location) bool {
+	_, err := dir.root.Lstat(filepath.Join(dir.name, ".git"))
+	return err == nil
+}
+
+// directories names the directories in a directory that may be repositories of the
+// user; none if it is not readable.
+func directories(at location) (names []string) {
+	d, err := at.root.Open(at.name)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !vendored[e.Name()] {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -18,7 +18,12 @@ func (s *Service) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f, st, err := openRegular(name)
+	at, err := locate(r, name)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	f, st, err := at.openRegular()
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return rest.Fail(http.StatusNotFound, "File not found")

@@ -18,7 +18,12 @@ func (s *Service) makeDirectory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	switch err := os.MkdirAll(path, 0o777); {
+	at, err := locate(r, path)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	switch err := at.root.MkdirAll(at.name, 0o777); {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
 		return rest.Fail(http.StatusBadRequest, "Path exists and is not a directory")
 	case err != nil:

@@ -77,11 +77,11 @@ func (p place) read(name string) string {
 }
 
 func (p place) workspaceOf() workspacescope.WorkspaceOf {
-	return func(_ context.Context, id string) (string, error) {
+	return func(_ context.Context, id string) (workspacescope.Workspace, error) {
 		if id != known {
-			return "", fault.New(fault.NotFound, "Conversation not found: "+id)
+			return nil, fault.New(fault.NotFound, "Conversation not found: "+id)
 		}
-		return p.ws, nil
+		return workspacescope.Directory(p.ws), nil
 	}
 }
 

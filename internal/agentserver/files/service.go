@@ -2,10 +2,8 @@ package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -110,38 +108,15 @@ func tidy(path string) string {
 	return b.String()
 }
 
-// refused returns the answer for an error of the file system. Errors that the
-// client can correct are not errors of the server.
-func refused(doing string, err error) error {
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
+// refusedBySystem returns the answer for an error number of the system.
+func refusedBySystem(doing string, errno syscall.Errno, err error) error {
 	switch errno {
 	case syscall.EACCES, syscall.EPERM, syscall.EROFS:
 		return rest.Fail(http.StatusForbidden, "Permission denied: "+err.Error())
-	case syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL:
+	case syscall.ENAMETOOLONG, syscall.ELOOP, syscall.EINVAL, syscall.ENOENT, syscall.ENOTDIR:
 		return rest.Fail(http.StatusBadRequest, "Path cannot be used: "+errno.Error())
 	case syscall.ENOSPC, syscall.EDQUOT:
 		return fault.Wrap(err, fault.Full, doing)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
-
-// openRegular opens a regular file to read it, and does not block on a pipe.
-func openRegular(path string) (*os.File, os.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = errNotFile
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return f, st, nil
-}
-
-var errNotFile = errors.New("not a file")

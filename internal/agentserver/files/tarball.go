@@ -41,14 +41,14 @@ type tarball struct {
 }
 
 // writeTarball packs a directory's files and directories, without links.
-func writeTarball(ctx context.Context, dir string, excludes []string, w io.Writer) error {
-	root, err := os.OpenRoot(dir)
+func writeTarball(ctx context.Context, dir location, excludes []string, w io.Writer) error {
+	root, err := dir.root.OpenRoot(dir.name)
 	if err != nil {
 		return fmt.Errorf("pack a directory: %w", err)
 	}
 	defer root.Close()
 	zip := gzip.NewWriter(w)
-	t := &tarball{ctx: ctx, root: root, name: path.Base(dir), excludes: excludes, out: tar.NewWriter(zip)}
+	t := &tarball{ctx: ctx, root: root, name: path.Base(dir.path()), excludes: excludes, out: tar.NewWriter(zip)}
 	t.made = manifest{Format: "tar.gz", Source: t.name, Excludes: append([]string{}, excludes...)}
 	if err := t.directory("."); err != nil {
 		return fmt.Errorf("pack a directory: %w", err)
@@ -64,7 +64,7 @@ func (t *tarball) directory(rel string) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
-	d, err := t.root.Open(rel)
+	d, err := t.root.OpenFile(rel, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil //nolint:nilerr // it vanished, or is not readable
 	}

@@ -32,7 +32,12 @@ func (s *Service) upload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(tidy(path))
+	at, err := locate(r, path)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	t, err := openTarget(at)
 	if err != nil {
 		return err
 	}
@@ -89,50 +94,59 @@ func filePart(r *http.Request) (*multipart.Part, error) {
 // target is a file that is being uploaded, under another name until it is complete.
 type target struct {
 	f    *os.File
-	path string // the file's own name
-	temp string // its present name; empty if it is written in place
+	dir  *os.Root // its directory
+	name string
+	temp string // the file's present name; empty if it is written in place
 }
 
-// openTarget creates the file of an upload and its directories.
-func openTarget(path string) (*target, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
-			return nil, rest.Fail(http.StatusBadRequest, "A parent of the path is not a directory")
-		}
-		return nil, refused("upload a file", err)
+// openTarget creates the file of an upload and its directories. A link stays; its
+// target is replaced.
+func openTarget(at location) (t *target, err error) {
+	t = &target{name: filepath.Base(at.name), temp: ".upload-" + random()}
+	if err = at.root.MkdirAll(filepath.Dir(at.name), 0o777); err == nil {
+		t.dir, err = at.root.OpenRoot(filepath.Dir(at.name))
 	}
-	// A link stays; its target is replaced.
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	old, err := os.Stat(path)
-	switch {
-	case err == nil && old.IsDir():
-		return nil, rest.Fail(http.StatusBadRequest, "Path is a directory")
-	case err == nil && !old.Mode().IsRegular():
-		return nil, rest.Fail(http.StatusBadRequest, "Path is not a file")
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, refused("upload a file", err)
-	}
-	t := &target{path: path, temp: filepath.Join(filepath.Dir(path), ".upload-"+random())}
-	t.f, err = os.OpenFile(t.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrPermission) && old != nil { // the directory is not writable
-		t.temp = ""
-		t.f, err = os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
+		return nil, rest.Fail(http.StatusBadRequest, "A parent of the path is not a directory")
 	}
 	if err != nil {
 		return nil, refused("upload a file", err)
 	}
+	if err := t.open(); err != nil {
+		return nil, errors.Join(err, t.dir.Close())
+	}
+	return t, nil
+}
+
+// open creates the file in its directory.
+func (t *target) open() error {
+	old, err := t.dir.Stat(t.name)
+	switch {
+	case err == nil && old.IsDir():
+		return rest.Fail(http.StatusBadRequest, "Path is a directory")
+	case err == nil && !old.Mode().IsRegular():
+		return rest.Fail(http.StatusBadRequest, "Path is not a file")
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return refused("upload a file", err)
+	}
+	t.f, err = t.dir.OpenFile(t.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrPermission) && old != nil { // the directory is not writable
+		t.temp = ""
+		t.f, err = t.dir.OpenFile(t.name, os.O_WRONLY|os.O_TRUNC, 0)
+	}
+	if err != nil {
+		return refused("upload a file", err)
+	}
 	if old != nil && t.temp != "" {
 		if err := t.f.Chmod(old.Mode().Perm()); err != nil {
-			return nil, errors.Join(refused("upload a file", err), t.close(false))
+			return errors.Join(refused("upload a file", err), t.finish(false))
 		}
 		if st, ok := old.Sys().(*syscall.Stat_t); ok {
 			// Only root can; others own the new file.
 			_ = t.f.Chown(int(st.Uid), int(st.Gid))
 		}
 	}
-	return t, nil
+	return nil
 }
 
 func random() string {
@@ -166,15 +180,17 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // close renames a complete file to its name and removes an incomplete one.
-func (t *target) close(whole bool) error {
+func (t *target) close(whole bool) error { return errors.Join(t.finish(whole), t.dir.Close()) }
+
+func (t *target) finish(whole bool) error {
 	err := t.f.Close()
 	if t.temp == "" {
 		return err
 	}
 	if whole && err == nil {
-		if err = os.Rename(t.temp, t.path); err == nil {
+		if err = t.dir.Rename(t.temp, t.name); err == nil {
 			return nil
 		}
 	}
-	return errors.Join(err, os.Remove(t.temp))
+	return errors.Join(err, t.dir.Remove(t.temp))
 }

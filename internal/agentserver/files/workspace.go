@@ -21,16 +21,19 @@ func (s *Service) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	dir, err := s.o.WorkspaceOf(r.Context(), id)
+	ws, err := s.o.WorkspaceOf(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	dir = realpath.Resolve(dir)
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	root, err := ws.Open()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return rest.Fail(http.StatusNotFound, "Workspace directory does not exist")
 	}
+	if err != nil {
+		return err
+	}
 	defer root.Close()
+	dir := root.Name()
 	name, err := below(dir, r.PathValue("file_path"))
 	if err != nil {
 		return err

@@ -107,7 +107,11 @@ func (s *Service) changes(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	changes, err := gitview.Changes(r.Context(), path, q.String("ref", ""))
+	scope, err := scopeOf(r)
+	if err != nil {
+		return reply(w, nil, []gitview.Change{}, err)
+	}
+	changes, err := scope.Changes(r.Context(), path, q.String("ref", ""))
 	return reply(w, changes, []gitview.Change{}, err)
 }
 
@@ -124,6 +128,8 @@ func reply(w http.ResponseWriter, found, empty any, err error) error {
 		return rest.Fail(http.StatusBadRequest, "Git command not found. Is git installed?")
 	case errors.Is(err, gitview.ErrOutput):
 		return rest.Fail(http.StatusBadRequest, "Git printed more than can be shown")
+	case errors.Is(err, gitview.ErrMemory):
+		return rest.Fail(http.StatusBadRequest, "Git needs too much memory for this repository")
 	case err != nil:
 		return err
 	}
@@ -136,6 +142,10 @@ func (s *Service) diff(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
+	scope, err := scopeOf(r)
+	if err != nil {
+		return reply(w, nil, gitview.Diff{}, err)
+	}
 	commit := q.String("commit", "")
 	if q.Has("commit") {
 		if err := checkSHA(commit, "query", "commit"); err != nil {
@@ -144,10 +154,10 @@ func (s *Service) diff(w http.ResponseWriter, r *http.Request) error {
 		if q.Has("ref") {
 			return rest.Fail(http.StatusBadRequest, "'ref' and 'commit' are mutually exclusive")
 		}
-		d, err := gitview.CommitDiff(r.Context(), path, commit)
+		d, err := scope.CommitDiff(r.Context(), path, commit)
 		return reply(w, d, gitview.Diff{}, err)
 	}
-	d, err := gitview.FileDiff(r.Context(), path, q.String("ref", ""))
+	d, err := scope.FileDiff(r.Context(), path, q.String("ref", ""))
 	return reply(w, d, gitview.Diff{}, err)
 }
 
@@ -158,7 +168,7 @@ func (s *Service) commits(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var page gitview.Commits
-	err := with(path, func(v *gitview.View) (err error) {
+	err := with(r, path, func(v *gitview.View) (err error) {
 		page, err = v.Commits(r.Context(), limit)
 		return err
 	})
@@ -172,16 +182,30 @@ func (s *Service) commitChanges(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var changes []gitview.Change
-	err := with(path, func(v *gitview.View) (err error) {
+	err := with(r, path, func(v *gitview.View) (err error) {
 		changes, err = v.CommitChanges(r.Context(), commit)
 		return err
 	})
 	return reply(w, changes, []gitview.Change{}, err)
 }
 
+// scopeOf returns where the repositories of a request may be. A workspace that is
+// gone has none.
+func scopeOf(r *http.Request) (gitview.Scope, error) {
+	s, scoped := workspacescope.Of(r.Context())
+	if scoped && s.Root == nil {
+		return gitview.Scope{}, gitview.ErrNoRepository
+	}
+	return gitview.Scope{Root: s.Root}, nil
+}
+
 // with opens a repository for one use.
-func with(path string, use func(*gitview.View) error) error {
-	v, err := gitview.Open(path)
+func with(r *http.Request, path string, use func(*gitview.View) error) error {
+	scope, err := scopeOf(r)
+	if err != nil {
+		return err
+	}
+	v, err := scope.Open(path)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/git"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -125,11 +126,11 @@ func TestScopedRoutes(t *testing.T) {
 	t.Parallel()
 	dir, _ := repository(t)
 	const id = "0000000000000000000000000000000a"
-	srv := serve(t, git.New(git.Options{}).ScopedRoutes(func(_ context.Context, got string) (string, error) {
+	srv := serve(t, git.New(git.Options{}).ScopedRoutes(func(_ context.Context, got string) (workspacescope.Workspace, error) {
 		if got != id {
-			return "", fault.New(fault.NotFound, "Conversation not found")
+			return nil, fault.New(fault.NotFound, "Conversation not found")
 		}
-		return dir, nil
+		return workspacescope.Directory(dir), nil
 	}))
 	base := "/api/conversations/" + id + "/git/changes?path="
 	for path, status := range map[string]int{

@@ -10,15 +10,18 @@
 //
 // # Concurrency and failure
 //
-// Everything is safe for concurrent use. Paths are checked before they are
-// used; a handler that must hold against a program that changes links at the
-// same time opens files with [os.Root]. A path outside is answered with 422, an
-// unknown conversation with 404 (docs/openhands/sdk-wire-1.58.md section C.2).
+// Everything is safe for concurrent use. The path in a query is checked before the
+// handler is called. Programs in the workspace may change its links at any time, so
+// handlers open files through [Scope.Root] only. A path outside is answered with 422,
+// an unknown conversation with 404 (docs/openhands/sdk-wire-1.58.md section C.2).
 package workspacescope
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -32,14 +35,34 @@ const IDParam = "runtime_conversation_id"
 // Prefix replaces "/api" in the paths of scoped routes.
 const Prefix = "/api/conversations/{" + IDParam + "}"
 
-// WorkspaceOf returns the absolute path of a conversation's workspace, for its
-// id as 32 hexadecimal digits; fault.NotFound if there is none.
-type WorkspaceOf func(ctx context.Context, id string) (dir string, err error)
+// Workspace is the directory of a conversation.
+type Workspace interface {
+	// Path is its absolute path.
+	Path() string
+	// Open opens it. The error is fs.ErrNotExist if it is gone, and of kind
+	// fault.Invalid if it was replaced by another one. The name of what is open is
+	// a path without links.
+	Open() (*os.Root, error)
+}
+
+// Directory is a Workspace by its path alone.
+type Directory string
+
+// Path implements [Workspace].
+func (d Directory) Path() string { return string(d) }
+
+// Open implements [Workspace].
+func (d Directory) Open() (*os.Root, error) { return os.OpenRoot(realpath.Resolve(string(d))) }
+
+// WorkspaceOf returns a conversation's workspace, for its id as 32 hexadecimal
+// digits; fault.NotFound if there is none.
+type WorkspaceOf func(ctx context.Context, id string) (Workspace, error)
 
 // Scope is the conversation that a request was made under.
 type Scope struct {
-	ID        string // 32 hexadecimal digits
-	Workspace string
+	ID        string   // 32 hexadecimal digits
+	Workspace string   // absolute path
+	Root      *os.Root // the workspace, until the handler returns; nil if it is gone
 }
 
 type key struct{}
@@ -67,17 +90,27 @@ func (w WorkspaceOf) guard(next rest.Handler) rest.Handler {
 		if err != nil {
 			return err
 		}
-		dir, err := w(r.Context(), id)
+		ws, err := w(r.Context(), id)
 		if err != nil {
 			return err
 		}
+		dir := ws.Path()
 		q := rest.QueryOf(r) // of a repeated parameter it checks the value that handlers use
 		for _, name := range []string{"path", "workspace_dir"} {
 			if path := q.String(name, ""); q.Has(name) && (!filepath.IsAbs(path) || !realpath.Inside(dir, path)) {
 				return Outside(name)
 			}
 		}
-		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir}))
+		root, err := ws.Open()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			root = nil
+		case err != nil:
+			return err
+		default:
+			defer root.Close()
+		}
+		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir, Root: root}))
 		err = next(rw, inner)
 		r.Body = inner.Body // the server quotes what was read of it
 		return err
