@@ -83,7 +83,9 @@ func newExchanged(t *testing.T) *exchanged {
 			t.Fatal(err)
 		}
 	}
-	of := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) { return workspacescope.Directory(x.ws), nil })
+	of := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) {
+		return workspacescope.Directory(x.ws), nil
+	})
 	f := files.New(files.Options{WorkspaceOf: of})
 	h, err := rest.New(rest.Options{
 		Routes: slices.Concat(f.Routes(), f.ScopedRoutes(of), git.New(git.Options{}).ScopedRoutes(of)), Keys: func() []string { return nil },

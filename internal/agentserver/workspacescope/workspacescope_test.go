@@ -16,7 +16,9 @@ import (
 func TestRepeatedPath(t *testing.T) {
 	t.Parallel()
 	ws := t.TempDir()
-	routes := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) { return workspacescope.Directory(ws), nil }).Routes([]rest.Route{{
+	routes := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) {
+		return workspacescope.Directory(ws), nil
+	}).Routes([]rest.Route{{
 		Method: "GET", Path: "/api/file", Handle: func(w http.ResponseWriter, r *http.Request) error {
 			return rest.JSON(w, http.StatusOK, rest.QueryOf(r).String("path", ""))
 		},
@@ -40,7 +42,9 @@ func TestRepeatedPath(t *testing.T) {
 func TestQuotes(t *testing.T) {
 	t.Parallel()
 	ws := t.TempDir()
-	routes := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) { return workspacescope.Directory(ws), nil }).Routes([]rest.Route{{
+	routes := workspacescope.WorkspaceOf(func(context.Context, string) (workspacescope.Workspace, error) {
+		return workspacescope.Directory(ws), nil
+	}).Routes([]rest.Route{{
 		Method: "POST", Path: "/api/x", Handle: func(_ http.ResponseWriter, r *http.Request) error {
 			if _, err := rest.Raw(r); err != nil {
 				return err
