@@ -95,10 +95,11 @@ func (c *profileSetCmd) Run(ctx context.Context, std *streams) error {
 	return s.LLMs.SaveProfile(ctx, c.Name, p)
 }
 
-// newProfileLLM returns the LLM of a new profile. How long it thinks is left to
-// the provider.
+// newProfileLLM returns the LLM of a new profile, which streams its answers. How
+// long it thinks is left to the provider.
 func newProfileLLM(model string) *spec.LLM {
 	l := spec.NewLLM(model)
+	l.Stream = true
 	l.ReasoningEffort = nil
 	return l
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 
@@ -73,27 +72,21 @@ func ReadAssignments(dir string) (a Assignments, err error) {
 // profile from now on, or none of its own if that is "". NotFound if there is
 // no such profile.
 func (s *Stores) Assign(ctx context.Context, name string, agent bool, profile string) error {
-	unlock, err := s.LLMs.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if profile != "" {
-		if _, err := s.LLMs.existing(profile); err != nil {
-			return err
+	return s.LLMs.locked(ctx, func() error {
+		if profile != "" {
+			if _, err := s.LLMs.existing(profile); err != nil {
+				return err
+			}
 		}
-	}
-	return s.reassign(func(a *Assignments) {
-		all := &a.Services
-		if agent {
-			all = &a.Agents
-		}
-		if *all == nil {
-			*all = map[string]string{}
-		}
-		if (*all)[name] = profile; profile == "" {
-			delete(*all, name)
-		}
+		return s.reassign(func(a *Assignments) {
+			all := a.Services
+			if agent {
+				all = a.Agents
+			}
+			if all[name] = profile; profile == "" {
+				delete(all, name)
+			}
+		})
 	})
 }
 
@@ -119,7 +112,11 @@ func (s *Stores) reassign(f func(*Assignments)) error {
 	if err != nil {
 		return err
 	}
-	a.Services, a.Agents = maps.Clone(a.Services), maps.Clone(a.Agents)
+	for _, all := range []*map[string]string{&a.Services, &a.Agents} {
+		if *all == nil {
+			*all = map[string]string{}
+		}
+	}
 	f(&a)
 	raw, err := json.MarshalIndent(struct {
 		SchemaVersion int `json:"schema_version"`

@@ -38,26 +38,15 @@ type Builder struct {
 // source is an LLM that is ready to be opened.
 type source struct {
 	llm     *spec.LLM
-	name    string // of its profile; "" for none
 	key     func() (llm.Secret, error)
 	renewed bool // whether key may return another one later
 }
 
-// Build makes the model of a profile. It makes no request. Fallbacks and the
-// vision model of other profiles than the named one are not followed. Under a
-// spending limit, a model of unknown price is an error of kind Invalid.
-func (b *Builder) Build(ctx context.Context, name string) (llm.Model, error) {
-	s, err := b.load(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := b.chain(ctx, s)
-	return m, within(name, err)
-}
-
 // Model makes the model of an LLM that has its key already, such as one of
-// [LLMs.Load], with the profiles that it names. key, unless it is nil, reads the
-// key again, which may be another one later.
+// [LLMs.Load], with the profiles that it names. It makes no request. key, unless
+// it is nil, reads the key again, which may be another one later. Fallbacks and
+// the vision model of the named profiles are not followed. Under a spending limit,
+// a model of unknown price is an error of kind Invalid.
 func (b *Builder) Model(ctx context.Context, l *spec.LLM, key func() (llm.Secret, error)) (llm.Model, error) {
 	if key != nil {
 		return b.chain(ctx, source{llm: l, key: key, renewed: true})
@@ -69,45 +58,31 @@ func (b *Builder) Model(ctx context.Context, l *spec.LLM, key func() (llm.Secret
 // images, and tries each call as often as Broker.Attempts says: for finding out
 // what works with it.
 func (b *Builder) Single(ctx context.Context, name string) (llm.Model, error) {
-	s, err := b.load(ctx, name)
+	return b.named(ctx, name, func(s source) (llm.Model, error) {
+		s.llm.NumRetries = b.Broker.Attempts
+		return b.single(s, false)
+	})
+}
+
+// named makes a model of a profile, with its provider connection. Errors have the
+// name of the profile.
+func (b *Builder) named(ctx context.Context, name string, open func(source) (llm.Model, error)) (llm.Model, error) {
+	p, err := b.Profiles.Profile(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	s.llm.NumRetries = b.Broker.Attempts
-	m, err := b.single(s, false)
-	return m, within(name, err)
-}
-
-// load returns the LLM of a profile, with its provider connection.
-func (b *Builder) load(ctx context.Context, name string) (source, error) {
-	p, err := b.Profiles.Profile(ctx, name)
-	if err != nil {
-		return source{}, err
-	}
-	p.LLM.Stream = true // profiles do not have this setting
 	var usual []string
 	if b.KeyVariables != nil {
 		usual = b.KeyVariables(p.LLM.Model)
 	}
-	s := source{p.LLM, name, func() (llm.Secret, error) { return p.key(b.Profiles.env, usual) }, p.KeyFile != ""}
-	return s, p.LLM.Resolve(b.Profiles.connections.Find(ctx), name)
-}
-
-// within adds the name of a profile to an error.
-func within(profile string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("profile %s: %w", profile, err)
-}
-
-func (b *Builder) named(ctx context.Context, name string, hasNext bool) (llm.Model, error) {
-	s, err := b.load(ctx, name)
-	if err != nil {
+	if err = p.LLM.Resolve(b.Profiles.connections.Find(ctx), name); err != nil {
 		return nil, err
 	}
-	m, err := b.single(s, hasNext)
-	return m, within(name, err)
+	m, err := open(source{p.LLM, func() (llm.Secret, error) { return p.key(b.Profiles.env, usual) }, p.KeyFile != ""})
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	return m, nil
 }
 
 // chain makes the model of an LLM with the profiles that it names.
@@ -116,12 +91,15 @@ func (b *Builder) chain(ctx context.Context, s source) (llm.Model, error) {
 	if s.llm.Deft != nil {
 		x = *s.llm.Deft
 	}
-	m, err := b.single(s, len(x.Fallback) > 0)
+	next := func(hasNext bool) func(source) (llm.Model, error) {
+		return func(s source) (llm.Model, error) { return b.single(s, hasNext) }
+	}
+	m, err := next(len(x.Fallback) > 0)(s)
 	if err != nil {
 		return nil, err
 	}
 	if x.Vision != "" {
-		sees, err := b.named(ctx, x.Vision, len(x.Fallback) > 0)
+		sees, err := b.named(ctx, x.Vision, next(len(x.Fallback) > 0))
 		if err != nil {
 			return nil, err
 		}
@@ -134,14 +112,14 @@ func (b *Builder) chain(ctx context.Context, s source) (llm.Model, error) {
 	}
 	chain := []llm.Model{m}
 	for i, other := range x.Fallback {
-		if other == s.name || slices.Contains(x.Fallback[:i], other) {
+		if slices.Contains(x.Fallback[:i], other) {
 			return nil, fault.New(fault.Invalid, other+" is in its chain of fallbacks twice")
 		}
-		next, err := b.named(ctx, other, i+1 < len(x.Fallback))
+		m, err := b.named(ctx, other, next(i+1 < len(x.Fallback)))
 		if err != nil {
 			return nil, fmt.Errorf("fallback: %w", err)
 		}
-		chain = append(chain, next)
+		chain = append(chain, m)
 	}
 	return broker.NewFallback(b.OnSwitch, chain...)
 }

@@ -99,6 +99,33 @@ func opened(t *testing.T, all map[string]profiles.Profile) (*profiles.Builder, *
 	}, &got
 }
 
+// build makes the model of a profile as programs do.
+func build(ctx context.Context, b *profiles.Builder, name string) (llm.Model, error) {
+	p, err := b.Profiles.Profile(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var usual []string
+	if b.KeyVariables != nil {
+		usual = b.KeyVariables(p.LLM.Model)
+	}
+	l, err := b.Profiles.LoadWithKey(ctx, name, usual)
+	if err != nil {
+		return nil, err
+	}
+	var again func() (llm.Secret, error)
+	if p.KeyFile != "" {
+		again = func() (llm.Secret, error) {
+			l, err := b.Profiles.LoadWithKey(ctx, name, usual)
+			if err != nil {
+				return "", err
+			}
+			return l.APIKey, nil
+		}
+	}
+	return b.Model(ctx, l, again)
+}
+
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")
@@ -120,7 +147,7 @@ func TestKeys(t *testing.T) {
 		"none needed":        {p: profile("ollama/x", spec.LLMExtras{}), want: ""},
 	} {
 		b, got := opened(t, map[string]profiles.Profile{"p": tt.p})
-		_, err := b.Build(t.Context(), "p")
+		_, err := build(t.Context(), b, "p")
 		if tt.err != "" {
 			if fault.KindOf(err) != tt.err {
 				t.Errorf("%s: %v", name, err)
@@ -150,7 +177,7 @@ func TestKeyFileThatChanges(t *testing.T) {
 		llmtest.Options{AllowErrors: true})
 	b, _ := opened(t, map[string]profiles.Profile{"p": profile("vllm/x", spec.LLMExtras{}, keyFile(file), at(srv.URL+"/v1"))})
 	b.Open = func(c llm.Config) (llm.Model, error) { return openai.New(c) }
-	m, err := b.Build(t.Context(), "p")
+	m, err := build(t.Context(), b, "p")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +206,7 @@ func TestConfigOfAProfile(t *testing.T) {
 			l.InputCostPerToken, l.OutputCostPerToken = &in, &out
 		}))})
 	b.Complete = func(c *llm.Config) { c.Headers = map[string]string{"X": "y"} }
-	if _, err := b.Build(t.Context(), "p"); err != nil {
+	if _, err := build(t.Context(), b, "p"); err != nil {
 		t.Fatal(err)
 	}
 	c := (*got)[0]
@@ -208,7 +235,7 @@ func TestDefaultsOfRequests(t *testing.T) {
 			return &llm.Response{}, nil
 		}}, nil
 	}
-	m, err := b.Build(t.Context(), "p")
+	m, err := build(t.Context(), b, "p")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +245,8 @@ func TestDefaultsOfRequests(t *testing.T) {
 		}
 	}
 	want := []llm.Request{
-		{ReasoningEffort: "high", MaxOutputTokens: 7, Temperature: &half, TopP: &half},
-		{ReasoningEffort: "low", MaxOutputTokens: 3, Temperature: &zero, TopP: &zero},
+		{ReasoningEffort: "high", MaxOutputTokens: 7, Temperature: &half, TopP: &half, NoStream: true},
+		{ReasoningEffort: "low", MaxOutputTokens: 3, Temperature: &zero, TopP: &zero, NoStream: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -229,18 +256,20 @@ func TestDefaultsOfRequests(t *testing.T) {
 func TestChainsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]profiles.Profile{
-		"itself":          profile("ollama/x", spec.LLMExtras{Fallback: []string{"p"}}),
 		"twice":           profile("ollama/x", spec.LLMExtras{Fallback: []string{"q", "q"}}),
 		"blind for sight": profile("ollama/x", spec.LLMExtras{Vision: "q"}),
 	} {
 		b, _ := opened(t, map[string]profiles.Profile{"p": p, "q": profile("ollama/y", spec.LLMExtras{})})
-		if _, err := b.Build(t.Context(), "p"); fault.KindOf(err) != fault.Invalid {
+		if _, err := build(t.Context(), b, "p"); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	b, _ := opened(t, map[string]profiles.Profile{"p": profile("ollama/x", spec.LLMExtras{Fallback: []string{"nobody"}})})
+	if err := b.Profiles.SaveProfile(t.Context(), "own.json", profile("ollama/x", spec.LLMExtras{Fallback: []string{"own"}})); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("its own fallback: %v", err)
+	}
 	for _, name := range []string{"p", "nobody"} {
-		if _, err := b.Build(t.Context(), name); fault.KindOf(err) != fault.NotFound {
+		if _, err := build(t.Context(), b, name); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -266,7 +295,7 @@ func TestProfileEndToEnd(t *testing.T) {
 	b.Breakers = broker.NewBreakers(broker.BreakerOptions{Failures: 3, Cooldown: time.Hour})
 	var moves []string
 	b.OnSwitch = func(s broker.Switched) { moves = append(moves, s.From.Name+">"+s.To.Name) }
-	m, err := b.Build(t.Context(), "p")
+	m, err := build(t.Context(), b, "p")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,6 +326,35 @@ func TestProfileEndToEnd(t *testing.T) {
 	}
 }
 
+// TestStreamingIsTheProfiles holds each model of a chain to its own setting.
+func TestStreamingIsTheProfiles(t *testing.T) {
+	t.Parallel()
+	b, _ := opened(t, map[string]profiles.Profile{
+		"p": profile("ollama/x", spec.LLMExtras{Fallback: []string{"q"}}, set(func(l *spec.LLM) { l.Stream, l.NumRetries = true, 1 })),
+		"q": profile("ollama/y", spec.LLMExtras{}),
+	})
+	got := map[string]bool{}
+	b.Open = func(c llm.Config) (llm.Model, error) {
+		return &fake{name: c.Model, gen: func(r llm.Request) (*llm.Response, error) {
+			got[c.Model] = !r.NoStream
+			if c.Model == "ollama/x" {
+				return nil, llm.NewError(fault.Unavailable, "ollama", c.Model, "down", nil)
+			}
+			return &llm.Response{}, nil
+		}}, nil
+	}
+	m, err := build(t.Context(), b, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := llm.Complete(t.Context(), m, llm.Request{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]bool{"ollama/x": true, "ollama/y": false}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestPriceUnderALimit refuses a model of unknown price anywhere in a chain.
 func TestPriceUnderALimit(t *testing.T) {
 	t.Parallel()
@@ -305,7 +363,7 @@ func TestPriceUnderALimit(t *testing.T) {
 	b.Open = func(c llm.Config) (llm.Model, error) {
 		return priced{&fake{name: c.Model}, c.Model == "known"}, nil
 	}
-	if _, err := b.Build(t.Context(), "p"); fault.KindOf(err) != fault.Invalid || fault.HintOf(err) == "" {
+	if _, err := build(t.Context(), b, "p"); fault.KindOf(err) != fault.Invalid || fault.HintOf(err) == "" {
 		t.Errorf("%v", err)
 	}
 	if _, err := b.Single(t.Context(), "p"); err != nil {
@@ -336,7 +394,7 @@ func TestSwitchWhileMany(t *testing.T) {
 	}
 	b.Breakers = broker.NewBreakers(broker.BreakerOptions{})
 	b.Broker.Budget = nil
-	r := registry.New(func(name string) (llm.Model, error) { return b.Build(context.Background(), name) })
+	r := registry.New(func(name string) (llm.Model, error) { return build(context.Background(), b, name) })
 	if err := r.Use(registry.Agent, "a"); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ import (
 // Limit is how many profiles of a kind there may be.
 const Limit = 50
 
+// maxFile is how long the file of a profile may be, in bytes.
+const maxFile = 1 << 20
+
 // Names are what profiles may be called.
 var Names = spec.ProfileName
 
@@ -27,42 +30,40 @@ var Names = spec.ProfileName
 // is the file of "foo".
 func Canonical(name string) string { return strings.TrimSuffix(name, ".json") }
 
-// folder is a directory with one file for each profile.
+// folder is a directory with one file for each profile. Its methods but acquire
+// want the lock to be held, except those that only read.
 type folder struct {
-	dir, lock string
-	what      string // "Profile", "Agent profile" or "Meta-profile"
-	log       *slog.Logger
+	dir, lock   string
+	what, store string // as messages call a profile and the folder
+	max         int64  // bytes of a file
+	log         *slog.Logger
 }
 
 func (f folder) acquire(ctx context.Context) (unlock func(), err error) {
 	unlock, err = filestore.Lock(ctx, filepath.Join(f.dir, f.lock))
 	if fault.Is(err, fault.Unavailable) {
-		err = fault.New(fault.Unavailable, f.store()+" is busy. Please retry.")
+		err = fault.New(fault.Unavailable, f.store+" is busy. Please retry.")
 	}
 	return unlock, err
 }
 
 // locked calls do while the folder is locked.
-func locked[T any](ctx context.Context, f folder, do func() (T, error)) (out T, err error) {
+func (f folder) locked(ctx context.Context, do func() error) error {
 	unlock, err := f.acquire(ctx)
 	if err != nil {
-		return out, err
+		return err
 	}
 	defer unlock()
 	return do()
 }
 
-// locked is the function for calls that return only an error.
-func (f folder) locked(ctx context.Context, do func() error) error {
-	_, err := locked(ctx, f, func() (struct{}, error) { return struct{}{}, do() })
-	return err
-}
-
-func (f folder) store() string {
-	if f.what == "Meta-profile" {
-		return "Meta-profile store"
-	}
-	return "Profile store"
+// locked is the method for calls that return something.
+func locked[T any](ctx context.Context, f folder, do func() (T, error)) (out T, err error) {
+	err = f.locked(ctx, func() (err error) {
+		out, err = do()
+		return err
+	})
+	return out, err
 }
 
 func (f folder) path(name string) (string, error) {
@@ -93,11 +94,14 @@ func (f folder) names() ([]string, error) {
 	return out, nil
 }
 
-// read returns a profile's document, nil where there is none.
+// read returns a profile's document as it is stored, nil where there is none.
 func (f folder) read(name string) (*schema.Map, error) {
 	path, err := f.path(name)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > f.max {
+		return nil, f.unreadable(name, f.tooLong())
 	}
 	raw, err := filestore.Read(path)
 	if err != nil || raw == nil {
@@ -123,23 +127,99 @@ func (f folder) existing(name string) (*schema.Map, error) {
 	return m, err
 }
 
-// each calls do with all documents. Files that cannot be read are skipped.
-func (f folder) each(do func(name string, m *schema.Map) error) error {
-	names, err := f.names()
+// load returns what check makes of a profile's document.
+func load[T any](f folder, name string, check func(m *schema.Map) (T, error)) (out T, err error) {
+	m, err := f.existing(name)
 	if err != nil {
-		return err
+		return out, err
 	}
+	if out, err = check(m); err != nil {
+		return out, f.unreadable(name, err)
+	}
+	return out, nil
+}
+
+// list returns what one makes of all documents. Files that cannot be read are
+// skipped.
+func list[T any](f folder, one func(name string, m *schema.Map) T) ([]T, error) {
+	out := []T{}
+	names, err := f.names()
 	for _, name := range names {
 		m, err := f.read(name)
 		if err != nil || m == nil {
 			f.log.Warn("skip what cannot be read", "what", f.what, "name", name, "error", err)
 			continue
 		}
-		if err := do(name, m); err != nil {
+		out = append(out, one(name, m))
+	}
+	return out, err
+}
+
+// write replaces a profile's document. A new profile beyond [Limit] is a
+// Conflict, a document that is too long Invalid.
+func (f folder) write(name string, m *schema.Map) error {
+	path, err := f.path(name)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err != nil {
+		names, err := f.names()
+		if err != nil {
 			return err
 		}
+		if len(names) >= Limit {
+			return fault.New(fault.Conflict, fmt.Sprintf("%s limit reached (%d). Delete a %s before saving a new one.", f.what, Limit,
+				strings.TrimPrefix(strings.ToLower(f.what), "agent ")))
+		}
 	}
-	return nil
+	raw, err := schema.Indent(m)
+	if err != nil {
+		return err
+	}
+	if int64(len(raw)) > f.max {
+		return fault.New(fault.Invalid, fmt.Sprintf("%s '%s' cannot be saved: %v", f.what, name, f.tooLong()))
+	}
+	return filestore.Write(path, raw)
+}
+
+// remove deletes a profile; a missing one is no error.
+func (f folder) remove(name string) error {
+	path, err := f.path(name)
+	if err != nil {
+		return err
+	}
+	switch err := os.Remove(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return filestore.Sync(f.dir)
+}
+
+// rename gives a profile another name, which is a Conflict if it is taken.
+func (f folder) rename(from, to string) error {
+	old, err := f.path(from)
+	if err != nil {
+		return err
+	}
+	next, err := f.path(to)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(old); err != nil {
+		return f.missing(from)
+	}
+	if old == next {
+		return nil
+	}
+	if _, err := os.Lstat(next); err == nil {
+		return fault.New(fault.Conflict, fmt.Sprintf("%s '%s' already exists", f.what, to))
+	}
+	if err := os.Rename(old, next); err != nil {
+		return err
+	}
+	return filestore.Sync(f.dir)
 }
 
 // unreadable is the error of a file that cannot be used. Violations of the file
@@ -152,69 +232,4 @@ func (f folder) missing(name string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("%s '%s' not found", f.what, name))
 }
 
-// checkLimit refuses a new profile beyond the limit.
-func (f folder) checkLimit(path string) error {
-	if _, err := os.Lstat(path); err == nil {
-		return nil
-	}
-	names, err := f.names()
-	if err != nil {
-		return err
-	}
-	if len(names) >= Limit {
-		return fault.New(fault.Conflict, fmt.Sprintf("%s limit reached (%d). Delete a %s before saving a new one.", f.what, Limit,
-			strings.TrimPrefix(strings.ToLower(f.what), "agent ")))
-	}
-	return nil
-}
-
-// write writes a document. A new profile beyond [Limit] is a Conflict.
-func (f folder) write(ctx context.Context, path string, m *schema.Map) error {
-	unlock, err := f.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := f.checkLimit(path); err != nil {
-		return err
-	}
-	return filestore.WriteDocument(path, m)
-}
-
-// remove deletes a profile; a missing one is no error.
-// The lock must be held.
-func (f folder) remove(name string) error {
-	path, err := f.path(name)
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(path); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	return filestore.Sync(f.dir)
-}
-
-// renamePaths returns the old and the new path of a profile, or why it cannot be
-// renamed. same is true if both names are one.
-func (f folder) renamePaths(from, to string) (old, next string, same bool, err error) {
-	if old, err = f.path(from); err != nil {
-		return
-	}
-	if next, err = f.path(to); err != nil {
-		return
-	}
-	if _, err = os.Lstat(old); err != nil {
-		return old, next, false, f.missing(from)
-	}
-	if old == next {
-		return old, next, true, nil
-	}
-	if _, err = os.Lstat(next); err == nil {
-		err = fault.New(fault.Conflict, fmt.Sprintf("%s '%s' already exists", f.what, to))
-		return
-	}
-	return old, next, false, nil
-}
+func (f folder) tooLong() error { return fmt.Errorf("it is longer than %d KiB", f.max>>10) }

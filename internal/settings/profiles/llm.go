@@ -2,9 +2,8 @@ package profiles
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/settings/filestore"
@@ -14,6 +13,9 @@ import (
 
 // llmVersion is the schema version of LLM profiles.
 const llmVersion = 1
+
+// maxLLMFile is how long the file of an LLM profile may be, in bytes.
+const maxLLMFile = 64 << 10
 
 // LLMs are the saved LLM profiles.
 type LLMs struct {
@@ -65,30 +67,48 @@ func (s *LLMs) Profile(ctx context.Context, name string) (Profile, error) {
 	return locked(ctx, s.folder, func() (Profile, error) { return s.profile(name) })
 }
 
-func (s *LLMs) profile(name string) (p Profile, err error) {
-	m, err := s.existing(name)
-	if err != nil {
+func (s *LLMs) profile(name string) (Profile, error) {
+	return load(s.folder, name, func(m *schema.Map) (p Profile, err error) {
+		if err := filestore.CheckVersion(m, "LLM profile", llmVersion); err != nil {
+			return p, err
+		}
+		s.warn(name, m)
+		spec.CanonicalizeLLM(m)
+		doc, err := spec.LLMSchema.Check(m, schema.Reading{Keys: s.keys})
+		if err != nil {
+			return p, err
+		}
+		p.KeyEnv, p.KeyFile = m.Text(keyEnv), m.Text(keyFile)
+		p.LLM, err = spec.LLMFrom(doc)
 		return p, err
+	})
+}
+
+// warn logs the fields of a profile that have no meaning. They are no error,
+// because the reference ignores them too and newer versions of it may write them.
+func (s *LLMs) warn(name string, m *schema.Map) {
+	var unknown []string
+	for _, k := range m.Keys() {
+		if spec.LLMSchema.Field(k) == nil && !slices.Contains([]string{keyEnv, keyFile, "schema_version"}, k) {
+			unknown = append(unknown, k)
+		}
 	}
-	if err := filestore.CheckVersion(m, "LLM profile", llmVersion); err != nil {
-		return p, s.unreadable(name, err)
+	if unknown != nil {
+		s.log.Warn("an LLM profile has fields without a meaning", "name", name, "fields", unknown)
 	}
-	spec.CanonicalizeLLM(m)
-	doc, err := spec.LLMSchema.Check(m, schema.Reading{Keys: s.keys})
-	if err != nil {
-		return p, s.unreadable(name, err)
-	}
-	p.KeyEnv, p.KeyFile = m.Text("api_key_env"), m.Text("api_key_file")
-	p.LLM, err = spec.LLMFrom(doc)
-	return p, err
 }
 
 // Save writes a profile's LLM. Without secrets, its keys are left out. An LLM
 // with a provider connection is stored without a key or an address of its own.
 // What the reference does not have stays as it was in a profile of that name,
-// unless l has it; a key of l takes the place of another one. A new profile beyond [Limit] is a Conflict.
+// unless l has it; a key of l takes the place of another one. A new profile
+// beyond [Limit] is a Conflict.
 func (s *LLMs) Save(ctx context.Context, name string, l *spec.LLM, secrets bool) error {
-	return s.change(ctx, name, secrets, func(old Profile) (Profile, error) {
+	return s.locked(ctx, func() error {
+		old, err := s.profile(name)
+		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) { // what is damaged is replaced
+			return err
+		}
 		next := Profile{LLM: l, KeyEnv: old.KeyEnv, KeyFile: old.KeyFile}
 		if l.Deft == nil && old.LLM != nil {
 			c := *l
@@ -98,7 +118,7 @@ func (s *LLMs) Save(ctx context.Context, name string, l *spec.LLM, secrets bool)
 		if secrets && l.HasKey() {
 			next.KeyEnv, next.KeyFile = "", ""
 		}
-		return next, nil
+		return s.save(name, next, secrets)
 	})
 }
 
@@ -108,38 +128,19 @@ func (s *LLMs) SaveProfile(ctx context.Context, name string, p Profile) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	return s.change(ctx, name, true, func(Profile) (Profile, error) { return p, nil })
+	return s.locked(ctx, func() error { return s.save(name, p, true) })
 }
 
-// change writes what f makes of a profile; one that is missing or cannot be
-// read is empty.
-func (s *LLMs) change(ctx context.Context, name string, secrets bool, f func(old Profile) (Profile, error)) error {
-	path, err := s.path(name)
+func (s *LLMs) save(name string, p Profile, secrets bool) error {
+	if slices.Contains(p.LLM.Profiles(), Canonical(name)) {
+		return fault.New(fault.Invalid, "the profile "+name+" cannot stand in for itself")
+	}
+	doc, err := s.persisted(p.LLM, secrets)
 	if err != nil {
 		return err
 	}
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	old, err := s.profile(name)
-	if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) {
-		return err
-	}
-	next, err := f(old)
-	if err != nil {
-		return err
-	}
-	doc, err := s.persisted(next.LLM, secrets)
-	if err != nil {
-		return err
-	}
-	next.addKey(doc)
-	if err := s.checkLimit(path); err != nil {
-		return err
-	}
-	return filestore.WriteDocument(path, doc)
+	p.addKey(doc)
+	return s.write(name, doc)
 }
 
 func (s *LLMs) persisted(l *spec.LLM, secrets bool) (*schema.Map, error) {
@@ -175,108 +176,68 @@ func (s *LLMs) persisted(l *spec.LLM, secrets bool) (*schema.Map, error) {
 }
 
 // Names returns the names of all profiles, sorted.
-func (s *LLMs) Names(ctx context.Context) ([]string, error) {
-	return locked(ctx, s.folder, func() ([]string, error) { return s.names() })
-}
+func (s *LLMs) Names(ctx context.Context) ([]string, error) { return locked(ctx, s.folder, s.names) }
 
 // List returns all profiles. Files that cannot be read are skipped.
 // Provider connections are read only if a profile has one.
 func (s *LLMs) List(ctx context.Context) ([]Summary, error) {
-	out, linked, err := s.list(ctx)
-	if err != nil || !linked {
+	out, err := locked(ctx, s.folder, func() ([]Summary, error) { return list(s.folder, summary) })
+	if err != nil || !slices.ContainsFunc(out, func(one Summary) bool { return one.ConnectionID != nil }) {
 		return out, err
 	}
-	shared, err := s.connections.list(ctx, schema.Reading{})
+	shared, err := s.connections.list(ctx, schema.Reading{}) // whether there is a key does not need it open
 	if err != nil {
 		return nil, err
 	}
-	hasKey := map[string]bool{}
-	for _, c := range shared {
-		hasKey[c.ID] = c.APIKey != ""
-	}
 	for i := range out {
-		if id := out[i].ConnectionID; id != nil {
-			key, ok := hasKey[*id]
-			out[i].ConnectionBroken = !ok
-			out[i].APIKeySet = out[i].APIKeySet || key
+		one := &out[i]
+		if one.ConnectionID == nil {
+			continue
 		}
+		at, err := indexOf(shared, *one.ConnectionID)
+		one.ConnectionBroken = err != nil
+		one.APIKeySet = one.APIKeySet || err == nil && shared[at].APIKey != ""
 	}
 	return out, nil
 }
 
-// list returns all profiles without what their connections add, and whether
-// there are any.
-func (s *LLMs) list(ctx context.Context) (out []Summary, linked bool, err error) {
-	unlock, err := s.acquire(ctx)
-	if err != nil {
-		return nil, false, err
+// summary is a profile without what its connection adds.
+func summary(name string, m *schema.Map) Summary {
+	spec.CanonicalizeLLM(m)
+	key := m.Text("api_key")
+	return Summary{
+		Name: name, Model: m.Pointer("model"), BaseURL: m.Pointer("base_url"), ConnectionID: m.Pointer("provider_connection_id"),
+		APIKeySet: strings.TrimSpace(key) != "" && key != schema.Mask || m.Text(keyEnv) != "" || m.Text(keyFile) != "",
 	}
-	defer unlock()
-	out = []Summary{}
-	err = s.each(func(name string, m *schema.Map) error {
-		spec.CanonicalizeLLM(m)
-		one := Summary{
-			Name: name, Model: m.Pointer("model"), BaseURL: m.Pointer("base_url"), ConnectionID: m.Pointer("provider_connection_id"),
-			APIKeySet: isKey(m.Text("api_key")),
-		}
-		one.APIKeySet = one.APIKeySet || m.Text("api_key_env") != "" || m.Text("api_key_file") != ""
-		linked = linked || one.ConnectionID != nil
-		out = append(out, one)
-		return nil
-	})
-	if err != nil {
-		return nil, false, err
-	}
-	return out, linked, nil
 }
 
-// rename gives a profile another name, also where other profiles name it. The
+// renameUses gives a profile another name where other LLM profiles use it. The
 // lock must be held.
-func (s *LLMs) rename(from, to string) error {
-	old, next, same, err := s.renamePaths(from, to)
-	if err != nil || same {
+func (s *LLMs) renameUses(from, to string) error {
+	names, err := s.names()
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(old, next); err != nil {
-		return err
-	}
-	if err := filestore.Sync(filepath.Dir(next)); err != nil {
-		return err
-	}
-	from, to = Canonical(from), Canonical(to)
-	return s.each(func(name string, m *schema.Map) error {
+	for _, name := range names {
+		m, err := s.read(name)
 		used := m.Object("deft")
-		if used == nil {
-			return nil
+		if err != nil || used == nil { // a damaged one uses none
+			continue
 		}
-		used, changed := used.Copy(), false
-		if changed = used.Text("vision") == from; changed {
+		list, _ := used.Get("fallback").([]any)
+		at := slices.Index(list, any(from))
+		if at < 0 && used.Text("vision") != from {
+			continue
+		}
+		if at >= 0 {
+			list[at] = to
+		}
+		if used.Text("vision") == from {
 			used.Set("vision", to)
 		}
-		if list, _ := used.Get("fallback").([]any); slices.Contains(list, any(from)) {
-			list = slices.Clone(list)
-			list[slices.Index(list, any(from))] = to
-			used.Set("fallback", list)
-			changed = true
-		}
-		if !changed {
-			return nil
-		}
-		path, err := s.path(name)
-		if err != nil {
+		if err := s.write(name, m); err != nil {
 			return err
 		}
-		m.Set("deft", used)
-		return filestore.WriteDocument(path, m)
-	})
-}
-
-// isKey reports whether a stored key is one: neither blank nor the mask.
-func isKey(s string) bool {
-	for _, r := range s {
-		if r != ' ' && r != '\t' && r != '\n' && r != '\r' {
-			return s != schema.Mask
-		}
 	}
-	return false
+	return nil
 }

@@ -8,9 +8,7 @@ import (
 )
 
 // Metas are the saved meta-profiles.
-type Metas struct {
-	folder
-}
+type Metas struct{ folder }
 
 // MetaSummary is a meta-profile in a list.
 type MetaSummary struct {
@@ -21,24 +19,14 @@ type MetaSummary struct {
 
 // Load returns a meta-profile.
 func (s *Metas) Load(_ context.Context, name string) (*schema.Map, error) {
-	m, err := s.existing(name)
-	if err != nil {
-		return nil, err
-	}
-	out, err := agentsettings.MetaProfile.Check(m, schema.Reading{})
-	if err != nil {
-		return nil, s.unreadable(name, err)
-	}
-	return out, nil
+	return load(s.folder, name, func(m *schema.Map) (*schema.Map, error) {
+		return agentsettings.MetaProfile.Check(m, schema.Reading{})
+	})
 }
 
 // Save writes a checked meta-profile.
 func (s *Metas) Save(ctx context.Context, name string, doc *schema.Map) error {
-	path, err := s.path(name)
-	if err != nil {
-		return err
-	}
-	return s.write(ctx, path, doc)
+	return s.locked(ctx, func() error { return s.write(name, doc) })
 }
 
 // Delete removes a meta-profile; a missing one is no error.
@@ -48,14 +36,8 @@ func (s *Metas) Delete(ctx context.Context, name string) error {
 
 // List returns all meta-profiles. Files that cannot be read are skipped.
 func (s *Metas) List(context.Context) ([]MetaSummary, error) {
-	out := []MetaSummary{}
-	err := s.each(func(name string, m *schema.Map) error {
+	return list(s.folder, func(name string, m *schema.Map) MetaSummary {
 		classes, _ := m.Get("classes").([]any)
-		out = append(out, MetaSummary{Name: name, Classifier: m.Pointer("classifier_model"), Classes: len(classes)})
-		return nil
+		return MetaSummary{Name: name, Classifier: m.Pointer("classifier_model"), Classes: len(classes)}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }

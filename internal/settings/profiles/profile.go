@@ -25,6 +25,12 @@ type Profile struct {
 	KeyFile string // absolute path
 }
 
+// keyEnv and keyFile are the fields of [Profile] in the file.
+const (
+	keyEnv  = "api_key_env"
+	keyFile = "api_key_file"
+)
+
 var variables = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Check says whether the profile makes sense in itself. Errors are
@@ -65,7 +71,7 @@ func (p Profile) Doc(how schema.Writing) (*schema.Map, error) {
 }
 
 func (p Profile) addKey(doc *schema.Map) {
-	for key, value := range map[string]string{"api_key_env": p.KeyEnv, "api_key_file": p.KeyFile} {
+	for key, value := range map[string]string{keyEnv: p.KeyEnv, keyFile: p.KeyFile} {
 		if value != "" {
 			doc.Set(key, value)
 		}

@@ -1,13 +1,17 @@
 package profiles_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/settings/filestore"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
@@ -152,5 +156,45 @@ func TestConnections(t *testing.T) {
 	}
 	if err := s.Connections.Delete(ctx, "c7"); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
+	}
+}
+
+func TestLongFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := profiles.Open(profiles.Options{Dir: dir})
+	l := spec.NewLLM("m")
+	l.ExtraHeaders = map[string]string{"X": strings.Repeat("y", 64<<10)}
+	if err := s.LLMs.Save(t.Context(), "long", l, true); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "longer than 64 KiB") {
+		t.Errorf("saved: %v", err)
+	}
+	for name, size := range map[string]int{"most": 64 << 10, "long": 64<<10 + 1} {
+		raw := `{"model":"m"}`
+		raw += strings.Repeat(" ", size-len(raw))
+		if err := filestore.Write(filepath.Join(dir, "profiles", name+".json"), []byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.LLMs.Load(t.Context(), name); fault.Is(err, fault.Invalid) != (name == "long") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFieldsWithoutAMeaningAreLogged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var log bytes.Buffer
+	s := profiles.Open(profiles.Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for name, raw := range map[string]string{"odd": `{"model":"m","temprature":1}`, "plain": `{"model":"m","schema_version":1,"api_key_env":"K"}`} {
+		if err := filestore.Write(filepath.Join(dir, "profiles", name+".json"), []byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+		log.Reset()
+		if _, err := s.LLMs.Profile(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "temprature"); got != (name == "odd") || name == "plain" && log.Len() > 0 {
+			t.Errorf("%s: %s", name, &log)
+		}
 	}
 }

@@ -49,17 +49,19 @@ func Open(o Options) *Stores {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	at := func(name, lock, what string) folder {
-		return folder{dir: filepath.Join(o.Dir, name), lock: lock, what: what, log: o.Log}
+	at := func(name, what, store string) folder {
+		return folder{dir: filepath.Join(o.Dir, name), lock: "." + name + ".lock", what: what, store: store, max: maxFile, log: o.Log}
 	}
+	llms := at("profiles", "Profile", "Profile store")
+	llms.max = maxLLMFile
 	shared := &Connections{now: o.Now, file: &filestore.Document{
 		Path: filepath.Join(o.Dir, "provider-connections", "provider_connections.json"), Lock: ".provider-connections.lock",
 		Schema: connectionsSchema, Keys: o.Keys,
 	}}
 	return &Stores{
-		LLMs:        &LLMs{folder: at("profiles", ".profiles.lock", "Profile"), keys: o.Keys, connections: shared, env: o.Env},
-		Agents:      &Agents{folder: at("agent-profiles", ".agent-profiles.lock", "Agent profile")},
-		Metas:       &Metas{folder: at("meta-profiles", ".meta-profiles.lock", "Meta-profile")},
+		LLMs:        &LLMs{folder: llms, keys: o.Keys, connections: shared, env: o.Env},
+		Agents:      &Agents{folder: at("agent-profiles", "Agent profile", "Profile store")},
+		Metas:       &Metas{folder: at("meta-profiles", "Meta-profile", "Meta-profile store")},
 		Connections: shared,
 		dir:         o.Dir,
 		keys:        o.Keys,
@@ -82,71 +84,58 @@ func (s *Stores) referrers(llm string) ([]string, error) {
 	return out, nil
 }
 
+// locked calls do while agent profiles and LLM profiles are locked.
+func (s *Stores) locked(ctx context.Context, do func() error) error {
+	return s.Agents.locked(ctx, func() error { return s.LLMs.locked(ctx, do) })
+}
+
 // DeleteLLM deletes an LLM profile. It is a Conflict while agent profiles or
 // other LLM profiles name it, or while it is assigned to a service or a class
 // of agents; a missing one is no error.
 func (s *Stores) DeleteLLM(ctx context.Context, name string) error {
-	unlock, err := s.Agents.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	names, err := s.referrers(name)
-	if err != nil {
-		return err
-	}
-	if len(names) > 0 {
-		return fault.New(fault.Conflict, fmt.Sprintf("LLM profile is referenced by %d agent profile(s): %s", len(names), strings.Join(names, ", ")))
-	}
-	unlockLLMs, err := s.LLMs.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlockLLMs()
-	if err := s.unused(Canonical(name)); err != nil {
-		return err
-	}
-	return s.LLMs.remove(name)
+	return s.locked(ctx, func() error {
+		names, err := s.referrers(name)
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			return fault.New(fault.Conflict, fmt.Sprintf("LLM profile is referenced by %d agent profile(s): %s", len(names), strings.Join(names, ", ")))
+		}
+		if err := s.unused(Canonical(name)); err != nil {
+			return err
+		}
+		return s.LLMs.remove(name)
+	})
 }
 
 // RenameLLM renames an LLM profile, also where agent profiles, other LLM
 // profiles and assignments name it.
 func (s *Stores) RenameLLM(ctx context.Context, from, to string) error {
-	unlock, err := s.Agents.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	unlockLLMs, err := s.LLMs.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlockLLMs()
-	if err := s.LLMs.rename(from, to); err != nil {
-		return err
-	}
-	if err := s.renameAssigned(Canonical(from), Canonical(to)); err != nil {
-		return err
-	}
-	names, err := s.referrers(from)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		m, err := s.Agents.read(name)
+	return s.locked(ctx, func() error {
+		if err := s.LLMs.rename(from, to); err != nil {
+			return err
+		}
+		from, to := Canonical(from), Canonical(to)
+		if from == to {
+			return nil
+		}
+		if err := s.LLMs.renameUses(from, to); err != nil {
+			return err
+		}
+		if err := s.renameAssigned(from, to); err != nil {
+			return err
+		}
+		names, err := s.referrers(from)
 		if err != nil {
 			return err
 		}
-		path, err := s.Agents.path(name)
-		if err != nil {
-			return err
+		for _, name := range names {
+			if err := s.Agents.set(name, "llm_profile_ref", to); err != nil {
+				return fmt.Errorf("update agent profile %s: %w", name, err)
+			}
 		}
-		m.Set("llm_profile_ref", Canonical(to))
-		if err := filestore.WriteDocument(path, m); err != nil {
-			return fmt.Errorf("update agent profile %s: %w", name, err)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Linked returns the LLM profiles that use a provider connection, sorted.
