@@ -23,6 +23,7 @@ type grammar struct {
 	Doctor        doctorCmd        `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
 	LLM           llmCmd           `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
 	Completion    completionCmd    `cmd:"" help:"Print a completion script for a shell."`
+	Complete      completeCmd      `cmd:"" hidden:"" help:"Print values for a completion script."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`
 	Dev           devCmd           `cmd:"" help:"Tools for those who work on Deft."`
 	AgentServer   agentServerCmd   `cmd:"" name:"agent-server" help:"Serve conversations to OpenHands clients: REST and WebSockets."`

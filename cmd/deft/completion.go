@@ -44,13 +44,17 @@ type place struct {
 	words   []string            // commands, and values of an argument
 	flags   []string            // with their dashes
 	values  map[string][]string // by flag that takes a value: its choices, if it has any
+	kinds   map[string]string   // by flag: what completeCmd lists for it; "" for arguments
 }
 
 func collect(all *[]place, path string, n *kong.Node) {
-	p := place{path: path, aliases: n.Aliases, values: map[string][]string{}}
+	p := place{path: path, aliases: n.Aliases, values: map[string][]string{}, kinds: map[string]string{}}
 	for _, arg := range n.Positional {
 		if arg.Enum != "" {
 			p.words = append(p.words, arg.EnumSlice()...)
+		}
+		if kind := arg.Tag.Get("complete"); kind != "" {
+			p.kinds[""] = kind
 		}
 	}
 	for _, flags := range n.AllFlags(true) {
@@ -59,6 +63,9 @@ func collect(all *[]place, path string, n *kong.Node) {
 			p.flags = append(p.flags, name)
 			if f.IsBool() {
 				continue
+			}
+			if kind := f.Tag.Get("complete"); kind != "" {
+				p.kinds[name] = kind
 			}
 			p.values[name] = slices.DeleteFunc(f.EnumSlice(), func(v string) bool { return v == "" })
 		}
@@ -82,8 +89,15 @@ func (p place) parent() (string, string) {
 
 func bashCompletion(w io.Writer, all []place) error {
 	var b strings.Builder
-	b.WriteString(`_deft() {
-  local at='' w prev="${COMP_WORDS[COMP_CWORD-1]}" cur="${COMP_WORDS[COMP_CWORD]}" words='' flags=''
+	b.WriteString(`_deft_values() {
+  local data=() i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    [[ ${COMP_WORDS[i]} == --data ]] && data=(--data "${COMP_WORDS[i+1]}")
+  done
+  deft "${data[@]}" complete "$1" 2>/dev/null | cut -f1
+}
+_deft() {
+  local at='' w prev="${COMP_WORDS[COMP_CWORD-1]}" cur="${COMP_WORDS[COMP_CWORD]}" words='' flags='' kind=''
   for w in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$at $w" in
 `)
@@ -99,17 +113,22 @@ func bashCompletion(w io.Writer, all []place) error {
 	b.WriteString("    esac\n  done\n  COMPREPLY=()\n  case \"$at $prev\" in\n")
 	for _, p := range all {
 		for _, flag := range sortedKeys(p.values) {
-			fmt.Fprintf(&b, "  '%s %s') COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", p.path, flag, strings.Join(p.values[flag], " "))
+			words := "'" + strings.Join(p.values[flag], " ") + "'"
+			if kind := p.kinds[flag]; kind != "" {
+				words = `"$(_deft_values ` + kind + `)"`
+			}
+			fmt.Fprintf(&b, "  '%s %s') COMPREPLY=($(compgen -W %s -- \"$cur\")); return ;;\n", p.path, flag, words)
 		}
 	}
 	b.WriteString("  esac\n  case \"$at\" in\n")
 	for _, p := range all {
-		fmt.Fprintf(&b, "  '%s') words='%s' flags='%s' ;;\n", p.path, strings.Join(p.words, " "), strings.Join(p.flags, " "))
+		fmt.Fprintf(&b, "  '%s') words='%s' flags='%s' kind='%s' ;;\n", p.path, strings.Join(p.words, " "), strings.Join(p.flags, " "), p.kinds[""])
 	}
 	b.WriteString(`  esac
   case "$cur" in
   -*) COMPREPLY=($(compgen -W "$flags" -- "$cur")) ;;
-  *) COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
+  *) [[ $kind ]] && words+=" $(_deft_values "$kind")"
+     COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
   esac
 }
 complete -o default -F _deft deft
@@ -126,6 +145,9 @@ func fishCompletion(w io.Writer, all []place) error {
 			_, own := p.parent()
 			cond = "__fish_seen_subcommand_from " + strings.Join(append([]string{own}, p.aliases...), " ")
 		}
+		if kind := p.kinds[""]; kind != "" {
+			fmt.Fprintf(&b, "complete -c deft -n '%s' -f -a '(deft complete %s 2>/dev/null)'\n", cond, kind)
+		}
 		for _, word := range p.words {
 			fmt.Fprintf(&b, "complete -c deft -n '%s' -f -a %s\n", cond, word)
 		}
@@ -133,7 +155,9 @@ func fishCompletion(w io.Writer, all []place) error {
 			fmt.Fprintf(&b, "complete -c deft -n '%s' -l %s", cond, strings.TrimPrefix(flag, "--"))
 			if choices, takes := p.values[flag]; takes {
 				b.WriteString(" -r")
-				if len(choices) > 0 {
+				if kind := p.kinds[flag]; kind != "" {
+					fmt.Fprintf(&b, " -f -a '(deft complete %s 2>/dev/null)'", kind)
+				} else if len(choices) > 0 {
 					fmt.Fprintf(&b, " -f -a '%s'", strings.Join(choices, " "))
 				}
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
 )
@@ -69,7 +71,7 @@ func statusOf(i eventstream.Info) string {
 }
 
 type listCmd struct {
-	Status string `help:"Only those of this status (running, paused, finished, error, stuck …)."`
+	Status string `help:"Only those of this status: ${enum}." enum:",idle,running,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"" placeholder:"STATUS"`
 	Limit  int    `help:"How many; 0 for all." default:"20"`
 	JSON   bool   `name:"json" help:"One JSON object a line."`
 }
@@ -110,7 +112,8 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 }
 
 type showCmd struct {
-	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"."`
+	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
+	Full   bool   `help:"Show everything: whole output and files, arguments, reasoning, the system prompt."`
 	Follow bool   `short:"F" help:"Go on showing what happens, until Ctrl-C."`
 	JSON   bool   `name:"json" help:"Every event as a line of JSON, as stored."`
 }
@@ -126,13 +129,18 @@ func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		if c.Follow {
 			events = s.Follow(ctx, id, 1)
 		}
-		p := console.New(console.Options{Out: std.out, Color: std.color(std.outTTY)})
+		p := console.New(console.Options{Out: std.out, Color: std.color(std.outTTY), Full: c.Full})
+		if !c.JSON {
+			if err := showHeader(ctx, s, id, p); err != nil {
+				return err
+			}
+		}
 		for rec, err := range events {
 			if err != nil {
 				return fmt.Errorf("read conversation %s: %w", id, err)
 			}
 			if c.JSON {
-				fmt.Fprintf(std.out, "%s\n", rec.JSON)
+				fmt.Fprintf(std.jsonOut(), "%s\n", rec.JSON)
 				continue
 			}
 			ev, err := rec.Event()
@@ -148,8 +156,43 @@ func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	})
 }
 
+// showHeader shows what a conversation is.
+func showHeader(ctx context.Context, s *sqlite.Store, id event.ConversationID, p *console.Printer) error {
+	i, err := s.Info(ctx, id)
+	if err != nil {
+		return err
+	}
+	const at = "2006-01-02 15:04"
+	for _, row := range [][2]string{
+		{"conversation", string(i.ID)}, {"title", i.Meta.Title}, {"workspace", i.Meta.WorkingDir}, {"model", modelOf(i)},
+		{"status", fmt.Sprintf("%s, %d events, %s", statusOf(i), i.Events, llm.Dollars(i.Cost))},
+		{"created", i.Created.Local().Format(at) + ", changed " + i.Updated.Local().Format(at)},
+	} {
+		if row[1] != "" {
+			p.Note(fmt.Sprintf("%-12s  %s", row[0], console.Line(row[1])))
+		}
+	}
+	p.Note("")
+	return nil
+}
+
+// modelOf is the model of a conversation's agent; "" if there is none.
+func modelOf(i eventstream.Info) string {
+	var made struct {
+		Agent struct {
+			LLM struct {
+				Model string `json:"model"`
+			} `json:"llm"`
+		} `json:"agent"`
+	}
+	if json.Unmarshal(i.Meta.Extra, &made) != nil || made.Agent.LLM.Model == session.NoModel {
+		return ""
+	}
+	return made.Agent.LLM.Model
+}
+
 type exportCmd struct {
-	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"."`
+	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
 	Format string `help:"trajectory: one JSON file; openhands: a directory as OpenHands keeps it." enum:"trajectory,openhands" default:"trajectory"`
 	Output string `short:"o" help:"File, or parent directory for openhands (default: standard output, or the current directory)." placeholder:"PATH" type:"path"`
 	JSON   bool   `name:"json" help:"Print what was written as a JSON object."`
@@ -167,7 +210,7 @@ func (c *exportCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 		case c.Format == "openhands":
 			path, err = openhands.Export(ctx, s, id, first(c.Output, "."))
 		case path == "":
-			return openhands.ExportTrajectory(ctx, s, id, std.out)
+			return openhands.ExportTrajectory(ctx, s, id, std.jsonOut())
 		default:
 			err = exportTrajectory(ctx, s, id, path)
 		}
@@ -232,7 +275,7 @@ func (c *importCmd) read(ctx context.Context, s *sqlite.Store) (openhands.Report
 }
 
 type deleteCmd struct {
-	IDs  []string `arg:"" name:"id" help:"Ids, or the starts of them."`
+	IDs  []string `arg:"" name:"id" help:"Ids, or the starts of them." complete:"conversations"`
 	JSON bool     `name:"json" help:"Print the deleted ids as JSON."`
 }
 

@@ -54,8 +54,9 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	fmt.Fprintf(std.err, "A replay of a recorded session, with real tools, in %s\n\n", dir)
 	r := newForeground(std, p, store, newView(&runCmd{}, std, g))
 	r.sandbox = c.Sandbox
+	id := event.NewConversationID()
 	err = r.run(ctx, runcommand.Options{
-		ID: event.NewConversationID(), Replay: evs,
+		ID: id, Replay: evs,
 		Spec: func() (session.Spec, error) {
 			s := session.Spec{Title: demo.Task, Setup: session.DefaultSetup(), Placement: r.placement()}
 			s.Workspace.WorkingDir, s.Autotitle = dir, false
@@ -66,9 +67,13 @@ func (c *demoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "\nLook at the result:   cat %s\nLook at the session:  deft conversations show last\nYour own task:        LLM_MODEL=… LLM_API_KEY=… deft run \"…\"\n",
-		filepath.Join(dir, "slug.sh"))
-	return nil
+	_, err = fmt.Fprintf(std.err, `
+Look at the result:   cat %s
+Look at the session:  deft conversations show %s
+Remove both:          rm -r %s; deft conversations delete %[2]s
+Your own task:        LLM_MODEL=… LLM_API_KEY=… deft run "…"
+`, quoted(filepath.Join(dir, "slug.sh")), id, quoted(dir))
+	return err
 }
 
 func (c *demoCmd) unpack(p paths, home string) (string, error) {

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/llmtest"
 )
 
@@ -16,12 +17,26 @@ type devCmd struct {
 }
 
 type scriptedCmd struct {
-	Script string `arg:"" help:"YAML script; see internal/llmtest for its form." type:"existingfile"`
-	Addr   string `help:"Address to listen on." default:"127.0.0.1:8181"`
+	Script  string `arg:"" optional:"" help:"YAML script; --example prints one." type:"existingfile"`
+	Addr    string `help:"Address to listen on." default:"127.0.0.1:8181"`
+	Example bool   `help:"Print a script that works with deft run, and nothing else."`
+}
+
+// Help is shown by --help.
+func (c *scriptedCmd) Help() string {
+	return `  deft dev scripted-llm --example > script.yaml
+  deft dev scripted-llm script.yaml`
 }
 
 // Run serves until Ctrl-C.
 func (c *scriptedCmd) Run(ctx context.Context, std *streams) error {
+	if c.Example {
+		_, err := std.out.Write(llmtest.Example)
+		return err
+	}
+	if c.Script == "" {
+		return fault.New(fault.Invalid, "there is no script").Hint("--example prints one")
+	}
 	script, err := llmtest.Load(c.Script)
 	if err != nil {
 		return err
@@ -34,7 +49,7 @@ func (c *scriptedCmd) Run(ctx context.Context, std *streams) error {
 	defer stop()
 	ln, err := s.Listen(ctx, c.Addr)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", c.Addr, err)
+		return fault.New(fault.Unavailable, "cannot listen on "+c.Addr).Because(err).Hint("choose another address with --addr")
 	}
 	fmt.Fprintf(std.out, "listening on http://%s\n", ln.Addr())
 	fmt.Fprintf(std.err, "  deft run --model openai/scripted --base-url http://%s/v1 \"…\"\n", ln.Addr())

@@ -17,7 +17,7 @@ import (
 )
 
 type llmCostCmd struct {
-	ID   string `arg:"" optional:"" help:"A conversation's id, the start of it, or \"last\" (default: all)."`
+	ID   string `arg:"" optional:"" complete:"conversations" help:"A conversation's id, the start of it, or \"last\" (default: all)."`
 	JSON bool   `name:"json" help:"Print as one JSON object."`
 }
 
@@ -265,9 +265,9 @@ func (b *bill) print(std *streams) error {
 func (r *billRow) price() string {
 	switch {
 	case r.Unpriced == 0:
-		return fmt.Sprintf("$%.4f", r.Cost)
+		return llm.Dollars(r.Cost)
 	case r.Unpriced == r.Calls:
 		return "unknown"
 	}
-	return fmt.Sprintf("$%.4f + %d calls of unknown price", r.Cost, r.Unpriced)
+	return fmt.Sprintf("%s + %d calls of unknown price", llm.Dollars(r.Cost), r.Unpriced)
 }

@@ -123,7 +123,7 @@ func shown(p profiles.Profile) (*schema.Map, error) {
 }
 
 type profileShowCmd struct {
-	Name string `arg:"" help:"The profile."`
+	Name string `arg:"" help:"The profile." complete:"profiles"`
 }
 
 // Run prints a profile.
@@ -144,7 +144,7 @@ func (c *profileShowCmd) Run(ctx context.Context, std *streams) error {
 }
 
 type profileUseCmd struct {
-	Name    string `arg:"" optional:"" help:"The profile. Without one, the service has none of its own any more."`
+	Name    string `arg:"" optional:"" complete:"profiles" help:"The profile. Without one, the service has none of its own any more."`
 	Service string `name:"for" help:"The service: agent, condenser, titles, security or drafts; or agent:CLASS for one class of agents." default:"agent" placeholder:"SERVICE"`
 }
 
@@ -175,7 +175,7 @@ func (c *profileUseCmd) Run(ctx context.Context, std *streams) error {
 }
 
 type profileDeleteCmd struct {
-	Name string `arg:"" help:"The profile."`
+	Name string `arg:"" help:"The profile." complete:"profiles"`
 }
 
 // Run deletes a profile.
@@ -187,5 +187,25 @@ func (c *profileDeleteCmd) Run(ctx context.Context, std *streams) error {
 	if _, err := getProfile(ctx, s, c.Name); fault.Is(err, fault.NotFound) {
 		return err
 	}
-	return s.DeleteLLM(ctx, c.Name)
+	err = s.DeleteLLM(ctx, c.Name)
+	if !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	users, uerr := assigned(std)
+	if uerr != nil {
+		return err
+	}
+	for _, service := range servicesOf(users.Services, c.Name) {
+		return releaseHint(err, service)
+	}
+	for _, class := range servicesOf(users.Agents, c.Name) {
+		return releaseHint(err, "agent:"+class)
+	}
+	return err
+}
+
+// releaseHint names the command after which a profile is no longer in use.
+func releaseHint(err error, service string) error {
+	return fault.New(fault.Conflict, err.Error()).
+		Hint("choose another with `deft llm profile use OTHER --for " + service + "`, or none with `deft llm profile use --for " + service + "`")
 }

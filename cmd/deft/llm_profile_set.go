@@ -21,9 +21,9 @@ import (
 // profileSetCmd makes or changes a profile. What is not given stays as it is;
 // an empty text or a limit of 0 takes a field back.
 type profileSetCmd struct {
-	Name string `arg:"" help:"The profile's name."`
+	Name string `arg:"" help:"The profile's name." complete:"profiles"`
 
-	Model    *string `help:"The LLM, as for deft run." placeholder:"NAME"`
+	Model    *string `help:"The LLM, as for deft run." placeholder:"NAME" complete:"models"`
 	BaseURL  *string `name:"base-url" help:"Address of the LLM's API." placeholder:"URL"`
 	KeyEnv   *string `name:"api-key-env" help:"Name of the variable that holds the key." placeholder:"NAME"`
 	KeyFile  *string `name:"api-key-file" help:"File that holds the key." placeholder:"FILE"`
@@ -54,7 +54,7 @@ type profileSetCmd struct {
 	OutputPrice   *float64 `name:"output-price" help:"Price of a million tokens written." placeholder:"DOLLARS"`
 
 	Fallback  *[]string `help:"Profiles to ask, in this order, when the model fails after all its tries." placeholder:"PROFILE,…"`
-	Vision    *string   `help:"Profile that takes requests with images, and those too long for this model." placeholder:"PROFILE"`
+	Vision    *string   `help:"Profile that takes requests with images, and those too long for this model." placeholder:"PROFILE" complete:"profiles"`
 	TextLimit *int      `name:"text-limit" help:"Longest prompt that does not go to the --vision profile, in tokens." placeholder:"TOKENS"`
 }
 

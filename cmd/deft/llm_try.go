@@ -13,7 +13,7 @@ import (
 
 // llmTestCmd tries a model.
 type llmTestCmd struct {
-	Name string `arg:"" optional:"" help:"The model, as for --model (default: LLM_MODEL, then the agent's profile)."`
+	Name string `arg:"" optional:"" complete:"models" help:"The model, as for --model (default: LLM_MODEL, then the agent's profile)."`
 	modelFlags
 	Context bool          `help:"Search for the real context length with long prompts. This can cost."`
 	UpTo    int           `name:"up-to" help:"Longest prompt of that search, in tokens." default:"200000" placeholder:"TOKENS"`
@@ -149,7 +149,7 @@ func (c *llmTestCmd) finish(std *streams, p *prober, out testJSON, failure error
 	case failure == nil && out.Cost == nil:
 		_, err = fmt.Fprintf(std.out, "%-9s  unknown: the price of %s is not known\n", "cost", out.Model)
 	case failure == nil:
-		_, err = fmt.Fprintf(std.out, "%-9s  $%.4f\n", "cost", p.cost)
+		_, err = fmt.Fprintf(std.out, "%-9s  %s\n", "cost", llm.Dollars(p.cost))
 	}
 	if failure == nil || err != nil {
 		return err

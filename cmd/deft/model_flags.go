@@ -16,7 +16,7 @@ import (
 // modelFlags choose the LLM. A key is never a flag's value, because the flags
 // of a process can be read by every user of the machine.
 type modelFlags struct {
-	Model       string   `help:"LLM to use, for example anthropic/claude-sonnet-4-5." env:"LLM_MODEL" placeholder:"NAME"`
+	Model       string   `help:"LLM to use, for example anthropic/claude-sonnet-4-5." env:"LLM_MODEL" placeholder:"NAME" complete:"models"`
 	BaseURL     string   `name:"base-url" help:"Address of the LLM's API, for servers of your own." env:"LLM_BASE_URL" placeholder:"URL"`
 	APIKeyEnv   string   `name:"api-key-env" help:"Name of the environment variable that holds the key (default: LLM_API_KEY, then the provider's own)." placeholder:"NAME"`
 	APIKeyFile  string   `name:"api-key-file" help:"File that holds the key." placeholder:"FILE" type:"path"`
@@ -24,7 +24,7 @@ type modelFlags struct {
 	OutputPrice *float64 `help:"Price of a million tokens written." placeholder:"DOLLARS"`
 	Effort      string   `name:"reasoning-effort" help:"How long the model thinks: none, low, medium, high or xhigh." enum:",none,low,medium,high,xhigh" default:"" placeholder:"LEVEL"`
 
-	Profile        string        `help:"Use the model of a stored profile; see deft llm profile." placeholder:"NAME"`
+	Profile        string        `help:"Use the model of a stored profile; see deft llm profile." placeholder:"NAME" complete:"profiles"`
 	API            string        `name:"api" help:"Protocol of OpenAI and compatible servers: auto, chat or responses." enum:",auto,chat,responses" default:"" placeholder:"NAME"`
 	ContextLimit   int           `name:"context-limit" help:"Most tokens of context that Ollama is asked to set up." placeholder:"TOKENS"`
 	KeepAlive      time.Duration `name:"keep-alive" help:"How long Ollama keeps the model loaded after a call; below 0 leaves it to the server." placeholder:"TIME"`

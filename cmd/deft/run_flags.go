@@ -28,7 +28,7 @@ type runCmd struct {
 	JSON          bool              `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
 	Replay        string            `help:"Run a recorded trajectory again, without an LLM. A task, if there is one, comes after it." placeholder:"FILE" type:"path"`
 	ReplayFrom    string            `name:"replay-workspace" help:"Directory in which the trajectory was recorded (default: that of its first command). Its paths become those of the workspace." placeholder:"DIR"`
-	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID"`
+	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
 	Net           bool              `help:"Let the agent's commands use the network."`
@@ -108,7 +108,7 @@ func newView(c *runCmd, std *streams, g *globalFlags) *runcommand.View {
 		command += " --data " + quoted(g.Data)
 	}
 	return runcommand.NewView(runcommand.ViewOptions{
-		Out: std.out, Err: std.err, OutTTY: std.outTTY, ErrTTY: std.errTTY,
+		Out: std.out, Err: std.err, OutTTY: std.outTTY, ErrTTY: std.errTTY, Same: std.same,
 		Color: std.color(true), Status: std.env("TERM") != "dumb",
 		JSON: c.JSON, Quiet: c.Quiet, Thoughts: c.Thoughts, Command: command,
 	})

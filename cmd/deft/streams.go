@@ -30,6 +30,8 @@ type streams struct {
 	inTTY, outTTY, errTTY bool
 	// inPiped says that the input comes from another program or from a file.
 	inPiped bool
+	// same says that both outputs lead to the same file or pipe.
+	same bool
 }
 
 func standard() *streams {
@@ -38,7 +40,7 @@ func standard() *streams {
 		inTTY:   term.IsTerminal(int(os.Stdin.Fd())),
 		outTTY:  term.IsTerminal(int(os.Stdout.Fd())),
 		errTTY:  term.IsTerminal(int(os.Stderr.Fd())),
-		inPiped: piped(os.Stdin),
+		inPiped: piped(os.Stdin), same: same(os.Stdout, os.Stderr),
 	}
 }
 
@@ -47,6 +49,16 @@ func standard() *streams {
 func piped(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && (info.Mode()&os.ModeNamedPipe != 0 || info.Mode().IsRegular())
+}
+
+// same reports whether two descriptors are of one file or pipe.
+func same(a, b *os.File) bool {
+	x, err := a.Stat()
+	if err != nil {
+		return false
+	}
+	y, err := b.Stat()
+	return err == nil && os.SameFile(x, y)
 }
 
 // color reports whether a terminal wants colours (https://no-color.org).
@@ -84,8 +96,17 @@ func printJSON(std *streams, v any) error {
 	if err != nil {
 		return fmt.Errorf("print as JSON: %w", err)
 	}
-	_, err = fmt.Fprintf(std.out, "%s\n", b)
+	_, err = fmt.Fprintf(std.jsonOut(), "%s\n", b)
 	return err
+}
+
+// jsonOut is where JSON is written. A terminal gets nothing that controls it or
+// hides text.
+func (s *streams) jsonOut() io.Writer {
+	if s.outTTY {
+		return console.NewJSONWriter(s.out)
+	}
+	return s.out
 }
 
 // quoted makes a path one word of a shell command.

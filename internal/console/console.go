@@ -35,8 +35,11 @@ type Options struct {
 	// Lines bounds how much of a command's output or of a diff is shown;
 	// default 12.
 	Lines int
-	// Thoughts shows the reasoning of models that return it.
+	// Thoughts shows the reasoning of models that return it, as it arrives.
 	Thoughts bool
+	// Full shows everything that events have, whatever Lines says: whole output,
+	// files, arguments, reasoning, and the system prompt.
+	Full bool
 }
 
 // Printer writes a conversation for a person.
@@ -58,7 +61,7 @@ func New(o Options) *Printer {
 	if o.Lines <= 0 {
 		o.Lines = 12
 	}
-	return &Printer{opts: o, tail: lineWindow{max: o.Lines}}
+	return &Printer{opts: o, tail: lineWindow{max: o.Lines, whole: o.Full}}
 }
 
 // The colours of a Printer, as SGR parameters.
@@ -99,12 +102,20 @@ func (p *Printer) line(s string) {
 // block writes text with every line indented; of a text longer than the limit,
 // head and tail.
 func (p *Printer) block(color, text string) {
-	w := lineWindow{max: p.opts.Lines}
+	w := lineWindow{max: p.opts.Lines, whole: p.opts.Full}
 	for l := range strings.Lines(text) {
 		w.add(strings.TrimSuffix(l, "\n"))
 	}
 	for _, l := range w.lines() {
 		p.line("  " + p.paint(color, clean(l)))
+	}
+}
+
+// detail shows what only a full view has, with a heading; the caller holds mu.
+func (p *Printer) detail(heading, text string) {
+	if text = strings.TrimSpace(text); p.opts.Full && text != "" {
+		p.line("  " + p.paint(dim, heading+":"))
+		p.block(dim, text)
 	}
 }
 

@@ -14,6 +14,8 @@ func (p *Printer) Event(ev event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e := ev.(type) {
+	case *event.SystemPromptEvent:
+		p.detail("system prompt", e.SystemPrompt.Text)
 	case *event.MessageEvent:
 		p.message(e)
 	case *event.ActionEvent:
@@ -37,6 +39,7 @@ func (p *Printer) Event(ev event.Event) {
 }
 
 func (p *Printer) message(e *event.MessageEvent) {
+	p.detail("reasoning", e.LLMMessage.ReasoningContent)
 	text := strings.TrimSpace(event.JoinText(e.LLMMessage.Content))
 	if e.Source == event.SourceAgent {
 		p.lastText = text
@@ -53,9 +56,11 @@ func (p *Printer) message(e *event.MessageEvent) {
 	default:
 		p.line(p.paint(dim, cleanText(text)))
 	}
+	p.detail("added for the model", event.JoinText(e.ExtendedContent))
 }
 
 func (p *Printer) action(e *event.ActionEvent) {
+	p.detail("reasoning", e.ReasoningContent)
 	if thought := strings.TrimSpace(event.JoinText(e.Thought)); thought != "" && p.streamed != e.ID {
 		p.line(cleanText(thought))
 	}
@@ -76,11 +81,11 @@ func (p *Printer) action(e *event.ActionEvent) {
 	case *event.TaskTrackerAction, *event.FinishAction:
 		// Shown by their results.
 	case *event.ThinkAction:
-		p.line(p.paint(cyan, "· ") + p.paint(dim, clean(firstLine(a.Thought))))
+		p.line(p.paint(cyan, "· ") + p.paint(dim, clean(p.short(a.Thought))))
 	case nil:
 		p.line(p.paint(cyan, "? ") + clean(e.ToolName))
 	default:
-		p.line(p.paint(cyan, "• ") + clean(e.ToolName+" "+firstLine(e.ToolCall.Arguments)))
+		p.line(p.paint(cyan, "• ") + clean(e.ToolName+" "+p.short(e.ToolCall.Arguments)))
 	}
 }
 
@@ -104,6 +109,8 @@ func (p *Printer) observation(o event.Observation) {
 			p.failed(text)
 		case x.OldContent != nil || x.NewContent != nil:
 			p.diff(deref(x.OldContent), deref(x.NewContent))
+		case p.opts.Full:
+			p.block(dim, text)
 		}
 	case *event.TaskTrackerObservation:
 		p.tasks(x.TaskList)
@@ -130,7 +137,7 @@ func (p *Printer) rest() bool {
 }
 
 func (p *Printer) diff(before, after string) {
-	w := lineWindow{max: 2 * p.opts.Lines}
+	w := lineWindow{max: 2 * p.opts.Lines, whole: p.opts.Full}
 	for i, l := range strings.Split(strings.TrimSuffix(udiff.Unified("before", "after", before, after), "\n"), "\n") {
 		if i >= 2 { // the file's name stands above
 			w.add(l)
@@ -157,6 +164,14 @@ func (p *Printer) tasks(list []event.TaskItem) {
 		}
 		p.line("  " + p.paint(cyan, m) + " " + clean(t.Title))
 	}
+}
+
+// short is a text on one line; its beginning, unless everything is shown.
+func (p *Printer) short(s string) string {
+	if p.opts.Full {
+		return strings.Join(strings.Fields(s), " ")
+	}
+	return firstLine(s)
 }
 
 func firstLine(s string) string {
@@ -194,5 +209,10 @@ func (p *Printer) say(text string) {
 
 // failed shows why something failed; the caller holds mu.
 func (p *Printer) failed(why string) {
+	if p.opts.Full {
+		p.line(p.paint(red, "  ✗ failed"))
+		p.block(red, why)
+		return
+	}
 	p.line(p.paint(red, "  ✗ "+clean(firstLine(why))))
 }

@@ -7,9 +7,10 @@ import (
 )
 
 // lineWindow keeps the first and the last lines of a text of any length, in
-// memory that depends on neither the text nor its lines.
+// memory that depends on neither the text nor its lines, unless it is whole.
 type lineWindow struct {
 	max   int
+	whole bool // keep everything
 	head  []string
 	tail  []string
 	cut   int    // lines between the two
@@ -23,7 +24,11 @@ const maxLine = 400
 
 // add takes a whole line, without its break.
 func (w *lineWindow) add(l string) {
-	if l = strings.TrimRight(l, "\r"); len(l) > maxLine {
+	if l = strings.TrimRight(l, "\r"); w.whole {
+		w.head = append(w.head, l)
+		return
+	}
+	if len(l) > maxLine {
 		end := maxLine
 		for end > maxLine-utf8.UTFMax && !utf8.RuneStart(l[end]) {
 			end--
@@ -65,8 +70,10 @@ func (w *lineWindow) feed(text string) []string {
 			text = rest
 			continue
 		}
-		if room := maxLine + 1 - len(w.part); room > 0 {
-			w.part = append(w.part, l[:min(len(l), room)]...)
+		if space := maxLine + 1 - len(w.part); w.whole {
+			w.part = append(w.part, l...)
+		} else if space > 0 {
+			w.part = append(w.part, l[:min(len(l), space)]...)
 		}
 		if !ended {
 			break
@@ -88,6 +95,6 @@ func (w *lineWindow) finish() (rest []string, any bool) {
 	}
 	any = len(w.head) > 0
 	rest = w.lines()[w.shown:]
-	*w = lineWindow{max: w.max, part: w.part[:0]}
+	*w = lineWindow{max: w.max, whole: w.whole, part: w.part[:0]}
 	return rest, any
 }

@@ -23,6 +23,8 @@ import (
 type ViewOptions struct {
 	Out, Err       io.Writer
 	OutTTY, ErrTTY bool // whether they are terminals
+	// Same says that both lead to the same file or pipe.
+	Same bool
 	// Color allows colours, and Status a line that is erased and drawn again,
 	// where there is a terminal.
 	Color, Status bool
@@ -66,6 +68,9 @@ func NewView(o ViewOptions) *View {
 	switch {
 	case o.JSON:
 		v.json = o.Out
+		if o.OutTTY {
+			v.json = console.NewJSONWriter(o.Out)
+		}
 		return v
 	case o.Quiet:
 		v.answer = o.Out
@@ -73,7 +78,7 @@ func NewView(o ViewOptions) *View {
 	}
 	v.screen = &screen{out: out, color: o.Color && tty, status: o.Status && tty}
 	v.printer = console.New(console.Options{Out: v.screen, Color: o.Color && tty, Thoughts: o.Thoughts})
-	if !o.OutTTY {
+	if !o.OutTTY && !o.Same { // else the answer is among what is shown
 		v.answer = o.Out
 	}
 	return v
@@ -339,7 +344,7 @@ func spent(stats state.Stats) string {
 	c := stats.Cost()
 	unknown := unpricedModels(stats)
 	if c > 0 || len(unknown) == 0 {
-		text = fmt.Sprintf("$%.4f · %s", c, text)
+		text = llm.Dollars(c) + " · " + text
 	}
 	if len(unknown) > 0 {
 		text += " (price of " + strings.Join(unknown, ", ") + " unknown)"

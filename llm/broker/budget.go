@@ -3,6 +3,8 @@ package broker
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/deft-dev/deft/fault"
@@ -80,11 +82,11 @@ func (b *Budget) Reserve(dollars float64) (*Reservation, error) {
 
 // refuse is called with the lock held.
 func (b *Budget) refuse(dollars float64) error {
-	msg := fmt.Sprintf("the spending limit of $%.2f would be exceeded: $%.4f is spent", float64(b.limit)/nano, float64(b.spent)/nano)
+	msg := fmt.Sprintf("the spending limit of %s would be exceeded: %s is spent", exactDollars(float64(b.limit)/nano), llm.Dollars(float64(b.spent)/nano))
 	if b.reserved > 0 {
-		msg += fmt.Sprintf(", $%.4f is reserved by calls in flight", float64(b.reserved)/nano)
+		msg += fmt.Sprintf(", %s is reserved by calls in flight", llm.Dollars(float64(b.reserved)/nano))
 	}
-	msg += fmt.Sprintf(", and the next call may cost up to $%.4f", dollars)
+	msg += ", and the next call may cost up to " + llm.Dollars(dollars)
 	return fault.New(fault.Limit, msg).Hint("raise the limit (--max-cost) to continue")
 }
 
@@ -162,4 +164,14 @@ func toNano(dollars float64) int64 {
 	default:
 		return int64(n)
 	}
+}
+
+// exactDollars shows an amount that a user has given, with at least two decimals.
+func exactDollars(d float64) string {
+	text := strconv.FormatFloat(d, 'f', -1, 64)
+	whole, decimals, _ := strings.Cut(text, ".")
+	for len(decimals) < 2 {
+		decimals += "0"
+	}
+	return "$" + whole + "." + decimals
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -57,9 +59,7 @@ var hints = map[fault.Kind]string{
 func (e *Endpoint) sentence(msg string, status int) string {
 	msg = strings.Join(strings.Fields(msg), " ")
 	for _, s := range e.secrets {
-		if s != "" {
-			msg = strings.ReplaceAll(msg, s.Reveal(), "[redacted]")
-		}
+		msg = redacted(msg, s.Reveal())
 	}
 	if msg == "" {
 		if status == 0 {
@@ -72,6 +72,42 @@ func (e *Endpoint) sentence(msg string, status int) string {
 		msg = strings.ToValidUTF8(msg[:longest], "") + "…"
 	}
 	return msg
+}
+
+// longSecret is the length from which a secret is no part of a word by chance.
+const longSecret = 12
+
+// redacted replaces a secret in a message. A short one, such as the "x" that
+// servers without keys are given, is replaced only where it is a whole word.
+func redacted(msg, secret string) string {
+	if secret == "" {
+		return msg
+	}
+	if len(secret) >= longSecret {
+		return strings.ReplaceAll(msg, secret, "[redacted]")
+	}
+	var b strings.Builder
+	for done := 0; ; {
+		i := strings.Index(msg[done:], secret)
+		if i < 0 {
+			b.WriteString(msg[done:])
+			return b.String()
+		}
+		start, end := done+i, done+i+len(secret)
+		b.WriteString(msg[done:start])
+		before, _ := utf8.DecodeLastRuneInString(msg[:start])
+		after, _ := utf8.DecodeRuneInString(msg[end:])
+		if inWord(before) || inWord(after) {
+			b.WriteString(secret)
+		} else {
+			b.WriteString("[redacted]")
+		}
+		done = end
+	}
+}
+
+func inWord(r rune) bool {
+	return r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
 // details is an error answer of any provider.

@@ -156,3 +156,20 @@ func FuzzStatusError(f *testing.F) {
 		}
 	})
 }
+
+// TestShortSecrets wants words left whole that contain a short key.
+func TestShortSecrets(t *testing.T) {
+	t.Parallel()
+	const message = "exceeded: x is no key; max_x, axb and Éx stay, (x) goes"
+	e := exchange.New("p", llm.Config{Model: "p/m", APIKey: "x", BaseURL: "http://127.0.0.1/v1"}, "")
+	got := e.StatusError(http.StatusBadRequest, nil, []byte(`{"error":{"message":"`+message+`"}}`)).Error()
+	const want = "exceeded: [redacted] is no key; max_x, axb and Éx stay, ([redacted]) goes"
+	if !strings.Contains(got, want) {
+		t.Errorf("shown as %q, want %q", got, want)
+	}
+	long := exchange.New("p", llm.Config{Model: "p/m", APIKey: "0123456789ab", BaseURL: "http://127.0.0.1/v1"}, "")
+	got = long.StatusError(http.StatusBadRequest, nil, []byte(`{"error":{"message":"key0123456789abc"}}`)).Error()
+	if strings.Contains(got, "0123456789ab") {
+		t.Errorf("a long key is shown in %q", got)
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/llm/catalog"
+)
+
+// completeCmd prints the values that a shell may complete, one a line: a value, a
+// tab and what it is.
+type completeCmd struct {
+	Kind string `arg:"" enum:"conversations,profiles,models" help:"conversations, profiles or models."`
+}
+
+// mostCompleted bounds the conversations that are offered: the last ones.
+const mostCompleted = 100
+
+// completable are values without characters that mean something to a shell: bash
+// expands the words that it is given.
+var completable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
+
+// Run prints the values. Shells ignore errors.
+func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
+	show := func(value, what string) {
+		if completable.MatchString(value) {
+			fmt.Fprintf(std.out, "%s\t%s\n", value, console.Line(what))
+		}
+	}
+	switch c.Kind {
+	case "conversations":
+		return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+			show(eventstream.Last, "the one that was changed last")
+			page, err := s.List(ctx, eventstream.ListQuery{ByUpdated: true, Limit: mostCompleted})
+			for _, i := range page.Infos {
+				show(string(i.ID), statusOf(i)+": "+first(i.Meta.Title, i.Meta.WorkingDir))
+			}
+			return err
+		})
+	case "profiles":
+		s, err := openProfiles(std)
+		if err != nil {
+			return err
+		}
+		names, err := s.LLMs.Names(ctx)
+		for _, name := range names {
+			show(name, "profile")
+		}
+		return err
+	}
+	known, err := catalog.Load(catalog.UserFile(std.env))
+	if err != nil {
+		return err
+	}
+	for _, name := range known.Names() {
+		if e, ok := known.Lookup(name); ok {
+			show(e.Provider+"/"+e.Name, "model")
+		}
+	}
+	return nil
+}
