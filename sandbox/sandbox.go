@@ -32,9 +32,10 @@ type Spec struct {
 	Workspace string
 	// Hidden are further paths that must not be readable inside.
 	Hidden []string
-	// Network allows the host's network; without it the sandbox has only a
-	// loopback interface of its own.
-	Network bool
+	// Network says what commands may reach beside their own loopback interface;
+	// default: nothing. Programs find the way in HTTP_PROXY and its like, which the
+	// provider adds to Env.
+	Network Network
 	Limits  Limits
 }
 

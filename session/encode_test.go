@@ -13,7 +13,7 @@ func TestEncodeDocument(t *testing.T) {
 	title, id := `a "title" <&> é`, event.ID("e1")
 	full := record{
 		MaxCost: 1.5, Agent: json.RawMessage(`{"llm":{"model":"m"}}`), SecretRefs: []string{"<a>"},
-		Children: []event.ConversationID{"x"}, PathRules: emptyList, Placement: Placement{SandboxClass: "process", Network: true},
+		Children: []event.ConversationID{"x"}, PathRules: emptyList, Placement: Placement{SandboxClass: "process", Network: "open"},
 		Setup: Setup{
 			Common: Common{
 				Workspace: Workspace{WorkingDir: `/a"b`}, MaxIterations: 7, StuckDetection: true,

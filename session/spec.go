@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/workspacedir"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/spec"
 )
 
@@ -114,8 +115,8 @@ type Placement struct {
 	// Isolation is the level of isolation that the sandbox is to have, in the
 	// words of its class.
 	Isolation string `json:"isolation,omitempty"`
-	// Network allows commands to use the network.
-	Network bool `json:"network,omitempty"`
+	// Network says what commands may reach.
+	Network sandbox.Network `json:"network,omitempty"`
 }
 
 // WorktreeOptions say what the Git worktree of a conversation starts from.

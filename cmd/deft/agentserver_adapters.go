@@ -67,7 +67,7 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	b.Store = store
 	closers = append(closers, store.Close)
 	o := build.Options{Dir: cfg.ConversationsPath, Hidden: []string{cfg.PersistenceDir}, Shells: shells, Log: a.log}
-	o.Defaults = session.Placement{SandboxClass: build.NoSandbox, Network: true}
+	o.Defaults = session.Placement{SandboxClass: build.NoSandbox, Network: cfg.Net}
 	if cfg.Sandbox == config.SandboxProcess {
 		o.Defaults.SandboxClass = build.ProcessSandbox
 	}

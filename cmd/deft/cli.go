@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // grammar is the command line.
@@ -46,6 +48,7 @@ func run(ctx context.Context, args []string, std *streams) (code int) {
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(c int) { exited = c; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &g.globalFlags),
 	)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 	"github.com/deft-dev/deft/skill"
@@ -27,8 +28,8 @@ type foreground struct {
 	store   *sqlite.Store
 	view    *runcommand.View
 	models  *runModels
-	sandbox string // level of isolation
-	network bool
+	sandbox string          // level of isolation
+	network sandbox.Network // of --net; "": not given
 	grace   time.Duration
 }
 

@@ -160,7 +160,10 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, conv *session.Conve
 		if r.sandbox != "auto" || p.Isolation == "" || p.SandboxClass != build.ProcessSandbox {
 			p.Isolation = r.sandbox
 		}
-		p.SandboxClass, p.RuntimeClass, p.Network = build.ProcessSandbox, "", p.Network || r.network
+		p.SandboxClass, p.RuntimeClass = build.ProcessSandbox, ""
+		if r.network != "" {
+			p.Network = r.network
+		}
 		ch.Placement = &p
 	}
 	var models runcommand.Models

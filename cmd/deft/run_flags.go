@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // runCmd works on a task.
@@ -31,7 +32,7 @@ type runCmd struct {
 	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
-	Net           bool              `help:"Let the agent's commands use the network."`
+	Net           sandbox.Network   `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
 	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
 	MCPConfig     []string          `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
 	SecretEnv     []string          `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
@@ -46,7 +47,8 @@ type runCmd struct {
 // Help is shown by `deft run --help`.
 func (c *runCmd) Help() string {
 	return `The agent works in a sandbox: it can write in the workspace only, sees neither your keys nor
-your other files' secrets, and has no network unless you pass --net.
+your other files' secrets, and has no network unless you pass --net. Even then it reaches neither your machine's own
+services nor private addresses that you do not name.
 
 The final answer goes to standard output, progress to standard error when standard output is
 not a terminal. Ctrl-C pauses and says how to resume; a command that runs ends by itself first.
@@ -70,6 +72,7 @@ Examples:
   deft run --resume last "now document it"
   deft run --resume last --profile strong "find out why it is slow"
   deft run --confirm risky "clean up the build scripts"
+  deft run --net=pypi.org,files.pythonhosted.org "update the dependencies"
   deft run --net --secret-env GITHUB_TOKEN "open an issue about the flaky test"
   deft run --mcp-config servers.json "what does our tracker say about the login page?"
   deft run --model openai/local --base-url http://localhost:8080/v1 "explain main.go"

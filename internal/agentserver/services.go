@@ -244,7 +244,14 @@ func (s *services) isolation() string {
 	if !s.backend.Sandboxed {
 		return "isolation: none: commands of agents have the rights of this server, which should run in a sandbox itself (or with --sandbox process)"
 	}
-	return "isolation: a sandbox around the workspace of each conversation"
+	network := "no network"
+	switch s.cfg.Net.Mode() {
+	case "open":
+		network = "public hosts"
+	case "list":
+		network = "the hosts of --net"
+	}
+	return "isolation: a sandbox around the workspace of each conversation, which reaches " + network
 }
 
 // close closes the parts in the opposite order of openServices.

@@ -27,12 +27,14 @@
 // an empty private one: new files can be written there and are deleted with the
 // sandbox. Other users' homes, known locations of secrets, the Options.Dir and
 // Spec.Hidden are empty. The workspace is writable at its own path. Without
-// Spec.Network there is only a loopback interface of the sandbox's own; with it,
-// the host's network is shared, including services on the host's loopback.
+// Spec.Network there is only a loopback interface of the sandbox's own. With it, a
+// second process, which runs outside and ends with the sandbox, is an HTTP proxy
+// on that interface (see sandbox/internal/egress); nothing else leaves.
 //
 // If user namespaces are refused, Start falls back to Landlock and seccomp: the
 // same files, by rules instead of mounts; no process list of its own; without
-// Spec.Network no Internet sockets at all; never UNIX sockets. Report says which
+// Spec.Network no Internet sockets at all, with it TCP to the proxy only, and no
+// list of hosts; never UNIX sockets. Report says which
 // level is in force and why. Known limits of both: a secret file outside the
 // home that the host replaces by renaming while the sandbox runs becomes
 // visible, and secrets in unusual locations are as readable as to the user.

@@ -1,7 +1,6 @@
 package process_test
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,47 +73,6 @@ func TestEscapes(t *testing.T) {
 			}
 			if got, err := os.ReadFile(filepath.Join(b.ws, "private/key")); err != nil || string(got) != "SECRET" {
 				t.Errorf("hidden file in the workspace is %q, %v", got, err)
-			}
-		})
-	}
-}
-
-func TestNoNetwork(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	python := tool(t, "python3")
-	const connect = `import socket,sys
-s=socket.socket(); s.settimeout(5)
-s.connect((sys.argv[1],int(sys.argv[2]))); print("connected")`
-	const own = `import socket
-l=socket.socket(); l.bind(("127.0.0.1",0)); l.listen()
-socket.create_connection(l.getsockname(),5); print("connected")`
-	for _, c := range []struct {
-		name, level, script, host string
-		network, want             bool
-	}{
-		{"host loopback", process.LevelNamespaces, connect, "127.0.0.1", false, false},
-		{"host loopback", process.LevelLandlock, connect, "127.0.0.1", false, false},
-		{"host loopback allowed", process.LevelNamespaces, connect, "127.0.0.1", true, true},
-		{"host loopback allowed", process.LevelLandlock, connect, "127.0.0.1", true, true},
-		{"metadata", process.LevelNamespaces, connect, "169.254.169.254", false, false},
-		{"metadata", process.LevelLandlock, connect, "169.254.169.254", false, false},
-		{"own loopback", process.LevelNamespaces, own, "", false, true},
-		{"own loopback", process.LevelLandlock, own, "", false, false},
-	} {
-		t.Run(c.level+" "+c.name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, c.level)
-			b.spec.Network = c.network
-			s := b.start(t)
-			a := ask(t, s, request{Argv: []string{python, "-c", c.script, c.host, port}})
-			if got := a.Out == "connected\n"; got != c.want {
-				t.Errorf("connected: %v, want %v: %s", got, c.want, a.Out)
 			}
 		})
 	}

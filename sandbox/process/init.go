@@ -16,7 +16,8 @@ import (
 )
 
 // InitArg is the hidden first argument that makes the binary an init stage,
-// ProbeArg the one that makes it try what a sandbox must refuse.
+// ProbeArg the one that makes it try what a sandbox must refuse. See also
+// EgressArg.
 const (
 	InitArg  = "sandbox-init"
 	ProbeArg = "sandbox-probe"
@@ -24,8 +25,8 @@ const (
 
 // MaybeInit must be the first statement of main in a binary that starts
 // sandboxes, and of TestMain in its tests. It returns at once unless this
-// process was started as an init stage or a probe, in which case it does that
-// work and never returns.
+// process was started as an init stage, a probe or a sandbox's proxy, in which case
+// it does that work and never returns.
 func MaybeInit() {
 	if len(os.Args) < 2 {
 		return
@@ -35,6 +36,8 @@ func MaybeInit() {
 		runInit()
 	case ProbeArg:
 		os.Exit(runProbe(os.Args[2:]))
+	case EgressArg:
+		os.Exit(runEgress(os.Args[2:]))
 	}
 }
 
@@ -76,6 +79,9 @@ func setUp(w *json.Encoder) (step string, err error) {
 			return step, err
 		}
 	}
+	if err := limitNetwork(&pl, &o); err != nil {
+		return stepNetwork, err
+	}
 	if err := os.Chdir(pl.Workspace); err != nil {
 		return "enter workspace", err
 	}
@@ -96,13 +102,6 @@ func isolate(pl *plan, exe int, o *outcome) (step string, err error) {
 	}
 	o.Features = append(o.Features, "user-namespace", "mount-namespace", "pid-namespace",
 		"ipc-namespace", "uts-namespace", "cgroup-namespace")
-	if pl.Network {
-		o.Missing = append(o.Missing, sandbox.Missing{
-			Feature: "net-namespace",
-			Reason:  "the network is allowed; services on the host's loopback can be reached too",
-		})
-		return "", nil
-	}
 	if err := raiseLoopback(); err != nil {
 		return "raise loopback interface", err
 	}
@@ -136,7 +135,7 @@ func restrict(pl *plan, exe int, o *outcome) (step string, err error) {
 	if len(pl.KeepCaps) > 0 {
 		o.Features[len(o.Features)-1] = "few-capabilities"
 	}
-	if err := loadFilter(pl.Level == LevelLandlock, pl.Network); err != nil {
+	if err := loadFilter(pl.Level == LevelLandlock, !pl.Network.None()); err != nil {
 		return "load seccomp filter", err
 	}
 	o.Features = append(o.Features, "seccomp")
@@ -187,18 +186,4 @@ func become(pl *plan, exe int, in *json.Decoder, w *json.Encoder, o outcome) (st
 func sameFile(path string, fd int) bool {
 	var a, b unix.Stat_t
 	return unix.Stat(path, &a) == nil && unix.Fstat(fd, &b) == nil && a.Dev == b.Dev && a.Ino == b.Ino
-}
-
-func raiseLoopback() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	ifr, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
 }

@@ -214,23 +214,7 @@ func (in *instance) unwatch() { in.pidfd.Close() }
 
 // wait returns when the process has ended or unwatch was called.
 func (in *instance) wait() {
-	rc, err := in.pidfd.SyscallConn()
-	if err != nil {
-		return // closed before it began
-	}
-	ended := false
-	// A pidfd is readable once the process is a zombie or has ended, pidfd_open(2).
-	_ = rc.Read(func(fd uintptr) bool {
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(poll, 0)
-		if err == nil && n > 0 {
-			ended = true
-			// Collects the process if it is a child of ours; else ECHILD says
-			// that its parent does.
-			_ = unix.Waitid(unix.P_PIDFD, int(fd), nil, unix.WEXITED|unix.WNOHANG, nil)
-		}
-		return ended
-	})
+	ended := awaitExit(in.pidfd)
 	in.p.mu.Lock()
 	if in.p.live[in.id] == in {
 		delete(in.p.live, in.id)

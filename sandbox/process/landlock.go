@@ -13,6 +13,9 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
+// ruleNetPort is LANDLOCK_RULE_NET_PORT of landlock(7).
+const ruleNetPort = 2
+
 // Rights of Landlock's file system rules, see landlock(7).
 const (
 	llRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
@@ -46,6 +49,11 @@ func landlock(pl *plan, exe int, o *outcome) error {
 	if err := rs.fill(pl, exe); err != nil {
 		return err
 	}
+	if attr.Handled_access_net != 0 && pl.ProxyPort != 0 {
+		if err := rs.allowPort(pl.ProxyPort); err != nil {
+			return fmt.Errorf("port of the proxy: %w", err)
+		}
+	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
 		return fmt.Errorf("restrict: %w", errno)
 	}
@@ -64,7 +72,7 @@ func rulesetAttr(abi int, pl *plan) unix.LandlockRulesetAttr {
 	if abi >= 3 {
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
-	if abi >= 4 && !pl.Network && pl.Level == LevelLandlock {
+	if abi >= 4 && pl.Level == LevelLandlock {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
 	if abi >= 6 {
@@ -81,8 +89,12 @@ func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 		{Feature: "file-modes", Reason: "Landlock cannot keep the user's own files outside from having their mode, owner or times changed"},
 		{Feature: "unix-sockets", Reason: "refused by seccomp, since Landlock cannot keep them from the host's services"},
 	}
-	if !pl.Network {
+	if pl.Network.None() {
 		gaps = append(gaps, sandbox.Missing{Feature: "loopback", Reason: "without a network namespace all Internet sockets are refused"})
+	} else {
+		gaps = append(gaps,
+			sandbox.Missing{Feature: "loopback", Reason: "without a network namespace nothing but the proxy can be reached, and nothing can listen"},
+			sandbox.Missing{Feature: "one-port", Reason: "Landlock judges by port: servers elsewhere that listen at the proxy's port, which is chosen at random, can be reached without the proxy"})
 	}
 	if slices.ContainsFunc(pl.Hidden, func(h string) bool { return within(h, pl.Workspace) }) {
 		gaps = append(gaps, sandbox.Missing{Feature: "hidden-in-workspace", Reason: "since a part of the workspace is hidden, no files can be made beside that part"})
@@ -156,11 +168,7 @@ func landlockReadable(pl *plan) []string {
 			}
 		}
 	}
-	extra := slices.Clone(exposed)
-	if pl.Network {
-		extra = append(extra, resolve("/etc/resolv.conf"))
-	}
-	for _, p := range extra {
+	for _, p := range exposed {
 		if exists(p) {
 			readable = append(readable, p)
 		}
@@ -195,6 +203,17 @@ func (rs ruleset) allowFD(fd int, access uint64) error {
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: access & rs.handled, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rs.fd),
 		unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// allowPort lets TCP connect to a port.
+func (rs ruleset) allowPort(port int) error {
+	attr := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)} // struct landlock_net_port_attr
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rs.fd),
+		ruleNetPort, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}

@@ -52,7 +52,7 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 		levels = []string{LevelNamespaces, LevelLandlock}
 	}
 	var missing []sandbox.Missing
-	var last error
+	var last *setupError
 	for _, level := range levels {
 		in, err := p.launchAt(ctx, s, level, missing)
 		for n := 1; n < maxStarts && errors.Is(err, errKilled); n++ {
@@ -67,6 +67,10 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 		}
 		last = setup
 		missing = append(missing, sandbox.Missing{Feature: level, Reason: setup.Error()})
+	}
+	if last.step == stepNetwork {
+		return nil, fault.New(fault.Unsupported, "this host cannot limit the network as asked: "+last.msg).
+			Hint("start without --net, or with --net for every public host; `deft doctor` shows what works").Because(last)
 	}
 	return nil, fault.New(fault.Unsupported, "this host cannot isolate commands").
 		Hint("`deft doctor` shows what is missing; `--sandbox none` runs without isolation").Because(last)
@@ -149,9 +153,22 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	pl.Tmp = st.Tmp
 	attr := p.procAttr(&pl)
 	attr.Files = append(fds(files), planR.Fd(), outW.Fd())
+	inside, outside, err := proxySockets(&pl)
+	if err != nil {
+		planR.Close()
+		outW.Close()
+		return err
+	}
+	if inside != nil {
+		attr.Files = append(attr.Files, inside.Fd())
+		defer outside.Close()
+	}
 	pid, err := syscall.ForkExec(p.opt.Self, []string{"deft", InitArg}, attr)
 	planR.Close()
 	outW.Close()
+	if inside != nil {
+		inside.Close()
+	}
 	if err != nil {
 		return forkError(err)
 	}
@@ -162,6 +179,11 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	}
 	st.Started = stat.started
 	applyLimits(p.cgroupName(s.ID), s.Limits, st)
+	if outside != nil {
+		if err := p.startEgress(ctx, pid, &pl, outside, files[1]); err != nil {
+			return err
+		}
+	}
 	stop := context.AfterFunc(ctx, func() {
 		_ = planW.SetDeadline(time.Now())
 		_ = outR.SetDeadline(time.Now())
@@ -266,10 +288,7 @@ func (p *Provider) procAttr(pl *plan) *syscall.ProcAttr {
 		return attr
 	}
 	attr.Sys.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
-		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
-	if !pl.Network {
-		attr.Sys.Cloneflags |= unix.CLONE_NEWNET
-	}
+		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET
 	uid, gid := ownerOf(pl.Workspace)
 	attr.Sys.UidMappings = owners(os.Geteuid(), uid)
 	attr.Sys.GidMappings = owners(os.Getegid(), gid)

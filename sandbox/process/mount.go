@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -47,7 +46,7 @@ func newRoot(pl *plan, exe int) (step string, err error) {
 	if err != nil {
 		return "open /dev", err
 	}
-	shown := openExposed(pl)
+	shown := openExposed()
 	r := &root{size: pl.TmpBytes}
 	if r.fd, err = cloneTree(unix.AT_FDCWD, "/", readOnly); err != nil {
 		return "copy the file system's tree", err
@@ -191,16 +190,9 @@ func (r *root) home(pl *plan, home int) error {
 }
 
 // openExposed opens what reappears inside private directories.
-func openExposed(pl *plan) map[string]int {
-	paths := slices.Clone(exposed)
-	if pl.Network {
-		// Often a link into /run.
-		if conf := resolve("/etc/resolv.conf"); conf != "/etc/resolv.conf" {
-			paths = append(paths, conf)
-		}
-	}
+func openExposed() map[string]int {
 	m := map[string]int{}
-	for _, p := range paths {
+	for _, p := range exposed {
 		if fd, err := cloneTree(unix.AT_FDCWD, p, readOnly); err == nil {
 			m[p] = fd
 		}

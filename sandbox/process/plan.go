@@ -24,7 +24,9 @@ type plan struct {
 	Home      string   // "" without one, or if the workspace contains it
 	Shown     []string // relative to Home
 	Hidden    []string // sorted: a directory before what is in it
-	Network   bool
+	Network   sandbox.Network
+	ProxyPort int    // of the proxy on loopback; set by the init stage
+	Token     string // for the proxy
 	TmpBytes  int64
 	Tmp       string    // landlock level: the private writable directory
 	KeepCaps  []uintptr // capabilities that stay
@@ -40,7 +42,8 @@ const (
 	fdJournal  = 4
 	fdPlan     = 5
 	fdOutcome  = 6
-	firstFree  = 7
+	fdProxy    = 7 // takes the proxy's listeners; only with a network
+	firstFree  = 8
 )
 
 func (p *Provider) plan(s sandbox.Spec, level string) plan {
@@ -55,6 +58,7 @@ func (p *Provider) plan(s sandbox.Spec, level string) plan {
 	if level == LevelNamespaces && within(pl.Home, pl.Workspace) {
 		pl.Home = "" // shown as the workspace; its secrets are in Hidden
 	}
+	pl.Token = proxyToken(&pl)
 	return pl
 }
 

@@ -43,10 +43,11 @@ type Options struct {
 type Provider struct {
 	opt Options
 
-	mu     sync.Mutex
-	live   map[string]*instance // sandboxes with a running watcher
-	closed bool
-	wg     sync.WaitGroup
+	mu      sync.Mutex
+	live    map[string]*instance // sandboxes with a running watcher
+	proxies map[*os.File]bool    // pidfds of proxies that are waited for
+	closed  bool
+	wg      sync.WaitGroup
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -90,7 +91,7 @@ func New(o Options) (*Provider, error) {
 	if o.TmpBytes <= 0 {
 		o.TmpBytes = quarterOfMemory()
 	}
-	return &Provider{opt: o, live: map[string]*instance{}}, nil
+	return &Provider{opt: o, live: map[string]*instance{}, proxies: map[*os.File]bool{}}, nil
 }
 
 // Start starts the sandbox, or returns the one that runs under the ID. The
@@ -194,6 +195,9 @@ func (p *Provider) Close() error {
 	for _, in := range p.live {
 		in.unwatch()
 	}
+	for f := range p.proxies {
+		f.Close()
+	}
 	p.mu.Unlock()
 	p.wg.Wait()
 	return nil
@@ -226,6 +230,9 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 		}
 	}
 	s.Workspace = real
+	if s.Network, err = sandbox.ParseNetwork(string(s.Network)); err != nil {
+		return s, err
+	}
 	for _, h := range append([]string{p.opt.Dir}, s.Hidden...) {
 		if !filepath.IsAbs(h) {
 			return s, fault.New(fault.Invalid, "a hidden path must be absolute: "+h)

@@ -70,8 +70,8 @@ func (a *assembler) on(nr int, body func(*assembler)) {
 	*a = append(*a, b...)
 }
 
-// filter returns the program. closed is for the level without namespaces:
-// UNIX sockets and, without network, Internet sockets cannot be made.
+// filter returns the program. closed is for the level without namespaces, network
+// whether commands there have a proxy to the network.
 func filter(closed, network bool) []unix.SockFilter {
 	var a assembler
 	a.load(dataArch)
@@ -100,7 +100,9 @@ func filter(closed, network bool) []unix.SockFilter {
 		b.fail(uint32(unix.EAFNOSUPPORT))
 		b.allow()
 	})
-	if !closed {
+	if closed {
+		filterTCP(&a)
+	} else {
 		protectFirst(&a)
 	}
 	a.allow()
@@ -160,27 +162,6 @@ func filterPersonality(b *assembler) {
 	}
 	b.fail(uint32(unix.EPERM))
 	b.allow()
-}
-
-func filterSocket(b *assembler, closed, network bool) {
-	families := []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_UNIX}
-	if closed {
-		families = families[:2]
-		if !network {
-			families = nil
-		}
-	}
-	b.load(dataArgs)
-	for _, f := range families {
-		b.jump(unix.BPF_JEQ, f, 0, 1)
-		b.allow()
-	}
-	// Of netlink only what lists interfaces and addresses.
-	b.jump(unix.BPF_JEQ, unix.AF_NETLINK, 0, 3)
-	b.load(dataArgs + 16)
-	b.jump(unix.BPF_JEQ, unix.NETLINK_ROUTE, 0, 1)
-	b.allow()
-	b.fail(uint32(unix.EAFNOSUPPORT))
 }
 
 // loadFilter applies the filter to this thread and all it executes.

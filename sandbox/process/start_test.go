@@ -75,7 +75,7 @@ func TestStartFindsRunning(t *testing.T) {
 		t.Errorf("List = %v, %v", ids, err)
 	}
 	changed := b.spec
-	changed.Network = true
+	changed.Network = "open"
 	if _, err := other.Start(t.Context(), changed); !fault.Is(err, fault.Conflict) {
 		t.Errorf("asking for another isolation: %v, want a conflict", err)
 	}

@@ -35,11 +35,11 @@ type state struct {
 // isolation: a running sandbox is reused only for the same one. The environment,
 // which may contain secrets, is not stored.
 type isolationKey struct {
-	Level     string         `json:"level"`
-	Workspace string         `json:"workspace"`
-	Hidden    []string       `json:"hidden"`
-	Network   bool           `json:"network"`
-	Limits    sandbox.Limits `json:"limits"`
+	Level     string          `json:"level"`
+	Workspace string          `json:"workspace"`
+	Hidden    []string        `json:"hidden"`
+	Network   sandbox.Network `json:"network"`
+	Limits    sandbox.Limits  `json:"limits"`
 }
 
 func (p *Provider) isolationKey(s sandbox.Spec) isolationKey {

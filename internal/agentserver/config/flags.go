@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // Isolation of the commands of conversations.
@@ -18,14 +19,15 @@ const (
 // variables and the file. A key is never the value of a flag: other users of the
 // machine can read command lines.
 type Flags struct {
-	Host              string `help:"Address to listen on. Without keys only one of this machine is allowed (default: 127.0.0.1; 0.0.0.0 once session keys are configured)." placeholder:"ADDRESS"`
-	Port              int    `help:"Port to listen on; 0 takes a free one." default:"8000"`
-	Config            string `help:"Settings as JSON; OH_* variables and flags win over it (default: workspace/openhands_agent_server_config.json)." env:"OPENHANDS_AGENT_SERVER_CONFIG_PATH" placeholder:"FILE"`
-	SessionAPIKeyFile string `name:"session-api-key-file" help:"File with the keys that clients must show, one per line. As a variable: OH_SESSION_API_KEYS_0." placeholder:"FILE"`
-	ConversationsPath string `help:"Directory of conversations (default: workspace/conversations)." placeholder:"DIR"`
-	WorkspacePath     string `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
-	MaxConcurrentRuns int    `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
-	Sandbox           string `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox) or process (a built-in sandbox around each workspace)." enum:"none,process" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
+	Host              string          `help:"Address to listen on. Without keys only one of this machine is allowed (default: 127.0.0.1; 0.0.0.0 once session keys are configured)." placeholder:"ADDRESS"`
+	Port              int             `help:"Port to listen on; 0 takes a free one." default:"8000"`
+	Config            string          `help:"Settings as JSON; OH_* variables and flags win over it (default: workspace/openhands_agent_server_config.json)." env:"OPENHANDS_AGENT_SERVER_CONFIG_PATH" placeholder:"FILE"`
+	SessionAPIKeyFile string          `name:"session-api-key-file" help:"File with the keys that clients must show, one per line. As a variable: OH_SESSION_API_KEYS_0." placeholder:"FILE"`
+	ConversationsPath string          `help:"Directory of conversations (default: workspace/conversations)." placeholder:"DIR"`
+	WorkspacePath     string          `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
+	MaxConcurrentRuns int             `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
+	Sandbox           string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox) or process (a built-in sandbox around each workspace)." enum:"none,process" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
+	Net               sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
 
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
 	ImportModules   string `help:"For compatibility with OpenHands; no effect." hidden:""`
@@ -63,6 +65,9 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 		if given {
 			warnings = append(warnings, name+" has no effect: this server runs no Python")
 		}
+	}
+	if f.Net != "" && f.Sandbox != SandboxProcess {
+		warnings = append(warnings, "--net limits commands in a sandbox: without --sandbox process they have the network of the server")
 	}
 	return warnings, nil
 }

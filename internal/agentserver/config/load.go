@@ -18,6 +18,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // DefaultFile is the default path of the settings file.
@@ -34,6 +35,8 @@ type Loaded struct {
 	Port int
 	// Sandbox is SandboxNone or SandboxProcess.
 	Sandbox string
+	// Net says what commands in a sandbox may reach.
+	Net sandbox.Network
 	// PersistenceDir is the user's directory: settings, profiles, secrets.
 	PersistenceDir string
 	// files are the named configuration file and that with the session keys.
@@ -68,7 +71,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if err := d.object(reflect.ValueOf(c).Elem(), tree, ""); err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone)}
+	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone), Net: f.Net}
 	c.applyKeys(tree, e)
 	ignored, err := f.apply(c)
 	if err != nil {
