@@ -19,55 +19,91 @@ type server struct {
 	log *slog.Logger
 }
 
+// handler returns the answer to a request, which is sent as JSON.
+type handler func(r *http.Request) (any, error)
+
+// operation is one route of a group.
+type operation struct {
+	method, path string // path below that of the group
+	handle       handler
+	status       int // of the answer; 0 for 200
+}
+
 // Routes returns the operations on everything that a service keeps.
 func Routes(service *settings.Service, log *slog.Logger) []rest.Route {
 	s := server{service, log}
-	group := func(tag, base string, list ...rest.Route) []rest.Route {
-		for i := range list {
-			list[i].Tag, list[i].Path, list[i].Handle = tag, base+list[i].Path, answering(list[i].Handle)
-		}
-		return list
-	}
-	var all []rest.Route
-	all = append(all, group("Settings", "/api/settings",
-		rest.Route{Method: "GET", Handle: s.getSettings},
-		rest.Route{Method: "PATCH", Handle: s.patchSettings},
-		rest.Route{Method: "GET", Path: "/agent-schema", Handle: agentSchema},
-		rest.Route{Method: "GET", Path: "/conversation-schema", Handle: conversationSchema},
-		rest.Route{Method: "POST", Path: "/mcp/{settings_key}", Handle: s.postServer},
-		rest.Route{Method: "PATCH", Path: "/mcp/{settings_key}", Handle: s.patchServer},
-		rest.Route{Method: "DELETE", Path: "/mcp/{settings_key}", Handle: s.deleteServer},
-		rest.Route{Method: "GET", Path: "/secrets", Handle: s.listSecrets},
-		rest.Route{Method: "PUT", Path: "/secrets", Handle: s.putSecret},
-		rest.Route{Method: "GET", Path: "/secrets/{name}", Handle: s.getSecret},
-		rest.Route{Method: "DELETE", Path: "/secrets/{name}", Handle: s.deleteSecret},
-	)...)
-	all = append(all, group("Profiles", "/api/profiles", s.llmRoutes()...)...)
-	all = append(all, group("Agent Profiles", "/api/agent-profiles", s.agentRoutes()...)...)
-	all = append(all, group("Meta-profiles", "/api/meta-profiles", s.metaRoutes()...)...)
-	return append(all, group("LLM Provider Connections", "/api/llm/provider-connections",
-		rest.Route{Method: "GET", Handle: s.listConnections},
-		rest.Route{Method: "POST", Handle: s.createConnection},
-		rest.Route{Method: "PATCH", Path: "/{connection_id}", Handle: s.updateConnection},
-		rest.Route{Method: "DELETE", Path: "/{connection_id}", Handle: s.deleteConnection},
-	)...)
+	all := group("Settings", "/api/settings", []operation{
+		{"GET", "", s.getSettings, 0},
+		{"PATCH", "", s.patchSettings, 0},
+		{"GET", "/agent-schema", agentSchema, 0},
+		{"GET", "/conversation-schema", conversationSchema, 0},
+		{"POST", "/mcp/{settings_key}", s.postServer, http.StatusCreated},
+		{"PATCH", "/mcp/{settings_key}", s.patchServer, 0},
+		{"DELETE", "/mcp/{settings_key}", s.deleteServer, 0},
+		{"GET", "/secrets", s.listSecrets, 0},
+		{"PUT", "/secrets", s.putSecret, 0},
+		{"DELETE", "/secrets/{name}", s.deleteSecret, 0},
+	})
+	all = append(all, rest.Route{Method: "GET", Path: "/api/settings/secrets/{name}", Tag: "Settings", Handle: s.getSecret})
+	all = append(all, group("Profiles", "/api/profiles", s.llms())...)
+	all = append(all, group("Agent Profiles", "/api/agent-profiles", s.agents())...)
+	all = append(all, group("Meta-profiles", "/api/meta-profiles", s.metas())...)
+	return append(all, group("LLM Provider Connections", "/api/llm/provider-connections", []operation{
+		{"GET", "", s.listConnections, 0},
+		{"POST", "", s.createConnection, http.StatusCreated},
+		{"PATCH", "/{connection_id}", s.updateConnection, 0},
+		{"DELETE", "/{connection_id}", s.deleteConnection, 0},
+	})...)
 }
 
-// answering answers 400 for names and files that cannot be used, as the
-// reference does; bodies that do not fit are violations.
-func answering(h rest.Handler) rest.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		err := h(w, r)
-		var bad schema.Violations
-		var gone *spec.DanglingError
-		switch {
-		case errors.As(err, &gone):
-			return rest.Fail(http.StatusUnprocessableEntity, gone.Error())
-		case fault.Is(err, fault.Invalid) && !errors.Is(err, settings.ErrInvalid) && !errors.As(err, &bad):
-			return rest.Fail(http.StatusBadRequest, err.Error())
+// group returns the routes of operations below a path.
+func group(tag, base string, list []operation) []rest.Route {
+	out := make([]rest.Route, len(list))
+	for i, o := range list {
+		if o.status == 0 {
+			o.status = http.StatusOK
 		}
-		return err
+		out[i] = rest.Route{Method: o.method, Path: base + o.path, Tag: tag, Handle: func(w http.ResponseWriter, r *http.Request) error {
+			v, err := o.handle(r)
+			if err != nil {
+				return refused(err)
+			}
+			return rest.JSON(w, o.status, v)
+		}}
 	}
+	return out
+}
+
+// refused gives an error the status that the reference answers with: 400 for
+// names and files that cannot be used, 422 for bodies that do not fit, 503 if
+// there is no key to seal secrets with.
+func refused(err error) error {
+	var bad schema.Violations
+	var gone *spec.DanglingError
+	switch {
+	case errors.As(err, &gone):
+		return rest.Fail(http.StatusUnprocessableEntity, gone.Error())
+	case errors.Is(err, schema.ErrNoKey):
+		return rest.Fail(http.StatusServiceUnavailable, "Encryption not available: OH_SECRET_KEY is not configured. Cannot return encrypted secrets.")
+	case fault.Is(err, fault.Invalid) && !errors.Is(err, settings.ErrInvalid) && !errors.As(err, &bad):
+		return rest.Fail(http.StatusBadRequest, err.Error())
+	}
+	return err
+}
+
+// unprocessable refuses a body for what its schema does not say.
+func unprocessable(why string) error { return rest.Fail(http.StatusUnprocessableEntity, why) }
+
+// given reads a body that changes only what it names: m is the checked document,
+// sent what the client sent.
+func given(r *http.Request, o *schema.Object) (m, sent *schema.Map, err error) {
+	v, err := rest.RequiredDocument(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	sent, _ = v.(*schema.Map)
+	m, err = o.Check(v, schema.Reading{}, "body")
+	return m, sent, err
 }
 
 // exposure reads the header with the form in which secrets are returned; Masked
@@ -83,12 +119,4 @@ func exposure(r *http.Request) (schema.Mode, error) {
 	default:
 		return 0, fault.New(fault.Invalid, "Invalid X-Expose-Secrets header value: '"+v+"'. Valid values are: 'encrypted', 'plaintext'.")
 	}
-}
-
-// noKey answers 503 if secrets cannot be sealed for lack of a key.
-func noKey(err error) error {
-	if errors.Is(err, schema.ErrNoKey) {
-		return rest.Fail(http.StatusServiceUnavailable, "Encryption not available: OH_SECRET_KEY is not configured. Cannot return encrypted secrets.")
-	}
-	return err
 }

@@ -12,37 +12,39 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// agentRoutes are the operations on agent profiles.
-func (s server) agentRoutes() []rest.Route {
-	return namedStore{
-		what: "Agent profile",
-		list: listing(s, s.listAgents, func(list []profiles.AgentSummary, doc *settings.Document) any {
-			return struct {
-				Profiles []profiles.AgentSummary `json:"profiles"`
-				Active   *string                 `json:"active_agent_profile_id"`
-			}{list, doc.ActiveAgentProfile}
-		}),
-		get: s.getAgent, save: s.saveAgent, remove: s.DeleteAgentProfile, rename: s.Profiles.Agents.Rename,
-	}.routes(
-		rest.Route{Method: "POST", Path: "/{profile_id}/activate", Handle: s.activateAgent},
-		rest.Route{Method: "POST", Path: "/{name}/materialize", Handle: byName(s.materialize)},
+// agents are the operations on agent profiles.
+func (s server) agents() []operation {
+	return s.operations(named{
+		what: "Agent profile", listKey: "profiles",
+		list: func(ctx context.Context) (any, error) {
+			if _, err := s.EnsureActive(ctx); err != nil { // one is always active
+				return nil, err
+			}
+			return s.Profiles.Agents.List(ctx)
+		},
+		active: func(doc *settings.Document) (string, *string) {
+			return "active_agent_profile_id", doc.ActiveAgentProfile
+		},
+		get: func(r *http.Request, name string) (any, error) {
+			p, err := s.Profiles.Agents.Load(r.Context(), name)
+			return schema.Of("name", name, "profile", p), err
+		},
+		save: func(r *http.Request, name string) error {
+			v, err := rest.RequiredDocument(r)
+			if err != nil {
+				return err
+			}
+			p, err := checkProfile(v, name)
+			if err != nil {
+				return err
+			}
+			return s.Profiles.Agents.Save(r.Context(), p)
+		},
+		remove: s.DeleteAgentProfile, rename: s.Profiles.Agents.Rename,
+	},
+		operation{"POST", "/{profile_id}/activate", s.activateAgent, 0},
+		operation{"POST", "/{name}/materialize", byName(s.materialize), 0},
 	)
-}
-
-// listAgents returns the agent profiles, of which one is always active.
-func (s server) listAgents(ctx context.Context) ([]profiles.AgentSummary, error) {
-	if _, err := s.EnsureActive(ctx); err != nil {
-		return nil, err
-	}
-	return s.Profiles.Agents.List(ctx)
-}
-
-func (s server) getAgent(w http.ResponseWriter, r *http.Request, name string) error {
-	p, err := s.Profiles.Agents.Load(r.Context(), name)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, schema.Of("name", name, "profile", p))
 }
 
 // checkProfile returns a profile of a request in its normal form. The name in
@@ -55,82 +57,49 @@ func checkProfile(v any, name string) (*schema.Map, error) {
 	m = m.Copy()
 	m.Set("name", name)
 	p, err := profiles.ValidateAgent(m)
-	var bad schema.Violations
-	switch {
-	case errors.As(err, &bad):
-		return nil, bad
-	case err != nil:
-		return nil, rest.Fail(http.StatusUnprocessableEntity, "Invalid agent profile")
+	if _, bad := errors.AsType[schema.Violations](err); err != nil && !bad {
+		return nil, unprocessable("Invalid agent profile")
 	}
-	return p, nil
+	return p, err
 }
 
-func (s server) saveAgent(r *http.Request, name string) error {
-	v, err := rest.RequiredDocument(r)
-	if err != nil {
-		return err
-	}
-	p, err := checkProfile(v, name)
-	if err != nil {
-		return err
-	}
-	return s.Profiles.Agents.Save(r.Context(), p)
-}
-
-func (s server) activateAgent(w http.ResponseWriter, r *http.Request) error {
+func (s server) activateAgent(r *http.Request) (any, error) {
 	id := r.PathValue("profile_id")
 	if _, err := schema.Check(schema.String{Min: 1, Max: 128}, id, schema.Reading{}, "path", "profile_id"); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := s.Profiles.Agents.NameOf(r.Context(), id); err != nil {
-		return err
+		return nil, err
 	}
 	_, err := s.Change(r.Context(), func(d *settings.Document) error {
 		d.ActiveAgentProfile = &id
 		return nil
 	})
 	if errors.Is(err, settings.ErrBlocked) { // which the client cannot repair
-		return rest.Fail(http.StatusInternalServerError, "Failed to activate agent profile")
+		return nil, rest.Fail(http.StatusInternalServerError, "Failed to activate agent profile")
 	}
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, struct {
-		ID      string `json:"id"`
-		Message string `json:"message"`
-		Applied bool   `json:"agent_settings_applied"`
-	}{id, "Agent profile '" + id + "' activated", false})
+	return map[string]any{"id": id, "message": "Agent profile '" + id + "' activated", "agent_settings_applied": false}, err
 }
 
 var draftBody = spec.Reference("MaterializeAgentProfileRequest", schema.Object{}, schema.Field{Name: "profile", Type: schema.Opt(schema.Dict{Of: schema.Any{}})})
 
 // materialize previews a profile: the saved one, or the draft in the body.
-func (s server) materialize(w http.ResponseWriter, r *http.Request, name string) error {
-	p, err := s.draft(r, name)
+func (s server) materialize(r *http.Request, name string) (any, error) {
+	var body struct {
+		Profile *schema.Map `json:"profile"`
+	}
+	err := rest.ReadOptional(r, draftBody, &body)
 	if err != nil {
-		return err
-	}
-	if p == nil {
-		if p, err = s.Profiles.Agents.Load(r.Context(), name); err != nil {
-			return err
-		}
-	}
-	d, err := s.Preview(r.Context(), p)
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, d)
-}
-
-// draft returns the profile in the body, nil where there is none.
-func (s server) draft(r *http.Request, name string) (*schema.Map, error) {
-	v, sent, err := rest.Document(r)
-	if err != nil || !sent || v == nil {
 		return nil, err
 	}
-	m, err := draftBody.Check(v, schema.Reading{}, "body")
-	if err != nil || m.Get("profile") == nil {
+	p := body.Profile
+	if p != nil {
+		p, err = checkProfile(p, name)
+	} else {
+		p, err = s.Profiles.Agents.Load(r.Context(), name)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return checkProfile(m.Get("profile"), name)
+	return s.Preview(r.Context(), p)
 }

@@ -10,36 +10,28 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/profiles"
-	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
 
-// connection is a provider connection as clients see it.
+// connection is a provider connection as clients see it: without its key.
 type connection struct {
-	ID          string  `json:"id"`
-	DisplayName string  `json:"display_name"`
-	Provider    string  `json:"provider"`
-	BaseURL     *string `json:"base_url"`
-	CreatedAt   int     `json:"created_at"`
-	UpdatedAt   int     `json:"updated_at"`
-	APIKeySet   bool    `json:"api_key_set"`
+	profiles.Connection
+	APIKey    *string `json:"api_key,omitempty"` // nil; takes the place of the key
+	APIKeySet bool    `json:"api_key_set"`
 }
 
 func shown(c profiles.Connection) connection {
-	return connection{c.ID, c.DisplayName, c.Provider, c.BaseURL, c.CreatedAt, c.UpdatedAt, c.APIKey != ""}
+	return connection{Connection: c, APIKeySet: c.APIKey != ""}
 }
 
-func (s server) listConnections(w http.ResponseWriter, r *http.Request) error {
+func (s server) listConnections(r *http.Request) (any, error) {
 	list, err := s.Profiles.Connections.List(r.Context())
-	if err != nil {
-		return err
-	}
 	out := make([]connection, len(list))
 	for i, c := range list {
 		out[i] = shown(c)
 	}
-	return rest.JSON(w, http.StatusOK, out)
+	return out, err
 }
 
 // realKey refuses blank and masked keys.
@@ -53,20 +45,13 @@ func realKey(key string) error {
 var createBody = spec.Reference("ProviderConnectionCreateRequest", schema.Object{},
 	schema.Field{Name: "api_key", Type: schema.String{Min: 1, Valid: realKey}})
 
-func (s server) createConnection(w http.ResponseWriter, r *http.Request) error {
-	m, err := rest.BodyAs(r, createBody)
-	if err != nil {
-		return err
+func (s server) createConnection(r *http.Request) (any, error) {
+	c := profiles.Connection{ID: strings.ReplaceAll(uuid.NewString(), "-", "")}
+	if err := rest.Read(r, createBody, &c); err != nil {
+		return nil, err
 	}
-	id := uuid.New()
-	c, err := s.Profiles.Connections.Create(r.Context(), profiles.Connection{
-		ID: strings.ReplaceAll(id.String(), "-", ""), DisplayName: m.Text("display_name"), Provider: m.Text("provider"),
-		APIKey: llm.Secret(m.Text("api_key")), BaseURL: m.Pointer("base_url"),
-	})
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusCreated, shown(c))
+	c, err := s.Profiles.Connections.Create(r.Context(), c)
+	return shown(c), err
 }
 
 var updateBody = spec.Reference("ProviderConnectionUpdateRequest", schema.Object{
@@ -80,58 +65,39 @@ var updateBody = spec.Reference("ProviderConnectionUpdateRequest", schema.Object
 	},
 }, schema.Field{Name: "api_key", Type: schema.Opt(schema.String{Valid: realKey})})
 
-func (s server) updateConnection(w http.ResponseWriter, r *http.Request) error {
-	v, err := rest.RequiredDocument(r)
+func (s server) updateConnection(r *http.Request) (any, error) {
+	m, sent, err := given(r, updateBody)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m, err := updateBody.Check(v, schema.Reading{}, "body")
-	if err != nil {
-		return err
-	}
-	given, _ := v.(*schema.Map)
-	if given.Len() == 0 {
-		return rest.Fail(http.StatusUnprocessableEntity, "Provide at least one provider connection field to update")
+	if sent.Len() == 0 {
+		return nil, unprocessable("Provide at least one provider connection field to update")
 	}
 	id := r.PathValue("connection_id")
 	if _, err := s.Profiles.Connections.Get(r.Context(), id); err != nil {
-		return err
+		return nil, err
 	}
-	if key, ok := given.Lookup("api_key"); ok && key == nil {
-		return rest.Fail(http.StatusUnprocessableEntity, "api_key cannot be cleared; provide a new key to rotate it")
+	if key, ok := sent.Lookup("api_key"); ok && key == nil {
+		return nil, unprocessable("api_key cannot be cleared; provide a new key to rotate it")
 	}
-	c, err := s.Profiles.Connections.Update(r.Context(), id, func(c *profiles.Connection) {
-		if v := m.Pointer("display_name"); v != nil {
-			c.DisplayName = *v
+	c, err := s.Profiles.Connections.Update(r.Context(), id, func(c *profiles.Connection) error {
+		if v, ok := sent.Lookup("base_url"); ok && v == nil {
+			c.BaseURL = nil
 		}
-		if v := m.Pointer("provider"); v != nil {
-			c.Provider = *v
-		}
-		if v := m.Pointer("api_key"); v != nil {
-			c.APIKey = llm.Secret(*v)
-		}
-		if _, ok := given.Lookup("base_url"); ok {
-			c.BaseURL = m.Pointer("base_url")
-		}
+		return schema.Into(m, c)
 	})
-	if err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, shown(c))
+	return shown(c), err
 }
 
-func (s server) deleteConnection(w http.ResponseWriter, r *http.Request) error {
+func (s server) deleteConnection(r *http.Request) (any, error) {
 	id := r.PathValue("connection_id")
 	c, err := s.Profiles.Connections.Get(r.Context(), id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.UnusedConnection(r.Context(), id); err != nil {
-		return err
-	}
-	if err := s.Profiles.Connections.Delete(r.Context(), id); err != nil {
-		return err
+		return nil, err
 	}
 	c.APIKey = ""
-	return rest.JSON(w, http.StatusOK, shown(c))
+	return shown(c), s.Profiles.Connections.Delete(r.Context(), id)
 }

@@ -11,96 +11,76 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// nameHandler answers a request about what has the name.
-type nameHandler func(w http.ResponseWriter, r *http.Request, name string) error
-
-// byName calls h with the name in the path; 422 if it cannot be one.
-func byName(h nameHandler) rest.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		name := r.PathValue("name")
-		if _, err := schema.Check(nameType, name, schema.Reading{}, "path", "name"); err != nil {
-			return err
-		}
-		return h(w, r, name)
-	}
+// named are the things of one kind that are saved under names.
+type named struct {
+	what string // as messages call one
+	// list returns all of them; listKey is its field of the answer, active
+	// that of the pointer to the one in use.
+	list    func(ctx context.Context) (any, error)
+	listKey string
+	active  func(doc *settings.Document) (key string, pointer *string)
+	get     func(r *http.Request, name string) (any, error)
+	save    func(r *http.Request, name string) error
+	remove  func(ctx context.Context, name string) error
+	rename  func(ctx context.Context, from, to string) error // nil if names stay
 }
 
 var nameType = schema.String{Min: 1, Max: 64, Pattern: profiles.Names}
 
+// byName calls h with the name in the path; 422 if it cannot be one.
+func byName(h func(r *http.Request, name string) (any, error)) handler {
+	return func(r *http.Request) (any, error) {
+		name := r.PathValue("name")
+		if _, err := schema.Check(nameType, name, schema.Reading{}, "path", "name"); err != nil {
+			return nil, err
+		}
+		return h(r, name)
+	}
+}
+
+// done is the answer to a change of something with a name.
+func done(name, message string) map[string]any {
+	return map[string]any{"name": name, "message": message}
+}
+
 var renameBody = spec.Reference("RenameProfileRequest", schema.Object{})
 
-// done is the answer to changes of something with a name.
-type done struct {
-	Name    string `json:"name"`
-	Message string `json:"message"`
-}
-
-// namedStore is a store of things with names, as its routes see it.
-type namedStore struct {
-	what   string // as messages call one
-	list   rest.Handler
-	get    nameHandler
-	save   func(r *http.Request, name string) error
-	remove func(ctx context.Context, name string) error
-	rename func(ctx context.Context, from, to string) error // nil if names stay
-}
-
-// routes returns the operations of the store, with those that only it has.
-func (n namedStore) routes(own ...rest.Route) []rest.Route {
-	all := []rest.Route{
-		{Method: "GET", Handle: n.list},
-		{Method: "GET", Path: "/{name}", Handle: byName(n.get)},
-		{Method: "POST", Path: "/{name}", Handle: byName(n.answerSave)},
-		{Method: "DELETE", Path: "/{name}", Handle: byName(n.answerRemove)},
+// operations returns the operations on one kind, and those that only it has.
+func (s server) operations(n named, own ...operation) []operation {
+	all := []operation{
+		{"GET", "", func(r *http.Request) (any, error) {
+			list, err := n.list(r.Context())
+			if err != nil {
+				return nil, err
+			}
+			doc, err := s.Load()
+			if err != nil {
+				return nil, err
+			}
+			key, pointer := n.active(doc)
+			return map[string]any{n.listKey: list, key: pointer}, nil
+		}, 0},
+		{"GET", "/{name}", byName(n.get), 0},
+		{"POST", "/{name}", byName(func(r *http.Request, name string) (any, error) {
+			return done(name, n.what+" '"+name+"' saved"), n.save(r, name)
+		}), http.StatusCreated},
+		{"DELETE", "/{name}", byName(func(r *http.Request, name string) (any, error) {
+			return done(name, n.what+" '"+name+"' deleted"), n.remove(r.Context(), name)
+		}), 0},
 	}
 	if n.rename != nil {
-		all = append(all, rest.Route{Method: "POST", Path: "/{name}/rename", Handle: byName(n.answerRename)})
+		all = append(all, operation{"POST", "/{name}/rename", byName(func(r *http.Request, name string) (any, error) {
+			m, err := rest.BodyAs(r, renameBody)
+			if err != nil {
+				return nil, err
+			}
+			to := m.Text("new_name")
+			message := n.what + " '" + name + "' renamed to '" + to + "'"
+			if name == to {
+				message = n.what + " '" + name + "' unchanged (same name)"
+			}
+			return done(to, message), n.rename(r.Context(), name, to)
+		}), 0})
 	}
 	return append(all, own...)
-}
-
-func (n namedStore) answerSave(w http.ResponseWriter, r *http.Request, name string) error {
-	if err := n.save(r, name); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusCreated, done{name, n.what + " '" + name + "' saved"})
-}
-
-func (n namedStore) answerRemove(w http.ResponseWriter, r *http.Request, name string) error {
-	if err := n.remove(r.Context(), name); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, done{name, n.what + " '" + name + "' deleted"})
-}
-
-func (n namedStore) answerRename(w http.ResponseWriter, r *http.Request, name string) error {
-	m, err := rest.BodyAs(r, renameBody)
-	if err != nil {
-		return err
-	}
-	to := m.Text("new_name")
-	if err := n.rename(r.Context(), name, to); err != nil {
-		return err
-	}
-	message := n.what + " '" + name + "' renamed to '" + to + "'"
-	if name == to {
-		message = n.what + " '" + name + "' unchanged (same name)"
-	}
-	return rest.JSON(w, http.StatusOK, done{to, message})
-}
-
-// listing answers with the content of a store and, from the settings, what of it
-// is active.
-func listing[T any](s server, list func(context.Context) ([]T, error), answer func([]T, *settings.Document) any) rest.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		all, err := list(r.Context())
-		if err != nil {
-			return err
-		}
-		doc, err := s.Load()
-		if err != nil {
-			return err
-		}
-		return rest.JSON(w, http.StatusOK, answer(all, doc))
-	}
 }

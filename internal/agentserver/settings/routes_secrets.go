@@ -14,35 +14,35 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-func (s server) listSecrets(w http.ResponseWriter, r *http.Request) error {
+func (s server) listSecrets(r *http.Request) (any, error) {
 	list, err := s.Secrets()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if q := rest.QueryOf(r); q.Has("agent_profile_id") {
-		id := q.String("agent_profile_id", "")
-		p, err := s.Profiles.Agents.ByID(r.Context(), id)
+		p, err := s.Profiles.Agents.ByID(r.Context(), q.String("agent_profile_id", ""))
 		if fault.Is(err, fault.NotFound) {
-			return fault.New(fault.NotFound, "Agent profile not found")
+			return nil, fault.New(fault.NotFound, "Agent profile not found")
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if refs, ok := p.Get("secret_refs").([]any); ok {
 			list = slices.DeleteFunc(list, func(one settings.SecretItem) bool { return !slices.Contains(refs, any(one.Name)) })
 		}
 	}
-	return rest.JSON(w, http.StatusOK, map[string][]settings.SecretItem{"secrets": list})
+	return map[string][]settings.SecretItem{"secrets": list}, nil
 }
 
 func checkSecretName(name string) error {
 	if settings.SecretNames.MatchString(name) {
 		return nil
 	}
-	return rest.Fail(http.StatusUnprocessableEntity, "Invalid secret name format. Must start with a letter, contain only "+
+	return unprocessable("Invalid secret name format. Must start with a letter, contain only " +
 		"letters, numbers, and underscores, and be 1-64 characters long.")
 }
 
+// getSecret answers with the value as plain text.
 func (s server) getSecret(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if err := checkSecretName(name); err != nil {
@@ -50,7 +50,7 @@ func (s server) getSecret(w http.ResponseWriter, r *http.Request) error {
 	}
 	value, err := s.Secret(r.Context(), name)
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	s.log.Info("a secret was read", "name", name, "client", r.RemoteAddr)
 	h := w.Header()
@@ -65,32 +65,26 @@ func (s server) getSecret(w http.ResponseWriter, r *http.Request) error {
 
 var secretBody = spec.Reference("SecretCreateRequest", schema.Object{}, schema.Field{Name: "value", Type: schema.String{}})
 
-func (s server) putSecret(w http.ResponseWriter, r *http.Request) error {
+func (s server) putSecret(r *http.Request) (any, error) {
 	m, err := rest.BodyAs(r, secretBody)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	name, value := m.Text("name"), m.Text("value")
 	if err := checkSecretName(name); err != nil {
-		return err
+		return nil, err
 	}
 	if !settings.UsableSecret(value) {
-		return rest.Fail(http.StatusUnprocessableEntity, "Secret value must not be empty or redacted")
+		return nil, unprocessable("Secret value must not be empty or redacted")
 	}
 	description := m.Pointer("description")
-	if err := s.SetSecret(r.Context(), name, llm.Secret(value), description); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, settings.SecretItem{Name: name, Description: description})
+	return settings.SecretItem{Name: name, Description: description}, s.SetSecret(r.Context(), name, llm.Secret(value), description)
 }
 
-func (s server) deleteSecret(w http.ResponseWriter, r *http.Request) error {
+func (s server) deleteSecret(r *http.Request) (any, error) {
 	name := r.PathValue("name")
 	if err := checkSecretName(name); err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.DeleteSecret(r.Context(), name); err != nil {
-		return err
-	}
-	return rest.JSON(w, http.StatusOK, map[string]bool{"deleted": true})
+	return map[string]bool{"deleted": true}, s.DeleteSecret(r.Context(), name)
 }

@@ -11,94 +11,73 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-func agentSchema(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, agentsettings.AgentPage())
-}
+func agentSchema(*http.Request) (any, error) { return agentsettings.AgentPage(), nil }
 
-func conversationSchema(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, agentsettings.ConversationPage())
-}
+func conversationSchema(*http.Request) (any, error) { return agentsettings.ConversationPage(), nil }
 
-func (s server) answer(w http.ResponseWriter, status int, doc *settings.Document, mode schema.Mode) error {
+// answer returns settings as clients see them; err is that of reading or changing
+// them.
+func (s server) answer(doc *settings.Document, err error, mode schema.Mode) (any, error) {
+	if err != nil {
+		return nil, err
+	}
 	m, err := doc.Dump(schema.Writing{Mode: mode, Keys: s.Keys()})
 	if err != nil {
-		return noKey(err)
+		return nil, err
 	}
 	m.Set("llm_api_key_is_set", doc.HasKey())
-	return rest.JSON(w, status, m)
+	return m, nil
 }
 
-func (s server) getSettings(w http.ResponseWriter, r *http.Request) error {
+func (s server) getSettings(r *http.Request) (any, error) {
 	mode, err := exposure(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	doc, err := s.Load()
-	if err != nil {
-		return err
-	}
 	if mode == schema.Plain {
 		s.log.Warn("settings are read with their secrets in the clear", "client", r.RemoteAddr)
 	}
-	return s.answer(w, http.StatusOK, doc, mode)
+	return s.answer(doc, err, mode)
 }
 
 var patchBody = spec.Reference("SettingsUpdateRequest", schema.Object{}, schema.Field{Name: "agent_settings_diff", Type: schema.Opt(schema.Dict{Of: schema.Any{}})})
 
-func (s server) patchSettings(w http.ResponseWriter, r *http.Request) error {
-	v, err := rest.RequiredDocument(r)
+// patchSettings changes settings. Pointers count if they were sent, null
+// included.
+func (s server) patchSettings(r *http.Request) (any, error) {
+	m, sent, err := given(r, patchBody)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m, err := patchBody.Check(v, schema.Reading{}, "body")
-	if err != nil {
-		return err
+	d := settings.Diff{Agent: m.Object("agent_settings_diff"), Conversation: m.Object("conversation_settings_diff"), Misc: m.Object("misc_settings_diff")}
+	something := d.Agent != nil || d.Conversation != nil || d.Misc != nil
+	for key, to := range map[string]***string{
+		"active_profile": &d.ActiveProfile, "active_agent_profile_id": &d.ActiveAgentProfile, "active_meta_profile": &d.ActiveMetaProfile,
+	} {
+		if _, ok := sent.Lookup(key); ok {
+			p := m.Pointer(key)
+			*to, something = &p, true
+		}
 	}
-	raw, _ := v.(*schema.Map)
-	d, any := diffOf(m, raw)
-	if !any {
-		return fault.New(fault.Invalid, "At least one of agent_settings_diff, conversation_settings_diff, misc_settings_diff, "+
+	if !something {
+		return nil, fault.New(fault.Invalid, "At least one of agent_settings_diff, conversation_settings_diff, misc_settings_diff, "+
 			"active_profile, active_agent_profile_id, or active_meta_profile must be provided")
 	}
 	doc, err := s.Update(r.Context(), d)
-	if err != nil {
-		return err
-	}
-	return s.answer(w, http.StatusOK, doc, schema.Masked)
+	return s.answer(doc, err, schema.Masked)
 }
 
-// diffOf returns what a checked body changes. Pointers count if they were
-// sent, null included.
-func diffOf(m, sent *schema.Map) (d settings.Diff, any bool) {
-	d.Agent, d.Conversation, d.Misc = m.Object("agent_settings_diff"), m.Object("conversation_settings_diff"), m.Object("misc_settings_diff")
-	any = d.Agent != nil || d.Conversation != nil || d.Misc != nil
-	point := func(key string) **string {
-		if _, ok := sent.Lookup(key); !ok {
-			return nil
-		}
-		any = true
-		p := m.Pointer(key)
-		return &p
-	}
-	d.ActiveProfile, d.ActiveAgentProfile = point("active_profile"), point("active_agent_profile_id")
-	d.ActiveMetaProfile = point("active_meta_profile")
-	return d, any
-}
-
-func (s server) postServer(w http.ResponseWriter, r *http.Request) error {
+func (s server) postServer(r *http.Request) (any, error) {
 	m, err := rest.BodyAs(r, spec.MCPSchema)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plain, err := spec.MCPSchema.Dump(m, schema.Writing{Mode: schema.Plain})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	doc, err := s.ChangeServer(r.Context(), r.PathValue("settings_key"), plain, false)
-	if err != nil {
-		return err
-	}
-	return s.answer(w, http.StatusCreated, doc, schema.Masked)
+	return s.changeServer(r, plain, false)
 }
 
 // clearable is an object whose texts null removes.
@@ -107,31 +86,21 @@ var clearable = schema.Opt(schema.Dict{Of: schema.Opt(schema.String{})})
 var serverPatch = spec.Reference("MCPServerPatch", schema.Object{},
 	schema.Field{Name: "env", Type: clearable}, schema.Field{Name: "headers", Type: clearable})
 
-func (s server) patchServer(w http.ResponseWriter, r *http.Request) error {
-	v, err := rest.RequiredDocument(r)
+func (s server) patchServer(r *http.Request) (any, error) {
+	m, sent, err := given(r, serverPatch)
 	if err != nil {
-		return err
-	}
-	checked, err := serverPatch.Check(v, schema.Reading{}, "body")
-	if err != nil {
-		return err
+		return nil, err
 	}
 	patch := schema.NewMap()
-	given, _ := v.(*schema.Map)
-	for _, k := range given.Keys() {
-		patch.Set(k, checked.Get(k))
+	for _, k := range sent.Keys() {
+		patch.Set(k, m.Get(k))
 	}
-	doc, err := s.ChangeServer(r.Context(), r.PathValue("settings_key"), patch, true)
-	if err != nil {
-		return err
-	}
-	return s.answer(w, http.StatusOK, doc, schema.Masked)
+	return s.changeServer(r, patch, true)
 }
 
-func (s server) deleteServer(w http.ResponseWriter, r *http.Request) error {
-	doc, err := s.ChangeServer(r.Context(), r.PathValue("settings_key"), nil, true)
-	if err != nil {
-		return err
-	}
-	return s.answer(w, http.StatusOK, doc, schema.Masked)
+func (s server) deleteServer(r *http.Request) (any, error) { return s.changeServer(r, nil, true) }
+
+func (s server) changeServer(r *http.Request, patch *schema.Map, exists bool) (any, error) {
+	doc, err := s.ChangeServer(r.Context(), r.PathValue("settings_key"), patch, exists)
+	return s.answer(doc, err, schema.Masked)
 }

@@ -132,13 +132,15 @@ func (c *Connections) Create(ctx context.Context, one Connection) (Connection, e
 }
 
 // Update changes a connection.
-func (c *Connections) Update(ctx context.Context, id string, f func(*Connection)) (changed Connection, err error) {
+func (c *Connections) Update(ctx context.Context, id string, f func(*Connection) error) (changed Connection, err error) {
 	err = c.change(ctx, func(list []Connection) ([]Connection, error) {
 		i, err := indexOf(list, id)
 		if err != nil {
 			return nil, err
 		}
-		f(&list[i])
+		if err := f(&list[i]); err != nil {
+			return nil, err
+		}
 		list[i].UpdatedAt = int(c.now().Unix())
 		changed = list[i]
 		return list, nil

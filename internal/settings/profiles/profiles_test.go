@@ -147,7 +147,7 @@ func TestConnections(t *testing.T) {
 	if _, err := s.Connections.Create(ctx, profiles.Connection{ID: "more", DisplayName: "n", Provider: "p"}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("the 65th: %v", err)
 	}
-	c, err := s.Connections.Update(ctx, "c7", func(c *profiles.Connection) { c.APIKey = "new" })
+	c, err := s.Connections.Update(ctx, "c7", func(c *profiles.Connection) error { c.APIKey = "new"; return nil })
 	if err != nil || c.APIKey.Reveal() != "new" {
 		t.Error(c, err)
 	}
