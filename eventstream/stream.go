@@ -197,6 +197,10 @@ type ListQuery struct {
 	// beginning.
 	PageID string
 	Limit  int // 100 when 0
+	// Damaged is called for each conversation whose record is damaged, which is
+	// then left out. If it is nil, such a record is an error. id is empty if it
+	// cannot be read.
+	Damaged func(id event.ConversationID, err error)
 }
 
 // ListPage is one page of conversations. NextID is opaque: it goes into

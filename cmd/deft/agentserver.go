@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 )
@@ -54,8 +53,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	l, err := new(net.ListenConfig).Listen(ctx, cfg.Network(), cfg.Address())
 	if err != nil {
-		return fault.New(fault.Unavailable, "cannot listen on "+cfg.Address()).Because(err).
-			Hint("choose another port with --port")
+		return cannotListen(cfg.Address(), "--host and --port", err)
 	}
 	s, err := agentserver.New(agentserver.Options{
 		Config: cfg, Adapters: adapters{log}, Addr: l.Addr(), Version: version, Out: std.err, Log: log,

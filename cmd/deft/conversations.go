@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,7 +81,11 @@ type listCmd struct {
 func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-		n, q := 0, eventstream.ListQuery{ByUpdated: true, Status: c.Status}
+		var damaged error
+		n, q := 0, eventstream.ListQuery{ByUpdated: true, Status: c.Status, Damaged: func(id event.ConversationID, err error) {
+			damaged = err
+			fmt.Fprintln(std.err, "deft: a record is damaged and left out:", oneLine(first(string(id), "without an id")+": "+err.Error()))
+		}}
 		for {
 			page, err := s.List(ctx, q)
 			if err != nil {
@@ -88,7 +93,7 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 			}
 			for _, i := range page.Infos {
 				if n++; c.Limit > 0 && n > c.Limit {
-					return w.Flush()
+					return errors.Join(w.Flush(), damaged)
 				}
 				if c.JSON {
 					if err := printJSON(std, describe(i)); err != nil {
@@ -104,10 +109,10 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 			}
 			q.PageID = page.NextID
 		}
-		if n == 0 && !c.JSON {
+		if n == 0 && !c.JSON && damaged == nil {
 			fmt.Fprintln(std.err, `no conversations yet: deft run "…" makes one`)
 		}
-		return w.Flush()
+		return errors.Join(w.Flush(), damaged)
 	})
 }
 

@@ -49,7 +49,7 @@ func (c *scriptedCmd) Run(ctx context.Context, std *streams) error {
 	defer stop()
 	ln, err := s.Listen(ctx, c.Addr)
 	if err != nil {
-		return fault.New(fault.Unavailable, "cannot listen on "+c.Addr).Because(err).Hint("choose another address with --addr")
+		return cannotListen(c.Addr, "--addr", err)
 	}
 	fmt.Fprintf(std.out, "listening on http://%s\n", ln.Addr())
 	fmt.Fprintf(std.err, "  deft run --model openai/scripted --base-url http://%s/v1 \"…\"\n", ln.Addr())

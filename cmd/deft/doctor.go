@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -40,6 +42,7 @@ type diagnosis struct {
 	Checks    []process.Check `json:"checks,omitempty"`
 	Trouble   string          `json:"sandbox_problem,omitempty"`
 	TookMS    float64         `json:"sandbox_start_ms,omitempty"`
+	Machine   machine         `json:"machine"`
 
 	noKey bool // what is wrong with the model is its key
 }
@@ -57,7 +60,7 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 	if err != nil {
 		return err
 	}
-	d := diagnosis{Data: p.data, Store: "ok"}
+	d := diagnosis{Data: p.data, Store: "ok", Machine: lookAround(p.data, std.env)}
 	if err := checkStore(ctx, p); err != nil {
 		d.Store = withHint(err)
 	}
@@ -127,13 +130,42 @@ func withHint(err error) string {
 	return err.Error()
 }
 
+// storeTime bounds how long the store is read for damage.
+const storeTime = 10 * time.Second
+
+// checkStore reads the store, all of it if that does not take too long.
 func checkStore(ctx context.Context, p paths) error {
 	s, err := openStore(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	_, err = s.List(ctx, eventstream.ListQuery{Limit: 1})
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	q := eventstream.ListQuery{ByUpdated: true}
+	for {
+		page, err := s.List(ctx, q)
+		if err != nil {
+			return unlessLate(ctx, err)
+		}
+		for _, i := range page.Infos {
+			for _, err := range s.Read(ctx, i.ID, 1) {
+				if err != nil {
+					return unlessLate(ctx, fmt.Errorf("read conversation %s: %w", i.ID, err))
+				}
+			}
+		}
+		if q.PageID = page.NextID; q.PageID == "" {
+			return nil
+		}
+	}
+}
+
+// unlessLate is nil where time is up: what was read until then is sound.
+func unlessLate(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && !fault.Is(err, fault.Corrupt) {
+		return nil
+	}
 	return err
 }
 
@@ -159,9 +191,16 @@ func (d *diagnosis) print(std *streams) {
 		fmt.Fprintf(std.out, "%s %-16s %s\n", mark(ok), name, console.Line(text))
 	}
 	say(d.Store == "ok", "data", d.Data+": "+d.Store)
+	for _, r := range d.Machine.rows(os.Geteuid() == 0) {
+		if r.mark == markNone {
+			fmt.Fprintf(std.out, "- %-16s %s\n", r.name, console.Line(r.text))
+		} else {
+			say(r.mark == markGood, r.name, r.text)
+		}
+	}
 	switch {
 	case d.Model == "":
-		say(true, "model", "LLM_MODEL is not set; deft demo works without")
+		fmt.Fprintf(std.out, "- %-16s %s\n", "model", "none is chosen: LLM_MODEL is not set, and the agent has no profile; deft demo works without")
 	case d.Problem != "":
 		say(false, "model", d.Problem)
 	case d.Profile != "":
@@ -215,7 +254,7 @@ func (d *diagnosis) verdict() error {
 		broken = broken || slices.ContainsFunc(d.Checks, func(c process.Check) bool { return !c.OK })
 	}
 	switch {
-	case d.Store != "ok":
+	case d.Store != "ok" || d.Machine.full():
 		return runcommand.Exit(fault.ExitStorage)
 	case broken:
 		return runcommand.Exit(fault.ExitError)
@@ -231,10 +270,11 @@ func (d *diagnosis) verdict() error {
 
 // Help is shown by deft doctor --help.
 func (c *doctorCmd) Help() string {
-	return `Looks at the data directory, the model and the key that LLM_MODEL and its fellows, or the
+	return `Looks at the data directory, the disk, toolchains, proxies and namespaces, the model and the key that LLM_MODEL and its fellows, or the
 agent's profile, choose (no request is made, no key is shown), the programs that tools use, and the sandbox: it starts one
 and really tries in it what must be forbidden.
 
 Exit codes: 0 all is well, 1 the sandbox or bash does not work, 2 the model is not known,
-5 the key is missing, 7 the store is damaged or cannot be used.`
+5 the key is missing, 7 the store is damaged or cannot be used,
+or the disk is full.`
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"text/tabwriter"
@@ -11,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
@@ -38,15 +40,18 @@ func (c *llmCostCmd) Run(ctx context.Context, std *streams, g *globalFlags) erro
 			return err
 		}
 		if c.JSON {
-			return printJSON(std, b.json())
+			err = printJSON(std, b.json())
+		} else {
+			err = b.print(std)
 		}
-		return b.print(std)
+		return errors.Join(err, b.damaged)
 	})
 }
 
 // bill sums what conversations used.
 type bill struct {
 	conversations int
+	damaged       error             // of the last conversation that could not be read whole
 	seen          map[event.ID]bool // forks share events: each is billed once
 	by            map[billKey]*billRow
 }
@@ -80,14 +85,16 @@ type billRow struct {
 }
 
 func (b *bill) all(ctx context.Context, s eventstream.Stream) error {
-	var q eventstream.ListQuery
+	q := eventstream.ListQuery{Damaged: func(_ event.ConversationID, err error) { b.damaged = err }}
 	for {
 		page, err := s.List(ctx, q)
 		if err != nil {
 			return fmt.Errorf("list conversations: %w", err)
 		}
 		for _, info := range page.Infos {
-			if err := b.conversation(ctx, s, info.ID); err != nil {
+			if err := b.conversation(ctx, s, info.ID); fault.Is(err, fault.Corrupt) {
+				b.damaged = err
+			} else if err != nil {
 				return err
 			}
 		}

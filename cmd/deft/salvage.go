@@ -51,6 +51,10 @@ func (c *salvageCmd) Run(ctx context.Context, std *streams, g *globalFlags) erro
 		return fault.New(fault.Invalid, "there is no store to salvage").Because(err).Hint("name its data directory with --data")
 	}
 	rep, err := sqlite.Salvage(ctx, damaged.store(), fresh.store())
+	if fault.Is(err, fault.Corrupt) || err == nil && len(rep.Conversations) == 0 { // not with its own hint, which is to salvage
+		return fault.New(fault.Corrupt, "nothing of "+damaged.store()+" can be salvaged").Because(err).
+			Hint("restore a backup, or begin with another directory: --data DIR")
+	}
 	if err != nil {
 		return fmt.Errorf("salvage %s: %w", damaged.store(), err)
 	}

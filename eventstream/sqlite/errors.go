@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -63,6 +64,8 @@ func fsError(err error, what string) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		return fault.New(fault.Denied, what).Hint("check the owner and the mode of the data directory").Because(err)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fault.New(fault.Invalid, what+": a part of its path is a file").Hint("name a directory with --data").Because(err)
 	case isNoSpace(err):
 		return fault.New(fault.Full, what).Hint(spaceHint).Because(err)
 	}

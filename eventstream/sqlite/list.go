@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 )
 
 // Info implements [eventstream.Stream].
@@ -52,6 +53,10 @@ func (s *Store) List(ctx context.Context, q eventstream.ListQuery) (eventstream.
 			info, ok, err := readInfo(db, selectListed, p.key)
 			if err == nil && !ok {
 				err = fmt.Errorf("the row of conversation %d is missing: %w", p.key, errDamaged)
+			}
+			if err != nil && q.Damaged != nil && fault.Is(storage(err), fault.Corrupt) {
+				q.Damaged(info.ID, storage(err))
+				continue
 			}
 			if err != nil {
 				return err

@@ -223,7 +223,7 @@ func (r *runner) work(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := exitOf(s.Status, r.view.lastCode()); err != nil {
+	if err := r.view.exit(s.Status); err != nil {
 		return err
 	}
 	return r.replayed()

@@ -2,9 +2,11 @@ package runcommand
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
@@ -50,6 +53,9 @@ type View struct {
 	last  string // the agent's last words
 	level string // isolation that was shown
 	code  string // of the last ConversationErrorEvent
+
+	calls   int  // of models, in this run
+	unknown bool // the provider does not know the model
 
 	differences []difference // of a replay, set before the summary
 
@@ -151,10 +157,24 @@ func (v *View) remember(ev event.Event) {
 	}
 }
 
-func (v *View) lastCode() string {
+// called counts a call of a model.
+func (v *View) called(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.code
+	v.calls++
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		v.unknown = e.Status == http.StatusNotFound
+	}
+}
+
+// exit returns the Exit of a run that ended with a status; nil for success.
+func (v *View) exit(status state.Status) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if status == state.Errored && v.unknown && v.code == "LLMBadRequestError" {
+		return Exit(fault.ExitUsage)
+	}
+	return exitOf(status, v.code)
 }
 
 // transient shows what is not stored: what the model writes, and what commands
@@ -288,6 +308,7 @@ func (v *View) summary(id event.ConversationID, s *state.State, took time.Durati
 		CostUSD: s.Stats.Cost(), Unpriced: unpriced(s.Stats), InputTokens: tokens.PromptTokens, OutputTokens: tokens.CompletionTokens,
 		Seconds: took.Seconds(), Diffstat: stat, Differences: v.differences,
 	}
+	calls := v.calls
 	v.mu.Unlock()
 	if v.json != nil {
 		// A struct of strings and numbers always encodes.
@@ -303,7 +324,7 @@ func (v *View) summary(id event.ConversationID, s *state.State, took time.Durati
 			v.printer.Note("\n" + strings.TrimRight(stat, "\n"))
 		}
 		v.printer.Note(fmt.Sprintf("%s in %s · %s · conversation %s",
-			s.Status, short(took), spent(s.Stats), id))
+			s.Status, short(took), spent(s.Stats, calls), id))
 	}
 	if v.answer != nil && s.Status == state.Finished {
 		text := strings.TrimSpace(r.Answer)
@@ -334,11 +355,18 @@ func short(d time.Duration) time.Duration {
 	return d.Round(100 * time.Millisecond)
 }
 
-// spent says what a conversation cost in tokens and money.
-func spent(stats state.Stats) string {
+// spent says what a conversation cost in tokens and money. calls are those of
+// this run.
+func spent(stats state.Stats, calls int) string {
 	t := stats.Tokens()
-	if t.PromptTokens+t.CompletionTokens == 0 {
+	switch {
+	case t.PromptTokens+t.CompletionTokens > 0:
+	case calls == 0:
 		return "no LLM used"
+	case calls == 1:
+		return "1 call of the LLM, no usage known"
+	default:
+		return fmt.Sprintf("%d calls of the LLM, no usage known", calls)
 	}
 	text := fmt.Sprintf("%d tokens in (%d cached), %d out", t.PromptTokens, t.CacheReadTokens, t.CompletionTokens)
 	c := stats.Cost()

@@ -45,7 +45,9 @@ type watchedModel struct {
 func (m watchedModel) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	m.v.thinking(true)
 	defer m.v.thinking(false)
-	return m.Model.Generate(ctx, r, onDelta)
+	resp, err := m.Model.Generate(ctx, r, onDelta)
+	m.v.called(err)
+	return resp, err
 }
 
 // RetryText describes in a line a retry that was recorded with
