@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/deft-dev/deft/event"
@@ -96,14 +97,17 @@ func (c *Controller) Record(ctx context.Context, evs ...event.Event) error {
 
 // Condense asks for a condensation: at the next step of a run, or now where
 // nothing runs. The error is of kind Context if nothing can be left out, and
-// Canceled if the user stopped it.
+// Canceled if the user stopped it; [ErrClosed] after [Controller.Close].
 func (c *Controller) Condense(ctx context.Context) error {
 	if err := c.append(ctx, &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}); err != nil {
 		return err
 	}
 	r, err := c.claim(RunOptions{}, condensing)
-	if err != nil {
+	if errors.Is(err, ErrRunning) {
 		return nil // the run does it
+	}
+	if err != nil {
+		return err
 	}
 	defer c.over(r)
 	if err := c.step(ctx, r, c.State()); err != nil || r.stopped() == goOn {

@@ -111,8 +111,10 @@ type Controller struct {
 	mu   sync.Mutex // guards what follows; held during an append, never during a step
 	fold *state.Fold
 
-	runMu sync.Mutex // guards run; taken after mu, and before that of a run
+	runMu sync.Mutex // guards run and closed; taken after mu, and before that of a run
 	run   *run       // nil while nothing runs
+	// closed refuses further runs.
+	closed bool
 
 	prepared   bool // the Runtime was; only the running goroutine looks
 	newActions newActions
@@ -161,6 +163,13 @@ func (c *Controller) Latest() *state.State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.snap.Load()
+}
+
+// Has reports whether the conversation has an event.
+func (c *Controller) Has(id event.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fold != nil && c.fold.Has(id)
 }
 
 // load reads one event again, for a HEAD move.

@@ -16,6 +16,10 @@ import (
 // fault.Conflict.
 var ErrRunning = fault.New(fault.Conflict, "the conversation is already running")
 
+// ErrClosed is returned for a run after [Controller.Close]. Its kind is
+// fault.Conflict.
+var ErrClosed = fault.New(fault.Conflict, "the conversation is closed here")
+
 // RunOptions say what happens around a run.
 type RunOptions struct {
 	// Judge is called when the agent has come to an end and no message waits
@@ -111,8 +115,8 @@ func (c *Controller) Run(ctx context.Context) error {
 // Start is the beginning of [Controller.Run]: when it returns, the
 // conversation is Running for everybody to see (unless it is finished), and
 // the caller must call work, which does the rest. [ErrRunning] if it runs
-// already; a run that has come to its end is waited for. The error of
-// [Config.Permit] if there is no permit.
+// already; a run that has come to its end is waited for. [ErrClosed] after
+// [Controller.Close], the error of [Config.Permit] if there is no permit.
 func (c *Controller) Start(ctx context.Context, o RunOptions) (work func(context.Context) error, err error) {
 	for {
 		r, err := c.claim(o, starting)
@@ -164,9 +168,13 @@ func (c *Controller) markRunning(ctx context.Context, r *run) (before state.Stat
 // SendRun is [Controller.Send] and [Controller.Start] in one: the message and
 // the status are stored together, and the agent begins meanwhile. work is nil
 // if a run is at work, which takes the message in. The error of
-// [Config.Permit] means that the message is stored and does not run.
+// [Config.Permit] means that the message is stored and does not run; after
+// [ErrClosed] it may be stored, see [Controller.Has].
 func (c *Controller) SendRun(ctx context.Context, msg *event.MessageEvent, o RunOptions) (work func(context.Context) error, err error) {
 	r, err := c.claim(o, starting)
+	if errors.Is(err, ErrClosed) {
+		return nil, err
+	}
 	if err != nil {
 		if err := c.Send(ctx, msg); err != nil {
 			return nil, err
@@ -246,8 +254,11 @@ func (c *Controller) want(r *run) bool {
 func (c *Controller) claim(o RunOptions, p phase) (*run, error) {
 	c.runMu.Lock()
 	defer c.runMu.Unlock()
-	if c.run != nil {
+	switch {
+	case c.run != nil:
 		return nil, ErrRunning
+	case c.closed:
+		return nil, ErrClosed
 	}
 	r := &run{o: o, release: func() {}, phase: p, done: make(chan struct{}), active: map[event.ID]runtime.Runtime{}}
 	if c.cfg.Permit != nil && p != condensing {
@@ -266,6 +277,19 @@ func (c *Controller) present() *run {
 	c.runMu.Lock()
 	defer c.runMu.Unlock()
 	return c.run
+}
+
+// Close refuses all further runs and condensations with [ErrClosed], so that what
+// they work with can be released. [ErrRunning], and nothing changes, while one is
+// at work.
+func (c *Controller) Close() error {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	if c.run != nil {
+		return ErrRunning
+	}
+	c.closed = true
+	return nil
 }
 
 // Busy reports whether a run is at work.

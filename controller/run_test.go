@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -378,5 +379,43 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 	last := b.State().View[len(b.State().View)-1]
 	if m, ok := last.(*event.MessageEvent); !ok || m.Source != event.SourceAgent {
 		t.Errorf("the last event is a %s of the %s", last.Kind(), last.Meta().Source)
+	}
+}
+
+// TestClose refuses runs for good, but not while one is at work.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, script(calls([2]string{"terminal", `{"command":"ls"}`}), done()))
+	b.send(t, "go")
+	work, err := b.Start(t.Context(), controller.RunOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); !errors.Is(err, controller.ErrRunning) {
+		t.Errorf("closed beside a run: %v", err)
+	}
+	if err := work(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.State().Status; s != state.Finished {
+		t.Errorf("a run that Close left alone ended as %s", s)
+	}
+	for range 2 {
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	msg := event.NewUserMessage("more")
+	if work, err := b.SendRun(t.Context(), msg, controller.RunOptions{}); !errors.Is(err, controller.ErrClosed) || work != nil {
+		t.Errorf("a message ran: %v", err)
+	}
+	if b.Has(msg.ID) {
+		t.Error("a message that was refused is stored")
+	}
+	if _, err := b.Start(t.Context(), controller.RunOptions{}); !errors.Is(err, controller.ErrClosed) {
+		t.Errorf("a run began: %v", err)
+	}
+	if err := b.Condense(t.Context()); !errors.Is(err, controller.ErrClosed) {
+		t.Errorf("condensed: %v", err)
 	}
 }

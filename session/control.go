@@ -38,7 +38,7 @@ func (c *Conversation) Send(ctx context.Context, m Message) error {
 		w.untitled.Store(&untitled) // before the turn can end
 	}
 	if m.Run {
-		err = c.sendRun(ctx, w, ev)
+		err = c.sendRun(ctx, ev)
 	} else {
 		err = w.Send(ctx, ev)
 	}
@@ -153,22 +153,20 @@ func (c *Conversation) Navigate(ctx context.Context, to event.ID) error {
 // Condense shortens what the model sees. Conflict if the agent has no
 // condenser.
 func (c *Conversation) Condense(ctx context.Context) error {
-	w, err := c.work(ctx)
-	if err != nil {
+	return c.withWorker(ctx, func(w *worker) error {
+		c.mu.Lock()
+		why := cannotCondense(c.agent)
+		c.mu.Unlock()
+		if why != "" {
+			return fault.New(fault.Conflict, why)
+		}
+		err := w.Condense(ctx)
+		if fault.Is(err, fault.Context) {
+			return fault.New(fault.Conflict, "Cannot condense conversation: there is nothing to leave out")
+		}
+		c.saveIfIdle(w)
 		return err
-	}
-	c.mu.Lock()
-	why := cannotCondense(c.agent)
-	c.mu.Unlock()
-	if why != "" {
-		return fault.New(fault.Conflict, why)
-	}
-	err = w.Condense(ctx)
-	if fault.Is(err, fault.Context) {
-		return fault.New(fault.Conflict, "Cannot condense conversation: there is nothing to leave out")
-	}
-	c.saveIfIdle(w)
-	return err
+	})
 }
 
 // Ask answers a question about the conversation without becoming part of it.

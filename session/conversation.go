@@ -201,6 +201,7 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
 	}
 	c.active.Store(w)
+	c.m.keep(c)
 	// A goal that a crash left behind can be resumed.
 	if err := c.endGoal(ctx, w, goalInterrupted); err != nil {
 		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
@@ -312,10 +313,18 @@ func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildR
 }
 
 // close releases everything but what is stored. keep lets the sandbox live on
-// for a while.
+// for a while. [ErrRunning], and nothing changes, while a run is at work.
 func (c *Conversation) close(ctx context.Context, keep bool) error {
 	c.opening.Lock()
 	defer c.opening.Unlock()
+	return c.closeOpened(ctx, keep)
+}
+
+// closeOpened is close for a caller that holds opening.
+func (c *Conversation) closeOpened(ctx context.Context, keep bool) error {
+	if err := c.refuseRuns(); err != nil {
+		return err
+	}
 	w := c.active.Swap(nil)
 	if w == nil {
 		return nil

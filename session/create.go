@@ -244,39 +244,72 @@ func (r *record) checkDirectory() error {
 
 // Delete stops a conversation and removes it. NotFound if there is none.
 func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
-	c, err := m.Get(ctx, id)
+	c, e, err := m.holdStopped(ctx, id)
 	if err != nil {
 		return err
 	}
-	if w := c.active.Load(); w != nil {
-		if _, err := w.Interrupt(ctx); err != nil {
-			m.o.Log.Warn("stop a conversation that is being deleted", "conversation", id, "err", err)
-		}
-		if err := c.Wait(ctx); err != nil {
-			return err
-		}
-	}
-	e := m.hold(id)
-	if c.active.Load() == nil { // another process may work on it
-		unlock, err := m.lock(ctx, id)
-		if err != nil {
-			m.release(id, e, e.c)
-			return err
-		}
-		defer unlock()
-	}
-	m.announceDeletion(ctx, c)
-	err = c.close(ctx, false)
-	if derr := m.o.Store.Delete(ctx, id); derr != nil {
+	closed, err := c.delete(ctx)
+	if err != nil {
 		m.release(id, e, e.c)
-		return derr
+		return err
 	}
 	m.release(id, e, nil)
-	m.cleanUp(ctx, c, err)
+	m.cleanUp(ctx, c, closed)
 	c.mu.Lock()
 	worktree := c.rec.Worktree
 	c.mu.Unlock()
 	return m.removeWorktree(ctx, worktree)
+}
+
+// delete closes the conversation, with which error, and deletes its events. The
+// caller has called holdStopped; opening is unlocked.
+func (c *Conversation) delete(ctx context.Context) (closed, err error) {
+	defer c.opening.Unlock()
+	if c.active.Load() == nil { // another process may work on it
+		unlock, err := c.m.lock(ctx, c.id)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+	}
+	c.m.announceDeletion(ctx, c)
+	closed = c.closeOpened(ctx, false)
+	return closed, c.m.o.Store.Delete(ctx, c.id)
+}
+
+// holdStopped stops a conversation for good. It holds its slot, so that nobody
+// loads it again, and locks opening, so that it does not start again.
+func (m *Manager) holdStopped(ctx context.Context, id event.ConversationID) (*Conversation, *slot, error) {
+	for {
+		c, err := m.Get(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if w := c.active.Load(); w != nil {
+			if _, err := w.Interrupt(ctx); err != nil {
+				m.o.Log.Warn("stop a conversation that is being deleted", "conversation", id, "err", err)
+			}
+			if err := w.Wait(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+		e := m.hold(id)
+		c.opening.Lock()
+		if e.c == c && c.refuseRuns() == nil {
+			return c, e, nil
+		}
+		c.opening.Unlock()
+		m.release(id, e, e.c) // another run has begun, or it was evicted
+	}
+}
+
+// refuseRuns makes sure that no run begins before the conversation is closed.
+// [ErrRunning] if one is at work. The caller holds opening.
+func (c *Conversation) refuseRuns() error {
+	if w := c.active.Load(); w != nil {
+		return w.Controller.Close()
+	}
+	return nil
 }
 
 // cleanUp removes what is kept for a conversation that has been deleted.

@@ -125,7 +125,7 @@ func (c *Conversation) pursue(ctx context.Context, g goalStatus, prompt string) 
 	if err := w.Send(ctx, event.NewUserMessage(prompt)); err != nil {
 		return err
 	}
-	err = c.startRun(ctx, func(ctx context.Context) bool { return c.round(ctx, w) })
+	err = c.startRun(ctx, c.round)
 	if err != nil {
 		return errors.Join(err, c.endGoal(context.WithoutCancel(ctx), w, goalInterrupted))
 	}

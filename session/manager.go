@@ -256,6 +256,16 @@ func (m *Manager) release(id event.ConversationID, e *slot, c *Conversation) {
 	e.mu.Unlock()
 }
 
+// keep makes a conversation live again that was evicted while somebody used it,
+// unless it has been loaded again since.
+func (m *Manager) keep(c *Conversation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.live[c.id] == nil {
+		m.live[c.id] = &slot{c: c}
+	}
+}
+
 // Get returns a conversation, loading it if need be. NotFound if there is
 // none.
 func (m *Manager) Get(ctx context.Context, id event.ConversationID) (*Conversation, error) {
@@ -296,11 +306,11 @@ func (m *Manager) Evict(ctx context.Context, id event.ConversationID, keep bool)
 		m.release(id, e, nil)
 		return nil
 	}
-	if c.busy() {
-		m.release(id, e, c)
-		return ErrRunning
-	}
 	err := c.close(ctx, keep)
+	if errors.Is(err, ErrRunning) {
+		m.release(id, e, c)
+		return err
+	}
 	m.release(id, e, nil)
 	return err
 }
@@ -336,11 +346,15 @@ func (m *Manager) evictIdle(now time.Time) {
 		e := m.hold(c.id)
 		kept := e.c
 		if kept == c && c.idleSince(since) {
-			if err := c.close(m.ctx, true); err != nil {
+			switch err := c.close(m.ctx, true); {
+			case errors.Is(err, ErrRunning): // it is used after all
+			case err != nil:
 				m.o.Log.Warn("evict a conversation", "conversation", c.id, "err", err)
+				fallthrough
+			default:
+				kept = nil
+				gone++
 			}
-			kept = nil
-			gone++
 		}
 		m.release(c.id, e, kept)
 	}

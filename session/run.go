@@ -24,22 +24,46 @@ func (c *Conversation) Run(ctx context.Context) error { return c.startRun(ctx, n
 
 // startRun is Run; judge, unless it is nil, decides at the end whether the run
 // goes on, see [controller.RunOptions].
-func (c *Conversation) startRun(ctx context.Context, judge func(context.Context) (again bool)) error {
-	w, err := c.work(ctx)
-	if err != nil {
-		return err
-	}
-	return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
-		o.Judge = judge
-		return w.Start(ctx, o)
+func (c *Conversation) startRun(ctx context.Context, judge func(context.Context, *worker) (again bool)) error {
+	return c.withWorker(ctx, func(w *worker) error {
+		return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
+			if judge != nil {
+				o.Judge = func(ctx context.Context) bool { return judge(ctx, w) }
+			}
+			return w.Start(ctx, o)
+		})
 	})
+}
+
+// withWorker calls f with what the conversation works with, and again with a new
+// worker if that one is closed before f can begin a run.
+func (c *Conversation) withWorker(ctx context.Context, f func(*worker) error) error {
+	for {
+		w, err := c.work(ctx)
+		if err != nil {
+			return err
+		}
+		if err := f(w); !errors.Is(err, controller.ErrClosed) || c.m.ctx.Err() != nil {
+			return err
+		}
+		e := c.m.hold(c.id) // until whoever closes it is done
+		c.m.release(c.id, e, e.c)
+	}
 }
 
 // sendRun stores a message and runs for it. A run that is at work takes the
 // message in.
-func (c *Conversation) sendRun(ctx context.Context, w *worker, ev *event.MessageEvent) error {
-	err := c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
-		return w.SendRun(ctx, ev, o)
+func (c *Conversation) sendRun(ctx context.Context, ev *event.MessageEvent) error {
+	tried := false
+	err := c.withWorker(ctx, func(w *worker) error {
+		again := tried
+		tried = true
+		return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
+			if again && w.Has(ev.ID) { // the worker before has stored it
+				return w.Start(ctx, o)
+			}
+			return w.SendRun(ctx, ev, o)
+		})
 	})
 	if errors.Is(err, ErrCapacity) {
 		return ErrSaved

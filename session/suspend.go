@@ -43,11 +43,8 @@ func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
 	}
 	e := m.hold(c.id)
 	defer func() { m.release(c.id, e, e.c) }()
-	switch {
-	case e.c != c: // evicted meanwhile
+	if e.c != c { // evicted meanwhile
 		return nil
-	case c.busy(): // a client has started another run
-		return ErrRunning
 	}
-	return c.close(ctx, true)
+	return c.close(ctx, true) // ErrRunning if a client has started another run
 }
