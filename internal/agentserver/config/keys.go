@@ -25,8 +25,12 @@ func (c *Config) InitKey() (key string, open bool) {
 	return c.SecretKey.Reveal(), c.SecretKey == "" && !c.blankSecretKey
 }
 
-// Origin reports whether pages of an origin may use the server with a key.
+// Origin reports whether pages of an origin may use the server. The origin null,
+// which any page can give a frame, never may.
 func (c *Config) Origin(origin string) bool {
+	if !strings.HasPrefix(origin, "http://") && !strings.HasPrefix(origin, "https://") {
+		return false
+	}
 	if slices.Contains(c.AllowCORSOrigins, origin) || slices.Contains(c.AllowCORSOrigins, "*") {
 		return true
 	}

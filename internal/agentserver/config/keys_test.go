@@ -160,3 +160,34 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// TestAllOrigins refuses to open a server without a key to all web pages.
+func TestAllOrigins(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		env  []string
+		fine bool
+	}{
+		{[]string{`OH_ALLOW_CORS_ORIGINS=["*"]`}, false},
+		{[]string{"OH_ALLOW_CORS_ORIGIN_REGEX=.*"}, false},
+		{[]string{"OH_ALLOW_CORS_ORIGIN_REGEX=https?://.+"}, false},
+		{[]string{`OH_ALLOW_CORS_ORIGINS=["*"]`, "OH_SESSION_API_KEYS_0=k"}, true},
+		{[]string{`OH_ALLOW_CORS_ORIGINS=["https://ui.example"]`, `OH_ALLOW_CORS_ORIGIN_REGEX=https://.*\.ui\.example`}, true},
+	} {
+		l, err := config.Load(append(c.env, "HOME="+t.TempDir()), config.Flags{})
+		if (err == nil) != c.fine || err != nil && !fault.Is(err, fault.Denied) {
+			t.Errorf("%v: %v", c.env, err)
+		}
+		if err == nil && l.Origin("null") {
+			t.Errorf("%v: null may use the server", c.env)
+		}
+	}
+	// What POST /api/init sends is checked as well.
+	l, err := config.Load([]string{"HOME=" + t.TempDir(), "OH_DEFERRED_INIT=true", "OH_SECRET_KEY=s"}, config.Flags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.With(map[string]any{"allow_cors_origins": []any{"*"}}); !fault.Is(err, fault.Denied) {
+		t.Errorf("at the deferred start: %v", err)
+	}
+}

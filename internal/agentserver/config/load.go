@@ -219,8 +219,8 @@ func (c *Config) ineffective() (out []string) {
 	return out
 }
 
-// applyHost chooses the address, and refuses one that others can reach without a
-// key.
+// applyHost chooses the address. Without a key it refuses one that others can
+// reach, and web pages of all origins.
 func (l *Loaded) applyHost() error {
 	closed := len(l.SessionAPIKeys) > 0
 	if l.Host == "" {
@@ -234,7 +234,14 @@ func (l *Loaded) applyHost() error {
 		return fault.New(fault.Invalid, fmt.Sprintf("the port must be 0 to 65535, not %d", l.Port))
 	}
 	dormant := l.DeferredInit && l.SecretKey != "" // POST /api/init needs the secret key
-	if closed || dormant || Private(l.Host) {
+	if closed || dormant {
+		return nil
+	}
+	if l.Origin("https://any-page.invalid") {
+		return fault.New(fault.Denied, "refusing to let all web pages use a server without a session key: any page that you visit could run commands").
+			Hint("name the pages in allow_cors_origins (OH_ALLOW_CORS_ORIGINS_0), or set OH_SESSION_API_KEYS_0")
+	}
+	if Private(l.Host) {
 		return nil
 	}
 	return fault.New(fault.Denied, "refusing to listen on "+l.Host+" without a session key: anyone who can reach it could run commands").

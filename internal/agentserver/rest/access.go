@@ -81,15 +81,16 @@ func Allowed(keys []string, key string) bool {
 	return found == 1 && key != ""
 }
 
-// cors lets pages of allowed origins read the answer.
-func (s *Server) cors(w http.ResponseWriter, r *http.Request, any bool) bool {
+// cors lets pages of allowed origins read the answer. Routes that take a cookie are
+// no exception: it is sent with the requests of any page.
+func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	h.Set("Vary", "Origin") // even without an Origin: a cache could give the answer to a page
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		return false
 	}
-	if !any && !LocalOrigin(origin) && (s.o.Origin == nil || !s.o.Origin(origin)) {
+	if !LocalOrigin(origin) && (s.o.Origin == nil || !s.o.Origin(origin)) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
@@ -103,9 +104,7 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
-	cookie := strings.HasPrefix(r.URL.Path, "/api/auth/workspace-session") ||
-		strings.HasPrefix(r.URL.Path, "/api/conversations/") && strings.Contains(r.URL.Path, "/workspace")
-	if !s.cors(w, r, cookie) {
+	if !s.cors(w, r) {
 		http.Error(w, "Disallowed CORS origin", http.StatusBadRequest)
 		return true
 	}

@@ -86,3 +86,49 @@ func TestHost(t *testing.T) {
 	ask("evil.example:8000", "", 401)
 	ask("evil.example:8000", "k", 200)
 }
+
+// TestCORS wants allowed origins, and no other one, to be echoed on all routes, those
+// that take a cookie included.
+func TestCORS(t *testing.T) {
+	t.Parallel()
+	ok := func(w http.ResponseWriter, _ *http.Request) error { return rest.OK(w) }
+	var routes []rest.Route
+	for _, method := range []string{"POST", "DELETE"} {
+		routes = append(routes, rest.Route{Method: method, Path: "/api/auth/workspace-session", Handle: ok})
+	}
+	routes = append(routes, rest.Route{Method: "GET", Path: "/api/conversations/{id}/workspace/{path...}", Access: rest.Cookie, Handle: ok})
+	for _, keys := range [][]string{nil, {"k"}} {
+		s, err := rest.New(rest.Options{
+			Routes: routes, Keys: func() []string { return keys }, Origin: func(origin string) bool { return origin == "https://ui.example" },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for origin, allowed := range map[string]bool{
+			"https://ui.example": true, "http://localhost:3000": true, "http://127.0.0.1": true,
+			"https://evil.example": false, "null": false, "file://": false, "http://localhost.evil.example": false,
+		} {
+			for _, c := range []struct{ method, path string }{
+				{"POST", "/api/auth/workspace-session"}, {"DELETE", "/api/auth/workspace-session"}, {"GET", "/api/conversations/1/workspace/a"}, {"GET", "/none"},
+			} {
+				for _, preflight := range []bool{false, true} {
+					r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil)
+					r.Header.Set("Origin", origin)
+					r.Header.Set(rest.KeyHeader, "k")
+					if preflight {
+						r.Method = "OPTIONS"
+						r.Header.Set("Access-Control-Request-Method", c.method)
+					}
+					w := httptest.NewRecorder()
+					s.ServeHTTP(w, r)
+					h := w.Header()
+					echoed := h.Get("Access-Control-Allow-Origin") == origin && h.Get("Access-Control-Allow-Credentials") == "true"
+					none := h.Get("Access-Control-Allow-Origin") == "" && h.Get("Access-Control-Allow-Credentials") == ""
+					if allowed && !echoed || !allowed && !none || preflight && (w.Code == http.StatusOK) != allowed {
+						t.Errorf("%s %s of %s, preflight %v: %d %v", c.method, c.path, origin, preflight, w.Code, h)
+					}
+				}
+			}
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r)
 		return
 	}
-	s.cors(w, r, false)
+	s.cors(w, r)
 	var recorded statusRecorder
 	h.ServeHTTP(&recorded, r)
 	if recorded.code == http.StatusMethodNotAllowed {
@@ -102,7 +102,7 @@ func (s *Server) otherSlash(r *http.Request) (string, bool) {
 
 func (s *Server) handler(route Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.cors(w, r, route.Access == Cookie)
+		s.cors(w, r)
 		defer s.recoverPanic(w, r)
 		if err := s.checkHost(r); err != nil {
 			s.fail(w, r, err)
