@@ -163,17 +163,3 @@ func quote(args []string) string {
 	}
 	return strings.Join(words, " ")
 }
-
-var (
-	userinfo = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^/@\s]+@`)
-	params   = regexp.MustCompile(`([?&][^=&\s]+)=[^&\s#]+`)
-)
-
-// redact masks credentials in the URLs of a text.
-func redact(text string) string {
-	text = userinfo.ReplaceAllString(text, "${1}****@")
-	if !strings.Contains(text, "://") {
-		return text
-	}
-	return params.ReplaceAllString(text, "${1}=%3Credacted%3E")
-}

@@ -71,24 +71,31 @@ type Metadata struct {
 	Head   string
 }
 
-// Metadata describes the repository.
+// Metadata describes the repository. What git cannot tell, because the repository is
+// damaged, for example, stays empty; the error is that of running git.
 func (v *View) Metadata(ctx context.Context) (Metadata, error) {
 	var m Metadata
 	names, err := v.resolve(ctx, "HEAD^{commit}")
-	if err != nil {
+	if err != nil && !gitRefuses(err) {
 		return m, err
 	}
-	if m.Head = names[0]; m.Head != "" {
+	if err == nil && names[0] != "" {
+		m.Head = names[0]
 		if m.Branch = v.branch; m.Branch == "" {
 			m.Branch = "DETACHED"
 		}
 	}
 	// Only this file, and nothing that it includes.
 	out, err := v.git(ctx, call{in: v.scope.readSmall(v.common + "/config")}, "config", "-f", "-", "--get", "remote.origin.url")
-	var refused *CommandError
-	if err != nil && !errors.As(err, &refused) {
+	if err != nil && !gitRefuses(err) {
 		return m, err
 	}
 	m.Remote = redact(strings.TrimSpace(out))
 	return m, nil
+}
+
+// gitRefuses reports whether git ran and did not do what it was to.
+func gitRefuses(err error) bool {
+	_, refused := errors.AsType[*CommandError](err)
+	return refused || errors.Is(err, ErrMemory) || errors.Is(err, ErrOutput)
 }

@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/gitview"
 	"go.uber.org/goleak"
+
+	"github.com/deft-dev/deft/internal/gitview"
 )
 
 // TestMain runs the tests as a user who ignores files named *.own everywhere.

@@ -92,6 +92,8 @@ func archiveError(err error, root, ref string) error {
 		return rest.Fail(http.StatusBadRequest, "Not a git repository: Not a git repository: "+root)
 	case errors.As(err, &failed) && ref != "" && failed.Unresolved:
 		return rest.Fail(http.StatusBadRequest, "base_ref '"+ref+"' could not be resolved")
+	case errors.Is(err, gitview.ErrMemory):
+		return rest.Fail(http.StatusBadRequest, "Git needs too much memory for this repository")
 	case errors.As(err, &failed):
 		return fmt.Errorf("make a git delta: %w: %s", err, failed.Stderr)
 	}

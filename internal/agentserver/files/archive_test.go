@@ -194,6 +194,95 @@ func TestGitDelta(t *testing.T) {
 	}
 }
 
+// TestArchiveOfRepository packs repositories with submodules and with what holds
+// credentials in a git directory, whole ones and one that git cannot read.
+func TestArchiveOfRepository(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t-of-the-user"
+	p := newPlace(t)
+	git := func(dir string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=n", "-c", "user.email=n@example.com", "-C", dir}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	p.write("lib/code", "x")
+	p.write("ws/whole/file", "x")
+	for _, dir := range []string{p.dir + "/lib", p.ws + "/whole"} {
+		git(dir, "init", "-q", "-b", "main")
+		git(dir, "add", "-A")
+		git(dir, "commit", "-q", "-m", "first")
+	}
+	git(p.ws+"/whole", "submodule", "--quiet", "add", p.dir+"/lib", "lib")
+	git(p.ws+"/whole", "commit", "-q", "-m", "second")
+	p.write("ws/whole/new", "y")
+	p.write("ws/whole/lib/new", "y")
+	// One with the files of a git directory only.
+	p.write("ws/damaged/.git/HEAD", "ref: refs/heads/main\n")
+	p.write("ws/damaged/.gitmodules", "[submodule \"lib\"]\n")
+	p.write("ws/damaged/lib/.git", "gitdir: ../.git/modules/lib\n")
+	p.write("ws/damaged/file", "x")
+	remote := "https://oauth2:" + secret + "@host/o/r.git?depth=1&access_token=" + secret
+	for _, repo := range []string{"ws/whole", "ws/damaged"} {
+		for _, file := range []string{"config", "FETCH_HEAD", "logs/HEAD", "logs/refs/heads/main", "modules/lib/config", "modules/lib/FETCH_HEAD", "modules/lib/logs/HEAD", "worktrees/w/config.worktree", "credentials"} {
+			text := remote + "\n"
+			if strings.HasSuffix(file, "config") {
+				text = "[core]\n\trepositoryformatversion = 0\n[remote \"origin\"]\n\turl = \"" + remote + "\"\n"
+			}
+			p.write(repo+"/.git/"+file, text)
+		}
+	}
+	srv := p.server(files.Options{})
+	for _, base := range []string{"/api/file/archive", "/api/conversations/" + known + "/file/archive"} {
+		for _, dir := range []string{"whole", "damaged"} {
+			for _, more := range []string{"&format=tar.gz", "&format=tar.gz&use_default_excludes=false", "&format=git-delta", "&format=git-delta&base_ref=HEAD"} {
+				if dir == "damaged" && strings.Contains(more, "delta") {
+					continue // there is nothing to compare with
+				}
+				resp, body := get(t, srv, base+q(p.ws+"/"+dir)+more)
+				if resp.StatusCode != 200 {
+					t.Errorf("%s %s%s: %d %s", base, dir, more, resp.StatusCode, body)
+					continue
+				}
+				if got, want := resp.Header.Get("X-Archive-Repo-Remote"), "https%3A%2F%2F%2A%2A%2A%2A%40host%2Fo%2Fr.git%3Fdepth%3D1%26access_token%3D%253Credacted%253E"; got != want {
+					t.Errorf("%s %s%s: remote %s", base, dir, more, got)
+				}
+				names := ""
+				if strings.Contains(more, "tar.gz") {
+					z, err := gzip.NewReader(strings.NewReader(body))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for r := tar.NewReader(z); ; {
+						h, err := r.Next()
+						if errors.Is(err, io.EOF) {
+							break
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+						text, err := io.ReadAll(r)
+						if err != nil {
+							t.Fatal(err)
+						}
+						names += h.Name + "\n"
+						body += string(text)
+					}
+					if !strings.Contains(names, dir+"/file\n") {
+						t.Errorf("%s %s%s has no file: %s", base, dir, more, names)
+					}
+				} else if !strings.Contains(body, "+y") {
+					t.Errorf("%s %s%s: %s", base, dir, more, body)
+				}
+				if strings.Contains(body+fmt.Sprint(resp.Header), secret) {
+					t.Errorf("%s %s%s has a credential in\n%s", base, dir, more, names)
+				}
+			}
+		}
+	}
+}
+
 func TestTrajectory(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
