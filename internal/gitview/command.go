@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/internal/gitlimit"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
@@ -39,10 +40,6 @@ const limit = 30 * time.Second
 
 // maxOutput bounds the output of one git process: enough for some 400,000 paths.
 const maxOutput = 32 << 20
-
-// maxMemory bounds what one git process allocates. A small repository can make git
-// unpack any amount. What it may keep of files, see [View.config], is far less.
-const maxMemory = 256 << 20
 
 // ErrMemory is returned for a repository that takes git more memory than is allowed.
 var ErrMemory = errors.New("git needs too much memory for this repository")
@@ -116,7 +113,7 @@ func (v *View) git(ctx context.Context, c call, args ...string) (string, error) 
 	}
 	cmd.Stdout, cmd.Stderr = to, stderr
 	cmd.WaitDelay = time.Second
-	err := spawn.Bounds{Memory: maxMemory, Confined: v.scope.Root != nil, Read: v.read, Write: []*os.File{v.write}}.Run(cmd)
+	err := spawn.Bounds{Memory: gitlimit.Memory, Confined: v.scope.Root != nil, Read: v.read, Write: []*os.File{v.write}}.Run(cmd)
 	if err == nil {
 		return out.String(), nil
 	}
@@ -126,7 +123,7 @@ func (v *View) git(ctx context.Context, c call, args ...string) (string, error) 
 	if errors.Is(err, exec.ErrNotFound) || ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return "", fmt.Errorf("run git: %w", errors.Join(err, ctx.Err()))
 	}
-	if text := stderr.String(); strings.Contains(text, "out of memory") || strings.Contains(text, "Cannot allocate memory") {
+	if gitlimit.Exceeded(stderr.String()) {
 		return "", ErrMemory
 	}
 	return "", &CommandError{
@@ -142,6 +139,7 @@ func (v *View) environ() []string {
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
 	}
+	env = append(env, gitlimit.Environ()...)
 	// The user's list of ignored files is in HOME.
 	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"} {
 		if value, ok := os.LookupEnv(name); ok {

@@ -147,16 +147,6 @@ func (v *View) config() string {
 	attributesFile = /dev/null
 	pager = cat
 	quotePath = false
-	preloadIndex = false
-	bigFileThreshold = 16m
-	deltaBaseCacheLimit = 16m
-	packedGitLimit = 64m
-	packedGitWindowSize = 4m
-[index]
-	threads = 1
-[pack]
-	threads = 1
-	windowMemory = 32m
 [diff]
 	ignoreSubmodules = dirty
 [submodule]

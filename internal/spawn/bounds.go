@@ -1,13 +1,13 @@
 package spawn
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"unsafe"
 
@@ -27,54 +27,51 @@ type Bounds struct {
 	Read, Write []*os.File
 }
 
+// limited starts a program with a bound on its memory, in kilobytes. It is set before
+// the program begins: prlimit(2) of a running one comes too late. It fails where a
+// lower one is in force already.
+const limited = `ulimit -d "$0" 2>/dev/null; exec "$@"`
+
 // Run runs a command within the bounds, as [exec.Cmd.Run] does.
 func (b Bounds) Run(cmd *exec.Cmd) error {
-	err := b.start(cmd)
-	if err != nil {
-		return err
-	}
-	if b.Memory > 0 {
-		limit := unix.Rlimit{Cur: b.Memory, Max: b.Memory}
-		// It has ended if there is no such process.
-		if err := unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_DATA, &limit, nil); err != nil && !errors.Is(err, unix.ESRCH) {
-			err = fmt.Errorf("bound the memory of %s: %w", filepath.Base(cmd.Path), err)
-			return errors.Join(err, cmd.Process.Kill(), ignoreExit(cmd.Wait()))
+	program := cmd.Path
+	if b.Memory > 0 && cmd.Err == nil {
+		sh, err := exec.LookPath("sh")
+		if err != nil {
+			return fmt.Errorf("bound the memory of %s: %w", filepath.Base(cmd.Path), err)
 		}
+		cmd.Args = append([]string{"sh", "-c", limited, strconv.FormatUint(b.Memory>>10, 10), cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = sh
+	}
+	if err := b.start(cmd, program); err != nil {
+		return err
 	}
 	return cmd.Wait()
 }
 
-// ignoreExit drops the error of a program that was killed.
-func ignoreExit(err error) error {
-	if _, ended := errors.AsType[*exec.ExitError](err); ended {
-		return nil
-	}
-	return err
-}
-
-func (b Bounds) start(cmd *exec.Cmd) error {
+func (b Bounds) start(cmd *exec.Cmd, program string) error {
 	if !b.Confined || !CanConfine() {
 		return cmd.Start()
 	}
 	started := make(chan error)
-	go b.startConfined(cmd, started)
+	go b.startConfined(cmd, program, started)
 	return <-started
 }
 
 // startConfined starts a command from a thread that is confined. It is never
 // unlocked, so it ends with its goroutine. The main thread, which cannot end, is
 // held until another one is found.
-func (b Bounds) startConfined(cmd *exec.Cmd, started chan<- error) {
+func (b Bounds) startConfined(cmd *exec.Cmd, program string, started chan<- error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
 		other := make(chan error)
-		go b.startConfined(cmd, other)
+		go b.startConfined(cmd, program, other)
 		err := <-other
 		runtime.UnlockOSThread()
 		started <- err
 		return
 	}
-	err := b.confineThread(cmd.Path)
+	err := b.confineThread(program)
 	if err == nil {
 		err = cmd.Start()
 	}

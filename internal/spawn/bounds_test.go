@@ -26,7 +26,7 @@ func TestConfined(t *testing.T) {
 		t.Skip("this kernel has no Landlock with ABI 2")
 	}
 	dir := t.TempDir()
-	for _, name := range []string{"in/file", "out/file", "work/file"} {
+	for _, name := range []string{"in/file", "out/file", "work/file", "work/moved"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestConfined(t *testing.T) {
 		return out.String(), err
 	}
 	for script, works := range map[string]bool{
-		"cat in/file": true, "cat work/file": true, "echo x > work/new": true, "mkdir work/d; mv work/file work/d/": true, "echo x >/dev/null": true,
+		"cat in/file": true, "cat work/file": true, "echo x > work/new": true, "mkdir work/d; mv work/moved work/d/": true, "echo x >/dev/null": true,
 		"cat out/file": false, "cat in/link/file": false, "ls out": false, "echo x > in/new": false, "echo x > out/new": false, "cat /etc/passwd": false, "ln -s x in/l": false,
 	} {
 		if out, err := run(script); (err == nil) != works {

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/deft-dev/deft/internal/gitlimit"
+	"github.com/deft-dev/deft/internal/spawn"
 )
 
 // run runs git and returns what it printed, without white space around it.
@@ -73,15 +76,16 @@ func call(ctx context.Context, dir string, args []string, settings ...string) (s
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0",
 		"GIT_ASKPASS=true", "GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_NO_LAZY_FETCH=1", "GIT_PROXY_COMMAND=", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
-		fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings)/2),
 	}
-	for i := 0; i+1 < len(settings); i += 2 {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, settings[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, settings[i+1]))
-	}
+	cmd.Env = append(cmd.Env, gitlimit.Environ(settings...)...)
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
+	bounds := spawn.Bounds{Memory: gitlimit.Memory}
+	if args[0] == "fetch" {
+		bounds.Memory = gitlimit.FetchMemory
+	}
+	if err := bounds.Run(cmd); err != nil {
 		if text := strings.TrimSpace(stderr.String()); text != "" {
 			return "", fmt.Errorf("%s: %w", text, err)
 		}

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/deft-dev/deft/internal/gitlimit"
+	"github.com/deft-dev/deft/internal/spawn"
 )
 
 // gitTime is how long a fetch may take.
@@ -235,7 +238,8 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd.WaitDelay = 2 * time.Second
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &limited{w: &out}, &limited{w: &said}
-	err := cmd.Run()
+	cmd.Env = append(cmd.Env, gitlimit.Environ()...)
+	err := spawn.Bounds{Memory: gitlimit.FetchMemory}.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return "", failed("git %s: %w", args[0], ctx.Err())
