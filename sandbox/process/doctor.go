@@ -32,16 +32,19 @@ type targets struct {
 	State     string   // the sandbox's own directory in Options.Dir
 	PID       int      // a process outside
 	TCP       string   // a listener on the host's loopback
-	Abstract  string   // a listener in the abstract namespace
-	Socket    string   // a listener with a path
+	Own       string   // one on another address of the host; "" if it has none
+	Network   sandbox.Network
+	Abstract  string // a listener in the abstract namespace
+	Socket    string // a listener with a path
 }
 
 // deletable is a file outside that an escape would delete.
 func (t targets) deletable() string { return t.Outside + "-deletable" }
 
-// Doctor starts a sandbox without network and tries forbidden things in it. It
-// returns the sandbox's report and every check, failed ones too; it returns an
-// error if the sandbox could not be started or did not answer.
+// Doctor starts a sandbox without network and tries forbidden things in it, then
+// one with each network that the level has ("net-list", "net-open" in the
+// report). It returns the first sandbox's report and every check, failed ones too;
+// it returns an error if a sandbox could not be started or did not answer.
 func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Check, err error) {
 	base, err := os.MkdirTemp("", "deft-doctor-")
 	if err != nil {
@@ -53,21 +56,42 @@ func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Che
 		return rep, nil, err
 	}
 	defer done()
+	rep, checks, err = p.probe(ctx, filepath.Base(base), t)
+	if err != nil || rep.Level == LevelNone {
+		return rep, checks, err
+	}
+	for _, n := range t.probedNetworks() {
+		t.Network = n
+		_, more, err := p.probe(ctx, filepath.Base(base)+"-"+n.Mode(), t)
+		switch {
+		case fault.Is(err, fault.Unsupported):
+			rep.Missing = append(rep.Missing, sandbox.Missing{Feature: "net-" + n.Mode(), Reason: err.Error()})
+		case err != nil:
+			return rep, checks, err
+		default:
+			rep.Features = append(rep.Features, "net-"+n.Mode())
+		}
+		checks = append(checks, more...)
+	}
+	return rep, checks, nil
+}
+
+// probe tries in one sandbox.
+func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox.Report, checks []Check, err error) {
 	arg, err := json.Marshal(t)
 	if err != nil {
 		return rep, nil, fmt.Errorf("encode targets: %w", err)
 	}
-	id := filepath.Base(base)
 	self := resolve(p.opt.Self) // /proc/self would be another process inside
 	s, err := p.Start(ctx, sandbox.Spec{
-		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace,
+		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace, Network: t.Network,
 		Env: []string{"HOME=" + p.opt.Home, "PATH=/usr/bin:/bin", "DEFT_PROBE_SECRET=readable"},
 	})
 	if err != nil {
 		return rep, nil, err
 	}
 	defer func() { err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id)) }()
-	checks, err = readChecks(ctx, s)
+	checks, err = readChecks(ctx, s, t)
 	return s.Report(), checks, err
 }
 
@@ -101,12 +125,16 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 		open = append(open, l)
 	}
 	t.TCP = open[0].Addr().String()
+	if l := listenOwn(); l != nil {
+		open = append(open, l)
+		t.Own = l.Addr().String()
+	}
 	return t, done, nil
 }
 
 // readChecks reads the probe's lines. A probe that ends early was killed by one of
 // its attempts; those that it did not reach count as failed.
-func readChecks(ctx context.Context, s sandbox.Sandbox) ([]Check, error) {
+func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) ([]Check, error) {
 	conn, err := s.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -127,7 +155,7 @@ func readChecks(ctx context.Context, s sandbox.Sandbox) ([]Check, error) {
 		seen[c.Name] = true
 		checks = append(checks, c)
 	}
-	for _, a := range attempts(s.Report().Level) {
+	for _, a := range attempts(s.Report().Level, t) {
 		if !seen[a.name] {
 			checks = append(checks, Check{Name: a.name, Detail: "the probe ended before it reported this"})
 		}
@@ -151,7 +179,10 @@ func (a attempt) check(t targets) Check {
 }
 
 // attempts lists what is tried at a level, the riskiest last.
-func attempts(level string) []attempt {
+func attempts(level string, t targets) []attempt {
+	if !t.Network.None() {
+		return modeAttempts(t.Network)
+	}
 	all := append(fileAttempts(), networkAttempts()...)
 	all = append(all, kernelAttempts()...)
 	if level == LevelNamespaces {

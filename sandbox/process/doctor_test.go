@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -19,6 +20,10 @@ func TestDoctor(t *testing.T) {
 			}
 			if rep.Level != level {
 				t.Errorf("level %s, want %s", rep.Level, level)
+			}
+			list := slices.ContainsFunc(rep.Missing, func(m sandbox.Missing) bool { return m.Feature == "net-list" })
+			if !slices.Contains(rep.Features, "net-open") || list != (level == process.LevelLandlock) || list == slices.Contains(rep.Features, "net-list") {
+				t.Errorf("the report on networks is wrong: %v, %v", rep.Features, rep.Missing)
 			}
 			for _, c := range checks {
 				t.Logf("%v %-22s %s", c.OK, c.Name, c.Detail)
@@ -48,6 +53,21 @@ func TestDoctorSeesWhatIsOpen(t *testing.T) {
 			t.Errorf("no check %s", name)
 		} else if checks[i].OK {
 			t.Errorf("%s was refused without isolation: %s", name, checks[i].Detail)
+		}
+	}
+}
+
+// TestDoctorNeedsTheProxy proves that the checks of networks fail where no proxy
+// refuses.
+func TestDoctorNeedsTheProxy(t *testing.T) {
+	t.Parallel()
+	checks := process.ProxyChecks("127.0.0.1:9")
+	if len(checks) != 3 {
+		t.Errorf("%d checks", len(checks))
+	}
+	for _, c := range checks {
+		if c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
 		}
 	}
 }

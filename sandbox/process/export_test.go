@@ -1,5 +1,11 @@
 package process
 
+import (
+	"strings"
+
+	"github.com/deft-dev/deft/sandbox"
+)
+
 // What tests of single parts need.
 var (
 	ParseStat       = func(b []byte) error { _, err := parseStat(b); return err }
@@ -7,4 +13,12 @@ var (
 	SplitHome       = splitHome
 	Filter          = filter
 	Connect         = connect
+	ProxyChecks     = func(service string) (all []Check) {
+		for _, a := range modeAttempts(sandbox.NetworkOpen) {
+			if strings.HasSuffix(a.tried, " through the proxy") { // the others would send something
+				all = append(all, a.check(targets{TCP: service}))
+			}
+		}
+		return all
+	}
 )

@@ -26,7 +26,7 @@ func runProbe(args []string) int {
 			level = LevelNamespaces
 		}
 		enc := json.NewEncoder(os.Stdout)
-		for _, a := range attempts(level) {
+		for _, a := range attempts(level, t) {
 			if err := enc.Encode(a.check(t)); err != nil {
 				return 1
 			}
