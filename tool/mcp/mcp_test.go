@@ -294,29 +294,6 @@ func TestGatewayWithoutStream(t *testing.T) {
 	}
 }
 
-// TestHeadersStayHome redirects to another origin, which must not see the key.
-func TestHeadersStayHome(t *testing.T) {
-	t.Parallel()
-	seen := make(chan string, 10)
-	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen <- r.Header.Get("X-Key")
-		http.Error(w, "no", http.StatusNotFound)
-	}))
-	t.Cleanup(thief.Close)
-	home := httptest.NewServer(http.RedirectHandler(thief.URL, http.StatusTemporaryRedirect))
-	t.Cleanup(home.Close)
-	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"web": {
-		URL: home.URL, Auth: &mcp.Auth{Strategy: mcp.AuthAPIKey, HeaderName: "X-Key", Value: "k"},
-	}}, mcp.Options{})
-	defer set.Close()
-	if len(warnings) != 1 {
-		t.Errorf("warnings: %v", warnings)
-	}
-	if got := <-seen; got != "" {
-		t.Errorf("another origin got the key %q", got)
-	}
-}
-
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	set := connect(t, map[string]mcp.Server{"local": overStdio("1")}, mcp.Options{Filter: "fail"})

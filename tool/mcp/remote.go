@@ -2,7 +2,9 @@ package mcp
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,7 +38,7 @@ func remote(s Server) (sdk.Transport, *http.Client, error) {
 	base.ResponseHeaderTimeout = 0 // a call may take its time; its context ends it
 	base.IdleConnTimeout = 30 * time.Second
 	g := &guard{base: base, origin: originOf(u), header: header}
-	client := &http.Client{Transport: g}
+	client := &http.Client{Transport: g, CheckRedirect: g.redirect}
 	if s.transport() == SSE {
 		return &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxMessage}, client, nil
 	}
@@ -46,8 +48,13 @@ func remote(s Server) (sdk.Transport, *http.Client, error) {
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxMessage}, client, nil
 }
 
-// guard adds the configured headers to requests to the configured origin, and
-// to no other, and bounds answers.
+// maxRedirects is how many redirects of one request are followed, as in net/http.
+const maxRedirects = 10
+
+// guard lets requests go to the configured origin only, adds the configured
+// headers to them, and bounds answers. A server that names another origin, by a
+// redirect or as the address for messages (SSE), would otherwise have this process
+// send requests to services that only this machine can reach.
 type guard struct {
 	base   *http.Transport
 	stream *http.Transport // for the stream of streamable HTTP; nil with SSE
@@ -55,28 +62,49 @@ type guard struct {
 	header http.Header
 }
 
+// redirect is the CheckRedirect of the client: only redirects within the origin
+// are followed.
+func (g *guard) redirect(r *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fault.New(fault.Invalid, fmt.Sprintf("the server redirects more than %d times", maxRedirects))
+	}
+	return g.check(r.URL)
+}
+
+func (g *guard) check(u *url.URL) error {
+	if to := originOf(u); to != g.origin {
+		return fault.New(fault.Denied, "the server refers to another origin, "+describe(to, 200)+", which is not asked")
+	}
+	return nil
+}
+
 // RoundTrip implements [http.RoundTripper].
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for name, values := range g.header {
-		if originOf(r.URL) == g.origin {
-			r.Header[name] = values
-		} else {
-			delete(r.Header, name)
+	if err := g.check(r.URL); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
 		}
+		return nil, err
 	}
+	redirected := r.Response != nil // set by the client
+	r = r.Clone(r.Context())
+	maps.Copy(r.Header, g.header)
 	resp, err := g.send(r)
 	if err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+	switch {
+	case redirected && resp.StatusCode/100 != 2: // errors show the body, and it is not that of the configured address
+		resp.Body.Close()
+		resp.Body = http.NoBody
+	case !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
 		resp.Body = &bounded{ReadCloser: resp.Body, left: maxMessage}
 	}
 	return resp, nil
 }
 
 // send answers 405, which means "no such stream" in the protocol, for a stream
-// that does not open in time.
+// that does not open in time, or is redirected to another origin.
 func (g *guard) send(r *http.Request) (*http.Response, error) {
 	if g.stream == nil || r.Method != http.MethodGet || r.Header.Get("Last-Event-ID") != "" {
 		return g.base.RoundTrip(r)
@@ -84,13 +112,23 @@ func (g *guard) send(r *http.Request) (*http.Response, error) {
 	resp, err := g.stream.RoundTrip(r)
 	var slow net.Error
 	if errors.As(err, &slow) && slow.Timeout() && r.Context().Err() == nil {
-		return &http.Response{
-			StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
-			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: http.Header{}, Body: http.NoBody, Request: r,
-		}, nil
+		return noStream(r), nil
+	}
+	if err == nil && resp.StatusCode/100 == 3 {
+		if to, err := resp.Location(); err != nil || g.check(to) != nil {
+			resp.Body.Close()
+			return noStream(r), nil
+		}
 	}
 	return resp, err
+}
+
+func noStream(r *http.Request) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: http.NoBody, Request: r,
+	}
 }
 
 // CloseIdleConnections is called by [http.Client.CloseIdleConnections].
