@@ -64,6 +64,15 @@ func (v *View) CommitChanges(ctx context.Context, sha string) ([]Change, error) 
 	return parseStatus(out)
 }
 
+// Head returns the commit of HEAD, or "" before the first one.
+func (v *View) Head(ctx context.Context) (string, error) {
+	names, err := v.resolve(ctx, "HEAD^{commit}")
+	if err != nil {
+		return "", err
+	}
+	return names[0], nil
+}
+
 // Metadata describes a repository; unknown fields are empty.
 type Metadata struct {
 	Remote string // the address of origin, without credentials
@@ -75,12 +84,11 @@ type Metadata struct {
 // damaged, for example, stays empty; the error is that of running git.
 func (v *View) Metadata(ctx context.Context) (Metadata, error) {
 	var m Metadata
-	names, err := v.resolve(ctx, "HEAD^{commit}")
-	if err != nil && !gitRefuses(err) {
+	var err error
+	if m.Head, err = v.Head(ctx); err != nil && !gitRefuses(err) {
 		return m, err
 	}
-	if err == nil && names[0] != "" {
-		m.Head = names[0]
+	if m.Head != "" {
 		if m.Branch = v.branch; m.Branch == "" {
 			m.Branch = "DETACHED"
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/gitview"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -23,17 +24,21 @@ func (r *runner) git(ctx context.Context, args ...string) string {
 	return ""
 }
 
-// head asks for the commit that changes are counted from, beside the run:
-// nothing waits for it. The returned function does, and ends the asking.
-func (r *runner) head(ctx context.Context) (base func() string) {
-	ctx, cancel := context.WithCancel(ctx)
-	answer := make(chan string, 1)
-	go func() { answer <- strings.TrimSpace(r.git(ctx, "rev-parse", "--verify", "--quiet", "HEAD")) }()
-	return func() string {
-		defer cancel()
-		defer time.AfterFunc(gitTimeout, cancel).Stop()
-		return <-answer
+// head returns the commit that changes are counted from, before the agent can move
+// it; "" where there is none. It does not wait for the sandbox.
+func (r *runner) head(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
+	defer cancel()
+	v, err := gitview.Open(r.c.Workspace())
+	if err != nil { // no repository, or one that git refuses too
+		return ""
 	}
+	defer v.Close()
+	commit, err := v.Head(ctx)
+	if err != nil {
+		return ""
+	}
+	return commit
 }
 
 // diffstat says what has changed since the commit base, untracked files

@@ -207,8 +207,8 @@ func (r *runner) work(ctx context.Context) error {
 	}
 	unwatch()
 	stat := ""
-	if commit := base(); err == nil {
-		stat = r.diffstat(ctx, commit)
+	if err == nil {
+		stat = r.diffstat(ctx, base)
 	}
 	if runCtx.Err() == nil { // else it is closed with the sessions, while it runs
 		err = errors.Join(err, r.Sessions.Evict(ctx, r.ID, !r.through(s)))
