@@ -26,7 +26,7 @@ func (t List) dump(w *writer, v any) any {
 	}
 	out := make([]any, len(list))
 	for i, e := range list {
-		out[i] = t.Of.dump(w, e)
+		out[i] = w.dump(t.Of, e)
 	}
 	return out
 }
@@ -39,7 +39,7 @@ func (t Dict) check(r *reader, v any, loc []any) any {
 }
 
 func (t Dict) dump(w *writer, v any) any {
-	return dumpDict(v, func(_ string, v any) (any, bool) { return t.Of.dump(w, v), true })
+	return dumpDict(v, func(_ string, v any) (any, bool) { return w.dump(t.Of, v), true })
 }
 
 // dict checks what must be an object, and keeps what the function returns for its values.
@@ -93,7 +93,7 @@ func (t optional) dump(w *writer, v any) any {
 	if v == nil {
 		return nil
 	}
-	return t.of.dump(w, v)
+	return w.dump(t.of, v)
 }
 
 func at(loc []any, part any) []any { return append(loc[:len(loc):len(loc)], part) }

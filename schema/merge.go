@@ -61,3 +61,24 @@ func WithoutNulls(v any) any {
 	}
 	return v
 }
+
+// each returns a value with all texts in it replaced, but for keys.
+func each(v any, f func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return f(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = each(e, f)
+		}
+		return out
+	case *Map:
+		out := v.Copy()
+		for i, e := range v.values {
+			out.values[i] = each(e, f)
+		}
+		return out
+	}
+	return v
+}

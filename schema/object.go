@@ -105,7 +105,7 @@ func Check(t Type, v any, how Reading, loc ...any) (any, error) {
 // that of sealing, [ErrNoKey] without keys.
 func Dump(t Type, v any, how Writing) (any, error) {
 	w := &writer{Writing: how}
-	out := t.dump(w, v)
+	out := w.dump(t, v)
 	return out, w.err
 }
 
@@ -240,7 +240,7 @@ func (o *Object) dump(w *writer, v any) any {
 	}
 	for _, f := range o.Fields {
 		if v, ok := m.Lookup(f.Name); ok && !f.Hidden && (v != nil || !f.MayBeAbsent) {
-			set(f.Name, f.Type.dump(w, v))
+			set(f.Name, w.dump(f.Type, v))
 		}
 	}
 	if o.Extra == Keep {

@@ -14,8 +14,17 @@ import (
 type Type interface {
 	// check returns the value in its normal form; violations are recorded.
 	check(r *reader, v any, loc []any) any
-	// dump returns the value as it leaves the process.
-	dump(w *writer, v any) any
+}
+
+// dumper is a type whose values do not leave the process as they are: there are
+// secrets in them, or fields that are not written.
+type dumper interface{ dump(w *writer, v any) any }
+
+func (w *writer) dump(t Type, v any) any {
+	if d, ok := t.(dumper); ok {
+		return d.dump(w, v)
+	}
+	return v
 }
 
 // String is a text. Lengths count characters; zero bounds nothing. Valid says
@@ -56,8 +65,6 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-func (String) dump(_ *writer, v any) any { return v }
-
 // Bool is a truth value; the spellings of the reference are taken too.
 type Bool struct{}
 
@@ -88,8 +95,6 @@ func (Bool) check(r *reader, v any, loc []any) any {
 	r.add("bool_parsing", "Input should be a valid boolean, unable to interpret input", v, loc)
 	return false
 }
-
-func (Bool) dump(_ *writer, v any) any { return v }
 
 // Bounds limit a number; nil limits nothing.
 type Bounds struct {
@@ -137,8 +142,6 @@ func (t Int) check(r *reader, v any, loc []any) any {
 	return json.Number(strconv.FormatInt(int64(f), 10))
 }
 
-func (Int) dump(_ *writer, v any) any { return v }
-
 // Number is a number with a fraction.
 type Number struct{ Bounds }
 
@@ -155,8 +158,6 @@ func (t Number) check(r *reader, v any, loc []any) any {
 	}
 	return json.Number("0.0")
 }
-
-func (Number) dump(_ *writer, v any) any { return v }
 
 // number reads what the reference takes for a number: text and truth values
 // as well.
@@ -197,14 +198,10 @@ func (t Enum) check(r *reader, v any, loc []any) any {
 	return t[0]
 }
 
-func (Enum) dump(_ *writer, v any) any { return v }
-
 // Any is any JSON value.
 type Any struct{}
 
 func (Any) check(_ *reader, v any, _ []any) any { return v }
-
-func (Any) dump(_ *writer, v any) any { return v }
 
 // Choice is [Enum] where the reference declares an enumeration: only the
 // violation's type differs.
@@ -218,8 +215,6 @@ func (t Choice) check(r *reader, v any, loc []any) any {
 	}
 	return out
 }
-
-func (Choice) dump(_ *writer, v any) any { return v }
 
 // UUID is an id in any form that [ParseUUID] takes, and normally 32
 // hexadecimal digits.
@@ -236,8 +231,6 @@ func (UUID) check(r *reader, v any, loc []any) any {
 	return hex
 }
 
-func (UUID) dump(_ *writer, v any) any { return v }
-
 // Guarded is a type whose values a function checks first. If it fails, its error
 // is all that is reported of the value.
 type Guarded struct {
@@ -253,4 +246,4 @@ func (t Guarded) check(r *reader, v any, loc []any) any {
 	return t.Of.check(r, v, loc)
 }
 
-func (t Guarded) dump(w *writer, v any) any { return t.Of.dump(w, v) }
+func (t Guarded) dump(w *writer, v any) any { return w.dump(t.Of, v) }

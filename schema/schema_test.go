@@ -80,7 +80,7 @@ var thing = &schema.Object{Name: "thing", Fields: []schema.Field{
 	{Name: "list", Type: schema.List{Of: schema.OneOf{{Name: "bool", Of: schema.Bool{}}, {Name: "str", Of: schema.String{}}}}, Default: []any{}},
 	{Name: "key", Type: schema.Opt(schema.Secret{})},
 	{Name: "env", Type: schema.Secrets{}, Default: func() any { return schema.NewMap() }},
-	{Name: "headers", Type: schema.Headers{}, Default: func() any { return schema.NewMap() }},
+	{Name: "headers", Type: schema.Headers, Default: func() any { return schema.NewMap() }},
 	{Name: "hidden", Type: schema.Any{}, Hidden: true},
 }}
 

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
@@ -140,58 +141,37 @@ func (w *writer) secret(v any, null bool) any {
 	return Mask
 }
 
-// Secrets is an object of the user's own keys whose values are secrets, such
-// as environment variables. Those without a value are left out. Masked, it
-// keeps the names; Nulled, it is empty.
-type Secrets struct{}
+// Secrets is an object of the user's own keys whose values are secrets, such as
+// environment variables. Only says by a key whether its value is a secret, or
+// else a plain text; nil stands for all. Secrets without a value are left out.
+// Masked, their names stay; Nulled, they are left out.
+type Secrets struct{ Only func(key string) bool }
 
-func (Secrets) check(r *reader, v any, loc []any) any {
-	return r.dict(v, loc, func(_ string, v any, loc []any) (any, bool) {
-		s := (Secret{}).check(r, v, loc)
+// Headers are HTTP headers, of which those are secrets whose names suggest it.
+var Headers = Secrets{Only: secretName}
+
+var secretWords = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWORD", "SECRET", "SESSION", "TOKEN"}
+
+func secretName(name string) bool {
+	upper := strings.ToUpper(name)
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) })
+}
+
+func (t Secrets) secret(key string) bool { return t.Only == nil || t.Only(key) }
+
+func (t Secrets) check(r *reader, v any, loc []any) any {
+	return r.dict(v, loc, func(k string, v any, loc []any) (any, bool) {
+		if !t.secret(k) {
+			return String{}.check(r, v, loc), true
+		}
+		s := Secret{}.check(r, v, loc)
 		return s, s != nil
 	})
 }
 
-func (Secrets) dump(w *writer, v any) any {
-	return dumpDict(v, func(_ string, v any) (any, bool) { return w.secret(v, false), w.Mode != Nulled })
-}
-
-// Headers is an object of HTTP headers, of which those are secrets whose names
-// suggest it.
-type Headers struct{}
-
-var secretWords = []string{"AUTHORIZATION", "COOKIE", "CREDENTIAL", "KEY", "PASSWORD", "SECRET", "SESSION", "TOKEN"}
-
-// SecretName reports whether the name of a header or variable suggests
-// that its value is a secret.
-func SecretName(name string) bool {
-	upper := strings.ToUpper(name)
-	for _, w := range secretWords {
-		if strings.Contains(upper, w) {
-			return true
-		}
-	}
-	return false
-}
-
-func (Headers) check(r *reader, v any, loc []any) any {
-	return r.dict(v, loc, func(k string, v any, loc []any) (any, bool) {
-		s, ok := v.(string)
-		switch {
-		case !ok:
-			r.add("string_type", "Input should be a valid string", nil, loc)
-			return nil, false
-		case !SecretName(k):
-			return s, true
-		}
-		opened := r.secret(s)
-		return opened, opened != nil
-	})
-}
-
-func (Headers) dump(w *writer, v any) any {
+func (t Secrets) dump(w *writer, v any) any {
 	return dumpDict(v, func(k string, v any) (any, bool) {
-		if !SecretName(k) {
+		if !t.secret(k) {
 			return v, true
 		}
 		return w.secret(v, false), w.Mode != Nulled
@@ -225,68 +205,36 @@ func (t Sources) dump(w *writer, v any) any {
 		if s, ok := v.(string); ok {
 			return w.secret(s, false), true
 		}
-		return t.Source.dump(w, v), true
+		return w.dump(t.Source, v), true
 	})
 }
 
 // Stale reports whether a stored document has a secret that only an old key
 // opens.
 func Stale(keys Keys, v any) bool {
-	switch v := v.(type) {
-	case string:
-		return strings.HasPrefix(v, sealedPrefix) && keys.Stale(v)
-	case []any:
-		for _, e := range v {
-			if Stale(keys, e) {
-				return true
-			}
-		}
-	case *Map:
-		for _, k := range v.Keys() {
-			if Stale(keys, v.Get(k)) {
-				return true
-			}
-		}
-	}
-	return false
+	stale := false
+	each(v, func(s string) string {
+		stale = stale || strings.HasPrefix(s, sealedPrefix) && keys.Stale(s)
+		return s
+	})
+	return stale
 }
 
 // Renew returns a stored document whose secrets are sealed by the current key.
 // A secret that no key opens is [ErrSealed].
-func Renew(keys Keys, v any) (any, error) {
-	switch v := v.(type) {
-	case string:
-		if !strings.HasPrefix(v, sealedPrefix) {
-			return v, nil
+func Renew(keys Keys, v any) (out any, err error) {
+	out = each(v, func(s string) string {
+		if err != nil || !strings.HasPrefix(s, sealedPrefix) {
+			return s
 		}
-		plain, err := keys.Open(v)
-		if err != nil {
-			return nil, ErrSealed
+		plain, oerr := keys.Open(s)
+		switch {
+		case oerr != nil:
+			err = ErrSealed
+		case keys.Stale(s):
+			s, err = keys.Seal(plain)
 		}
-		if !keys.Stale(v) {
-			return v, nil
-		}
-		return keys.Seal(plain)
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			one, err := Renew(keys, e)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = one
-		}
-		return out, nil
-	case *Map:
-		out := NewMap()
-		for _, k := range v.Keys() {
-			one, err := Renew(keys, v.Get(k))
-			if err != nil {
-				return nil, err
-			}
-			out.Set(k, one)
-		}
-		return out, nil
-	}
-	return v, nil
+		return s
+	})
+	return out, err
 }

@@ -6,21 +6,37 @@ import (
 	"strings"
 )
 
-// Tagged is one of several objects, told apart by a field.
+// Tagged is one of several objects, told apart by a field. Where that is "kind",
+// the rules are those of the reference's own classes: locations of violations
+// do not name the kind, an unknown one is a violation of the whole object, and
+// null stands for the default (docs/openhands/sdk-wire.md section 2).
 type Tagged struct {
 	Key     string
 	Default string // for objects without the field; "" refuses them
+	Mark    string // the field that such objects must have; "" for none
 	Of      map[string]*Object
 	Order   []string // of the names, for messages
 }
 
+const kindKey = "kind"
+
+// pick returns the object for a document, nil for none, and the name of it, or
+// what the document has in place of a name.
 func (t Tagged) pick(m *Map) (*Object, string) {
 	tag, ok := m.Lookup(t.Key)
-	name, _ := tag.(string)
-	if !ok {
-		name = t.Default
+	if !ok || tag == nil && t.Key == kindKey {
+		if _, marked := m.Lookup(t.Mark); t.Mark != "" && !marked {
+			return nil, ""
+		}
+		return t.Of[t.Default], t.Default
 	}
-	return t.Of[name], name
+	switch tag := tag.(type) {
+	case string:
+		return t.Of[tag], tag
+	case nil, bool, json.Number:
+		return nil, fmt.Sprint(tag)
+	}
+	return nil, "object" // it could hold anything
 }
 
 func (t Tagged) check(r *reader, v any, loc []any) any {
@@ -30,35 +46,34 @@ func (t Tagged) check(r *reader, v any, loc []any) any {
 		return NewMap()
 	}
 	o, name := t.pick(m)
-	tag, tagged := m.Lookup(t.Key)
-	switch tag.(type) {
-	case string:
-	case nil, bool, json.Number:
-		if tagged {
-			name = fmt.Sprint(tag)
-		}
-	default: // it could hold anything
-		name = "object"
-	}
+	_, tagged := m.Lookup(t.Key)
+	ctx := map[string]any{"discriminator": "'" + t.Key + "'"}
 	switch {
+	case o != nil && t.Key == kindKey:
+		if m.Get(kindKey) == nil {
+			m = m.Copy()
+			m.Set(kindKey, name)
+		}
+		return o.check(r, m, loc)
 	case o != nil:
 		return o.check(r, m, at(loc, name))
+	case t.Key == kindKey:
+		r.refuse(fmt.Errorf("the kind '%s' is none of %s", m.Text(kindKey), strings.Join(t.Order, ", ")), loc)
 	case !tagged:
-		r.addCtx("union_tag_not_found", fmt.Sprintf("Unable to extract tag using discriminator '%s'", t.Key), v, loc, map[string]any{"discriminator": "'" + t.Key + "'"})
+		r.addCtx("union_tag_not_found", "Unable to extract tag using discriminator '"+t.Key+"'", v, loc, ctx)
 	default:
+		ctx["tag"] = name
 		r.addCtx("union_tag_invalid", fmt.Sprintf("Input tag '%s' found using '%s' does not match any of the expected tags: '%s'",
-			name, t.Key, strings.Join(t.Order, "', '")), v, loc, map[string]any{"discriminator": "'" + t.Key + "'", "tag": name})
+			name, t.Key, strings.Join(t.Order, "', '")), v, loc, ctx)
 	}
 	return NewMap()
 }
 
 func (t Tagged) dump(w *writer, v any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		return v
-	}
-	if o, _ := t.pick(m); o != nil {
-		return o.dump(w, m)
+	if m, ok := v.(*Map); ok {
+		if o, _ := t.pick(m); o != nil {
+			return o.dump(w, m)
+		}
 	}
 	return v
 }
@@ -86,60 +101,6 @@ func (t OneOf) check(r *reader, v any, loc []any) any {
 	}
 	r.wrong = append(r.wrong, wrong...)
 	return nil
-}
-
-func (OneOf) dump(_ *writer, v any) any { return v }
-
-// Kinds is one of several objects that are told apart by their "kind". Unlike
-// those of [Tagged], locations of violations do not name the kind, and an unknown
-// one is a violation of the whole object (docs/openhands/sdk-wire.md section
-// 2).
-type Kinds struct {
-	Default string // for objects without a kind; "" refuses them
-	Mark    string // the field that such objects must have; "" for none
-	Of      map[string]*Object
-	Order   []string // of the names, for messages
-}
-
-func (t Kinds) pick(m *Map) (*Object, string) {
-	kind := m.Get("kind")
-	if kind == nil {
-		if _, ok := m.Lookup(t.Mark); !ok && t.Mark != "" {
-			return nil, ""
-		}
-		return t.Of[t.Default], t.Default
-	}
-	name, _ := kind.(string)
-	return t.Of[name], name
-}
-
-func (t Kinds) check(r *reader, v any, loc []any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		r.add("model_attributes_type", notObject, v, loc)
-		return NewMap()
-	}
-	o, name := t.pick(m)
-	if o == nil {
-		r.wrong = append(r.wrong, Invalid("the kind '"+name+"' is none of "+strings.Join(t.Order, ", "), nil, loc...)...)
-		return NewMap()
-	}
-	if m.Get("kind") == nil {
-		m = m.Copy()
-		m.Set("kind", name)
-	}
-	return o.check(r, m, loc)
-}
-
-func (t Kinds) dump(w *writer, v any) any {
-	m, ok := v.(*Map)
-	if !ok {
-		return v
-	}
-	if o, _ := t.pick(m); o != nil {
-		return o.dump(w, m)
-	}
-	return v
 }
 
 const notObject = "Input should be a valid dictionary or object to extract fields from"

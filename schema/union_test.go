@@ -15,7 +15,7 @@ import (
 func TestForms(t *testing.T) {
 	t.Parallel()
 	named := &schema.Object{Fields: []schema.Field{{Name: "name", Type: schema.String{}, Required: true}}}
-	kinds := schema.Kinds{Default: "A", Mark: "name", Order: []string{"A"}, Of: map[string]*schema.Object{"A": named}}
+	kinds := schema.Tagged{Key: "kind", Default: "A", Mark: "name", Order: []string{"A"}, Of: map[string]*schema.Object{"A": named}}
 	guarded := schema.Guarded{Of: schema.Bool{}, First: func(v any) error {
 		if v == "no" {
 			return schema.Violations{{Type: "assertion_error"}}

@@ -46,8 +46,8 @@ func checkCondenser(m *s.Map) error {
 }
 
 // AgentSchema describes agents: the built-in one and ACP agents.
-var AgentSchema = Define("AgentBase", s.Kinds{
-	Default: "Agent", Mark: "llm", Order: []string{"ACPAgent", "Agent"},
+var AgentSchema = Define("AgentBase", s.Tagged{
+	Key: "kind", Default: "Agent", Mark: "llm", Order: []string{"ACPAgent", "Agent"},
 	Of: map[string]*s.Object{"Agent": agentSchema, "ACPAgent": acpSchema},
 })
 

@@ -11,11 +11,12 @@ import (
 )
 
 // SecretSourceSchema describes an object that says where a secret is.
-var SecretSourceSchema = Define("SecretSource", s.Kinds{
+var SecretSourceSchema = Define("SecretSource", s.Tagged{
+	Key:   "kind",
 	Order: []string{"LookupSecret", "StaticSecret"},
 	Of: map[string]*s.Object{
 		"StaticSecret": Reference("StaticSecret", s.Object{}),
-		"LookupSecret": Reference("LookupSecret", s.Object{}, s.Field{Name: "headers", Type: s.Headers{}}),
+		"LookupSecret": Reference("LookupSecret", s.Object{}, s.Field{Name: "headers", Type: s.Headers}),
 	},
 })
 

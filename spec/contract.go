@@ -277,9 +277,6 @@ func oneOf(choices []any, field string) s.Type {
 			order = append(order, tag)
 		}
 	}
-	if field == "kind" {
-		return s.Kinds{Of: of, Order: order}
-	}
 	return s.Tagged{Key: field, Of: of, Order: order}
 }
 
@@ -319,7 +316,7 @@ func defaultOf(m *s.Map, t s.Type) any {
 	switch t := t.(type) {
 	case s.List:
 		return []any{}
-	case s.Dict, s.Secrets, s.Headers, s.Sources:
+	case s.Dict, s.Secrets, s.Sources:
 		return func() any { return s.NewMap() }
 	case *s.Object:
 		return t
