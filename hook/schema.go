@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	s "github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/spec"
 )
 
 // eventNames are the moments at which hooks run, as they are written on the
@@ -15,41 +16,12 @@ var eventNames = []string{"pre_tool_use", "post_tool_use", "user_prompt_submit",
 
 // Schema describes a [Config] in all forms that are in use: events in
 // snake_case or as PreToolUse, at the top or below the key "hooks".
-var Schema = &s.Object{Name: "HookConfig", Extra: s.Forbid, Before: plainEvents, Fields: eventFields()}
+var Schema = spec.Reference("HookConfig", s.Object{Before: plainEvents})
 
-func eventFields() []s.Field {
-	fields := make([]s.Field, len(eventNames))
-	for i, name := range eventNames {
-		fields[i] = s.Field{Name: name, Type: s.List{Of: matcherSchema}, Default: []any{}}
-	}
-	return fields
-}
-
-var text = s.Opt(s.String{})
-
-var matcherSchema = &s.Object{
-	Name: "HookMatcher",
-	Fields: []s.Field{
-		{Name: "matcher", Type: s.String{}, Default: "*"},
-		{Name: "hooks", Type: s.List{Of: hookSchema}, Default: []any{}},
-	},
-}
-
-var hookSchema = &s.Object{
-	Name: "HookDefinition", After: checkHook,
-	Fields: []s.Field{
-		{Name: "type", Type: s.Choice{Command, Prompt, Agent}, Default: Command},
-		{Name: "name", Type: text},
-		{Name: "command", Type: s.String{}, Default: ""},
-		{Name: "prompt", Type: text},
-		{Name: "system_prompt", Type: text},
-		{Name: "tools", Type: s.List{Of: s.String{}}, Default: []any{}},
-		{Name: "timeout", Type: s.Int{}, Default: s.Count(60)},
-		{Name: "max_iterations", Type: s.Int{}, Default: s.Count(3)},
-		{Name: "async", Type: s.Bool{}, Default: false},
-		{Name: "async_", Type: s.Bool{}, Default: false}, // the reference's attribute name
-	},
-}
+var _ = spec.Reference("HookDefinition", s.Object{After: checkHook},
+	s.Field{Name: "command", Default: ""},
+	s.Field{Name: "async_", Type: s.Bool{}, Default: false}, // the reference's attribute name
+)
 
 // checkHook applies the rules between the fields of a hook.
 func checkHook(m *s.Map) error {

@@ -10,13 +10,7 @@ import (
 )
 
 // MarshalJSON implements json.Marshaler.
-func (m *Map) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	if err := write(&b, m); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
+func (m *Map) MarshalJSON() ([]byte, error) { return Encode(m) }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *Map) UnmarshalJSON(raw []byte) error {
@@ -33,7 +27,7 @@ func (m *Map) UnmarshalJSON(raw []byte) error {
 }
 
 // Encode returns a value as compact JSON, Indent as the reference writes
-// files: by two spaces, other alphabets escaped.
+// files: indented by two spaces.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	err := write(&b, v)
@@ -47,57 +41,22 @@ func Indent(v any) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	err = json.Indent(&b, raw, "", "  ")
+	return b.Bytes(), err
 }
 
 func write(b *bytes.Buffer, v any) error {
 	switch v := v.(type) {
-	case nil:
-		b.WriteString("null")
 	case *Map:
-		return writeObject(b, v)
-	case []any:
-		b.WriteByte('[')
-		for i, e := range v {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if err := write(b, e); err != nil {
+		return writeAll(b, "{}", v.Len(), func(i int) error {
+			if err := write(b, v.keys[i]); err != nil {
 				return err
 			}
-		}
-		b.WriteByte(']')
-	case bool, string, json.Number, int, float64, json.RawMessage:
-		return writeScalar(b, v)
-	default:
-		return fmt.Errorf("a %T is no JSON value here", v)
-	}
-	return nil
-}
-
-func writeObject(b *bytes.Buffer, m *Map) error {
-	b.WriteByte('{')
-	for i, k := range m.Keys() {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if err := writeScalar(b, k); err != nil {
-			return err
-		}
-		b.WriteByte(':')
-		if err := write(b, m.values[i]); err != nil {
-			return err
-		}
-	}
-	b.WriteByte('}')
-	return nil
-}
-
-func writeScalar(b *bytes.Buffer, v any) error {
-	switch v := v.(type) {
+			b.WriteByte(':')
+			return write(b, v.values[i])
+		})
+	case []any:
+		return writeAll(b, "[]", len(v), func(i int) error { return write(b, v[i]) })
 	case bool:
 		b.WriteString(strconv.FormatBool(v))
 		return nil
@@ -113,13 +72,34 @@ func writeScalar(b *bytes.Buffer, v any) error {
 			b.WriteByte('"')
 			return nil
 		}
+	case nil:
+		b.WriteString("null")
+		return nil
+	case int, float64, json.RawMessage:
+	default:
+		return fmt.Errorf("a %T is no JSON value here", v)
 	}
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	b.Truncate(b.Len() - 1)
+	b.Truncate(b.Len() - 1) // the line's end
+	return nil
+}
+
+// writeAll writes the members of an object or of a list.
+func writeAll(b *bytes.Buffer, brackets string, n int, one func(int) error) error {
+	b.WriteByte(brackets[0])
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := one(i); err != nil {
+			return err
+		}
+	}
+	b.WriteByte(brackets[1])
 	return nil
 }
 

@@ -15,9 +15,10 @@ import (
 var layers = map[string]int{
 	"fault": 0, "internal/spawn": 0, "internal/memo": 0, "internal/realpath": 0, "internal/sqlitelog": 0,
 	"event": 1, "schema": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1,
-	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "internal/gitview": 2, "hook": 2,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "internal/gitview": 2,
 	"spec":              3, // llm's settings
 	"state":             3, // what a conversation cost is in llm's metrics
+	"hook":              4, // described by spec's contract
 	"internal/settings": 4,
 	"executor":          4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
 	"agent":               5,

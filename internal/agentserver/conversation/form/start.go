@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/deft-dev/deft/hook"
+	_ "github.com/deft-dev/deft/hook" // describes hook_config
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -24,8 +24,6 @@ var Start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth,
 	s.Field{Name: "agent", Type: s.Any{}},
 	s.Field{Name: "agent_settings", Type: s.Any{}},
 )
-
-var _ = spec.Define("HookConfig", hook.Schema)
 
 func isNamed(m *s.Map) bool { return m.Get("agent_profile_id") != nil }
 func isGiven(m *s.Map) bool { return m.Get("agent") != nil || m.Get("agent_settings") != nil }
