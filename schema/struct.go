@@ -79,7 +79,15 @@ func Into(m *Map, out any) error {
 	fields := fieldsOf(v.Elem().Type())
 	given := sized(len(fields))
 	for _, f := range fields {
-		if e := m.Get(f.name); e != nil {
+		switch e := m.Get(f.name).(type) {
+		case nil:
+		case *Map:
+			if to := v.Elem().FieldByIndex(f.index); to.Type() == mapType {
+				to.Set(reflect.ValueOf(e))
+				continue
+			}
+			given.Set(f.name, e)
+		default:
 			given.Set(f.name, e)
 		}
 	}

@@ -139,7 +139,7 @@ func (f *fixture) Remove(context.Context, event.ConversationID) error { return n
 
 // Resolve implements [conversation.Launcher].
 func (f *fixture) Resolve(_ context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
-	a, err := spec.DecodeAgent(r.Agent, schema.Reading{Keys: f.ring}, "body", "agent")
+	a, err := spec.CheckAgent(r.Agent, schema.Reading{Keys: f.ring}, "body", "agent")
 	return &conversation.Launch{Agent: a}, err
 }
 

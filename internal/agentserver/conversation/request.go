@@ -28,8 +28,8 @@ type StartRequest struct {
 	SecretsEncrypted     bool                       `json:"secrets_encrypted"`
 	LaunchAdditions      LaunchAdditions            `json:"agent_launch_additions"`
 	ConversationRuntime  *string                    `json:"conversation_runtime"`
-	Agent                json.RawMessage            `json:"agent"`
-	AgentSettings        json.RawMessage            `json:"agent_settings"`
+	Agent                *schema.Map                `json:"agent"`
+	AgentSettings        *schema.Map                `json:"agent_settings"`
 	AgentProfileID       *string                    `json:"agent_profile_id"`
 	Plugins              []json.RawMessage          `json:"plugins"`
 	AgentDefinitions     []json.RawMessage          `json:"agent_definitions"`

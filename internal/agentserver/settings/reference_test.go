@@ -284,9 +284,9 @@ func launches(t *testing.T, dir, theirs string) {
 		body := `{"workspace":{"working_dir":"` + t.TempDir() + `"}` + strings.TrimSuffix(","+source, ",") + `}`
 		want := call(t, theirs, "POST", "/api/conversations", body)
 		var request struct {
-			Agent     json.RawMessage `json:"agent"`
-			Settings  json.RawMessage `json:"agent_settings"`
-			Profile   string          `json:"agent_profile_id"`
+			Agent     *schema.Map `json:"agent"`
+			Settings  *schema.Map `json:"agent_settings"`
+			Profile   string      `json:"agent_profile_id"`
 			Additions struct {
 				LLM    string `json:"llm_profile_ref"`
 				Suffix string `json:"system_message_suffix_append"`

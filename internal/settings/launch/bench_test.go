@@ -13,7 +13,11 @@ func BenchmarkLaunch(b *testing.B) {
 	raw := []byte(`{"kind":"Agent","llm":{"model":"openai/gpt-5","api_key":"k","stream":true},"tools":[{"name":"terminal"},{"name":"file_editor"},{"name":"task_tracker"}],
 		"condenser":{"kind":"LLMSummarizingCondenser","llm":{"model":"openai/gpt-5","api_key":"k"}},"agent_context":{"skills":[{"name":"a","content":"c"}]}}`)
 	for b.Loop() {
-		r, err := launch.Resolve(b.Context(), launch.Source{Agent: raw}, nil)
+		var doc schema.Map
+		if err := doc.UnmarshalJSON(raw); err != nil {
+			b.Fatal(err)
+		}
+		r, err := launch.Resolve(b.Context(), launch.Source{Agent: &doc}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -173,8 +173,8 @@ func TestACP(t *testing.T) {
 func TestSourcesExcludeOneAnother(t *testing.T) {
 	t.Parallel()
 	for _, src := range []launch.Source{
-		{}, {ProfileID: "x", Agent: []byte(`{}`)}, {ProfileID: "x", Settings: []byte(`{}`)}, {Settings: []byte(`{}`), LLMProfile: "x"},
-		{Agent: []byte("null"), Settings: []byte("null")}, {Agent: []byte(`{`)}, {Settings: []byte(`5`)}, {Settings: []byte(`{"schema_version":"x"}`)},
+		{}, {ProfileID: "x", Agent: schema.NewMap()}, {ProfileID: "x", Settings: schema.NewMap()}, {Settings: schema.NewMap(), LLMProfile: "x"},
+		{Agent: schema.NewMap()}, {Settings: schema.Of("schema_version", "x")},
 	} {
 		var bad schema.Violations
 		if _, err := launch.Resolve(t.Context(), src, nil); !errors.As(err, &bad) {
@@ -191,9 +191,13 @@ func FuzzResolve(f *testing.F) {
 	f.Add(`{"llm":{"model":"x"},"tools":[{"name":"switch_llm","params":{"a":1}}],"condenser":{"max_size":20}}`, false)
 	f.Add(`{"agent_kind":"acp","acp_server":"custom","acp_command":["x"]}`, false)
 	f.Fuzz(func(t *testing.T, raw string, agent bool) {
-		src := launch.Source{Settings: []byte(raw)}
+		var doc schema.Map
+		if doc.UnmarshalJSON([]byte(raw)) != nil {
+			return
+		}
+		src := launch.Source{Settings: &doc}
 		if agent {
-			src = launch.Source{Agent: []byte(raw)}
+			src = launch.Source{Agent: &doc}
 		}
 		r, err := launch.Resolve(t.Context(), src, nil)
 		if err != nil {

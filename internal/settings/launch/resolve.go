@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,10 +14,10 @@ import (
 )
 
 // Source is the agent of a start request. Of Agent, Settings and
-// ProfileID one is set; null counts as absent.
+// ProfileID one is set.
 type Source struct {
-	Agent     json.RawMessage
-	Settings  json.RawMessage
+	Agent     *schema.Map
+	Settings  *schema.Map
 	ProfileID string
 	// LLMProfile takes the place of the profile's own LLM profile.
 	LLMProfile string
@@ -80,38 +79,32 @@ func (r *Resolved) ACP() bool {
 	return r.Settings.Text("agent_kind") == "acp"
 }
 
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
 // Resolve finds everything that a source names. stores may be nil for sources
 // that are no profile.
 func Resolve(ctx context.Context, src Source, stores *Stores) (*Resolved, error) {
 	switch {
-	case src.ProfileID != "" && given(src.Agent):
+	case src.ProfileID != "" && src.Agent != nil:
 		return nil, schema.Invalid("`agent_profile_id` is mutually exclusive with `agent`", nil, "body")
-	case src.ProfileID != "" && given(src.Settings):
+	case src.ProfileID != "" && src.Settings != nil:
 		return nil, schema.Invalid("`agent_profile_id` is mutually exclusive with `agent_settings`", nil, "body")
 	case src.ProfileID == "" && src.LLMProfile != "":
 		return nil, schema.Invalid("`agent_launch_additions.llm_profile_ref` requires `agent_profile_id`", nil, "body")
 	case src.ProfileID != "":
 		return byID(ctx, src, stores)
-	case given(src.Agent):
-		a, err := spec.DecodeAgent(src.Agent, schema.Reading{Keys: src.Keys}, "body", "agent")
+	case src.Agent != nil:
+		a, err := spec.CheckAgent(src.Agent, schema.Reading{Keys: src.Keys}, "body", "agent")
 		if err != nil {
 			return nil, invalid(err)
 		}
 		return &Resolved{Agent: a}, nil
-	case given(src.Settings):
+	case src.Settings != nil:
 		return fromSettings(src)
 	}
 	return nil, schema.Invalid("One of `agent`, `agent_settings`, or `agent_profile_id` must be provided", nil, "body")
 }
 
 func fromSettings(src Source) (*Resolved, error) {
-	v, err := schema.Parse(src.Settings)
-	if err != nil {
-		return nil, invalid(err)
-	}
-	m, err := agentsettings.Validate(v, schema.Reading{Keys: src.Keys})
+	m, err := agentsettings.Validate(src.Settings, schema.Reading{Keys: src.Keys})
 	var bad schema.Violations
 	switch {
 	case errors.As(err, &bad) && len(bad) > 0: // which the reference tells of the request

@@ -20,9 +20,8 @@ var Start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth,
 	s.Field{Name: "observability_metadata", Type: blank(checkMetadata, s.Any{})},
 	s.Field{Name: "observability_tags", Type: blank(checkTraceTags, s.Any{})},
 	s.Field{Name: "observability_span_name", Type: blank(checkSpan, s.Any{})},
-	// Both are checked when the agent is made of them.
-	s.Field{Name: "agent", Type: s.Any{}},
-	s.Field{Name: "agent_settings", Type: s.Any{}},
+	// Checked when the agent is made of it, as agent_settings are.
+	s.Field{Name: "agent", Type: s.Opt(&s.Object{Extra: s.Keep})},
 )
 
 func isNamed(m *s.Map) bool { return m.Get("agent_profile_id") != nil }
