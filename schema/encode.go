@@ -49,7 +49,7 @@ func write(b *bytes.Buffer, v any) error {
 	switch v := v.(type) {
 	case *Map:
 		return writeAll(b, "{}", v.Len(), func(i int) error {
-			if err := write(b, v.keys[i]); err != nil {
+			if err := writeText(b, v.keys[i]); err != nil {
 				return err
 			}
 			b.WriteByte(':')
@@ -66,12 +66,7 @@ func write(b *bytes.Buffer, v any) error {
 			return nil
 		}
 	case string:
-		if plain(v) {
-			b.WriteByte('"')
-			b.WriteString(v)
-			b.WriteByte('"')
-			return nil
-		}
+		return writeText(b, v)
 	case nil:
 		b.WriteString("null")
 		return nil
@@ -79,6 +74,21 @@ func write(b *bytes.Buffer, v any) error {
 	default:
 		return fmt.Errorf("a %T is no JSON value here", v)
 	}
+	return writeOther(b, v)
+}
+
+func writeText(b *bytes.Buffer, s string) error {
+	if !plain(s) {
+		return writeOther(b, s)
+	}
+	b.WriteByte('"')
+	b.WriteString(s)
+	b.WriteByte('"')
+	return nil
+}
+
+// writeOther leaves a value to encoding/json.
+func writeOther(b *bytes.Buffer, v any) error {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
