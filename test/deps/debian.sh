@@ -11,6 +11,11 @@ wanted=(
     python3:python3     # interactive programs in terminal tests
     gcc:gcc             # go test -race needs cgo
     unshare:util-linux  # probes of the sandbox
+    ip:iproute2         # the network of the sandbox's tests
+    curl:curl           # clients of the sandbox's proxy: this and the next three
+    pip3:python3-pip
+    npm:npm
+    cargo:cargo
     ps:procps           # search for orphaned processes
     chromium:chromium   # the web page that drives the agent server
 )
