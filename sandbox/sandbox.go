@@ -32,6 +32,9 @@ type Spec struct {
 	Workspace string
 	// Hidden are further paths that must not be readable inside.
 	Hidden []string
+	// AlsoHidden are further ones of a sandbox that is started now. One that runs is
+	// the same without them: what there is to hide changes with time.
+	AlsoHidden []string
 	// Network says what commands may reach beside their own loopback interface;
 	// default: nothing. Programs find the way in HTTP_PROXY and its like, which the
 	// provider adds to Env.

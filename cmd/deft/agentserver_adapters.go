@@ -12,11 +12,13 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	mcproutes "github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/settings/profiles"
+	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
@@ -66,7 +68,7 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	}
 	b.Store = store
 	closers = append(closers, store.Close)
-	o := build.Options{Dir: cfg.ConversationsPath, Hidden: []string{cfg.PersistenceDir}, Shells: shells, Log: a.log}
+	o := build.Options{Dir: cfg.ConversationsPath, Hidden: cfg.Private(), Store: store, Shells: shells, Log: a.log}
 	o.Defaults = session.Placement{SandboxClass: build.NoSandbox, Network: cfg.Net}
 	if cfg.Sandbox == config.SandboxProcess {
 		o.Defaults.SandboxClass = build.ProcessSandbox
@@ -79,12 +81,26 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	b.Builder = builder
 	closers = append(closers, builder.Close)
 	if b.Sandboxed = o.Defaults.SandboxClass != build.NoSandbox; b.Sandboxed { // what is wrong with it is said at the start
+		if err := makeHidden(cfg); err != nil {
+			return nil, err
+		}
 		if _, err = builder.Sandboxes(o.Defaults.SandboxClass, o.Defaults.Isolation); err != nil {
 			return nil, err
 		}
 	}
 	b.Lock, err = conversationlock.Open(cfg.ConversationsPath)
 	return b, err
+}
+
+// makeHidden makes the directories that sandboxes hide: one that is made later would
+// be seen in those that run.
+func makeHidden(cfg *config.Loaded) error {
+	for _, dir := range append(cfg.Data(), cfg.WorkspacePath) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fault.Wrap(err, fault.Denied, "make the directory "+dir)
+		}
+	}
+	return worktree.OwnRoot(cfg.ConversationWorktreeRoot)
 }
 
 // NewModel implements [agentserver.Adapters].

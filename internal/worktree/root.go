@@ -8,10 +8,10 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// ownRoot makes the directory of all worktrees and keeps others out of it. Its
+// OwnRoot makes the directory of all worktrees and keeps others out of it. Its
 // default is in /tmp, where anybody can have made it before: one that belongs to
 // somebody else, or is the link of somebody else, is an error of kind Denied.
-func ownRoot(dir string) error {
+func OwnRoot(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fault.Wrap(err, fault.Denied, "make the directory of worktrees")
 	}

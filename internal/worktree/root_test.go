@@ -19,7 +19,7 @@ func TestOwnRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, root := range []string{made, open, made} {
-		if err := ownRoot(root); err != nil {
+		if err := OwnRoot(root); err != nil {
 			t.Fatal(err)
 		}
 		if st, err := os.Stat(root); err != nil || st.Mode().Perm() != 0o700 {
@@ -28,7 +28,7 @@ func TestOwnRoot(t *testing.T) {
 	}
 
 	for name, root := range map[string]string{"a directory": foreign(t, filepath.Join(dir, "foreign")), "a link": foreignLink(t, open, filepath.Join(dir, "link"))} {
-		if err := ownRoot(root); !fault.Is(err, fault.Denied) {
+		if err := OwnRoot(root); !fault.Is(err, fault.Denied) {
 			t.Errorf("%s of another user: %v", name, err)
 		}
 	}

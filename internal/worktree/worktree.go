@@ -107,7 +107,7 @@ func Add(ctx context.Context, o Options) (Tree, error) {
 	if err != nil {
 		return Tree{}, fmt.Errorf("find the worktree: %w", err)
 	}
-	if err := ownRoot(o.Root); err != nil {
+	if err := OwnRoot(o.Root); err != nil {
 		return Tree{}, err
 	}
 	if err := os.MkdirAll(filepath.Dir(root), 0o700); err != nil {

@@ -50,8 +50,10 @@ func (p *Provider) plan(s sandbox.Spec, level string) plan {
 	pl := plan{
 		Level: level, Argv: s.Argv, Env: s.Env, Workspace: s.Workspace, Home: p.opt.Home,
 		Network: s.Network, TmpBytes: p.opt.TmpBytes,
-		Hidden: hiddenPaths(p.opt.Home, slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden)),
+		Hidden: hiddenPaths(p.opt.Home, slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden)),
 	}
+	// It may be one of the directories in which others are hidden.
+	pl.Hidden = slices.DeleteFunc(pl.Hidden, func(h string) bool { return h == s.Workspace })
 	if pl.Home != "" {
 		pl.Shown, _ = splitHome(pl.Home)
 	}

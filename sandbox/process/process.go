@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/deft-dev/deft/fault"
@@ -233,7 +234,7 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 	if s.Network, err = sandbox.ParseNetwork(string(s.Network)); err != nil {
 		return s, err
 	}
-	for _, h := range append([]string{p.opt.Dir}, s.Hidden...) {
+	for _, h := range slices.Concat([]string{p.opt.Dir}, s.Hidden, s.AlsoHidden) {
 		if !filepath.IsAbs(h) {
 			return s, fault.New(fault.Invalid, "a hidden path must be absolute: "+h)
 		}

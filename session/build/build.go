@@ -57,8 +57,12 @@ type Options struct {
 	// SandboxDir holds the sockets and journals of sandboxes; Dir/sandboxes by
 	// default.
 	SandboxDir string
-	// Hidden are paths that no sandbox shows, beside Dir.
+	// Hidden are paths that no sandbox shows, beside Dir, where they exist when it
+	// starts. A workspace in one of them is shown to its own conversation.
 	Hidden []string
+	// Store has the conversations whose workspaces a sandbox does not show, as far
+	// as they are known when it starts; nil for none.
+	Store Lister
 	// Env are the variables of commands; [CommandEnv] of the process by
 	// default.
 	Env []string
@@ -79,6 +83,8 @@ type Options struct {
 // Builder implements [session.Builder].
 type Builder struct {
 	o Options
+
+	others otherWorkspaces
 
 	mu        sync.Mutex
 	sandboxes map[sandboxKey]sandbox.Provider
@@ -113,7 +119,7 @@ func New(o Options) (*Builder, error) {
 	if err := o.Classes.check(o.Defaults); err != nil {
 		return nil, err
 	}
-	return &Builder{o: o, sandboxes: map[sandboxKey]sandbox.Provider{}}, nil
+	return &Builder{o: o, others: otherWorkspaces{store: o.Store}, sandboxes: map[sandboxKey]sandbox.Provider{}}, nil
 }
 
 // Build implements [session.Builder].
@@ -243,10 +249,8 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 		return nil, unknownClass("sandbox", class, b.o.Classes.Sandboxes)
 	}
 	hidden := append([]string{b.o.Dir}, b.o.Hidden...)
-	for _, dir := range hidden { // what is hidden must exist
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make %s: %w", dir, err)
-		}
+	if err := os.MkdirAll(b.o.Dir, 0o700); err != nil { // what is hidden must exist
+		return nil, fmt.Errorf("make %s: %w", b.o.Dir, err)
 	}
 	p, err := newProvider(SandboxConfig{Dir: b.o.SandboxDir, Isolation: isolation, Hidden: hidden})
 	if err != nil {

@@ -65,8 +65,13 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	if err != nil {
 		return nil, fmt.Errorf("find the workspace: %w", err)
 	}
+	others, err := c.Builder.others.beside(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
 	box := sandbox.Spec{
-		ID: r.ID.Hex(), Workspace: dir, Network: r.Network, Env: o.Env,
+		AlsoHidden: others,
+		ID:         r.ID.Hex(), Workspace: dir, Network: r.Network, Env: o.Env,
 		Argv: []string{
 			self, "action-server", "--workspace", dir, "--grace", max(o.Grace, time.Second).String(),
 			"--executor", r.ExecutorClass,

@@ -42,9 +42,14 @@ func AgentServer(ctx context.Context, dir string, args ...string) *exec.Cmd {
 // come after those that all have.
 func Serve(t *testing.T, more ...string) Server {
 	t.Helper()
-	dir := t.TempDir()
+	return ServeIn(t, t.TempDir(), nil, more...)
+}
+
+// ServeIn is [Serve] in a directory, with further arguments.
+func ServeIn(t *testing.T, dir string, args []string, more ...string) Server {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := AgentServer(ctx, dir, "--host", "127.0.0.1", "--port", "0")
+	cmd := AgentServer(ctx, dir, append([]string{"--host", "127.0.0.1", "--port", "0"}, args...)...)
 	cmd.Env = append(cmd.Env, more...)
 	errs, err := cmd.StderrPipe()
 	if err == nil {

@@ -1,0 +1,90 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/internal/workspacedir"
+)
+
+// Lister lists stored conversations, as eventstream.Stream does.
+type Lister interface {
+	List(ctx context.Context, q eventstream.ListQuery) (eventstream.ListPage, error)
+}
+
+// Bounds of what is hidden of other conversations.
+const (
+	listed      = 1000            // the newest conversations are looked at
+	mostOthers  = 200             // directories are hidden in a sandbox
+	listedAgain = 5 * time.Second // is how old the list may be
+)
+
+// otherWorkspaces are the workspaces of all conversations, for sandboxes that do not
+// show those of others.
+type otherWorkspaces struct {
+	store Lister // nil for none
+
+	mu   sync.Mutex
+	at   time.Time
+	dirs []string // the newest first
+}
+
+// beside returns the workspaces that a sandbox around dir does not show. Those
+// around it, and in it, are no others: their conversations work on the same files.
+func (o *otherWorkspaces) beside(ctx context.Context, dir string) ([]string, error) {
+	if o.store == nil {
+		return nil, nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.at.IsZero() || time.Since(o.at) > listedAgain {
+		if err := o.list(ctx); err != nil {
+			return nil, err
+		}
+	}
+	own := realpath.Resolve(dir)
+	if !slices.Contains(o.dirs, own) {
+		o.dirs = append([]string{own}, o.dirs...)
+	}
+	var out []string
+	for _, other := range o.dirs {
+		if len(out) < mostOthers && !within(other, own) && !within(own, other) && !slices.ContainsFunc(out, func(d string) bool { return within(other, d) }) {
+			out = append(out, other)
+		}
+	}
+	return out, nil
+}
+
+// list reads the workspaces of the newest conversations. The caller holds mu.
+func (o *otherWorkspaces) list(ctx context.Context) error {
+	page, err := o.store.List(ctx, eventstream.ListQuery{Limit: listed, Damaged: func(event.ConversationID, error) {}})
+	if err != nil {
+		return fmt.Errorf("list the workspaces of other conversations: %w", err)
+	}
+	var dirs []string
+	for _, info := range page.Infos {
+		// An imported conversation may have worked in any directory of another machine.
+		dir, err := workspacedir.Rules{}.Check(info.Meta.WorkingDir)
+		if err != nil || slices.Contains(dirs, dir) {
+			continue
+		}
+		if st, err := os.Stat(dir); err == nil && st.IsDir() {
+			dirs = append(dirs, dir)
+		}
+	}
+	o.dirs, o.at = dirs, time.Now()
+	return nil
+}
+
+// within reports whether path is dir or lies in it; both are clean.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
