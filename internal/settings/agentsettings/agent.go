@@ -9,10 +9,8 @@ import (
 )
 
 // Agent makes the agent that settings describe. browser is whether a browser
-// can run. Window returns the context window of a model in tokens, 0 where it
-// is not known: an agent's history is condensed by it unless the settings say
-// by how many tokens.
-func Agent(m *s.Map, browser bool, window func(*spec.LLM) int) (*spec.Agent, error) {
+// can run.
+func Agent(m *s.Map, browser bool) (*spec.Agent, error) {
 	if m.Text("agent_kind") == "acp" {
 		return acpAgent(m)
 	}
@@ -24,13 +22,9 @@ func Agent(m *s.Map, browser bool, window func(*spec.LLM) int) (*spec.Agent, err
 	if m.Get("enable_classify_and_switch_llm_tool") == true {
 		tools, builtin = withRouter(m, tools, builtin)
 	}
-	condenser, err := condenserOf(m, window)
-	if err != nil {
-		return nil, err
-	}
 	return spec.CheckAgent(s.Of(
 		"llm", m.Get("llm"), "tools", tools, "mcp_config", m.Get("mcp_config"), "include_default_tools", builtin,
-		"agent_context", m.Get("agent_context"), "condenser", condenser, "tool_concurrency_limit", m.Get("tool_concurrency_limit"),
+		"agent_context", m.Get("agent_context"), "condenser", condenserOf(m), "tool_concurrency_limit", m.Get("tool_concurrency_limit"),
 		"persona", m.Get("persona"), "kind", "Agent",
 	), s.Reading{})
 }
@@ -47,13 +41,13 @@ func withRouter(m *s.Map, tools, builtin []any) ([]any, []any) {
 	return append(tools, s.Of("name", spec.RouterTool, "params", params)), builtin
 }
 
-func condenserOf(m *s.Map, window func(*spec.LLM) int) (any, error) {
+func condenserOf(m *s.Map) any {
 	c := m.Object("condenser")
 	if c.Get("enabled") != true {
-		return nil, nil
+		return nil
 	}
 	if c.Text("condenser_kind") == "no_op" {
-		return s.Of("kind", "NoOpCondenser"), nil
+		return s.Of("kind", "NoOpCondenser")
 	}
 	model := m.Object("llm").Copy()
 	model.Set("usage_id", "condenser")
@@ -63,16 +57,7 @@ func condenserOf(m *s.Map, window func(*spec.LLM) int) (any, error) {
 			out.Set(k, v)
 		}
 	}
-	if out.Get("max_tokens") == nil && window != nil {
-		l, err := spec.LLMFrom(model)
-		if err != nil {
-			return nil, err
-		}
-		if tokens := window(l); tokens > 0 {
-			out.Set("max_tokens", s.Count(tokens))
-		}
-	}
-	return out, nil
+	return out
 }
 
 func acpAgent(m *s.Map) (*spec.Agent, error) {

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,14 +72,6 @@ type Resolved struct {
 	Profile  *Profile // nil unless a profile was launched
 }
 
-// ACP reports whether the agent is another program's, behind ACP.
-func (r *Resolved) ACP() bool {
-	if r.Agent != nil {
-		return r.Agent.Kind == "ACPAgent"
-	}
-	return r.Settings.Text("agent_kind") == "acp"
-}
-
 // Resolve finds everything that a source names. stores may be nil for sources
 // that are no profile.
 func Resolve(ctx context.Context, src Source, stores *Stores) (*Resolved, error) {
@@ -141,40 +134,34 @@ func ResolveProfile(ctx context.Context, profile *schema.Map, llmProfile string,
 	if llmProfile != "" && !own {
 		return nil, refuse("agent_launch_additions.llm_profile_ref applies only to an OpenHands Agent Profile")
 	}
-	var dangling DanglingReferences
 	servers, missing := filterServers(profile, stores.MCP)
-	dangling.MCPServers = missing
+	dangling := DanglingReferences{MCPServers: missing, MetaLLMs: []string{}}
 	skills, err := selectSkills(ctx, profile, stores)
 	if err != nil {
 		return nil, err
 	}
-	var settings *schema.Map
+	var doc *schema.Map
 	if own {
-		settings, err = ownSettings(ctx, profile, llmProfile, stores, servers, skills, &dangling)
-	} else {
-		settings, err = acpSettings(profile, servers, skills, &dangling)
+		doc, err = ownSettings(ctx, profile, llmProfile, stores, &dangling)
+	} else if !dangling.any() {
+		doc, err = acpSettings(profile)
 	}
 	if err != nil {
 		return nil, err
 	}
-	record, err := recordOf(profile, llmProfile)
+	if dangling.any() {
+		return nil, dangling.err()
+	}
+	doc.Set("mcp_config", servers)
+	doc.Object("agent_context").Set("skills", skills)
+	settings, err := agentsettings.Validate(doc, schema.Reading{})
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
+	revision, _ := profile.Get("revision").(json.Number)
+	n, err := revision.Int64()
+	record := &Profile{ID: profile.Text("id"), Revision: int(n), SecretRefs: texts(profile.Get("secret_refs")), LLMProfile: orNil(llmProfile)}
 	return &Resolved{Settings: settings, Profile: record}, err
-}
-
-func recordOf(profile *schema.Map, llmProfile string) (*Profile, error) {
-	var p struct {
-		ID         string   `json:"id"`
-		Revision   int      `json:"revision"`
-		SecretRefs []string `json:"secret_refs"`
-	}
-	if err := schema.Into(profile, &p); err != nil {
-		return nil, err
-	}
-	out := &Profile{ID: p.ID, Revision: p.Revision, SecretRefs: p.SecretRefs}
-	if llmProfile != "" {
-		out.LLMProfile = &llmProfile
-	}
-	return out, nil
 }
 
 // texts returns a list of strings of a document, nil for null.

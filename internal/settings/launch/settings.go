@@ -7,14 +7,22 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/settings/agentsettings"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
 
-// ownSettings makes the settings of a profile of the built-in agent. All that
-// is dangling is refused together.
-func ownSettings(ctx context.Context, p *schema.Map, llmProfile string, stores *Stores, servers *schema.Map, skills []any, dangling *DanglingReferences) (*schema.Map, error) {
+// copied returns some fields of a document.
+func copied(p *schema.Map, keys ...string) *schema.Map {
+	out := schema.NewMap()
+	for _, k := range keys {
+		out.Set(k, p.Get(k))
+	}
+	return out
+}
+
+// ownSettings makes the settings of a profile of the built-in agent, and records
+// what is dangling, so that all of it is refused together.
+func ownSettings(ctx context.Context, p *schema.Map, llmProfile string, stores *Stores, dangling *DanglingReferences) (*schema.Map, error) {
 	ref := llmProfile
 	if ref == "" {
 		ref = p.Text("llm_profile_ref")
@@ -26,47 +34,24 @@ func ownSettings(ctx context.Context, p *schema.Map, llmProfile string, stores *
 	if model == nil {
 		dangling.LLM = &ref
 	}
-	meta, models, err := loadMeta(ctx, p, stores, dangling)
-	if err != nil {
+	m := copied(p, "agent_kind", "agent", "tools", "persona", "enable_classify_and_switch_llm_tool", "tool_concurrency_limit", "condenser")
+	if err := addMeta(ctx, m, p, stores, dangling); err != nil {
 		return nil, err
 	}
-	if dangling.any() {
-		if dangling.MetaLLMs == nil {
-			dangling.MetaLLMs = []string{}
-		}
-		return nil, dangling.err()
-	}
 	model = model.Copy()
-	model.Set("stream", true) // profiles do not have this setting
-	return settingsOf(p, model, meta, models, servers, skills, stores)
-}
-
-func settingsOf(p, model, meta, models, servers *schema.Map, skills []any, stores *Stores) (*schema.Map, error) {
-	tools := p.Get("tools")
-	if list, ok := tools.([]any); ok {
-		tools = spec.ScopeSubAgents(list)
+	model.Set("stream", true) // in the reference profiles do not have this setting
+	m.Set("llm", model)
+	if list, ok := p.Get("tools").([]any); ok {
+		m.Set("tools", spec.ScopeSubAgents(list))
 	}
 	verification := p.Object("verification").Copy()
 	if stores.CriticKey != "" {
 		verification.Set("critic_api_key", stores.CriticKey.Reveal())
 	}
-	var metaDoc any
-	if meta != nil {
-		metaDoc = meta
-	}
-	m, err := agentsettings.Validate(schema.Of(
-		"schema_version", schema.Count(agentsettings.Version), "agent_kind", "openhands", "agent", p.Get("agent"),
-		"llm", model, "tools", tools, "mcp_config", servers, "persona", p.Get("persona"),
-		"enable_classify_and_switch_llm_tool", p.Get("enable_classify_and_switch_llm_tool"),
-		"active_meta_profile", p.Get("meta_profile_ref"), "meta_profile", metaDoc, "meta_profile_llms", models,
-		"tool_concurrency_limit", p.Get("tool_concurrency_limit"),
-		"agent_context", schema.Of("skills", skills, "system_message_suffix", p.Get("system_message_suffix"),
-			"load_project_skills", true, "disabled_skills", p.Get("disabled_skills")),
-		"condenser", p.Get("condenser"), "verification", verification,
-	), schema.Reading{})
-	if err != nil {
-		return nil, refuse("%v", err)
-	}
+	m.Set("verification", verification)
+	context := copied(p, "system_message_suffix", "disabled_skills")
+	context.Set("load_project_skills", true)
+	m.Set("agent_context", context)
 	return m, nil
 }
 
@@ -85,22 +70,25 @@ func loadLLM(ctx context.Context, stores *Stores, name string) (*schema.Map, err
 	return nil, unread("LLM profile '"+name+"'", err)
 }
 
-// loadMeta returns the meta-profile that a profile routes by, with the LLMs
-// that it may choose.
-func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, dangling *DanglingReferences) (meta, models *schema.Map, err error) {
-	models = schema.NewMap()
+// addMeta adds the meta-profile that a profile routes by to its settings, with the
+// LLMs that it may choose.
+func addMeta(ctx context.Context, settings, p *schema.Map, stores *Stores, dangling *DanglingReferences) error {
+	models := schema.NewMap()
+	settings.Set("active_meta_profile", p.Get("meta_profile_ref"))
+	settings.Set("meta_profile_llms", models)
 	name := p.Text("meta_profile_ref")
 	if p.Get("enable_classify_and_switch_llm_tool") != true || name == "" {
-		return nil, models, nil
+		return nil
 	}
-	meta, err = stores.Metas.Load(ctx, name)
+	meta, err := stores.Metas.Load(ctx, name)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		dangling.MetaProfile = &name
-		return nil, models, nil
+		return nil
 	case err != nil:
-		return nil, nil, unread("meta-profile '"+name+"'", err)
+		return unread("meta-profile '"+name+"'", err)
 	}
+	settings.Set("meta_profile", meta)
 	refs := []string{meta.Text("classifier_model")}
 	classes, _ := meta.Get("classes").([]any)
 	for _, c := range classes {
@@ -114,7 +102,7 @@ func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, dangling *Dang
 		one, err := loadLLM(ctx, stores, ref)
 		switch {
 		case err != nil:
-			return nil, nil, err
+			return err
 		case one == nil:
 			dangling.MetaLLMs = append(dangling.MetaLLMs, ref)
 		default:
@@ -122,9 +110,9 @@ func loadMeta(ctx context.Context, p *schema.Map, stores *Stores, dangling *Dang
 		}
 	}
 	if meta.Get("prompt_template") != nil {
-		return meta, models, addAll(ctx, stores, models)
+		return addAll(ctx, stores, models)
 	}
-	return meta, models, nil
+	return nil
 }
 
 // addAll adds every saved LLM, because a template may choose any. Those that
@@ -146,11 +134,7 @@ func addAll(ctx context.Context, stores *Stores, models *schema.Map) error {
 }
 
 // acpSettings makes the settings of an ACP profile.
-func acpSettings(p, servers *schema.Map, skills []any, dangling *DanglingReferences) (*schema.Map, error) {
-	if dangling.any() {
-		dangling.MetaLLMs = []string{}
-		return nil, dangling.err()
-	}
+func acpSettings(p *schema.Map) (*schema.Map, error) {
 	command, err := words(p.Text("acp_command"))
 	if err != nil {
 		return nil, refuse("%v", err)
@@ -158,20 +142,12 @@ func acpSettings(p, servers *schema.Map, skills []any, dangling *DanglingReferen
 	if p.Text("acp_server") == "custom" && len(command) == 0 {
 		return nil, refuse("acp_command is required when acp_server='custom': there is no default launch command to fall back to")
 	}
-	args := p.Get("acp_args")
-	if args == nil {
-		args = []any{}
+	m := copied(p, "agent_kind", "acp_server", "acp_model", "acp_session_mode", "acp_prompt_timeout", "acp_startup_timeout")
+	m.Set("acp_command", command)
+	if args := p.Get("acp_args"); args != nil {
+		m.Set("acp_args", args)
 	}
-	m, err := agentsettings.Validate(schema.Of(
-		"schema_version", schema.Count(agentsettings.Version), "agent_kind", "acp", "acp_server", p.Get("acp_server"),
-		"acp_model", p.Get("acp_model"), "acp_session_mode", p.Get("acp_session_mode"),
-		"acp_prompt_timeout", p.Get("acp_prompt_timeout"), "acp_startup_timeout", p.Get("acp_startup_timeout"),
-		"acp_command", command, "acp_args", args, "mcp_config", servers,
-		"agent_context", schema.Of("skills", skills, "current_datetime", nil),
-	), schema.Reading{})
-	if err != nil {
-		return nil, refuse("%v", err)
-	}
+	m.Set("agent_context", schema.Of("current_datetime", nil))
 	return m, nil
 }
 
