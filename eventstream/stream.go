@@ -99,6 +99,9 @@ type Stream interface {
 	// that of the times in their Infos, then that of creation. Conversations
 	// that are not updated while all pages are read come exactly once.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
+	// CountConversations returns how many conversations a query selects, ignoring
+	// its page and its order.
+	CountConversations(ctx context.Context, q ListQuery) (int, error)
 	// SetMeta replaces the Meta of a conversation.
 	SetMeta(ctx context.Context, id event.ConversationID, meta Meta) error
 	// Delete removes a conversation. Forks keep the events they share.

@@ -41,18 +41,7 @@ func (m *Manager) List(ctx context.Context, q eventstream.ListQuery) (Page, erro
 
 // Count returns how many conversations have a status; any for "".
 func (m *Manager) Count(ctx context.Context, status string) (int, error) {
-	n := 0
-	q := eventstream.ListQuery{Status: status, Limit: 1000}
-	for {
-		page, err := m.o.Store.List(ctx, q)
-		if err != nil {
-			return 0, err
-		}
-		n += len(page.Infos)
-		if q.PageID = page.NextID; q.PageID == "" {
-			return n, nil
-		}
-	}
+	return m.o.Store.CountConversations(ctx, eventstream.ListQuery{Status: status})
 }
 
 // Summary returns the description of one conversation, with its runtime.

@@ -98,6 +98,15 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 
 func listIDs(t *testing.T, s eventstream.Stream, q eventstream.ListQuery) (ids []event.ConversationID) {
 	t.Helper()
+	if q.PageID == "" {
+		defer func() {
+			n, err := s.CountConversations(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "counted", len(ids), n)
+		}()
+	}
 	for {
 		page, err := s.List(t.Context(), q)
 		if err != nil {

@@ -86,6 +86,38 @@ func parsePosition(s string) (p position, ok bool) {
 	return position{at, key}, ok && err == nil && len(at) == len(timeFormat)
 }
 
+// CountConversations implements [eventstream.Stream].
+func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery) (n int, err error) {
+	where, args := selected(q, "status")
+	err = s.pool.read(ctx, func(db *conn) error {
+		r := db.query("SELECT count(*) FROM conversations"+where, args...)
+		if r.next() {
+			n = int(r.int(0))
+		}
+		return r.close()
+	})
+	return n, err
+}
+
+// selected returns the condition of a query on conversations. idle is the column
+// that idle ones are found by.
+func selected(q eventstream.ListQuery, idle string) (where string, args []any) {
+	where = " WHERE 1"
+	if q.Owner != "" {
+		where += " AND owner = ?"
+		args = append(args, q.Owner)
+	}
+	switch q.Status {
+	case "":
+	case "idle":
+		where += " AND " + idle + " IN ('idle', '')"
+	default:
+		where += " AND status = ?"
+		args = append(args, q.Status)
+	}
+	return where, args
+}
+
 // listed returns the positions of one page. Rows are read by them afterwards, so
 // that they are never sorted as a whole.
 func listed(db *conn, q eventstream.ListQuery, limit int) (found []position, err error) {
@@ -96,19 +128,8 @@ func listed(db *conn, q eventstream.ListQuery, limit int) (found []position, err
 	if q.Ascending {
 		direction, from = "", ">="
 	}
-	where, args := " WHERE 1", []any(nil)
-	if q.Owner != "" {
-		where += " AND owner = ?"
-		args = append(args, q.Owner)
-	}
-	switch q.Status {
-	case "":
-	case "idle": // most are: with +, which reads them in the right order instead of sorting them
-		where += " AND +status IN ('idle', '')"
-	default:
-		where += " AND status = ?"
-		args = append(args, q.Status)
-	}
+	// Most are idle: with +, they are read in the right order instead of sorted.
+	where, args := selected(q, "+status")
 	start, ok := parsePosition(q.PageID)
 	if !ok && q.PageID != "" {
 		r := db.query("SELECT "+column+", key FROM conversations WHERE id = ?", q.PageID)
