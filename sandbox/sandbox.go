@@ -27,6 +27,9 @@ type Spec struct {
 	Argv []string
 	// Env is its whole environment; nothing is inherited.
 	Env []string
+	// EnvMark changes with the variables that must be those of a sandbox that is
+	// found running: with another mark it is a Conflict. Empty for any.
+	EnvMark string
 	// Workspace is the one directory, absolute, that is writable at its own
 	// path and is the working directory.
 	Workspace string

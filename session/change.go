@@ -23,6 +23,8 @@ type Changes struct {
 	MaxIterations int
 	MaxCost       *float64 // 0 for no limit
 	Note          json.RawMessage
+	// Secrets are added, or replace those of the same names; see [Spec].
+	Secrets map[string]json.RawMessage
 }
 
 // Change changes a conversation that nothing has used yet, before it works: what
@@ -86,6 +88,11 @@ func (c *Conversation) apply(ch Changes) (update event.Event, changed bool, err 
 	}
 	if ch.Note != nil {
 		c.rec.Note = ch.Note
+	}
+	if len(ch.Secrets) > 0 {
+		if err := c.addSecrets(ch.Secrets); err != nil {
+			return nil, false, err
+		}
 	}
 	after, err := json.Marshal(c.rec)
 	if err != nil {

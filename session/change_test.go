@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestChange(t *testing.T) {
 	}
 	h.restart(t)
 	c = h.get(t, c.ID())
-	if c.Workspace() != dir || c.Placement() != before || string(c.Note()) != `{"a":1}` || c.Agent().LLM.APIKey.Reveal() != "the-other-key" {
+	if c.Workspace() != dir || !reflect.DeepEqual(c.Placement(), before) || string(c.Note()) != `{"a":1}` || c.Agent().LLM.APIKey.Reveal() != "the-other-key" {
 		t.Errorf("workspace %s, placement %+v, note %s, LLM %+v", c.Workspace(), c.Placement(), c.Note(), c.Agent().LLM)
 	}
 	send(t, c, "again")

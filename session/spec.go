@@ -117,6 +117,12 @@ type Placement struct {
 	Isolation string `json:"isolation,omitempty"`
 	// Network says what commands may reach.
 	Network sandbox.Network `json:"network,omitempty"`
+	// Env are variables, as NAME=VALUE, that commands get beside those of the
+	// builder. They are stored as they are: no secret may be among them.
+	Env []string `json:"env,omitempty"`
+	// SecretEnv names the conversation's secrets that all commands get; they get
+	// the others only if they name them.
+	SecretEnv []string `json:"secret_env,omitempty"`
 }
 
 // WorktreeOptions say what the Git worktree of a conversation starts from.

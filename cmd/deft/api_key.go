@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -11,9 +10,6 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 )
-
-// variable is what names of environment variables look like.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // maxKey bounds a key file; a longer one is not a key.
 const maxKey = 16 << 10

@@ -31,6 +31,9 @@ type foreground struct {
 	sandbox string          // level of isolation
 	network sandbox.Network // of --net; "": not given
 	grace   time.Duration
+	// env are variables for commands, and secretEnv the names of secrets that all
+	// of them get.
+	env, secretEnv []string
 }
 
 // newForeground returns what runs conversations of a store.
@@ -48,6 +51,7 @@ func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.
 // placement is that of a new conversation, and of one that names none.
 func (r *foreground) placement() session.Placement {
 	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network}
+	p.Env, p.SecretEnv = r.env, r.secretEnv
 	return build.FromEnvironment(p, r.std.env)
 }
 

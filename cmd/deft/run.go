@@ -72,9 +72,11 @@ func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Optio
 	if c.Export != "" {
 		o.Done = func(ctx context.Context) error { return exportTrajectory(ctx, r.store, o.ID, c.Export) }
 	}
-	if o.Secrets, err = c.secrets(r.std); err != nil {
+	env, allOf, err := c.environment(r.std)
+	if err != nil {
 		return o, err
 	}
+	o.Secrets, r.env, r.secretEnv = env.Secrets, env.Plain, allOf
 	if c.Resume == "" {
 		o.ID = event.NewConversationID()
 		s, err := c.spec(ctx, r, o, "")
@@ -90,7 +92,7 @@ func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Optio
 	}
 	o.Resume = true
 	o.Spec = func() (session.Spec, error) { return c.spec(ctx, r, o, info.Meta.WorkingDir) }
-	o.Change = func(conv *session.Conversation) (session.Changes, error) { return c.changes(ctx, r, conv) }
+	o.Change = func(conv *session.Conversation) (session.Changes, error) { return c.changes(ctx, r, o, conv) }
 	return o, nil
 }
 
@@ -145,7 +147,7 @@ func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Option
 
 // changes is what the flags change about a stored conversation. It keeps what
 // they do not name.
-func (c *runCmd) changes(ctx context.Context, r *foreground, conv *session.Conversation) (ch session.Changes, err error) {
+func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Options, conv *session.Conversation) (ch session.Changes, err error) {
 	if c.Workspace == "" { // the links of the one that is stored are not followed anew
 		if err := conv.CheckWorkspace(); err != nil {
 			return ch, err
@@ -155,8 +157,13 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, conv *session.Conve
 	if err != nil {
 		return ch, err
 	}
-	ch = session.Changes{WorkingDir: dir, MaxIterations: c.MaxIterations, MaxCost: &c.MaxCost}
-	if p := conv.Placement(); p.SandboxClass != "" {
+	ch = session.Changes{Secrets: o.Secrets, WorkingDir: dir, MaxIterations: c.MaxIterations, MaxCost: &c.MaxCost}
+	p := conv.Placement()
+	if len(r.env)+len(r.secretEnv) > 0 {
+		p.Env, p.SecretEnv = r.env, r.secretEnv
+		ch.Placement = &p
+	}
+	if p.SandboxClass != "" {
 		if r.sandbox != "auto" || p.Isolation == "" || p.SandboxClass != build.ProcessSandbox {
 			p.Isolation = r.sandbox
 		}

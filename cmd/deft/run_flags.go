@@ -1,11 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -36,6 +37,9 @@ type runCmd struct {
 	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
 	MCPConfig     []string          `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
 	SecretEnv     []string          `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
+	Env           []string          `help:"A variable for the agent's commands. A name alone takes the value that it has here. May be repeated." placeholder:"NAME[=VALUE]" sep:"none"`
+	EnvFile       []string          `name:"env-file" help:"File of NAME=VALUE lines for the agent's commands, such as the project's .env. Its values are masked. May be repeated." placeholder:"FILE" type:"path" sep:"none"`
+	EnvUnmasked   bool              `name:"env-unmasked" help:"Do not mask the values of --env-file."`
 	Confirm       string            `help:"Which actions wait for your yes: never, risky or always (default: never; a resumed conversation keeps its own)." enum:",never,risky,always" default:"" placeholder:"WHEN"`
 	Quiet         bool              `short:"q" help:"Print only the final answer."`
 	Thoughts      bool              `help:"Show the model's reasoning as well."`
@@ -91,6 +95,8 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--max-cost must not be negative").Hint("leave it out for no limit")
 	case c.Grace < 0:
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
+	case c.EnvUnmasked && len(c.EnvFile) == 0:
+		return fault.New(fault.Invalid, "--env-unmasked goes with --env-file").Hint("leave it out")
 	case c.ReplayFrom != "" && c.Replay == "":
 		return fault.New(fault.Invalid, "--replay-workspace goes with --replay").Hint("leave it out")
 	case c.ReplayFrom != "" && (!filepath.IsAbs(c.ReplayFrom) || filepath.Clean(c.ReplayFrom) == "/"):
@@ -117,24 +123,26 @@ func newView(c *runCmd, std *streams, g *globalFlags) *runcommand.View {
 	})
 }
 
-// secrets returns the values of --secret-env, as a conversation takes them.
-func (c *runCmd) secrets(std *streams) (map[string]json.RawMessage, error) {
-	out := map[string]json.RawMessage{}
+// environment returns the variables of --env, --env-file and --secret-env, those of
+// the latter among the secrets. allOf names the secrets that all commands get.
+func (c *runCmd) environment(std *streams) (out runcommand.Environment, allOf []string, err error) {
+	if out, err = runcommand.ReadEnvironment(c.Env, c.EnvFile, c.EnvUnmasked, std.env); err != nil {
+		return out, nil, err
+	}
+	allOf = slices.Sorted(maps.Keys(out.Secrets))
 	for _, name := range c.SecretEnv {
-		if !variable.MatchString(name) { // perhaps the secret itself: not to be shown
-			return nil, fault.New(fault.Invalid, "--secret-env takes the name of a variable, not a value").Hint("for example --secret-env GITHUB_TOKEN")
+		if !runcommand.VariableName.MatchString(name) { // perhaps the secret itself: not to be shown
+			return out, nil, fault.New(fault.Invalid, "--secret-env takes the name of a variable, not a value").Hint("for example --secret-env GITHUB_TOKEN")
 		}
 		value := std.env(name)
 		if value == "" {
-			return nil, fault.New(fault.Invalid, "the environment variable "+name+" is empty").Hint("set it to the secret, or leave --secret-env " + name + " out")
+			return out, nil, fault.New(fault.Invalid, "the environment variable "+name+" is empty").Hint("set it to the secret, or leave --secret-env " + name + " out")
 		}
-		raw, err := json.Marshal(map[string]string{"kind": "StaticSecret", "value": value})
-		if err != nil {
-			return nil, err
+		if out.Secrets[name], err = runcommand.StaticSecret(value); err != nil {
+			return out, nil, err
 		}
-		out[name] = raw
 	}
-	return out, nil
+	return out, allOf, nil
 }
 
 // readTrajectory reads what --replay names.

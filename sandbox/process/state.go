@@ -40,17 +40,18 @@ type isolationKey struct {
 	Hidden    []string        `json:"hidden"`
 	Network   sandbox.Network `json:"network"`
 	Limits    sandbox.Limits  `json:"limits"`
+	EnvMark   string          `json:"env_mark,omitempty"`
 }
 
 func (p *Provider) isolationKey(s sandbox.Spec) isolationKey {
 	hidden := append([]string{}, s.Hidden...)
 	slices.Sort(hidden)
-	return isolationKey{p.opt.Level, s.Workspace, hidden, s.Network, s.Limits}
+	return isolationKey{p.opt.Level, s.Workspace, hidden, s.Network, s.Limits, s.EnvMark}
 }
 
 func (a isolationKey) equal(b isolationKey) bool {
 	return a.Level == b.Level && a.Workspace == b.Workspace && slices.Equal(a.Hidden, b.Hidden) &&
-		a.Network == b.Network && a.Limits == b.Limits
+		a.Network == b.Network && a.Limits == b.Limits && a.EnvMark == b.EnvMark
 }
 
 var bootID = sync.OnceValue(func() string {

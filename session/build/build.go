@@ -152,11 +152,13 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
+	env, mark := b.environment(ctx, r)
 	e, err := b.o.Classes.Runtimes[r.RuntimeClass](ctx, RuntimeConfig{
+		EnvMark: mark,
 		Builder: b, Request: r, Local: p.local, Tools: p.defs, Grace: b.o.Grace,
 		NewExecutors: b.o.Classes.Executors[r.ExecutorClass],
 		Executors: ExecutorConfig{
-			Workspace: r.Workspace, Scratch: filepath.Join(b.o.Dir, r.ID.Hex(), "observations"), Env: b.o.Env, Shells: b.o.Shells,
+			Workspace: r.Workspace, Scratch: filepath.Join(b.o.Dir, r.ID.Hex(), "observations"), Env: env, Shells: b.o.Shells,
 		},
 	})
 	if err != nil {

@@ -66,6 +66,9 @@ type RuntimeConfig struct {
 	Local map[string]tool.Executor
 	// Tools are the tools that the agent has.
 	Tools []*tool.Definition
+	// EnvMark changes with the variables that the conversation adds for its
+	// commands; a sandbox with other ones is replaced.
+	EnvMark string
 }
 
 // Execution is where the actions of a conversation run. Ready, Isolation and

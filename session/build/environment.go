@@ -1,9 +1,14 @@
 package build
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/deft-dev/deft/session"
 )
 
 // passed are the variables of the user's environment that commands get.
@@ -29,6 +34,42 @@ func CommandEnv(environ []string) []string {
 			continue
 		}
 		if slices.Contains(passed, name) || strings.HasPrefix(name, "LC_") {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+// environment returns what a conversation's commands get, and a mark of what the
+// conversation itself adds, which is "" for nothing. What it adds replaces variables
+// of the same names.
+func (b *Builder) environment(ctx context.Context, r session.BuildRequest) (env []string, mark string) {
+	own := slices.Clone(r.Env)
+	for _, name := range r.SecretEnv {
+		if value, ok := r.Secret(ctx, name); ok {
+			own = append(own, name+"="+value)
+		}
+	}
+	if len(own) == 0 {
+		return b.o.Env, ""
+	}
+	sum := sha256.Sum256([]byte(r.ID.Hex() + "\x00" + strings.Join(own, "\x00")))
+	return merged(b.o.Env, own), hex.EncodeToString(sum[:])
+}
+
+// merged returns the variables of both lists. Of those with the same name the last
+// one counts.
+func merged(lists ...[]string) []string {
+	var out []string
+	at := map[string]int{}
+	for _, list := range lists {
+		for _, kv := range list {
+			name, _, _ := strings.Cut(kv, "=")
+			if i, ok := at[name]; ok {
+				out[i] = kv
+				continue
+			}
+			at[name] = len(out)
 			out = append(out, kv)
 		}
 	}
