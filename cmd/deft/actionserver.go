@@ -10,16 +10,18 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/actionserver"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session/build"
 )
 
 // actionServerCmd is the program inside a sandbox: descriptor 3 is its
 // listening socket, descriptor 4 its journal.
 type actionServerCmd struct {
-	Workspace string        `help:"Working directory of commands." required:"" type:"path"`
-	Grace     time.Duration `help:"How long to live without a controller." default:"10m"`
-	Executor  string        `help:"Class of the executors of tools." default:"standard" hidden:""`
-	Results   string        `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
+	Workspace string          `help:"Working directory of commands." required:"" type:"path"`
+	Grace     time.Duration   `help:"How long to live without a controller." default:"10m"`
+	Executor  string          `help:"Class of the executors of tools." default:"standard" hidden:""`
+	Net       sandbox.Network `help:"What commands in the sandbox reach." hidden:""`
+	Results   string          `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
 }
 
 // Run serves until nobody needs the sandbox any more.
@@ -36,7 +38,7 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if !ok {
 		return fault.New(fault.Invalid, fmt.Sprintf("unknown executor class %q", c.Executor))
 	}
-	tools, err := executors(build.ExecutorConfig{Workspace: c.Workspace, Scratch: c.Results, Env: os.Environ()})
+	tools, err := executors(build.ExecutorConfig{Workspace: c.Workspace, Scratch: c.Results, Env: os.Environ(), Network: c.Net})
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}

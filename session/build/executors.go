@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/command"
 	"github.com/deft-dev/deft/tool/editor"
@@ -21,6 +22,8 @@ type ExecutorConfig struct {
 	// Scratch is a directory for what does not fit into an event.
 	Scratch string
 	Env     []string // of commands
+	// Network is what commands in a sandbox reach; "" outside of one.
+	Network sandbox.Network
 	// Shells starts shells; nil for the ordinary way.
 	Shells *terminal.Starter
 }
@@ -33,14 +36,18 @@ func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	shell := terminal.Config{
+		WorkingDir: c.Workspace, Env: c.Env, OutputDir: filepath.Join(c.Scratch, "output"), Starter: c.Shells,
+	}
+	if c.Network != "" {
+		shell.Explain = func(output string) string { return networkHint(c.Network, output) }
+	}
 	return map[string]tool.Executor{
-		terminal.Definition().ActionKind: terminal.New(terminal.Config{
-			WorkingDir: c.Workspace, Env: c.Env, OutputDir: filepath.Join(c.Scratch, "output"), Starter: c.Shells,
-		}),
-		editor.Definition().ActionKind: edit,
-		glob.Definition().ActionKind:   glob.New(glob.Config{Workspace: c.Workspace}),
-		grep.Definition().ActionKind:   grep.New(grep.Config{Workspace: c.Workspace}),
-		command.ActionKind:             command.New(c.Env),
+		terminal.Definition().ActionKind: terminal.New(shell),
+		editor.Definition().ActionKind:   edit,
+		glob.Definition().ActionKind:     glob.New(glob.Config{Workspace: c.Workspace}),
+		grep.Definition().ActionKind:     grep.New(grep.Config{Workspace: c.Workspace}),
+		command.ActionKind:               command.New(c.Env),
 	}, nil
 }
 

@@ -77,7 +77,13 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 			"--executor", r.ExecutorClass,
 		},
 	}
-	if r.Isolation == process.LevelNone { // there /tmp is shared with everything else
+	if r.Isolation != process.LevelNone {
+		network, err := sandbox.ParseNetwork(string(r.Network))
+		if err != nil {
+			return nil, err
+		}
+		box.Argv = append(box.Argv, "--net="+string(network))
+	} else { // there /tmp is shared with everything else
 		box.Argv = append(box.Argv, "--results", filepath.Join(o.SandboxDir, box.ID, "results"))
 	}
 	var level atomic.Value

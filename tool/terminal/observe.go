@@ -120,6 +120,11 @@ func (e *executor) observe(a *event.TerminalAction, why reason, note string) *ev
 	o.Metadata.Prefix = note
 	o.Timeout = why == silent || why == timedOut
 	o.Metadata.Suffix = e.suffix(why, n, status, a)
+	if n.ending != nil && status != 0 && e.cfg.Explain != nil {
+		if reason := e.cfg.Explain(body); reason != "" {
+			o.Metadata.Suffix += "\n[" + reason + "]"
+		}
+	}
 	return o
 }
 
