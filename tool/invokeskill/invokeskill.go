@@ -16,6 +16,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,17 +119,35 @@ func invocable(skills []skill.Skill) string {
 	return strings.Join(names, ", ")
 }
 
-// location describes where the files of a skill are. Only a skill that was
-// loaded from a file has an absolute source.
+// location describes where the files of a skill are, in the reference's words. A
+// skill that was not loaded from a file has no location.
 func (e executor) location(s skill.Skill) string {
-	if s.Source == nil || !filepath.IsAbs(*s.Source) {
+	if s.Source == nil || *s.Source == "" {
 		return ""
 	}
-	at := filepath.Dir(*s.Source)
+	source := *s.Source
+	if rest, ok := strings.CutPrefix(source, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		source = filepath.Join(home, rest)
+	}
+	source, err := filepath.Abs(source)
+	if err == nil {
+		source, err = filepath.EvalSymlinks(source)
+	}
+	if err != nil {
+		return ""
+	}
+	if st, err := os.Stat(source); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	at := filepath.Dir(source)
 	if rel := skill.Touched(e.o.Workspace, at); rel != "" {
 		at = rel
 	}
-	return fmt.Sprintf("\n\n---\nThis skill is in the directory `%s`; file names in it, such as those under scripts/, references/ and assets/, are relative to that.", at)
+	return fmt.Sprintf("\n\n---\nThis skill is located at `%s`. Any files it references (e.g. under `scripts/`, `references/`, `assets/`) are relative to that directory.", at)
 }
 
 // Close implements [tool.Executor].

@@ -2,6 +2,8 @@ package invokeskill_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,17 +18,28 @@ import (
 
 func TestInvoke(t *testing.T) {
 	t.Parallel()
+	// The reference's own words.
+	const footer = "\n\n---\nThis skill is located at `%s`. Any files it references (e.g. under `scripts/`, `references/`, `assets/`) are relative to that directory."
 	dir := t.TempDir()
-	inside, outside := filepath.Join(dir, ".agents/skills/pdf/SKILL.md"), "/opt/skills/x/SKILL.md"
+	inside, outside, gone := filepath.Join(dir, "ws/.agents/skills/pdf/SKILL.md"), filepath.Join(dir, "skills/x/SKILL.md"), filepath.Join(dir, "gone/SKILL.md")
+	for _, file := range []string{inside, outside} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	skills := []skill.Skill{
 		{Name: "pdf", Content: "How !`date`.", Source: &inside},
 		{Name: "x", Content: "X", Source: &outside},
 		{Name: "plain", Content: "P"},
+		{Name: "gone", Content: "G", Source: &gone},
 		{Name: "rule", Content: "R", DisableModelInvocation: true},
 	}
 	var invoked []string
 	o := invokeskill.Options{
-		Skills: func() []skill.Skill { return skills }, Workspace: dir,
+		Skills: func() []skill.Skill { return skills }, Workspace: dir + "/ws",
 		Invoked: func(name string) { invoked = append(invoked, name) },
 	}
 	call := func(o invokeskill.Options, name string) *event.InvokeSkillObservation {
@@ -37,18 +50,19 @@ func TestInvoke(t *testing.T) {
 		return obs.(*event.InvokeSkillObservation)
 	}
 	for name, want := range map[string]string{
-		" pdf ": "How !`date`.\n\n---\nThis skill is in the directory `.agents/skills/pdf`",
-		"x":     "in the directory `/opt/skills/x`",
+		" pdf ": "How !`date`." + fmt.Sprintf(footer, ".agents/skills/pdf"),
+		"x":     "X" + fmt.Sprintf(footer, dir+"/skills/x"),
 		"plain": "P",
+		"gone":  "G",
 	} {
-		if got := call(o, name); got.IsError || !strings.Contains(event.JoinText(got.Content), want) || got.SkillName != strings.TrimSpace(name) {
+		if got := call(o, name); got.IsError || event.JoinText(got.Content) != want || got.SkillName != strings.TrimSpace(name) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if len(invoked) != 3 {
+	if len(invoked) != 4 {
 		t.Errorf("invoked: %v", invoked)
 	}
-	if got := call(o, "none"); !got.IsError || event.JoinText(got.Content) != "Unknown skill 'none'. Available skills: pdf, plain, x." {
+	if got := call(o, "none"); !got.IsError || event.JoinText(got.Content) != "Unknown skill 'none'. Available skills: gone, pdf, plain, x." {
 		t.Errorf("none: %+v", got)
 	}
 	if got := call(o, "rule"); !got.IsError || strings.Contains(event.JoinText(got.Content), "R\n") {

@@ -58,7 +58,7 @@ func (s *Service) Routes() []rest.Route {
 		unsupported(r("POST", one+"/switch_acp_model", s.simple(postSwitchACP))),
 		unsupported(r("POST", one+"/load_plugin", s.simple(postLoadPlugin))),
 		r("POST", one+"/ask_agent", s.postAsk),
-		r("POST", one+"/generate_title", s.postTitle),
+		hidden(r("POST", one+"/generate_title", s.postTitle)), // the reference has none
 		r("POST", one+"/condense", s.simple(func(c *session.Conversation, r *http.Request) error { return c.Condense(r.Context()) })),
 		r("POST", one+"/fork", s.postFork),
 		r("POST", one+"/navigate", s.postNavigate),
@@ -70,6 +70,11 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/runtime/reprovision", s.getRuntime),
 	}
 	return append(routes, s.eventRoutes()...)
+}
+
+func hidden(r rest.Route) rest.Route {
+	r.Hidden = true
+	return r
 }
 
 func unsupported(r rest.Route) rest.Route {

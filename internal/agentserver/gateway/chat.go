@@ -3,6 +3,8 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -220,12 +222,47 @@ func stream(w http.ResponseWriter, c completion, text string, u usage, withUsage
 	return nil
 }
 
-// observed checks the header of observability, which has no effect.
+// spanName matches the names of spans.
+var spanName = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
+
+// observed checks the headers of observability, which have no effect
+// (docs/openhands/sdk-wire-1.58.md section C).
 func observed(r *http.Request) error {
-	const header = "X-OpenHands-Observability-Metadata"
+	const prefix = "X-OpenHands-Observability-"
+	if name := r.Header.Get(prefix + "Span-Name"); name != "" && !spanName.MatchString(name) {
+		return rest.Fail(http.StatusUnprocessableEntity, prefix+"Span-Name must have 1 to 128 letters, digits and the marks . _ : / -")
+	}
+	v := r.Header.Get(prefix + "Metadata")
+	if v == "" {
+		return nil
+	}
 	var m map[string]any
-	if v := r.Header.Get(header); v != "" && json.Unmarshal([]byte(v), &m) != nil {
-		return rest.Fail(http.StatusUnprocessableEntity, header+" must be a JSON object")
+	if json.Unmarshal([]byte(v), &m) != nil || m == nil {
+		return rest.Fail(http.StatusUnprocessableEntity, prefix+"Metadata must be a JSON object")
+	}
+	for name, value := range m {
+		if name == "" || !isTraceValue(value) {
+			return rest.Fail(http.StatusUnprocessableEntity, prefix+"Metadata: '"+name+"' must be a text, a number or a truth value, or a list of one of them")
+		}
 	}
 	return nil
+}
+
+// isTraceValue reports whether v is a single value or a list of values of one type.
+func isTraceValue(v any) bool {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, one := range list {
+		switch one.(type) {
+		case string, float64, bool:
+		default:
+			return false
+		}
+		if reflect.TypeOf(one) != reflect.TypeOf(list[0]) {
+			return false
+		}
+	}
+	return true
 }

@@ -285,11 +285,17 @@ func TestKeys(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 0)
-	for name, value := range map[string]string{gateway.IDHeader: "zz", "X-OpenHands-Observability-Metadata": "[]"} {
+	const observability = "X-OpenHands-Observability-"
+	for _, h := range [][2]string{
+		{gateway.IDHeader, "zz"}, {observability + "Metadata", "[]"}, {observability + "Metadata", "{"}, {observability + "Metadata", "null"},
+		{observability + "Metadata", `{"a":null}`}, {observability + "Metadata", `{"a":{}}`}, {observability + "Metadata", `{"a":[1,"b"]}`}, {observability + "Metadata", `{"":1}`},
+		{observability + "Span-Name", "a b"}, {observability + "Span-Name", strings.Repeat("a", 129)},
+	} {
+		name, value := h[0], h[1]
 		_, err := b.client.Chat.Completions.New(t.Context(), chat("openhands_main", openai.UserMessage("x")), option.WithHeader(name, value))
 		var failed *openai.Error
 		if !errors.As(err, &failed) || failed.StatusCode != 422 {
-			t.Errorf("%s: %v, want status 422", name, err)
+			t.Errorf("%s: %s: %v, want status 422", name, value, err)
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (o Options) document() (object, error) {
 	c.name(paths)
 	c.name(schemas)
 	for name, schema := range schemas {
+		entitle(name, schema)
 		if strings.HasSuffix(name, "-Output") {
 			readable(schema)
 		}
@@ -51,6 +52,16 @@ func (o Options) document() (object, error) {
 		doc["servers"] = []any{object{"url": o.Path}}
 	}
 	return doc, nil
+}
+
+// entitle gives a schema its name as its title, as in the reference: all but unions
+// have one.
+func entitle(name string, schema any) {
+	s, ok := schema.(object)
+	if !ok || s["title"] != nil || s["oneOf"] != nil || s["anyOf"] != nil || s["$ref"] != nil {
+		return
+	}
+	s["title"] = strings.TrimSuffix(strings.TrimSuffix(name, "-Input"), "-Output")
 }
 
 // failure is the form of errors that no schema of the contract has.

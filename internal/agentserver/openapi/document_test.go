@@ -247,3 +247,37 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// TestTitles wants schemas and pages to have the reference's titles.
+func TestTitles(t *testing.T) {
+	t.Parallel()
+	doc := made(t, Options{Routes: all(t), Version: "1.58.0"})
+	components, _ := doc["components"].(object)
+	schemas, _ := components["schemas"].(object)
+	action, _ := schemas["Action"].(object)
+	variants, _ := action["oneOf"].([]any)
+	if len(variants) < 30 {
+		t.Errorf("%d actions", len(variants))
+	}
+	for _, v := range variants {
+		variant, _ := v.(object)
+		ref, _ := variant["$ref"].(string)
+		name := ref[strings.LastIndexByte(ref, '/')+1:]
+		if got, _ := schemas[name].(object); got["title"] != name {
+			t.Errorf("%s has the title %v", name, got["title"])
+		}
+	}
+	if agent, _ := schemas["Agent-Input"].(object); agent["title"] != "Agent" {
+		t.Errorf("an agent has the title %v", agent["title"])
+	}
+	paths, _ := doc["paths"].(object)
+	for path := range paths {
+		if strings.Contains(path, "generate_title") {
+			t.Errorf("%s is in the document", path)
+		}
+	}
+	info, _ := doc["info"].(object)
+	if title, _ := info["title"].(string); title == "" || !strings.Contains(string(page), "<title>"+title) {
+		t.Errorf("the page has not the title %s", title)
+	}
+}
