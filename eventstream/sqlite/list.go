@@ -90,11 +90,9 @@ func parsePosition(s string) (p position, ok bool) {
 func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery) (n int, err error) {
 	where, args := selected(q, "status")
 	err = s.pool.read(ctx, func(db *conn) error {
-		r := db.query("SELECT count(*) FROM conversations"+where, args...)
-		if r.next() {
-			n = int(r.int(0))
-		}
-		return r.close()
+		all, _, err := db.number("SELECT count(*) FROM conversations"+where, args...)
+		n = int(all)
+		return err
 	})
 	return n, err
 }
