@@ -330,7 +330,7 @@ func (m *Manager) evictLoop() {
 }
 
 // viewedTTL is how long a conversation is kept that was only looked at.
-const viewedTTL = 30 * time.Second
+const viewedTTL = 2 * time.Second
 
 // evictIdle evicts conversations that have been idle for their time.
 func (m *Manager) evictIdle(now time.Time) {
