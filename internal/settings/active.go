@@ -10,18 +10,15 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// EnsureActive makes some agent profile active, if the active one is gone:
-// the default one, which is made of the settings if need be. It returns the
-// profile's id, "" if there can be none.
+// EnsureActive makes an agent profile active if none is: the default one, which
+// is made from the settings if it does not exist. It returns the id of the active
+// profile, "" if there can be none.
 func (s *Service) EnsureActive(ctx context.Context) (string, error) {
 	doc, err := s.Load()
 	if err != nil {
 		return "", err
 	}
-	active := ""
-	if doc.ActiveAgentProfile != nil {
-		active = *doc.ActiveAgentProfile
-	}
+	active := deref(doc.ActiveAgentProfile)
 	id, err := s.Profiles.Agents.Ensure(ctx, active, func() (*schema.Map, error) { return s.seed(ctx, doc) })
 	if err != nil || id == "" || id == active {
 		return id, err
@@ -46,7 +43,7 @@ func (s *Service) ActiveProfile(ctx context.Context) (*schema.Map, error) {
 	return s.Profiles.Agents.ByID(ctx, id)
 }
 
-// seed makes an agent profile of the settings.
+// seed makes an agent profile from the settings.
 func (s *Service) seed(ctx context.Context, doc *Document) (*schema.Map, error) {
 	a := doc.Agent
 	p := schema.Of("name", profiles.Seed)
@@ -66,10 +63,7 @@ func (s *Service) seed(ctx context.Context, doc *Document) (*schema.Map, error) 
 		}
 		return profiles.ValidateAgent(p)
 	}
-	ref := ""
-	if doc.ActiveProfile != nil {
-		ref = *doc.ActiveProfile
-	}
+	ref := deref(doc.ActiveProfile)
 	if ref == "" {
 		ref = profiles.Seed
 		if err := s.seedLLM(ctx, a.Object("llm")); err != nil {
@@ -109,6 +103,13 @@ func (s *Service) seedLLM(ctx context.Context, doc *schema.Map) error {
 	return err
 }
 
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
 // quoteAll joins the words of a command so that a shell would split them into
 // the same words.
 func quoteAll(words []any) string {
@@ -127,30 +128,23 @@ func quoteAll(words []any) string {
 
 // DeleteAgentProfile deletes an agent profile. If it was the active one,
 // another becomes active, and settings that it left for an ACP agent become
-// those of the built-in one; MCP servers are everybody's and stay.
+// those of the built-in one; MCP servers belong to all agents and stay.
 func (s *Service) DeleteAgentProfile(ctx context.Context, name string) error {
-	list, err := s.Profiles.Agents.List(ctx)
-	if err != nil {
-		return err
-	}
 	if err := s.Profiles.Agents.Delete(ctx, name); err != nil {
 		return err
 	}
 	doc, err := s.Load()
-	if err != nil {
+	if err != nil || doc.ActiveAgentProfile == nil {
 		return err
 	}
-	for _, one := range list {
-		if one.Name != profiles.Canonical(name) || one.ID == nil || doc.ActiveAgentProfile == nil || *one.ID != *doc.ActiveAgentProfile {
-			continue
-		}
-		if _, err := s.Change(ctx, reset); err != nil {
-			return err
-		}
-		_, err := s.EnsureActive(ctx)
+	if _, err := s.Profiles.Agents.NameOf(ctx, *doc.ActiveAgentProfile); !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	return nil
+	if _, err := s.Change(ctx, reset); err != nil {
+		return err
+	}
+	_, err = s.EnsureActive(ctx)
+	return err
 }
 
 func reset(d *Document) error {

@@ -198,8 +198,8 @@ func (s *Agents) ByID(ctx context.Context, id string) (*schema.Map, error) {
 const Seed = "default"
 
 // Ensure returns the id of a profile that is to be active: active, if there is
-// such a profile; else that of the default one, which seed makes where it is
-// not there; else that of the first other. "" says that there is none.
+// such a profile; else that of the default one, which seed makes if it is missing;
+// else that of the first other. It returns "" if there is none.
 func (s *Agents) Ensure(ctx context.Context, active string, seed func() (*schema.Map, error)) (string, error) {
 	return locked(ctx, s.folder, func() (string, error) {
 		if active != "" {

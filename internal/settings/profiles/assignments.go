@@ -28,7 +28,7 @@ func (a Assignments) Agent(class string) string {
 	return a.Services["agent"]
 }
 
-// users names what uses a profile, in words.
+// users returns what uses a profile, as messages call it, sorted.
 func (a Assignments) users(profile string) (out []string) {
 	for kind, all := range map[string]map[string]string{"the service ": a.Services, "the agent ": a.Agents} {
 		for name, used := range all {
@@ -43,9 +43,9 @@ func (a Assignments) users(profile string) (out []string) {
 
 func assignmentsPath(dir string) string { return filepath.Join(dir, "llm-assignments.json") }
 
-// ReadAssignments returns the assignments of a persistence directory, which
-// need not exist. Invalid or Unsupported if what is stored there is nothing
-// that this version reads.
+// ReadAssignments returns the assignments of a persistence directory; there are
+// none if it does not exist. A damaged file is an error of kind Invalid, one of
+// another version Unsupported.
 func ReadAssignments(dir string) (a Assignments, err error) {
 	path := assignmentsPath(dir)
 	raw, err := filestore.Read(path)
@@ -68,9 +68,8 @@ func ReadAssignments(dir string) (a Assignments, err error) {
 	return file.Assignments, nil
 }
 
-// Assign lets a service, or with agent true a class of agents, use an LLM
-// profile from now on, or none of its own if that is "". NotFound if there is
-// no such profile.
+// Assign sets the LLM profile of a service or, if agent is true, of a class of
+// agents; "" removes it. An unknown profile is NotFound.
 func (s *Stores) Assign(ctx context.Context, name string, agent bool, profile string) error {
 	return s.LLMs.locked(ctx, func() error {
 		if profile != "" {
@@ -90,6 +89,8 @@ func (s *Stores) Assign(ctx context.Context, name string, agent bool, profile st
 	})
 }
 
+// renameAssigned changes the name of an LLM profile wherever it is assigned. The
+// lock of LLM profiles must be held.
 func (s *Stores) renameAssigned(from, to string) error {
 	a, err := ReadAssignments(s.dir)
 	if err != nil || len(a.users(from)) == 0 {
@@ -128,8 +129,7 @@ func (s *Stores) reassign(f func(*Assignments)) error {
 	return filestore.Write(assignmentsPath(s.dir), append(raw, '\n'))
 }
 
-// unused is a Conflict for an LLM profile that is assigned, or that another one
-// names.
+// unused returns a Conflict if an LLM profile is assigned or another one names it.
 func (s *Stores) unused(name string) error {
 	a, err := ReadAssignments(s.dir)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Stores) unused(name string) error {
 	}
 	for _, other := range names {
 		p, err := s.LLMs.profile(other)
-		if err == nil && other != name && slices.Contains(p.LLM.Profiles(), name) { // a damaged one uses none
+		if err == nil && other != name && slices.Contains(p.LLM.Profiles(), name) { // a damaged profile cannot use any
 			return fault.New(fault.Conflict, fmt.Sprintf("the profile %s names %s", other, name)).Hint("change that one first")
 		}
 	}

@@ -12,41 +12,40 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Builder makes the models of LLM profiles: the adapter, behind the layer that
-// retries, and the fallbacks and the router that a profile names. Profiles and
-// Open are required.
+// Builder opens LLMs: the adapter, behind the layer that retries, with the
+// fallbacks and the model for images that an LLM names. Profiles and Open are
+// required.
 type Builder struct {
 	Profiles *LLMs
 	// Open makes an adapter, as route.New does.
 	Open func(llm.Config) (llm.Model, error)
 	// Catalog describes models; nil takes the embedded one.
 	Catalog *catalog.Catalog
-	// Complete fills in what a profile leaves open, such as addresses from the
+	// Complete sets what an LLM does not say, such as addresses from the
 	// environment and the HTTP client; nil changes nothing.
 	Complete func(*llm.Config)
 	// KeyVariables names the variables that may hold the key of a model, as
 	// route.KeyVariables does; nil for none.
 	KeyVariables func(model string) []string
-	// Broker is taken over, except for the retries and the breaker, which are
-	// those of the profile and of its endpoint.
+	// Broker is used as it is, except that the LLM decides about retries and that
+	// each endpoint has a breaker of its own.
 	Broker   broker.Options
 	Breakers *broker.Breakers // nil for none
 	// OnSwitch is called when a call moves on to a fallback; nil for no call.
 	OnSwitch func(broker.Switched)
 }
 
-// source is an LLM that is ready to be opened.
+// source is an LLM with the way to get its key.
 type source struct {
 	llm     *spec.LLM
 	key     func() (llm.Secret, error)
-	renewed bool // whether key may return another one later
+	renewed bool // whether key may return another key later
 }
 
-// Model makes the model of an LLM that has its key already, such as one of
-// [LLMs.Load], with the profiles that it names. It makes no request. key, unless
-// it is nil, reads the key again, which may be another one later. Fallbacks and
-// the vision model of the named profiles are not followed. Under a spending limit,
-// a model of unknown price is an error of kind Invalid.
+// Model opens an LLM that has its key already, such as one of [LLMs.Load], and
+// the profiles that it names; those that these name are ignored. It makes no
+// request. key, unless it is nil, reads the key, which may change. Under a
+// spending limit, a model of unknown price is an error of kind Invalid.
 func (b *Builder) Model(ctx context.Context, l *spec.LLM, key func() (llm.Secret, error)) (llm.Model, error) {
 	if key != nil {
 		return b.chain(ctx, source{llm: l, key: key, renewed: true})
@@ -54,9 +53,9 @@ func (b *Builder) Model(ctx context.Context, l *spec.LLM, key func() (llm.Secret
 	return b.chain(ctx, source{llm: l, key: func() (llm.Secret, error) { return l.APIKey, nil }})
 }
 
-// Single makes the model of a profile without its fallbacks and its model for
-// images, and tries each call as often as Broker.Attempts says: for finding out
-// what works with it.
+// Single opens the LLM of a profile without its fallbacks and its model for
+// images, and tries each call as often as Broker.Attempts says, to find out what
+// works with it.
 func (b *Builder) Single(ctx context.Context, name string) (llm.Model, error) {
 	return b.named(ctx, name, func(s source) (llm.Model, error) {
 		s.llm.NumRetries = b.Broker.Attempts
@@ -64,8 +63,8 @@ func (b *Builder) Single(ctx context.Context, name string) (llm.Model, error) {
 	})
 }
 
-// named makes a model of a profile, with its provider connection. Errors have the
-// name of the profile.
+// named opens the LLM of a profile, with its provider connection, by open. Errors
+// have the name of the profile.
 func (b *Builder) named(ctx context.Context, name string, open func(source) (llm.Model, error)) (llm.Model, error) {
 	p, err := b.Profiles.Profile(ctx, name)
 	if err != nil {
@@ -85,7 +84,7 @@ func (b *Builder) named(ctx context.Context, name string, open func(source) (llm
 	return m, nil
 }
 
-// chain makes the model of an LLM with the profiles that it names.
+// chain opens an LLM and the profiles that it names.
 func (b *Builder) chain(ctx context.Context, s source) (llm.Model, error) {
 	var x spec.LLMExtras
 	if s.llm.Deft != nil {
@@ -124,7 +123,7 @@ func (b *Builder) chain(ctx context.Context, s source) (llm.Model, error) {
 	return broker.NewFallback(b.OnSwitch, chain...)
 }
 
-// single makes the model of one LLM. hasNext is true if a fallback follows it.
+// single opens one LLM. hasNext is true if a fallback follows it.
 func (b *Builder) single(s source, hasNext bool) (llm.Model, error) {
 	key, err := s.key()
 	if err != nil {
@@ -162,8 +161,8 @@ func (b *Builder) adapter(l *spec.LLM, key llm.Secret) (llm.Model, error) {
 	return b.Open(cfg)
 }
 
-// reread makes the model anew when its key was refused and the file has
-// another one now: the issuer of a token replaces its file.
+// reread opens the adapter again, with the key that the file has now, after a key
+// was refused: whoever issues short-lived tokens replaces the file.
 func (b *Builder) reread(s source, first llm.Secret) func(context.Context) (llm.Model, error) {
 	return func(context.Context) (llm.Model, error) {
 		key, err := s.key()

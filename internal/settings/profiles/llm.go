@@ -221,7 +221,7 @@ func (s *LLMs) renameUses(from, to string) error {
 	for _, name := range names {
 		m, err := s.read(name)
 		used := m.Object("deft")
-		if err != nil || used == nil { // a damaged one uses none
+		if err != nil || used == nil { // a damaged profile cannot use any
 			continue
 		}
 		list, _ := used.Get("fallback").([]any)

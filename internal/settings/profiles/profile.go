@@ -14,13 +14,14 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Profile is a saved LLM, and where its key is if that is not in the profile.
+// Profile is a saved LLM, with the place of its key if the profile does not hold
+// the key itself.
 type Profile struct {
 	LLM *spec.LLM
-	// At most one of these says where the key is, instead of the LLM's api_key.
-	// Without any, the provider's own environment variables are tried. They are
-	// in the fields api_key_env and api_key_file of the file, which the
-	// reference ignores, and never in an LLM that leaves the store.
+	// At most one of KeyEnv, KeyFile and the LLM's api_key is set. Without any, the
+	// provider's usual environment variables are read. The two are stored in
+	// api_key_env and api_key_file, which the reference ignores, and are not part
+	// of an LLM that is loaded.
 	KeyEnv  string // name of a variable
 	KeyFile string // absolute path
 }
@@ -33,8 +34,8 @@ const (
 
 var variables = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Check says whether the profile makes sense in itself. Errors are
-// schema.Violations or of kind Invalid, and never show what may be a key.
+// Check validates the profile without looking at others. Errors are
+// schema.Violations or of kind Invalid, and never contain a key.
 func (p Profile) Check() error {
 	doc, err := p.LLM.Doc()
 	if err != nil {
@@ -95,11 +96,11 @@ func (p Profile) key(env func(string) string, usual []string) (llm.Secret, error
 	return keyFrom(p.LLM, env, usual)
 }
 
-// maxKey bounds a key; a longer text is not one.
+// maxKey is the length of the longest key, in bytes.
 const maxKey = 16 << 10
 
-// keyFrom returns the key of the first variable that has one. An LLM with an
-// address of its own may need none.
+// keyFrom returns the key in the first variable that is set. An LLM with a base
+// URL may need none.
 func keyFrom(l *spec.LLM, env func(string) string, names []string) (llm.Secret, error) {
 	for _, name := range names {
 		if key := strings.TrimSpace(env(name)); key != "" {

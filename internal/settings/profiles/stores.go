@@ -27,7 +27,7 @@ type Options struct {
 	Env  func(string) string // reads environment variables; default os.Getenv
 }
 
-// Stores are all kinds of profiles, and what holds between them.
+// Stores are the stores of all kinds of profiles, and the rules between them.
 type Stores struct {
 	LLMs        *LLMs
 	Agents      *Agents
@@ -154,8 +154,8 @@ func (s *Stores) Linked(ctx context.Context, connection string) ([]string, error
 	return out, nil
 }
 
-// Renew seals secrets again that only an old key opens. One failure does
-// not stop the others.
+// Renew seals secrets again that only an old key opens. It goes on after a
+// failure and returns all of them.
 func (s *Stores) Renew(ctx context.Context) error {
 	if s.keys == nil {
 		return nil

@@ -99,23 +99,27 @@ func (s *Service) verify(able map[string][]any) {
 	}
 }
 
+// subscribed are the models that a ChatGPT subscription includes.
+var subscribed = []string{"gpt-5.5", "gpt-5.6-luna", "gpt-5.6-sol", "gpt-5.6-terra", "gpt-6-astra", "gpt-6-luna", "gpt-6-sol", "gpt-6.1-sol"}
+
 // Routes returns the operations of the lists and of subscriptions.
 func (s *Service) Routes() []rest.Route {
 	const base, tag, sub = "/api/llm", "LLM", "/api/llm/subscription/openai"
+	type object map[string]any
+	always := func(v object) rest.Handler {
+		return func(w http.ResponseWriter, _ *http.Request) error { return rest.JSON(w, http.StatusOK, v) }
+	}
+	notConnected := always(object{"vendor": "openai", "connected": false, "account_email": nil, "expires_at": nil})
 	return []rest.Route{
-		{Method: "GET", Path: base + "/providers", Tag: tag, Handle: s.listProviders},
+		{Method: "GET", Path: base + "/providers", Tag: tag, Handle: always(object{"providers": s.providers})},
 		{Method: "GET", Path: base + "/models", Tag: tag, Handle: s.listModels},
-		{Method: "GET", Path: base + "/models/verified", Tag: tag, Handle: s.listVerified},
-		{Method: "GET", Path: sub + "/models", Tag: tag, Unsupported: true, Handle: subscriptionModels},
+		{Method: "GET", Path: base + "/models/verified", Tag: tag, Handle: always(object{"models": s.verified})},
+		{Method: "GET", Path: sub + "/models", Tag: tag, Unsupported: true, Handle: always(object{"vendor": "openai", "models": subscribed})},
 		{Method: "GET", Path: sub + "/status", Tag: tag, Unsupported: true, Handle: notConnected},
 		{Method: "POST", Path: sub + "/device/start", Tag: tag, Unsupported: true, Handle: startLogin},
 		{Method: "POST", Path: sub + "/device/poll", Tag: tag, Unsupported: true, Handle: pollLogin},
 		{Method: "POST", Path: sub + "/logout", Tag: tag, Unsupported: true, Handle: notConnected},
 	}
-}
-
-func (s *Service) listProviders(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, map[string][]string{"providers": s.providers})
 }
 
 func (s *Service) listModels(w http.ResponseWriter, r *http.Request) error {
@@ -124,32 +128,6 @@ func (s *Service) listModels(w http.ResponseWriter, r *http.Request) error {
 		list = []string{}
 	}
 	return rest.JSON(w, http.StatusOK, map[string][]string{"models": list})
-}
-
-func (s *Service) listVerified(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, schema.Of("models", s.verified))
-}
-
-// subscribed are the models that a ChatGPT subscription includes.
-var subscribed = []string{"gpt-5.5", "gpt-5.6-luna", "gpt-5.6-sol", "gpt-5.6-terra", "gpt-6-astra", "gpt-6-luna", "gpt-6-sol", "gpt-6.1-sol"}
-
-func subscriptionModels(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, struct {
-		Vendor string   `json:"vendor"`
-		Models []string `json:"models"`
-	}{"openai", subscribed})
-}
-
-// status is whether a subscription is connected.
-type status struct {
-	Vendor    string  `json:"vendor"`
-	Connected bool    `json:"connected"`
-	Email     *string `json:"account_email"`
-	ExpiresAt *int64  `json:"expires_at"`
-}
-
-func notConnected(w http.ResponseWriter, _ *http.Request) error {
-	return rest.JSON(w, http.StatusOK, status{Vendor: "openai"})
 }
 
 func startLogin(http.ResponseWriter, *http.Request) error {
