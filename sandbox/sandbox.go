@@ -38,6 +38,9 @@ type Spec struct {
 	// AlsoHidden are further ones of a sandbox that is started now. One that runs is
 	// the same without them: what there is to hide changes with time.
 	AlsoHidden []string
+	// Readable and Writable are further directories that the user grants,
+	// absolute and without links. They appear at their own paths.
+	Readable, Writable []string
 	// Network says what commands may reach beside their own loopback interface;
 	// default: nothing. Programs find the way in HTTP_PROXY and its like, which the
 	// provider adds to Env.

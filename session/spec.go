@@ -123,6 +123,10 @@ type Placement struct {
 	// SecretEnv names the conversation's secrets that all commands get; they get
 	// the others only if they name them.
 	SecretEnv []string `json:"secret_env,omitempty"`
+	// Readable and Writable are directories outside the workspace that the user
+	// grants to commands, absolute and without links.
+	Readable []string `json:"readable,omitempty"`
+	Writable []string `json:"writable,omitempty"`
 }
 
 // WorktreeOptions say what the Git worktree of a conversation starts from.

@@ -30,6 +30,8 @@ type foreground struct {
 	models  *runModels
 	sandbox string          // level of isolation
 	network sandbox.Network // of --net; "": not given
+	read    []string        // of --read, checked
+	write   []string        // of --write, checked
 	grace   time.Duration
 	// env are variables for commands, and secretEnv the names of secrets that all
 	// of them get.
@@ -50,7 +52,7 @@ func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.
 
 // placement is that of a new conversation, and of one that names none.
 func (r *foreground) placement() session.Placement {
-	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network}
+	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network, Readable: r.read, Writable: r.write}
 	p.Env, p.SecretEnv = r.env, r.secretEnv
 	return build.FromEnvironment(p, r.std.env)
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
@@ -48,6 +50,13 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	defer store.Close()
 	r := newForeground(std, p, store, newView(c, std, g))
 	r.sandbox, r.network, r.grace = c.Sandbox, c.Net, c.Grace
+	rules := workspacedir.Rules{Home: std.env("HOME"), Data: append(userDirs(std.env), p.data)}
+	if r.read, err = rules.Granted("--read", c.Read); err != nil {
+		return err
+	}
+	if r.write, err = rules.Granted("--write", c.Write); err != nil {
+		return err
+	}
 	o, err := c.options(ctx, r)
 	if err != nil {
 		return err
@@ -171,6 +180,7 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 		if r.network != "" {
 			p.Network = r.network
 		}
+		p.Readable, p.Writable = union(p.Readable, r.read), union(p.Writable, r.write)
 		ch.Placement = &p
 	}
 	var models runcommand.Models
@@ -191,4 +201,11 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 	}
 	ch.Agent, err = runcommand.UpdateAgent(conv.Agent(), models, note != nil, servers)
 	return ch, err
+}
+
+// union returns what is in one of two lists, sorted.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }

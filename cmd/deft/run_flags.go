@@ -34,6 +34,8 @@ type runCmd struct {
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
 	Net           sandbox.Network   `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
+	Read          []string          `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
+	Write         []string          `help:"Directory outside the workspace that the agent's commands may change. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`
 	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
 	MCPConfig     []string          `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
 	SecretEnv     []string          `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
@@ -50,8 +52,8 @@ type runCmd struct {
 
 // Help is shown by `deft run --help`.
 func (c *runCmd) Help() string {
-	return `The agent works in a sandbox: it can write in the workspace only, sees neither your keys nor
-your other files' secrets, and has no network unless you pass --net. Even then it reaches neither your machine's own
+	return `The agent works in a sandbox: it can write in the workspace only, sees of your other files only
+toolchains and what you grant with --read and --write, and has no network unless you pass --net. Even then it reaches neither your machine's own
 services nor private addresses that you do not name.
 
 The final answer goes to standard output, progress to standard error when standard output is

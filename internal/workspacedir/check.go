@@ -2,6 +2,7 @@ package workspacedir
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -38,6 +39,8 @@ type Rules struct {
 	Home string
 	// Data are the program's own directories.
 	Data []string
+	// What names the directory in errors; "the workspace" by default.
+	What string
 }
 
 // Check returns dir as an absolute path without links, as far as it exists. It
@@ -46,30 +49,48 @@ type Rules struct {
 // what lies in the program's own data. The error is of kind Invalid.
 func (r Rules) Check(dir string) (string, error) {
 	if dir == "" || strings.ContainsRune(dir, 0) {
-		return "", refuse("cannot be used: " + strings.ReplaceAll(dir, "\x00", "\uFFFD"))
+		return "", r.refuse("cannot be used: " + strings.ReplaceAll(dir, "\x00", "\uFFFD"))
 	}
 	dir = realpath.Resolve(dir)
 	above := parents(dir)
 	switch {
 	case isOne(above[:1], systemDirs),
 		isOne(above, systemTrees) && !slices.ContainsFunc(sources, func(s string) bool { return dir != s && within(dir, s) }):
-		return "", refuse("cannot be the system directory " + dir)
+		return "", r.refuse("cannot be the system directory " + dir)
 	case isOne(above, r.Data):
-		return "", refuse(dir + " lies in Deft's own data")
+		return "", r.refuse(dir + " lies in Deft's own data")
 	}
-	for _, home := range homes(r.Home) {
+	for _, home := range Homes(r.Home) {
 		switch {
 		case isOne(parents(home), []string{dir}):
-			return "", refuse(dir + " holds the home directory " + home + ", whose start-up files an agent must not write")
+			return "", r.refuse(dir + " holds the home directory " + home + ", whose start-up files an agent must not write")
 		case holdsCredentials(dir, home):
-			return "", refuse(dir + " holds credentials or programs of a user")
+			return "", r.refuse(dir + " holds credentials or programs of a user")
 		}
 	}
 	return dir, nil
 }
 
-func refuse(what string) error {
-	return fault.New(fault.Invalid, "the workspace "+what).Hint("use a project's directory")
+func (r Rules) refuse(why string) error {
+	return fault.New(fault.Invalid, cmp.Or(r.What, "the workspace")+" "+why).Hint("use a project's directory")
+}
+
+// Granted returns the directories that flag grants in addition to a workspace, as
+// [Rules.Check] does. They must exist; what cannot be a workspace cannot be granted.
+func (r Rules) Granted(flag string, dirs []string) ([]string, error) {
+	var all []string
+	r.What = "the directory of " + flag
+	for _, dir := range dirs {
+		real, err := r.Check(dir)
+		if err != nil {
+			return nil, err
+		}
+		if fi, err := os.Stat(real); err != nil || !fi.IsDir() {
+			return nil, r.refuse("is not a directory: " + real)
+		}
+		all = append(all, real)
+	}
+	return all, nil
 }
 
 // holdsCredentials reports whether a directory lies in one of credentialDirs of a
@@ -85,8 +106,9 @@ func holdsCredentials(dir, home string) bool {
 	})
 }
 
-// homes returns the home directories that there are, without links.
-func homes(own string) []string {
+// Homes returns the home directories of the machine's users, and own unless it is
+// empty, without links.
+func Homes(own string) []string {
 	all := []string{"/root"}
 	if filepath.IsAbs(own) {
 		all = append(all, own)

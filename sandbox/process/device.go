@@ -53,7 +53,7 @@ func (r *root) devices(host int) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if err := r.touch(emptyFile); err != nil {
+	if err := r.touch(emptyFile, ""); err != nil {
 		return err
 	}
 	if err := unix.Fchmodat(dev, ".empty", 0o444, 0); err != nil {

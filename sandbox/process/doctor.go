@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
@@ -29,6 +30,8 @@ type targets struct {
 	Workspace string
 	Outside   string   // a file beside the workspace
 	Secrets   []string // existing files and directories with secrets
+	Project   string   // a file with secrets of another project in the home; "" if none can be made
+	Readable  string   // a directory that is granted for reading, with a file and a socket
 	State     string   // the sandbox's own directory in Options.Dir
 	PID       int      // a process outside
 	TCP       string   // a listener on the host's loopback
@@ -84,7 +87,7 @@ func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox
 	}
 	self := resolve(p.opt.Self) // /proc/self would be another process inside
 	s, err := p.Start(ctx, sandbox.Spec{
-		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace, Network: t.Network,
+		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace, Readable: []string{t.Readable}, Network: t.Network,
 		Env: []string{"HOME=" + p.opt.Home, "PATH=/usr/bin:/bin", "DEFT_PROBE_SECRET=readable"},
 	})
 	if err != nil {
@@ -100,13 +103,30 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 	t = targets{
 		Workspace: filepath.Join(base, "work"), Outside: filepath.Join(base, "outside"),
 		PID: os.Getpid(), Abstract: "@" + filepath.Base(base), Socket: filepath.Join(base, "sock"),
-		State: p.dir(filepath.Base(base)), Secrets: hiddenPaths(p.opt.Home, p.opt.Hidden),
+		Readable: filepath.Join(base, "granted"), State: p.dir(filepath.Base(base)),
 	}
-	if err := os.Mkdir(t.Workspace, 0o700); err != nil {
-		return t, nil, fmt.Errorf("make workspace to probe in: %w", err)
+	t.Secrets = p.unreachable(t)
+	for _, dir := range []string{t.Workspace, t.Readable} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return t, nil, fmt.Errorf("make directory to probe: %w", err)
+		}
 	}
-	for _, path := range []string{t.Outside, t.deletable()} {
+	var project string
+	if p.opt.Home != "" {
+		// Where the user cannot write, there is no project to protect.
+		if project, err = os.MkdirTemp(p.opt.Home, "deft-doctor-"); err == nil {
+			t.Project = filepath.Join(project, ".env")
+		}
+	}
+	files := []string{t.Outside, t.deletable(), filepath.Join(t.Readable, "file")}
+	if t.Project != "" {
+		files = append(files, t.Project)
+	}
+	for _, path := range files {
 		if err := os.WriteFile(path, []byte("outside"), 0o600); err != nil {
+			if project != "" {
+				_ = os.RemoveAll(project)
+			}
 			return t, nil, fmt.Errorf("make file to probe: %w", err)
 		}
 	}
@@ -114,6 +134,9 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 	done = func() {
 		for _, l := range open {
 			l.Close()
+		}
+		if project != "" {
+			_ = os.RemoveAll(project) // it was ours a moment ago
 		}
 	}
 	for _, a := range [][2]string{{"tcp", "127.0.0.1:0"}, {"unix", t.Abstract}, {"unix", t.Socket}} {
@@ -130,6 +153,16 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 		t.Own = l.Addr().String()
 	}
 	return t, done, nil
+}
+
+// unreachable returns what of this host must not be readable in the probe's sandbox.
+func (p *Provider) unreachable(t targets) []string {
+	covered := coveredPaths(p.opt.Home)
+	granted := p.grants(sandbox.Spec{Workspace: t.Workspace}, covered)
+	return slices.DeleteFunc(hiddenPaths(p.opt.Home, t.Workspace, p.opt.Hidden), func(path string) bool {
+		// What holds something that is shown is a directory that is not empty.
+		return slices.ContainsFunc(granted, func(g grant) bool { return within(g.Path, path) })
+	})
 }
 
 // readChecks reads the probe's lines. A probe that ends early was killed by one of

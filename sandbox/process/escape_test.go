@@ -38,6 +38,8 @@ func TestEscapes(t *testing.T) {
 				"hard link":            `ln $HOME/.ssh/id_ed25519 k; cat k; ln $1 f; echo x >f`,
 				"link to a secret":     `ln -s $HOME/.ssh s; cat s/id_ed25519`,
 				"secret by glob":       `cat $HOME/.*/* $HOME/.* $HOME/.config/*/* $HOME/.local/share/*/*`,
+				"other projects":       `cat $HOME/notes.txt $HOME/other/.env $HOME/../home/other/.env; cat $HOME/*; find $HOME/other -type f -exec cat {} +`,
+				"configurations":       `cat $HOME/.gitconfig $HOME/.cargo/config.toml $HOME/.config/go/env; git config --global --list`,
 				"secrets by tar":       `tar cf - $HOME | tr -d '\0'`,
 				"hidden in workspace":  `cat private/key private/*; cat ../work/private/key`,
 				"rename hidden":        `mv private p; cat p/key`,

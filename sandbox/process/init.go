@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -123,7 +125,9 @@ func restrict(pl *plan, exe int, o *outcome) (step string, err error) {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return "become subreaper", err
 		}
-		setTemporary(pl)
+		if err := setTemporary(pl); err != nil {
+			return "fill the private directory", err
+		}
 	}
 	if err := landlock(pl, exe, o); err != nil {
 		return "apply Landlock", err
@@ -144,17 +148,27 @@ func restrict(pl *plan, exe int, o *outcome) (step string, err error) {
 
 // setTemporary points the usual variables, unless Env sets them, to the private
 // directory.
-func setTemporary(pl *plan) {
+func setTemporary(pl *plan) error {
 	for _, name := range []string{"TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {
-		set := func(kv string) bool { return strings.HasPrefix(kv, name+"=") }
-		found := false
-		for _, kv := range pl.Env {
-			found = found || set(kv)
-		}
-		if !found {
+		if !isSet(pl.Env, name) {
 			pl.Env = append(pl.Env, name+"="+pl.Tmp)
 		}
 	}
+	for _, content := range pl.Cleaned {
+		if content == "" || isSet(pl.Env, "GIT_CONFIG_GLOBAL") {
+			continue
+		}
+		path := filepath.Join(pl.Tmp, ".gitconfig")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			return err
+		}
+		pl.Env = append(pl.Env, "GIT_CONFIG_GLOBAL="+path)
+	}
+	return nil
+}
+
+func isSet(env []string, name string) bool {
+	return slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }
 
 // become replaces the init stage by the program, once the starter has recorded the

@@ -109,13 +109,13 @@ func (in *instance) awaitEnd(ctx context.Context) error {
 // kill sends SIGKILL to process 1 of the namespace, whereupon the kernel kills
 // the rest. Without a namespace the descendants are killed one by one.
 func (in *instance) kill(ctx context.Context) error {
-	if in.st.Report.Level != LevelNamespaces {
-		killTree(ctx, in.st)
-	}
 	var sent error
 	rc, err := in.pidfd.SyscallConn()
 	if err == nil {
 		err = rc.Control(func(fd uintptr) {
+			if in.st.Report.Level != LevelNamespaces {
+				killTree(ctx, in.st)
+			}
 			sent = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0)
 		})
 	}

@@ -99,6 +99,9 @@ func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 	if slices.ContainsFunc(pl.Hidden, func(h string) bool { return within(h, pl.Workspace) }) {
 		gaps = append(gaps, sandbox.Missing{Feature: "hidden-in-workspace", Reason: "since a part of the workspace is hidden, no files can be made beside that part"})
 	}
+	if writableGit(pl) {
+		gaps = append(gaps, sandbox.Missing{Feature: "git-configuration", Reason: "the repository's directory outside the workspace is writable as a whole, with its configuration and hooks"})
+	}
 	if abi < 6 {
 		gaps = append(gaps, sandbox.Missing{Feature: "signal-scope", Reason: "Landlock ABI 6 is needed to protect the user's other processes from signals"})
 	}
@@ -106,6 +109,16 @@ func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 		gaps = append(gaps, sandbox.Missing{Feature: "truncate", Reason: "Landlock ABI 3 is needed to protect writable files outside from being emptied"})
 	}
 	return gaps
+}
+
+// writableGit reports whether a writable grant has read-only ones in it, which
+// rules cannot express.
+func writableGit(pl *plan) bool {
+	return slices.ContainsFunc(pl.Granted, func(g grant) bool {
+		return g.Writable && slices.ContainsFunc(pl.Granted, func(in grant) bool {
+			return !in.Writable && in != g && within(in.Path, g.Path)
+		})
+	})
 }
 
 type ruleset struct {
@@ -128,6 +141,18 @@ func (rs ruleset) fill(pl *plan, exe int) error {
 			rules["/dev/"+name] = llRead | llFile
 		}
 		rules[pl.Tmp] = llAll
+	}
+	for _, g := range pl.Granted {
+		paths := []string{g.Path}
+		if pl.Level == LevelLandlock {
+			paths = allowedChildren(g.Path, slices.DeleteFunc(slices.Clone(pl.Hidden), func(h string) bool { return h == g.Path }))
+		}
+		for _, path := range paths {
+			rules[path] |= llRead
+			if g.Writable {
+				rules[path] = llAll
+			}
+		}
 	}
 	for path, access := range rules {
 		if err := rs.allow(path, access); err != nil {
@@ -152,7 +177,7 @@ func (rs ruleset) fill(pl *plan, exe int) error {
 // landlockReadable lists what may be read when there are no mounts to hide the
 // rest: everything but hidden, private and covered paths.
 func landlockReadable(pl *plan) []string {
-	hidden := slices.Concat(pl.Hidden, coveredDirs, privateDirs, []string{"/dev", pl.Workspace})
+	hidden := slices.Concat(pl.Hidden, pl.Covered, privateDirs, []string{"/dev", pl.Workspace})
 	if pl.Home != "" {
 		hidden = append(hidden, pl.Home)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,6 +48,10 @@ func newRoot(pl *plan, exe int) (step string, err error) {
 		return "open /dev", err
 	}
 	shown := openExposed()
+	layers, err := openLayers(pl, ws)
+	if err != nil {
+		return "open granted directories", err
+	}
 	r := &root{size: pl.TmpBytes}
 	if r.fd, err = cloneTree(unix.AT_FDCWD, "/", readOnly); err != nil {
 		return "copy the file system's tree", err
@@ -54,7 +59,7 @@ func newRoot(pl *plan, exe int) (step string, err error) {
 	if err := r.attachSomewhere(); err != nil {
 		return "attach the new root", err
 	}
-	if step, err := r.build(pl, ws, home, dev, exe, shown); err != nil {
+	if step, err := r.build(pl, layers, home, dev, exe, shown); err != nil {
 		return step, err
 	}
 	if err := r.enter(); err != nil {
@@ -63,7 +68,7 @@ func newRoot(pl *plan, exe int) (step string, err error) {
 	return "", nil
 }
 
-func (r *root) build(pl *plan, ws, home, dev, exe int, shown map[string]int) (step string, err error) {
+func (r *root) build(pl *plan, layers []layer, home, dev, exe int, shown map[string]int) (step string, err error) {
 	if err := r.proc(); err != nil {
 		return "mount /proc", err
 	}
@@ -86,17 +91,15 @@ func (r *root) build(pl *plan, ws, home, dev, exe int, shown map[string]int) (st
 			return "mount home", err
 		}
 	}
-	before, after := splitHidden(pl)
-	if err := r.hide(before); err != nil {
-		return "hide secrets", err
+	for _, l := range layers {
+		if err := r.lay(l); err != nil {
+			return "mount " + l.path, err
+		}
 	}
-	if err := r.show(pl.Workspace, ws); err != nil {
-		return "mount workspace", err
+	if err := r.clean(pl); err != nil {
+		return "show configurations without credentials", err
 	}
 	r.showProgram(pl, exe)
-	if err := r.hide(after); err != nil {
-		return "hide secrets", err
-	}
 	for _, fd := range r.freeze {
 		if err := setAttr(fd, unix.MOUNT_ATTR_RDONLY, 0); err != nil {
 			return "make mounts read-only", err
@@ -105,17 +108,82 @@ func (r *root) build(pl *plan, ws, home, dev, exe int, shown map[string]int) (st
 	return "", nil
 }
 
-// splitHidden separates paths that contain the workspace, and must be hidden
-// before it is mounted, from the rest.
-func splitHidden(pl *plan) (before, after []string) {
-	for _, h := range pl.Hidden {
-		if within(pl.Workspace, h) {
-			before = append(before, h)
-		} else {
-			after = append(after, h)
+// layer is a path that is hidden, or shown with the mounts of tree.
+type layer struct {
+	path string
+	hide bool
+	tree int
+}
+
+// openLayers returns what is hidden and shown beside the home's toolchains. What
+// lies deeper comes later, so the longest path decides.
+func openLayers(pl *plan, ws int) ([]layer, error) {
+	layers := []layer{{path: pl.Workspace, tree: ws}}
+	for _, path := range pl.Hidden {
+		layers = append(layers, layer{path: path, hide: true})
+	}
+	for _, g := range pl.Granted {
+		// The paths have no links in them; one that has appeared since is refused
+		// rather than followed.
+		fd, err := unix.Openat2(unix.AT_FDCWD, g.Path, &unix.OpenHow{
+			Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+		})
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
+			continue // gone, or out of the user's reach
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", g.Path, err)
+		}
+		attr := uint64(readOnly)
+		if g.Writable {
+			attr = plainAttr
+		}
+		tree, err := cloneTree(fd, "", attr)
+		unix.Close(fd)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", g.Path, err)
+		}
+		layers = append(layers, layer{path: g.Path, tree: tree})
+	}
+	slices.SortStableFunc(layers, func(a, b layer) int {
+		switch c := strings.Compare(a.path, b.path); {
+		case c != 0 || a.hide == b.hide:
+			return c
+		case a.hide:
+			return -1 // what is granted by name is shown
+		}
+		return 1
+	})
+	return layers, nil
+}
+
+func (r *root) lay(l layer) error {
+	if l.hide {
+		return r.hide([]string{l.path})
+	}
+	return r.show(l.path, l.tree)
+}
+
+// clean covers configurations with credentials by what is left without them.
+func (r *root) clean(pl *plan) error {
+	n := 0
+	for path, content := range pl.Cleaned {
+		target, err := r.open(path, unix.O_NOFOLLOW)
+		if err != nil {
+			continue // not visible anyway
+		}
+		n++
+		source := emptyFile + strconv.Itoa(n)
+		err = r.touch(source, content)
+		if err == nil {
+			err = r.coverFile(target, source)
+		}
+		unix.Close(target)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	return before, after
+	return nil
 }
 
 // attachSomewhere mounts the new root over a directory of the old one, which is
@@ -133,7 +201,7 @@ func (r *root) attachSomewhere() error {
 
 // privates replaces writable system directories by empty ones.
 func (r *root) privates(pl *plan) error {
-	for _, dir := range coveredDirs {
+	for _, dir := range pl.Covered {
 		if dir == pl.Home || within(dir, pl.Workspace) {
 			continue
 		}
@@ -248,7 +316,12 @@ func (r *root) cover(target int) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return r.tmpfsAt(target, "0755", true)
 	}
-	tree, err := cloneTree(r.fd, relative(emptyFile), readOnly)
+	return r.coverFile(target, emptyFile)
+}
+
+// coverFile shows the file source of the new root, read-only, at target.
+func (r *root) coverFile(target int, source string) error {
+	tree, err := cloneTree(r.fd, relative(source), readOnly)
 	if err != nil {
 		return err
 	}

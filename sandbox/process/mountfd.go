@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -88,7 +89,7 @@ func (r *root) mountPoint(path string, tree int) error {
 	if err := r.mkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return r.touch(path)
+	return r.touch(path, "")
 }
 
 func (r *root) mkdirAll(path string) error {
@@ -110,13 +111,16 @@ func (r *root) mkdirAll(path string) error {
 	})
 }
 
-func (r *root) touch(path string) error {
+// touch makes a file in a private directory.
+func (r *root) touch(path, content string) error {
 	return r.in(filepath.Dir(path), func(dir int) error {
 		fd, err := unix.Openat(dir, filepath.Base(path), unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 		if err != nil {
 			return err
 		}
-		return unix.Close(fd)
+		f := os.NewFile(uintptr(fd), path)
+		_, err = f.WriteString(content)
+		return errors.Join(err, f.Close())
 	})
 }
 

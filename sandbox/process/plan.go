@@ -21,9 +21,12 @@ type plan struct {
 	Level     string
 	Argv, Env []string
 	Workspace string
-	Home      string   // "" without one, or if the workspace contains it
-	Shown     []string // relative to Home
-	Hidden    []string // sorted: a directory before what is in it
+	Home      string            // "" without one, or if the workspace contains it
+	Shown     []string          // relative to Home
+	Covered   []string          // directories that are replaced by empty ones
+	Hidden    []string          // sorted: a directory before what is in it
+	Granted   []grant           // sorted likewise
+	Cleaned   map[string]string // content to show instead of that of files
 	Network   sandbox.Network
 	ProxyPort int    // of the proxy on loopback; set by the init stage
 	Token     string // for the proxy
@@ -49,9 +52,11 @@ const (
 func (p *Provider) plan(s sandbox.Spec, level string) plan {
 	pl := plan{
 		Level: level, Argv: s.Argv, Env: s.Env, Workspace: s.Workspace, Home: p.opt.Home,
-		Network: s.Network, TmpBytes: p.opt.TmpBytes,
-		Hidden: hiddenPaths(p.opt.Home, slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden)),
+		Network: s.Network, TmpBytes: p.opt.TmpBytes, Covered: coveredPaths(p.opt.Home),
+		Hidden:  hiddenPaths(p.opt.Home, s.Workspace, slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden)),
+		Cleaned: cleanedFiles(p.opt.Home, s.Readable),
 	}
+	pl.Granted = p.grants(s, pl.Covered)
 	// It may be one of the directories in which others are hidden.
 	pl.Hidden = slices.DeleteFunc(pl.Hidden, func(h string) bool { return h == s.Workspace })
 	if pl.Home != "" {
@@ -60,8 +65,23 @@ func (p *Provider) plan(s sandbox.Spec, level string) plan {
 	if level == LevelNamespaces && within(pl.Home, pl.Workspace) {
 		pl.Home = "" // shown as the workspace; its secrets are in Hidden
 	}
+	if level == LevelLandlock {
+		pl.hideCleaned(p.opt.Home)
+	}
 	pl.Token = proxyToken(&pl)
 	return pl
+}
+
+// hideCleaned hides the files whose content would have to be replaced, which
+// rules cannot do, and writes what git is to read instead into the private
+// directory (see the init stage).
+func (pl *plan) hideCleaned(home string) {
+	for path := range pl.Cleaned {
+		pl.Hidden = append(pl.Hidden, path)
+	}
+	slices.Sort(pl.Hidden)
+	global := resolve(home + "/.gitconfig")
+	pl.Cleaned = map[string]string{global: pl.Cleaned[global]}
 }
 
 // owners returns the ids that exist inside: the own one and, for root, the

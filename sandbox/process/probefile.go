@@ -22,6 +22,19 @@ func fileAttempts() []attempt {
 		}},
 		{"proc-root", "read the file outside by /proc/*/root and /proc/*/cwd", procRoot},
 		{"read-secrets", "read known locations of secrets", readSecrets},
+		{"other-projects", "read another project in the home directory", func(t targets) error {
+			if t.Project == "" {
+				return errors.New("there can be none: the home directory is not writable")
+			}
+			return readable(t.Project)
+		}},
+		{"write-granted", "write in a directory that is granted for reading", func(t targets) error {
+			if err := readable(filepath.Join(t.Readable, "file")); err != nil {
+				fmt.Fprintln(os.Stderr, "the granted directory is not readable:", err)
+				return nil
+			}
+			return refuseAll(openFor(filepath.Join(t.Readable, "file"), os.O_WRONLY), makeFile(filepath.Join(t.Readable, "new")))
+		}},
 		{"read-deft-data", "read the sandbox's own directory", func(t targets) error {
 			return readable(t.State)
 		}},

@@ -33,6 +33,9 @@ type Options struct {
 	Level string
 	// Home is the home directory to show in part; default: $HOME.
 	Home string
+	// Env is the user's environment, in which PATH and others name toolchains;
+	// default: that of this process. A Spec's may come from a project.
+	Env []string
 	// TmpBytes bounds each of /tmp, /var/tmp, /run, /dev/shm and the private
 	// home, which live in memory; default: a quarter of the memory.
 	TmpBytes int64
@@ -84,6 +87,9 @@ func New(o Options) (*Provider, error) {
 	if o.Home == "" {
 		o.Home = os.Getenv("HOME")
 	}
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
 	if h, err := filepath.EvalSymlinks(o.Home); err == nil && filepath.IsAbs(h) && h != "/" {
 		o.Home = h
 	} else {
@@ -98,7 +104,7 @@ func New(o Options) (*Provider, error) {
 // Start starts the sandbox, or returns the one that runs under the ID. The
 // journal of an earlier sandbox with the ID is kept. If ctx ends first, nothing is
 // left. See package sandbox for the errors; also fault.Conflict if the running
-// one has another workspace, other hidden paths, limits, network or level: Get
+// one has another workspace, other hidden paths, grants, limits, network or level: Get
 // and Stop it, then start again.
 func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
 	s, err := p.check(s)
@@ -242,5 +248,5 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 			return s, fault.New(fault.Invalid, "the workspace is among the hidden paths: "+real)
 		}
 	}
-	return s, nil
+	return s, p.checkGrants(s)
 }

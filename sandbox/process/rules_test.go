@@ -61,14 +61,14 @@ func TestSplitHome(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	for _, f := range []string{".ssh/id", ".unknown", ".cargo/bin/x", ".config/git/config", ".config/gh/hosts.yml",
-		".local/bin/x", ".local/share/keyrings/x", ".local/share/uv/x", "src/x", "snap/firefox/x"} {
+		".local/bin/x", ".local/share/keyrings/x", ".local/share/uv/x", ".local/share/uv/credentials/x", "src/x", "snap/firefox/x", "go/bin/x", "go/src/x"} {
 		write(t, filepath.Join(home, f), "")
 	}
 	shown, hidden := process.SplitHome(home)
-	if diff := cmp.Diff([]string{".cargo", ".config/git", ".local/bin", ".local/share/uv", "src"}, shown); diff != "" {
+	if diff := cmp.Diff([]string{".cargo", ".config/git", ".local/bin", ".local/share/uv", "go/bin"}, shown); diff != "" {
 		t.Errorf("shown (-want +got):\n%s", diff)
 	}
-	want := []string{".config/gh", ".local/share/keyrings", ".ssh", ".unknown", "snap"}
+	want := []string{".config/gh", ".local/share/keyrings", ".ssh", ".unknown", "go/src", "snap", "src"}
 	if diff := cmp.Diff(want, hidden); diff != "" {
 		t.Errorf("hidden (-want +got):\n%s", diff)
 	}

@@ -38,19 +38,22 @@ type isolationKey struct {
 	Level     string          `json:"level"`
 	Workspace string          `json:"workspace"`
 	Hidden    []string        `json:"hidden"`
+	Readable  []string        `json:"readable"`
+	Writable  []string        `json:"writable"`
 	Network   sandbox.Network `json:"network"`
 	Limits    sandbox.Limits  `json:"limits"`
 	EnvMark   string          `json:"env_mark,omitempty"`
 }
 
 func (p *Provider) isolationKey(s sandbox.Spec) isolationKey {
-	hidden := append([]string{}, s.Hidden...)
-	slices.Sort(hidden)
-	return isolationKey{p.opt.Level, s.Workspace, hidden, s.Network, s.Limits, s.EnvMark}
+	return isolationKey{p.opt.Level, s.Workspace, sorted(s.Hidden), sorted(s.Readable), sorted(s.Writable), s.Network, s.Limits, s.EnvMark}
 }
+
+func sorted(paths []string) []string { return slices.Sorted(slices.Values(paths)) }
 
 func (a isolationKey) equal(b isolationKey) bool {
 	return a.Level == b.Level && a.Workspace == b.Workspace && slices.Equal(a.Hidden, b.Hidden) &&
+		slices.Equal(a.Readable, b.Readable) && slices.Equal(a.Writable, b.Writable) &&
 		a.Network == b.Network && a.Limits == b.Limits && a.EnvMark == b.EnvMark
 }
 

@@ -21,18 +21,23 @@ func TestHomeShowsToolsOnly(t *testing.T) {
 ./.cargo
 ./.cargo/bin
 ./.cargo/bin/tool
+./.cargo/config.toml
 ./.cargo/credentials.toml
 ./.config
 ./.config/git
 ./.config/git/config
+./.config/go
+./.config/go/env
 ./.gitconfig
-./notes.txt
+./go
+./go/bin
+./go/bin/tool
 `
 	if diff := cmp.Diff(want, a.Out); diff != "" {
 		t.Errorf("home (-want +got):\n%s", diff)
 	}
-	a = sh(t, s, `cd $HOME && mkdir .cache && echo x >.cache/f && cat .cache/f .cargo/credentials.toml; echo x >notes.txt; echo x >.cargo/bin/new; cat notes.txt`)
-	if !strings.HasPrefix(a.Out, "x\n") || !strings.HasSuffix(a.Out, "\nnotes") {
+	a = sh(t, s, `cd $HOME && mkdir .cache && echo x >.cache/f && cat .cache/f .cargo/credentials.toml; echo x >go/bin/tool; echo x >.cargo/bin/new; cat go/bin/tool`)
+	if !strings.HasPrefix(a.Out, "x\n") || !strings.HasSuffix(a.Out, "\ntool") {
 		t.Errorf("writing in the home: %q", a.Out)
 	}
 	if _, err := os.Stat(filepath.Join(b.home, ".cache")); !os.IsNotExist(err) {

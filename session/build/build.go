@@ -179,6 +179,7 @@ func (b *Builder) placement(p session.Placement) session.Placement {
 	d := b.o.Defaults
 	if p.SandboxClass == "" {
 		p.SandboxClass, p.Isolation, p.Network = d.SandboxClass, d.Isolation, d.Network
+		p.Readable, p.Writable = d.Readable, d.Writable
 	}
 	for _, f := range []struct {
 		name *string

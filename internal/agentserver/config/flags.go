@@ -28,6 +28,8 @@ type Flags struct {
 	MaxConcurrentRuns int             `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
 	Sandbox           string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox) or process (a built-in sandbox around each workspace)." enum:"none,process" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
 	Net               sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
+	Read              []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
+	Write             []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
 
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
 	ImportModules   string `help:"For compatibility with OpenHands; no effect." hidden:""`
@@ -65,6 +67,10 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 		if given {
 			warnings = append(warnings, name+" has no effect: this server runs no Python")
 		}
+	}
+	if len(f.Read)+len(f.Write) > 0 && f.Sandbox != SandboxProcess {
+		return nil, fault.New(fault.Invalid, "--read and --write are for sandboxes, and commands run without one").
+			Hint("add --sandbox process, or leave them out")
 	}
 	if f.Net != "" && f.Sandbox != SandboxProcess {
 		warnings = append(warnings, "--net limits commands in a sandbox: without --sandbox process they have the network of the server")

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -37,6 +38,8 @@ type Loaded struct {
 	Sandbox string
 	// Net says what commands in a sandbox may reach.
 	Net sandbox.Network
+	// Readable and Writable are the directories of --read and --write, without links.
+	Readable, Writable []string
 	// PersistenceDir is the user's directory: settings, profiles, secrets.
 	PersistenceDir string
 	// files are the named configuration file and that with the session keys.
@@ -78,6 +81,13 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 		return nil, err
 	}
 	if l.PersistenceDir, err = PersistenceDir(func(name string) string { return e.vars[name] }); err != nil {
+		return nil, err
+	}
+	rules := workspacedir.Rules{Home: e.vars["HOME"], Data: l.Data()}
+	if l.Readable, err = rules.Granted("--read", f.Read); err != nil {
+		return nil, err
+	}
+	if l.Writable, err = rules.Granted("--write", f.Write); err != nil {
 		return nil, err
 	}
 	l.Warnings = slices.Concat(e.warnings, d.warnings, e.unknown(), ignored, c.ineffective())

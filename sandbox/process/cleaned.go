@@ -1,0 +1,177 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/BurntSushi/toml"
+)
+
+// maxConfig bounds the configuration files that are shown without credentials; a
+// longer one is not shown.
+const maxConfig = 256 << 10
+
+// credential finds what looks like one in a name or a value of a configuration:
+// a password, or a user of a web address, which may be a token.
+var credential = regexp.MustCompile(`(?i)https?://[^/\s"']*@|://[^/\s"'@]*:[^/\s"']*@|token|pass|secret|credential|auth|cookie|bearer|private|api.?key|gh[a-z]_\w{20}|glpat-|AKIA|[?&]\w*(key|sig)=`)
+
+// cleanedFiles returns the configurations of git and cargo in a home, and of
+// repositories in toolchains and granted directories, that hold credentials: with
+// the content to show instead. Empty content means that it could not be understood.
+func cleanedFiles(home string, readable []string) map[string]string {
+	cleaners := map[string]func([]byte) ([]byte, error){}
+	repositories := slices.Clone(readable)
+	if home != "" {
+		for _, name := range []string{".gitconfig", ".config/git/config"} {
+			cleaners[filepath.Join(home, name)] = cleanGit
+		}
+		for _, name := range []string{".cargo/config.toml", ".cargo/config"} {
+			cleaners[filepath.Join(home, name)] = cleanTOML
+		}
+		for _, name := range homeShown {
+			repositories = append(repositories, filepath.Join(home, name))
+		}
+		for _, pattern := range []string{".asdf/plugins/*", ".cargo/registry/index/*", ".pyenv/plugins/*", ".rbenv/plugins/*", ".julia/registries/*"} {
+			dirs, _ := filepath.Glob(filepath.Join(home, pattern)) // the pattern is well formed
+			repositories = append(repositories, dirs...)
+		}
+	}
+	for _, dir := range repositories {
+		cleaners[filepath.Join(dir, ".git/config")] = cleanGit
+	}
+	out := map[string]string{}
+	for path, clean := range cleaners {
+		path = resolve(path)
+		raw, err := readConfig(path)
+		if err != nil && errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil && !credential.Match(raw) {
+			continue
+		}
+		var shown []byte
+		if err == nil {
+			shown, err = clean(raw)
+		}
+		if err != nil {
+			shown = nil
+		}
+		out[path] = string(shown)
+	}
+	return out
+}
+
+func readConfig(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		if errors.Is(err, syscall.ENOTDIR) {
+			err = os.ErrNotExist
+		}
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxConfig {
+		return nil, errors.New("not a short regular file")
+	}
+	return io.ReadAll(io.LimitReader(f, maxConfig))
+}
+
+// gitSections are the sections of git's configuration that are shown; others are
+// for programs with credentials, or unknown.
+var gitSections = []string{
+	"advice", "am", "apply", "branch", "clone", "color", "column", "commit", "core", "diff", "extensions", "fetch", "format",
+	"gc", "grep", "help", "index", "init", "interactive", "lfs", "log", "merge", "mergetool", "notes", "pack", "pager", "pull",
+	"push", "rebase", "receive", "remote", "rerere", "safe", "status", "submodule", "tag", "tar", "url", "user", "versionsort",
+}
+
+// gitHeader matches the start of a section, git-config(1): a name, perhaps with a
+// subsection, perhaps followed by a first variable.
+var gitHeader = regexp.MustCompile(`^\s*\[([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\](.*)$`)
+
+// cleanGit removes sections that are not in gitSections, and all that looks
+// like a credential.
+func cleanGit(raw []byte) ([]byte, error) {
+	var out bytes.Buffer
+	keep := false
+	for _, line := range logicalLines(string(raw)) {
+		if m := gitHeader.FindStringSubmatch(line); m != nil {
+			section, _, _ := strings.Cut(strings.ToLower(m[1]), ".")
+			if keep = slices.Contains(gitSections, section) && !credential.MatchString(m[1]+m[2]); !keep {
+				continue
+			}
+			if credential.MatchString(m[3]) {
+				line = strings.TrimSuffix(line, m[3])
+			}
+			out.WriteString(line + "\n")
+			continue
+		}
+		comment := strings.HasPrefix(strings.TrimLeft(line, " \t"), "#") || strings.HasPrefix(strings.TrimLeft(line, " \t"), ";")
+		if keep && !comment && !credential.MatchString(line) {
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// logicalLines splits a text into lines; one that ends in a backslash goes on.
+func logicalLines(text string) []string {
+	var all []string
+	open := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if open {
+			all[len(all)-1] += "\n" + line
+		} else {
+			all = append(all, line)
+		}
+		trailing := len(line) - len(strings.TrimRight(line, `\`))
+		open = trailing%2 == 1
+	}
+	return all
+}
+
+// cleanTOML removes keys and values that look like a credential.
+func cleanTOML(raw []byte) ([]byte, error) {
+	var doc map[string]any
+	if err := toml.Unmarshal(raw, &doc); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err := toml.NewEncoder(&out).Encode(withoutCredentials(doc))
+	return out.Bytes(), err
+}
+
+// withoutCredentials returns a value without them, or nil if it is one.
+func withoutCredentials(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if v[name] = withoutCredentials(value); v[name] == nil || credential.MatchString(name) {
+				delete(v, name)
+			}
+		}
+		return v
+	case []map[string]any:
+		for i := range v {
+			withoutCredentials(v[i])
+		}
+		return v
+	case []any:
+		if slices.ContainsFunc(v, func(one any) bool { return withoutCredentials(one) == nil }) {
+			return nil
+		}
+		return v
+	case string:
+		if credential.MatchString(v) {
+			return nil
+		}
+	}
+	return v
+}

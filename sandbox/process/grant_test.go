@@ -1,0 +1,232 @@
+package process_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// TestOnlyGranted: of the home, and of what is beside it, only the granted
+// directories appear, and only the writable ones can be changed.
+func TestOnlyGranted(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			read, rw := filepath.Join(b.home, "docs"), filepath.Join(filepath.Dir(b.ws), "shared/out")
+			write(t, filepath.Join(read, "a.txt"), "readable")
+			write(t, filepath.Join(rw, "old"), "old")
+			write(t, filepath.Join(filepath.Dir(rw), "beside"), "SECRET")
+			tool := filepath.Join(b.home, "apps/thing")
+			write(t, filepath.Join(tool, "bin/thing"), "#!/bin/sh\ncat "+tool+"/lib/data\n")
+			write(t, filepath.Join(tool, "lib/data"), "data")
+			write(t, filepath.Join(tool, "private"), "SECRET")
+			if err := os.Chmod(filepath.Join(tool, "bin/thing"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			b.spec.Readable, b.spec.Writable = []string{read}, []string{rw}
+			p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, Env: []string{"PATH=" + tool + "/bin:/usr/bin:/bin"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { p.Close() })
+			b.Provider = p
+			s := b.start(t)
+			a := sh(t, s, `exec 2>/dev/null; cd "$1"; cat a.txt; echo; echo x >a.txt || echo closed; touch new || echo closed
+				cat "$2/old"; echo; echo y >"$2/new" && cat "$2/new"; cat "$2/../beside"; "$3/bin/thing"; cat "$3/private"; echo`, read, rw, tool)
+			if diff := cmp.Diff("readable\nclosed\nclosed\nold\ny\ndata\n", a.Out); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+			if got, err := os.ReadFile(filepath.Join(rw, "new")); err != nil || string(got) != "y\n" {
+				t.Errorf("written outside: %q, %v", got, err)
+			}
+			again := b.spec
+			again.Writable = nil
+			if _, err := b.Start(t.Context(), again); !fault.Is(err, fault.Conflict) {
+				t.Errorf("with other grants: %v", err)
+			}
+			if err := b.Remove(t.Context(), b.spec.ID); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestRefusedGrants(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "")
+	b.spec.Hidden = []string{filepath.Join(b.ws, "private")}
+	link := filepath.Join(b.home, "link")
+	if err := os.Symlink(filepath.Join(b.home, "other"), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/", "relative", "/proc/self", "/etc/ssl/private", b.dir, b.ws + "/private", link, b.home + "/none", b.home + "/notes.txt"} {
+		for _, writable := range []bool{false, true} {
+			s := b.spec
+			if s.Readable = []string{dir}; writable {
+				s.Readable, s.Writable = nil, s.Readable
+			}
+			if _, err := b.Start(t.Context(), s); !fault.Is(err, fault.Invalid) {
+				t.Errorf("%s: %v", dir, err)
+			}
+		}
+	}
+}
+
+// git runs git outside, without the user's configuration.
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@y", "-c", "init.defaultBranch=main"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %q: %v: %s", args, err, out)
+	}
+}
+
+// inGit commits in the sandbox and prints what git says.
+const inGit = `exec 2>&1; export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@y GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@y
+echo new >added && git add . && git commit -qm inside && git status --short && git log --format=%s && git branch made && git show --stat --format= HEAD | head -1`
+
+// TestGitOutsideWorkspace: git works in a worktree and in a directory of a
+// repository, and can change neither its configuration nor its hooks.
+func TestGitOutsideWorkspace(t *testing.T) {
+	t.Parallel()
+	tool(t, "git")
+	for _, level := range levels {
+		for name, sub := range map[string]string{"worktree": "", "directory": "sub", "directory of a worktree": "sub"} {
+			t.Run(level+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, level)
+				repo := filepath.Join(b.home, "repo")
+				write(t, filepath.Join(repo, "sub/file"), "file")
+				write(t, filepath.Join(repo, "beside"), "beside")
+				git(t, repo, "init", "-q")
+				git(t, repo, "add", ".")
+				git(t, repo, "commit", "-qm", "outside")
+				top := repo
+				if strings.Contains(name, "worktree") {
+					top = filepath.Join(filepath.Dir(b.ws), "tree")
+					git(t, repo, "worktree", "add", "-q", top, "-b", "side")
+				}
+				b.spec.Workspace = filepath.Join(top, sub)
+				s := b.start(t)
+				a := sh(t, s, inGit)
+				if want := "inside\noutside\n"; !strings.HasPrefix(a.Out, want) || !strings.Contains(a.Out, "added | 1") {
+					t.Errorf("git says %q, want %q", a.Out, want)
+				}
+				before := snapshot(t, repo)
+				a = sh(t, s, `cat $HOME/other/.env; rm -f "$1/beside"; echo x >"$1/beside"; echo x >"$1/.git/info/exclude"`, repo)
+				if level == process.LevelNamespaces || name != "directory" { // its Report says so: git-configuration
+					b := sh(t, s, `echo x >"$1/.git/hooks/post-commit"; git config core.fsmonitor ./evil; mv "$1/.git/hooks" "$1/.git/h"; rm -rf "$1/.git/hooks"`, repo)
+					a.Out += b.Out
+					if diff := cmp.Diff(before, snapshot(t, repo)); diff != "" {
+						t.Errorf("changed outside (-before +after):\n%s", diff)
+					}
+				}
+				if strings.Contains(a.Out, "SECRET") {
+					t.Errorf("the repository is open: %q", a.Out)
+				}
+			})
+		}
+	}
+}
+
+// snapshot is what must not change in a repository.
+func snapshot(t *testing.T, repo string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range []string{"beside", ".git/config", ".git/info/exclude", ".git/hooks/post-commit", ".git/hooks/pre-commit.sample"} {
+		raw, err := os.ReadFile(filepath.Join(repo, name))
+		files[name] = fmt.Sprint(string(raw), err)
+	}
+	return files
+}
+
+// TestPlantedGitFile: a .git file that names another repository grants nothing.
+func TestPlantedGitFile(t *testing.T) {
+	t.Parallel()
+	tool(t, "git")
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			repo, mine := filepath.Join(b.home, "repo"), filepath.Join(filepath.Dir(b.ws), "mine")
+			write(t, filepath.Join(repo, "file"), "SECRET")
+			git(t, repo, "init", "-q")
+			git(t, repo, "add", ".")
+			git(t, repo, "commit", "-qm", "SECRET")
+			git(t, repo, "worktree", "add", "-q", mine, "-b", "side")
+			fake := filepath.Join(b.ws, "fake")
+			write(t, filepath.Join(fake, "worktrees/x/gitdir"), filepath.Join(b.ws, ".git"))
+			write(t, filepath.Join(fake, "worktrees/x/commondir"), filepath.Join(repo, ".git"))
+			write(t, filepath.Join(fake, "HEAD"), "ref: refs/heads/main")
+			for _, planted := range []string{
+				repo + "/.git", repo + "/.git/worktrees/mine", repo + "/.git/worktrees/none", b.home + "/.ssh", fake + "/worktrees/x", "../home/repo/.git",
+			} {
+				write(t, filepath.Join(b.ws, ".git"), "gitdir: "+planted+"\n")
+				s := b.start(t)
+				a := sh(t, s, `cat "$1"/.git/logs/HEAD "$1"/file "$1"/.git/HEAD "$2"/.ssh/*; git log`, repo, b.home)
+				if strings.Contains(a.Out, "SECRET") || strings.Contains(a.Out, "refs/heads") {
+					t.Errorf("%s: %s", planted, a.Out)
+				}
+				if err := b.Remove(t.Context(), b.spec.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestLinkedObjects: a link in a repository's directory does not grant its target.
+func TestLinkedObjects(t *testing.T) {
+	t.Parallel()
+	tool(t, "git")
+	b := setup(t, process.LevelNamespaces)
+	repo, tree := filepath.Join(b.home, "repo"), filepath.Join(filepath.Dir(b.ws), "tree")
+	write(t, filepath.Join(repo, "file"), "x")
+	git(t, repo, "init", "-q")
+	git(t, repo, "add", ".")
+	git(t, repo, "commit", "-qm", "x")
+	git(t, repo, "worktree", "add", "-q", tree, "-b", "side")
+	if err := os.RemoveAll(filepath.Join(repo, ".git/logs")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(b.home, "other"), filepath.Join(repo, ".git/logs")); err != nil {
+		t.Fatal(err)
+	}
+	b.spec.Workspace = tree
+	if a := sh(t, b.start(t), `cat "$1/other/.env" "$1"/repo/.git/logs/.env`, b.home); strings.Contains(a.Out, "SECRET") {
+		t.Error(a.Out)
+	}
+}
+
+// TestCleanedConfigurations: programs find their settings, without credentials.
+func TestCleanedConfigurations(t *testing.T) {
+	t.Parallel()
+	tool(t, "git")
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			s := b.start(t)
+			if a := sh(t, s, `git config --global --list`); a.Out != "core.pager=cat\nuser.name=Me\n" {
+				t.Errorf("git reads %q", a.Out)
+			}
+			if level == process.LevelLandlock {
+				return // there it is hidden as a whole
+			}
+			if a := sh(t, s, `cat $HOME/.cargo/config.toml`); !strings.Contains(a.Out, "jobs = 3") || strings.Contains(a.Out, "SECRET") {
+				t.Errorf("cargo reads %q", a.Out)
+			}
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package process
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/deft-dev/deft/internal/workspacedir"
+)
+
+// maxGitFile bounds the small files of a repository that are read here.
+const maxGitFile = 64 << 10
+
+// repository returns what git needs outside the workspace: for a worktree the
+// repository's directory, for a directory in a repository the rest of it, read-only,
+// since git would take files that it does not see for deleted. The configuration
+// and the hooks of the repository stay read-only.
+//
+// The workspace is hostile, so what its .git file says counts only if the
+// repository says the same about the workspace: commands could write the one,
+// but not the other.
+func repository(workspace, home string) []grant {
+	top := topLevel(workspace)
+	if top == "" {
+		return nil
+	}
+	var all []grant
+	dotGit := filepath.Join(top, ".git")
+	if top != workspace {
+		if _, err := (workspacedir.Rules{Home: home}).Check(top); err != nil || !owned(top, workspace) {
+			return nil // a home, for example: not all in it is one project
+		}
+		all = append(all, grant{Path: top})
+	}
+	fi, err := os.Lstat(dotGit)
+	switch {
+	case err != nil:
+		return nil
+	case fi.IsDir() && top == workspace:
+		return nil // it is in the workspace
+	case fi.IsDir() && owned(dotGit, workspace):
+		return append(all, mainGitDir(dotGit)...)
+	case fi.Mode().IsRegular():
+		if wt := worktreeGitDir(dotGit, workspace, home); wt != nil {
+			return append(all, wt...)
+		}
+	}
+	return nil
+}
+
+// topLevel returns the nearest directory from dir upwards that has a .git.
+func topLevel(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// protectedGit are entries of a repository's directory that can name programs
+// which run outside later, or belong to other worktrees.
+var protectedGit = []string{"config", "config.worktree", "hooks", "info", "modules", "worktrees"}
+
+// mainGitDir returns the .git directory of a repository that has the workspace
+// inside.
+func mainGitDir(dir string) []grant {
+	all := []grant{{Path: dir, Writable: true}}
+	for _, name := range protectedGit {
+		path := filepath.Join(dir, name)
+		if name == "hooks" {
+			_ = os.Mkdir(path, 0o755) // else commands could make it; mostly it exists
+		}
+		if fi, err := os.Lstat(path); err == nil && fi.Mode()&os.ModeSymlink == 0 {
+			all = append(all, grant{Path: path})
+		}
+	}
+	return all
+}
+
+// worktreeGitDir returns what a linked worktree needs of its repository, or nil if
+// the repository does not know the worktree.
+func worktreeGitDir(dotGit, workspace, home string) []grant {
+	to, ok := strings.CutPrefix(gitFile(dotGit), "gitdir: ")
+	if !ok {
+		return nil
+	}
+	dir := from(filepath.Dir(dotGit), to)
+	common := filepath.Dir(filepath.Dir(dir))
+	if filepath.Dir(dir) != filepath.Join(common, "worktrees") || within(common, workspace) ||
+		from(dir, gitFile(filepath.Join(dir, "gitdir"))) != dotGit || from(dir, gitFile(filepath.Join(dir, "commondir"))) != common {
+		return nil
+	}
+	if _, err := (workspacedir.Rules{Home: home}).Check(common); err != nil || !owned(common, workspace) || !owned(dir, workspace) {
+		return nil
+	}
+	if fi, err := os.Lstat(filepath.Join(common, "HEAD")); err != nil || !fi.Mode().IsRegular() {
+		return nil
+	}
+	all := []grant{{Path: common}, {Path: dir, Writable: true}}
+	for _, name := range []string{"objects", "refs", "logs"} {
+		path := filepath.Join(common, name)
+		if name == "logs" {
+			_ = os.Mkdir(path, 0o755) // git makes it with the first entry; mostly it exists
+		}
+		if fi, err := os.Lstat(path); err != nil || !fi.IsDir() { // a link would grant another directory
+			return nil
+		}
+		all = append(all, grant{path, true})
+	}
+	if path := filepath.Join(dir, "config.worktree"); exists(path) {
+		all = append(all, grant{Path: path})
+	}
+	return all
+}
+
+// from resolves a path that a file of git in dir holds.
+func from(dir, path string) string {
+	if path == "" {
+		return ""
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return resolve(path)
+}
+
+// gitFile reads a file of one line; it returns "" if it is something else.
+func gitFile(path string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxGitFile))
+	b = bytes.TrimRight(b, "\r\n")
+	if err != nil || slices.ContainsFunc(b, func(c byte) bool { return c == 0 || c == '\n' }) {
+		return ""
+	}
+	return string(b)
+}
+
+// owned reports whether a path is the user's own, as git demands it too; for root
+// also whether it is the workspace's owner's.
+func owned(path, workspace string) bool {
+	uid, _ := ownerOf(path)
+	worker, _ := ownerOf(workspace)
+	return int(uid) == os.Geteuid() || os.Geteuid() == 0 && uid == worker
+}
