@@ -53,6 +53,7 @@ func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Che
 	if err != nil {
 		return rep, nil, fmt.Errorf("make directory to probe in: %w", err)
 	}
+	base = resolve(base)
 	defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
 	t, done, err := p.prepareTargets(base)
 	if err != nil {
