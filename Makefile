@@ -32,6 +32,15 @@ build: ## Build bin/deft, one static binary.
 	@if [[ -f web/package.json ]]; then npm --prefix web ci && npm --prefix web run build; fi
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/deft ./cmd/deft
 
+.PHONY: release
+release: ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
+	@rm -rf dist; for arch in amd64 arm64; do \
+	  dir=dist/deft-$(VERSION)-linux-$$arch; mkdir -p $$dir; \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $$dir/deft ./cmd/deft; \
+	  cp LICENSE README.md CHANGELOG.md $$dir/; cp internal/licenses/LICENSES.txt $$dir/LICENSES; \
+	  tar -czf $$dir.tar.gz -C dist $$(basename $$dir); rm -r $$dir; echo $$dir.tar.gz; \
+	done
+
 .PHONY: test
 test: deps format tidy vet policy lint generated ## Run everything that CI runs.
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 15m ./...

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"io"
+
+	"github.com/deft-dev/deft/internal/licenses"
+)
+
+// licensesCmd prints the licences of what is linked.
+type licensesCmd struct{}
+
+// Run prints them.
+func (c *licensesCmd) Run(std *streams) error {
+	_, err := io.WriteString(std.out, licenses.Text)
+	return err
+}
