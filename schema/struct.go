@@ -10,8 +10,8 @@ import (
 
 // From makes the document of a struct (or of a pointer to one), by its json
 // tags and in the order of its fields. Strings of types of their own, such as
-// llm.Secret, are taken in the clear; empty ones are null. Fields tagged "-"
-// are left out.
+// llm.Secret, are taken in the clear; empty ones are null. Fields tagged "-" are
+// left out, and those tagged "omitempty" where they are zero.
 func From(v any) (*Map, error) {
 	s := reflect.Indirect(reflect.ValueOf(v))
 	if s.Kind() != reflect.Struct {
@@ -20,6 +20,9 @@ func From(v any) (*Map, error) {
 	fields := fieldsOf(s.Type())
 	m := sized(len(fields))
 	for _, f := range fields {
+		if f.omitEmpty && s.FieldByIndex(f.index).IsZero() {
+			continue
+		}
 		e, err := fromValue(s.FieldByIndex(f.index))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
@@ -101,8 +104,9 @@ func Into(m *Map, out any) error {
 // field is a field of a struct, or of one inside it without a name, that a
 // document has.
 type field struct {
-	name  string
-	index []int
+	name      string
+	index     []int
+	omitEmpty bool
 }
 
 var structs sync.Map // reflect.Type → []field
@@ -114,9 +118,9 @@ func fieldsOf(t reflect.Type) []field {
 	}
 	var fields []field
 	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "-" && name != "" && f.IsExported() {
-			fields = append(fields, field{name, f.Index})
+			fields = append(fields, field{name, f.Index, options == "omitempty"})
 		}
 	}
 	structs.Store(t, fields)

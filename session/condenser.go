@@ -17,8 +17,8 @@ func summarizing(c *spec.Condenser) []*spec.Condenser {
 	if c.Kind == "LLMSummarizingCondenser" {
 		out = append(out, c)
 	}
-	for i := range c.Condensers {
-		out = append(out, summarizing(&c.Condensers[i])...)
+	for _, inner := range c.Condensers {
+		out = append(out, summarizing(inner)...)
 	}
 	return out
 }

@@ -233,7 +233,7 @@ func (c *Conversation) recordWarnings(ctx context.Context, w *worker) {
 // agent with MCP servers, which may be slow, starts outside of it.
 func (c *Conversation) newWorkerLimited(ctx context.Context) (*worker, error) {
 	c.mu.Lock()
-	waits := len(c.agent.MCPServers) > 0
+	waits := c.agent.MCPServers.Len() > 0
 	c.mu.Unlock()
 	if !waits {
 		release, err := c.m.cpu.acquire(ctx)

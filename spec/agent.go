@@ -2,6 +2,7 @@ package spec
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/deft-dev/deft/schema"
 )
@@ -15,15 +16,15 @@ type Tool struct {
 // Condenser shortens an agent's history. Kind is LLMSummarizingCondenser,
 // NoOpCondenser or PipelineCondenser; the other fields are those of the kind.
 type Condenser struct {
-	Kind                           string      `json:"kind"`
-	LLM                            *LLM        `json:"-"`
-	MaxSize                        int         `json:"max_size"`
-	MaxTokens                      *int        `json:"max_tokens"`
-	KeepFirst                      int         `json:"keep_first"`
-	MinimumProgress                float64     `json:"minimum_progress"`
-	HardContextResetMaxRetries     int         `json:"hard_context_reset_max_retries"`
-	HardContextResetContextScaling float64     `json:"hard_context_reset_context_scaling"`
-	Condensers                     []Condenser `json:"-"`
+	Kind                           string       `json:"kind"`
+	LLM                            *LLM         `json:"-"`
+	MaxSize                        int          `json:"max_size"`
+	MaxTokens                      *int         `json:"max_tokens"`
+	KeepFirst                      int          `json:"keep_first"`
+	MinimumProgress                float64      `json:"minimum_progress"`
+	HardContextResetMaxRetries     int          `json:"hard_context_reset_max_retries"`
+	HardContextResetContextScaling float64      `json:"hard_context_reset_context_scaling"`
+	Condensers                     []*Condenser `json:"-"`
 }
 
 // Agent is an agent of the wire. What it is made of is read from fields; what
@@ -43,9 +44,7 @@ type Agent struct {
 	Critic                 json.RawMessage `json:"critic"`
 	ToolConcurrencyLimit   int             `json:"tool_concurrency_limit"`
 	Persona                *string         `json:"persona"`
-	// MCPOrder has the names of MCPServers in the order of the wire.
-	MCPOrder   []string             `json:"-"`
-	MCPServers map[string]MCPServer `json:"-"`
+	MCPServers             *schema.Map     `json:"mcp_config"` // by name, each as MCPSchema has it
 
 	doc *schema.Map
 }
@@ -80,36 +79,26 @@ func AgentFrom(doc *schema.Map) (*Agent, error) {
 	if a.LLM, err = LLMFrom(doc.Object("llm")); err != nil {
 		return nil, err
 	}
-	if c := doc.Object("condenser"); c != nil {
-		one, err := condenserOf(c)
-		if err != nil {
-			return nil, err
-		}
-		a.Condenser = &one
-	}
-	a.MCPOrder, a.MCPServers, err = ServersOf(doc.Object("mcp_config"))
+	a.Condenser, err = condenserFrom(doc.Object("condenser"))
 	return a, err
 }
 
-func condenserOf(doc *schema.Map) (c Condenser, err error) {
-	if err = schema.Into(doc, &c); err != nil {
-		return c, err
+func condenserFrom(doc *schema.Map) (*Condenser, error) {
+	if doc == nil {
+		return nil, nil
 	}
-	if l := doc.Object("llm"); l != nil {
-		if c.LLM, err = LLMFrom(l); err != nil {
-			return c, err
-		}
+	c := &Condenser{}
+	err := schema.Into(doc, c)
+	if l := doc.Object("llm"); l != nil && err == nil {
+		c.LLM, err = LLMFrom(l)
 	}
 	list, _ := doc.Get("condensers").([]any)
 	for _, e := range list {
 		inner, _ := e.(*schema.Map)
-		one, err := condenserOf(inner)
-		if err != nil {
-			return c, err
-		}
-		c.Condensers = append(c.Condensers, one)
+		one, ierr := condenserFrom(inner)
+		c.Condensers, err = append(c.Condensers, one), errors.Join(err, ierr)
 	}
-	return c, nil
+	return c, err
 }
 
 // Doc returns the agent's document, with its secrets in the clear. Callers

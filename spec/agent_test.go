@@ -24,8 +24,8 @@ func TestAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.LLM.APIKey.Reveal() != "s1" || a.Tools[0].Params.Len() != 1 || a.MCPServers["one"].Env["K"].Reveal() != "s2" ||
-		a.MCPServers["two"].Auth.Password.Reveal() != "s3" || a.MCPServers["two"].Enabled || a.Context.Secrets.Text("A") != "s4" {
+	if a.LLM.APIKey.Reveal() != "s1" || a.Tools[0].Params.Len() != 1 || a.MCPServers.Object("one").Object("env").Text("K") != "s2" ||
+		a.MCPServers.Object("two").Object("auth").Text("password") != "s3" || a.MCPServers.Object("two").Get("enabled") != false || a.Context.Secrets.Text("A") != "s4" {
 		t.Errorf("%+v", a)
 	}
 	if c := a.Condenser.Condensers[1]; c.LLM.APIKey.Reveal() != "s6" || c.LLM.Stream || c.MaxSize != 240 {
@@ -66,7 +66,7 @@ func TestAgent(t *testing.T) {
 		t.Error(diff)
 	}
 	other := spec.NewLLM("switched")
-	if b, err := a.WithLLM(other); err != nil || b.LLM.Model != "switched" || a.LLM.Model != "m" || len(b.MCPServers) != 2 {
+	if b, err := a.WithLLM(other); err != nil || b.LLM.Model != "switched" || a.LLM.Model != "m" || b.MCPServers.Len() != 2 {
 		t.Errorf("switched: %v %v", b, err)
 	}
 }

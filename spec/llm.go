@@ -143,12 +143,8 @@ func (l *LLM) Doc() (*schema.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	extras, err := l.extrasDoc()
-	if err != nil {
-		return nil, err
-	}
-	if m.Delete(extrasKey); extras != nil {
-		m.Set(extrasKey, extras)
+	if m.Object(extrasKey).Len() == 0 {
+		m.Delete(extrasKey)
 	}
 	for _, k := range []string{"capability_overrides", "litellm_extra_body"} {
 		if m.Get(k) == nil {

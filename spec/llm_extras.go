@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"encoding/json"
 	"regexp"
 	"slices"
 
@@ -38,30 +37,22 @@ const extrasKey = "deft"
 var ProfileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 var (
-	extrasSchema = &s.Object{Name: "LLMExtras", Extra: s.Forbid, Compact: true, Fields: extrasFields()}
-	zero, day    = 0.0, 24.0 * 60 * 60
-	year         = 365 * day
-	minusDay     = -day
+	zero, day      = 0.0, 24.0 * 60 * 60
+	minusDay, year = -day, 365 * day
+
+	countType   = s.Int{Bounds: s.Bounds{GE: &zero}}
+	secondsType = s.Number{Bounds: s.Bounds{GE: &zero, LE: &day}}
+	profileType = s.String{Pattern: ProfileName}
+
+	extrasSchema = &s.Object{Name: "LLMExtras", Extra: s.Forbid, Compact: true, Fields: []s.Field{
+		extra("context_limit", countType), extra("keep_alive", s.Number{Bounds: s.Bounds{GE: &minusDay, LE: &year}}),
+		extra("first_token_timeout", secondsType), extra("connect_timeout", secondsType), extra("timeout", secondsType),
+		extra("retry_min_wait", secondsType), extra("retry_max_wait", secondsType),
+		extra("fallback", s.List{Of: profileType}), extra("vision", profileType), extra("text_limit", countType),
+	}}
 )
 
-func extrasFields() []s.Field {
-	count := s.Int{Bounds: s.Bounds{GE: &zero}}
-	seconds := s.Number{Bounds: s.Bounds{GE: &zero, LE: &day}}
-	name := s.String{Pattern: ProfileName}
-	types := map[string]s.Type{
-		"context_limit": count, "text_limit": count, "keep_alive": s.Number{Bounds: s.Bounds{GE: &minusDay, LE: &year}},
-		"first_token_timeout": seconds, "connect_timeout": seconds, "timeout": seconds, "retry_min_wait": seconds, "retry_max_wait": seconds,
-		"fallback": s.List{Of: name}, "vision": name,
-	}
-	var fields []s.Field
-	for _, key := range []string{
-		"context_limit", "keep_alive", "first_token_timeout", "connect_timeout", "timeout", "retry_min_wait", "retry_max_wait",
-		"fallback", "vision", "text_limit",
-	} {
-		fields = append(fields, s.Field{Name: key, Type: types[key], MayBeAbsent: true})
-	}
-	return fields
-}
+func extra(name string, t s.Type) s.Field { return s.Field{Name: name, Type: t, MayBeAbsent: true} }
 
 // Extras returns the settings that the reference does not have; they are the
 // caller's to change.
@@ -82,20 +73,4 @@ func (l *LLM) Profiles() []string {
 		out = append(out, l.Deft.Vision)
 	}
 	return out
-}
-
-// extrasDoc returns the extras as a document, nil if nothing is set.
-func (l *LLM) extrasDoc() (*s.Map, error) {
-	if l.Deft == nil {
-		return nil, nil
-	}
-	raw, err := json.Marshal(l.Deft)
-	if err != nil {
-		return nil, err
-	}
-	v, err := s.Parse(raw)
-	if m, _ := v.(*s.Map); m.Len() > 0 {
-		return m, err
-	}
-	return nil, err
 }

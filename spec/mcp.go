@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/llm"
 	s "github.com/deft-dev/deft/schema"
 )
 
@@ -34,51 +33,6 @@ func checkServer(m *s.Map) error {
 		}
 	}
 	return nil
-}
-
-// MCPServer is one MCP server.
-type MCPServer struct {
-	URL            string                `json:"url"`
-	Transport      string                `json:"transport"` // "" where it follows from url and command
-	Command        string                `json:"command"`
-	Args           []string              `json:"args"`
-	Env            map[string]llm.Secret `json:"env"`
-	Cwd            string                `json:"cwd"`
-	Description    string                `json:"description"`
-	Icon           string                `json:"icon"`
-	Timeout        *float64              `json:"timeout"` // seconds
-	SSEReadTimeout *float64              `json:"sse_read_timeout"`
-	KeepAlive      *bool                 `json:"keep_alive"`
-	Headers        map[string]llm.Secret `json:"headers"`
-	Auth           *MCPAuth              `json:"auth"`
-	Enabled        bool                  `json:"enabled"`
-}
-
-// MCPAuth says how to authenticate to an MCP server. Strategy is one of none,
-// api_key, bearer, basic, header and oauth2; the other fields are those of the
-// strategy.
-type MCPAuth struct {
-	Strategy       string                `json:"strategy"`
-	Value          llm.Secret            `json:"value"`
-	HeaderName     string                `json:"header_name"`
-	Username       string                `json:"username"`
-	Password       llm.Secret            `json:"password"`
-	Headers        map[string]llm.Secret `json:"headers"`
-	Authentication *s.Map                `json:"authentication"` // of oauth2, as on the wire
-	State          *s.Map                `json:"state"`
-}
-
-// ServersOf returns the servers of a checked map of MCP servers, in order.
-func ServersOf(m *s.Map) (order []string, servers map[string]MCPServer, err error) {
-	servers = make(map[string]MCPServer, m.Len())
-	for _, name := range m.Keys() {
-		var one MCPServer
-		if err := s.Into(m.Object(name), &one); err != nil {
-			return nil, nil, err
-		}
-		servers[name] = one
-	}
-	return m.Keys(), servers, nil
 }
 
 // EnabledServers returns a checked map of MCP servers without those that are

@@ -26,7 +26,7 @@ type summary struct {
 }
 
 func summarize(a *spec.Agent) summary {
-	s := summary{Model: a.LLM.Model, Servers: a.MCPOrder}
+	s := summary{Model: a.LLM.Model, Servers: a.MCPServers.Keys()}
 	if a.Condenser != nil && a.Condenser.LLM != nil {
 		s.Condenser = a.Condenser.LLM.Model + " " + a.Condenser.LLM.UsageID
 	}

@@ -134,10 +134,10 @@ func (p *parts) addSwitchLLM(ctx context.Context, r session.BuildRequest, log *s
 // addMCP adds the tools of the agent's MCP servers. One that cannot be used is
 // a warning.
 func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, log *slog.Logger) {
-	if len(r.Agent.MCPServers) == 0 {
+	if r.Agent.MCPServers.Len() == 0 {
 		return
 	}
-	raw, err := schema.Encode(r.Agent.Doc().Object("mcp_config"))
+	raw, err := schema.Encode(r.Agent.MCPServers)
 	var servers map[string]mcp.Server
 	if err == nil {
 		servers, err = mcp.ParseServers(raw)

@@ -110,8 +110,8 @@ func TestProfileBecomesAnAgent(t *testing.T) {
 	if *a.Context.SystemMessageSuffix != "first\n\nsecond" || !a.Context.LoadMemory || *a.Context.CurrentDatetime == "" {
 		t.Errorf("context: %+v", a.Context)
 	}
-	if !a.LLM.Stream || a.LLM.APIKey.Reveal() != "sk-1" || !slices.Equal(a.MCPOrder, []string{"b"}) {
-		t.Errorf("llm %v, servers %v", a.LLM.Stream, a.MCPOrder)
+	if !a.LLM.Stream || a.LLM.APIKey.Reveal() != "sk-1" || !slices.Equal(a.MCPServers.Keys(), []string{"b"}) {
+		t.Errorf("llm %v, servers %v", a.LLM.Stream, a.MCPServers.Keys())
 	}
 	if c := a.Condenser; c == nil || c.LLM.UsageID != "condenser" || c.LLM.Stream {
 		t.Errorf("condenser: %+v", a.Condenser)
