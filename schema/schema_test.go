@@ -198,6 +198,7 @@ func TestStructs(t *testing.T) {
 		A    string           `json:"a"`
 		P    *int             `json:"p"`
 		In   inner            `json:"in"`
+		F    float64          `json:"f"`
 		List []inner          `json:"list"`
 		M    map[string]inner `json:"m"`
 		Raw  json.RawMessage  `json:"raw"`
@@ -205,8 +206,8 @@ func TestStructs(t *testing.T) {
 		Doc  *schema.Map      `json:"doc"`
 		Off  string           `json:"-"`
 	}
-	m, err := schema.From(&outer{A: "x", In: inner{2}, M: map[string]inner{"q": {1}}, Raw: json.RawMessage(`[{"r":1}]`), Any: map[string]any{"k": []int{1}}, Doc: schema.Of("z", 1, "y", nil)})
-	if got, want := encode(t, m), `{"a":"x","p":null,"in":{"f":2.0},"list":null,"m":{"q":{"f":1}},"raw":[{"r":1}],"any":{"k":[1]},"doc":{"z":1,"y":null}}`; err != nil || got != want {
+	m, err := schema.From(&outer{A: "x", In: inner{2}, F: 3, M: map[string]inner{"q": {1}}, Raw: json.RawMessage(`[{"r":1}]`), Any: map[string]any{"k": []int{1}}, Doc: schema.Of("z", 1, "y", nil)})
+	if got, want := encode(t, m), `{"a":"x","p":null,"in":{"f":2},"f":3.0,"list":null,"m":{"q":{"f":1}},"raw":[{"r":1}],"any":{"k":[1]},"doc":{"z":1,"y":null}}`; err != nil || got != want {
 		t.Errorf("%s %v", got, err)
 	}
 	var back outer

@@ -11,7 +11,7 @@ import (
 // From makes the document of a struct (or of a pointer to one), by its json
 // tags and in the order of its fields. Strings of types of their own, such as
 // llm.Secret, are taken in the clear; empty ones are null. Fields tagged "-" are
-// left out, and those tagged "omitempty" where they are zero.
+// left out. What is inside fields is as encoding/json writes it.
 func From(v any) (*Map, error) {
 	s := reflect.Indirect(reflect.ValueOf(v))
 	if s.Kind() != reflect.Struct {
@@ -20,9 +20,6 @@ func From(v any) (*Map, error) {
 	fields := fieldsOf(s.Type())
 	m := sized(len(fields))
 	for _, f := range fields {
-		if f.omitEmpty && s.FieldByIndex(f.index).IsZero() {
-			continue
-		}
 		e, err := fromValue(s.FieldByIndex(f.index))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
@@ -58,8 +55,6 @@ func fromValue(v reflect.Value) (any, error) {
 		return Count(int(v.Int())), nil
 	case reflect.Float64:
 		return Float(v.Float()), nil
-	case reflect.Struct:
-		return From(v.Interface())
 	}
 	raw, err := json.Marshal(v.Interface())
 	if err != nil {
@@ -104,9 +99,8 @@ func Into(m *Map, out any) error {
 // field is a field of a struct, or of one inside it without a name, that a
 // document has.
 type field struct {
-	name      string
-	index     []int
-	omitEmpty bool
+	name  string
+	index []int
 }
 
 var structs sync.Map // reflect.Type → []field
@@ -118,9 +112,9 @@ func fieldsOf(t reflect.Type) []field {
 	}
 	var fields []field
 	for _, f := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "-" && name != "" && f.IsExported() {
-			fields = append(fields, field{name, f.Index, options == "omitempty"})
+			fields = append(fields, field{name, f.Index})
 		}
 	}
 	structs.Store(t, fields)

@@ -70,24 +70,20 @@ func Define[T s.Type](name string, t T) T {
 	return t
 }
 
-var lines = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
-	for line := range strings.Lines(contract) {
-		name, facts, _ := strings.Cut(line, "\t")
-		out[name] = facts
-	}
-	return out
-})
+var (
+	lines = sync.OnceValue(func() map[string]string { return table(contract, "\t") })
+	helps = sync.OnceValue(func() map[string]string { return table(descriptions, " ") })
+)
 
-var helps = sync.OnceValue(func() map[string]string {
+// table returns what follows the first word of each line, by that word.
+func table(text, sep string) map[string]string {
 	out := map[string]string{}
-	for line := range strings.Lines(descriptions) {
-		if name, text, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			out[name] = strings.TrimSpace(text)
-		}
+	for line := range strings.Lines(text) {
+		name, rest, _ := strings.Cut(line, sep)
+		out[name] = strings.TrimSpace(rest)
 	}
 	return out
-})
+}
 
 func schemaOf(name string) *s.Map {
 	v, err := s.Parse([]byte(lines()[name]))

@@ -63,9 +63,8 @@ func (s *services) startChat(ctx context.Context, r gateway.Request) (gateway.Co
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Denied, "make the workspace")
 	}
-	id := profile.Text("id")
 	req := conversation.NewStartRequest()
-	req.ConversationID, req.AgentProfileID, req.Autotitle = r.ID, &id, false
+	req.ConversationID, req.AgentProfileID, req.Autotitle = r.ID, profile.Text("id"), false
 	req.Workspace = session.Workspace{WorkingDir: dir}
 	req.InitialMessage = &session.Message{Role: event.RoleUser, Content: r.Content, Run: true}
 	req.LaunchAdditions.Suffix = r.System

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/mcp"
@@ -26,10 +27,8 @@ type launcher struct {
 // Resolve implements [conversation.Launcher].
 func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
 	add := r.LaunchAdditions
-	src := launch.Source{Agent: r.Agent, Settings: r.AgentSettings, LLMProfile: add.LLMProfile, Keys: l.ring}
-	if r.AgentProfileID != nil {
-		src.ProfileID = *r.AgentProfileID
-	}
+	profile, _ := event.ParseConversationID(r.AgentProfileID) // a UUID, too; with dashes
+	src := launch.Source{Agent: r.Agent, Settings: r.AgentSettings, ProfileID: string(profile), LLMProfile: add.LLMProfile, Keys: l.ring}
 	if add.LLMProfile != "" && src.ProfileID == "" {
 		return nil, schema.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/hook"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/spec"
@@ -30,7 +31,7 @@ type StartRequest struct {
 	ConversationRuntime  *string                    `json:"conversation_runtime"`
 	Agent                *schema.Map                `json:"agent"`
 	AgentSettings        *schema.Map                `json:"agent_settings"`
-	AgentProfileID       *string                    `json:"agent_profile_id"`
+	AgentProfileID       string                     `json:"agent_profile_id"`
 	Plugins              []json.RawMessage          `json:"plugins"`
 	AgentDefinitions     []json.RawMessage          `json:"agent_definitions"`
 }
@@ -70,15 +71,9 @@ type Launcher interface {
 // NewStartRequest returns a request with the defaults of what it leaves out.
 func NewStartRequest() *StartRequest { return &StartRequest{Setup: session.DefaultSetup()} }
 
-// check returns what is wrong with a request beside its form, and brings its
-// ids to the form with dashes.
+// check returns what is wrong with a request beside its form.
 func (r *StartRequest) check() error {
 	var v schema.Violations
-	v = append(v, plainID(&r.ConversationID, "conversation_id")...)
-	v = append(v, plainID(&r.ParentConversationID, "parent_conversation_id")...)
-	if r.AgentProfileID != nil {
-		v = append(v, plainID(r.AgentProfileID, "agent_profile_id")...)
-	}
 	if r.ConversationRuntime != nil && *r.ConversationRuntime != "local" {
 		v = append(v, schema.Invalid("This server only runs local conversations", *r.ConversationRuntime, "body", "conversation_runtime")...)
 	}
@@ -160,37 +155,13 @@ func (r *StartRequest) unavailable(a *spec.Agent) (parts []string) {
 	return parts
 }
 
-// hasHooks reports whether a hook configuration has a list that is not empty.
+// hasHooks reports whether a hook configuration, which was checked, has any.
 func hasHooks(raw json.RawMessage) bool {
-	var v any
-	return json.Unmarshal(raw, &v) == nil && hasList(v)
-}
-
-func hasList(v any) bool {
-	switch v := v.(type) {
-	case []any:
-		return len(v) > 0
-	case map[string]any:
-		for _, inner := range v {
-			if hasList(inner) {
-				return true
-			}
-		}
+	if len(raw) == 0 {
+		return false
 	}
-	return false
-}
-
-// plainID brings an id of a body, unless it is "", to the form with dashes.
-func plainID(id *string, field string) schema.Violations {
-	if *id == "" {
-		return nil
-	}
-	hex, wrong := schema.ParseUUID(*id, "body", field)
-	if wrong == nil {
-		plain, _ := event.ParseConversationID(hex) // 32 digits
-		*id = string(plain)
-	}
-	return wrong
+	hooks, err := hook.Parse(raw)
+	return err != nil || !hooks.Empty()
 }
 
 // located makes a violation of an error about a part of the body.
