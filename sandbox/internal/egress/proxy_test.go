@@ -349,7 +349,7 @@ func TestRedirect(t *testing.T) {
 	t.Parallel()
 	inside, _ := site(t, "127.0.0.1", false, func(http.ResponseWriter, *http.Request) { t.Error("reached by a redirect") })
 	for _, to := range []string{"http://127.0.0.1:" + inside, "http://loop.test:" + inside, "http://[::ffff:127.0.0.1]:" + inside} {
-		port, ca := site(t, asPublic, true, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, 307) })
+		port, ca := site(t, asPublic, true, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusTemporaryRedirect) })
 		n := &names{addrs: map[string][]string{"site.test": {asPublic}, "loop.test": {"127.0.0.1"}}}
 		c := through(t, start(t, Options{Network: "open,site.test,127.0.0.1,loop.test", Resolver: n.resolver(t)}), ca)
 		if got := get(t, c, "https://site.test:"+port); !strings.HasPrefix(got, "403 deft: ") || !strings.Contains(got, "no sandbox may reach") {
