@@ -15,15 +15,18 @@ func BenchmarkStart(b *testing.B) {
 	for _, c := range []struct {
 		name, level string
 		limits      sandbox.Limits
+		network     sandbox.Network
 	}{
-		{"none", process.LevelNone, sandbox.Limits{}},
-		{"landlock", process.LevelLandlock, sandbox.Limits{}},
-		{"namespaces", process.LevelNamespaces, sandbox.Limits{}},
-		{"limits", process.LevelNamespaces, sandbox.Limits{MemoryBytes: 1 << 30, PIDs: 1000, CPUs: 2}},
+		{"none", process.LevelNone, sandbox.Limits{}, "none"},
+		{"landlock", process.LevelLandlock, sandbox.Limits{}, "none"},
+		{"landlock-network", process.LevelLandlock, sandbox.Limits{}, "open"},
+		{"namespaces", process.LevelNamespaces, sandbox.Limits{}, "none"},
+		{"namespaces-network", process.LevelNamespaces, sandbox.Limits{}, "open"},
+		{"limits", process.LevelNamespaces, sandbox.Limits{MemoryBytes: 1 << 30, PIDs: 1000, CPUs: 2}, "none"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s := setup(b, c.level)
-			s.spec.Limits = c.limits
+			s.spec.Limits, s.spec.Network = c.limits, c.network
 			var took, stop []time.Duration
 			for b.Loop() {
 				began := time.Now()
