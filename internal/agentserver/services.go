@@ -242,7 +242,10 @@ func (s *services) trajectory(ctx context.Context, id string, add files.AddFile)
 // isolation describes where agents' commands run.
 func (s *services) isolation() string {
 	if !s.backend.Sandboxed {
-		return "isolation: none: commands of agents have the rights of this server, which should run in a sandbox itself (or with --sandbox process)"
+		if inContainer(os.Getenv, "/") {
+			return "isolation: none but that of this container: commands of agents have the rights of this server"
+		}
+		return "isolation: none\n  WARNING: commands of agents have your rights on this machine. Start the server with --sandbox process, or in a container"
 	}
 	network := "no network"
 	switch s.cfg.Net.Mode() {

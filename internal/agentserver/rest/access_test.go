@@ -1,12 +1,15 @@
 package rest_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/schema"
 )
 
 // TestForeignPages wants pages of other sites to change nothing on a server
@@ -130,5 +133,25 @@ func TestCORS(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSealedSecret wants a request that needs a secret which no key opens to be one
+// that can be made again.
+func TestSealedSecret(t *testing.T) {
+	t.Parallel()
+	s, err := rest.New(rest.Options{
+		Keys: func() []string { return nil },
+		Routes: []rest.Route{{Method: "GET", Path: "/x", Handle: func(http.ResponseWriter, *http.Request) error {
+			return fmt.Errorf("load the profile p: %w", schema.ErrSealed)
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/x", nil))
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "cannot be decrypted") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

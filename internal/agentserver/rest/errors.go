@@ -51,6 +51,8 @@ func answer(err error) (status int, body any) {
 			return own.Status, map[string]any{"detail": http.StatusText(http.StatusInternalServerError), "exception": own.Error()}
 		}
 		return own.Status, map[string]any{"detail": own.Detail}
+	case errors.Is(err, schema.ErrSealed): // it works again when the key is configured
+		return http.StatusServiceUnavailable, map[string]any{"detail": text(err)}
 	case errors.As(err, &said):
 		return fault.KindOf(err).HTTPStatus(), map[string]any{"detail": said.Detail()}
 	}

@@ -96,6 +96,7 @@ var errorTypes = map[fault.Kind]string{
 	fault.Content:     "LLMContentPolicyViolationError",
 	fault.Invalid:     "LLMBadRequestError",
 	fault.NotFound:    "LLMBadRequestError",
+	fault.Unsupported: "LLMBadRequestError",
 }
 
 // validateLLM answers whether the LLM in the body works.
