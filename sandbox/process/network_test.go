@@ -1,9 +1,14 @@
 package process_test
 
 import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
@@ -271,5 +276,68 @@ func TestProxyIsForItsSandbox(t *testing.T) {
 	}
 	if n.hits.Load() != 0 {
 		t.Error("services of this machine were reached")
+	}
+}
+
+// TestHostProxy proves that the sandbox's proxy uses that of the host's variables,
+// which may be on loopback, and that commands cannot use it themselves.
+func TestHostProxy(t *testing.T) {
+	t.Parallel()
+	n := inNetwork(t)
+	if n == nil {
+		return
+	}
+	tool(t, "curl")
+	var asked atomic.Int32
+	corporate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Method != http.MethodConnect || r.Host != "outer.test:443" || r.Header.Get("Proxy-Authorization") != "Basic dTpw" {
+			http.Error(w, r.Method+" "+r.Host, http.StatusForbidden)
+			return
+		}
+		to, err := net.Dial("tcp", world4+":443")
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer to.Close()
+		w.WriteHeader(http.StatusOK)
+		from, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer from.Close()
+		go func() { _, _ = io.Copy(to, from) }()
+		_, _ = io.Copy(from, to)
+	}))
+	defer corporate.Close()
+	address := corporate.Listener.Addr().String()
+	for name, value := range map[string]string{"HTTPS_PROXY": "http://u:p@" + address, "HTTP_PROXY": "http://u:p@" + address, "NO_PROXY": "site.test"} {
+		if err := os.Setenv(name, value); err != nil { // this process has no other test
+			t.Fatal(err)
+		}
+	}
+	for _, level := range levels {
+		b := setup(t, level)
+		b.spec.Network = "open,127.0.0.1"
+		s := b.start(t)
+		for url, want := range map[string]string{
+			"https://outer.test/": "WORLD", // known to that proxy only
+			"https://site.test/":  "WORLD", // without it
+			"https://own.test/":   "no sandbox may reach", "https://10.255.255.254/": "is a private address",
+			"http://" + address + "/": "no sandbox may reach",
+		} {
+			before := asked.Load()
+			got := sh(t, s, curl+`get --noproxy "" "$1"`, url).Out
+			if !strings.Contains(got, want) {
+				t.Errorf("%s %s: %s", level, url, got)
+			}
+			if used := asked.Load() != before; used != strings.Contains(url, "outer") {
+				t.Errorf("%s %s: the host's proxy was used: %v", level, url, used)
+			}
+		}
+		if got := sh(t, s, `env; curl -sS -m 5 -k -x "http://$1:$2@$3" https://outer.test/ 2>&1`, "u", "p", address).Out; strings.Contains(got, "WORLD") || strings.Contains(got, "u:p") {
+			t.Errorf("%s: a command used the host's proxy: %s", level, got)
+		}
 	}
 }
