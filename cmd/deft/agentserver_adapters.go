@@ -115,7 +115,7 @@ func (adapters) ProbeMCP(ctx context.Context, p mcproutes.Probe) (mcproutes.Resu
 	if err != nil {
 		return mcproutes.Result{}, err
 	}
-	got, err := mcp.Probe(ctx, p.Name, s, p.Limit, p.Tool, p.Arguments)
+	got, err := mcp.Probe(ctx, p.Name, s, build.HostPrograms(""), p.Limit, p.Tool, p.Arguments)
 	return mcproutes.Result(got), err
 }
 

@@ -151,7 +151,9 @@ func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Option
 	if c.Replay != "" && c.task.Text == "" {
 		return nil, nil // nothing would call them
 	}
-	return runcommand.Project{Dir: dir, Answers: r.paths.mcpAnswers(), Prompter: o.Prompter, Tell: r.view.Warn}.Servers(ctx)
+	return runcommand.Project{
+		Dir: dir, Answers: r.paths.mcpAnswers(), Unsandboxed: r.sandbox == build.NoSandbox, Prompter: o.Prompter, Tell: r.view.Warn,
+	}.Servers(ctx)
 }
 
 // changes is what the flags change about a stored conversation. It keeps what

@@ -64,8 +64,8 @@ What is piped to standard input beside a task is part of the message; redirect i
 in loops that read it themselves.
 
 AGENTS.md and the skills of the project and of your home directory are the agent's too. MCP
-servers run outside of the sandbox, with your rights: those of a project's .mcp.json only after
-you were asked. With --confirm the actions wait for your answer: y (run), n (refuse, with a
+servers that are programs start in the sandbox and reach what --net allows; those of a project's
+.mcp.json are used only after you were asked. With --sandbox none they have your rights. With --confirm the actions wait for your answer: y (run), n (refuse, with a
 reason that the agent reads) or a (run this and all others of this run).
 
 Examples:

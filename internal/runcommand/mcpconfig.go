@@ -98,11 +98,13 @@ func parseServers(raw []byte) (*schema.Map, error) {
 }
 
 // Project is a project that may have a file of MCP servers. The file is foreign:
-// it names programs that run with the user's rights.
+// it names programs and addresses, and secrets that they get.
 type Project struct {
 	Dir string // absolute
 	// Answers is the file where the user's answers are kept.
 	Answers string
+	// Unsandboxed says that programs run without a sandbox.
+	Unsandboxed bool
 	// Prompter asks the user; nil where there is no terminal.
 	Prompter Prompter
 	// Tell shows the user a line.
@@ -151,7 +153,11 @@ func (p Project) Servers(ctx context.Context) (*schema.Map, error) {
 
 // ask asks about servers. No answer is a refusal that is not kept.
 func (p Project) ask(ctx context.Context, servers *schema.Map) (bool, error) {
-	p.Tell("The project's " + ProjectConfig + " names MCP servers. They run with your rights, outside of the sandbox:")
+	rights := "Programs start in the sandbox, with the rights of the agent's commands; addresses are asked from outside of it:"
+	if p.Unsandboxed {
+		rights = "There is no sandbox, so programs run with your rights:"
+	}
+	p.Tell("The project's " + ProjectConfig + " names MCP servers. " + rights)
 	for _, name := range servers.Keys() {
 		raw, err := schema.Encode(servers.Get(name))
 		if err != nil {

@@ -65,15 +65,17 @@ func TestProject(t *testing.T) {
 	dir, answers := t.TempDir(), filepath.Join(t.TempDir(), "answers.json")
 	const one, two = `{"mcpServers":{"one":{"command":"x"}}}`, `{"mcpServers":{"two":{"command":"y"}}}`
 	for _, step := range []struct {
-		name, file string
+		name, file  string
+		unsandboxed bool
 		answers    []string // nil for no terminal
 		want       []string
 		asked      int
 		told       string
 	}{
+		{name: "no sandbox", unsandboxed: true, file: two, answers: []string{"n"}, asked: 1, told: "with your rights:"},
 		{name: "no file", answers: []string{"y"}},
 		{name: "no terminal", file: one, told: "--mcp-config .mcp.json"},
-		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: `"command":"x"`},
+		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: "start in the sandbox, with the rights of the agent's commands; addresses are asked from outside of it:\n    one: {\"command\":\"x\""},
 		{name: "remembered", file: one, want: []string{"one"}},
 		{name: "changed", file: two, told: "--mcp-config"},
 		{name: "refused", file: two, answers: []string{"n"}, asked: 1},
@@ -85,7 +87,7 @@ func TestProject(t *testing.T) {
 			write(t, filepath.Join(dir, ProjectConfig), step.file)
 		}
 		var told strings.Builder
-		p := Project{Dir: dir, Answers: answers, Tell: func(s string) { told.WriteString(s + "\n") }}
+		p := Project{Dir: dir, Answers: answers, Unsandboxed: step.unsandboxed, Tell: func(s string) { told.WriteString(s + "\n") }}
 		s := &script{answers: step.answers}
 		if step.answers != nil {
 			p.Prompter = s

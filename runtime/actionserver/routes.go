@@ -21,6 +21,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/actions/{id}/ack", s.ackOne)
 	mux.HandleFunc("POST /v1/ack", s.ack)
 	mux.HandleFunc("POST /v1/prepare", s.prepare)
+	mux.HandleFunc("POST /v1/programs", s.program)
 	mux.HandleFunc("GET /v1/lease", s.lease)
 	mux.HandleFunc("POST /v1/shutdown", s.shutdown)
 	mux.HandleFunc("GET /health", s.health)

@@ -15,7 +15,8 @@
 // a lease or waits for an action. When none has been connected for the grace
 // time, the server interrupts what runs, records the results and ends, so
 // nothing that it started outlives that time. SIGTERM, SIGINT, POST
-// /v1/shutdown and the end of Serve's context end it in the same way.
+// /v1/shutdown and the end of Serve's context end it in the same way. A program
+// that a controller talks to ends with its connection.
 //
 // # Concurrency and failure
 //
@@ -64,6 +65,9 @@ type Options struct {
 	Journal *os.File
 	// Tools by kind of action; Serve closes them.
 	Tools map[string]tool.Executor
+	// Programs starts the programs that a controller talks to, such as MCP servers;
+	// nil if it can have none.
+	Programs tool.Starter
 	// Grace is how long it runs without a controller. Default DefaultGrace.
 	Grace time.Duration
 	// Logger gets the server's start, end and errors. Default: none.
@@ -80,6 +84,10 @@ type server struct {
 	log      *slog.Logger
 	started  time.Time
 	presence *presence
+	programs tool.Starter
+
+	programsMu   sync.Mutex // held while one is counted, and while stopping is closed
+	programsLeft sync.WaitGroup
 
 	stopOnce sync.Once
 	stopping chan struct{} // closed when the server begins to end
@@ -107,7 +115,7 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	s := &server{
 		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
-		presence: newPresence(o.Grace), stopping: make(chan struct{}),
+		presence: newPresence(o.Grace), programs: o.Programs, stopping: make(chan struct{}),
 	}
 	if !o.OwnProcess {
 		return s.run(ctx, o.Listener)
@@ -161,13 +169,20 @@ func (s *server) shut(web *http.Server) error {
 	if web.Shutdown(ctx) != nil { // clients that do not read have had their time
 		err = errors.Join(err, web.Close())
 	}
+	s.programsLeft.Wait() // each ends within seconds once stopping is closed
 	if err != nil {
 		return fmt.Errorf("end the action server: %w", err)
 	}
 	return nil
 }
 
-func (s *server) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
+func (s *server) stop() {
+	s.stopOnce.Do(func() {
+		s.programsMu.Lock()
+		defer s.programsMu.Unlock()
+		close(s.stopping)
+	})
+}
 
 func notClosed(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {

@@ -35,6 +35,12 @@ type served struct {
 
 func serve(t testing.TB, tools map[string]tool.Executor, grace time.Duration) *served {
 	t.Helper()
+	return serveWith(t, actionserver.Options{Tools: tools, Grace: grace})
+}
+
+// serveWith starts a server with a socket and a journal of its own.
+func serveWith(t testing.TB, o actionserver.Options) *served {
+	t.Helper()
 	dir := t.TempDir()
 	journal, err := os.Create(filepath.Join(dir, "journal"))
 	if err != nil {
@@ -49,7 +55,8 @@ func serve(t testing.TB, tools map[string]tool.Executor, grace time.Duration) *s
 	s := &served{dial: dialer(path), stop: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
-		s.err = actionserver.Serve(ctx, actionserver.Options{Listener: l, Journal: journal, Tools: tools, Grace: grace})
+		o.Listener, o.Journal = l, journal
+		s.err = actionserver.Serve(ctx, o)
 	}()
 	t.Cleanup(func() {
 		cancel()

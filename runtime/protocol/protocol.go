@@ -10,6 +10,7 @@
 //	GET  /v1/lease                   held open while a controller is connected
 //	POST /v1/shutdown                ends the server
 //	GET  /health                     Health
+//	POST /v1/programs                a program → 101, then its input and output
 //
 // The body of a request for an action is an object; all of its fields may be
 // missing:
@@ -20,6 +21,14 @@
 //	tail     when joining: begin with the end of the output so far
 //	secrets  values for the environment of the command, by name; never kept
 //	ack      ids of results that are stored elsewhere
+//
+// The body of a request for a program is an object with command, args, dir and
+// env; only command is required. The answer is 101 Switching Protocols, with
+// "Upgrade: deft-program". From then on each direction is a body in HTTP's chunked
+// form: the client sends the program's standard input, the server its standard
+// output. The client's last chunk, or the loss of the connection, makes the server
+// end the program. After its own last chunk the server sends a ProgramEnd as JSON
+// and closes the connection.
 //
 // An error before anything was streamed has the HTTP status of its kind; its
 // body is a Line as well, so that a client reads only one form.

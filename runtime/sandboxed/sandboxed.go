@@ -63,6 +63,7 @@ var (
 	_ runtime.Runtime      = (*Runtime)(nil)
 	_ runtime.Acknowledger = (*Runtime)(nil)
 	_ runtime.Preparer     = (*Runtime)(nil)
+	_ tool.Starter         = (*Runtime)(nil)
 )
 
 // Start begins to start the sandbox and returns at once. The provider gets the
@@ -103,6 +104,20 @@ func (r *Runtime) Prepare(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// StartProgram implements [tool.Starter]: the program runs in the sandbox, and ends
+// with it.
+func (r *Runtime) StartProgram(ctx context.Context, p tool.Program) (proc tool.Process, err error) {
+	err = r.try(ctx, func(rt runtime.Runtime) (err error) {
+		s, ok := rt.(tool.Starter)
+		if !ok {
+			return fault.New(fault.Unsupported, "this runtime starts no programs")
+		}
+		proc, err = s.StartProgram(ctx, p)
+		return err
+	})
+	return proc, err
 }
 
 // maxServers is how many servers in a row one request may find ended before

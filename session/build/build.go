@@ -129,12 +129,35 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 		return nil, err
 	}
 	p := &parts{local: localTools(r.Tasks), more: b.o.Classes.Tools}
+	if err := p.addTools(ctx, r, b.o.Log); err != nil {
+		return nil, err
+	}
+	clientTools, err := p.clientTools(r)
+	if err != nil {
+		return nil, err
+	}
+	mcpTools := p.mcpExecutor(r)
+	env, mark := b.environment(ctx, r)
+	e, err := b.o.Classes.Runtimes[r.RuntimeClass](ctx, RuntimeConfig{
+		EnvMark: mark,
+		Builder: b, Request: r, Local: p.local, Tools: p.defs, Grace: b.o.Grace,
+		NewExecutors: b.o.Classes.Executors[r.ExecutorClass],
+		Executors: ExecutorConfig{
+			Workspace: r.Workspace, Scratch: filepath.Join(b.o.Dir, r.ID.Hex(), "observations"), Env: env, Shells: b.o.Shells,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.close())
+			err = errors.Join(err, p.close(), e.Close(context.WithoutCancel(ctx), true)) // what ran in the sandbox goes on
 		}
 	}()
-	if err := p.addTools(ctx, r, b.o.Log); err != nil {
+	if mcpTools != nil { // its programs start in the sandbox of the runtime
+		p.addMCP(ctx, r, mcpTools, e.Programs, b.o.Log)
+	}
+	if err := p.addClientTools(clientTools); err != nil {
 		return nil, err
 	}
 	set, err := tool.NewSet(p.defs...)
@@ -152,25 +175,16 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
-	env, mark := b.environment(ctx, r)
-	e, err := b.o.Classes.Runtimes[r.RuntimeClass](ctx, RuntimeConfig{
-		EnvMark: mark,
-		Builder: b, Request: r, Local: p.local, Tools: p.defs, Grace: b.o.Grace,
-		NewExecutors: b.o.Classes.Executors[r.ExecutorClass],
-		Executors: ExecutorConfig{
-			Workspace: r.Workspace, Scratch: filepath.Join(b.o.Dir, r.ID.Hex(), "observations"), Env: env, Shells: b.o.Shells,
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
 	return &session.Resources{
 		Agent: a, Runtime: e.Runtime, Local: e.Local, Warnings: p.warnings, Warm: e.Warm,
 		Ready: e.Ready, Isolation: e.Isolation,
 		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
 			return runProgram(ctx, e.Runtime, prog)
 		},
-		Close: func(ctx context.Context, keep bool) error { return errors.Join(e.Close(ctx, keep), p.close()) },
+		Close: func(ctx context.Context, keep bool) error {
+			// MCP servers end in order once nothing calls them, before their sandbox.
+			return errors.Join(e.Local.Close(), p.close(), e.Close(ctx, keep))
+		},
 	}, nil
 }
 

@@ -74,8 +74,11 @@ type RuntimeConfig struct {
 // Execution is where the actions of a conversation run. Ready, Isolation and
 // Warm may be nil; see [session.Resources].
 type Execution struct {
-	Runtime   runtime.Runtime
-	Local     runtime.Runtime
+	Runtime runtime.Runtime
+	Local   runtime.Runtime
+	// Programs starts the programs of MCP servers, beside the actions; nil if it
+	// can start none.
+	Programs  tool.Starter
 	Ready     func(ctx context.Context) error
 	Isolation func() string
 	Warm      func(ctx context.Context) error

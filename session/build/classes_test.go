@@ -60,7 +60,7 @@ func TestClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(made, ", "); got != "agent, runtime standard" {
+	if got := strings.Join(made, ", "); got != "runtime standard, agent" {
 		t.Errorf("made %s", got)
 	}
 	if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "no_such_tool") {

@@ -32,7 +32,7 @@ func newLocalRuntime(_ context.Context, c RuntimeConfig) (*Execution, error) {
 	maps.Copy(execs, c.Local)
 	rt := local.New(executor.New(execs, executor.InMemory()))
 	return &Execution{
-		Runtime: rt, Local: rt, Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
+		Runtime: rt, Local: rt, Programs: HostPrograms(c.Executors.Workspace), Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
 		Close: func(context.Context, bool) error { return rt.Close() },
 	}, nil
 }
@@ -93,8 +93,12 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 		OnStart: func(s sandbox.Sandbox) { level.Store(s.Report().Level) },
 	})
 	rt := newBesideRuntime(c.Local)
+	var programs tool.Starter = w
+	if r.Isolation == process.LevelNone {
+		programs = HostPrograms(dir)
+	}
 	return &Execution{
-		Runtime: w, Local: rt,
+		Runtime: w, Local: rt, Programs: programs,
 		Isolation: func() string { return level.Load().(string) },
 		Ready: func(ctx context.Context) error {
 			_, err := w.Ready(ctx)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -20,7 +19,6 @@ import (
 	"github.com/deft-dev/deft/tool/glob"
 	"github.com/deft-dev/deft/tool/grep"
 	"github.com/deft-dev/deft/tool/invokeskill"
-	"github.com/deft-dev/deft/tool/mcp"
 	"github.com/deft-dev/deft/tool/switchllm"
 	"github.com/deft-dev/deft/tool/tasktracker"
 	"github.com/deft-dev/deft/tool/terminal"
@@ -46,16 +44,15 @@ func (p *parts) close() error {
 	return first
 }
 
-// addTools adds all tools that an agent has, in the order in which the model
-// sees them.
+// addTools adds the tools that need nothing of the runtime, in the order in which
+// the model sees them. Those of MCP servers and of the client follow.
 func (p *parts) addTools(ctx context.Context, r session.BuildRequest, log *slog.Logger) error {
 	if err := p.addBuiltins(r); err != nil {
 		return err
 	}
 	p.addInvokeSkill(r)
 	p.addSwitchLLM(ctx, r, log)
-	p.addMCP(ctx, r, log)
-	return p.addClientTools(r)
+	return nil
 }
 
 // addBuiltins adds the tools that an agent names, and those that are included
@@ -131,56 +128,33 @@ func (p *parts) addSwitchLLM(ctx context.Context, r session.BuildRequest, log *s
 	p.local[d.ActionKind] = switchllm.New(r.SwitchLLM)
 }
 
-// addMCP adds the tools of the agent's MCP servers. One that cannot be used is
-// a warning.
-func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, log *slog.Logger) {
-	if r.Agent.MCPServers.Len() == 0 {
-		return
-	}
-	raw, err := schema.Encode(r.Agent.MCPServers)
-	var servers map[string]mcp.Server
-	if err == nil {
-		servers, err = mcp.ParseServers(raw)
-	}
-	if err != nil {
-		p.warnings = append(p.warnings, "MCP servers: "+err.Error())
-		return
-	}
-	pattern := ""
-	if f := r.Agent.FilterToolsRegex; f != nil {
-		pattern = *f
-	}
-	find := func(name string) (string, bool) { return r.Secret(context.WithoutCancel(ctx), name) }
-	set, warnings := mcp.Connect(ctx, servers, mcp.Options{
-		Log: log, Reserved: p.names(), Filter: pattern, Dir: r.Workspace, Variables: find, Secrets: find,
-	})
-	for _, w := range warnings {
-		p.warnings = append(p.warnings, w.Error())
-	}
-	p.closers = append(p.closers, set.Close)
-	p.defs = append(p.defs, set.Definitions()...)
-	p.local[(&event.MCPToolAction{}).Kind()] = set.Executor()
-}
-
-// addClientTools adds the tools that the client carries out.
-func (p *parts) addClientTools(r session.BuildRequest) error {
+// clientTools reads the tools that the client carries out, and adds what runs
+// them.
+func (p *parts) clientTools(r session.BuildRequest) ([]client.Spec, error) {
 	if len(r.ClientTools) == 0 {
-		return nil
+		return nil, nil
 	}
 	raw, err := json.Marshal(r.ClientTools)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	specs, err := client.ParseSpecs(raw)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	for _, s := range specs {
+		p.local[s.ActionKind()] = client.New()
+	}
+	return specs, nil
+}
+
+// addClientTools adds the definitions of tools that the client carries out.
+func (p *parts) addClientTools(specs []client.Spec) error {
 	if err := client.Check(specs, p.names()); err != nil {
 		return fault.Wrap(err, fault.Invalid, "client tools")
 	}
 	for _, s := range specs {
 		p.defs = append(p.defs, s.Definition())
-		p.local[s.ActionKind()] = client.New()
 	}
 	return nil
 }

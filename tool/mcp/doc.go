@@ -5,7 +5,7 @@
 // # Usage
 //
 //	servers, err := mcp.ParseServers(raw) // the wire's mcp_config
-//	set, warnings := mcp.Connect(ctx, servers, mcp.Options{Log: log})
+//	set, warnings := mcp.Connect(ctx, servers, mcp.Options{Programs: starter, Log: log})
 //	defer set.Close()
 //	defs := set.Definitions()        // beside the built-in tools
 //	tools["MCPToolAction"] = set.Executor()
@@ -18,9 +18,9 @@
 // converted to the characters that providers accept, and a name of a built-in
 // tool is refused. Hidden characters and terminal escapes are removed from
 // descriptions and results, and everything has a limit. A server's claim that a
-// tool is read-only is shown, and not relied on. A server over stdio is a program that the user configured: it runs by argv, with a small
-// environment, in a process group of its own. Headers of a remote server go to
-// its own origin only.
+// tool is read-only is shown, and not relied on. A server over stdio is a program
+// that [Options].Programs starts: in the sandbox of the conversation, where there is
+// one. Requests go to the configured origin of a remote server and to no other.
 //
 // # Concurrency
 //

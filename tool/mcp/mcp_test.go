@@ -146,7 +146,7 @@ func TestSeveralServers(t *testing.T) {
 		"gone":  {Command: "/nowhere"},
 		"dies":  overStdio("say and die"),
 		"oauth": {URL: "http://127.0.0.1:1/", Auth: &mcp.Auth{Strategy: mcp.AuthOAuth2}},
-	}, mcp.Options{Filter: "(local|web)_e"})
+	}, started(mcp.Options{Filter: "(local|web)_e"}))
 	defer set.Close()
 	if diff := cmp.Diff("local_echo local_env web_echo web_env", names(set)); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
@@ -172,7 +172,7 @@ func TestSeveralServers(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"mute": overStdio("silent")},
-		mcp.Options{ConnectTimeout: 50 * time.Millisecond})
+		started(mcp.Options{ConnectTimeout: 50 * time.Millisecond}))
 	defer set.Close()
 	if len(warnings) != 1 || !fault.Is(warnings[0].Err, fault.Timeout) {
 		t.Errorf("warnings: %v", warnings)
@@ -186,7 +186,7 @@ func TestNoise(t *testing.T) {
 	if got := ask(t, set, "echo", `{"text":"hi"}`); got.IsError {
 		t.Errorf("echo: %+v", got)
 	}
-	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"local": overStdio("endless")}, mcp.Options{})
+	set, warnings := mcp.Connect(t.Context(), map[string]mcp.Server{"local": overStdio("endless")}, started(mcp.Options{}))
 	defer set.Close()
 	if len(warnings) != 1 || !fault.Is(warnings[0].Err, fault.Unavailable) {
 		t.Errorf("an endless line: %v", warnings)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/tool"
 )
 
 // The limits that hold unless [Options] say otherwise.
@@ -47,9 +48,8 @@ type Options struct {
 	// Filter is the agent's filter_tools_regex: only tools whose name it
 	// matches at the start are offered; empty for all.
 	Filter string
-	// Dir is where servers over stdio run when they name no directory of their
-	// own; empty for the directory of this process.
-	Dir string
+	// Programs starts servers over stdio; nil for an error instead.
+	Programs tool.Starter
 	// Changed is called, in a goroutine of the set, when the definitions have
 	// changed; nil for none.
 	Changed func(*Set)

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Probed is the result of [Probe].
@@ -20,13 +21,14 @@ type Probed struct {
 	Text   string   // of the call's result
 }
 
-// Probe connects to a server, lists its tools, calls one of them when tool is
+// Probe connects to a server, lists its tools, calls one of them when toolName is
 // not empty, and disconnects (POST /api/mcp/test). The tools are not checked.
+// programs starts a server over stdio.
 // limit bounds connecting and listing, and again the call. The kind of an error
 // is fault.Timeout, fault.Unavailable for a server that cannot be reached, or
 // another.
-func Probe(ctx context.Context, name string, config Server, limit time.Duration, tool string, arguments json.RawMessage) (Probed, error) {
-	s := &Set{opts: Options{ConnectTimeout: limit}}
+func Probe(ctx context.Context, name string, config Server, programs tool.Starter, limit time.Duration, toolName string, arguments json.RawMessage) (Probed, error) {
+	s := &Set{opts: Options{ConnectTimeout: limit, Programs: programs}}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.opts.fill(); err != nil {
 		return Probed{}, err
@@ -42,17 +44,17 @@ func Probe(ctx context.Context, name string, config Server, limit time.Duration,
 	known := false
 	for _, t := range list {
 		p.Tools = append(p.Tools, describe(t.Name, 200))
-		known = known || t.Name == tool
+		known = known || t.Name == toolName
 	}
 	switch {
-	case tool == "":
+	case toolName == "":
 		return p, nil
 	case !known:
 		p.Called, p.Failed = true, true
-		p.Text = fmt.Sprintf("Tool '%s' not advertised by server (available: %s)", tool, available(p.Tools))
+		p.Text = fmt.Sprintf("Tool '%s' not advertised by server (available: %s)", toolName, available(p.Tools))
 		return p, nil
 	}
-	err = sv.probe(ctx, limit, tool, arguments, &p)
+	err = sv.probe(ctx, limit, toolName, arguments, &p)
 	return p, err
 }
 

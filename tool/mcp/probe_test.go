@@ -24,7 +24,7 @@ func TestProbe(t *testing.T) {
 		if call == "echo" {
 			args = raw(textArgs{"hi"})
 		}
-		got, err := mcp.Probe(t.Context(), "x", overStdio("1"), 20*time.Second, call, args)
+		got, err := mcp.Probe(t.Context(), "x", overStdio("1"), started(mcp.Options{}).Programs, 20*time.Second, call, args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", call, diff)
 		}
 	}
-	got, err := mcp.Probe(t.Context(), "x", overStdio("1"), time.Second, "wait", nil)
+	got, err := mcp.Probe(t.Context(), "x", overStdio("1"), started(mcp.Options{}).Programs, time.Second, "wait", nil)
 	if err != nil || !got.Failed || !strings.Contains(got.Text, "timed out after 1 seconds") {
 		t.Errorf("a call that hangs: %+v, %v", got, err)
 	}
@@ -56,7 +56,7 @@ func TestProbeFails(t *testing.T) {
 		if c.kind == fault.Timeout {
 			limit = 50 * time.Millisecond
 		}
-		_, err := mcp.Probe(t.Context(), "x", c.server, limit, "", nil)
+		_, err := mcp.Probe(t.Context(), "x", c.server, started(mcp.Options{}).Programs, limit, "", nil)
 		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: error %v, want one of kind %s with %q", name, err, c.kind, c.says)
 		}

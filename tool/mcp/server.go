@@ -36,7 +36,7 @@ type server struct {
 // session is one connection. dead is closed when it has ended.
 type session struct {
 	*sdk.ClientSession
-	program *program     // of a server over stdio
+	program *stdio       // of a server over stdio
 	http    *http.Client // of a remote one
 	dead    chan struct{}
 	cancel  context.CancelCauseFunc // of the context that the connection is bound to
@@ -120,7 +120,7 @@ func (s *server) open(ctx context.Context, version string) (*session, error) {
 }
 
 func (s *session) connect(ctx context.Context, sv *server, version string) error {
-	transport, err := s.transport(sv.config, sv.set.opts.Dir)
+	transport, err := s.transport(ctx, sv)
 	if err != nil {
 		return err
 	}
@@ -156,15 +156,18 @@ func (s *server) failed(doing string, err error) error {
 	return fault.New(fault.Unavailable, doing+": "+s.config.conceal(text))
 }
 
-func (s *session) transport(c Server, dir string) (sdk.Transport, error) {
-	if c.transport() != Stdio {
-		t, client, err := remote(c)
+func (s *session) transport(ctx context.Context, sv *server) (sdk.Transport, error) {
+	if sv.config.transport() != Stdio {
+		t, client, err := remote(sv.config)
 		s.http = client
 		return t, err
 	}
-	p, err := start(c, dir)
+	p, err := start(ctx, sv.config, sv.set.opts.Programs)
 	if err != nil {
-		return nil, err
+		if fault.Is(err, fault.Unsupported) {
+			return nil, err
+		}
+		return nil, sv.failed("start", err)
 	}
 	s.program = p
 	return p, nil
@@ -180,7 +183,7 @@ func (s *session) close() {
 // end releases what the transport holds.
 func (s *session) end() {
 	if s.program != nil {
-		_ = s.program.Close() // never fails
+		_ = s.program.Close() // it has ended, whatever the error
 	}
 	s.cancel(errClosed)
 	if s.http != nil {

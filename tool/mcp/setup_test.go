@@ -18,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/mcp"
+	"github.com/deft-dev/deft/tool/program"
 )
 
 // serveEnv makes this test binary an MCP server over stdio.
@@ -112,10 +113,16 @@ func overHTTP(t *testing.T, s *sdk.Server) (server mcp.Server, requests *atomic.
 	return mcp.Server{URL: h.URL, Transport: mcp.HTTP}, requests
 }
 
+// started starts servers over stdio, as where there is no sandbox.
+func started(o mcp.Options) mcp.Options {
+	o.Programs = program.New(program.Options{Env: program.HostEnv()})
+	return o
+}
+
 // connect connects, and fails the test on any warning.
 func connect(t *testing.T, servers map[string]mcp.Server, o mcp.Options) *mcp.Set {
 	t.Helper()
-	set, warnings := mcp.Connect(t.Context(), servers, o)
+	set, warnings := mcp.Connect(t.Context(), servers, started(o))
 	t.Cleanup(func() { set.Close() })
 	for _, w := range warnings {
 		t.Fatal(w)
