@@ -45,6 +45,6 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	return actionserver.Serve(ctx, actionserver.Options{
 		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true,
 		Programs: build.SandboxPrograms(c.Workspace, os.Environ()),
-		Logger: slog.New(slog.NewJSONHandler(std.err, nil)),
+		Logger:   slog.New(slog.NewJSONHandler(std.err, nil)),
 	})
 }

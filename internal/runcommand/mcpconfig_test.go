@@ -67,15 +67,15 @@ func TestProject(t *testing.T) {
 	for _, step := range []struct {
 		name, file  string
 		unsandboxed bool
-		answers    []string // nil for no terminal
-		want       []string
-		asked      int
-		told       string
+		answers     []string // nil for no terminal
+		want        []string
+		asked       int
+		told        string
 	}{
 		{name: "no sandbox", unsandboxed: true, file: two, answers: []string{"n"}, asked: 1, told: "with your rights:"},
 		{name: "no file", answers: []string{"y"}},
 		{name: "no terminal", file: one, told: "--mcp-config .mcp.json"},
-		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: "start in the sandbox, with the rights of the agent's commands; addresses are asked from outside of it:\n    one: {\"command\":\"x\""},
+		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: "start in the sandbox, with the rights of the agent's commands; addresses are asked from outside of it:\n    one: {"},
 		{name: "remembered", file: one, want: []string{"one"}},
 		{name: "changed", file: two, told: "--mcp-config"},
 		{name: "refused", file: two, answers: []string{"n"}, asked: 1},
