@@ -9,8 +9,8 @@ import (
 	s "github.com/deft-dev/deft/schema"
 )
 
-// ToolSchema describes a tool by its name and the parameters it is made with.
-var ToolSchema = Reference("Tool", s.Object{
+// A tool has a name and the parameters it is made with.
+var _ = Reference("Tool", s.Object{
 	Before: func(m *s.Map) error {
 		if v, ok := m.Lookup("params"); ok && v == nil {
 			m.Set("params", s.NewMap())

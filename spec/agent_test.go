@@ -34,9 +34,6 @@ func TestAgent(t *testing.T) {
 	if diff := cmp.Diff([]string{"FinishTool", "ThinkTool"}, a.IncludeDefaultTools); diff != "" || a.SystemPromptKwargs["llm_security_analyzer"] != true {
 		t.Errorf("defaults: %v\n%s", a.SystemPromptKwargs, diff)
 	}
-	if kept := spec.EnabledServers(a.Doc().Object("mcp_config")); kept.Len() != 1 {
-		t.Errorf("enabled servers: %v", kept.Keys())
-	}
 	ring := keyring.New("k")
 	sealed, err := a.JSON(schema.Writing{Mode: schema.Sealed, Keys: ring})
 	if err != nil {

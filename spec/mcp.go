@@ -34,15 +34,3 @@ func checkServer(m *s.Map) error {
 	}
 	return nil
 }
-
-// EnabledServers returns a checked map of MCP servers without those that are
-// switched off.
-func EnabledServers(m *s.Map) *s.Map {
-	out := s.NewMap()
-	for _, name := range m.Keys() {
-		if one := m.Object(name); one.Get("enabled") != false {
-			out.Set(name, one)
-		}
-	}
-	return out
-}

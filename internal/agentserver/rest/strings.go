@@ -19,17 +19,3 @@ func PathMatch(r *http.Request, name string, pattern *regexp.Regexp, shown strin
 		Msg: "String should match pattern '" + shown + "'", Input: v, Ctx: map[string]any{"pattern": shown},
 	}}
 }
-
-// NotEmpty returns the violation of a text that is absent or empty, or nil.
-func NotEmpty(v *string, loc ...any) error {
-	switch {
-	case v == nil:
-		return schema.Missing(loc...)
-	case *v != "":
-		return nil
-	}
-	return schema.Violations{{
-		Type: "string_too_short", Loc: loc, Msg: "String should have at least 1 character", Input: *v,
-		Ctx: map[string]any{"min_length": 1},
-	}}
-}
