@@ -98,6 +98,15 @@ func (a *attacker) processes() {
 			_, err = unix.PidfdGetfd(fd, 0, 0)
 		}
 		a.note("pidfd_getfd "+name, err)
+		limit := unix.Rlimit{Cur: 1, Max: 1}
+		a.try("prlimit "+name, unix.SYS_PRLIMIT64, uintptr(pid), unix.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0)
+		processors := uint64(1)
+		a.try("sched_setaffinity "+name, unix.SYS_SCHED_SETAFFINITY, uintptr(pid), 8, uintptr(unsafe.Pointer(&processors)))
+		priority := int32(0)
+		a.try("sched_setscheduler "+name, unix.SYS_SCHED_SETSCHEDULER, uintptr(pid), unix.SCHED_IDLE, uintptr(unsafe.Pointer(&priority)))
+		a.try("setpriority "+name, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, uintptr(pid), 19)
+		a.try("ioprio_set "+name, unix.SYS_IOPRIO_SET, 1, uintptr(pid), 3<<13)
+		a.note("oom_score_adj "+name, unwrap(os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)))
 		for _, file := range []string{"mem", "environ", "maps", "fd/0", "root", "cwd", "ns/net"} {
 			_, err := os.Open(fmt.Sprintf("/proc/%d/%s", pid, file))
 			a.note("/proc/"+name+"/"+file, unwrap(err))
@@ -233,6 +242,40 @@ func (a *attacker) devices() {
 	}())
 }
 
+// setID makes files that run with their owner's rights.
+func (a *attacker) setID() {
+	if err := os.WriteFile("plain", nil, 0o755); err != nil {
+		a.note("a plain file", err)
+	}
+	for name, bits := range map[string]uint32{"user": unix.S_ISUID, "group": unix.S_ISGID} {
+		mode := bits | 0o755
+		a.note("chmod "+name, unix.Chmod("plain", mode))
+		a.note("fchmodat "+name, unix.Fchmodat(unix.AT_FDCWD, "plain", mode, 0))
+		a.note("fchmodat2 "+name, unix.Fchmodat(unix.AT_FDCWD, "plain", mode, unix.AT_SYMLINK_NOFOLLOW))
+		fd, err := unix.Open("plain", unix.O_RDONLY, 0)
+		if err == nil {
+			err = errors.Join(unix.Fchmod(fd, mode), unix.Close(fd))
+		}
+		a.note("fchmod "+name, unwrap(err))
+		_, err = unix.Open("opened-"+name, unix.O_CREAT|unix.O_WRONLY, mode)
+		a.note("open "+name, err)
+		_, err = unix.Openat2(unix.AT_FDCWD, "opened2-"+name, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode)})
+		a.note("openat2 "+name, err)
+		_, err = unix.Creat("created-"+name, mode)
+		a.note("creat "+name, err)
+		a.note("mknod "+name, unix.Mknod("made-"+name, unix.S_IFREG|mode, 0))
+	}
+}
+
+// shared uses what all processes of a user share outside of IPC namespaces.
+func (a *attacker) shared() {
+	a.try("shmget", unix.SYS_SHMGET, 0x1234, 4096, 0o1666)
+	a.try("shmat", unix.SYS_SHMAT, 0, 0, 0)
+	a.try("semget", unix.SYS_SEMGET, 0x1234, 1, 0o1666)
+	a.try("msgget", unix.SYS_MSGGET, 0x1234, 0o1666)
+	a.try("mq_open", unix.SYS_MQ_OPEN, text("x"), unix.O_CREAT|unix.O_RDWR, 0o600, 0)
+}
+
 // attack makes all attempts.
 func attack(victim string) {
 	pid, err := strconv.Atoi(victim)
@@ -251,6 +294,10 @@ func attack(victim string) {
 	a.kernel()
 	a.sockets()
 	a.devices()
+	a.setID()
+	if os.Getppid() != 1 {
+		a.shared()
+	}
 	if err := json.NewEncoder(os.Stdout).Encode(a.results); err != nil {
 		os.Exit(1)
 	}
@@ -278,6 +325,19 @@ func TestKernelAttacks(t *testing.T) {
 				if !slices.Contains(refusals, r.Errno) {
 					t.Errorf("%s: %v (%d)", r.Name, r.Errno, int(r.Errno))
 				}
+			}
+			err := filepath.WalkDir(b.ws, func(path string, d os.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				info, err := d.Info()
+				if err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+					t.Errorf("%s has the mode %v", path, info.Mode())
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
 			}
 			if nodes, err := filepath.Glob(filepath.Join(b.ws, "*-*")); err != nil || len(nodes) > 0 {
 				t.Errorf("device nodes %q, %v", nodes, err)

@@ -130,7 +130,7 @@ func (rs ruleset) fill(pl *plan, exe int) error {
 	rules := map[string]uint64{}
 	if pl.Level == LevelNamespaces {
 		rules["/"] = llRead
-		for _, dir := range []string{"/tmp", "/var/tmp", "/run", "/dev", "/proc", pl.Home} {
+		for _, dir := range []string{"/tmp", "/var/tmp", "/run", "/dev", pl.Home} {
 			rules[dir] = llAll
 		}
 	} else {

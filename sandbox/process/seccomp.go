@@ -36,11 +36,26 @@ var refused = append([]int{
 }, refusedHere...)
 
 // unsupported are system calls that fail with ENOSYS, as in a kernel without them:
-// programs have an alternative. clone3 is among them because its flags are in
-// memory, which a filter cannot read.
+// programs have an alternative. clone3 and openat2 are among them because their flags
+// are in memory, which a filter cannot read.
 var unsupported = []int{
-	unix.SYS_CLONE3, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_IO_URING_SETUP,
+	unix.SYS_CLONE3, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_IO_URING_SETUP, unix.SYS_OPENAT2,
 }
+
+// shared are system calls for what all processes of a user share where there is no
+// IPC namespace.
+var shared = []int{
+	unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MSGCTL, unix.SYS_MSGGET, unix.SYS_MSGRCV, unix.SYS_MSGSND,
+	unix.SYS_SEMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SHMGET,
+}
+
+// modeArg says which argument of a system call has the mode of a file, and which its
+// flags: without O_CREAT the mode is not used. flags is -1 for none.
+type modeArg struct{ nr, mode, flags int }
+
+var modeArgs = append([]modeArg{
+	{unix.SYS_FCHMOD, 1, -1}, {unix.SYS_FCHMODAT, 2, -1}, {unix.SYS_FCHMODAT2, 2, -1}, {unix.SYS_MKNODAT, 2, -1}, {unix.SYS_OPENAT, 3, 2},
+}, modeArgsHere...)
 
 // assembler builds a classic BPF program.
 type assembler []unix.SockFilter
@@ -100,7 +115,14 @@ func filter(closed, network bool) []unix.SockFilter {
 		b.fail(uint32(unix.EAFNOSUPPORT))
 		b.allow()
 	})
+	for _, m := range modeArgs {
+		a.on(m.nr, func(b *assembler) { refuseSetID(b, m) })
+	}
+	refuseOthers(&a)
 	if closed {
+		for _, nr := range shared {
+			a.on(nr, func(b *assembler) { b.fail(uint32(unix.ENOSYS)) })
+		}
 		filterTCP(&a)
 	} else {
 		protectFirst(&a)
@@ -129,6 +151,58 @@ func protectFirst(a *assembler) {
 			b.jump(unix.BPF_JEQ, 1, 0, 3)
 			b.load(dataArgs + 16)
 			b.jump(unix.BPF_JEQ, uint32(unix.SIGURG), 1, 0)
+			b.fail(uint32(unix.EPERM))
+			b.allow()
+		})
+	}
+}
+
+// argument is the offset of the low half of an argument.
+func argument(i int) uint32 { return dataArgs + 8*uint32(i) }
+
+// refuseSetID refuses files that run with their owner's rights: another user may run
+// them outside of the sandbox.
+func refuseSetID(b *assembler, m modeArg) {
+	if m.flags >= 0 {
+		const creates = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+		b.load(argument(m.flags))
+		b.jump(unix.BPF_JSET, creates, 0, 3)
+	}
+	b.load(argument(m.mode))
+	b.jump(unix.BPF_JSET, unix.S_ISUID|unix.S_ISGID, 0, 1)
+	b.fail(uint32(unix.EPERM))
+	b.allow()
+}
+
+// refuseOthers refuses changes of the limits, the scheduling and the priority of
+// other processes: the action server, and the host's where they can be seen. A
+// process may name itself by 0 only.
+func refuseOthers(a *assembler) {
+	a.on(unix.SYS_PRLIMIT64, func(b *assembler) {
+		b.load(argument(0))
+		b.jump(unix.BPF_JEQ, 0, 5, 0)
+		b.load(argument(2)) // the new limit: nil for a query
+		b.jump(unix.BPF_JEQ, 0, 0, 2)
+		b.load(argument(2) + 4)
+		b.jump(unix.BPF_JEQ, 0, 1, 0)
+		b.fail(uint32(unix.EPERM))
+		b.allow()
+	})
+	for _, nr := range []int{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER} {
+		a.on(nr, func(b *assembler) {
+			b.load(argument(0))
+			b.jump(unix.BPF_JEQ, 0, 1, 0)
+			b.fail(uint32(unix.EPERM))
+			b.allow()
+		})
+	}
+	const ioprioUser = 3 // IOPRIO_WHO_USER, ioprio_set(2)
+	for nr, user := range map[int]uint32{unix.SYS_SETPRIORITY: unix.PRIO_USER, unix.SYS_IOPRIO_SET: ioprioUser} {
+		a.on(nr, func(b *assembler) {
+			b.load(argument(0))
+			b.jump(unix.BPF_JEQ, user, 2, 0)
+			b.load(argument(1))
+			b.jump(unix.BPF_JEQ, 0, 1, 0)
 			b.fail(uint32(unix.EPERM))
 			b.allow()
 		})
