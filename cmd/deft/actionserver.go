@@ -21,6 +21,7 @@ type actionServerCmd struct {
 	Grace     time.Duration   `help:"How long to live without a controller." default:"10m"`
 	Executor  string          `help:"Class of the executors of tools." default:"standard" hidden:""`
 	Net       sandbox.Network `help:"What commands in the sandbox reach." hidden:""`
+	Signals   bool            `name:"ignore-signals" help:"Let no signal end the server." hidden:""`
 	Results   string          `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
 }
 
@@ -43,7 +44,7 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		return fmt.Errorf("set up tools: %w", err)
 	}
 	return actionserver.Serve(ctx, actionserver.Options{
-		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true,
+		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true, IgnoreSignals: c.Signals,
 		Programs: build.SandboxPrograms(c.Workspace, os.Environ()),
 		Logger:   slog.New(slog.NewJSONHandler(std.err, nil)),
 	})

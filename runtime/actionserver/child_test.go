@@ -23,6 +23,8 @@ const (
 	childFile  = "DEFT_TEST_FILE"   // server: where the tool writes; client: its log
 	childSock  = "DEFT_TEST_SOCKET" // client: the server's
 	childGrace = "DEFT_TEST_GRACE"  // server: a duration
+	// childSignals is "ignore" for a server that no signal ends.
+	childSignals = "DEFT_TEST_SIGNALS"
 )
 
 // actions is how many actions a crash test asks for.
@@ -48,7 +50,7 @@ func serverMain() error {
 		return err
 	}
 	return actionserver.Serve(context.Background(), actionserver.Options{
-		Listener: l, Journal: journal, Grace: grace, OwnProcess: true,
+		Listener: l, Journal: journal, Grace: grace, OwnProcess: true, IgnoreSignals: os.Getenv(childSignals) == "ignore",
 		Tools: map[string]tool.Executor{runtimetest.Kind: appender(os.Getenv(childFile))},
 	})
 }

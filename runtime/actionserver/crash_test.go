@@ -29,6 +29,7 @@ import (
 type serverDir struct {
 	dir     string
 	servers int
+	signals string // childSignals
 }
 
 func (p *serverDir) journal() string { return filepath.Join(p.dir, "journal") }
@@ -59,7 +60,7 @@ func (p *serverDir) start(t testing.TB, grace time.Duration) *process {
 		t.Fatal(err)
 	}
 	s.cmd = exec.Command(os.Args[0])
-	s.cmd.Env = []string{childRole + "=server", childFile + "=" + p.lines(), childGrace + "=" + grace.String()}
+	s.cmd.Env = []string{childRole + "=server", childFile + "=" + p.lines(), childGrace + "=" + grace.String(), childSignals + "=" + p.signals}
 	s.cmd.ExtraFiles = []*os.File{socket, journal}
 	s.cmd.Stderr = &s.stderr
 	if err := s.cmd.Start(); err != nil {

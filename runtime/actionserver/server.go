@@ -77,6 +77,9 @@ type Options struct {
 	// adopts and reaps orphans of processes that tools started (as PID 1 of a
 	// namespace or as a subreaper), and kills those that are left at the end.
 	OwnProcess bool
+	// IgnoreSignals lets no signal of another process end the server: what it runs
+	// can send them. It then ends as [Serve] says but for signals.
+	IgnoreSignals bool
 }
 
 type server struct {
@@ -107,8 +110,13 @@ func Serve(ctx context.Context, o Options) error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	ctx, unnotify := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	defer unnotify()
+	if o.IgnoreSignals {
+		defer ignoreSignals()()
+	} else {
+		var unnotify func()
+		ctx, unnotify = signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+		defer unnotify()
+	}
 	journal, err := executor.OpenJournal(o.Journal)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start the action server: %w", err), o.Listener.Close(), closeTools(o.Tools))

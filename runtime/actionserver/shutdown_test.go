@@ -3,10 +3,12 @@ package actionserver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -20,6 +22,7 @@ import (
 	"github.com/deft-dev/deft/runtime/remote"
 	"github.com/deft-dev/deft/runtime/runtimetest"
 	"github.com/deft-dev/deft/tool"
+	"golang.org/x/sys/unix"
 )
 
 // blocker returns a tool that runs until it is interrupted.
@@ -109,6 +112,51 @@ func TestSIGTERM(t *testing.T) {
 	}
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v\n%s", err, s.stderr.String())
+	}
+}
+
+// TestSignalsIgnored sends all signals to the process and to each of its threads, as
+// commands in a sandbox can.
+func TestSignalsIgnored(t *testing.T) {
+	t.Parallel()
+	p := &serverDir{dir: t.TempDir(), signals: "ignore"}
+	s := p.start(t, time.Minute)
+	rt := s.connect(t)
+	defer func() { _ = rt.Close() }()
+	do := func(id string) error {
+		_, err := rt.Execute(t.Context(), tool.Request{Call: tool.Call{ID: event.ID(id), Action: runtimetest.Action("a")}})
+		return err
+	}
+	if err := do("before"); err != nil { // it is set up
+		t.Fatal(err)
+	}
+	pid := s.cmd.Process.Pid
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := syscall.Signal(1); n < 65; n++ {
+		switch n {
+		case syscall.SIGKILL, syscall.SIGSTOP, 32, 33, 34: // the kernel keeps those without a handler from a first process
+			continue
+		}
+		for _, thread := range threads {
+			tid, err := strconv.Atoi(thread.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = syscall.Kill(tid, n) // a thread may have ended
+			_ = unix.Tgkill(pid, tid, n)
+		}
+	}
+	if err := do("after"); err != nil {
+		t.Errorf("after all signals: %v\n%s", err, s.stderr.String())
+	}
+	if err := rt.Shutdown(t.Context()); err != nil {
+		t.Error(err)
 	}
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("exit: %v\n%s", err, s.stderr.String())

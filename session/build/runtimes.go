@@ -82,7 +82,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 		if err != nil {
 			return nil, err
 		}
-		box.Argv = append(box.Argv, "--net="+string(network))
+		box.Argv = append(box.Argv, "--ignore-signals", "--net="+string(network))
 	} else { // there /tmp is shared with everything else
 		box.Argv = append(box.Argv, "--results", filepath.Join(o.SandboxDir, box.ID, "results"))
 	}
