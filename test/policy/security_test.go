@@ -13,12 +13,12 @@ import (
 )
 
 var (
-	securityRow = regexp.MustCompile(`(?m)^\| (\d+) \| (.+) \| (.+) \| (held|by design: .+) \| (.+) \|$`)
+	securityRow = regexp.MustCompile(`(?m)^\| (\d+) \| (.+) \| (.+) \| (held|by design: .+|open) \| (.+) \|$`)
 	testedIn    = regexp.MustCompile("^`([a-z0-9/]+)` (.+)$")
 )
 
 // TestSecurityTable checks docs/security.md: every case of the review has one row,
-// and the tests that it names exist.
+// and the tests that it names exist. A case that is open has none.
 func TestSecurityTable(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../docs/security.md")
@@ -37,6 +37,9 @@ func TestSecurityTable(t *testing.T) {
 			t.Errorf("number %s: twice, or %v", row[1], err)
 		}
 		seen[n] = true
+		if row[4] == "open" {
+			continue
+		}
 		for part := range strings.SplitSeq(row[5], "; ") {
 			m := testedIn.FindStringSubmatch(part)
 			if m == nil {
