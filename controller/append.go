@@ -27,6 +27,9 @@ func (c *Controller) appendDuring(ctx context.Context, make func(*state.State) (
 	ctx = context.WithoutCancel(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.isClosed() {
+		return ErrClosed
+	}
 	if c.fold == nil { // an earlier append was not folded, or folded and not stored
 		if err := c.refold(ctx); err != nil {
 			return err

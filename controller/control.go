@@ -58,11 +58,16 @@ func hasPrompt(view []event.Event) bool {
 	return false
 }
 
-// Reject refuses the actions that wait for confirmation.
+// ErrNothingWaits is returned by [Controller.Reject] where no action waits for
+// confirmation. Its kind is fault.Conflict.
+var ErrNothingWaits = fault.New(fault.Conflict, "no action waits for confirmation")
+
+// Reject refuses the actions that wait for confirmation; [ErrNothingWaits] if there
+// are none.
 func (c *Controller) Reject(ctx context.Context, reason string) error {
 	return c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
 		if now.Status != state.Confirming {
-			return nil, fault.New(fault.Conflict, "no action waits for confirmation")
+			return nil, ErrNothingWaits
 		}
 		return append(rejections(now.Pending, reason), status(state.Idle)), nil
 	})

@@ -113,7 +113,7 @@ type Controller struct {
 
 	runMu sync.Mutex // guards run and closed; taken after mu, and before that of a run
 	run   *run       // nil while nothing runs
-	// closed refuses further runs.
+	// closed refuses further runs and events. Close sets it while it holds mu too.
 	closed bool
 
 	prepared   bool // the Runtime was; only the running goroutine looks

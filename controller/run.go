@@ -16,8 +16,8 @@ import (
 // fault.Conflict.
 var ErrRunning = fault.New(fault.Conflict, "the conversation is already running")
 
-// ErrClosed is returned for a run after [Controller.Close]. Its kind is
-// fault.Conflict.
+// ErrClosed is returned after [Controller.Close] for what would start a run or append
+// an event. Its kind is fault.Conflict.
 var ErrClosed = fault.New(fault.Conflict, "the conversation is closed here")
 
 // RunOptions say what happens around a run.
@@ -279,10 +279,12 @@ func (c *Controller) present() *run {
 	return c.run
 }
 
-// Close refuses all further runs and condensations with [ErrClosed], so that what
-// they work with can be released. [ErrRunning], and nothing changes, while one is
-// at work.
+// Close refuses all further runs, condensations and events with [ErrClosed], so that
+// what they work with can be released, and another Controller can take over. It waits
+// for an append in progress. [ErrRunning], and nothing changes, while a run is at work.
 func (c *Controller) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.runMu.Lock()
 	defer c.runMu.Unlock()
 	if c.run != nil {
@@ -290,6 +292,12 @@ func (c *Controller) Close() error {
 	}
 	c.closed = true
 	return nil
+}
+
+func (c *Controller) isClosed() bool {
+	c.runMu.Lock()
+	defer c.runMu.Unlock()
+	return c.closed
 }
 
 // Busy reports whether a run is at work.

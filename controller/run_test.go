@@ -415,7 +415,19 @@ func TestClose(t *testing.T) {
 	if _, err := b.Start(t.Context(), controller.RunOptions{}); !errors.Is(err, controller.ErrClosed) {
 		t.Errorf("a run began: %v", err)
 	}
-	if err := b.Condense(t.Context()); !errors.Is(err, controller.ErrClosed) {
-		t.Errorf("condensed: %v", err)
+	last := b.State().Seq
+	for what, do := range map[string]func() error{
+		"condense": func() error { return b.Condense(t.Context()) },
+		"send":     func() error { return b.Send(t.Context(), event.NewUserMessage("late")) },
+		"update":   func() error { return b.Update(t.Context(), "title", "late") },
+		"record":   func() error { return b.Record(t.Context(), &event.PauseEvent{Base: event.NewBase(event.SourceUser)}) },
+		"navigate": func() error { return b.Navigate(t.Context(), "") },
+	} {
+		if err := do(); !errors.Is(err, controller.ErrClosed) {
+			t.Errorf("%s after Close: %v", what, err)
+		}
+	}
+	if n, err := b.cfg.Stream.Last(t.Context(), b.ID()); err != nil || int64(n) != last {
+		t.Errorf("%d events are stored after Close, want %d: %v", n, last, err)
 	}
 }

@@ -97,3 +97,48 @@ func TestDeleteBesideStart(t *testing.T) {
 		t.Errorf("%d runs are left", n)
 	}
 }
+
+// TestEvictBesideMessages evicts a conversation while messages are stored: each is
+// part of what the agent sees, and none hangs on an older event beside another one.
+func TestEvictBesideMessages(t *testing.T) {
+	t.Parallel()
+	h := setup(t, commandThenAnswer, nil)
+	id := h.begin(t, "").ID()
+	const messages = 40
+	done := make(chan struct{})
+	var both sync.WaitGroup
+	both.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if err := h.Evict(t.Context(), id, true); err != nil {
+				t.Error("evict:", err)
+				return
+			}
+		}
+	})
+	c := h.get(t, id)
+	for range messages {
+		if err := c.Send(t.Context(), message("note", false)); err != nil {
+			t.Fatal("send:", err)
+		}
+	}
+	close(done)
+	both.Wait()
+	s, err := h.get(t, id).State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, ev := range s.View {
+		if ev.Kind() == "MessageEvent" {
+			seen++
+		}
+	}
+	if seen != messages {
+		t.Errorf("the agent sees %d of %d messages", seen, messages)
+	}
+}

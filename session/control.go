@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/spec"
@@ -20,36 +21,41 @@ var ErrSaved = fault.New(fault.RateLimit, "Message saved, but the conversation r
 // Send stores a message and, if it says so, runs the conversation. A run that
 // is at work takes the message in at its next step.
 func (c *Conversation) Send(ctx context.Context, m Message) error {
-	w, err := c.work(ctx)
-	if err != nil {
+	base, untitled, tried := event.NewBase(event.SourceUser), "", false
+	return c.withWorker(ctx, func(w *worker) error {
+		c.recordBill(ctx, w)
+		ev := &event.MessageEvent{
+			Base:       base,
+			LLMMessage: event.Message{Role: event.RoleUser, Content: m.Content},
+			Sender:     m.Sender,
+		}
+		stored := tried && w.Has(base.ID) // by the worker before, which was closed
+		tried = true
+		if !stored {
+			if err := c.activate(ctx, w, ev); err != nil {
+				return err
+			}
+			untitled = c.untitledText(w, ev)
+		}
+		if untitled != "" {
+			w.untitled.Store(&untitled) // before the turn can end
+		}
+		var err error
+		switch {
+		case m.Run:
+			err = c.sendRun(ctx, w, ev, stored)
+		case !stored:
+			err = w.Send(ctx, ev)
+		}
+		switch {
+		case untitled == "":
+		case err == nil || errors.Is(err, ErrSaved):
+			c.autotitle(untitled)
+		default:
+			w.untitled.CompareAndSwap(&untitled, nil)
+		}
 		return err
-	}
-	c.recordBill(ctx, w)
-	ev := &event.MessageEvent{
-		Base:       event.NewBase(event.SourceUser),
-		LLMMessage: event.Message{Role: event.RoleUser, Content: m.Content},
-		Sender:     m.Sender,
-	}
-	if err := c.activate(ctx, w, ev); err != nil {
-		return err
-	}
-	untitled := c.untitledText(w, ev)
-	if untitled != "" {
-		w.untitled.Store(&untitled) // before the turn can end
-	}
-	if m.Run {
-		err = c.sendRun(ctx, ev)
-	} else {
-		err = w.Send(ctx, ev)
-	}
-	switch {
-	case untitled == "":
-	case err == nil || errors.Is(err, ErrSaved):
-		c.autotitle(untitled)
-	default:
-		w.untitled.CompareAndSwap(&untitled, nil)
-	}
-	return err
+	})
 }
 
 // Pause stops the run before its next step. Where nothing runs, the
@@ -65,26 +71,24 @@ func (c *Conversation) Interrupt(ctx context.Context) error {
 }
 
 func (c *Conversation) stop(ctx context.Context, how func(*worker) (running bool, err error)) error {
-	w, err := c.work(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.changed(ctx)
-	if running, err := how(w); running {
-		return err
-	}
-	if s := w.Latest().Status; s != state.Idle && s != state.Running {
+	return c.withWorker(ctx, func(w *worker) error {
+		defer c.changed(ctx)
+		if running, err := how(w); running {
+			return err
+		}
+		if s := w.Latest().Status; s != state.Idle && s != state.Running {
+			return nil
+		}
+		ev, err := event.NewStateUpdate(state.KeyStatus, state.Paused)
+		if err != nil {
+			return err
+		}
+		if err := w.Record(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, ev); err != nil {
+			return err
+		}
+		c.PublishState()
 		return nil
-	}
-	ev, err := event.NewStateUpdate(state.KeyStatus, state.Paused)
-	if err != nil {
-		return err
-	}
-	if err := w.Record(ctx, &event.PauseEvent{Base: event.NewBase(event.SourceUser)}, ev); err != nil {
-		return err
-	}
-	c.PublishState()
-	return nil
+	})
 }
 
 // Respond answers what waits for confirmation: accepting runs it, rejecting
@@ -93,11 +97,8 @@ func (c *Conversation) Respond(ctx context.Context, accept bool, reason string) 
 	if accept {
 		return c.Run(ctx)
 	}
-	w, err := c.work(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.Reject(ctx, reason); err != nil && !fault.Is(err, fault.Conflict) {
+	err := c.withWorker(ctx, func(w *worker) error { return w.Reject(ctx, reason) })
+	if err != nil && !errors.Is(err, controller.ErrNothingWaits) {
 		return err
 	}
 	c.PublishState()
@@ -123,31 +124,28 @@ func (c *Conversation) SetAnalyzer(ctx context.Context, raw json.RawMessage) err
 }
 
 func (c *Conversation) setField(ctx context.Context, key string, raw json.RawMessage) error {
-	w, err := c.work(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.Update(ctx, key, raw); err != nil {
-		return err
-	}
-	c.saveIfIdle(w)
-	return nil
+	return c.withWorker(ctx, func(w *worker) error {
+		if err := w.Update(ctx, key, raw); err != nil {
+			return err
+		}
+		c.saveIfIdle(w)
+		return nil
+	})
 }
 
 // Navigate moves HEAD to an event, or to nothing for an empty id.
 func (c *Conversation) Navigate(ctx context.Context, to event.ID) error {
-	w, err := c.work(ctx)
-	if err != nil {
-		return err
-	}
-	if to, err = c.onTree(ctx, to); err != nil {
-		return err
-	}
-	if err := w.Navigate(ctx, to); err != nil {
-		return err
-	}
-	c.saveIfIdle(w)
-	return nil
+	return c.withWorker(ctx, func(w *worker) error {
+		at, err := c.onTree(ctx, to)
+		if err != nil {
+			return err
+		}
+		if err := w.Navigate(ctx, at); err != nil {
+			return err
+		}
+		c.saveIfIdle(w)
+		return nil
+	})
 }
 
 // Condense shortens what the model sees. Conflict if the agent has no
@@ -186,17 +184,15 @@ func (c *Conversation) Ask(ctx context.Context, question string) (string, error)
 // condenser too if that had the same. An LLM without a usage of its own is
 // counted as the agent's.
 func (c *Conversation) SwitchLLM(ctx context.Context, l *spec.LLM) error {
-	w, err := c.work(ctx)
-	if err != nil {
-		return err
-	}
-	c.switching.Lock() // the events are in the order of the switches
-	defer c.switching.Unlock()
-	shown, err := c.switchAgent(ctx, w, l)
-	if err != nil {
-		return err
-	}
-	return w.Update(ctx, keyAgent, shown)
+	return c.withWorker(ctx, func(w *worker) error {
+		c.switching.Lock() // the events are in the order of the switches
+		defer c.switching.Unlock()
+		shown, err := c.switchAgent(ctx, w, l)
+		if err != nil {
+			return err
+		}
+		return w.Update(ctx, keyAgent, shown)
+	})
 }
 
 // switchAgent gives the agent another LLM, stores it, and returns the agent as

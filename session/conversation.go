@@ -186,6 +186,13 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	if w := c.active.Load(); w != nil {
 		return w, nil
 	}
+	// The slot is held meanwhile: what is active is live, and nothing else is.
+	e := c.m.hold(c.id)
+	live := e.c
+	defer func() { c.m.release(c.id, e, live) }()
+	if live != nil && live != c {
+		return nil, errEvicted
+	}
 	c.opening.Lock()
 	defer c.opening.Unlock()
 	if w := c.active.Load(); w != nil {
@@ -201,7 +208,7 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 		return nil, fmt.Errorf("open conversation %s: %w", c.id, err)
 	}
 	c.active.Store(w)
-	c.m.keep(c)
+	live = c // again, if it was evicted
 	// A goal that a crash left behind can be resumed.
 	if err := c.endGoal(ctx, w, goalInterrupted); err != nil {
 		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
@@ -210,6 +217,9 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	c.recordWarnings(ctx, w)
 	return w, nil
 }
+
+// errEvicted is returned by a conversation that was evicted and then loaded again.
+var errEvicted = fault.New(fault.Conflict, "the conversation has been loaded again meanwhile").Hint("try again")
 
 // recordWarnings tells clients which parts the conversation asked for and does
 // without.
@@ -317,20 +327,18 @@ func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildR
 func (c *Conversation) close(ctx context.Context, keep bool) error {
 	c.opening.Lock()
 	defer c.opening.Unlock()
-	return c.closeOpened(ctx, keep)
-}
-
-// closeOpened is close for a caller that holds opening.
-func (c *Conversation) closeOpened(ctx context.Context, keep bool) error {
-	if err := c.refuseRuns(); err != nil {
-		return err
-	}
-	w := c.active.Swap(nil)
+	w := c.active.Load()
 	if w == nil {
 		return nil
 	}
-	c.recordBill(ctx, w)
+	if !w.Busy() {
+		c.recordBill(ctx, w)
+	}
+	if err := w.Controller.Close(); err != nil {
+		return err
+	}
 	c.saveSummary(w)
+	c.active.Store(nil)
 	return w.close(ctx, keep)
 }
 

@@ -273,7 +273,9 @@ func (c *Conversation) delete(ctx context.Context) (closed, err error) {
 		defer unlock()
 	}
 	c.m.announceDeletion(ctx, c)
-	closed = c.closeOpened(ctx, false)
+	if w := c.active.Swap(nil); w != nil {
+		closed = w.close(ctx, false)
+	}
 	return closed, c.m.o.Store.Delete(ctx, c.id)
 }
 
@@ -295,21 +297,13 @@ func (m *Manager) holdStopped(ctx context.Context, id event.ConversationID) (*Co
 		}
 		e := m.hold(id)
 		c.opening.Lock()
-		if e.c == c && c.refuseRuns() == nil {
+		w := c.active.Load()
+		if e.c == c && (w == nil || w.Controller.Close() == nil) {
 			return c, e, nil
 		}
 		c.opening.Unlock()
 		m.release(id, e, e.c) // another run has begun, or it was evicted
 	}
-}
-
-// refuseRuns makes sure that no run begins before the conversation is closed.
-// [ErrRunning] if one is at work. The caller holds opening.
-func (c *Conversation) refuseRuns() error {
-	if w := c.active.Load(); w != nil {
-		return w.Controller.Close()
-	}
-	return nil
 }
 
 // cleanUp removes what is kept for a conversation that has been deleted.

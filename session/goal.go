@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/agent"
+	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -95,7 +96,7 @@ func (c *Conversation) StopGoal(ctx context.Context) error {
 	if err := c.Wait(ctx); err != nil {
 		return err
 	}
-	return c.endGoal(ctx, w, goalInterrupted)
+	return c.withWorker(ctx, func(w *worker) error { return c.endGoal(ctx, w, goalInterrupted) })
 }
 
 // endGoal records how an active goal ended, unless that is recorded already.
@@ -109,27 +110,34 @@ func (c *Conversation) endGoal(ctx context.Context, w *worker, status string) er
 }
 
 func (c *Conversation) pursue(ctx context.Context, g goalStatus, prompt string) error {
-	w, err := c.work(ctx)
-	if err != nil {
+	msg := event.NewUserMessage(prompt)
+	tried := false
+	return c.withWorker(ctx, func(w *worker) error {
+		if w.Busy() {
+			return ErrRunning
+		}
+		if c.m.full() {
+			return ErrCapacity
+		}
+		if err := w.Update(ctx, keyGoal, g); err != nil {
+			return err
+		}
+		stored := tried && w.Has(msg.ID) // by the worker before, which was closed
+		tried = true
+		if !stored {
+			if err := w.Send(ctx, msg); err != nil {
+				return err
+			}
+		}
+		err := c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
+			o.Judge = func(ctx context.Context) bool { return c.round(ctx, w) }
+			return w.Start(ctx, o)
+		})
+		if err != nil && !errors.Is(err, controller.ErrClosed) {
+			err = errors.Join(err, c.endGoal(context.WithoutCancel(ctx), w, goalInterrupted))
+		}
 		return err
-	}
-	if c.busy() {
-		return ErrRunning
-	}
-	if c.m.full() {
-		return ErrCapacity
-	}
-	if err := w.Update(ctx, keyGoal, g); err != nil {
-		return err
-	}
-	if err := w.Send(ctx, event.NewUserMessage(prompt)); err != nil {
-		return err
-	}
-	err = c.startRun(ctx, c.round)
-	if err != nil {
-		return errors.Join(err, c.endGoal(context.WithoutCancel(ctx), w, goalInterrupted))
-	}
-	return nil
+	})
 }
 
 // round judges what a run has come to, and reports whether another follows.

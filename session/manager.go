@@ -256,16 +256,6 @@ func (m *Manager) release(id event.ConversationID, e *slot, c *Conversation) {
 	e.mu.Unlock()
 }
 
-// keep makes a conversation live again that was evicted while somebody used it,
-// unless it has been loaded again since.
-func (m *Manager) keep(c *Conversation) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.live[c.id] == nil {
-		m.live[c.id] = &slot{c: c}
-	}
-}
-
 // Get returns a conversation, loading it if need be. NotFound if there is
 // none.
 func (m *Manager) Get(ctx context.Context, id event.ConversationID) (*Conversation, error) {

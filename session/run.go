@@ -20,23 +20,14 @@ var ErrCapacity = fault.New(fault.RateLimit, "Conversation run limit reached. Re
 // Run starts a run and returns when the conversation is running. [ErrRunning]
 // if it is already, [ErrCapacity] if there is no permit. What the run came to is
 // in the events.
-func (c *Conversation) Run(ctx context.Context) error { return c.startRun(ctx, nil) }
-
-// startRun is Run; judge, unless it is nil, decides at the end whether the run
-// goes on, see [controller.RunOptions].
-func (c *Conversation) startRun(ctx context.Context, judge func(context.Context, *worker) (again bool)) error {
+func (c *Conversation) Run(ctx context.Context) error {
 	return c.withWorker(ctx, func(w *worker) error {
-		return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
-			if judge != nil {
-				o.Judge = func(ctx context.Context) bool { return judge(ctx, w) }
-			}
-			return w.Start(ctx, o)
-		})
+		return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) { return w.Start(ctx, o) })
 	})
 }
 
 // withWorker calls f with what the conversation works with, and again with a new
-// worker if that one is closed before f can begin a run.
+// worker if that one is closed before f can append to it or begin a run.
 func (c *Conversation) withWorker(ctx context.Context, f func(*worker) error) error {
 	for {
 		w, err := c.work(ctx)
@@ -51,19 +42,14 @@ func (c *Conversation) withWorker(ctx context.Context, f func(*worker) error) er
 	}
 }
 
-// sendRun stores a message and runs for it. A run that is at work takes the
-// message in.
-func (c *Conversation) sendRun(ctx context.Context, ev *event.MessageEvent) error {
-	tried := false
-	err := c.withWorker(ctx, func(w *worker) error {
-		again := tried
-		tried = true
-		return c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
-			if again && w.Has(ev.ID) { // the worker before has stored it
-				return w.Start(ctx, o)
-			}
-			return w.SendRun(ctx, ev, o)
-		})
+// sendRun stores a message, unless it is stored, and runs for it. A run that is at
+// work takes the message in.
+func (c *Conversation) sendRun(ctx context.Context, w *worker, ev *event.MessageEvent, stored bool) error {
+	err := c.drive(w, func(o controller.RunOptions) (func(context.Context) error, error) {
+		if stored {
+			return w.Start(ctx, o)
+		}
+		return w.SendRun(ctx, ev, o)
 	})
 	if errors.Is(err, ErrCapacity) {
 		return ErrSaved

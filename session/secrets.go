@@ -101,10 +101,10 @@ func (c *Conversation) addSecrets(sources map[string]json.RawMessage) error {
 
 // SetSecrets adds secrets, or replaces those of the same names.
 func (c *Conversation) SetSecrets(ctx context.Context, sources map[string]json.RawMessage) error {
-	w, err := c.work(ctx)
-	if err != nil {
-		return err
-	}
+	return c.withWorker(ctx, func(w *worker) error { return c.setSecrets(ctx, w, sources) })
+}
+
+func (c *Conversation) setSecrets(ctx context.Context, w *worker, sources map[string]json.RawMessage) (err error) {
 	c.mu.Lock()
 	before := c.rec.Secrets
 	if err = c.addSecrets(sources); err == nil {
