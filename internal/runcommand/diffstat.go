@@ -3,6 +3,7 @@ package runcommand
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/internal/console"
@@ -24,8 +25,21 @@ func (r *runner) git(ctx context.Context, args ...string) string {
 	return ""
 }
 
-// head returns the commit that changes are counted from, before the agent can move
-// it; "" where there is none. It does not wait for the sandbox.
+// startHead reads the commit that changes are counted from while the conversation
+// starts. The returned function waits for it; it must be called before the agent
+// begins, which can move it.
+func (r *runner) startHead(ctx context.Context) (base func() string) {
+	var reading sync.WaitGroup
+	commit := ""
+	reading.Go(func() { commit = r.head(ctx) })
+	return func() string {
+		reading.Wait()
+		return commit
+	}
+}
+
+// head returns the commit of HEAD, "" where there is none. It does not wait for the
+// sandbox.
 func (r *runner) head(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()

@@ -56,6 +56,8 @@ type runner struct {
 	Options
 	view *View
 	c    *session.Conversation
+	// base waits for the commit that changes are counted from.
+	base func() string
 
 	mu        sync.Mutex
 	stopping  bool // the user has asked to stop
@@ -70,7 +72,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := checkConfirm(o); err != nil {
 		return err
 	}
-	r := &runner{Options: o, view: o.View, endPrompt: func() {}}
+	r := &runner{Options: o, view: o.View, endPrompt: func() {}, base: func() string { return "" }}
 	if err := r.open(ctx); err != nil {
 		return err
 	}
@@ -81,16 +83,19 @@ func Run(ctx context.Context, o Options) error {
 func (r *runner) open(ctx context.Context) error {
 	err := r.find(ctx)
 	if err == nil {
+		r.base = r.startHead(ctx)
 		_, err = r.c.State(ctx) // from here on it is locked
 	}
 	if err == nil {
 		err = r.configure(ctx)
 	}
 	if errors.Is(err, session.ErrLocked) {
+		r.base()
 		return fault.New(fault.Conflict, "the conversation "+string(r.ID)+" is running in another process").
 			Hint("wait for it, or stop it there")
 	}
 	if err != nil {
+		r.base()
 		return errors.Join(err, r.Sessions.Evict(ctx, r.ID, false))
 	}
 	return nil
@@ -199,7 +204,7 @@ func (r *runner) work(ctx context.Context) error {
 	unwatch := r.c.Watch(r.view.transient)
 	stopSignals := r.catchSignals(runCtx, leave)
 	stopShowing := r.show(ctx, eventstream.Seq(s.Seq)+1)
-	base := r.head(ctx)
+	base := r.base()
 	err = r.drive(runCtx)
 	s, serr := r.c.State(ctx)
 	if err = errors.Join(err, serr); serr == nil {
