@@ -65,7 +65,8 @@ type Config struct {
 	// Quirks override the catalogue's quirks of the endpoint; nil takes the
 	// catalogue's.
 	Quirks *Quirks
-	// Timeout limits a whole call; default 300 s. IdleTimeout limits the gap
+	// Timeout limits a whole call, or the wait for the first chunk if the answer is
+	// streamed; default 300 s. IdleTimeout limits the gap
 	// between two chunks of a stream; default 300 s. FirstTimeout limits the
 	// wait for the first chunk; default IdleTimeout. ConnectTimeout limits
 	// connecting; default 10 s, not used with an HTTPClient.

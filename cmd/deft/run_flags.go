@@ -25,6 +25,7 @@ type runCmd struct {
 	modelFlags
 	Service       map[string]string `help:"Profile of another service than the agent, for example condenser=cheap. May be repeated." placeholder:"SERVICE=PROFILE"`
 	Workspace     string            `short:"C" help:"Directory to work in (default: the current one)." placeholder:"DIR" type:"path"`
+	Timeout       time.Duration     `help:"How long the model may be silent, before its answer and in it, until the call counts as failed (default: 5m)." placeholder:"TIME"`
 	MaxIterations int               `help:"Stop after this many steps." default:"500" placeholder:"N" env:"MAX_ITERATIONS"`
 	MaxCost       float64           `help:"Never spend more than this many US dollars on the conversation." placeholder:"DOLLARS" env:"MAX_BUDGET_PER_TASK"`
 	JSON          bool              `name:"json" help:"Print every event as a line of JSON, and a result line at the end."`
@@ -95,6 +96,8 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--max-iterations must be at least 1").Hint("leave it out for 500")
 	case c.MaxCost < 0 || math.IsNaN(c.MaxCost):
 		return fault.New(fault.Invalid, "--max-cost must not be negative").Hint("leave it out for no limit")
+	case c.Timeout < 0:
+		return fault.New(fault.Invalid, "--timeout must not be negative").Hint("leave it out for 5m")
 	case c.Grace < 0:
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
 	case c.EnvUnmasked && len(c.EnvFile) == 0:

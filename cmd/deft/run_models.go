@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/deft-dev/deft/agent"
 	"github.com/deft-dev/deft/fault"
@@ -102,6 +103,7 @@ func (c *runCmd) documents(ctx context.Context, m *runModels) (out runcommand.Mo
 	if out.Agent, err = check(c.agentDocument(ctx, by, m)); err != nil {
 		return out, err
 	}
+	setSilence(out.Agent, c.Timeout)
 	for _, service := range slices.Sorted(maps.Keys(c.services)) {
 		name := c.services[service]
 		l, err := check(m.profile(ctx, by.std, name, agent.UsageCondenser))
@@ -109,10 +111,22 @@ func (c *runCmd) documents(ctx context.Context, m *runModels) (out runcommand.Mo
 			return out, fmt.Errorf("the model of the service %s: profile %s: %w", service, name, err)
 		}
 		if service == registry.Condenser {
+			setSilence(l, c.Timeout)
 			out.Condenser = l
 		}
 	}
 	return out, nil
+}
+
+// setSilence sets how long a model may be silent; 0 leaves what it has.
+func setSilence(l *spec.LLM, limit time.Duration) {
+	if limit == 0 {
+		return
+	}
+	seconds := limit.Seconds()
+	l.StreamIdleTimeout = &seconds
+	x := l.Extras()
+	x.FirstTokenTimeout, x.Timeout = seconds, max(seconds, x.Timeout)
 }
 
 // agentDocument describes the agent's model.
@@ -196,7 +210,7 @@ func (c *runCmd) modelsOf(ctx context.Context, std *streams, m *runModels, conv 
 	}
 	given := c.Profile != "" || c.chosen(std) || len(c.Service) > 0
 	if !kept && !given && own.Model != session.NoModel {
-		return runcommand.Models{}, nil, nil
+		return c.ownModels(own), nil, nil
 	}
 	if kept {
 		c.keep(old.modelSetup, std)
@@ -207,13 +221,26 @@ func (c *runCmd) modelsOf(ctx context.Context, std *streams, m *runModels, conv 
 	}
 	models, err := c.documents(ctx, m)
 	if fault.Is(err, fault.Auth) && kept && !given && own.HasKey() && c.Model == old.Model {
-		return runcommand.Models{}, nil, nil // the stored key serves
+		return c.ownModels(own), nil, nil // the stored key serves
 	}
 	if err != nil {
 		return runcommand.Models{}, nil, err
 	}
 	n := c.note(models)
 	return models, &n, nil
+}
+
+// ownModels are the models that a conversation has, with another time limit if one
+// is given.
+func (c *runCmd) ownModels(own *spec.LLM) runcommand.Models {
+	if c.Timeout == 0 {
+		return runcommand.Models{}
+	}
+	l := own.Clone(own.UsageID)
+	extras := *l.Extras() // Clone is shallow
+	l.Deft = &extras
+	setSilence(l, c.Timeout)
+	return runcommand.Models{Agent: l}
 }
 
 // merged are the entries of both, those of over first.

@@ -54,8 +54,9 @@ type View struct {
 	level string // isolation that was shown
 	code  string // of the last ConversationErrorEvent
 
-	calls   int  // of models, in this run
-	unknown bool // the provider does not know the model
+	waiting *waiting // for the model; nil if it is not
+	calls   int      // of models, in this run
+	unknown bool     // the provider does not know the model
 
 	differences []difference // of a replay, set before the summary
 

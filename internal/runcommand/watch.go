@@ -44,8 +44,17 @@ type watchedModel struct {
 // Generate implements [llm.Model].
 func (m watchedModel) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	m.v.thinking(true)
-	defer m.v.thinking(false)
-	resp, err := m.Model.Generate(ctx, r, onDelta)
+	m.v.startWaiting()
+	begun := false
+	resp, err := m.Model.Generate(ctx, r, func(d llm.Delta) {
+		if !begun {
+			begun = true
+			m.v.heard()
+		}
+		onDelta(d)
+	})
+	m.v.heard()
+	m.v.thinking(false)
 	m.v.called(err)
 	return resp, err
 }

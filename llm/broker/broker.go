@@ -30,6 +30,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -91,7 +92,6 @@ type Retry struct {
 type Broker struct {
 	served    atomic.Pointer[served]
 	opts      Options
-	reached   atomic.Bool // the endpoint has answered before, perhaps with an error
 	estimates calibration
 }
 
@@ -192,7 +192,14 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 		return nil, err
 	}
 	delivered := 0
-	resp, err := m.Generate(ctx, r, func(d llm.Delta) {
+	most, tokens := longest(info, &r)
+	call, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	resp, err := m.Generate(call, r, func(d llm.Delta) {
+		if delivered > most {
+			cut(errEndless)
+			return
+		}
 		permit.answered()
 		delivered += len(d.Text) + len(d.Reasoning)
 		if d.ToolCall != nil {
@@ -200,6 +207,12 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 		}
 		onDelta(d)
 	})
+	if err != nil && errors.Is(context.Cause(call), errEndless) {
+		e := llm.NewError(fault.Unavailable, info.Provider, info.Name,
+			fmt.Sprintf("the answer did not end at the limit of %d tokens, so it was cut", tokens), nil)
+		e.Partial = true
+		err = e
+	}
 	permit.report(err)
 	if err == nil {
 		b.estimates.learn(&r, plain, resp.Usage.Prompt)
@@ -208,6 +221,23 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 	hold.settle(resp, err, m.prices, delivered)
 	b.count(info, r.Session, expected, resp, err)
 	return resp, err
+}
+
+// errEndless ends a call whose answer is longer than the model can write.
+var errEndless = errors.New("the answer does not end")
+
+const (
+	// unknownOutput is the longest answer of a model whose limit is unknown, in
+	// tokens: more than models have.
+	unknownOutput = 256 << 10
+	// tokenBytes is more than tokens have on average.
+	tokenBytes = 32
+)
+
+// longest returns the limit of an answer in bytes and in tokens.
+func longest(info llm.Info, r *llm.Request) (bytes, tokens int) {
+	tokens = cmp.Or(r.MaxOutputTokens, info.MaxOutput, unknownOutput)
+	return max(tokens, minOutput) * tokenBytes, tokens
 }
 
 // repriced corrects a cost that ignores the prices of long prompts.
@@ -252,21 +282,14 @@ func (b *Broker) count(info llm.Info, session string, expected int, resp *llm.Re
 	b.opts.OnCall(c)
 }
 
-// worthRetrying reports whether the same call may succeed later. An endpoint
-// that was never reached probably has a wrong address: waiting for minutes
-// would hide that.
+// worthRetrying reports whether the same call may succeed later.
 func (b *Broker) worthRetrying(ctx context.Context, err error, attempt int) (*llm.Error, bool) {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
 		return nil, false
 	}
-	if !e.Unreached && e.Code != CodeCircuitOpen {
-		b.reached.Store(true)
-	}
 	switch {
 	case !e.Retryable || attempt >= b.opts.Attempts || ctx.Err() != nil:
-		return e, false
-	case e.Unreached && !b.reached.Load():
 		return e, false
 	case e.RetryAfter > b.opts.LongestRetryAfter:
 		return e, false

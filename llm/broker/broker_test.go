@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -32,6 +33,16 @@ func (f *fake) Info() llm.Info { return f.info }
 
 func (f *fake) Generate(_ context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	return f.gen(int(f.calls.Add(1)), r, onDelta)
+}
+
+// endless is a model whose answers end with the call's context.
+type endless func(ctx context.Context, onDelta func(llm.Delta))
+
+func (endless) Info() llm.Info { return llm.Info{MaxOutput: 1000} }
+
+func (f endless) Generate(ctx context.Context, _ llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
+	f(ctx, onDelta)
+	return nil, failure(fault.Canceled)
 }
 
 func failure(kind fault.Kind, change ...func(*llm.Error)) *llm.Error {
@@ -111,7 +122,7 @@ func TestWhatIsRetried(t *testing.T) {
 		"content":                           {failure(fault.Content), false},
 		"invalid":                           {failure(fault.Invalid), false},
 		"quota that claims to be retryable": {failure(fault.Quota, func(e *llm.Error) { e.Retryable = true }), false},
-		"never reached":                     {failure(fault.Unavailable, unreached), false},
+		"never reached":                     {failure(fault.Unavailable, unreached), true},
 		"another error":                     {errors.New("what"), false},
 	} {
 		var c clock
@@ -125,6 +136,27 @@ func TestWhatIsRetried(t *testing.T) {
 		if (err == nil) != tt.want {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestEndlessAnswer wants an answer cut at the model's limit, and not asked for
+// again.
+func TestEndlessAnswer(t *testing.T) {
+	t.Parallel()
+	calls, delivered := 0, 0
+	m := endless(func(ctx context.Context, onDelta func(llm.Delta)) {
+		calls++
+		for ctx.Err() == nil {
+			onDelta(llm.Delta{Text: strings.Repeat("a", 100)})
+		}
+	})
+	_, err := broker.New(m, broker.Options{}).Generate(t.Context(), llm.Request{}, func(d llm.Delta) { delivered += len(d.Text) })
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok || fault.KindOf(err) != fault.Unavailable || e.Retryable || !e.Partial || !strings.Contains(err.Error(), "limit of 1000 tokens") {
+		t.Errorf("%v", err)
+	}
+	if calls != 1 || delivered > 40_000 {
+		t.Errorf("%d calls, %d bytes", calls, delivered)
 	}
 }
 

@@ -24,11 +24,13 @@ type Watch struct {
 	begun  bool
 }
 
-// Watch starts the timers of a call.
+// Watch starts the timers of a call whose answer is streamed. Once it has begun,
+// only the gaps between chunks are limited: a long answer that was cut would be paid
+// for again.
 func (e *Endpoint) Watch(ctx context.Context) *Watch {
 	c, cancel := context.WithCancelCause(ctx)
 	w := &Watch{ctx: c, cancel: cancel, chunk: e.chunk}
-	w.total = time.AfterFunc(e.total, func() { cancel(errTotal) })
+	w.total = time.AfterFunc(e.total, func() { cancel(errFirst) }) // stopped when the answer begins
 	w.gap = time.AfterFunc(e.first, func() { cancel(errFirst) })
 	return w
 }
@@ -55,6 +57,7 @@ func (w *Watch) Progress() {
 		return
 	}
 	w.begun = true
+	w.total.Stop()
 	w.gap.Stop()
 	w.gap = time.AfterFunc(w.chunk, func() { w.cancel(errChunk) })
 }
