@@ -20,8 +20,9 @@ import (
 
 const (
 	// Memory bounds what one git program allocates, in bytes, while it reads a
-	// repository, and FetchMemory while it fetches one.
-	Memory      = 256 << 20
+	// repository.
+	Memory = 256 << 20
+	// FetchMemory bounds it while it fetches one.
 	FetchMemory = 1 << 30
 )
 
