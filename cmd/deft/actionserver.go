@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session/build"
 )
 
@@ -27,6 +30,9 @@ type actionServerCmd struct {
 
 // Run serves until nobody needs the sandbox any more.
 func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
+	// Without a PID namespace it is sent when the sandbox's first process dies.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
 	listener, journal, err := actionserver.Inherited()
 	if err != nil {
 		return fmt.Errorf("take over the sandbox's socket and journal: %w", err)
@@ -39,7 +45,7 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if !ok {
 		return fault.New(fault.Invalid, fmt.Sprintf("unknown executor class %q", c.Executor))
 	}
-	tools, err := executors(build.ExecutorConfig{Workspace: c.Workspace, Scratch: c.Results, Env: os.Environ(), Network: c.Net})
+	tools, err := executors(build.ExecutorConfig{Workspace: c.Workspace, Scratch: c.Results, Env: os.Environ(), Command: process.Command, Network: c.Net})
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}

@@ -219,6 +219,7 @@ func attempts(level string, t targets) []attempt {
 	}
 	all := append(fileAttempts(), networkAttempts()...)
 	all = append(all, kernelAttempts()...)
+	all = append(all, otherAttempts(level)...)
 	if level == LevelNamespaces {
 		all = append(all, attempt{"kill-first-process", "send SIGKILL to process 1", killFirst})
 	}

@@ -36,6 +36,10 @@ func MaybeInit() {
 	switch os.Args[1] {
 	case InitArg:
 		runInit()
+	case KeepArg:
+		os.Exit(runKeep(os.Args[2:]))
+	case CommandArg:
+		runCommand(os.Args[2:])
 	case ProbeArg:
 		os.Exit(runProbe(os.Args[2:]))
 	case EgressArg:

@@ -58,6 +58,9 @@ func landlock(pl *plan, exe int, o *outcome) error {
 		return fmt.Errorf("restrict: %w", errno)
 	}
 	o.Features = append(o.Features, "landlock-"+strconv.Itoa(int(abi)))
+	if abi < signalScopeABI {
+		o.Missing = append(o.Missing, sandbox.Missing{Feature: "signal-scope", Reason: "Landlock ABI 6 is needed to protect the action server and, without a PID namespace, the user's other processes from signals"})
+	}
 	if pl.Level == LevelLandlock {
 		o.Missing = append(o.Missing, landlockGaps(int(abi), pl)...)
 	}
@@ -75,7 +78,7 @@ func rulesetAttr(abi int, pl *plan) unix.LandlockRulesetAttr {
 	if abi >= 4 && pl.Level == LevelLandlock {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
-	if abi >= 6 {
+	if abi >= signalScopeABI {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	return attr
@@ -84,7 +87,7 @@ func rulesetAttr(abi int, pl *plan) unix.LandlockRulesetAttr {
 // landlockGaps lists what namespaces provide and Landlock does not.
 func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 	gaps := []sandbox.Missing{
-		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if the sandbox's first process is killed by others, its children may survive it"},
+		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if others kill the sandbox's first process and the action server at the same moment, commands may survive"},
 		{Feature: "private-tmp", Reason: "/tmp is closed; TMPDIR names a private directory instead"},
 		{Feature: "file-modes", Reason: "Landlock cannot keep the user's own files outside from having their mode, owner or times changed"},
 		{Feature: "unix-sockets", Reason: "refused by seccomp, since Landlock cannot keep them from the host's services"},
@@ -101,9 +104,6 @@ func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 	}
 	if writableGit(pl) {
 		gaps = append(gaps, sandbox.Missing{Feature: "git-configuration", Reason: "the repository's directory outside the workspace is writable as a whole, with its configuration and hooks"})
-	}
-	if abi < 6 {
-		gaps = append(gaps, sandbox.Missing{Feature: "signal-scope", Reason: "Landlock ABI 6 is needed to protect the user's other processes from signals"})
 	}
 	if abi < 3 {
 		gaps = append(gaps, sandbox.Missing{Feature: "truncate", Reason: "Landlock ABI 3 is needed to protect writable files outside from being emptied"})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -163,7 +164,11 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		attr.Files = append(attr.Files, inside.Fd())
 		defer outside.Close()
 	}
-	pid, err := syscall.ForkExec(p.opt.Self, []string{"deft", InitArg}, attr)
+	argv := []string{"deft", InitArg}
+	if pl.Level == LevelLandlock {
+		argv = []string{"deft", KeepArg, strconv.Itoa(len(attr.Files))}
+	}
+	pid, err := syscall.ForkExec(p.opt.Self, argv, attr)
 	planR.Close()
 	outW.Close()
 	if inside != nil {

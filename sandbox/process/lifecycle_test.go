@@ -200,3 +200,81 @@ func TestBlockedNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingSurvivesTheServer: without a PID namespace too, what the action server
+// leaves ends with it.
+func TestNothingSurvivesTheServer(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			s := b.start(t)
+			name := filepath.Join(b.ws, "sleep-forever")
+			a := sh(t, s, `cp "$(command -v sleep)" "$1" && { setsid "$1" 1000 >/dev/null 2>&1 & } ; setsid sh -c '"$1" 1000 & "$1" 1000 &' sh "$1" >/dev/null 2>&1`, name)
+			if a.Code != 0 {
+				t.Fatal(a)
+			}
+			server, err := strconv.Atoi(ask(t, s, request{Act: "pid"}).Out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if level == process.LevelNamespaces {
+				server = first(t, b)
+			}
+			if err := syscall.Kill(server, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			<-s.Done()
+			for _, pid := range running(t) {
+				if exe, _ := os.Readlink("/proc/" + pid + "/exe"); exe == name {
+					t.Errorf("process %s runs on", pid)
+				}
+			}
+		})
+	}
+}
+
+// first returns the sandbox's first process as seen from outside.
+func first(t *testing.T, b *bench) int {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(b.dir, b.spec.ID, "state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st struct{ PID int }
+	if err := json.Unmarshal(raw, &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.PID
+}
+
+func running(t *testing.T) []string {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range dirs {
+		dirs[i] = filepath.Base(dirs[i])
+	}
+	return dirs
+}
+
+// TestToolsWithoutSetID: ordinary tools keep working where a mode has no such bits.
+func TestToolsWithoutSetID(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			s := b.start(t)
+			a := sh(t, s, `exec 2>&1; mkdir d && cp -p hello d/ && install -m 755 hello d/prog && tar cf t.tar d && rm -r d && tar xpf t.tar && stat -c %a d/prog
+				git init -q r && chmod 1777 d && mkdir -m 700 e && nice -n 1 true && (ulimit -n 64; true) && echo ok
+				chmod 4755 d/prog || chmod g+s d/prog || echo refused`)
+			if !strings.HasPrefix(a.Out, "755\nok\n") || !strings.HasSuffix(a.Out, "refused\n") {
+				t.Errorf("got %q", a.Out)
+			}
+		})
+	}
+}

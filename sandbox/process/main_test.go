@@ -110,6 +110,9 @@ func (r request) do() answer {
 		return answer{Out: "unknown act", Code: 1}
 	}
 	cmd := exec.Command(r.Argv[0], r.Argv[1:]...)
+	if cmd.Err == nil {
+		cmd.Path, cmd.Args = process.Command(cmd.Path, cmd.Args)
+	}
 	cmd.Stdin = strings.NewReader(r.Stdin)
 	out, err := cmd.CombinedOutput()
 	a := answer{Out: string(out)}

@@ -54,7 +54,8 @@ func serveProbe(arg string) error {
 		return fmt.Errorf("accept: %w", err)
 	}
 	defer conn.Close()
-	cmd := exec.Command("/proc/self/exe", ProbeArg, arg, "try")
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Path, cmd.Args = Command("/proc/self/exe", []string{"deft", ProbeArg, arg, "try"})
 	cmd.Stdout = conn
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

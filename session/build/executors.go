@@ -24,6 +24,8 @@ type ExecutorConfig struct {
 	Env     []string // of commands
 	// Network is what commands in a sandbox reach; "" outside of one.
 	Network sandbox.Network
+	// Command changes how programs are started; nil for the ordinary way.
+	Command func(path string, args []string) (string, []string)
 	// Shells starts shells; nil for the ordinary way.
 	Shells *terminal.Starter
 }
@@ -38,6 +40,7 @@ func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) {
 	}
 	shell := terminal.Config{
 		WorkingDir: c.Workspace, Env: c.Env, OutputDir: filepath.Join(c.Scratch, "output"), Starter: c.Shells,
+		Command: c.Command,
 	}
 	if c.Network != "" {
 		shell.Explain = func(output string) string { return networkHint(c.Network, output) }
@@ -47,7 +50,7 @@ func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) {
 		editor.Definition().ActionKind:   edit,
 		glob.Definition().ActionKind:     glob.New(glob.Config{Workspace: c.Workspace}),
 		grep.Definition().ActionKind:     grep.New(grep.Config{Workspace: c.Workspace}),
-		command.ActionKind:               command.New(c.Env),
+		command.ActionKind:               command.New(c.Env, c.Command),
 	}, nil
 }
 

@@ -67,14 +67,16 @@ type Observation struct {
 // Kind implements [event.Observation].
 func (*Observation) Kind() string { return ObservationKind }
 
-// New returns the executor. Programs get the environment env.
-func New(env []string) tool.Executor {
+// New returns the executor. Programs get the environment env. start, unless nil,
+// changes the path and the arguments by which they are started.
+func New(env []string, start func(path string, args []string) (string, []string)) tool.Executor {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &executor{env: env, ctx: ctx, cancel: cancel}
+	return &executor{env: env, start: start, ctx: ctx, cancel: cancel}
 }
 
 type executor struct {
 	env    []string
+	start  func(path string, args []string) (string, []string)
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 }
@@ -94,6 +96,9 @@ func (x *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	defer context.AfterFunc(x.ctx, cancel)()
 	var stdout, stderr bounded
 	cmd := exec.CommandContext(ctx, a.Argv[0], a.Argv[1:]...)
+	if cmd.Err == nil && x.start != nil {
+		cmd.Path, cmd.Args = x.start(cmd.Path, cmd.Args)
+	}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = a.Dir, x.env, &stdout, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func run(t *testing.T, ctx context.Context, argv ...string) *command.Observation {
 	t.Helper()
-	x := command.New([]string{"PATH=/usr/bin:/bin", "X=y"})
+	x := command.New([]string{"PATH=/usr/bin:/bin", "X=y"}, nil)
 	defer x.Close()
 	obs, err := x.Execute(ctx, tool.Call{ID: event.NewID(), Action: &command.Action{Argv: argv, Dir: "/"}})
 	if err != nil {

@@ -16,6 +16,9 @@ type Config struct {
 	Env []string
 	// Shell is the path of bash. Default: bash, as found on PATH.
 	Shell string
+	// Command changes the path and the arguments by which it is started, to protect
+	// this process from what it runs; nil for none.
+	Command func(path string, args []string) (string, []string)
 	// Starter starts it; nil is fine unless thousands of descriptors are open.
 	Starter *Starter
 	// SoftTimeout is how long a command may print nothing before the call

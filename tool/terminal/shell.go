@@ -84,8 +84,12 @@ func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) e
 		return fmt.Errorf("make memory file: %w", err)
 	}
 	sh.exitFile = os.NewFile(uintptr(fd), "deft-shell")
+	program, args := cfg.Shell, []string{"bash", "--norc", "--noprofile", "--noediting", "-i"}
+	if cfg.Command != nil {
+		program, args = cfg.Command(program, args)
+	}
 	sh.process, err = cfg.Starter.inner().Start(spawn.Command{
-		Path: cfg.Shell, Args: []string{"bash", "--norc", "--noprofile", "--noediting", "-i"},
+		Path: program, Args: args,
 		Env: shellEnv(cfg.Env), Dir: dir, Files: []*os.File{in, tty, tty, out},
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1},
 	})
