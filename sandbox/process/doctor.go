@@ -44,6 +44,9 @@ type targets struct {
 // deletable is a file outside that an escape would delete.
 func (t targets) deletable() string { return t.Outside + "-deletable" }
 
+// service is the socket of a service of the host in a directory that is visible.
+func (t targets) service() string { return filepath.Join(t.Readable, "sock") }
+
 // Doctor starts a sandbox without network and tries forbidden things in it, then
 // one with each network that the level has ("net-list", "net-open" in the
 // report). It returns the first sandbox's report and every check, failed ones too;
@@ -140,7 +143,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 			_ = os.RemoveAll(project) // it was ours a moment ago
 		}
 	}
-	for _, a := range [][2]string{{"tcp", "127.0.0.1:0"}, {"unix", t.Abstract}, {"unix", t.Socket}} {
+	for _, a := range [][2]string{{"tcp", "127.0.0.1:0"}, {"unix", t.Abstract}, {"unix", t.Socket}, {"unix", t.service()}} {
 		l, err := net.Listen(a[0], a[1])
 		if err != nil {
 			done()

@@ -46,7 +46,7 @@ func TestDoctorSeesWhatIsOpen(t *testing.T) {
 	}
 	for _, name := range []string{
 		"write-outside", "delete-outside", "symlink-escape", "proc-root", "read-secrets", "read-deft-data", "other-projects", "write-granted", "set-user-id", "limit-others", "signal-first-threads",
-		"host-loopback", "abstract-socket", "unix-socket", "user-namespace", "io-uring", "signal-host-process",
+		"host-loopback", "abstract-socket", "unix-socket", "service-socket", "user-namespace", "io-uring", "signal-host-process",
 	} {
 		i := slices.IndexFunc(checks, func(c process.Check) bool { return c.Name == name })
 		if i < 0 {

@@ -99,6 +99,9 @@ func (r *root) build(pl *plan, layers []layer, home, dev, exe int, shown map[str
 	if err := r.clean(pl); err != nil {
 		return "show configurations without credentials", err
 	}
+	if err := r.coverSockets(pl.Sockets); err != nil {
+		return "hide the host's sockets", err
+	}
 	r.showProgram(pl, exe)
 	for _, fd := range r.freeze {
 		if err := setAttr(fd, unix.MOUNT_ATTR_RDONLY, 0); err != nil {

@@ -26,6 +26,7 @@ type plan struct {
 	Covered   []string          // directories that are replaced by empty ones
 	Hidden    []string          // sorted: a directory before what is in it
 	Granted   []grant           // sorted likewise
+	Sockets   []string          // of the host, to hide; namespaces only
 	Cleaned   map[string]string // content to show instead of that of files
 	Network   sandbox.Network
 	ProxyPort int    // of the proxy on loopback; set by the init stage
@@ -65,7 +66,10 @@ func (p *Provider) plan(s sandbox.Spec, level string) plan {
 	if level == LevelNamespaces && within(pl.Home, pl.Workspace) {
 		pl.Home = "" // shown as the workspace; its secrets are in Hidden
 	}
-	if level == LevelLandlock {
+	switch level {
+	case LevelNamespaces:
+		pl.Sockets = hostSockets(&pl)
+	case LevelLandlock:
 		pl.hideCleaned(p.opt.Home)
 	}
 	pl.Token = proxyToken(&pl)

@@ -26,6 +26,9 @@ func networkAttempts() []attempt {
 		{"abstract-socket", "connect to a socket of the host's abstract namespace", func(t targets) error {
 			return dial("unix", t.Abstract)
 		}},
+		{"service-socket", "connect to a service's socket in a directory that is visible", func(t targets) error {
+			return dial("unix", t.service())
+		}},
 		{"unix-socket", "connect to the sockets of the host's services", unixSockets},
 	}
 }

@@ -1,0 +1,60 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// hostSockets returns the paths of the UNIX sockets that are bound on the host, as
+// far as commands could see them: connecting to one needs no right to write to the
+// file system that it lies in. The network namespace separates names only that
+// are no paths.
+func hostSockets(pl *plan) []string {
+	raw, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return nil // a kernel without UNIX sockets
+	}
+	shown := []string{pl.Workspace}
+	for _, g := range pl.Granted {
+		shown = append(shown, g.Path)
+	}
+	empty := slices.Concat(privateDirs, pl.Covered)
+	var all []string
+	for line := range strings.Lines(string(raw)) {
+		// Num RefCount Protocol Flags Type St Inode Path; see unix(7).
+		_, path, found := strings.Cut(line, " /")
+		path = "/" + strings.TrimSuffix(path, "\n")
+		in := func(dir string) bool { return within(path, dir) }
+		if found && (!slices.ContainsFunc(empty, in) || slices.ContainsFunc(shown, in)) {
+			all = append(all, path)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// coverSockets hides sockets. What is at a path now may be something else, as the
+// path is that of the mount namespace in which the socket was bound.
+func (r *root) coverSockets(paths []string) error {
+	for _, path := range paths {
+		fd, err := r.open(path, 0)
+		if err != nil {
+			continue // not visible
+		}
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			err = r.cover(fd)
+		}
+		err = errors.Join(err, unix.Close(fd))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
