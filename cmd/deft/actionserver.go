@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
@@ -30,9 +28,6 @@ type actionServerCmd struct {
 
 // Run serves until nobody needs the sandbox any more.
 func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
-	// Without a PID namespace it is sent when the sandbox's first process dies.
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
-	defer stop()
 	listener, journal, err := actionserver.Inherited()
 	if err != nil {
 		return fmt.Errorf("take over the sandbox's socket and journal: %w", err)
@@ -50,7 +45,9 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		return fmt.Errorf("set up tools: %w", err)
 	}
 	return actionserver.Serve(ctx, actionserver.Options{
-		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true, IgnoreSignals: c.Signals,
+		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
+		IgnoreSignals: c.Signals && os.Getpid() == 1,
+
 		Programs: build.SandboxPrograms(c.Workspace, os.Environ()),
 		Logger:   slog.New(slog.NewJSONHandler(std.err, nil)),
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
@@ -77,7 +78,8 @@ func HostPrograms(workspace string) tool.Starter {
 }
 
 // SandboxPrograms starts the MCP servers over stdio of a conversation from inside
-// its sandbox: in the workspace, with the sandbox's environment.
+// its sandbox: in the workspace, with the sandbox's environment, and unable to signal
+// the action server.
 func SandboxPrograms(workspace string, env []string) tool.Starter {
-	return program.New(program.Options{Env: env, Dir: workspace})
+	return program.New(program.Options{Env: env, Dir: workspace, Command: process.Command})
 }

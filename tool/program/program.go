@@ -67,6 +67,9 @@ type Options struct {
 	Dir string
 	// Untrusted are directories whose programs are not found by name.
 	Untrusted []string
+	// Command changes the path and the arguments by which programs are started; nil
+	// for none.
+	Command func(path string, args []string) (string, []string)
 }
 
 // Starter implements [tool.Starter]. Make one with [New].
@@ -74,13 +77,15 @@ type Starter struct {
 	env  []string
 	path []string
 	dir  string
+
+	command func(path string, args []string) (string, []string)
 }
 
 var _ tool.Starter = (*Starter)(nil)
 
 // New returns a Starter.
 func New(o Options) *Starter {
-	s := &Starter{dir: o.Dir}
+	s := &Starter{dir: o.Dir, command: o.Command}
 	for _, kv := range o.Env {
 		if list, ok := strings.CutPrefix(kv, "PATH="); ok {
 			s.path = cleanPath(list, o.Untrusted)
@@ -151,6 +156,9 @@ func (s *Starter) start(p tool.Program, dir string) (*process, error) {
 	// The program outlives the call; Close ends it.
 	cmd := exec.CommandContext(context.Background(), path, p.Args...)
 	cmd.Args[0], cmd.Dir, cmd.Env = p.Command, dir, env
+	if s.command != nil {
+		cmd.Path, cmd.Args = s.command(cmd.Path, cmd.Args)
+	}
 	proc, err := run(cmd)
 	if err != nil {
 		return nil, fault.Wrap(err, kindOf(err), "start "+p.Command)
