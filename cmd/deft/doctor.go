@@ -47,13 +47,6 @@ type diagnosis struct {
 	noKey bool // what is wrong with the model is its key
 }
 
-// program is an outside program that tools use.
-type program struct {
-	Name string `json:"name"`
-	Path string `json:"path"` // empty when it is missing
-	Use  string `json:"use"`
-}
-
 // Run looks at everything and really tries what must be forbidden.
 func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	p, err := findPaths(g.Data, std.env)

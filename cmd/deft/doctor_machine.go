@@ -21,6 +21,13 @@ type machine struct {
 	Namespaces []namespace `json:"user_namespaces"`
 }
 
+// program is an outside program that tools use.
+type program struct {
+	Name string `json:"name"`
+	Path string `json:"path"` // empty when it is missing
+	Use  string `json:"use"`
+}
+
 // proxy is a proxy variable, without credentials.
 type proxy struct{ Variable, Value string }
 

@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -30,14 +31,14 @@ var licence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|unli
 func main() {
 	out := flag.String("o", "", "the file to write (default: standard output)")
 	flag.Parse()
-	if err := run(*out); err != nil {
+	if err := run(context.Background(), *out); err != nil {
 		fmt.Fprintln(os.Stderr, "licenses:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string) error {
-	modules, err := linked()
+func run(ctx context.Context, out string) error {
+	modules, err := linked(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,11 +62,11 @@ type module struct {
 func (m module) String() string { return strings.TrimSpace(m.Path + " " + m.Version) }
 
 // linked returns Deft, Go, and the modules that cmd/deft links, sorted.
-func linked() ([]module, error) {
+func linked(ctx context.Context) ([]module, error) {
 	found := map[string]module{}
 	for _, p := range platforms {
 		system, arch, _ := strings.Cut(p, "/")
-		cmd := exec.Command("go", "list", "-deps", "-json=Module", "github.com/deft-dev/deft/cmd/deft")
+		cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Module", "github.com/deft-dev/deft/cmd/deft")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
 		raw, err := cmd.Output()
@@ -84,7 +85,7 @@ func linked() ([]module, error) {
 			}
 		}
 	}
-	root, err := exec.Command("go", "env", "GOROOT").Output()
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find Go: %w", err)
 	}
