@@ -66,7 +66,9 @@ func mirror(cr *commandReader, name string, args []text, stdin text) text {
 // remove analyzes rm.
 func remove(cr *commandReader, _ string, args []text, _ text) text {
 	d := cr.readDelete(args)
-	cr.recursiveDelete = cr.recursiveDelete || d.recursive && d.force
+	if d.recursive && d.force {
+		cr.show(signDelete)
+	}
 	switch {
 	case d.recursive && (d.critical != "" || d.noPreserve):
 		cr.report(railDelete, "a recursive delete of "+d.critical)

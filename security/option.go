@@ -7,6 +7,9 @@ import (
 
 // environment analyzes a variable that a program may get: some are run.
 func (cr *commandReader) environment(name string, value text) {
+	if gitVariables[name] && value.s != "" {
+		cr.show(signGitCommand)
+	}
 	switch {
 	case !commandVariables[name]:
 	case value.fetched:
@@ -46,6 +49,9 @@ var commandOperands = map[string]func() *regexp.Regexp{
 // runsOptions analyzes a program that does its own work and runs a command that
 // an argument holds.
 func runsOptions(cr *commandReader, name string, args []text, stdin text) text {
+	if name == "git" {
+		gitSettings(cr, args)
+	}
 	options, operand, after := strings.Fields(commandOptions[name]), commandOperands[name], false
 	for i, a := range args {
 		option, value, attached := strings.Cut(a.s, "=")

@@ -123,7 +123,7 @@ func decode(cr *commandReader, name string, args []text, stdin text) text {
 		decodeString = base32.StdEncoding.DecodeString
 	}
 	b, err := decodeString(strings.Join(strings.Fields(in.s), ""))
-	return text{s: string(b), known: in.known && err == nil, fetched: in.fetched}
+	return text{s: string(b), known: in.known && err == nil, fetched: in.fetched, decoded: true}
 }
 
 // openssl analyzes openssl base64 -d and openssl enc -d -base64.
@@ -132,6 +132,8 @@ func openssl(cr *commandReader, _ string, args []text, stdin text) text {
 	switch {
 	case has("s_client"):
 		return text{fetched: true}
+	case has("-d") && !has("base64") && !has("-base64") && !has("-a"), has("-d") && has("-in"):
+		return text{fetched: stdin.fetched, decoded: true}
 	case has("-in") || !has("base64") && !has("-base64") && !has("-a"):
 		return text{fetched: stdin.fetched}
 	case has("-d"):
@@ -152,5 +154,5 @@ func hexDump(cr *commandReader, _ string, args []text, stdin text) text {
 		return text{fetched: in.fetched}
 	}
 	b, err := hex.DecodeString(strings.Join(strings.Fields(in.s), ""))
-	return text{s: string(b), known: in.known && err == nil, fetched: in.fetched}
+	return text{s: string(b), known: in.known && err == nil, fetched: in.fetched, decoded: true}
 }

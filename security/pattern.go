@@ -91,7 +91,8 @@ var fields = [4]string{high: "high_patterns", injectionHigh: "injection_high_pat
 func (*Patterns) Name() string { return "PatternSecurityAnalyzer" }
 
 // Assess implements [Analyzer]. Beside the patterns it reads commands as a
-// shell does, so that a quoted or nested rm -rf is found.
+// shell does, so that a quoted or nested rm -rf is found, and find -delete, decoded
+// text that a shell runs, and settings of git that run a command.
 func (p *Patterns) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error) {
 	s := segmentsOf(a)
 	if s.size > maxContent {
@@ -106,8 +107,8 @@ func (p *Patterns) Assess(_ context.Context, a *event.ActionEvent) (Assessment, 
 		}
 	}
 	seen := readSegments(s)
-	if seen.recursiveDelete {
-		return because(event.RiskHigh, "exec.destruct.rm_rf", "Recursive force-delete (rm -rf variants)"), nil
+	if seen.sign.rule != "" {
+		return because(event.RiskHigh, seen.sign.rule, seen.sign.reason), nil
 	}
 	for _, list := range []int{medium, injectionMedium} {
 		if got, ok := p.match(list, text[list], event.RiskMedium); ok {

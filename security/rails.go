@@ -41,7 +41,7 @@ func (Rails) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error)
 
 // relevant is a cheap test for texts other than commands: most arguments of
 // tools mention nothing that matters to a rail.
-var relevant = lazily(`\b(rm|dd|mkfs\S*|curl|wget|nc|ncat|socat|telnet|wipefs|shred|eval|find|rsync)\b|/dev/|base64|xargs`)
+var relevant = lazily(`\b(rm|dd|mkfs\S*|curl|wget|nc|ncat|socat|telnet|wipefs|shred|eval|find|rsync|git)\b|/dev/|base64|xargs`)
 
 // readSegments reads the command of an action, and its other texts in case they
 // are scripts. In those only certain findings count, because most of them are
@@ -57,7 +57,7 @@ func readSegments(s segments) findings {
 		}
 		cr := newCommandReader()
 		cr.script(text, static(""), false)
-		f.recursiveDelete = f.recursiveDelete || cr.recursiveDelete
+		f.show(cr.sign)
 		f.rule, f.reason = cr.rule, cr.reason
 	}
 	return f

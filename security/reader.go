@@ -24,10 +24,10 @@ const (
 
 // findings are what was found.
 type findings struct {
-	rule, reason    string // of the first rail that was broken; empty for none
-	unclear         string // the first thing that matters and is unknown
-	recursiveDelete bool   // an rm -rf of anything
-	hiddenDelete    bool   // its options at an unknown command
+	rule, reason string // of the first rail that was broken; empty for none
+	unclear      string // the first thing that matters and is unknown
+	sign         sign   // the first one; empty for none
+	hiddenDelete bool   // the options of an rm -rf at an unknown command
 }
 
 // commandReader reads shell scripts as bash would, without running anything. It

@@ -57,6 +57,9 @@ func (cr *commandReader) run(args []text, stdin text) text {
 
 // runContent analyzes a file that is run and that the script has written.
 func (cr *commandReader) runContent(content text, rest []text, stdin text) text {
+	if content.decoded {
+		cr.show(signDecoded)
+	}
 	switch {
 	case content.fetched:
 		cr.report(railFetch, "a file from the network is run")

@@ -4,6 +4,9 @@ import "strings"
 
 // runScript analyzes a script that is an argument.
 func (cr *commandReader) runScript(script text, args []text, stdin text) text {
+	if script.decoded {
+		cr.show(signDecoded)
+	}
 	switch {
 	case script.fetched:
 		cr.report(railFetch, "content from the network is run as a script")
@@ -25,6 +28,9 @@ func (cr *commandReader) runScript(script text, args []text, stdin text) text {
 
 // stdinScript analyzes what a shell reads as its script.
 func stdinScript(cr *commandReader, name string, _ []text, stdin text) text {
+	if stdin.decoded {
+		cr.show(signDecoded)
+	}
 	switch {
 	case stdin.fetched:
 		cr.report(railFetch, "content from the network is piped to "+name)
@@ -115,6 +121,9 @@ func evaluate(cr *commandReader, _ string, args []text, stdin text) text {
 		return text{}
 	}
 	script := joined(args)
+	if script.decoded {
+		cr.show(signDecoded)
+	}
 	switch {
 	case script.fetched:
 		cr.report(railFetch, "content from the network is evaluated")

@@ -13,6 +13,7 @@ type text struct {
 	s       string         // what is known of it; gaps are left out
 	known   bool           // s is all of it
 	fetched bool           // some of it comes from the network
+	decoded bool           // some of it was encoded, so the command does not show it
 	tilde   bool           // begins with a home directory, written as ~
 	glob    bool           // has *, ? or [ that a shell expands
 	proc    *text          // the word is the name of a pipe from which this is read
@@ -36,6 +37,7 @@ func (t text) and(u text) text {
 	t.s += u.s
 	t.known = t.known && u.known
 	t.fetched = t.fetched || u.fetched
+	t.decoded = t.decoded || u.decoded
 	t.glob = t.glob || u.glob
 	if t.proc == nil {
 		t.proc = u.proc

@@ -163,6 +163,7 @@ func find(cr *commandReader, _ string, args []text, _ text) text {
 	for i, a := range args {
 		switch a.s {
 		case "-delete":
+			cr.show(signFindDelete)
 			if d.critical != "" {
 				cr.report(railDelete, "find deletes in "+d.critical)
 			} else if d.unknown {
@@ -175,8 +176,11 @@ func find(cr *commandReader, _ string, args []text, _ text) text {
 				cmd = cmd[:end]
 			}
 			cmd = replaced(cmd, "{}", found)
-			if len(cmd) > 0 && deletes(path.Base(cmd[0].s)) && d.critical != "" {
-				cr.report(railDelete, "find deletes in "+d.critical)
+			if len(cmd) > 0 && deletes(path.Base(cmd[0].s)) {
+				cr.show(signFindDelete)
+				if d.critical != "" {
+					cr.report(railDelete, "find deletes in "+d.critical)
+				}
 			}
 			cr.run(cmd, text{})
 		}
