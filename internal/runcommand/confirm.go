@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -108,7 +109,7 @@ func (r *runner) confirm(ctx context.Context, s *state.State) (answered bool, er
 		return false, fault.New(fault.Denied, "actions wait for confirmation, and there is no terminal to ask in").
 			Hint("resume it in a terminal, or with --confirm never to accept them")
 	}
-	r.view.pending(s.Pending)
+	r.view.pending(s.Pending, mcpServers(s.View))
 	for {
 		line, err := r.ask(ctx, "Run it? [y]es, [n]o, [a]lways in this run: ")
 		if err != nil {
@@ -154,15 +155,43 @@ func unanswered(err error) error {
 	return fault.Wrap(err, fault.Denied, "ask for confirmation")
 }
 
-// pending shows actions that wait, each with its risk and its exact text.
-func (v *View) pending(actions []*event.ActionEvent) {
+// mcpServers returns the names of the MCP servers of tools, by the tools' names.
+func mcpServers(view []event.Event) map[string]string {
+	servers := map[string]string{}
+	for _, ev := range view {
+		prompt, ok := ev.(*event.SystemPromptEvent)
+		if !ok {
+			continue
+		}
+		for _, t := range prompt.Tools {
+			var tool struct {
+				Name string `json:"name"`
+			}
+			var meta struct {
+				Server string `json:"mcp_server"`
+			}
+			if json.Unmarshal(t.MCPTool, &tool) == nil && json.Unmarshal(t.Meta, &meta) == nil {
+				servers[tool.Name] = meta.Server
+			}
+		}
+	}
+	return servers
+}
+
+// pending shows actions that wait, each with its risk and its exact text. servers
+// are the MCP servers of tools by their names.
+func (v *View) pending(actions []*event.ActionEvent, servers map[string]string) {
 	v.thinking(false)
 	for _, a := range actions {
 		risk := a.SecurityRisk
 		if risk == "" {
 			risk = event.RiskUnknown
 		}
-		v.Warn(fmt.Sprintf("The agent wants to use %s (risk: %s):", safeText(a.ToolName), risk))
+		of := ""
+		if _, ok := a.Action.(*event.MCPToolAction); ok && servers[a.ToolName] != "" {
+			of = " of the MCP server " + strconv.Quote(servers[a.ToolName])
+		}
+		v.Warn(fmt.Sprintf("The agent wants to use %s%s (risk: %s):", safeText(a.ToolName), safeText(of), risk))
 		for l := range strings.SplitSeq(exactText(a), "\n") {
 			v.Warn("    " + safeText(l))
 		}

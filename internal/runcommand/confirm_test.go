@@ -126,10 +126,15 @@ func TestPendingIsExact(t *testing.T) {
 	v := NewView(ViewOptions{Out: io.Discard, Err: &out})
 	mcp := &event.ActionEvent{ToolName: "tracker_close", Action: &event.MCPToolAction{}}
 	mcp.ToolCall.Arguments = `{"id": 7}`
-	v.pending([]*event.ActionEvent{terminalAction("ls\n\x1b[2Jrm x\r", event.RiskMedium), terminalAction(long, event.RiskHigh), mcp})
+	v.pending([]*event.ActionEvent{terminalAction("ls\n\x1b[2Jrm x\r", event.RiskMedium), terminalAction(long, event.RiskHigh), mcp}, mcpServers([]event.Event{
+		&event.SystemPromptEvent{Tools: event.List[event.ToolDefinition]{
+			{KindName: "TerminalTool"},
+			{KindName: "MCPToolDefinition", MCPTool: []byte(`{"name":"tracker_close"}`), Meta: []byte(`{"mcp_server":"the \u001b[2Jtracker"}`)},
+		}},
+	}))
 	got := out.String()
 	for _, want := range []string{
-		"use terminal (risk: MEDIUM)", "    ls\n", "rm x", long + "\n", "use tracker_close (risk: UNKNOWN)", `{"id": 7}`,
+		"use terminal (risk: MEDIUM)", "    ls\n", "rm x", long + "\n", "use tracker_close of the MCP server \"the \\x1b[2Jtracker\" (risk: UNKNOWN)", `{"id": 7}`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%.60q is not in %.300q", want, got)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 )
@@ -48,7 +49,7 @@ const (
 	AuthBearer = "bearer"
 	AuthBasic  = "basic"
 	AuthHeader = "header"
-	AuthOAuth2 = "oauth2" // not supported yet: the server is left out with a warning
+	AuthOAuth2 = "oauth2" // with the access token in State; without one the server is left out with a warning
 )
 
 // Auth says how requests to a remote server are authenticated.
@@ -192,9 +193,41 @@ func (s Server) header() (http.Header, error) {
 			h.Set(name, value)
 		}
 	case AuthOAuth2:
-		return nil, fault.New(fault.Unsupported, "OAuth for MCP servers is not supported yet")
+		token, err := a.accessToken()
+		if err != nil {
+			return nil, err
+		}
+		h.Set("Authorization", "Bearer "+token)
 	}
 	return h, nil
+}
+
+// oauthState is what [Auth].State holds of a login that a client has made.
+type oauthState struct {
+	Tokens struct {
+		Access string `json:"access_token"`
+	} `json:"tokens"`
+	ExpiresAt float64 `json:"token_expires_at"` // in seconds since 1970; 0 if unknown
+}
+
+// accessToken returns the token of a login that was made elsewhere. Logging in and
+// renewing a token are not supported yet.
+func (a *Auth) accessToken() (string, error) {
+	var s oauthState
+	if len(a.State) > 0 {
+		if err := json.Unmarshal(a.State, &s); err != nil {
+			return "", fault.New(fault.Invalid, "the state of the OAuth login cannot be read")
+		}
+	}
+	switch {
+	case s.Tokens.Access == "":
+		return "", fault.New(fault.Unsupported, "OAuth logins at MCP servers are not supported yet").
+			Hint("log in with another program and store the access token under auth.state.tokens, or use auth.strategy bearer")
+	case s.ExpiresAt > 0 && float64(time.Now().Unix()) >= s.ExpiresAt:
+		return "", fault.New(fault.Auth, "the OAuth login has expired, and renewing it is not supported yet").
+			Hint("log in again with another program, and store the new access token")
+	}
+	return s.Tokens.Access, nil
 }
 
 // String names the server without its secrets.
@@ -240,6 +273,10 @@ func (s Server) conceal(text string) string {
 	if s.Auth != nil {
 		hide(s.Auth.Value)
 		hide(s.Auth.Password)
+		var state oauthState
+		if json.Unmarshal(s.Auth.State, &state) == nil {
+			hide(state.Tokens.Access)
+		}
 		for _, v := range s.Auth.Headers {
 			hide(v)
 		}

@@ -54,13 +54,17 @@ func define(s *server, name string, t *sdk.Tool) (*offered, error) {
 	if o.raw, err = wireTool(t, name, text, schema); err != nil {
 		return nil, err
 	}
+	meta, err := json.Marshal(map[string]string{"mcp_server": describe(s.name, 200)}) // whose tool it is
+	if err != nil {
+		return nil, err
+	}
 	o.def = &tool.Definition{
 		Name: name, Kind: "MCPToolDefinition", Description: text, Parameters: parsed,
 		Annotations: annotations(t.Annotations),
 		ActionKind:  "MCPToolAction", ObservationKind: "MCPToolObservation",
 		Local:    true,
 		Locks:    func(event.Action) []string { return []string{"tool:" + name} },
-		Describe: func(t *event.ToolDefinition) { t.MCPTool = o.raw },
+		Describe: func(t *event.ToolDefinition) { t.MCPTool, t.Meta = o.raw, meta },
 		Decode: func(args json.RawMessage) (event.Action, error) {
 			return &event.MCPToolAction{Data: args}, nil
 		},

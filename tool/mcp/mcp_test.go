@@ -313,6 +313,9 @@ func TestDescribe(t *testing.T) {
 	if got.Name != "fail" || got.InputSchema["type"] != "object" || !got.Annotations.ReadOnlyHint {
 		t.Errorf("mcp_tool: %s", list[0].MCPTool)
 	}
+	if meta := string(list[0].Meta); meta != `{"mcp_server":"local"}` {
+		t.Errorf("meta: %s", meta)
+	}
 	if list[0].Annotations.ReadOnly {
 		t.Error("a server's word that its tool only reads is believed")
 	}

@@ -26,7 +26,7 @@ type Definition struct {
 	PermissionMode *string  `json:"permission_mode"` // always_confirm, never_confirm, confirm_risky
 	MaxIterations  *int     `json:"max_iteration_per_run"`
 	MaxBudget      *float64 `json:"max_budget_per_run"` // in USD
-	// MCPConfig is shown without the values of env, headers and auth.
+	// MCPConfig is shown with its secrets masked.
 	MCPConfig       json.RawMessage `json:"mcp_config"`
 	MCPServers      json.RawMessage `json:"mcp_servers"` // the older name
 	ProfileStoreDir *string         `json:"profile_store_dir"`
@@ -132,24 +132,11 @@ func (d *Definition) limits(fields map[string]any) error {
 
 // parts takes the fields that are configurations of their own.
 func (d *Definition) parts(fields map[string]any) error {
-	servers := fields["mcp_config"]
-	if servers == nil {
-		servers = fields["mcp_servers"]
+	raw, err := mcpServers(fields)
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "mcp_config")
 	}
-	if servers != nil {
-		m, ok := servers.(map[string]any)
-		if !ok {
-			return fault.New(fault.Invalid, "mcp_config must be a mapping of servers")
-		}
-		for _, one := range m {
-			conceal(one)
-		}
-		raw, err := json.Marshal(m)
-		if err != nil {
-			return fault.Wrap(err, fault.Invalid, "mcp_config")
-		}
-		d.MCPConfig, d.MCPServers = raw, raw
-	}
+	d.MCPConfig, d.MCPServers = raw, raw
 	if m, ok := fields["hooks"].(map[string]any); ok {
 		raw, err := json.Marshal(m)
 		if err != nil {
@@ -177,37 +164,6 @@ func (d *Definition) parts(fields map[string]any) error {
 		}
 	}
 	return nil
-}
-
-// conceal masks what may be secret in a server's configuration.
-func conceal(server any) {
-	m, ok := server.(map[string]any)
-	if !ok {
-		return
-	}
-	for _, key := range []string{"env", "headers"} {
-		mask(m[key])
-	}
-	if auth, ok := m["auth"].(map[string]any); ok {
-		for _, key := range []string{"value", "password"} {
-			if auth[key] != nil {
-				auth[key] = masked
-			}
-		}
-		mask(auth["headers"])
-		delete(auth, "state")
-		delete(auth, "authentication")
-	}
-}
-
-const masked = "**********"
-
-func mask(values any) {
-	if m, ok := values.(map[string]any); ok {
-		for k := range m {
-			m[k] = masked
-		}
-	}
 }
 
 func scalars(list []any) []string {

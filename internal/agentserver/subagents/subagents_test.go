@@ -136,6 +136,43 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestServersOfFiles holds that the MCP servers of an agent are shown as the
+// reference shows them: every field that was given, enabled too, and no secret.
+func TestServersOfFiles(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"mcp_config: {a: {command: x, args: [y], env: {K: hush}, cwd: /w, description: d, icon: i, timeout: 5, enabled: false, unknown: 1}}":                                                                       `{"a":{"command":"x","args":["y"],"env":{"K":"**********"},"cwd":"/w","description":"d","icon":"i","timeout":5.0,"enabled":false}}`,
+		"mcp_servers: {a: {type: shttp, url: 'http://x', sse_read_timeout: 1, keep_alive: true, headers: {K: hush}}}":                                                                                              `{"a":{"url":"http://x","transport":"http","sse_read_timeout":1.0,"keep_alive":true,"headers":{"K":"**********"},"enabled":true}}`,
+		"mcp_config: {mcpServers: {a: {url: 'http://x', auth: {strategy: oauth2, authentication: {type: oauth, client_id: c, client_secret: hush}, state: {tokens: {access_token: hush}, token_expires_at: 7}}}}}": `{"a":{"url":"http://x","auth":{"strategy":"oauth2","authentication":{"type":"oauth","client_id":"c","client_secret":"**********"},"state":{"tokens":{"access_token":"**********"},"token_expires_at":7.0}},"enabled":true}}`,
+		"mcp_config: {}":  `{}`,
+		"description: no": `null`,
+	} {
+		d, err := subagents.Parse("x", "---\n"+file+"\n---\n")
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		raw, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"mcp_config", "mcp_servers"} {
+			if got := string(fields[name]); got != want {
+				t.Errorf("%s: %s is %s, want %s", file, name, got, want)
+			}
+		}
+	}
+	for _, bad := range []string{"mcp_config: {a: 1}", "mcp_config: {a: {transport: moon, url: x}}", "mcp_config: {a: {command: x, enabled: maybe}}"} {
+		if _, err := subagents.Parse("x", "---\n"+bad+"\n---\n"); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: error %v", bad, err)
+		}
+	}
+}
+
 // FuzzParse holds that any file is an agent that can be shown, or an error.
 func FuzzParse(f *testing.F) {
 	f.Add(reviewer)
