@@ -94,8 +94,8 @@ func (w *writer) insert(c *conversation, e *entry, seq eventstream.Seq) (err err
 		}
 	}
 	if !taken {
-		n, err := w.db.exec(insertEvent, c.key, int64(seq), string(e.rec.ID), string(e.rec.ParentID), e.rec.Kind, string(e.rec.Source),
-			string(e.rec.Timestamp), eventSum(e.crc, c.key, seq), string(e.rec.JSON))
+		n, err := w.db.exec(insertEvent, string(e.rec.ID), string(e.rec.ParentID), e.rec.Kind, string(e.rec.Source), string(e.rec.Timestamp),
+			string(e.rec.JSON), c.key, int64(seq), int64(checksum(e.crc, c.key, int64(seq))))
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func (c *conn) prepare(sql string) (st driver.Stmt, err error) {
 	return st, err
 }
 
-func bind(args []any) []driver.NamedValue {
+func bind(args []driver.Value) []driver.NamedValue {
 	named := make([]driver.NamedValue, len(args))
 	for i, a := range args {
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
@@ -68,7 +68,7 @@ func bind(args []any) []driver.NamedValue {
 
 // exec runs a statement that is prepared once and returns how many rows it
 // changed. Arguments are int64, float64, string or nil.
-func (c *conn) exec(sql string, args ...any) (int64, error) {
+func (c *conn) exec(sql string, args ...driver.Value) (int64, error) {
 	st, err := c.prepare(sql)
 	if err != nil {
 		return 0, err
@@ -89,7 +89,7 @@ type rows struct {
 
 // query runs a statement that is prepared once. The rows must be closed
 // before the statement is run again.
-func (c *conn) query(sql string, args ...any) *rows {
+func (c *conn) query(sql string, args ...driver.Value) *rows {
 	st, err := c.prepare(sql)
 	if err != nil {
 		return &rows{err: err}
@@ -99,7 +99,7 @@ func (c *conn) query(sql string, args ...any) *rows {
 }
 
 // queryOnce is query for a statement that is built for one use.
-func (c *conn) queryOnce(sql string, args ...any) *rows {
+func (c *conn) queryOnce(sql string, args ...driver.Value) *rows {
 	raw, err := c.raw.(driver.QueryerContext).QueryContext(context.Background(), sql, bind(args))
 	return newRows(raw, err)
 }
@@ -159,7 +159,7 @@ func (r *rows) blob(i int) []byte {
 
 // number runs a query of one row with one integer; found is false when it
 // has no row.
-func (c *conn) number(sql string, args ...any) (n int64, found bool, err error) {
+func (c *conn) number(sql string, args ...driver.Value) (n int64, found bool, err error) {
 	r := c.query(sql, args...)
 	if r.next() {
 		n, found = r.int(0), true

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -11,18 +12,16 @@ import (
 
 // Create implements [eventstream.Stream].
 func (s *Store) Create(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
-	m, err := metaColumns(id, meta)
+	m, err := newMetaRow(id, meta)
 	if err != nil {
 		return err
 	}
-	return s.queue.do(ctx, func(w *writer) error {
-		return w.create(&conversation{id: id, meta: m}, meta)
-	})
+	return s.queue.do(ctx, func(w *writer) error { return w.create(&conversation{id: id, metaRow: m}, meta) })
 }
 
 // Fork implements [eventstream.Stream].
 func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segments []eventstream.Segment, meta eventstream.Meta) error {
-	m, err := metaColumns(dst, meta)
+	m, err := newMetaRow(dst, meta)
 	if err != nil {
 		return err
 	}
@@ -35,7 +34,7 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 		if err != nil {
 			return err
 		}
-		return w.create(&conversation{id: dst, meta: m, status: c.status, cost: c.cost, segments: shared}, meta)
+		return w.create(&conversation{id: dst, metaRow: m, status: c.status, cost: c.cost, segments: shared}, meta)
 	})
 	if err != nil {
 		return fmt.Errorf("fork conversation %s: %w", src, err)
@@ -59,32 +58,27 @@ func (w *writer) create(c *conversation, meta eventstream.Meta) error {
 	if !meta.Created.IsZero() {
 		c.created = meta.Created.UTC().Format(timeFormat)
 	}
-	m := &c.meta
-	if _, err := w.db.exec(`INSERT INTO conversations (id, owner, title, status, tags, created_at, updated_at, cost,
-		working_dir, parent_id, fork_of, events, shared, summary_at, checksum, summary_sum, extra_sum, summary, extra) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
-		string(c.id), m.owner, m.title, c.status, m.tags, c.created, c.updated, c.cost,
-		m.workingDir, m.parent, m.forkOf, int64(c.events), int64(c.shared), m.summaryAt, m.summarySum, m.extraSum, document(meta.Summary).arg(), document(meta.Extra).arg()); err != nil {
+	_, err = w.db.exec("INSERT INTO conversations (id, "+metaColumns+", status, created_at, updated_at, cost, events, shared, checksum, summary, extra) VALUES ("+
+		strings.Repeat("?, ", 16)+"0, ?, ?)", append(c.values()[1:], document(meta.Summary), document(meta.Extra))...)
+	if err != nil {
 		return err
 	}
 	if c.key, _, err = w.db.number("SELECT last_insert_rowid()"); err != nil {
 		return err
 	}
-	if _, err := w.db.exec("UPDATE conversations SET checksum = ? WHERE key = ?", c.checksum(), c.key); err != nil {
-		return err
-	}
 	for _, g := range c.segments {
 		if _, err := w.db.exec("INSERT INTO segments (conversation, first, source, source_first, events, checksum) VALUES (?, ?, ?, ?, ?, ?)",
-			c.key, int64(g.first), g.source, int64(g.sourceFirst), int64(g.events), g.checksum(c.key)); err != nil {
+			append(g.values(c.key), g.checksum(c.key))...); err != nil {
 			return err
 		}
 	}
-	w.cache[c.id] = c
+	w.cache[c.id], w.changed[c.id] = c, c // the checksum is written at the end of the transaction
 	return nil
 }
 
 // SetMeta implements [eventstream.Stream].
 func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, meta eventstream.Meta) error {
-	m, err := metaColumns(id, meta)
+	m, err := newMetaRow(id, meta)
 	if err != nil {
 		return err
 	}
@@ -93,15 +87,13 @@ func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, meta event
 		if err != nil {
 			return err
 		}
-		if c.meta.title != m.title || c.meta.tags != m.tags || c.meta.owner != m.owner {
+		if c.Title != m.Title || c.tags != m.tags || c.Owner != m.Owner {
 			c.touched = true // what is kept of its state beside the events is no change of it
 		}
-		c.meta = m
+		c.metaRow = m
 		w.changed[id] = c // its other columns are written at the end of the transaction
-		_, err = w.db.exec(`UPDATE conversations SET owner = ?, title = ?, tags = ?, working_dir = ?, parent_id = ?, fork_of = ?,
-			summary_at = ?, summary_sum = ?, extra_sum = ?, summary = ?, extra = ? WHERE key = ?`,
-			m.owner, m.title, m.tags, m.workingDir, m.parent, m.forkOf,
-			m.summaryAt, m.summarySum, m.extraSum, document(meta.Summary).arg(), document(meta.Extra).arg(), c.key)
+		_, err = w.db.exec("UPDATE conversations SET ("+metaColumns+", summary, extra) = (?"+strings.Repeat(", ?", 10)+") WHERE key = ?",
+			append(c.values()[2:11], document(meta.Summary), document(meta.Extra), c.key)...)
 		return err
 	})
 }

@@ -15,7 +15,7 @@ import (
 var schema string
 
 // version is the schema's version, kept in PRAGMA user_version.
-const version = 4
+const version = 5
 
 // lockDir makes the directory and opens its lock file. Each process holds a
 // shared lock on it while it has the store open.
@@ -56,8 +56,11 @@ func prepareFile(lock *os.File, path string) (*conn, error) {
 	return c, nil
 }
 
+// firstUse makes the database, or refuses one that is damaged: also what SQLite would
+// take for a new, empty one
+// (https://www.sqlite.org/fileformat2.html#the_database_header).
 func firstUse(path string) error {
-	_, err := os.Stat(path)
+	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		if st, err := os.Stat(path + "-wal"); err == nil && st.Size() > 0 {
 			return fault.New(fault.Corrupt, "events.db is missing but events.db-wal is still there").Hint("put events.db back from a backup")
@@ -67,8 +70,11 @@ func firstUse(path string) error {
 	if err != nil {
 		return fsError(err, "cannot read the event database")
 	}
-	if err := checkHeader(path); err != nil {
-		return err
+	defer f.Close()
+	const magic = "SQLite format 3\x00"
+	b := make([]byte, 100)
+	if _, err := f.ReadAt(b, 0); err != nil || string(b[:len(magic)]) != magic {
+		return fault.New(fault.Corrupt, "events.db is not an event database, or its first page is damaged").Hint(salvageHint)
 	}
 	damage, err := sqlitelog.Check(path)
 	if err != nil {
@@ -76,22 +82,6 @@ func firstUse(path string) error {
 	}
 	if damage != "" {
 		return fault.New(fault.Corrupt, "the newest events in events.db-wal are damaged: "+damage).Hint(salvageHint)
-	}
-	return nil
-}
-
-// checkHeader refuses what SQLite would take for a new, empty database
-// (https://www.sqlite.org/fileformat2.html#the_database_header).
-func checkHeader(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return fsError(err, "cannot read the event database")
-	}
-	defer f.Close()
-	const magic = "SQLite format 3\x00"
-	b := make([]byte, 100)
-	if _, err := f.ReadAt(b, 0); err != nil || string(b[:len(magic)]) != magic {
-		return fault.New(fault.Corrupt, "events.db is not an event database, or its first page is damaged").Hint(salvageHint)
 	}
 	return nil
 }

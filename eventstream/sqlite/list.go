@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ func (s *Store) Info(ctx context.Context, id event.ConversationID) (eventstream.
 	return info, err
 }
 
-func readInfo(db *conn, query string, arg any) (info eventstream.Info, found bool, err error) {
+func readInfo(db *conn, query string, arg driver.Value) (info eventstream.Info, found bool, err error) {
 	r := db.query(query, arg)
 	if found = r.next(); found {
 		info, err = scanInfo(r)
@@ -99,7 +100,7 @@ func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery)
 
 // selected returns the condition of a query on conversations. idle is the column
 // that idle ones are found by.
-func selected(q eventstream.ListQuery, idle string) (where string, args []any) {
+func selected(q eventstream.ListQuery, idle string) (where string, args []driver.Value) {
 	where = " WHERE 1"
 	if q.Owner != "" {
 		where += " AND owner = ?"

@@ -3,9 +3,9 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"time"
 
 	"github.com/deft-dev/deft/event"
@@ -21,12 +21,12 @@ func now() string { return time.Now().UTC().Format(timeFormat) }
 // conversation is a row of the table conversations without its documents, and
 // its segments.
 type conversation struct {
-	key      int64
-	id       event.ConversationID
-	meta     columns
+	key int64
+	id  event.ConversationID
+	metaRow
+	status   string
 	created  string
 	updated  string
-	status   string
 	cost     float64
 	events   eventstream.Seq
 	shared   eventstream.Seq
@@ -36,102 +36,93 @@ type conversation struct {
 	touched bool   // the transaction changes what updated is about
 }
 
-// columns are the columns of an [eventstream.Meta] without its documents.
-type columns struct {
-	owner, title, tags, workingDir, parent, forkOf string
-	summaryAt, summarySum, extraSum                int64
+// metaRow is what the row has of an [eventstream.Meta], whose documents and tags are
+// empty here.
+type metaRow struct {
+	eventstream.Meta
+	tags                 string
+	summarySum, extraSum int64
 }
 
 const maxIDLen = 255
 
-// document is the JSON of a Summary or Extra, which may be nil.
-type document json.RawMessage
+// newMetaRow returns what is stored of a Meta beside its documents. Invalid for an
+// id or a document that cannot be stored.
+func newMetaRow(id event.ConversationID, m eventstream.Meta) (metaRow, error) {
+	if id == "" || len(id) > maxIDLen {
+		return metaRow{}, fault.New(fault.Invalid, fmt.Sprintf("a conversation id has 1 to %d bytes", maxIDLen))
+	}
+	for name, d := range map[string]json.RawMessage{"Extra": m.Extra, "Summary": m.Summary} {
+		if d != nil && !json.Valid(d) {
+			return metaRow{}, fault.New(fault.Invalid, name+" of the conversation is not JSON")
+		}
+	}
+	row := metaRow{Meta: m, tags: "{}", summarySum: documentSum(m.Summary), extraSum: documentSum(m.Extra)}
+	if len(m.Tags) > 0 {
+		raw, err := json.Marshal(m.Tags)
+		if err != nil {
+			return row, fault.Wrap(err, fault.Invalid, "encode the conversation's tags")
+		}
+		row.tags = string(raw)
+	}
+	row.Tags, row.Summary, row.Extra = nil, nil, nil
+	return row, nil
+}
 
-func (d document) sum() int64 { return int64(crc32.Checksum(d, castagnoli)) }
+func documentSum(d json.RawMessage) int64 { return int64(checksum(0, []byte(d))) }
 
-// arg returns the document as an argument of a statement.
-func (d document) arg() any {
+// document returns a document as an argument of a statement.
+func document(d json.RawMessage) driver.Value {
 	if d == nil {
 		return nil
 	}
 	return string(d)
 }
 
-// metaColumns returns what is stored of a Meta beside its documents. Invalid
-// for an id or a document that cannot be stored.
-func metaColumns(id event.ConversationID, m eventstream.Meta) (c columns, err error) {
-	if id == "" || len(id) > maxIDLen {
-		return c, fault.New(fault.Invalid, fmt.Sprintf("a conversation id has 1 to %d bytes", maxIDLen))
-	}
-	for name, d := range map[string]json.RawMessage{"Extra": m.Extra, "Summary": m.Summary} {
-		if d != nil && !json.Valid(d) {
-			return c, fault.New(fault.Invalid, name+" of the conversation is not JSON")
-		}
-	}
-	tags := "{}"
-	if len(m.Tags) > 0 {
-		raw, err := json.Marshal(m.Tags)
-		if err != nil {
-			return c, fault.Wrap(err, fault.Invalid, "encode the conversation's tags")
-		}
-		tags = string(raw)
-	}
-	return columns{
-		m.Owner, m.Title, tags, m.WorkingDir, string(m.Parent), string(m.ForkOf),
-		int64(m.SummaryAt), document(m.Summary).sum(), document(m.Extra).sum(),
-	}, nil
-}
-
-func (c *conversation) checksum() int64 {
-	m := &c.meta
-	return rowSum(c.key, string(c.id), m.owner, m.title, c.status, m.tags, c.created, c.updated, c.cost,
-		m.workingDir, m.parent, m.forkOf, int64(c.events), int64(c.shared), m.summaryAt, m.summarySum, m.extraSum)
-}
-
 const (
-	conversationColumns = "c.key, c.id, c.owner, c.title, c.status, c.tags, c.created_at, c.updated_at, c.cost, " +
-		"c.working_dir, c.parent_id, c.fork_of, c.events, c.shared, c.checksum, c.summary_at, c.summary_sum, c.extra_sum"
-	listColumns        = conversationColumns + ", CAST(c.summary AS BLOB)"
-	selectConversation = "SELECT " + conversationColumns + " FROM conversations c WHERE c.id = ?"
-	selectListed       = "SELECT " + listColumns + " FROM conversations c WHERE c.key = ?"
-	selectInfo         = "SELECT " + listColumns + ", CAST(c.extra AS BLOB) FROM conversations c WHERE c.id = ?"
+	metaColumns        = "owner, title, tags, working_dir, parent_id, fork_of, summary_at, summary_sum, extra_sum"
+	summedColumns      = "key, id, " + metaColumns + ", status, created_at, updated_at, cost, events, shared"
+	selectConversation = "SELECT " + summedColumns + ", checksum FROM conversations WHERE id = ?"
+	selectListed       = "SELECT " + summedColumns + ", checksum, CAST(summary AS BLOB) FROM conversations WHERE key = ?"
+	selectInfo         = "SELECT " + summedColumns + ", checksum, CAST(summary AS BLOB), CAST(extra AS BLOB) FROM conversations WHERE id = ?"
 )
 
-// scanConversation reads a row of conversationColumns. The row's error is set
-// when it does not match its checksum.
+// values are the summedColumns: those that the row's checksum covers.
+func (c *conversation) values() []driver.Value {
+	return []driver.Value{
+		c.key, string(c.id), c.Owner, c.Title, c.tags, c.WorkingDir, string(c.Parent), string(c.ForkOf), int64(c.SummaryAt), c.summarySum, c.extraSum,
+		c.status, c.created, c.updated, c.cost, int64(c.events), int64(c.shared),
+	}
+}
+
+// scanConversation reads a row of summedColumns and the checksum. The row's error is
+// set when they do not match.
 func scanConversation(r *rows) *conversation {
 	c := &conversation{
-		key: r.int(0), id: event.ConversationID(r.text(1)), status: r.text(4), created: r.text(6), updated: r.text(7), cost: r.float(8),
-		meta:   columns{r.text(2), r.text(3), r.text(5), r.text(9), r.text(10), r.text(11), r.int(15), r.int(16), r.int(17)},
-		events: eventstream.Seq(r.int(12)), shared: eventstream.Seq(r.int(13)),
+		key: r.int(0), id: event.ConversationID(r.text(1)),
+		metaRow: metaRow{Meta: eventstream.Meta{
+			Owner: r.text(2), Title: r.text(3), WorkingDir: r.text(5), Parent: event.ConversationID(r.text(6)),
+			ForkOf: event.ConversationID(r.text(7)), SummaryAt: eventstream.Seq(r.int(8)),
+		}, tags: r.text(4), summarySum: r.int(9), extraSum: r.int(10)},
+		status: r.text(11), created: r.text(12), updated: r.text(13), cost: r.float(14),
+		events: eventstream.Seq(r.int(15)), shared: eventstream.Seq(r.int(16)),
 	}
 	c.stored = c.status
-	if r.err == nil && r.int(14) != c.checksum() {
+	if sum := r.int(17); r.err == nil && sum != int64(checksum(0, r.vals[:17]...)) {
 		r.err = fmt.Errorf("the row of conversation %s does not match its checksum: %w", c.id, errDamaged)
 	}
 	return c
 }
 
-// scanInfo reads a row of listColumns, and Extra if the row has it.
+// scanInfo reads a row of selectListed or selectInfo.
 func scanInfo(r *rows) (eventstream.Info, error) {
 	c := scanConversation(r)
-	summary, extra := document(r.blob(18)), document(nil)
-	if len(r.vals) > 19 {
-		extra = r.blob(19)
-	}
 	if r.err != nil {
 		return eventstream.Info{}, r.err
 	}
-	m := c.meta
-	info := eventstream.Info{
-		ID: c.id, Events: c.events, Status: c.status, Cost: c.cost,
-		Meta: eventstream.Meta{
-			Owner: m.owner, Title: m.title, WorkingDir: m.workingDir,
-			Parent: event.ConversationID(m.parent), ForkOf: event.ConversationID(m.forkOf),
-		},
-	}
-	if m.tags != "{}" {
-		if err := json.Unmarshal([]byte(m.tags), &info.Meta.Tags); err != nil {
+	info := eventstream.Info{ID: c.id, Events: c.events, Status: c.status, Cost: c.cost, Meta: c.Meta}
+	if c.tags != "{}" {
+		if err := json.Unmarshal([]byte(c.tags), &info.Meta.Tags); err != nil {
 			return info, fmt.Errorf("decode the tags of conversation %s: %w", c.id, err)
 		}
 	}
@@ -141,10 +132,14 @@ func scanInfo(r *rows) (eventstream.Info, error) {
 	if err := cmp.Or(errs[:]...); err != nil {
 		return info, fmt.Errorf("decode the times of conversation %s: %w", c.id, err)
 	}
-	if summary.sum() != m.summarySum || len(r.vals) > 19 && extra.sum() != m.extraSum {
+	whole := len(r.vals) > 19
+	if info.Meta.Summary = r.blob(18); whole {
+		info.Meta.Extra = r.blob(19)
+	}
+	if documentSum(info.Meta.Summary) != c.summarySum || whole && documentSum(info.Meta.Extra) != c.extraSum {
+		info.Meta.Summary, info.Meta.Extra = nil, nil
 		return info, fmt.Errorf("a document of conversation %s does not match its checksum: %w", c.id, errDamaged)
 	}
-	info.Meta.Summary, info.Meta.SummaryAt, info.Meta.Extra = json.RawMessage(summary), eventstream.Seq(m.summaryAt), json.RawMessage(extra)
 	return info, nil
 }
 

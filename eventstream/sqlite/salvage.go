@@ -111,7 +111,7 @@ const maxHole = 20_000
 func (s *salvager) scan() {
 	hole := 0
 	for from := int64(0); hole < maxHole; from++ {
-		r := s.db.query("SELECT "+eventColumns+", e.rowid FROM events e NOT INDEXED WHERE e.rowid >= ? ORDER BY e.rowid", from)
+		r := s.db.query(selectEvents+" NOT INDEXED WHERE e.rowid >= ? ORDER BY e.rowid", from)
 		for r.next() {
 			key, rec, intact := scanEvent(r)
 			r.err = nil // a damaged row does not end the scan
@@ -141,7 +141,7 @@ func (s *salvager) record(key int64, seq eventstream.Seq) (rec eventstream.Recor
 	if !ok {
 		return rec, false
 	}
-	r := s.db.query("SELECT "+eventColumns+" FROM events e NOT INDEXED WHERE e.rowid = ?", row)
+	r := s.db.query(selectEvents+" NOT INDEXED WHERE e.rowid = ?", row)
 	if ok = r.next(); ok {
 		_, rec, ok = scanEvent(r)
 	}
@@ -150,8 +150,15 @@ func (s *salvager) record(key int64, seq eventstream.Seq) (rec eventstream.Recor
 
 func (s *salvager) run(ctx context.Context) error {
 	s.scan()
-	known := s.deleted()
-	for _, id := range s.ids() {
+	known := map[int64]bool{} // if a deleted one cannot be read, the worst is that it comes back
+	for _, key := range readable[int64](s.db, "SELECT conversation FROM deleted") {
+		known[key] = true
+	}
+	// The names are in the table and in the index on it.
+	ids := append(readable[string](s.db, "SELECT id FROM conversations NOT INDEXED"), readable[string](s.db, "SELECT id FROM conversations ORDER BY id")...)
+	slices.Sort(ids)
+	for _, name := range slices.Compact(ids) {
+		id := event.ConversationID(name)
 		c, err := load(s.db, id)
 		if err != nil {
 			continue // its events are found by their key below
@@ -176,33 +183,16 @@ func (s *salvager) run(ctx context.Context) error {
 	return nil
 }
 
-// deleted returns the keys of deleted conversations, as far as they can be
-// read.
-func (s *salvager) deleted() map[int64]bool {
-	keys := map[int64]bool{}
-	r := s.db.query("SELECT conversation FROM deleted")
+// readable returns the values of a query of one column, as far as they can be read.
+func readable[T int64 | string](db *conn, sql string) (all []T) {
+	r := db.query(sql)
 	for r.next() {
-		keys[r.int(0)] = true
-	}
-	_ = r.close() // the worst is that a deleted conversation comes back
-	return keys
-}
-
-// ids returns the conversations whose names can be read, from the table and
-// from the index on it.
-func (s *salvager) ids() (ids []event.ConversationID) {
-	seen := map[string]bool{}
-	for _, sql := range []string{"SELECT id FROM conversations NOT INDEXED", "SELECT id FROM conversations ORDER BY id"} {
-		r := s.db.query(sql)
-		for r.next() {
-			if id := r.text(0); id != "" && !seen[id] {
-				seen[id] = true
-				ids = append(ids, event.ConversationID(id))
-			}
+		if v := column[T](r, 0); r.err == nil {
+			all = append(all, v)
 		}
-		_ = r.close() // damage is expected; the other way may get further
 	}
-	return ids
+	_ = r.close() // damage is expected
+	return all
 }
 
 // copy copies the events of some segments to a new conversation.

@@ -1,4 +1,4 @@
--- The event database, version 4 (PRAGMA user_version). Any SQLite client can
+-- The event database, version 5 (PRAGMA user_version). Any SQLite client can
 -- read it, also while Deft runs:
 --
 --   SELECT seq, kind, source, body FROM conversation_events WHERE conversation = '…' ORDER BY seq;

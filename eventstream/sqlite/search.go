@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,6 +94,9 @@ func (c *conversation) find(db *conn, id event.ID, last eventstream.Seq) (rec ev
 		if seq >= g.sourceFirst && seq < g.sourceFirst+g.events {
 			seq += g.first - g.sourceFirst
 			err = c.search(context.Background(), db, eventstream.Query{}, seq, seq, func(r eventstream.Record) bool { rec = r; return true })
+			if err == nil && rec.ID != id {
+				err = damaged(c.id, seq, "the index of ids has another one for it")
+			}
 			return rec, err == nil, err
 		}
 	}
@@ -117,7 +121,7 @@ func (c *conversation) bounds(db *conn, q eventstream.Query) (first, last events
 
 // filter returns the index that a query needs, if it is not the primary key,
 // its conditions on columns, and their arguments.
-func filter(q eventstream.Query) (index, where string, args []any) {
+func filter(q eventstream.Query) (index, where string, args []driver.Value) {
 	kinds := q.Kinds
 	if q.Body != "" { // is searched for in messages only
 		kinds = []string{eventstream.KindMessage}
@@ -147,8 +151,8 @@ func filter(q eventstream.Query) (index, where string, args []any) {
 }
 
 // args returns the arguments of a query for the events of a segment.
-func (g segment) args(more []any) []any {
-	return append([]any{g.source, int64(g.sourceFirst), int64(g.sourceFirst + g.events - 1)}, more...)
+func (g segment) args(more []driver.Value) []driver.Value {
+	return append([]driver.Value{g.source, int64(g.sourceFirst), int64(g.sourceFirst + g.events - 1)}, more...)
 }
 
 // search visits the selected events of a range in the query's order, until
@@ -182,6 +186,8 @@ func (c *conversation) search(ctx context.Context, db *conn, q eventstream.Query
 				r.err = damaged(c.id, next, mismatch)
 			case !intact:
 				r.err = damaged(c.id, rec.Seq, mismatch)
+			case index != "" && rec.Kind != args[0]:
+				r.err = damaged(c.id, rec.Seq, "the index of kinds has another one for it")
 			case lower == "" || eventstream.TextContains(rec.JSON, lower):
 				more = visit(rec)
 			}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql/driver"
 	"fmt"
 
 	"github.com/deft-dev/deft/eventstream"
@@ -19,9 +20,12 @@ type segment struct {
 
 func (g segment) last() eventstream.Seq { return g.first + g.events - 1 }
 
-func (g segment) checksum(key int64) int64 {
-	return rowSum(key, int64(g.first), g.source, int64(g.sourceFirst), int64(g.events))
+// values are the columns of the row in the fork with a key.
+func (g segment) values(key int64) []driver.Value {
+	return []driver.Value{key, int64(g.first), g.source, int64(g.sourceFirst), int64(g.events)}
 }
+
+func (g segment) checksum(key int64) int64 { return int64(checksum(0, g.values(key)...)) }
 
 // within returns the part of a segment that lies in first..last, which may be
 // empty.

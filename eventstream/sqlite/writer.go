@@ -172,7 +172,7 @@ func (w *writer) flush() error {
 			c.updated, c.touched = max(at, c.updated), false
 		}
 		n, err := w.db.exec("UPDATE conversations SET events = ?, cost = ?, updated_at = ?, checksum = ? WHERE key = ?",
-			int64(c.events), c.cost, c.updated, c.checksum(), c.key)
+			int64(c.events), c.cost, c.updated, int64(checksum(0, c.values()...)), c.key)
 		if err == nil && n != 1 {
 			err = fmt.Errorf("the row of conversation %s is missing: %w", c.id, errDamaged)
 		}
