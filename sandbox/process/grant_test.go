@@ -140,6 +140,43 @@ func TestGitOutsideWorkspace(t *testing.T) {
 	}
 }
 
+// TestOtherGitConfiguration: no configuration can take the place of a working tree's
+// in a repository outside the workspace.
+func TestOtherGitConfiguration(t *testing.T) {
+	t.Parallel()
+	tool(t, "git")
+	for name, sub := range map[string]string{"worktree": "", "directory": "sub"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, process.LevelNamespaces)
+			repo := filepath.Join(b.home, "repo")
+			top, own := repo, filepath.Join(repo, ".git")
+			write(t, filepath.Join(repo, "sub/file"), "file")
+			git(t, repo, "init", "-q")
+			git(t, repo, "config", "extensions.worktreeConfig", "true")
+			git(t, repo, "add", ".")
+			git(t, repo, "commit", "-qm", "outside")
+			if name == "worktree" {
+				top, own = filepath.Join(filepath.Dir(b.ws), "tree"), filepath.Join(own, "worktrees/tree")
+				git(t, repo, "worktree", "add", "-q", top, "-b", "side")
+			}
+			b.spec.Workspace = filepath.Join(top, sub)
+			s := b.start(t)
+			a := sh(t, s, `exec 2>&1; cd "$1" || exit; for f in config.worktree commondir; do [ -e $f ] || continue
+				echo planted >$f; rm -f $f; echo planted >new; mv -f new $f; rm -f new; grep -q planted $f && echo changed $f; [ -e $f ] || echo removed $f; done; echo end`, own)
+			if !strings.HasSuffix(a.Out, "end\n") || strings.Contains(a.Out, "changed") || strings.Contains(a.Out, "removed") {
+				t.Errorf("output: %s", a.Out)
+			}
+			if _, err := os.Stat(filepath.Join(own, "config.worktree")); err != nil {
+				t.Errorf("commands could make it: %v", err)
+			}
+			if a := sh(t, s, inGit); !strings.HasPrefix(a.Out, "inside\noutside\n") {
+				t.Errorf("git says %q", a.Out)
+			}
+		})
+	}
+}
+
 // snapshot is what must not change in a repository.
 func snapshot(t *testing.T, repo string) map[string]string {
 	t.Helper()

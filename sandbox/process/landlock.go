@@ -103,7 +103,7 @@ func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 		gaps = append(gaps, sandbox.Missing{Feature: "hidden-in-workspace", Reason: "since a part of the workspace is hidden, no files can be made beside that part"})
 	}
 	if writableGit(pl) {
-		gaps = append(gaps, sandbox.Missing{Feature: "git-configuration", Reason: "the repository's directory outside the workspace is writable as a whole, with its configuration and hooks"})
+		gaps = append(gaps, sandbox.Missing{Feature: "git-configuration", Reason: "in the repository's directory outside the workspace, what names configuration and hooks is writable too"})
 	}
 	if abi < 3 {
 		gaps = append(gaps, sandbox.Missing{Feature: "truncate", Reason: "Landlock ABI 3 is needed to protect writable files outside from being emptied"})

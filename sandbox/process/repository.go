@@ -1,11 +1,9 @@
 package process
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -68,10 +66,23 @@ func topLevel(dir string) string {
 // which run outside later, or belong to other worktrees.
 var protectedGit = []string{"config", "config.worktree", "hooks", "info", "modules", "worktrees"}
 
+// ownConfig makes the configuration of one working tree, where git reads one: else
+// commands could make it.
+func ownConfig(common, dir string) {
+	if !strings.Contains(strings.ToLower(readGitFile(filepath.Join(common, "config"))), "worktreeconfig") {
+		return
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "config.worktree"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil { // else it exists, or nobody but its owner can make it
+		_ = f.Close() // nothing was written
+	}
+}
+
 // mainGitDir returns the .git directory of a repository that has the workspace
 // inside.
 func mainGitDir(dir string) []grant {
 	all := []grant{{Path: dir, Writable: true}}
+	ownConfig(dir, dir)
 	for _, name := range protectedGit {
 		path := filepath.Join(dir, name)
 		if name == "hooks" {
@@ -114,8 +125,11 @@ func worktreeGitDir(dotGit, workspace, home string) []grant {
 		}
 		all = append(all, grant{path, true})
 	}
-	if path := filepath.Join(dir, "config.worktree"); exists(path) {
-		all = append(all, grant{Path: path})
+	ownConfig(common, dir)
+	for _, name := range []string{"commondir", "config.worktree"} { // git writes gitdir itself
+		if path := filepath.Join(dir, name); exists(path) {
+			all = append(all, grant{Path: path})
+		}
 	}
 	return all
 }
@@ -133,6 +147,15 @@ func from(dir, path string) string {
 
 // gitFile reads a file of one line; it returns "" if it is something else.
 func gitFile(path string) string {
+	line := strings.TrimRight(readGitFile(path), "\r\n")
+	if strings.ContainsAny(line, "\x00\n") {
+		return ""
+	}
+	return line
+}
+
+// readGitFile reads a regular file, "" if it is something else.
+func readGitFile(path string) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
@@ -142,8 +165,7 @@ func gitFile(path string) string {
 		return ""
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxGitFile))
-	b = bytes.TrimRight(b, "\r\n")
-	if err != nil || slices.ContainsFunc(b, func(c byte) bool { return c == 0 || c == '\n' }) {
+	if err != nil {
 		return ""
 	}
 	return string(b)
