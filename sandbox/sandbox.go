@@ -48,8 +48,8 @@ type Spec struct {
 	Limits  Limits
 }
 
-// Limits bound what a sandbox uses; zero fields are unlimited. They hold
-// where the host allows (see Report).
+// Limits bound what a sandbox uses. A zero field stands for the provider's default,
+// a negative one for no limit. They hold where the host allows (see Report).
 type Limits struct {
 	MemoryBytes int64
 	CPUs        float64

@@ -32,6 +32,7 @@ type foreground struct {
 	network sandbox.Network // of --net; "": not given
 	read    []string        // of --read, checked
 	write   []string        // of --write, checked
+	limits  sandbox.Limits
 	grace   time.Duration
 	// env are variables for commands, and secretEnv the names of secrets that all
 	// of them get.
@@ -67,7 +68,7 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	r.models.log = log
 	builder, err := build.New(build.Options{
 		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
-		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
+		Grace: max(r.grace, time.Second), Defaults: r.placement(), Limits: r.limits, Log: log,
 	})
 	if err != nil {
 		return err

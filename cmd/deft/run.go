@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/internal/workspacedir"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
@@ -50,6 +51,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	defer store.Close()
 	r := newForeground(std, p, store, newView(c, std, g))
 	r.sandbox, r.network, r.grace = c.Sandbox, c.Net, c.Grace
+	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
 	rules := workspacedir.Rules{Home: std.env("HOME"), Data: append(userDirs(std.env), p.data)}
 	if r.read, err = rules.Granted("--read", c.Read); err != nil {
 		return err

@@ -37,6 +37,9 @@ type runCmd struct {
 	Net           sandbox.Network   `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
 	Read          []string          `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
 	Write         []string          `help:"Directory outside the workspace that the agent's commands may change. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`
+	Memory        sandbox.Size      `help:"How much memory the sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_MEMORY"`
+	Pids          int               `help:"How many processes and threads the sandbox may have; -1 for no limit (default: 2048)." placeholder:"N" env:"DEFT_PIDS"`
+	CPUs          float64           `name:"cpus" help:"How many processors the sandbox may use (default: all)." placeholder:"N" env:"DEFT_CPUS"`
 	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
 	MCPConfig     []string          `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
 	SecretEnv     []string          `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
@@ -98,6 +101,8 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--max-cost must not be negative").Hint("leave it out for no limit")
 	case c.Timeout < 0:
 		return fault.New(fault.Invalid, "--timeout must not be negative").Hint("leave it out for 5m")
+	case c.CPUs < 0 || math.IsNaN(c.CPUs):
+		return fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
 	case c.Grace < 0:
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
 	case c.EnvUnmasked && len(c.EnvFile) == 0:

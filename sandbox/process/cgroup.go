@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -148,11 +149,21 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// emptyTimeout bounds the wait for the kernel to take ended processes out of their
+// groups, which it does a moment after they are reported to have ended.
+const emptyTimeout = 3 * time.Second
+
 // removeCgroups removes groups whose processes have ended.
 func removeCgroups(dirs []string) error {
 	var errs error
+	deadline := time.Now().Add(emptyTimeout)
 	for _, d := range dirs {
-		if err := unix.Rmdir(d); err != nil && err != unix.ENOENT {
+		err := unix.Rmdir(d)
+		for wait := time.Millisecond; err == unix.EBUSY && time.Now().Before(deadline); wait *= 2 {
+			time.Sleep(wait)
+			err = unix.Rmdir(d)
+		}
+		if err != nil && err != unix.ENOENT {
 			errs = errors.Join(errs, fmt.Errorf("remove control group %s: %w", d, err))
 		}
 	}

@@ -25,7 +25,7 @@ var deviceLinks = map[string]string{
 
 // devices makes a /dev with an own set of pseudo terminals.
 func (r *root) devices(host int) error {
-	if err := r.tmpfs("/dev", "0755", true); err != nil {
+	if err := r.tmpfs("/dev", "0755"); err != nil {
 		return err
 	}
 	dev := r.freeze[len(r.freeze)-1]

@@ -103,6 +103,7 @@ func setUp(w *json.Encoder) (step string, err error) {
 
 // isolate gives the process its own root, devices and loopback interface.
 func isolate(pl *plan, exe int, o *outcome) (step string, err error) {
+	limitInotify(o)
 	if step, err := newRoot(pl, exe); err != nil {
 		return step, err
 	}
@@ -118,8 +119,8 @@ func isolate(pl *plan, exe int, o *outcome) (step string, err error) {
 // restrict takes this thread's rights away, in an order in which each step
 // still has what it needs.
 func restrict(pl *plan, exe int, o *outcome) (step string, err error) {
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return "forbid core dumps", err
+	if err := limitResources(pl); err != nil {
+		return "limit resources", err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return "set no_new_privs", err

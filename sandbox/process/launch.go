@@ -184,6 +184,7 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	}
 	st.Started = stat.started
 	applyLimits(p.cgroupName(s.ID), s.Limits, st)
+	pl.Processes = processLimit(s.Limits, st)
 	if outside != nil {
 		if err := p.startEgress(ctx, pid, &pl, outside, files[1]); err != nil {
 			return err

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -82,13 +84,89 @@ func TestCgroupsGoWithTheSandbox(t *testing.T) {
 	}
 }
 
+// TestTemporarySpaceIsBounded: the private directories have one size together.
 func TestTemporarySpaceIsBounded(t *testing.T) {
 	t.Parallel()
-	b := setup(t, process.LevelNamespaces) // with 64 MB each
+	b := setup(t, process.LevelNamespaces) // with 64 MB
 	s := b.start(t)
-	for _, dir := range []string{"/tmp", "/run", "/dev/shm", b.home} {
-		if a := sh(t, s, `head -c 65M /dev/zero >"$1/big"; rm "$1/big"`, dir); !strings.Contains(a.Out, "No space") {
+	for _, dir := range []string{"/tmp", "/var/tmp", "/run", "/dev/shm", b.home} {
+		a := sh(t, s, `head -c 40M /dev/zero >/dev/shm/half && head -c 25M /dev/zero >"$1/rest" || rm "$1/rest" /dev/shm/half`, dir)
+		if !strings.Contains(a.Out, "No space") {
 			t.Errorf("%s: %q", dir, a.Out)
 		}
+	}
+}
+
+// TestDefaultLimits: a sandbox whose starter names no limits has some all the same.
+func TestDefaultLimits(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			s := b.start(t)
+			if a := sh(t, s, `test "$(ulimit -Hn)" -le 65536 && echo bounded`); a.Out != "bounded\n" {
+				t.Errorf("descriptors: %q", a.Out)
+			}
+			rep := s.Report()
+			for _, feature := range []string{"cgroup-pids", "cgroup-memory"} {
+				var why string
+				for _, m := range rep.Missing {
+					if m.Feature == feature {
+						why = m.Reason
+					}
+				}
+				if (why == "") != slices.Contains(rep.Features, feature) {
+					t.Errorf("%s: features %q, missing because %q", feature, rep.Features, why)
+				}
+				if why != "" && !strings.Contains(why, "not bounded") && !strings.Contains(why, "stands in") {
+					t.Errorf("%s: %q does not say what is not bounded", feature, why)
+				}
+			}
+			if level == process.LevelLandlock {
+				return
+			}
+			const open = `import ctypes
+libc = ctypes.CDLL(None)
+n = 0
+while n < 100000 and libc.inotify_init() >= 0: n += 1
+print(n)`
+			raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := ask(t, s, request{Argv: []string{tool(t, "python3"), "-c", open}})
+			if got, err := strconv.Atoi(strings.TrimSpace(a.Out)); err != nil || got > all/2 {
+				t.Errorf("%q of %d inotify instances could be taken", a.Out, all)
+			}
+		})
+	}
+}
+
+// TestProcessesAreBoundedForUsers: where there is no control group, a resource limit
+// bounds an ordinary user's processes.
+func TestProcessesAreBoundedForUsers(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 {
+		t.Skip("root has control groups")
+	}
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			b.spec.Limits = sandbox.Limits{PIDs: 60}
+			s := b.start(t)
+			a := sh(t, s, `i=0; while [ $i -lt 300 ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done; echo all`)
+			if strings.Contains(a.Out, "all") {
+				t.Error("300 processes were made with a limit of 60")
+			}
+			if err := s.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -20,6 +20,7 @@ type root struct {
 	freeze []int    // mounts to make read-only at the end
 	masked []string // in /proc, to hide
 	size   int64
+	memory int // the file system that the private directories share
 }
 
 const (
@@ -208,9 +209,12 @@ func (r *root) privates(pl *plan) error {
 		if dir == pl.Home || within(dir, pl.Workspace) {
 			continue
 		}
-		if err := r.tmpfs(dir, "0755", true); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := r.tmpfs(dir, "0755"); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
+	}
+	if err := r.shareMemory(); err != nil {
+		return err
 	}
 	for _, dir := range privateDirs {
 		if within(dir, pl.Workspace) {
@@ -223,7 +227,7 @@ func (r *root) privates(pl *plan) error {
 		if dir == "/var/run" && r.isLink(dir) {
 			continue
 		}
-		if err := r.tmpfs(dir, mode, false); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := r.private(dir, mode); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 	}
@@ -235,7 +239,7 @@ func (r *root) home(pl *plan, home int) error {
 	if err := r.mkdirAll(pl.Home); err != nil {
 		return err
 	}
-	if err := r.tmpfs(pl.Home, "0700", false); err != nil {
+	if err := r.private(pl.Home, "0700"); err != nil {
 		return err
 	}
 	for _, rel := range pl.Shown {
@@ -317,7 +321,7 @@ func (r *root) cover(target int) error {
 		return err
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return r.tmpfsAt(target, "0755", true)
+		return r.tmpfsAt(target, "0755")
 	}
 	return r.coverFile(target, emptyFile)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -145,33 +146,68 @@ func (r *root) in(path string, f func(dir int) error) error {
 	return nil
 }
 
-// tmpfs mounts an empty file system at path. A frozen one becomes read-only
-// when all mount points in it are made.
-func (r *root) tmpfs(path, mode string, frozen bool) error {
+// tmpfs mounts an empty file system at path. It becomes read-only when all mount
+// points in it are made.
+func (r *root) tmpfs(path, mode string) error {
 	target, err := r.open(path, unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(target)
-	return r.tmpfsAt(target, mode, frozen)
+	return r.tmpfsAt(target, mode)
 }
 
-func (r *root) tmpfsAt(target int, mode string, frozen bool) error {
-	opts := map[string]string{"mode": mode}
-	if !frozen {
-		opts["size"] = strconv.FormatInt(r.size, 10)
-		opts["nr_inodes"] = "1000000"
-	}
-	fd, err := newFS("tmpfs", opts, plainAttr)
+func (r *root) tmpfsAt(target int, mode string) error {
+	fd, err := newFS("tmpfs", map[string]string{"mode": mode}, plainAttr)
 	if err != nil {
 		return err
 	}
-	if frozen {
-		r.freeze = append(r.freeze, fd)
-	} else {
-		defer unix.Close(fd)
-	}
+	r.freeze = append(r.freeze, fd)
 	return moveTo(fd, target)
+}
+
+// shareMemory makes the file system of all private directories, so that they have
+// one size together. It is mounted where one of them covers it.
+func (r *root) shareMemory() error {
+	var err error
+	r.memory, err = newFS("tmpfs", map[string]string{
+		"mode": "0700", "size": strconv.FormatInt(r.size, 10), "nr_inodes": "1000000",
+	}, plainAttr)
+	if err != nil {
+		return err
+	}
+	target, err := r.open("/dev/shm", unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(target)
+	return moveTo(r.memory, target)
+}
+
+// private mounts an empty directory of the shared file system at path.
+func (r *root) private(path, mode string) error {
+	target, err := r.open(path, unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(target)
+	name := strings.ReplaceAll(relative(path), "/", "-")
+	if err := unix.Mkdirat(r.memory, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) { // a home can be /tmp
+		return err
+	}
+	bits, err := strconv.ParseUint(mode, 8, 32)
+	if err != nil {
+		return err
+	}
+	if err := unix.Fchmodat(r.memory, name, uint32(bits), 0); err != nil {
+		return err
+	}
+	tree, err := cloneTree(r.memory, name, plainAttr)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	return moveTo(tree, target)
 }
 
 // newFS makes a file system that is not mounted anywhere yet; see fsopen(2).

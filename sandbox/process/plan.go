@@ -34,6 +34,7 @@ type plan struct {
 	TmpBytes  int64
 	Tmp       string    // landlock level: the private writable directory
 	KeepCaps  []uintptr // capabilities that stay
+	Processes int       // what a resource limit is to allow, where there is no control group; 0 for none
 }
 
 // Capabilities root keeps over the workspace of another user, so that it works
@@ -109,7 +110,7 @@ func ownerOf(path string) (uid, gid uint32) {
 	return uint32(os.Geteuid()), uint32(os.Getegid())
 }
 
-// quarterOfMemory is the default size of a private file system.
+// quarterOfMemory is the default size of the private file systems.
 func quarterOfMemory() int64 {
 	const fallback = 1 << 30
 	b, err := os.ReadFile("/proc/meminfo")

@@ -36,8 +36,8 @@ type Options struct {
 	// Env is the user's environment, in which PATH and others name toolchains;
 	// default: that of this process. A Spec's may come from a project.
 	Env []string
-	// TmpBytes bounds each of /tmp, /var/tmp, /run, /dev/shm and the private
-	// home, which live in memory; default: a quarter of the memory.
+	// TmpBytes bounds /tmp, /var/tmp, /run, /dev/shm and the private home together,
+	// which live in memory; default: a quarter of the memory.
 	TmpBytes int64
 	// Hidden are paths hidden in every sandbox, such as Deft's data.
 	Hidden []string
@@ -248,5 +248,6 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 			return s, fault.New(fault.Invalid, "the workspace is among the hidden paths: "+real)
 		}
 	}
+	s.Limits = withDefaults(s.Limits)
 	return s, p.checkGrants(s)
 }

@@ -69,6 +69,8 @@ type Options struct {
 	// Grace is how long a sandbox that is kept waits for another process.
 	// DefaultGrace if 0.
 	Grace time.Duration
+	// Limits bound what each sandbox uses.
+	Limits sandbox.Limits
 	// Defaults are the classes and the isolation of conversations that name
 	// none.
 	Defaults session.Placement

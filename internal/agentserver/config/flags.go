@@ -30,6 +30,9 @@ type Flags struct {
 	Net               sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
 	Read              []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
 	Write             []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
+	Memory            sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
+	Pids              int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 2048)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
+	CPUs              float64         `name:"cpus" help:"How many processors each sandbox may use (default: all)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
 
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
 	ImportModules   string `help:"For compatibility with OpenHands; no effect." hidden:""`
@@ -67,6 +70,13 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 		if given {
 			warnings = append(warnings, name+" has no effect: this server runs no Python")
 		}
+	}
+	if f.CPUs < 0 {
+		return nil, fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
+	}
+	if (f.Memory != 0 || f.Pids != 0 || f.CPUs != 0) && f.Sandbox != SandboxProcess {
+		return nil, fault.New(fault.Invalid, "--memory, --pids and --cpus are for sandboxes, and commands run without one").
+			Hint("add --sandbox process, or leave them out")
 	}
 	if len(f.Read)+len(f.Write) > 0 && f.Sandbox != SandboxProcess {
 		return nil, fault.New(fault.Invalid, "--read and --write are for sandboxes, and commands run without one").

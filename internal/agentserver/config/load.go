@@ -38,6 +38,8 @@ type Loaded struct {
 	Sandbox string
 	// Net says what commands in a sandbox may reach.
 	Net sandbox.Network
+	// Limits bound each sandbox.
+	Limits sandbox.Limits
 	// Readable and Writable are the directories of --read and --write, without links.
 	Readable, Writable []string
 	// PersistenceDir is the user's directory: settings, profiles, secrets.
@@ -74,7 +76,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if err := d.object(reflect.ValueOf(c).Elem(), tree, ""); err != nil {
 		return nil, err
 	}
-	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone), Net: f.Net}
+	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone), Net: f.Net, Limits: sandbox.Limits{MemoryBytes: int64(f.Memory), PIDs: f.Pids, CPUs: f.CPUs}}
 	c.applyKeys(tree, e)
 	ignored, err := f.apply(c)
 	if err != nil {
