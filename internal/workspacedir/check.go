@@ -52,19 +52,19 @@ func (r Rules) Check(dir string) (string, error) {
 		return "", r.refuse("cannot be used: " + strings.ReplaceAll(dir, "\x00", "\uFFFD"))
 	}
 	dir = realpath.Resolve(dir)
-	above := parents(dir)
+	above, machine := parents(dir), protectedFrom(r.Home)
 	switch {
-	case isOne(above[:1], systemDirs),
-		isOne(above, systemTrees) && !slices.ContainsFunc(sources, func(s string) bool { return dir != s && within(dir, s) }):
+	case isOne(above[:1], machine.dirs),
+		isOne(above, machine.trees) && !slices.ContainsFunc(sources, func(s string) bool { return dir != s && within(dir, s) }):
 		return "", r.refuse("cannot be the system directory " + dir)
-	case isOne(above, r.Data):
+	case isOne(above, atAll(r.Data)):
 		return "", r.refuse(dir + " lies in Deft's own data")
 	}
-	for _, home := range Homes(r.Home) {
+	for _, home := range machine.homes {
 		switch {
-		case isOne(parents(home), []string{dir}):
-			return "", r.refuse(dir + " holds the home directory " + home + ", whose start-up files an agent must not write")
-		case holdsCredentials(dir, home):
+		case isOne(home.above, above[:1]):
+			return "", r.refuse(dir + " holds the home directory " + home.above[0].path + ", whose start-up files an agent must not write")
+		case home.holdsCredentials(dir):
 			return "", r.refuse(dir + " holds credentials or programs of a user")
 		}
 	}
@@ -91,19 +91,6 @@ func (r Rules) Granted(flag string, dirs []string) ([]string, error) {
 		all = append(all, real)
 	}
 	return all, nil
-}
-
-// holdsCredentials reports whether a directory lies in one of credentialDirs of a
-// home, or contains one.
-func holdsCredentials(dir, home string) bool {
-	return slices.ContainsFunc(credentialDirs, func(name string) bool {
-		secret := filepath.Join(home, name)
-		if _, err := os.Stat(secret); err != nil {
-			return within(dir, secret) // nothing to contain
-		}
-		secret = realpath.Resolve(secret)
-		return within(dir, secret) || within(secret, dir)
-	})
 }
 
 // Homes returns the home directories of the machine's users, and own unless it is
@@ -169,11 +156,10 @@ func parents(path string) []directory {
 
 // isOne reports whether one of some directories is one of others, by its name or by
 // what it is: a bind mount has another name.
-func isOne(some []directory, others []string) bool {
-	return slices.ContainsFunc(others, func(path string) bool {
-		other := at(path)
+func isOne(some, others []directory) bool {
+	return slices.ContainsFunc(others, func(other directory) bool {
 		return slices.ContainsFunc(some, func(d directory) bool {
-			return d.path == path || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
+			return d.path == other.path || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
 		})
 	})
 }
