@@ -112,8 +112,8 @@ type Project struct {
 }
 
 // Servers returns the MCP servers of the project, if the user allows them: he is
-// asked once for each content of the file. Without a terminal they are not used,
-// and the user is told how to allow them.
+// asked once for each content of the file, and again for runs without a sandbox.
+// Without a terminal they are not used, and the user is told how to allow them.
 func (p Project) Servers(ctx context.Context) (*schema.Map, error) {
 	raw, err := p.read()
 	if raw == nil || err != nil {
@@ -130,7 +130,11 @@ func (p Project) Servers(ctx context.Context) (*schema.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, known := answers[p.Dir]
+	key := p.Dir
+	if p.Unsandboxed { // a yes for the sandbox gives programs less
+		key = "no sandbox: " + p.Dir
+	}
+	given, known := answers[key]
 	switch {
 	case known && given == answer:
 		return servers, nil
@@ -144,9 +148,9 @@ func (p Project) Servers(ctx context.Context) (*schema.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers[p.Dir] = answer
+	answers[key] = answer
 	if !allowed {
-		answers[p.Dir], servers = "not "+answer, nil
+		answers[key], servers = "not "+answer, nil
 	}
 	return servers, p.keep(answers)
 }
