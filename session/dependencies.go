@@ -22,6 +22,8 @@ type Lock interface {
 	// Acquire locks a conversation until release is called or the process
 	// ends. The error is of kind Conflict if it is locked already.
 	Acquire(ctx context.Context, id event.ConversationID) (release func(), err error)
+	// Held reports whether a conversation is locked, by whomever.
+	Held(id event.ConversationID) (bool, error)
 	Close() error
 }
 

@@ -3,10 +3,12 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/state"
 )
 
@@ -98,4 +100,37 @@ func (m *Manager) Exists(ctx context.Context, id event.ConversationID) (bool, er
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// WorkingIn returns the conversations that work in a directory, around it or below it
+// now, in any process: those that run or wait for a confirmation, and are locked. One
+// that says that it runs and is not locked was interrupted.
+func (m *Manager) WorkingIn(ctx context.Context, dir string) ([]eventstream.Info, error) {
+	var found []eventstream.Info
+	for _, status := range []state.Status{state.Running, state.Confirming} {
+		q := eventstream.ListQuery{Status: string(status), Damaged: func(event.ConversationID, error) {}} // is no reason not to work here
+		for {
+			page, err := m.o.Store.List(ctx, q)
+			if err != nil {
+				return nil, fmt.Errorf("find who works in %s: %w", dir, err)
+			}
+			for _, info := range page.Infos {
+				other := info.Meta.WorkingDir
+				if other == "" || !realpath.Inside(dir, other) && !realpath.Inside(other, dir) {
+					continue
+				}
+				held, err := m.o.Lock.Held(info.ID)
+				if err != nil {
+					return nil, err
+				}
+				if held {
+					found = append(found, info)
+				}
+			}
+			if q.PageID = page.NextID; q.PageID == "" {
+				break
+			}
+		}
+	}
+	return found, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
@@ -33,11 +34,20 @@ func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) err
 	}
 	switch c.Kind {
 	case "conversations":
-		return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+		return stored(ctx, std, g, func(p paths, s *sqlite.Store) error {
+			locks, err := conversationlock.Open(p.store())
+			if err != nil {
+				return err
+			}
+			defer locks.Close()
 			show(eventstream.Last, "the one that was changed last")
 			page, err := s.List(ctx, eventstream.ListQuery{ByUpdated: true, Limit: mostCompleted})
 			for _, i := range page.Infos {
-				show(string(i.ID), statusOf(i)+": "+first(i.Meta.Title, i.Meta.WorkingDir))
+				status, err := statusOf(i, locks)
+				if err != nil {
+					return err
+				}
+				show(string(i.ID), status+": "+first(i.Meta.Title, i.Meta.WorkingDir))
 			}
 			return err
 		})

@@ -18,10 +18,12 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/state"
 )
 
 // conversationsCmd works on stored conversations.
@@ -55,34 +57,55 @@ type infoJSON struct {
 	Updated   time.Time            `json:"updated_at"`
 	Status    string               `json:"status"`
 	Events    int64                `json:"events"`
+	Model     string               `json:"model,omitempty"`
+	CostUSD   float64              `json:"cost_usd"`
 	Title     string               `json:"title"`
 	Workspace string               `json:"workspace"`
 	ForkOf    event.ConversationID `json:"fork_of,omitempty"`
 }
 
-func describe(i eventstream.Info) infoJSON {
-	return infoJSON{i.ID, i.Created, i.Updated, statusOf(i), int64(i.Events), i.Meta.Title, i.Meta.WorkingDir, i.Meta.ForkOf}
+func describe(i eventstream.Info, status string) infoJSON {
+	return infoJSON{i.ID, i.Created, i.Updated, status, int64(i.Events), modelOf(i), i.Cost, i.Meta.Title, i.Meta.WorkingDir, i.Meta.ForkOf}
 }
 
-func statusOf(i eventstream.Info) string {
-	if i.Status == "" {
-		return "idle"
+// interrupted is shown as the status of a conversation that was running when its
+// process ended: nobody has locked it.
+const interrupted = "interrupted"
+
+// statusOf is the status of a conversation as it is shown.
+func statusOf(i eventstream.Info, locks *conversationlock.Locks) (string, error) {
+	status := first(i.Status, string(state.Idle))
+	if status != string(state.Running) {
+		return status, nil
 	}
-	return i.Status
+	held, err := locks.Held(i.ID)
+	if err != nil || held {
+		return status, err
+	}
+	return interrupted, nil
 }
 
 type listCmd struct {
-	Status string `help:"Only those of this status: ${enum}." enum:",idle,running,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"" placeholder:"STATUS"`
+	Status string `help:"Only those of this status: ${enum}." enum:",idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"" placeholder:"STATUS"`
 	Limit  int    `help:"How many; 0 for all." default:"20"`
 	JSON   bool   `name:"json" help:"One JSON object a line."`
 }
 
 // Run lists conversations.
 func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+	return stored(ctx, std, g, func(p paths, s *sqlite.Store) error {
+		locks, err := conversationlock.Open(p.store())
+		if err != nil {
+			return err
+		}
+		defer locks.Close()
 		w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 		var damaged error
-		n, q := 0, eventstream.ListQuery{ByUpdated: true, Status: c.Status, Damaged: func(id event.ConversationID, err error) {
+		wanted := c.Status
+		if wanted == interrupted {
+			wanted = string(state.Running)
+		}
+		n, q := 0, eventstream.ListQuery{ByUpdated: true, Status: wanted, Damaged: func(id event.ConversationID, err error) {
 			damaged = err
 			fmt.Fprintln(std.err, "deft: a record is damaged and left out:", oneLine(first(string(id), "without an id")+": "+err.Error()))
 		}}
@@ -92,17 +115,24 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 				return fmt.Errorf("list conversations: %w", err)
 			}
 			for _, i := range page.Infos {
+				status, err := statusOf(i, locks)
+				if err != nil {
+					return err
+				}
+				if c.Status != "" && c.Status != status {
+					continue
+				}
 				if n++; c.Limit > 0 && n > c.Limit {
 					return errors.Join(w.Flush(), damaged)
 				}
 				if c.JSON {
-					if err := printJSON(std, describe(i)); err != nil {
+					if err := printJSON(std, describe(i, status)); err != nil {
 						return err
 					}
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\n", i.ID, i.Updated.Local().Format("2006-01-02 15:04"),
-					statusOf(i), i.Events, console.Line(first(i.Meta.Title, i.Meta.WorkingDir)))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\t%s\t%s\t%s\n", i.ID, age(time.Since(i.Updated)), status, i.Events,
+					llm.Dollars(i.Cost), console.Line(first(modelOf(i), "-")), console.Line(first(i.Meta.WorkingDir, "-")), console.Line(i.Meta.Title))
 			}
 			if page.NextID == "" {
 				break
@@ -116,6 +146,19 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	})
 }
 
+// age says how long ago something was.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d ago", int(d.Hours())/24)
+}
+
 type showCmd struct {
 	ID     string `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
 	Full   bool   `help:"Show everything: whole output and files, arguments, reasoning, the system prompt."`
@@ -125,7 +168,7 @@ type showCmd struct {
 
 // Run shows a conversation.
 func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+	return stored(ctx, std, g, func(paths paths, s *sqlite.Store) error {
 		id, err := resolve(ctx, s, c.ID)
 		if err != nil {
 			return err
@@ -136,7 +179,7 @@ func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		}
 		p := console.New(console.Options{Out: std.out, Color: std.color(std.outTTY), Full: c.Full})
 		if !c.JSON {
-			if err := showHeader(ctx, s, id, p); err != nil {
+			if err := showHeader(ctx, s, paths, id, p); err != nil {
 				return err
 			}
 		}
@@ -162,15 +205,24 @@ func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 }
 
 // showHeader shows what a conversation is.
-func showHeader(ctx context.Context, s *sqlite.Store, id event.ConversationID, p *console.Printer) error {
+func showHeader(ctx context.Context, s *sqlite.Store, where paths, id event.ConversationID, p *console.Printer) error {
 	i, err := s.Info(ctx, id)
+	if err != nil {
+		return err
+	}
+	locks, err := conversationlock.Open(where.store())
+	if err != nil {
+		return err
+	}
+	defer locks.Close()
+	status, err := statusOf(i, locks)
 	if err != nil {
 		return err
 	}
 	const at = "2006-01-02 15:04"
 	for _, row := range [][2]string{
 		{"conversation", string(i.ID)}, {"title", i.Meta.Title}, {"workspace", i.Meta.WorkingDir}, {"model", modelOf(i)},
-		{"status", fmt.Sprintf("%s, %d events, %s", statusOf(i), i.Events, llm.Dollars(i.Cost))},
+		{"status", fmt.Sprintf("%s, %d events, %s", status, i.Events, llm.Dollars(i.Cost))},
 		{"created", i.Created.Local().Format(at) + ", changed " + i.Updated.Local().Format(at)},
 	} {
 		if row[1] != "" {
@@ -181,19 +233,22 @@ func showHeader(ctx context.Context, s *sqlite.Store, id event.ConversationID, p
 	return nil
 }
 
-// modelOf is the model of a conversation's agent; "" if there is none.
+// modelOf is the model of a conversation's agent; "" if there is none, or it is not
+// known without what the conversation was made from.
 func modelOf(i eventstream.Info) string {
-	var made struct {
-		Agent struct {
-			LLM struct {
-				Model string `json:"model"`
-			} `json:"llm"`
-		} `json:"agent"`
+	for _, raw := range []json.RawMessage{i.Meta.Extra, i.Meta.Summary} {
+		var made struct {
+			Agent struct {
+				LLM struct {
+					Model string `json:"model"`
+				} `json:"llm"`
+			} `json:"agent"`
+		}
+		if json.Unmarshal(raw, &made) == nil && made.Agent.LLM.Model != "" && made.Agent.LLM.Model != session.NoModel {
+			return made.Agent.LLM.Model
+		}
 	}
-	if json.Unmarshal(i.Meta.Extra, &made) != nil || made.Agent.LLM.Model == session.NoModel {
-		return ""
-	}
-	return made.Agent.LLM.Model
+	return ""
 }
 
 type exportCmd struct {

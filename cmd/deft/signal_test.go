@@ -326,6 +326,11 @@ func TestKilled(t *testing.T) {
 	p.until(t, "  started")
 	p.signal(t, os.Kill)
 	p.wait(t)
+	for args, want := range map[string]bool{"": true, "--status=interrupted": true, "--status=running": false} {
+		if out := b.run(t, 0, strings.Fields("conversations list "+args)...); strings.Contains(out, " interrupted ") != want || strings.Contains(out, " running ") {
+			t.Errorf("list %s after a kill:\n%s", args, out)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(b.ws, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -353,6 +358,48 @@ func TestLock(t *testing.T) {
 	b.run(t, 0, "conversations", "delete", "last")
 	if left := processes(b.ws); len(left) > 0 {
 		t.Errorf("processes %v are left after the conversation was deleted", left)
+	}
+}
+
+// TestSecondRun starts a run where another one works: the user is told which one, and
+// how to keep apart. It runs all the same.
+func TestSecondRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, hangThenFinish+`
+  - {reply: {tool_calls: [{name: finish, arguments: {message: "done"}}]}}
+  - {reply: {tool_calls: [{name: finish, arguments: {message: "alone"}}]}}
+`)
+	p := b.start(t, "run", "wait for me")
+	p.until(t, "> wait for me") // is stored
+	if _, err := b.llm.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	list := b.run(t, 0, "conversations", "list", "--status", "running")
+	id, _, _ := strings.Cut(list, " ")
+	if want := " running "; !strings.Contains(list, want) || !strings.Contains(list, b.ws) || !strings.Contains(list, "openai/scripted") {
+		t.Errorf("the list lacks the status, the directory or the model:\n%s", list)
+	}
+	if err := os.Mkdir(filepath.Join(b.ws, "below"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out := b.run(t, 0, "run", "--workspace", "below", "me too")
+	if !strings.Contains(out, `conversation `+id+` ("wait for me") works in `+b.ws+` too`) || !strings.Contains(out, "deft conversations show --follow "+id) {
+		t.Errorf("the second run was not told about the first, %s:\n%s", id, out)
+	}
+	if strings.Contains(out, "worktree") {
+		t.Errorf("a worktree was offered where there is no repository:\n%s", out)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", b.ws).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := "git -C " + b.ws + " worktree add " + b.ws + "-2 && deft run --workspace " + b.ws + "-2"
+	if out := b.run(t, 0, "run", "and me"); !strings.Contains(out, want) {
+		t.Errorf("no worktree was offered in a repository, want %q:\n%s", want, out)
+	}
+	p.signal(t, os.Interrupt)
+	p.wait(t)
+	if out := b.run(t, 0, "run", "--resume", id); strings.Contains(out, "works in") {
+		t.Errorf("a run that is alone was told about another one:\n%s", out)
 	}
 }
 

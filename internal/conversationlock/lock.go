@@ -91,6 +91,29 @@ func (l *Locks) Acquire(ctx context.Context, id event.ConversationID) (release f
 	}), nil
 }
 
+// Held reports whether a conversation is locked, by another process or by a caller of
+// this one.
+func (l *Locks) Held(id event.ConversationID) (bool, error) {
+	at, err := offset(id)
+	if err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	held := l.taken[id]
+	l.mu.Unlock()
+	if held {
+		return true, nil
+	}
+	k := &unix.Flock_t{Type: unix.F_WRLCK, Start: at, Len: 1}
+	if err = unix.FcntlFlock(l.file.Fd(), unix.F_OFD_GETLK, k); errors.Is(err, unix.EINVAL) { // see set
+		err = unix.FcntlFlock(l.file.Fd(), unix.F_GETLK, k)
+	}
+	if err != nil {
+		return false, fault.Wrap(err, fault.Unavailable, "look at the locks in "+l.file.Name())
+	}
+	return k.Type != unix.F_UNLCK, nil
+}
+
 func (l *Locks) forget(id event.ConversationID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

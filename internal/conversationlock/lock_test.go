@@ -171,3 +171,25 @@ func TestCanceled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	dir, id := t.TempDir(), event.NewConversationID()
+	mine, other := open(t, dir), open(t, dir)
+	check := func(when string, want bool) {
+		t.Helper()
+		for name, l := range map[string]*conversationlock.Locks{"its own": mine, "another": other} {
+			if held, err := l.Held(id); held != want || err != nil {
+				t.Errorf("%s: %s lock file says %v, %v", when, name, held, err)
+			}
+		}
+	}
+	check("before", false)
+	release := take(t, mine, id)
+	check("while it is locked", true)
+	release()
+	check("after", false)
+	if _, err := mine.Held("no id"); err == nil {
+		t.Error("no error for what is no id")
+	}
+}

@@ -83,6 +83,9 @@ func Run(ctx context.Context, o Options) error {
 func (r *runner) open(ctx context.Context) error {
 	err := r.find(ctx)
 	if err == nil {
+		err = r.warnOfOthers(ctx)
+	}
+	if err == nil {
 		r.base = r.startHead(ctx)
 		_, err = r.c.State(ctx) // from here on it is locked
 	}
