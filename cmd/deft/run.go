@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
@@ -198,6 +200,11 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 	if err != nil {
 		return ch, err
 	}
+	if was := conv.Placement().Isolation; was != process.LevelNone && p.Isolation == process.LevelNone {
+		if err := withoutSandbox(conv.Agent().MCPServers, servers); err != nil {
+			return ch, err
+		}
+	}
 	if note != nil {
 		if ch.Note, err = note.encode(); err != nil {
 			return ch, err
@@ -205,6 +212,18 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 	}
 	ch.Agent, err = runcommand.UpdateAgent(conv.Agent(), models, note != nil, servers)
 	return ch, err
+}
+
+// withoutSandbox refuses MCP servers that a conversation had in its sandbox and that
+// the user does not name again: without one they would have the user's rights.
+func withoutSandbox(stored, named *schema.Map) error {
+	for _, name := range stored.Keys() {
+		if named.Get(name) == nil {
+			return fault.New(fault.Denied, "the MCP server "+name+" has run in the sandbox until now; without one it would have your rights").
+				Hint("allow it by --mcp-config with a file that has it, or keep the sandbox")
+		}
+	}
+	return nil
 }
 
 // union returns what is in one of two lists, sorted.
