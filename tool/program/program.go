@@ -179,13 +179,20 @@ func kindOf(err error) fault.Kind {
 // find returns the file of a command.
 func (s *Starter) find(command, dir string) (string, error) {
 	if strings.ContainsRune(command, filepath.Separator) {
-		if filepath.IsAbs(command) {
-			return command, nil
+		if !filepath.IsAbs(command) {
+			if s.dir == "" {
+				return "", fault.New(fault.Invalid, "the command must be a name or an absolute path where there is no sandbox")
+			}
+			command = filepath.Join(dir, command)
 		}
-		if s.dir == "" {
-			return "", fault.New(fault.Invalid, "the command must be a name or an absolute path where there is no sandbox")
+		file, err := exec.LookPath(command)
+		if errors.Is(err, fs.ErrNotExist) && s.dir != "" {
+			return "", fault.Wrap(err, fault.NotFound, "the program is not visible in the sandbox (--read DIR shows a directory)")
 		}
-		return filepath.Join(dir, command), nil
+		if err != nil {
+			return "", fault.Wrap(err, kindOf(err), "start "+command)
+		}
+		return file, nil
 	}
 	var denied error
 	for _, d := range s.path {

@@ -97,6 +97,7 @@ func TestRefused(t *testing.T) {
 		{tool.Program{Command: "nothing"}, fault.NotFound},
 		{tool.Program{Command: "/no/such/file"}, fault.NotFound},
 		{tool.Program{Command: "data"}, fault.Denied},
+		{tool.Program{Command: filepath.Join(dir, "data")}, fault.Denied},
 		{tool.Program{Command: "./server"}, fault.Invalid},
 		{tool.Program{Command: "server", Dir: "sub"}, fault.Invalid},
 		{tool.Program{Command: "server", Dir: "/no/such/dir"}, fault.NotFound},

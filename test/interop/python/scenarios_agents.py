@@ -47,9 +47,17 @@ def client_tools(t):
     contains(kinds(again.state.events[:]), "ActionEvent")
 
 
+def tiny(t):
+    """A server, which starts in the conversation's sandbox: there the packages of
+    these tests are not visible, and its file is only in the workspace."""
+    file = t.directory() / "tiny_mcp.py"
+    file.write_text(Path(TINY).read_text())
+    return {"command": sys.executable if t.plan.sandbox == "none" else "python3", "args": ["-B", str(file)]}
+
+
 @scenario
 def mcp_server(t):
-    servers = {"tiny": {"command": sys.executable, "args": ["-B", TINY], "env": {"GREETING": "moin"}}}
+    servers = {"tiny": tiny(t) | {"env": {"GREETING": "moin"}}}
     turns = [call("add", a=2, b=40), call("tell"), say("ok")]  # one server: no prefix
     c = t.conversation(t.agent(turns, mcp_config=servers))
     t.run(c, "add")
@@ -64,7 +72,7 @@ def mcp_server(t):
 @scenario
 def a_broken_mcp_server(t):
     """It causes a warning and does not stop the agent."""
-    servers = {"broken": {"command": "/nonexistent/program", "args": []}, "tiny": {"command": sys.executable, "args": ["-B", TINY]}}
+    servers = {"broken": {"command": "/nonexistent/program", "args": []}, "tiny": tiny(t)}
     c = t.conversation(t.agent([bash("echo still here"), say("ok")], mcp_config=servers))
     t.run(c, "work")
     contains(text_of(observations(c, "terminal")[0]), "still here")
