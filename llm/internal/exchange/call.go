@@ -37,6 +37,8 @@ func (e *Endpoint) Do(ctx context.Context, c Call) (*llm.Response, error) {
 	if IsJSON(res.Header) {
 		err = c.Whole(res)
 	} else {
+		c.Deltas.watch, watch.counts = watch, true
+		res.Body = &boundedStream{ReadCloser: res.Body, left: maxStream}
 		err = c.Stream(res, watch)
 	}
 	if err != nil {

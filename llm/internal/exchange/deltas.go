@@ -14,6 +14,7 @@ type Deltas struct {
 
 	onDelta func(llm.Delta)
 	first   time.Time
+	watch   *Watch // of the call; nil for none
 }
 
 // To returns Deltas that call onDelta.
@@ -23,6 +24,9 @@ func To(onDelta func(llm.Delta)) Deltas { return Deltas{onDelta: onDelta} }
 func (d *Deltas) Emit(piece llm.Delta) {
 	if !d.HandedOut {
 		d.HandedOut, d.first = true, time.Now()
+	}
+	if d.watch != nil {
+		d.watch.content()
 	}
 	d.onDelta(piece)
 }

@@ -32,13 +32,16 @@ func (e *Endpoint) failure(ctx context.Context, w *Watch, err error) *llm.Error 
 		return e.fail(fault.Canceled, "the call was canceled", context.Cause(ctx))
 	}
 	switch cause := context.Cause(w.ctx); {
-	case errors.Is(cause, errTotal), errors.Is(cause, errFirst), errors.Is(cause, errChunk):
+	case errors.Is(cause, errTotal), errors.Is(cause, errFirst), errors.Is(cause, errChunk), errors.Is(cause, errEmpty):
 		f := e.fail(fault.Timeout, cause.Error(), nil)
 		f.Retryable = true
 		return f
 	}
 	if known, ok := errors.AsType[*llm.Error](err); ok {
 		return known
+	}
+	if errors.Is(err, errEndless) { // it would not end the next time either
+		return e.fail(fault.Unavailable, errEndless.Error(), nil)
 	}
 	return e.network(err)
 }

@@ -12,6 +12,28 @@ const MaxAnswer = 64 << 20
 // ErrTooLarge is the error of an answer larger than [MaxAnswer].
 var ErrTooLarge = errors.New("the answer is larger than 64 MiB")
 
+// maxStream is the maximum size of a streamed answer with its framing, which is a
+// few hundred bytes for each token: 256 MiB.
+const maxStream = 256 << 20
+
+var errEndless = errors.New("the answer does not end: it is larger than 256 MiB")
+
+// boundedStream is a body that ends in errEndless.
+type boundedStream struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements io.Reader.
+func (b *boundedStream) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errEndless
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
 // ReadWhole reads an answer that is one document. If it is too large, the error
 // is Malformed; other errors are those of the connection.
 func (e *Endpoint) ReadWhole(body io.Reader) ([]byte, error) {

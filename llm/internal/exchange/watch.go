@@ -11,6 +11,7 @@ var (
 	errTotal = errors.New("the whole answer took too long")
 	errFirst = errors.New("no answer began in time")
 	errChunk = errors.New("the answer stalled")
+	errEmpty = errors.New("the answer stalled: the server only kept the connection alive")
 )
 
 // Watch enforces the time limits of one call. Its context ends with the
@@ -20,9 +21,15 @@ type Watch struct {
 	cancel context.CancelCauseFunc
 	total  *time.Timer
 	gap    *time.Timer
+	empty  *time.Timer // since there was content
 	chunk  time.Duration
 	begun  bool
+	counts bool // content is reported: chunks without are limited
 }
+
+// emptyGaps is for how many gaps between chunks an answer may consist of chunks
+// without content, such as those that keep the connection alive.
+const emptyGaps = 4
 
 // Watch starts the timers of a call whose answer is streamed. Once it has begun,
 // only the gaps between chunks are limited: a long answer that was cut would be paid
@@ -60,6 +67,16 @@ func (w *Watch) Progress() {
 	w.total.Stop()
 	w.gap.Stop()
 	w.gap = time.AfterFunc(w.chunk, func() { w.cancel(errChunk) })
+	if w.counts {
+		w.empty = time.AfterFunc(emptyGaps*w.chunk, func() { w.cancel(errEmpty) })
+	}
+}
+
+// content reports that a chunk had content.
+func (w *Watch) content() {
+	if w.empty != nil {
+		w.empty.Reset(emptyGaps * w.chunk)
+	}
 }
 
 // Stop stops the timers and ends the context.
@@ -67,6 +84,9 @@ func (w *Watch) Stop() {
 	w.total.Stop()
 	if w.gap != nil {
 		w.gap.Stop()
+	}
+	if w.empty != nil {
+		w.empty.Stop()
 	}
 	w.cancel(context.Canceled)
 }
