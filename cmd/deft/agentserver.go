@@ -37,7 +37,7 @@ conversation gets a sandbox around its workspace.`
 const waitingThreads = 2
 
 // Run serves until it is told to stop.
-func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
+func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	// A server's heap is not small; with 1,000 conversations at once 150 saves
 	// 5 % of the time of 100 and costs 70 KB of memory for each.
 	debug.SetGCPercent(150)
@@ -46,6 +46,9 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams) error {
 	}
 	ctx, stop := untilTold(ctx)
 	defer stop()
+	if p, err := findPaths(g.Data, std.env); err == nil { // else there is no home
+		c.DefaultConversationsPath = p.store()
+	}
 	cfg, err := config.Load(os.Environ(), c.Flags)
 	if err != nil {
 		return err

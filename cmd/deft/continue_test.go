@@ -22,7 +22,7 @@ type server struct {
 
 func (b *bench) serve(t *testing.T) *server {
 	t.Helper()
-	p := b.start(t, "agent-server", "--port", "0", "--conversations-path", filepath.Join(b.home, ".local/share/deft/events"))
+	p := b.start(t, "agent-server", "--port", "0")
 	p.until(t, "conversations in ")
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,7 +30,7 @@ func AgentServer(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd.Env = []string{
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OH_PERSISTENCE_DIR=" + filepath.Join(dir, "oh"),
 		"HTTP_PROXY=" + nowhere, "HTTPS_PROXY=" + nowhere, "ALL_PROXY=" + nowhere, "NO_PROXY=127.0.0.1,localhost",
-		"GIT_TERMINAL_PROMPT=0",
+		"GIT_TERMINAL_PROMPT=0", "OH_CONVERSATIONS_PATH=workspace/conversations",
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

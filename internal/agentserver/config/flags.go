@@ -19,20 +19,23 @@ const (
 // variables and the file. A key is never the value of a flag: other users of the
 // machine can read command lines.
 type Flags struct {
-	Host              string          `help:"Address to listen on. Without keys only one of this machine is allowed (default: 127.0.0.1; 0.0.0.0 once session keys are configured)." placeholder:"ADDRESS"`
-	Port              int             `help:"Port to listen on; 0 takes a free one." default:"8000"`
-	Config            string          `help:"Settings as JSON; OH_* variables and flags win over it (default: workspace/openhands_agent_server_config.json)." env:"OPENHANDS_AGENT_SERVER_CONFIG_PATH" placeholder:"FILE"`
-	SessionAPIKeyFile string          `name:"session-api-key-file" help:"File with the keys that clients must show, one per line. As a variable: OH_SESSION_API_KEYS_0." placeholder:"FILE"`
-	ConversationsPath string          `help:"Directory of conversations (default: workspace/conversations)." placeholder:"DIR"`
-	WorkspacePath     string          `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
-	MaxConcurrentRuns int             `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
-	Sandbox           string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox) or process (a built-in sandbox around each workspace)." enum:"none,process" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
-	Net               sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
-	Read              []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
-	Write             []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
-	Memory            sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
-	Pids              int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 2048)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
-	CPUs              float64         `name:"cpus" help:"How many processors each sandbox may use (default: all)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
+	Host              string `help:"Address to listen on. Without keys only one of this machine is allowed (default: 127.0.0.1; 0.0.0.0 once session keys are configured)." placeholder:"ADDRESS"`
+	Port              int    `help:"Port to listen on; 0 takes a free one." default:"8000"`
+	Config            string `help:"Settings as JSON; OH_* variables and flags win over it (default: workspace/openhands_agent_server_config.json)." env:"OPENHANDS_AGENT_SERVER_CONFIG_PATH" placeholder:"FILE"`
+	SessionAPIKeyFile string `name:"session-api-key-file" help:"File with the keys that clients must show, one per line. As a variable: OH_SESSION_API_KEYS_0." placeholder:"FILE"`
+	ConversationsPath string `help:"Directory of conversations (default: those of deft run)." placeholder:"DIR"`
+	// DefaultConversationsPath is the directory of conversations if nothing names
+	// one; empty for OpenHands' own default, that of [Default].
+	DefaultConversationsPath string          `kong:"-"`
+	WorkspacePath            string          `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
+	MaxConcurrentRuns        int             `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
+	Sandbox                  string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox) or process (a built-in sandbox around each workspace)." enum:"none,process" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
+	Net                      sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
+	Read                     []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
+	Write                    []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
+	Memory                   sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
+	Pids                     int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 2048)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
+	CPUs                     float64         `name:"cpus" help:"How many processors each sandbox may use (default: all)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
 
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
 	ImportModules   string `help:"For compatibility with OpenHands; no effect." hidden:""`

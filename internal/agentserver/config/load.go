@@ -72,6 +72,7 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	}
 	tree := merge(file, vars)
 	c := Default()
+	c.ConversationsPath = cmpOr(f.DefaultConversationsPath, c.ConversationsPath)
 	var d decoder
 	if err := d.object(reflect.ValueOf(c).Elem(), tree, ""); err != nil {
 		return nil, err

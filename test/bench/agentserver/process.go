@@ -57,7 +57,7 @@ func (b *bench) serve(ctx context.Context, name, dir string, command func(port s
 	s := &server{name: name, dir: dir, url: "http://127.0.0.1:" + port, cmd: command(port)}
 	s.clients = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
 	s.cmd.Dir = dir
-	s.cmd.Env = append(os.Environ(), "OH_PERSISTENCE_DIR="+filepath.Join(dir, "persistence"),
+	s.cmd.Env = append(os.Environ(), "OH_PERSISTENCE_DIR="+filepath.Join(dir, "persistence"), "OH_CONVERSATIONS_PATH=workspace/conversations",
 		"OH_ENABLE_VSCODE=false", "OH_PRELOAD_TOOLS=false", "OPENHANDS_SUPPRESS_BANNER=1", "LITELLM_LOCAL_MODEL_COST_MAP=True")
 	log, err := os.Create(filepath.Join(dir, name+".log"))
 	if err != nil {
