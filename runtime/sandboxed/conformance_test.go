@@ -21,6 +21,7 @@ type serverProvider struct {
 	sandbox.Provider // its other methods are not called
 	t                *testing.T
 	tools            map[string]tool.Executor
+	programs         tool.Starter
 }
 
 func (p serverProvider) Start(ctx context.Context, _ sandbox.Spec) (sandbox.Sandbox, error) {
@@ -37,7 +38,7 @@ func (p serverProvider) Start(ctx context.Context, _ sandbox.Spec) (sandbox.Sand
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- actionserver.Serve(ctx, actionserver.Options{Listener: l, Journal: journal, Tools: p.tools})
+		ended <- actionserver.Serve(ctx, actionserver.Options{Listener: l, Journal: journal, Tools: p.tools, Programs: p.programs})
 	}()
 	p.t.Cleanup(func() {
 		stop()

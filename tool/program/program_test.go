@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -143,7 +144,7 @@ func startAndClose(t *testing.T, s tool.Starter, p tool.Program, out, stderr str
 		t.Errorf("output %q, %v", got, err)
 	}
 	err = proc.Close()
-	if n, err := proc.Read(got); n != 0 || err != io.EOF {
+	if n, err := proc.Read(got); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("read %d bytes after the end: %v", n, err)
 	}
 	if got := proc.Stderr(); got != stderr {
