@@ -59,7 +59,9 @@ func (p *Provider) grants(s sandbox.Spec, covered []string) []grant {
 		all[g.Path] = g.Writable
 	}
 	for _, dir := range s.Readable {
-		all[dir] = all[dir]
+		if _, known := all[dir]; !known {
+			all[dir] = false
+		}
 	}
 	for _, dir := range s.Writable {
 		all[dir] = true

@@ -19,8 +19,7 @@ func TestHostSockets(t *testing.T) {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
-			// The path of a socket is short.
-			base, err := os.MkdirTemp("", "sock")
+			base, err := os.MkdirTemp("", "sock") //nolint:usetesting // the path of a socket is short
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -313,7 +313,7 @@ func TestHostProxy(t *testing.T) {
 	defer corporate.Close()
 	address := corporate.Listener.Addr().String()
 	for name, value := range map[string]string{"HTTPS_PROXY": "http://u:p@" + address, "HTTP_PROXY": "http://u:p@" + address, "NO_PROXY": "site.test"} {
-		if err := os.Setenv(name, value); err != nil { // this process has no other test
+		if err := os.Setenv(name, value); err != nil { //nolint:usetesting // the test is parallel, and this process has no other
 			t.Fatal(err)
 		}
 	}

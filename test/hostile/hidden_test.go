@@ -20,7 +20,7 @@ func TestHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(here, "hidden-")
+	dir, err := os.MkdirTemp(here, "hidden-") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
