@@ -90,7 +90,7 @@ func (c *Conversation) apply(ch Changes) (update event.Event, changed bool, err 
 		c.rec.Note = ch.Note
 	}
 	if len(ch.Secrets) > 0 {
-		if err := c.addSecrets(ch.Secrets); err != nil {
+		if err := c.addSecrets(ch.Secrets, false); err != nil {
 			return nil, false, err
 		}
 	}

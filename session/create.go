@@ -129,7 +129,7 @@ func (m *Manager) prepare(ctx context.Context, id event.ConversationID, s Spec) 
 	if err := c.setAgent(s.Agent); err != nil {
 		return nil, err
 	}
-	if err := c.firstSecrets(s.Secrets); err != nil {
+	if err := c.firstSecrets(s.Secrets, s.SecretsSealed); err != nil {
 		return nil, located(err, "secrets")
 	}
 	if err := m.prepareWorkspace(ctx, id, s.Worktree, &c.rec); err != nil {

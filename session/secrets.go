@@ -41,12 +41,17 @@ func (c *Conversation) openSecrets(raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	return c.takeSecrets(raw)
+	return c.takeSecrets(raw, true)
 }
 
-// takeSecrets adds secrets that come as JSON.
-func (c *Conversation) takeSecrets(raw json.RawMessage) error {
-	all, err := secret.ParseMap(raw, c.m.o.reading())
+// takeSecrets adds secrets that come as JSON. sealed opens values that are sealed;
+// without it a value that looks like one is kept as it is.
+func (c *Conversation) takeSecrets(raw json.RawMessage, sealed bool) error {
+	o := secret.ParseOptions{Server: c.m.o.BaseURL}
+	if sealed {
+		o.Ring = c.m.o.Ring
+	}
+	all, err := secret.ParseMap(raw, o)
 	if err == nil {
 		c.secrets.Set(all...)
 	}
@@ -54,7 +59,7 @@ func (c *Conversation) takeSecrets(raw json.RawMessage) error {
 }
 
 // firstSecrets sets the secrets of a new conversation and those of its agent.
-func (c *Conversation) firstSecrets(sources map[string]json.RawMessage) error {
+func (c *Conversation) firstSecrets(sources map[string]json.RawMessage, sealed bool) error {
 	if err := c.openSecrets(nil); err != nil {
 		return err
 	}
@@ -63,16 +68,16 @@ func (c *Conversation) firstSecrets(sources map[string]json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		if err := c.takeSecrets(raw); err != nil {
+		if err := c.takeSecrets(raw, false); err != nil { // those of an agent are open
 			return err
 		}
 	}
-	return c.addSecrets(sources)
+	return c.addSecrets(sources, sealed)
 }
 
 // addSecrets sets those of the sources that the conversation's profile
 // allows, and notes them in the configuration, sealed.
-func (c *Conversation) addSecrets(sources map[string]json.RawMessage) error {
+func (c *Conversation) addSecrets(sources map[string]json.RawMessage, sealed bool) error {
 	allowed := make(map[string]json.RawMessage, len(sources))
 	for name, raw := range sources {
 		if c.rec.SecretRefs == nil || slices.Contains(c.rec.SecretRefs, name) {
@@ -84,18 +89,18 @@ func (c *Conversation) addSecrets(sources map[string]json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		if err := c.takeSecrets(raw); err != nil {
+		if err := c.takeSecrets(raw, sealed); err != nil {
 			return err
 		}
 	}
 	if len(c.secrets.Names()) == 0 {
 		return nil
 	}
-	sealed, err := secret.AppendMap(nil, c.secrets.Sources(), secret.Sealed, c.m.o.Ring)
+	stored, err := secret.AppendMap(nil, c.secrets.Sources(), secret.Sealed, c.m.o.Ring)
 	if err != nil {
 		return fault.Wrap(err, fault.Unsupported, "seal the secrets")
 	}
-	c.rec.Secrets = sealed
+	c.rec.Secrets = stored
 	return nil
 }
 
@@ -107,7 +112,7 @@ func (c *Conversation) SetSecrets(ctx context.Context, sources map[string]json.R
 func (c *Conversation) setSecrets(ctx context.Context, w *worker, sources map[string]json.RawMessage) (err error) {
 	c.mu.Lock()
 	before := c.rec.Secrets
-	if err = c.addSecrets(sources); err == nil {
+	if err = c.addSecrets(sources, false); err == nil {
 		err = c.save(ctx)
 	}
 	if err != nil {
@@ -122,9 +127,4 @@ func (c *Conversation) setSecrets(ctx context.Context, w *worker, sources map[st
 		return serr
 	}
 	return w.Update(ctx, "secret_registry", json.RawMessage(shown))
-}
-
-// reading says how sources of secrets are read.
-func (o *Options) reading() secret.ParseOptions {
-	return secret.ParseOptions{Ring: o.Ring, Server: o.BaseURL}
 }

@@ -37,6 +37,9 @@ type Spec struct {
 	// are taken over.
 	Secrets    map[string]json.RawMessage
 	SecretRefs []string
+	// SecretsSealed says that values in Secrets which look sealed are, and are to be
+	// opened.
+	SecretsSealed bool
 	// Worktree asks for a Git worktree of the working directory; nil for none.
 	Worktree *WorktreeOptions
 	Placement

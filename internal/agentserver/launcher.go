@@ -28,7 +28,10 @@ type launcher struct {
 func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*conversation.Launch, error) {
 	add := r.LaunchAdditions
 	profile, _ := event.ParseConversationID(r.AgentProfileID) // a UUID, too; with dashes
-	src := launch.Source{Agent: r.Agent, Settings: r.AgentSettings, ProfileID: string(profile), LLMProfile: add.LLMProfile, Keys: l.ring}
+	src := launch.Source{Agent: r.Agent, Settings: r.AgentSettings, ProfileID: string(profile), LLMProfile: add.LLMProfile}
+	if r.SecretsEncrypted {
+		src.Keys = l.ring
+	}
 	if add.LLMProfile != "" && src.ProfileID == "" {
 		return nil, schema.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
 	}

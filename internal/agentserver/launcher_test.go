@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/schema"
 )
 
 // namingAdapters knows the names of clients' tools only.
@@ -22,6 +26,32 @@ func TestClientToolNames(t *testing.T) {
 		err := launcher{adapters: namingAdapters{}}.CheckClientTool([]byte(`{"name":"` + name + `","description":"d"}`))
 		if got := err != nil && strings.Contains(err.Error(), "'"+name+"' collides"); got != ours || err != nil && !ours {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSecretsEncrypted opens the sealed secrets of a start request only where it says
+// that they are sealed.
+func TestSecretsEncrypted(t *testing.T) {
+	t.Parallel()
+	ring := keyring.New("a key of the tests")
+	sealed, err := ring.Seal([]byte("the-api-key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for encrypted, want := range map[bool]string{true: "the-api-key", false: sealed} {
+		doc, err := schema.Parse([]byte(`{"kind":"Agent","llm":{"model":"openai/mock","usage_id":"agent","api_key":"` + sealed + `"},"tools":[]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := conversation.NewStartRequest()
+		r.Agent, r.SecretsEncrypted = doc.(*schema.Map), encrypted
+		got, err := launcher{ring: ring}.Resolve(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key := string(got.Agent.LLM.APIKey); key != want {
+			t.Errorf("secrets_encrypted %v: the key is %q, want %q", encrypted, key, want)
 		}
 	}
 }

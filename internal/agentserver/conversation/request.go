@@ -26,14 +26,17 @@ type StartRequest struct {
 	ParentConversationID string                     `json:"parent_conversation_id"`
 	InitialMessage       *session.Message           `json:"initial_message"`
 	Secrets              map[string]json.RawMessage `json:"secrets"`
-	SecretsEncrypted     bool                       `json:"secrets_encrypted"`
-	LaunchAdditions      LaunchAdditions            `json:"agent_launch_additions"`
-	ConversationRuntime  *string                    `json:"conversation_runtime"`
-	Agent                *schema.Map                `json:"agent"`
-	AgentSettings        *schema.Map                `json:"agent_settings"`
-	AgentProfileID       string                     `json:"agent_profile_id"`
-	Plugins              []json.RawMessage          `json:"plugins"`
-	AgentDefinitions     []json.RawMessage          `json:"agent_definitions"`
+	// SecretsEncrypted says that the client got secrets sealed from the server, and
+	// sends them back so: in the agent, its settings or Secrets. Without it, a value
+	// that looks sealed is a value.
+	SecretsEncrypted    bool              `json:"secrets_encrypted"`
+	LaunchAdditions     LaunchAdditions   `json:"agent_launch_additions"`
+	ConversationRuntime *string           `json:"conversation_runtime"`
+	Agent               *schema.Map       `json:"agent"`
+	AgentSettings       *schema.Map       `json:"agent_settings"`
+	AgentProfileID      string            `json:"agent_profile_id"`
+	Plugins             []json.RawMessage `json:"plugins"`
+	AgentDefinitions    []json.RawMessage `json:"agent_definitions"`
 }
 
 // LaunchAdditions are what a launch adds to an agent
@@ -104,7 +107,7 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 	}
 	parent, _ := event.ParseConversationID(r.ParentConversationID) // checked
 	out := session.Spec{
-		ID: id, Parent: parent, Owner: session.LocalPrincipal, Setup: r.Setup, Tags: r.Tags, Secrets: r.Secrets, Message: r.InitialMessage,
+		ID: id, Parent: parent, Owner: session.LocalPrincipal, Setup: r.Setup, Tags: r.Tags, Secrets: r.Secrets, SecretsSealed: r.SecretsEncrypted, Message: r.InitialMessage,
 	}
 	if r.Worktree {
 		out.Worktree = &session.WorktreeOptions{}
