@@ -196,11 +196,12 @@ func (s *Starter) find(command, dir string) (string, error) {
 	}
 	var denied error
 	for _, d := range s.path {
-		file, err := exec.LookPath(filepath.Join(d, command)) // with a directory, so only this file
+		file := filepath.Join(d, command)
+		_, err := exec.LookPath(file) // with a directory, so only this file
 		if err == nil {
 			return file, nil
 		}
-		if errors.Is(err, fs.ErrPermission) {
+		if _, missing := os.Stat(file); missing == nil { // else the directory may not be searched
 			denied = cmp.Or(denied, err)
 		}
 	}
