@@ -22,7 +22,12 @@ const (
 	titleTime   = 30 * time.Second
 )
 
-// titleService is the service whose model writes titles, where a profile names one.
+// assignedService is the service to which users assign the profile that writes titles.
+// It is registry.Titles of package llm/registry.
+const assignedService = "titles"
+
+// titleService is the service under which the calls of another model than the agent's
+// are counted.
 const titleService = "title"
 
 const titleSystem = `You name conversations between a user and a software engineer.
@@ -111,7 +116,7 @@ func (c *Conversation) writeTitle(ctx context.Context, w *worker, text string, l
 	usage := agent.UsageAgent
 	if profile == "" {
 		var err error
-		if profile, err = c.m.o.Settings.Assigned(ctx, c.Owner(), titleService); err != nil {
+		if profile, err = c.m.o.Settings.Assigned(ctx, c.Owner(), assignedService); err != nil {
 			return "", err
 		}
 	}
