@@ -27,13 +27,12 @@
 // have checksums, events are numbered without gaps, and their number is stored
 // with the conversation. What was lost or changed below SQLite is an error of
 // kind Corrupt, at [Open] or where it is read; what is intact stays readable.
-// Indexes have no checksums of their own. The id or kind under which Get and Search
-// find an event is compared with the event, whose checksum is verified. What an index
-// has lost is not noticed: an event whose id or kind changed there is not found by Get,
-// Search and Count, its id may be taken twice, and a conversation may be listed in the
-// wrong place. Read and Follow use the numbers of the events and notice each one that
-// is missing or changed. A full disk is an error of kind Full; the
-// store stays readable and writes again when there is space.
+// Indexes have no checksums. Get and Search compare the id or kind under which they
+// find an event with the event, whose checksum is verified. What an index has lost is
+// not noticed: Get, Search and Count do not find the event, its id may be taken twice,
+// and a conversation may be listed in the wrong place. Read and Follow check every
+// event. A full disk is an error of kind Full; the store stays readable and writes
+// again when there is space.
 package sqlite
 
 import (
