@@ -153,13 +153,15 @@ func exists(path string) bool {
 // groups, which it does a moment after they are reported to have ended.
 const emptyTimeout = 3 * time.Second
 
-// removeCgroups removes groups whose processes have ended.
+// removeCgroups removes the groups of a sandbox that has ended. What is left in them,
+// because there was no PID namespace and its first process was killed, is killed.
 func removeCgroups(dirs []string) error {
 	var errs error
 	deadline := time.Now().Add(emptyTimeout)
 	for _, d := range dirs {
 		err := unix.Rmdir(d)
 		for wait := time.Millisecond; err == unix.EBUSY && time.Now().Before(deadline); wait *= 2 {
+			killMembers(d)
 			time.Sleep(wait)
 			err = unix.Rmdir(d)
 		}
@@ -168,4 +170,18 @@ func removeCgroups(dirs []string) error {
 		}
 	}
 	return errs
+}
+
+// killMembers kills the processes of a group. One that cannot be read or has ended
+// meanwhile shows in whether the group can be removed.
+func killMembers(dir string) {
+	b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return
+	}
+	for field := range strings.FieldsSeq(string(b)) {
+		if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
 }

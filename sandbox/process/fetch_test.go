@@ -43,7 +43,7 @@ func TestFetch(t *testing.T) {
 		{"pip", "pypi.test", find("/usr/bin/python3"), `"$TOOL" -m pip install -q --disable-pip-version-check --no-cache-dir --index-url https://pypi.test/simple --target lib demo && PYTHONPATH=lib "$TOOL" -c "import demo"`, servePyPI},
 		{"npm", "npm.test", find("/usr/bin/npm"), `"$TOOL" install --loglevel=error --no-audit --no-fund --registry https://npm.test/npm/ demo && node -e "require('demo')"`, serveNPM},
 		{"go", "goproxy.test", find("/usr/local/go/bin/go", "/usr/bin/go"), `"$TOOL" mod init -C . x.test/x && "$TOOL" get demo.test/demo@v1.0.0 && cat "$("$TOOL" list -m -f '{{.Dir}}' demo.test/demo)/demo.go"`, serveGoProxy},
-		{"cargo", "crates.test", rustTool("cargo"), `"$TOOL" fetch -q && cat .cargo-home/registry/src/*/demo-1.0.0/src/lib.rs`, serveCrates},
+		{"cargo", "crates.test", sparseCargo(), `"$TOOL" fetch -q && cat .cargo-home/registry/src/*/demo-1.0.0/src/lib.rs`, serveCrates},
 	} {
 		p.serve(t, n.mux)
 		for _, c := range []struct {
@@ -57,7 +57,8 @@ func TestFetch(t *testing.T) {
 		} {
 			t.Run(strings.Join([]string{p.name, c.level, string(c.network)}, " "), func(t *testing.T) {
 				if p.path == "" {
-					if os.Getenv("CI") == "true" {
+					// Users have Debian's cargo, if any, which may be too old.
+					if os.Getenv("CI") == "true" && (p.name != "cargo" || os.Getuid() == 0) {
 						t.Fatal(p.name + " is missing")
 					}
 					t.Skip(p.name + " is missing")
@@ -115,6 +116,17 @@ func rustTool(name string) string {
 		return strings.TrimSpace(string(out))
 	}
 	return find("/usr/bin/"+name, "/usr/local/cargo/bin/"+name)
+}
+
+// sparseCargo returns a cargo that can read registries over HTTP: version 1.68.
+func sparseCargo() string {
+	path := rustTool("cargo")
+	out, err := exec.Command(path, "--version").Output()
+	var minor int
+	if _, scan := fmt.Sscanf(string(out), "cargo 1.%d.", &minor); err != nil || scan != nil || minor < 68 {
+		return ""
+	}
+	return path
 }
 
 func read(t *testing.T, path string) string {

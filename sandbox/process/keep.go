@@ -53,8 +53,10 @@ func runKeep(args []string) int {
 	}
 }
 
-// startKept starts the init stage, with the first descriptors, once its plan has come: by then this process is
-// in its control groups.
+// startKept starts the init stage, with the first descriptors, once its plan has come:
+// by then this process is in its control groups. If this process is killed, the action
+// server is killed too: one that ended in order would record results for actions that
+// the next one has been asked for already.
 func startKept(files int) (pid int, err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("become subreaper: %w", err)
@@ -71,7 +73,7 @@ func startKept(files int) (pid int, err error) {
 	}
 	pid, err = syscall.ForkExec("/proc/self/exe", []string{"deft", InitArg}, &syscall.ProcAttr{
 		Dir: "/", Env: os.Environ(), Files: passed,
-		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM},
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
 	for _, fd := range passed[3:] {
 		unix.Close(int(fd)) // only the child may keep them open

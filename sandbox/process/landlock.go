@@ -87,7 +87,7 @@ func rulesetAttr(abi int, pl *plan) unix.LandlockRulesetAttr {
 // landlockGaps lists what namespaces provide and Landlock does not.
 func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 	gaps := []sandbox.Missing{
-		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if others kill the sandbox's first process and the action server at the same moment, commands may survive"},
+		{Feature: "pid-namespace", Reason: "processes of the host are listed inside; if the sandbox's first process is killed from outside, commands may survive until the next start"},
 		{Feature: "private-tmp", Reason: "/tmp is closed; TMPDIR names a private directory instead"},
 		{Feature: "file-modes", Reason: "Landlock cannot keep the user's own files outside from having their mode, owner or times changed"},
 		{Feature: "unix-sockets", Reason: "refused by seccomp, since Landlock cannot keep them from the host's services"},

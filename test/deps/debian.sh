@@ -12,10 +12,9 @@ wanted=(
     gcc:gcc             # go test -race needs cgo
     unshare:util-linux  # probes of the sandbox
     ip:iproute2         # the network of the sandbox's tests
-    curl:curl           # clients of the sandbox's proxy: this and the next three
+    curl:curl           # clients of the sandbox's proxy: this and the next two
     pip3:python3-pip
     npm:npm
-    cargo:cargo
     ps:procps           # search for orphaned processes
     chromium:chromium   # the web page that drives the agent server
 )
