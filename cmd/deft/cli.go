@@ -33,19 +33,19 @@ type grammar struct {
 	ActionServer  actionServerCmd  `cmd:"" hidden:"" help:"Serve actions inside a sandbox."`
 }
 
-const about = `Deft gives a software task to an LLM agent that works in a sandbox on your machine.
+const description = `Deft gives a software task to an LLM agent that works in a sandbox on your machine.
 
   export LLM_MODEL=anthropic/claude-sonnet-4-5 LLM_API_KEY=…
   deft run "fix the failing test"
 
 Without a key, "deft demo" shows how it looks.`
 
-// run parses and runs one command and returns its exit code.
-func run(ctx context.Context, args []string, std *streams) (code int) {
+// executeCommandLine parses and runs one command and returns its exit code.
+func executeCommandLine(ctx context.Context, args []string, std *streams) (code int) {
 	var g grammar
 	exited := -1
 	parser, err := kong.New(&g,
-		kong.Name("deft"), kong.Description(about),
+		kong.Name("deft"), kong.Description(description),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(c int) { exited = c; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

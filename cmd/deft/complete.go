@@ -34,7 +34,7 @@ func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) err
 	}
 	switch c.Kind {
 	case "conversations":
-		return stored(ctx, std, g, func(p paths, s *sqlite.Store) error {
+		return withStore(ctx, std, g, func(p paths, s *sqlite.Store) error {
 			locks, err := conversationlock.Open(p.store())
 			if err != nil {
 				return err

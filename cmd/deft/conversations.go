@@ -36,8 +36,8 @@ type conversationsCmd struct {
 	Salvage salvageCmd `cmd:"" help:"Copy what can still be read of a damaged store to a new one."`
 }
 
-// stored opens the store for a command and closes it after.
-func stored(ctx context.Context, std *streams, g *globalFlags, do func(paths, *sqlite.Store) error) error {
+// withStore opens the store for a command and closes it after.
+func withStore(ctx context.Context, std *streams, g *globalFlags, do func(paths, *sqlite.Store) error) error {
 	p, err := findPaths(g.Data, std.env)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ type listCmd struct {
 
 // Run lists conversations.
 func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return stored(ctx, std, g, func(p paths, s *sqlite.Store) error {
+	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) error {
 		locks, err := conversationlock.Open(p.store())
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ type showCmd struct {
 
 // Run shows a conversation.
 func (c *showCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return stored(ctx, std, g, func(paths paths, s *sqlite.Store) error {
+	return withStore(ctx, std, g, func(paths paths, s *sqlite.Store) error {
 		id, err := resolve(ctx, s, c.ID)
 		if err != nil {
 			return err
@@ -260,7 +260,7 @@ type exportCmd struct {
 
 // Run exports a conversation.
 func (c *exportCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+	return withStore(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		id, err := resolve(ctx, s, c.ID)
 		if err != nil {
 			return err
@@ -301,7 +301,7 @@ type importCmd struct {
 
 // Run imports a conversation.
 func (c *importCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+	return withStore(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		report, err := c.read(ctx, s)
 		if fault.Is(err, fault.Conflict) && fault.HintOf(err) == "" {
 			return fault.New(fault.Conflict, "nothing was imported").Because(err).
@@ -341,7 +341,7 @@ type deleteCmd struct {
 
 // Run deletes conversations that nobody runs, with their sandboxes.
 func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return stored(ctx, std, g, func(p paths, s *sqlite.Store) error {
+	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) error {
 		sandboxes, err := process.New(process.Options{Dir: p.sandboxes()})
 		if err != nil {
 			return err

@@ -7,3 +7,9 @@ type llmCmd struct {
 	Profile llmProfileCmd `cmd:"" aliases:"profiles" help:"Store models with their settings as profiles, and choose which service uses which."`
 	Cost    llmCostCmd    `cmd:"" help:"Show what stored conversations used and cost, by service and model."`
 }
+
+// llmModelsCmd works with the catalogue of models.
+type llmModelsCmd struct {
+	List    llmListCmd    `cmd:"" default:"withargs" help:"List models."`
+	Refresh llmRefreshCmd `cmd:"" help:"Take limits and prices over from LiteLLM's price list into a file of your own."`
+}

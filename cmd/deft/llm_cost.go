@@ -25,7 +25,7 @@ type llmCostCmd struct {
 
 // Run shows what conversations cost.
 func (c *llmCostCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return stored(ctx, std, g, func(_ paths, s *sqlite.Store) error {
+	return withStore(ctx, std, g, func(_ paths, s *sqlite.Store) error {
 		b := &bill{seen: map[event.ID]bool{}, by: map[billKey]*billRow{}}
 		var err error
 		if c.ID != "" {

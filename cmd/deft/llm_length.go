@@ -29,7 +29,7 @@ type lengthJSON struct {
 // length searches for the longest prompt that the model reads whole, up to a
 // limit in tokens. Servers that cut long prompts without saying so are told by
 // the usage they report, or by a word at the beginning that they forget.
-func (p *prober) length(ctx context.Context, limit int) (lengthJSON, check) {
+func (p *prober) length(ctx context.Context, limit int) (lengthJSON, probeResult) {
 	found := lengthJSON{}
 	size := min(limit, max(lengthFirst, p.model.Info().ContextWindow*19/20))
 	for size > 0 && found.Calls < lengthCalls {
@@ -47,7 +47,7 @@ func (p *prober) length(ctx context.Context, limit int) (lengthJSON, check) {
 		}
 		size = found.next(limit)
 	}
-	return found, check{Name: "length", OK: found.Fits > 0, Detail: found.String()}
+	return found, probeResult{Name: "length", OK: found.Fits > 0, Detail: found.String()}
 }
 
 // next is the size to try next, 0 for none.

@@ -13,12 +13,6 @@ import (
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
-// llmModelsCmd works with the catalogue of models.
-type llmModelsCmd struct {
-	List    llmListCmd    `cmd:"" default:"withargs" help:"List models."`
-	Refresh llmRefreshCmd `cmd:"" help:"Take limits and prices over from LiteLLM's price list into a file of your own."`
-}
-
 type llmListCmd struct {
 	Filter string `arg:"" optional:"" help:"Part of a model's name or its provider."`
 	JSON   bool   `name:"json" help:"One JSON object a line."`

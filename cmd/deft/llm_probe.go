@@ -19,8 +19,8 @@ import (
 	"github.com/deft-dev/deft/llm/broker"
 )
 
-// check is what one probe found.
-type check struct {
+// probeResult is what one probe found.
+type probeResult struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
@@ -64,8 +64,8 @@ func say(text string, before ...event.Content) []event.Message {
 	return []event.Message{{Role: event.RoleUser, Content: append(before, event.Text(text))}}
 }
 
-func failed(name string, err error) check {
-	return check{Name: name, Detail: oneLine(err.Error()), err: err}
+func failed(name string, err error) probeResult {
+	return probeResult{Name: name, Detail: oneLine(err.Error()), err: err}
 }
 
 // quote is an answer, or its beginning, on one line.
@@ -78,19 +78,19 @@ func quote(r *llm.Response) string {
 }
 
 // answers finds out whether the model answers at all: address, key and name.
-func (p *prober) answers(ctx context.Context) check {
+func (p *prober) answers(ctx context.Context) probeResult {
 	resp, err := p.ask(ctx, llm.Request{Messages: say("Reply with the single word: ready"), NoStream: true}, nil)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeEmpty {
-		return check{Name: "answer", OK: true, Detail: "the key is accepted, but the answer was empty"}
+		return probeResult{Name: "answer", OK: true, Detail: "the key is accepted, but the answer was empty"}
 	}
 	if err != nil {
 		return failed("answer", err)
 	}
-	return check{Name: "answer", OK: true, Detail: fmt.Sprintf("%s after %.2f s", quote(resp), resp.Latency.Seconds())}
+	return probeResult{Name: "answer", OK: true, Detail: fmt.Sprintf("%s after %.2f s", quote(resp), resp.Latency.Seconds())}
 }
 
 // streams finds out whether the answer comes in pieces.
-func (p *prober) streams(ctx context.Context) check {
+func (p *prober) streams(ctx context.Context) probeResult {
 	pieces := 0
 	resp, err := p.ask(ctx, llm.Request{Messages: say("Count from 1 to 40: the numbers only, separated by spaces.")}, func(d llm.Delta) {
 		if d.Text != "" || d.Reasoning != "" {
@@ -101,7 +101,7 @@ func (p *prober) streams(ctx context.Context) check {
 		return failed("streaming", err)
 	}
 	p.figures = broker.TimingOf(resp)
-	c := check{Name: "streaming", OK: pieces > 1, Detail: fmt.Sprintf("%d pieces, the first after %.2f s", pieces, p.figures.FirstToken.Seconds())}
+	c := probeResult{Name: "streaming", OK: pieces > 1, Detail: fmt.Sprintf("%d pieces, the first after %.2f s", pieces, p.figures.FirstToken.Seconds())}
 	if c.OK && p.figures.TokensPerSecond > 0 {
 		c.Detail += fmt.Sprintf(", %.0f tokens/s", p.figures.TokensPerSecond)
 	}
@@ -109,7 +109,7 @@ func (p *prober) streams(ctx context.Context) check {
 }
 
 // calls finds out whether the model calls a tool as it is told to.
-func (p *prober) calls(ctx context.Context) check {
+func (p *prober) calls(ctx context.Context) probeResult {
 	tool := llm.Tool{
 		Name: "report_weather", Description: "Reports the weather of a city.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"Name of the city"}},"required":["city"]}`),
@@ -126,15 +126,15 @@ func (p *prober) calls(ctx context.Context) check {
 			continue
 		}
 		if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil || args.City == "" {
-			return check{Name: "tools", Detail: "the call's arguments are not what the schema says: " + console.Line(call.Arguments)}
+			return probeResult{Name: "tools", Detail: "the call's arguments are not what the schema says: " + console.Line(call.Arguments)}
 		}
-		return check{Name: "tools", OK: true, Detail: "called with the right arguments"}
+		return probeResult{Name: "tools", OK: true, Detail: "called with the right arguments"}
 	}
-	return check{Name: "tools", Detail: "no call; it said " + quote(resp)}
+	return probeResult{Name: "tools", Detail: "no call; it said " + quote(resp)}
 }
 
 // sees finds out whether the model sees an image: a red square.
-func (p *prober) sees(ctx context.Context) check {
+func (p *prober) sees(ctx context.Context) probeResult {
 	img := image.NewRGBA(image.Rect(0, 0, 64, 64))
 	draw.Draw(img, img.Bounds(), image.NewUniform(color.RGBA{R: 230, A: 255}), image.Point{}, draw.Src)
 	var b bytes.Buffer
@@ -147,7 +147,7 @@ func (p *prober) sees(ctx context.Context) check {
 		return failed("images", err)
 	}
 	if strings.Contains(strings.ToLower(event.JoinText(resp.Message.Content)), "red") {
-		return check{Name: "images", OK: true, Detail: "saw the red square"}
+		return probeResult{Name: "images", OK: true, Detail: "saw the red square"}
 	}
-	return check{Name: "images", Detail: "a red square was taken, but not seen; it said " + quote(resp)}
+	return probeResult{Name: "images", Detail: "a red square was taken, but not seen; it said " + quote(resp)}
 }

@@ -37,7 +37,7 @@ Examples:
 type testJSON struct {
 	Model    string      `json:"model"`
 	Provider string      `json:"provider"`
-	Checks   []check     `json:"checks"`
+	Checks   []probeResult     `json:"checks"`
 	Length   *lengthJSON `json:"context_length,omitempty"`
 	// FirstToken in seconds, and the speed of the output after it; 0 if unknown.
 	FirstToken      float64  `json:"first_token_seconds"`
@@ -57,7 +57,7 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 	}
 	p := &prober{model: model, effort: c.Effort}
 	out := testJSON{Model: model.Info().Name, Provider: model.Info().Provider}
-	show := func(k check) error {
+	show := func(k probeResult) error {
 		out.Checks = append(out.Checks, k)
 		if c.JSON {
 			return ctx.Err()
@@ -67,7 +67,7 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 		}
 		return ctx.Err()
 	}
-	for _, probe := range []func(context.Context) check{p.answers, p.streams, p.calls, p.sees} {
+	for _, probe := range []func(context.Context) probeResult{p.answers, p.streams, p.calls, p.sees} {
 		k := c.within(ctx, probe)
 		if err := show(k); err != nil {
 			return err
@@ -121,13 +121,13 @@ func (c *llmTestCmd) model(ctx context.Context, std *streams) (llm.Model, error)
 	return by.builder(stores.LLMs, once, nil, nil).Single(ctx, c.Profile)
 }
 
-func (c *llmTestCmd) within(ctx context.Context, probe func(context.Context) check) check {
+func (c *llmTestCmd) within(ctx context.Context, probe func(context.Context) probeResult) probeResult {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	return probe(ctx)
 }
 
-func (k check) print(std *streams) error {
+func (k probeResult) print(std *streams) error {
 	word := "fails"
 	if k.OK {
 		word = "works"

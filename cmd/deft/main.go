@@ -18,5 +18,5 @@ func main() {
 		// memory than it saves time in every step.
 		debug.SetGCPercent(160)
 	}
-	os.Exit(run(context.Background(), os.Args[1:], standard()))
+	os.Exit(executeCommandLine(context.Background(), os.Args[1:], standard()))
 }
