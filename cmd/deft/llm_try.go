@@ -35,10 +35,10 @@ Examples:
 
 // testJSON is what --json prints.
 type testJSON struct {
-	Model    string      `json:"model"`
-	Provider string      `json:"provider"`
-	Checks   []probeResult     `json:"checks"`
-	Length   *lengthJSON `json:"context_length,omitempty"`
+	Model    string        `json:"model"`
+	Provider string        `json:"provider"`
+	Checks   []probeResult `json:"checks"`
+	Length   *lengthJSON   `json:"context_length,omitempty"`
 	// FirstToken in seconds, and the speed of the output after it; 0 if unknown.
 	FirstToken      float64  `json:"first_token_seconds"`
 	TokensPerSecond float64  `json:"tokens_per_second"`
