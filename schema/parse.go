@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"unicode/utf8"
+
+	segmentio "github.com/segmentio/encoding/json"
 )
 
 // maxNesting bounds how far values may be nested.
@@ -23,44 +27,77 @@ func Parse(raw []byte) (any, error) {
 		}
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return parse(d, 0)
+	t := segmentio.NewTokenizer(raw) // which relies on valid JSON
+	t.Next()
+	return parse(t, 0)
 }
 
-func parse(d *json.Decoder, depth int) (any, error) {
-	token, err := d.Token()
+// parse reads the value that begins with the current token.
+func parse(t *segmentio.Tokenizer, depth int) (any, error) {
 	switch {
-	case err != nil:
-		return nil, err
+	case t.Err != nil:
+		return nil, t.Err
 	case depth > maxNesting:
 		return nil, errNesting
-	case token == json.Delim('{'):
+	case len(t.Value) == 0:
+		return nil, io.ErrUnexpectedEOF
+	}
+	switch t.Delim {
+	case '{':
 		m := NewMap()
-		for d.More() {
-			key, err := d.Token()
+		for t.Next() && t.Delim != '}' {
+			if t.Delim == ',' {
+				t.Next()
+			}
+			key, err := parseString(t.Value)
 			if err != nil {
 				return nil, err
 			}
-			v, err := parse(d, depth+1)
+			t.Next() // the colon
+			t.Next()
+			v, err := parse(t, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			m.Set(key.(string), v)
+			m.Set(key, v)
 		}
-		_, err = d.Token()
-		return m, err
-	case token == json.Delim('['):
+		return m, t.Err
+	case '[':
 		list := []any{}
-		for d.More() {
-			v, err := parse(d, depth+1)
+		for t.Next() && t.Delim != ']' {
+			if t.Delim == ',' {
+				t.Next()
+			}
+			v, err := parse(t, depth+1)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, v)
 		}
-		_, err = d.Token()
-		return list, err
+		return list, t.Err
 	}
-	return token, nil
+	return parseScalar(t.Value)
+}
+
+func parseScalar(raw []byte) (any, error) {
+	switch raw[0] {
+	case '"':
+		return parseString(raw)
+	case 't':
+		return true, nil
+	case 'f':
+		return false, nil
+	case 'n':
+		return nil, nil
+	}
+	return json.Number(raw), nil
+}
+
+// parseString leaves a string with escapes or with bad UTF-8 to encoding/json.
+func parseString(raw []byte) (s string, err error) {
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	err = json.Unmarshal(raw, &s)
+	return s, err
 }

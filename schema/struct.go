@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -30,8 +31,11 @@ func From(v any) (*Map, error) {
 }
 
 var (
-	plainString = reflect.TypeFor[string]()
-	mapType     = reflect.TypeFor[*Map]()
+	plainString     = reflect.TypeFor[string]()
+	numberType      = reflect.TypeFor[json.Number]()
+	mapType         = reflect.TypeFor[*Map]()
+	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
 func fromValue(v reflect.Value) (any, error) {
@@ -74,26 +78,47 @@ func Into(m *Map, out any) error {
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return fmt.Errorf("a %T is no struct to fill", out)
 	}
-	fields := fieldsOf(v.Elem().Type())
-	given := sized(len(fields))
-	for _, f := range fields {
-		switch e := m.Get(f.name).(type) {
-		case nil:
-		case *Map:
-			if to := v.Elem().FieldByIndex(f.index); to.Type() == mapType {
-				to.Set(reflect.ValueOf(e))
-				continue
+	for _, f := range fieldsOf(v.Elem().Type()) {
+		if e := m.Get(f.name); e != nil {
+			if err := setValue(v.Elem().FieldByIndex(f.index), e); err != nil {
+				return fmt.Errorf("%s: %w", f.name, err)
 			}
-			given.Set(f.name, e)
-		default:
-			given.Set(f.name, e)
 		}
 	}
-	raw, err := Encode(given)
+	return nil
+}
+
+// setValue writes a value of a document to a field. encoding/json does what is
+// not one of the few kinds that most fields have.
+func setValue(to reflect.Value, v any) error {
+	p := reflect.PointerTo(to.Type())
+	plain := !p.Implements(unmarshaler) && !p.Implements(textUnmarshaler)
+	switch e := v.(type) {
+	case *Map:
+		if to.Type() == mapType {
+			to.Set(reflect.ValueOf(e))
+			return nil
+		}
+	case string:
+		switch {
+		case plain && to.Kind() == reflect.String && to.Type() != numberType:
+			to.SetString(e)
+			return nil
+		case to.Kind() == reflect.Pointer && to.Type().Elem() == plainString:
+			to.Set(reflect.ValueOf(&e))
+			return nil
+		}
+	case bool:
+		if plain && to.Kind() == reflect.Bool {
+			to.SetBool(e)
+			return nil
+		}
+	}
+	raw, err := Encode(v)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, out)
+	return json.Unmarshal(raw, to.Addr().Interface())
 }
 
 // field is a field of a struct, or of one inside it without a name, that a

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -68,21 +69,28 @@ func (c *Conversation) startInitialRun(ctx context.Context, first *Message) erro
 
 // announce notifies the observer of a new conversation.
 func (c *Conversation) announce() error {
-	idle := &state.State{Status: state.Idle}
 	c.mu.Lock()
-	shown, err := c.fullState(idle)
-	created := c.created
+	shown, err := c.fullState(&state.State{Status: state.Idle})
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	c.m.o.Observer.Published(c.id, shown)
-	described, err := c.describeState(idle, created, null)
+	described, err := c.DescribeNew()
 	if err != nil {
 		return err
 	}
 	c.m.o.Observer.Changed(c.id, described)
 	return nil
+}
+
+// DescribeNew is [Conversation.Describe] for a conversation that [Manager.Create]
+// has just made without a message: the store is not asked.
+func (c *Conversation) DescribeNew() (json.RawMessage, error) {
+	c.mu.Lock()
+	created := c.created
+	c.mu.Unlock()
+	return c.describeState(&state.State{Status: state.Idle}, created, null)
 }
 
 // make stores a new conversation.

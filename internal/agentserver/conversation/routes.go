@@ -164,11 +164,17 @@ func (s *Service) postConversation(w http.ResponseWriter, r *http.Request) error
 	if err != nil && !errors.Is(err, session.ErrSaved) {
 		return worded(err)
 	}
-	status := http.StatusOK
-	if made {
-		status = http.StatusCreated
+	switch {
+	case !made:
+		return answerDescribed(w, r, http.StatusOK, c)
+	case req.InitialMessage != nil || err != nil:
+		return answerDescribed(w, r, http.StatusCreated, c)
 	}
-	return answerDescribed(w, r, status, c)
+	raw, err := c.DescribeNew()
+	if err != nil {
+		return err
+	}
+	return rest.Bytes(w, http.StatusCreated, raw)
 }
 
 func (s *Service) getConversation(w http.ResponseWriter, r *http.Request) error {
