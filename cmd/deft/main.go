@@ -5,14 +5,24 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime/debug"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
 func main() {
 	process.MaybeInit() // the binary is also the sandbox's first stage
+	// This process holds keys, and commands without a sandbox are the same user's: without
+	// this they could read its memory, environment and descriptors under /proc. Root can.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, "deft: protect this process's memory:", err)
+		os.Exit(fault.ExitError)
+	}
 	if os.Getenv("GOGC") == "" {
 		// The heap is a few megabytes: collecting it less often costs less
 		// memory than it saves time in every step.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -304,6 +305,27 @@ func attack(victim string) {
 	os.Exit(0)
 }
 
+// victim starts a process of the host that its user may trace, unlike this one.
+func victim(t *testing.T) (pid int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), tool(t, "cat"))
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Wait() // killed by the end of the test, or not
+	})
+	if _, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", cmd.Process.Pid)); err != nil {
+		t.Error(err)
+	}
+	return cmd.Process.Pid
+}
+
 // TestKernelAttacks makes, as a command, system calls that lead out of a sandbox
 // or into rarely used parts of the kernel: each is refused before it does anything.
 func TestKernelAttacks(t *testing.T) {
@@ -313,7 +335,7 @@ func TestKernelAttacks(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
 			s := b.start(t)
-			got := ask(t, s, request{Argv: []string{b.spec.Argv[0], attackArg, strconv.Itoa(os.Getpid())}})
+			got := ask(t, s, request{Argv: []string{b.spec.Argv[0], attackArg, strconv.Itoa(victim(t))}})
 			var results []attempted
 			if err := json.NewDecoder(bufio.NewReader(strings.NewReader(got.Out))).Decode(&results); err != nil {
 				t.Fatalf("%v: %s", err, got.Out)

@@ -106,7 +106,7 @@ func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox
 func (p *Provider) prepareTargets(base string) (t targets, done func(), err error) {
 	t = targets{
 		Workspace: filepath.Join(base, "work"), Outside: filepath.Join(base, "outside"),
-		PID: os.Getpid(), Abstract: "@" + filepath.Base(base), Socket: filepath.Join(base, "sock"),
+		Abstract: "@" + filepath.Base(base), Socket: filepath.Join(base, "sock"),
 		Readable: filepath.Join(base, "granted"), State: p.dir(filepath.Base(base)),
 	}
 	t.Secrets = p.unreachable(t)
@@ -135,7 +135,16 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 		}
 	}
 	var open []net.Listener
+	pid, end, err := startTarget(p.opt.Self)
+	if err != nil {
+		if project != "" {
+			_ = os.RemoveAll(project)
+		}
+		return t, nil, err
+	}
+	t.PID = pid
 	done = func() {
+		end()
 		for _, l := range open {
 			l.Close()
 		}

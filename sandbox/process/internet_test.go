@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -17,6 +19,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -76,7 +79,7 @@ func inNetwork(t *testing.T) *internet {
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 	}
-	out, err := cmd.CombinedOutput()
+	out, err := inNamespace(cmd)
 	switch {
 	case err != nil && len(out) == 0 && os.Getenv("CI") != "true":
 		t.Skip("this host does not allow namespaces for tests: ", err)
@@ -90,6 +93,27 @@ func inNetwork(t *testing.T) *internet {
 		t.Errorf("the test did not run: %s", out)
 	}
 	return nil
+}
+
+var dumpable sync.Mutex
+
+// inNamespace runs a command whose ids os/exec maps, for which an ordinary user's
+// process must be dumpable.
+func inNamespace(cmd *exec.Cmd) ([]byte, error) {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	dumpable.Lock()
+	err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+	if err == nil {
+		err = cmd.Start()
+	}
+	err = errors.Join(err, unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
+	dumpable.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	err = cmd.Wait()
+	return out.Bytes(), err
 }
 
 func newInternet(t *testing.T) *internet {

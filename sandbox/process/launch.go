@@ -178,6 +178,11 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		return forkError(err)
 	}
 	st.PID = pid
+	if pl.Level == LevelNamespaces {
+		if err := mapOwners(pid, pl.Workspace); err != nil {
+			return err
+		}
+	}
 	stat, err := readStat(pid)
 	if err != nil {
 		return fmt.Errorf("read process state: %w", err)
@@ -283,7 +288,8 @@ func fds(f []*os.File) []uintptr {
 }
 
 // procAttr asks for the namespaces of the level and gives the init stage, and
-// only that, the capabilities to set them up.
+// only that, the capabilities to set them up. What ids exist inside is set by
+// [mapOwners].
 func (p *Provider) procAttr(pl *plan) *syscall.ProcAttr {
 	attr := &syscall.ProcAttr{
 		Dir: "/",
@@ -296,8 +302,6 @@ func (p *Provider) procAttr(pl *plan) *syscall.ProcAttr {
 	attr.Sys.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET
 	uid, gid := ownerOf(pl.Workspace)
-	attr.Sys.UidMappings = owners(os.Geteuid(), uid)
-	attr.Sys.GidMappings = owners(os.Getegid(), gid)
 	if os.Geteuid() == 0 && (uid != 0 || gid != 0) {
 		pl.KeepCaps = foreignOwnerCaps
 	}
@@ -305,6 +309,27 @@ func (p *Provider) procAttr(pl *plan) *syscall.ProcAttr {
 		attr.Sys.AmbientCaps = append(attr.Sys.AmbientCaps, c)
 	}
 	return attr
+}
+
+// mapOwners sets the ids that exist in the init stage's user namespace. Go's own way
+// (SysProcAttr.UidMappings) does it before the exec: until then the child shows under
+// /proc what this process shows, and if that is not dumpable, as one that holds keys
+// must not be, an ordinary user cannot open the files.
+func mapOwners(pid int, workspace string) error {
+	uid, gid := ownerOf(workspace)
+	dir := "/proc/" + strconv.Itoa(pid) + "/"
+	for _, f := range [][2]string{
+		{"uid_map", owners(os.Geteuid(), uid)}, {"setgroups", "deny"}, {"gid_map", owners(os.Getegid(), gid)},
+	} {
+		err := os.WriteFile(dir+f[0], []byte(f[1]), 0)
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			return &setupError{"make namespaces", f[0] + ": " + errno.Error(), errno}
+		}
+		if err != nil {
+			return fmt.Errorf("map the ids of a sandbox: %w", err)
+		}
+	}
+	return nil
 }
 
 // forkError distinguishes a host that refuses namespaces from other failures.

@@ -3,6 +3,7 @@ package process
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,12 +90,12 @@ func (pl *plan) hideCleaned(home string) {
 	pl.Cleaned = map[string]string{global: pl.Cleaned[global]}
 }
 
-// owners returns the ids that exist inside: the own one and, for root, the
-// owner of the workspace.
-func owners(own int, owner uint32) []syscall.SysProcIDMap {
-	m := []syscall.SysProcIDMap{{ContainerID: own, HostID: own, Size: 1}}
+// owners returns the ids that exist inside, as user_namespaces(7) has them: the own
+// one and, for root, the owner of the workspace.
+func owners(own int, owner uint32) string {
+	m := fmt.Sprintf("%d %d 1\n", own, own)
 	if os.Geteuid() == 0 && int(owner) != own {
-		m = append(m, syscall.SysProcIDMap{ContainerID: int(owner), HostID: int(owner), Size: 1})
+		m += fmt.Sprintf("%d %d 1\n", owner, owner)
 	}
 	return m
 }

@@ -3,6 +3,7 @@ package process
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -12,10 +13,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// targetArg makes a probe a process of the host that others try to reach. The process
+// that starts sandboxes will not do: it may be one that nobody can read.
+const targetArg = "target"
+
+// startTarget starts such a process, until end is called.
+func startTarget(self string) (pid int, end func(), err error) {
+	cmd := exec.Command(self, ProbeArg, targetArg)
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("start a process to probe: %w", err)
+	}
+	return cmd.Process.Pid, func() {
+		stdin.Close()
+		_ = cmd.Wait() // it has nothing to say
+	}, nil
+}
+
 // runProbe is the program of the Doctor's sandbox. As process 1 it behaves like
 // an action server; a child process, like a command, makes the attempts.
 func runProbe(args []string) int {
 	var t targets
+	if len(args) == 1 && args[0] == targetArg {
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the doctor is done
+		return 0
+	}
 	if len(args) == 0 || json.Unmarshal([]byte(args[0]), &t) != nil {
 		fmt.Fprintln(os.Stderr, "deft: this command is internal; use `deft doctor`")
 		return 2

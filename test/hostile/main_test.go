@@ -156,14 +156,22 @@ func (v *victim) small(t *testing.T) {
 	}
 }
 
-// files returns how many files and connections the server has open.
+// files returns how many files and connections the server has open. Only root may list
+// those of a process that is not dumpable; Linux 6.2 says how many there are.
 func (v *victim) files(t *testing.T) int {
 	t.Helper()
-	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", v.pid))
+	dir := fmt.Sprintf("/proc/%d/fd", v.pid)
+	if all, err := os.ReadDir(dir); err == nil {
+		return len(all)
+	}
+	info, err := os.Stat(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(all)
+	if info.Size() == 0 {
+		t.Skip("this kernel does not tell how many descriptors a process has")
+	}
+	return int(info.Size())
 }
 
 // back waits until the server has no more open than before.

@@ -97,7 +97,7 @@ func (s *session) startShell(ctx context.Context) error {
 	if exports != "" {
 		setUp = "{\n" + exports + "\n:; } 2>/dev/null"
 	}
-	if err := s.run("", sh.preamble()+script(setUp, s.expect(), 0)); err != nil {
+	if err := s.run("", initScript+script(setUp, s.expect(), 0)); err != nil {
 		return err
 	}
 	return s.ready(ctx)

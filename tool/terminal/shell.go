@@ -90,7 +90,7 @@ func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) e
 	}
 	sh.process, err = cfg.Starter.inner().Start(spawn.Command{
 		Path: program, Args: args,
-		Env: shellEnv(cfg.Env), Dir: dir, Files: []*os.File{in, tty, tty, out},
+		Env: shellEnv(cfg.Env), Dir: dir, Files: []*os.File{in, tty, tty, out, sh.exitFile},
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1},
 	})
 	return err
@@ -124,11 +124,6 @@ func (sh *shell) release() {
 	}
 }
 
-// preamble is the first script of a shell.
-func (sh *shell) preamble() string {
-	return fmt.Sprintf("__deft_exit=/proc/%d/fd/%d\n", os.Getpid(), sh.exitFile.Fd()) + initScript
-}
-
 // maxExports bounds the variables that are taken over from a shell: somewhat more
 // than the kernel would let it pass to a program.
 const maxExports = 8 << 20
@@ -160,7 +155,8 @@ const restoreState = `{ __deft_s=$?; \builtin set +euxv; \builtin trap - DEBUG R
 // descriptors (230: terminal, 231: report) are /dev/null (232), so that no
 // program holds or writes them. Copying from a high descriptor makes bash
 // keep what it must restore above it, where no script's `exec 10>…` or
-// `exec 200>…` overwrites it.
+// `exec 200>…` overwrites it. The file for the EXIT trap (240) closes when a program
+// starts.
 func script(command, nonce string, status int) string {
 	return `{ __deft_status ` + strconv.Itoa(status) + `; \builtin eval ` + quote(command) + `
 ` + restoreState + `; __deft_status "$__deft_s"; } 0<&230 230<&232 231<&232
