@@ -1,5 +1,5 @@
-// Package sandbox defines sandboxes: a Provider starts, finds and stops them.
-// sandbox/process is the built-in one.
+// Package sandbox defines sandboxes: a Provider starts, finds, pauses and stops
+// them. sandbox/process is the built-in one, sandbox/docker uses containers.
 //
 // One Action Execution Server (runtime/actionserver) runs in each sandbox. The
 // provider gives it a listening socket as file descriptor 3 and its result
@@ -11,21 +11,28 @@
 // Providers and sandboxes are safe for concurrent use. A sandbox outlives the
 // process that started it; Start with the same ID finds it again. Errors:
 // fault.Unsupported if the host cannot isolate as requested (isolation is never
-// weakened silently), fault.Denied if it may not, fault.Invalid for a bad Spec.
+// weakened silently) or the provider has no such field of a Spec, fault.Denied if
+// it may not, fault.Invalid for a bad Spec, fault.Unavailable if what the provider
+// needs does not answer.
 package sandbox
 
 import (
 	"context"
+	"io"
 	"net"
+	"time"
 )
 
-// Spec describes a sandbox to start.
+// Spec describes a sandbox to start. A provider that cannot do what a field says
+// refuses the Spec with fault.Unsupported, which names the field.
 type Spec struct {
 	// ID names the sandbox; the conversation's id.
 	ID string
-	// Argv is the program to run inside, absolute, as seen from outside.
+	// Argv is the program to run inside. Deft's own binary, by its absolute path
+	// outside, is brought into every image; other programs are those of the image.
 	Argv []string
-	// Env is its whole environment; nothing is inherited.
+	// Env is its whole environment, to which the provider of an image adds the
+	// image's own variables; nothing is inherited.
 	Env []string
 	// EnvMark changes with the variables that must be those of a sandbox that is
 	// found running: with another mark it is a Conflict. Empty for any.
@@ -46,7 +53,72 @@ type Spec struct {
 	// provider adds to Env.
 	Network Network
 	Limits  Limits
+	// Container holds what only a container has; its zero value is for all.
+	Container Container
 }
+
+// Container is the part of a Spec for providers that start from an image.
+type Container struct {
+	// Image to start from; default: the provider's.
+	Image string
+	// Pull is PullMissing, PullAlways or PullNever; default PullMissing.
+	Pull string
+	// User that programs run as: a name of the image, or "UID" or "UID:GID";
+	// default: the owner of the workspace.
+	User string
+	// Mounts are further directories, files and volumes.
+	Mounts []Mount
+	// ExtraHosts are lines of /etc/hosts: "name:address".
+	ExtraHosts []string
+	// GPUs are "all", a number, or the ids of devices; default none.
+	GPUs string
+	// ReadOnly makes the image's own files read-only; /tmp, /run and the home are
+	// then in memory.
+	ReadOnly bool
+	// Runtime is the OCI runtime, for example "runsc" for gVisor; default: the
+	// engine's.
+	Runtime string
+}
+
+// First names the first field that is set, "" for none: a provider without
+// containers refuses it.
+func (c Container) First() string {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"image", c.Image != ""}, {"pull policy", c.Pull != ""}, {"user", c.User != ""}, {"mounts", len(c.Mounts) > 0},
+		{"extra hosts", len(c.ExtraHosts) > 0}, {"GPUs", c.GPUs != ""}, {"read-only image", c.ReadOnly}, {"OCI runtime", c.Runtime != ""},
+	} {
+		if f.set {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// When an image is fetched.
+const (
+	PullMissing = "missing"
+	PullAlways  = "always"
+	PullNever   = "never"
+)
+
+// Mount shows a directory or file of the host, or a named volume, inside.
+type Mount struct {
+	Source string // an absolute path, or the name of a volume
+	Target string // absolute, inside
+	// Mode is MountReadWrite, MountReadOnly or MountOverlay: what is written to an
+	// overlay stays in the sandbox and ends with it.
+	Mode string
+}
+
+// Modes of a [Mount].
+const (
+	MountReadWrite = "rw"
+	MountReadOnly  = "ro"
+	MountOverlay   = "overlay"
+)
 
 // Limits bound what a sandbox uses. A zero field stands for the provider's default,
 // a negative one for no limit. They hold where the host allows (see Report).
@@ -56,8 +128,10 @@ type Limits struct {
 	PIDs        int
 }
 
-// Sandbox is a running sandbox.
+// Sandbox is a sandbox that was started or found.
 type Sandbox interface {
+	// ID is that of its Spec.
+	ID() string
 	// Dial connects to its Action Execution Server. The error is of kind
 	// fault.Unavailable if nothing answers.
 	Dial(ctx context.Context) (net.Conn, error)
@@ -65,20 +139,89 @@ type Sandbox interface {
 	Report() Report
 	// Reused reports whether Start found it running.
 	Reused() bool
-	// Stop ends everything in it and waits until it has ended.
+	// Status says how it is now. One that has ended says why, as far as that is known.
+	Status(ctx context.Context) (Status, error)
+	// Pause suspends every process in it, Resume lets them go on. Both do nothing if
+	// that is so already. A paused sandbox keeps its memory and its connections.
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	// Stats measures what it uses. NotFound if it has ended.
+	Stats(ctx context.Context) (Stats, error)
+	// Logs returns what its program has written to standard output and error: the
+	// last max bytes of it, and what follows until the sandbox ends or ctx does if
+	// follow is set.
+	Logs(ctx context.Context, max int64, follow bool) (io.ReadCloser, error)
+	// Stop ends everything in it and waits until it has ended, paused or not. Its
+	// journal stays, so that Start goes on with it.
 	Stop(ctx context.Context) error
 	// Done is closed when it has ended, for whatever reason.
 	Done() <-chan struct{}
 }
 
-// Provider starts and finds sandboxes.
+// Provider starts and finds sandboxes. What commands prepare a sandbox with runs
+// over the link to its server, as all commands do (tool.Starter).
 type Provider interface {
-	// Start starts the sandbox, or returns the one that runs under the ID.
+	// Start starts the sandbox, or returns the one that runs under the ID; a paused
+	// one is resumed. Conflict if that one was started with another Spec.
 	Start(ctx context.Context, s Spec) (Sandbox, error)
-	// Get returns a running sandbox. NotFound if there is none.
+	// Get returns a running or paused sandbox. NotFound if there is none.
 	Get(ctx context.Context, id string) (Sandbox, error)
-	// List returns the ids of the running sandboxes.
-	List(ctx context.Context) ([]string, error)
+	// List returns the sandboxes that run or are paused, by ID.
+	List(ctx context.Context) ([]Status, error)
+	// Remove stops a sandbox, if it runs, and deletes what is kept of it: journal,
+	// log, and the container's own files. Nothing happens if there is none.
+	Remove(ctx context.Context, id string) error
+}
+
+// State is that of a sandbox.
+type State string
+
+// States. A sandbox that is neither is not known to its provider.
+const (
+	Running State = "running"
+	Paused  State = "paused"
+	Ended   State = "ended"
+)
+
+// Status says how a sandbox is.
+type Status struct {
+	ID      string    `json:"id"`
+	State   State     `json:"state"`
+	Started time.Time `json:"started"`
+	// Workspace and Image are those of its Spec.
+	Workspace string `json:"workspace"`
+	Image     string `json:"image,omitempty"`
+	// Reason says why it has ended.
+	Reason Reason `json:"reason,omitzero"`
+}
+
+// Reason says why a sandbox has ended.
+type Reason struct {
+	// Cause is one of the Cause constants.
+	Cause Cause `json:"cause,omitempty"`
+	// ExitCode of its program, for CauseExited.
+	ExitCode int `json:"exit_code,omitempty"`
+	// Message is for the user.
+	Message string `json:"message,omitempty"`
+}
+
+// Cause is what ended a sandbox.
+type Cause string
+
+// Causes.
+const (
+	CauseUnknown     Cause = "unknown"       // it ended while nobody watched
+	CauseExited      Cause = "exited"        // its program ended by itself
+	CauseKilled      Cause = "killed"        // by Stop, or by another process
+	CauseOutOfMemory Cause = "out_of_memory" // its limit
+	CauseRemoved     Cause = "removed"       // by somebody else, for example "docker rm"
+)
+
+// Stats is what a sandbox uses.
+type Stats struct {
+	MemoryBytes int64         `json:"memory_bytes"`
+	CPU         time.Duration `json:"cpu"` // since it started
+	Processes   int           `json:"processes"`
 }
 
 // Report says what isolates a sandbox.

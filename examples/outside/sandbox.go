@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
@@ -56,7 +58,10 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (_ *child, err er
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	c := &child{socket: filepath.Join(dir, "socket"), done: make(chan struct{})}
+	c := &child{
+		status: sandbox.Status{ID: s.ID, State: sandbox.Running, Started: time.Now(), Workspace: s.Workspace},
+		socket: filepath.Join(dir, "socket"), done: make(chan struct{}),
+	}
 	if err := os.RemoveAll(c.socket); err != nil {
 		return nil, err
 	}
@@ -87,7 +92,7 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (_ *child, err er
 	}
 	go func() {
 		defer close(c.done)
-		_ = c.cmd.Wait() // how it ended does not matter: the journal has the results
+		_ = c.cmd.Wait() // ProcessState says how it ended
 	}()
 	return c, nil
 }
@@ -103,15 +108,32 @@ func (p *Provider) Get(_ context.Context, id string) (sandbox.Sandbox, error) {
 }
 
 // List implements [sandbox.Provider].
-func (p *Provider) List(context.Context) ([]string, error) {
+func (p *Provider) List(context.Context) ([]sandbox.Status, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.running, func(_ string, c *child) bool { return c.ended() })
-	return slices.Sorted(maps.Keys(p.running)), nil
+	var list []sandbox.Status
+	for _, id := range slices.Sorted(maps.Keys(p.running)) {
+		list = append(list, p.running[id].status)
+	}
+	return list, nil
+}
+
+// Remove implements [sandbox.Provider].
+func (p *Provider) Remove(ctx context.Context, id string) error {
+	s, err := p.Get(ctx, id)
+	if err == nil {
+		err = s.Stop(ctx)
+	}
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(p.dir, filepath.Base(id)))
 }
 
 // child is a running sandbox.
 type child struct {
+	status sandbox.Status
 	cmd    *exec.Cmd
 	socket string
 	done   chan struct{} // closed when the process has ended
@@ -131,6 +153,33 @@ func (c *child) Dial(ctx context.Context) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.socket)
 	return conn, fault.Wrap(err, fault.Unavailable, "the sandbox does not answer")
 }
+
+// ID implements [sandbox.Sandbox].
+func (c *child) ID() string { return c.status.ID }
+
+// Status implements [sandbox.Sandbox].
+func (c *child) Status(context.Context) (sandbox.Status, error) {
+	s := c.status
+	if c.ended() {
+		s.State, s.Reason = sandbox.Ended, sandbox.Reason{Cause: sandbox.CauseExited, ExitCode: c.cmd.ProcessState.ExitCode()}
+	}
+	return s, nil
+}
+
+// Pause implements [sandbox.Sandbox], which here can do less than the interface
+// offers, and says so.
+func (*child) Pause(context.Context) error { return errNotHere }
+
+// Resume implements [sandbox.Sandbox]: nothing is ever paused.
+func (*child) Resume(context.Context) error { return nil }
+
+// Stats implements [sandbox.Sandbox].
+func (*child) Stats(context.Context) (sandbox.Stats, error) { return sandbox.Stats{}, errNotHere }
+
+// Logs implements [sandbox.Sandbox].
+func (*child) Logs(context.Context, int64, bool) (io.ReadCloser, error) { return nil, errNotHere }
+
+var errNotHere = fault.New(fault.Unsupported, "this example only starts and stops")
 
 // Report implements [sandbox.Sandbox].
 func (*child) Report() sandbox.Report {

@@ -45,7 +45,11 @@ func (p *provider) Start(ctx context.Context, _ sandbox.Spec) (sandbox.Sandbox, 
 func (p *provider) Get(context.Context, string) (sandbox.Sandbox, error) {
 	return nil, errors.ErrUnsupported
 }
-func (p *provider) List(context.Context) ([]string, error) { return nil, errors.ErrUnsupported }
+func (p *provider) List(context.Context) ([]sandbox.Status, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (p *provider) Remove(context.Context, string) error { return errors.ErrUnsupported }
 
 func (p *provider) counts() (starts, stops int) {
 	p.mu.Lock()

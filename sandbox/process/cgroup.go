@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ type limit struct {
 }
 
 func limits(l sandbox.Limits) []limit {
-	var all []limit
+	all := []limit{{controller: "freezer"}}
 	if n := l.MemoryBytes; n > 0 {
 		v := strconv.FormatInt(n, 10)
 		all = append(all, limit{
@@ -73,7 +74,7 @@ func applyLimits(name string, l sandbox.Limits, st *state) {
 	}
 	for _, lim := range limits(l) {
 		dir, err := lim.apply(string(b), name, st.PID)
-		if dir != "" {
+		if dir != "" && !slices.Contains(st.Cgroups, dir) { // version 2 has one for all
 			st.Cgroups = append(st.Cgroups, dir)
 		}
 		if err != nil {

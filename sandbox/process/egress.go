@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -130,12 +131,12 @@ func (p *Provider) collect(pid int) error {
 	return nil
 }
 
-// awaitExit waits until a process has ended, and collects it if it is a child; or,
-// with false, until its pidfd is closed.
-func awaitExit(pidfd *os.File) (ended bool) {
+// awaitExit waits until a process has ended, and collects it if it is a child,
+// which is when exit says how; or, with false, until its pidfd is closed.
+func awaitExit(pidfd *os.File) (ended bool, exit *exitStatus) {
 	rc, err := pidfd.SyscallConn()
 	if err != nil {
-		return false // closed before it began
+		return false, nil // closed before it began
 	}
 	// A pidfd is readable once the process is a zombie or has ended, pidfd_open(2).
 	_ = rc.Read(func(fd uintptr) bool {
@@ -143,11 +144,32 @@ func awaitExit(pidfd *os.File) (ended bool) {
 		n, err := unix.Poll(poll, 0)
 		if err == nil && n > 0 {
 			ended = true
-			// Collects the process if it is a child of ours; else ECHILD says
-			// that its parent does.
-			_ = unix.Waitid(unix.P_PIDFD, int(fd), nil, unix.WEXITED|unix.WNOHANG, nil)
+			var info unix.Siginfo
+			// If it is no child of ours, ECHILD says that its parent collects it.
+			if unix.Waitid(unix.P_PIDFD, int(fd), &info, unix.WEXITED|unix.WNOHANG, nil) == nil {
+				exit = exitOf(&info)
+			}
 		}
 		return ended
 	})
-	return ended
+	return ended, exit
+}
+
+// exitStatus says how a process has ended.
+type exitStatus struct {
+	code   int
+	signal syscall.Signal // 0 if it ended by itself
+}
+
+// exitOf reads what waitid(2) reports; nil if another waiter was faster.
+func exitOf(info *unix.Siginfo) *exitStatus {
+	const exited, statusAt = 1, 24 // CLD_EXITED; si_status on 64-bit machines
+	status := *(*int32)(unsafe.Add(unsafe.Pointer(info), statusAt))
+	switch {
+	case info.Signo == 0:
+		return nil
+	case info.Code == exited:
+		return &exitStatus{code: int(status)}
+	}
+	return &exitStatus{signal: syscall.Signal(status)}
 }

@@ -24,6 +24,8 @@ type instance struct {
 	st    state
 	pidfd *os.File
 	ended chan struct{} // closed by the watcher when the process has ended
+	// reason says why it has ended, once ended is closed.
+	reason sandbox.Reason
 }
 
 // endTimeout bounds the wait for a sandbox that is ending by itself: its
@@ -37,6 +39,9 @@ type handle struct {
 }
 
 var _ sandbox.Sandbox = (*handle)(nil)
+
+// ID implements sandbox.Sandbox.
+func (in *instance) ID() string { return in.id }
 
 // Reused implements sandbox.Sandbox.
 func (h *handle) Reused() bool { return h.reused }
@@ -56,6 +61,9 @@ func (in *instance) Done() <-chan struct{} { return in.ended }
 // its socket and control groups. The journal stays for a later Start. Stop of
 // an ended sandbox only cleans up. The kill takes effect even if ctx ends first.
 func (in *instance) Stop(ctx context.Context) error {
+	if err := in.Resume(ctx); err != nil && !fault.Is(err, fault.NotFound) { // a frozen process does not die
+		return err
+	}
 	if err := in.kill(ctx); err != nil {
 		return err
 	}
@@ -214,13 +222,14 @@ func (in *instance) unwatch() { in.pidfd.Close() }
 
 // wait returns when the process has ended or unwatch was called.
 func (in *instance) wait() {
-	ended := awaitExit(in.pidfd)
+	ended, exit := awaitExit(in.pidfd)
 	in.p.mu.Lock()
 	if in.p.live[in.id] == in {
 		delete(in.p.live, in.id)
 	}
 	in.p.mu.Unlock()
 	if ended {
+		in.reason = reasonOf(in.st, exit)
 		close(in.ended)
 	}
 	in.pidfd.Close()

@@ -82,7 +82,7 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level string, missing []sandbox.Missing) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	st := state{Boot: bootID(), Key: p.isolationKey(s), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
+	st := state{Since: time.Now(), Boot: bootID(), Key: p.isolationKey(s), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
 	if level == LevelLandlock {
 		tmp, err := os.MkdirTemp("", "deft-")
 		if err != nil {
@@ -105,7 +105,7 @@ func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level string, m
 	in, err := p.watch(s.ID, st)
 	if fault.Is(err, fault.NotFound) { // it has ended already
 		ended := fault.New(fault.Unavailable, "the sandbox's program ended at once").
-			Hint("see " + filepath.Join(p.dir(s.ID), "log"))
+			Hint("see " + filepath.Join(p.dir(s.ID), logName))
 		if reapKilled(st.PID) {
 			ended = errKilled
 		}
@@ -256,7 +256,7 @@ func (p *Provider) open(id string) (files []*os.File, err error) {
 		flag int
 	}{
 		{os.DevNull, os.O_RDONLY},
-		{filepath.Join(dir, "log"), os.O_WRONLY | os.O_CREATE | os.O_APPEND},
+		{filepath.Join(dir, logName), os.O_WRONLY | os.O_CREATE | os.O_APPEND},
 	} {
 		f, err := os.OpenFile(o.path, o.flag, 0o600)
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/sandbox/sandboxtest"
 )
 
 // serveArg makes the test binary a small action server.
@@ -28,6 +29,7 @@ const serveArg = "test-server"
 
 func TestMain(m *testing.M) {
 	process.MaybeInit()
+	sandboxtest.MaybeServe()
 	if len(os.Args) > 1 && os.Args[1] == serveArg {
 		serve()
 	}
@@ -240,12 +242,12 @@ func (b *bench) provider(t testing.TB, level string) *process.Provider {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ids, err := p.List(context.Background())
+		list, err := p.List(context.Background())
 		if err != nil {
 			t.Error(err)
 		}
-		for _, id := range ids {
-			if err := p.Remove(context.Background(), id); err != nil {
+		for _, s := range list {
+			if err := p.Remove(context.Background(), s.ID); err != nil {
 				t.Error(err)
 			}
 		}

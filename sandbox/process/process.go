@@ -125,6 +125,9 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 			return nil, fault.New(fault.Conflict, "sandbox "+s.ID+" runs with another workspace or isolation").
 				Hint("stop it first")
 		}
+		if err := in.resume(ctx); err != nil && !fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
 		if in.listens(ctx) {
 			return &handle{in, true}, nil
 		}
@@ -157,22 +160,22 @@ func (p *Provider) Get(_ context.Context, id string) (sandbox.Sandbox, error) {
 	return &handle{in, true}, nil
 }
 
-// List returns the ids of the running sandboxes, sorted.
-func (p *Provider) List(context.Context) ([]string, error) {
+// List implements sandbox.Provider.
+func (p *Provider) List(context.Context) ([]sandbox.Status, error) {
 	entries, err := os.ReadDir(p.opt.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("list sandboxes: %w", err)
 	}
-	ids := []string{}
+	list := []sandbox.Status{}
 	for _, e := range entries {
 		if !validID.MatchString(e.Name()) {
 			continue
 		}
 		if st, err := readState(p.dir(e.Name())); err == nil && st.alive() {
-			ids = append(ids, e.Name())
+			list = append(list, st.status(e.Name()))
 		}
 	}
-	return ids, nil
+	return list, nil
 }
 
 // Remove stops the sandbox, if it runs, and deletes its files, including the
@@ -222,6 +225,10 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 	}
 	if !filepath.IsAbs(s.Workspace) {
 		return s, fault.New(fault.Invalid, "the workspace must be an absolute path: "+s.Workspace)
+	}
+	if field := s.Container.First(); field != "" {
+		return s, fault.New(fault.Unsupported, "the process sandbox has no "+field).
+			Hint("use a sandbox of containers, such as docker")
 	}
 	real, err := filepath.EvalSymlinks(s.Workspace)
 	if err != nil {

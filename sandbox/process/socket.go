@@ -14,7 +14,11 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-const socketName = "server.sock"
+// Files in a sandbox's directory: its server's socket, and what its program writes.
+const (
+	socketName = "server.sock"
+	logName    = "log"
+)
 
 // maxSunPath is the longest path in a UNIX socket address, unix(7), without the
 // terminating zero byte.

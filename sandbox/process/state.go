@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +30,8 @@ type state struct {
 	Report  sandbox.Report `json:"report"`
 	Cgroups []string       `json:"cgroups,omitempty"`
 	Tmp     string         `json:"tmp,omitempty"` // private directory of the landlock level
+	Since   time.Time      `json:"since"`
+	Paused  bool           `json:"paused,omitempty"`
 }
 
 // isolationKey is the part of the Spec and the Options that decides on the

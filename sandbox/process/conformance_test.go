@@ -1,0 +1,30 @@
+package process_test
+
+import (
+	"testing"
+
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/sandbox/sandboxtest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			sandboxtest.Run(t, func(t *testing.T, dir string) sandbox.Provider {
+				p, err := process.New(process.Options{Dir: dir, Level: level, Home: t.TempDir(), TmpBytes: 64 << 20})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := p.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				return p
+			})
+		})
+	}
+}

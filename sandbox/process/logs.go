@@ -1,0 +1,74 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Logs implements sandbox.Sandbox.
+func (in *instance) Logs(ctx context.Context, max int64, follow bool) (io.ReadCloser, error) {
+	path := filepath.Join(in.p.dir(in.id), logName)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the sandbox's log: %w", err)
+	}
+	fi, err := f.Stat()
+	if err == nil {
+		_, err = f.Seek(fi.Size()-min(fi.Size(), max), io.SeekStart)
+	}
+	if err != nil || !follow {
+		return f, err
+	}
+	l := &logReader{File: f, ctx: ctx, ended: in.ended}
+	if l.changed, err = fsnotify.NewWatcher(); err == nil {
+		err = l.changed.Add(path)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("follow the sandbox's log: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// logReader waits at the end of the file for more.
+type logReader struct {
+	*os.File
+	ctx     context.Context // of the caller of Logs
+	changed *fsnotify.Watcher
+	ended   <-chan struct{}
+}
+
+// Read implements io.Reader.
+func (l *logReader) Read(b []byte) (int, error) {
+	ended := false
+	for {
+		n, err := l.File.Read(b)
+		if n > 0 || !errors.Is(err, io.EOF) || ended {
+			return n, err
+		}
+		select {
+		case _, ok := <-l.changed.Events:
+			ended = !ok
+		case err := <-l.changed.Errors:
+			return 0, err
+		case <-l.ended:
+			ended = true // what was written last is read before the end
+		case <-l.ctx.Done():
+			return 0, context.Cause(l.ctx)
+		}
+	}
+}
+
+// Close implements io.Closer.
+func (l *logReader) Close() error {
+	var err error
+	if l.changed != nil {
+		err = l.changed.Close()
+	}
+	return errors.Join(err, l.File.Close())
+}

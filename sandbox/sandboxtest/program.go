@@ -1,0 +1,150 @@
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// programArg makes the test binary the program of a sandbox.
+const programArg = "sandboxtest-program"
+
+// MaybeServe must be called by TestMain, after what the provider's own stages
+// need: the test binary is also the program that runs in the sandboxes.
+func MaybeServe() {
+	if len(os.Args) < 2 || os.Args[1] != programArg {
+		return
+	}
+	fmt.Fprintln(os.Stderr, serve())
+	os.Exit(1)
+}
+
+// Argv runs the program.
+func Argv(t testing.TB) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{self, programArg}
+}
+
+// request is what the program is asked: to run a command, or to do something itself.
+type request struct {
+	Argv    []string `json:",omitempty"`
+	Exit    *int     `json:",omitempty"` // end with this code
+	Journal string   `json:",omitempty"` // append this
+	Log     string   `json:",omitempty"` // write this to standard error
+	Read    bool     `json:",omitempty"` // answer with the journal
+}
+
+type answer struct {
+	Out  string
+	Code int
+}
+
+// serve answers requests; it only returns on failure.
+func serve() error {
+	l, err := net.FileListener(os.NewFile(3, "listener"))
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer c.Close()
+			var q request
+			if err := json.NewDecoder(c).Decode(&q); err != nil {
+				return // whoever asked has gone
+			}
+			_ = json.NewEncoder(c).Encode(q.do())
+		}()
+	}
+}
+
+func (q request) do() answer {
+	journal := os.NewFile(4, "journal")
+	switch {
+	case q.Exit != nil:
+		os.Exit(*q.Exit)
+	case q.Log != "":
+		fmt.Fprintln(os.Stderr, q.Log)
+		return answer{}
+	case q.Journal != "":
+		_, err := journal.Seek(0, io.SeekEnd)
+		if err == nil {
+			_, err = journal.WriteString(q.Journal)
+		}
+		return failed(err)
+	case q.Read:
+		raw, err := io.ReadAll(io.NewSectionReader(journal, 0, 1<<20))
+		if err != nil {
+			return failed(err)
+		}
+		return answer{Out: string(raw)}
+	}
+	cmd := exec.Command(q.Argv[0], q.Argv[1:]...) //nolint:noctx // ends with the sandbox
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return answer{Out: out.String(), Code: exit.ExitCode()}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return answer{Out: out.String()}
+}
+
+func failed(err error) answer {
+	if err == nil {
+		return answer{}
+	}
+	return answer{Out: err.Error(), Code: 127}
+}
+
+// ask returns the program's answer.
+func ask(t *testing.T, s sandbox.Sandbox, q request) answer {
+	t.Helper()
+	a, err := exchange(t.Context(), s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func exchange(ctx context.Context, s sandbox.Sandbox, q request) (a answer, err error) {
+	c, err := s.Dial(ctx)
+	if err != nil {
+		return a, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	if err := json.NewEncoder(c).Encode(q); err != nil {
+		return a, err
+	}
+	return a, json.NewDecoder(c).Decode(&a)
+}
+
+// Shell runs a script in a sandbox that runs [Argv], and returns what it printed.
+func Shell(t *testing.T, s sandbox.Sandbox, script string) string {
+	t.Helper()
+	a := ask(t, s, request{Argv: []string{"/bin/sh", "-c", script}})
+	if a.Code != 0 {
+		t.Fatalf("%s: code %d, %s", script, a.Code, a.Out)
+	}
+	return strings.TrimSpace(a.Out)
+}

@@ -1,0 +1,517 @@
+// Package sandboxtest is the conformance suite of [sandbox.Provider]: every
+// implementation runs it.
+//
+//	func TestMain(m *testing.M) { …; sandboxtest.MaybeServe(); … }
+//	func TestConformance(t *testing.T) { sandboxtest.Run(t, open) }
+//
+// The test binary is the program that runs in the sandboxes, so it must be
+// static where these have another root. The suite asserts no times.
+package sandboxtest
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Open returns a new provider on a directory: a second one on the same directory
+// finds the first one's sandboxes. It is closed by t.Cleanup.
+type Open func(t *testing.T, dir string) sandbox.Provider
+
+// Run runs the suite.
+func Run(t *testing.T, open Open) {
+	for name, test := range map[string]func(*testing.T, *fixture){
+		"commands":       commands,
+		"starting again": startingAgain,
+		"racing starts":  racingStarts,
+		"listing":        listing,
+		"pausing":        pausing,
+		"stop":           stopping,
+		"stop paused":    stopPaused,
+		"journal":        journal,
+		"exit":           exiting,
+		"out of memory":  outOfMemory,
+		"stats":          stats,
+		"logs":           logs,
+		"isolation":      isolation,
+		"conflicts":      conflicts,
+		"other provider": otherProvider,
+		"bad specs":      badSpecs,
+		"unknown":        unknown,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, setUp(t, open))
+		})
+	}
+}
+
+// fixture is what each test starts from.
+type fixture struct {
+	sandbox.Provider
+	open Open
+	dir  string
+	spec sandbox.Spec
+}
+
+func setUp(t *testing.T, open Open) *fixture {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{open: open, dir: filepath.Join(base, "provider")}
+	ws := filepath.Join(base, "work")
+	for path, text := range map[string]string{"work/hello": "hello", "beside/secret": "SECRET"} {
+		path = filepath.Join(base, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Provider = open(t, f.dir)
+	f.spec = sandbox.Spec{
+		// Providers share an engine, whose names are the machine's.
+		ID: "t" + strings.ToLower(strings.Map(alphanumeric, filepath.Base(filepath.Dir(base))+filepath.Base(base))), Argv: Argv(t), Workspace: ws,
+		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "GIVEN=here"},
+	}
+	t.Cleanup(func() {
+		if err := f.Remove(context.WithoutCancel(t.Context()), f.spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func alphanumeric(r rune) rune {
+	if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+		return r
+	}
+	return -1
+}
+
+func (f *fixture) start(t *testing.T) sandbox.Sandbox {
+	t.Helper()
+	s, err := f.Start(t.Context(), f.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func status(t *testing.T, s sandbox.Sandbox) sandbox.Status {
+	t.Helper()
+	st, err := s.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func stop(t *testing.T, s sandbox.Sandbox) {
+	t.Helper()
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+}
+
+// commands run in the workspace, which is the user's own, with the given variables.
+func commands(t *testing.T, f *fixture) {
+	s := f.start(t)
+	if s.ID() != f.spec.ID || s.Reused() {
+		t.Errorf("id %q, reused %v", s.ID(), s.Reused())
+	}
+	if got := Shell(t, s, `pwd; cat hello; echo; echo $GIVEN; echo new >made; umask`); !strings.HasPrefix(got, f.spec.Workspace+"\nhello\nhere\n") {
+		t.Errorf("inside: %q", got)
+	}
+	raw, err := os.ReadFile(filepath.Join(f.spec.Workspace, "made"))
+	if err != nil || string(raw) != "new\n" {
+		t.Errorf("outside: %q, %v", raw, err)
+	}
+	if level := s.Report().Level; level == "" {
+		t.Error("the report names no level")
+	}
+}
+
+func startingAgain(t *testing.T, f *fixture) {
+	first := Shell(t, f.start(t), `echo $$ >${TMPDIR:-/tmp}/mark; cat ${TMPDIR:-/tmp}/mark`)
+	again := f.start(t)
+	if !again.Reused() || Shell(t, again, `cat ${TMPDIR:-/tmp}/mark`) != first {
+		t.Error("not the same sandbox")
+	}
+	stop(t, again)
+	if third := f.start(t); third.Reused() {
+		t.Error("a stopped sandbox was reused")
+	}
+}
+
+func racingStarts(t *testing.T, f *fixture) {
+	var wg sync.WaitGroup
+	made := make(chan bool, 8)
+	for range cap(made) {
+		wg.Go(func() {
+			s, err := f.Start(t.Context(), f.spec)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			made <- !s.Reused()
+		})
+	}
+	wg.Wait()
+	close(made)
+	n := 0
+	for m := range made {
+		if m {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d of 8 starts made a sandbox", n)
+	}
+}
+
+func listing(t *testing.T, f *fixture) {
+	find := func() []sandbox.Status {
+		list, err := f.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(list, func(s sandbox.Status) bool { return s.ID != f.spec.ID })
+	}
+	if l := find(); len(l) != 0 {
+		t.Errorf("before: %v", l)
+	}
+	s := f.start(t)
+	if l := find(); len(l) != 1 || l[0].State != sandbox.Running || l[0].Workspace != f.spec.Workspace || l[0].Started.IsZero() {
+		t.Errorf("running: %+v", l)
+	}
+	if err := s.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l := find(); len(l) != 1 || l[0].State != sandbox.Paused {
+		t.Errorf("paused: %+v", l)
+	}
+	got, err := f.Get(t.Context(), f.spec.ID)
+	if err != nil || got.ID() != f.spec.ID {
+		t.Errorf("Get: %v, %v", got, err)
+	}
+	stop(t, s)
+	if l := find(); len(l) != 0 {
+		t.Errorf("stopped: %v", l)
+	}
+	if _, err := f.Get(t.Context(), f.spec.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Get of a stopped one: %v", err)
+	}
+	if st := status(t, s); st.State != sandbox.Ended {
+		t.Errorf("status of a stopped one: %+v", st)
+	}
+}
+
+// counter starts a process that writes without end, and waits for its first byte.
+func counter(t *testing.T, f *fixture, s sandbox.Sandbox) (size func() int64) {
+	t.Helper()
+	Shell(t, s, `mkfifo started; (echo >started; while :; do echo x >>count; done) >/dev/null 2>&1 & read line <started`)
+	return func() int64 {
+		fi, err := os.Stat(filepath.Join(f.spec.Workspace, "count"))
+		if err != nil {
+			return 0
+		}
+		return fi.Size()
+	}
+}
+
+// work takes longer than a process that runs needs to write a line.
+func work(t *testing.T) {
+	t.Helper()
+	for range 20 {
+		if err := exec.CommandContext(t.Context(), "/bin/true").Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func pausing(t *testing.T, f *fixture) {
+	s := f.start(t)
+	size := counter(t, f, s)
+	for range 2 { // a second time does nothing
+		if err := s.Pause(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st := status(t, s); st.State != sandbox.Paused {
+		t.Errorf("status %+v", st)
+	}
+	before := size()
+	work(t)
+	if after := size(); after != before {
+		t.Errorf("a paused process wrote %d bytes", after-before)
+	}
+	for range 2 {
+		if err := s.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st := status(t, s); st.State != sandbox.Running {
+		t.Errorf("status %+v", st)
+	}
+	Shell(t, s, `wc -c <count >seen; while [ "$(wc -c <count)" = "$(cat seen)" ]; do :; done`)
+	if err := s.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := f.start(t)
+	if st := status(t, again); st.State != sandbox.Running || !again.Reused() {
+		t.Errorf("after Start: %+v", st)
+	}
+	Shell(t, again, `true`)
+}
+
+// stopping ends everything, and Done tells.
+func stopping(t *testing.T, f *fixture) {
+	s := f.start(t)
+	size := counter(t, f, s)
+	stop(t, s)
+	before := size()
+	work(t)
+	if size() != before {
+		t.Error("a process runs on")
+	}
+	if _, err := s.Dial(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("Dial: %v", err)
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Errorf("a second Stop: %v", err)
+	}
+	if err := s.Pause(t.Context()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Pause: %v", err)
+	}
+}
+
+func stopPaused(t *testing.T, f *fixture) {
+	s := f.start(t)
+	counter(t, f, s)
+	if err := s.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, s)
+	if again := f.start(t); again.Reused() {
+		t.Error("a stopped sandbox was reused")
+	}
+}
+
+// journal outlives the sandbox until it is removed, and has no path inside.
+func journal(t *testing.T, f *fixture) {
+	s := f.start(t)
+	ask(t, s, request{Journal: "one "})
+	stop(t, s)
+	s = f.start(t)
+	ask(t, s, request{Journal: "two"})
+	if got := ask(t, s, request{Read: true}).Out; got != "one two" {
+		t.Errorf("journal %q", got)
+	}
+	if err := f.Remove(t.Context(), f.spec.ID); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if got := ask(t, f.start(t), request{Read: true}).Out; got != "" {
+		t.Errorf("after Remove: %q", got)
+	}
+}
+
+func exiting(t *testing.T, f *fixture) {
+	s := f.start(t)
+	code := 3
+	if a, err := exchange(t.Context(), s, request{Exit: &code}); err == nil {
+		t.Errorf("answer %+v of a program that has ended", a)
+	}
+	<-s.Done()
+	want := sandbox.Reason{Cause: sandbox.CauseExited, ExitCode: 3}
+	if st := status(t, s); st.State != sandbox.Ended || st.Reason != want {
+		t.Errorf("status %+v, want %+v", st, want)
+	}
+}
+
+// outOfMemory: a command that uses too much ends, not the machine, and if the
+// program itself dies the status says why.
+func outOfMemory(t *testing.T, f *fixture) {
+	f.spec.Limits.MemoryBytes = 96 << 20
+	s := f.start(t)
+	for _, m := range s.Report().Missing {
+		if m.Feature == "cgroup-memory" {
+			if os.Getenv("CI") == "true" && os.Getuid() == 0 {
+				t.Fatal(m.Reason)
+			}
+			t.Skip(m.Reason)
+		}
+	}
+	a, err := exchange(t.Context(), s, request{Argv: []string{"/bin/sh", "-c", `head -c 300000000 /dev/zero | tail -c 250000000 | wc -c`}})
+	if err != nil { // the program died, and not the command
+		<-s.Done()
+		if st := status(t, s); st.Reason.Cause != sandbox.CauseOutOfMemory {
+			t.Errorf("status %+v", st)
+		}
+		return
+	}
+	if strings.Contains(a.Out, "250000000") {
+		t.Errorf("250 MB were held with a limit of 96: %+v", a)
+	}
+}
+
+func stats(t *testing.T, f *fixture) {
+	s := f.start(t)
+	Shell(t, s, `i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done`)
+	got, err := s.Stats(t.Context())
+	if err != nil || got.Processes < 1 || got.MemoryBytes < 1<<20 || got.CPU <= 0 {
+		t.Errorf("stats %+v, %v", got, err)
+	}
+	stop(t, s)
+	if _, err := s.Stats(t.Context()); !fault.Is(err, fault.NotFound) {
+		t.Errorf("of a stopped one: %v", err)
+	}
+}
+
+func logs(t *testing.T, f *fixture) {
+	s := f.start(t)
+	ask(t, s, request{Log: "first line"})
+	ask(t, s, request{Log: "second line"})
+	all, err := s.Logs(t.Context(), 1<<20, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	lines := bufio.NewScanner(all)
+	expect := func(want string) {
+		t.Helper()
+		for lines.Scan() {
+			if lines.Text() == want {
+				return
+			}
+		}
+		t.Errorf("no %q: %v", want, lines.Err())
+	}
+	expect("first line")
+	expect("second line")
+	ask(t, s, request{Log: "third line"})
+	expect("third line")
+
+	end, err := s.Logs(t.Context(), int64(len("second line\nthird line\n")), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end.Close()
+	if raw, err := io.ReadAll(end); err != nil || string(raw) != "second line\nthird line\n" {
+		t.Errorf("the end of the log: %q, %v", raw, err)
+	}
+	stop(t, s)
+	for lines.Scan() { // until its end
+		t.Errorf("one more line: %q", lines.Text())
+	}
+	if lines.Err() != nil {
+		t.Error(lines.Err())
+	}
+}
+
+// isolation: what was not given is not there.
+func isolation(t *testing.T, f *fixture) {
+	s := f.start(t)
+	if s.Report().Level == "none" {
+		t.Skip("the provider does not isolate")
+	}
+	beside := filepath.Join(filepath.Dir(f.spec.Workspace), "beside/secret")
+	got := Shell(t, s, `cat `+beside+` 2>/dev/null; ls `+f.dir+` 2>/dev/null; cat /proc/1/environ 2>/dev/null | grep SECRET; true`)
+	if got != "" {
+		t.Errorf("inside: %q", got)
+	}
+	if got := Shell(t, s, `(echo >/usr/made) 2>/dev/null && echo wrote; grep CapEff /proc/self/status`); !strings.HasSuffix(got, "0000000000000000") {
+		t.Errorf("capabilities: %q", got)
+	}
+	if _, err := os.Stat("/usr/made"); err == nil {
+		t.Error("a command wrote outside")
+	}
+}
+
+// conflicts: a running sandbox is not taken for another one.
+func conflicts(t *testing.T, f *fixture) {
+	f.spec.EnvMark = "one"
+	s := f.start(t)
+	other := f.spec
+	other.EnvMark = "two"
+	if _, err := f.Start(t.Context(), other); !fault.Is(err, fault.Conflict) {
+		t.Errorf("another environment: %v", err)
+	}
+	other = f.spec
+	other.Workspace = t.TempDir()
+	if _, err := f.Start(t.Context(), other); !fault.Is(err, fault.Conflict) {
+		t.Errorf("another workspace: %v", err)
+	}
+	if Shell(t, s, `echo lives`) != "lives" {
+		t.Error("the first one has ended")
+	}
+}
+
+// otherProvider: sandboxes outlive the provider that started them.
+func otherProvider(t *testing.T, f *fixture) {
+	first := f.start(t)
+	Shell(t, first, `echo first >${TMPDIR:-/tmp}/mark`)
+	second := f.open(t, f.dir)
+	s, err := second.Start(t.Context(), f.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Reused() || Shell(t, s, `cat ${TMPDIR:-/tmp}/mark`) != "first" {
+		t.Error("it is another sandbox")
+	}
+	if err := s.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if st := status(t, first); st.State != sandbox.Paused {
+		t.Errorf("the first provider says %+v", st)
+	}
+	if err := first.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, s)
+	<-first.Done()
+}
+
+func badSpecs(t *testing.T, f *fixture) {
+	for name, change := range map[string]func(*sandbox.Spec){
+		"no id":              func(s *sandbox.Spec) { s.ID = "" },
+		"id is a path":       func(s *sandbox.Spec) { s.ID = "../x" },
+		"no program":         func(s *sandbox.Spec) { s.Argv = nil },
+		"relative workspace": func(s *sandbox.Spec) { s.Workspace = "work" },
+		"no such workspace":  func(s *sandbox.Spec) { s.Workspace += "/none" },
+		"a file":             func(s *sandbox.Spec) { s.Workspace += "/hello" },
+		"the root":           func(s *sandbox.Spec) { s.Workspace = "/" },
+		"no such network":    func(s *sandbox.Spec) { s.Network = "-" },
+		"no such program":    func(s *sandbox.Spec) { s.Argv = []string{"/no/such/program"} },
+	} {
+		spec := f.spec
+		change(&spec)
+		if s, err := f.Start(t.Context(), spec); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%s: %v, %v; want an error of kind invalid", name, s, err)
+		}
+	}
+}
+
+func unknown(t *testing.T, f *fixture) {
+	if _, err := f.Get(t.Context(), "nosuch"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("Get: %v", err)
+	}
+	if err := f.Remove(t.Context(), "nosuch"); err != nil {
+		t.Errorf("Remove: %v", err)
+	}
+}
