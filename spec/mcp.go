@@ -9,7 +9,11 @@ import (
 )
 
 // MCPSchema describes one MCP server.
-var MCPSchema = Reference("MCPServer", s.Object{Compact: true, After: checkServer})
+var MCPSchema = Reference("MCPServer", s.Object{Compact: true, After: checkServer}, MCPNetwork)
+
+// MCPNetwork is a field of Deft's own: hosts that one server over stdio may reach
+// beside what its conversation's commands reach.
+var MCPNetwork = s.Field{Name: "network", Type: s.Opt(s.List{Of: s.String{}})}
 
 // MCPServers is a map of MCP servers by their names.
 var MCPServers = s.Dict{Of: MCPSchema}

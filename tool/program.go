@@ -14,6 +14,11 @@ type Program struct {
 	Args    []string
 	Dir     string            // its working directory; empty for the Starter's choice
 	Env     map[string]string // variables beside those that the Starter gives every program
+	// Network are hosts, in the form of sandbox.Network, that this program alone may
+	// reach beside what the commands of its conversation reach. A Starter that
+	// cannot grant them to this program alone refuses it with fault.Unsupported.
+	// Where nothing limits the network they have no effect.
+	Network []string
 }
 
 // String returns the command.

@@ -23,6 +23,7 @@ type actionServerCmd struct {
 	Executor  string          `help:"Class of the executors of tools." default:"standard" hidden:""`
 	Net       sandbox.Network `help:"What commands in the sandbox reach." hidden:""`
 	Signals   bool            `name:"ignore-signals" help:"Let no signal end the server." hidden:""`
+	Program   bool            `name:"own-program" help:"The sandbox is for one program with a network of its own." hidden:""`
 	Results   string          `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
 }
 
@@ -48,7 +49,7 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
 		IgnoreSignals: c.Signals && os.Getpid() == 1,
 
-		Programs: build.SandboxPrograms(c.Workspace, os.Environ()),
+		Programs: build.SandboxPrograms(c.Workspace, os.Environ(), c.Program),
 		Logger:   slog.New(slog.NewJSONHandler(std.err, nil)),
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -22,6 +23,7 @@ import (
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 	"github.com/deft-dev/deft/llm/route"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
@@ -113,6 +115,9 @@ func (adapters) Providers() []string { return route.Prefixes() }
 func (adapters) ProbeMCP(ctx context.Context, p mcproutes.Probe) (mcproutes.Result, error) {
 	s, err := mcp.ParseServer(p.Server)
 	if err != nil {
+		return mcproutes.Result{}, err
+	}
+	if _, err := sandbox.ParseNetwork(strings.Join(s.Network, ",")); err != nil {
 		return mcproutes.Result{}, err
 	}
 	got, err := mcp.Probe(ctx, p.Name, s, build.HostPrograms(""), p.Limit, p.Tool, p.Arguments)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -94,6 +95,15 @@ func parseServers(raw []byte) (*schema.Map, error) {
 		return nil, err
 	}
 	out, _ = checked.(*schema.Map)
+	for _, name := range out.Keys() {
+		hosts, _ := out.Object(name).Get("network").([]any)
+		for _, host := range hosts {
+			text, _ := host.(string)
+			if _, err := sandbox.ParseNetwork(text); err != nil {
+				return nil, fmt.Errorf("the network of %s: %w", name, err)
+			}
+		}
+	}
 	return out, nil
 }
 
@@ -157,7 +167,7 @@ func (p Project) Servers(ctx context.Context) (*schema.Map, error) {
 
 // ask asks about servers. No answer is a refusal that is not kept.
 func (p Project) ask(ctx context.Context, servers *schema.Map) (bool, error) {
-	rights := "Programs start in the sandbox, with the rights of the agent's commands; addresses are asked from outside of it:"
+	rights := "Programs start in the sandbox, with the rights of the agent's commands and the hosts of their \"network\"; addresses are asked from outside of it:"
 	if p.Unsandboxed {
 		rights = "There is no sandbox, so programs run with your rights:"
 	}

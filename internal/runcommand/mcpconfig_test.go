@@ -74,7 +74,7 @@ func TestProject(t *testing.T) {
 	}{
 		{name: "no file", answers: []string{"y"}},
 		{name: "no terminal", file: one, told: "--mcp-config .mcp.json"},
-		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: "start in the sandbox, with the rights of the agent's commands; addresses are asked from outside of it:\n    one: {"},
+		{name: "allowed", file: one, answers: []string{"hm", "y"}, want: []string{"one"}, asked: 2, told: "start in the sandbox, with the rights of the agent's commands and the hosts of their \"network\"; addresses are asked from outside of it:\n    one: {"},
 		{name: "remembered", file: one, want: []string{"one"}},
 		{name: "allowed in the sandbox only", unsandboxed: true, file: one, told: "--mcp-config .mcp.json"},
 		{name: "refused without a sandbox", unsandboxed: true, file: one, answers: []string{"n"}, asked: 1, told: "with your rights:"},

@@ -25,9 +25,13 @@ type program struct {
 }
 
 // EncodeProgram returns the body of a request for a program. It holds the values
-// of the environment as they are: send it, and do not show it.
+// of the environment as they are: send it, and do not show it. A program with a
+// network of its own is fault.Unsupported: an action server cannot give it one.
 func EncodeProgram(p tool.Program) ([]byte, error) {
-	raw, err := json.Marshal(program(p))
+	if len(p.Network) > 0 {
+		return nil, fault.New(fault.Unsupported, "programs of one sandbox cannot have different networks")
+	}
+	raw, err := json.Marshal(program{Command: p.Command, Args: p.Args, Dir: p.Dir, Env: p.Env})
 	return raw, fault.Wrap(err, fault.Invalid, "the program has no JSON")
 }
 
@@ -41,5 +45,5 @@ func DecodeProgram(raw []byte) (tool.Program, error) {
 	if body.Command == "" {
 		return tool.Program{}, fault.New(fault.Invalid, "the request names no command")
 	}
-	return tool.Program(body), nil
+	return tool.Program{Command: body.Command, Args: body.Args, Dir: body.Dir, Env: body.Env}, nil
 }

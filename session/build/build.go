@@ -217,7 +217,7 @@ func (b *Builder) placement(p session.Placement) session.Placement {
 	return p
 }
 
-// Remove implements [session.Builder]: it removes the conversation's sandbox.
+// Remove implements [session.Builder]: it removes the conversation's sandboxes.
 func (b *Builder) Remove(ctx context.Context, id event.ConversationID) error {
 	var errs []error
 	if _, err := os.Stat(b.o.SandboxDir); err == nil { // an earlier process may have started it
@@ -229,14 +229,29 @@ func (b *Builder) Remove(ctx context.Context, id event.ConversationID) error {
 	b.mu.Lock()
 	all := slices.Collect(maps.Values(b.sandboxes))
 	b.mu.Unlock()
+	ids := []string{id.Hex()}
+	own, err := filepath.Glob(filepath.Join(b.o.SandboxDir, id.Hex()+ownSandboxMark+"*")) // of a process that was killed
+	errs = append(errs, err)
+	for _, dir := range own {
+		ids = append(ids, filepath.Base(dir))
+	}
 	for _, p := range all {
-		if r, ok := p.(interface {
-			Remove(ctx context.Context, id string) error
-		}); ok {
-			errs = append(errs, r.Remove(ctx, id.Hex()))
+		for _, id := range ids {
+			errs = append(errs, removeSandbox(ctx, p, id))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeSandbox removes what a provider keeps of a sandbox.
+func removeSandbox(ctx context.Context, p sandbox.Provider, id string) error {
+	r, ok := p.(interface {
+		Remove(ctx context.Context, id string) error
+	})
+	if !ok {
+		return nil
+	}
+	return r.Remove(ctx, id)
 }
 
 // Close releases the providers of sandboxes. Conversations must have been

@@ -78,8 +78,13 @@ func HostPrograms(workspace string) tool.Starter {
 }
 
 // SandboxPrograms starts the MCP servers over stdio of a conversation from inside
-// its sandbox: in the workspace, with the sandbox's environment, and unable to signal
-// the action server.
-func SandboxPrograms(workspace string, env []string) tool.Starter {
-	return program.New(program.Options{Env: env, Dir: workspace, Command: process.Command})
+// its sandbox, with the sandbox's environment, and unable to signal the action
+// server: in the workspace, or, if the sandbox is a server's own, in an empty
+// directory, and no program of the workspace by its name.
+func SandboxPrograms(workspace string, env []string, own bool) tool.Starter {
+	o := program.Options{Env: env, Dir: workspace, Command: process.Command}
+	if own {
+		o.Dir, o.Untrusted = "", []string{workspace}
+	}
+	return program.New(o)
 }

@@ -88,14 +88,16 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	}
 	var level atomic.Value
 	level.Store("")
-	w := sandboxed.Start(context.WithoutCancel(ctx), sandboxed.Options{
-		Provider: replacing{provider, r.CheckWorkspace}, Spec: box, Connect: connect,
-		OnStart: func(s sandbox.Sandbox) { level.Store(s.Report().Level) },
-	})
+	options := sandboxed.Options{Provider: replacing{provider, r.CheckWorkspace}, Spec: box, Connect: connect}
+	shared := options
+	shared.OnStart = func(s sandbox.Sandbox) { level.Store(s.Report().Level) }
+	w := sandboxed.Start(context.WithoutCancel(ctx), shared)
 	rt := newBesideRuntime(c.Local)
 	var programs tool.Starter = w
 	if r.Isolation == process.LevelNone {
 		programs = HostPrograms(dir)
+	} else {
+		programs = &ownSandboxes{shared: w, options: options, provider: provider}
 	}
 	return &Execution{
 		Runtime: w, Local: rt, Programs: programs,

@@ -32,6 +32,7 @@ type Server struct {
 	Args           []string          `json:"args,omitempty"`
 	Env            map[string]string `json:"env,omitempty"`
 	Cwd            string            `json:"cwd,omitempty"`
+	Network        []string          `json:"network,omitempty"` // of a server over stdio; see tool.Program
 	Description    string            `json:"description,omitempty"`
 	Icon           string            `json:"icon,omitempty"`
 	Timeout        *float64          `json:"timeout,omitempty"`          // kept, not used
@@ -127,6 +128,9 @@ func (s Server) Validate() error {
 		return bad("remote MCP servers require 'url'")
 	case s.Command == "" && s.URL == "":
 		return bad("either 'command' or 'url' is required")
+	}
+	if len(s.Network) > 0 && s.transport() != Stdio {
+		return bad("'network' is for servers with a 'command'; requests to a 'url' are not limited by it")
 	}
 	if s.Auth == nil {
 		return nil

@@ -15,14 +15,14 @@ import (
 func TestParseServers(t *testing.T) {
 	t.Parallel()
 	got, err := mcp.ParseServers(json.RawMessage(`{"mcpServers":{
-		"a":{"command":"npx","args":["-y","x"],"env":{"K":"v"},"unknown":1},
+		"a":{"command":"npx","args":["-y","x"],"env":{"K":"v"},"network":["x.org"],"unknown":1},
 		"b":{"type":"shttp","url":"https://x/mcp","auth":{"strategy":"bearer","value":"t"},"enabled":false}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	off := false
 	want := map[string]mcp.Server{
-		"a": {Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"K": "v"}},
+		"a": {Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"K": "v"}, Network: []string{"x.org"}},
 		"b": {URL: "https://x/mcp", Transport: mcp.HTTP, Auth: &mcp.Auth{Strategy: mcp.AuthBearer, Value: "t"}, Enabled: &off},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -35,6 +35,7 @@ func TestParseServers(t *testing.T) {
 		`{"a":{"transport":"stdio"}}`:  "require 'command'",
 		`{"a":{"transport":"sse"}}`:    "require 'url'",
 		`{"a":{"transport":"pigeon"}}`: "transport must be",
+		`{"a":{"url":"https://x","network":["x"]}}`:                                    "'network' is for servers with a 'command'",
 		`{"a":{"url":"x","auth":{"strategy":"magic"}}}`:                                "no auth strategy",
 		`{"a":{"url":"x","headers":{"authorization":"y"},"auth":{"strategy":"none"}}}`: "cannot be combined",
 	} {

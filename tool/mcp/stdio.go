@@ -19,7 +19,7 @@ func start(ctx context.Context, s Server, with tool.Starter) (*stdio, error) {
 	if with == nil {
 		return nil, fault.New(fault.Unsupported, "servers over stdio cannot be started here")
 	}
-	p, err := with.StartProgram(ctx, tool.Program{Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: s.Env})
+	p, err := with.StartProgram(ctx, tool.Program{Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: s.Env, Network: s.Network})
 	if err != nil {
 		return nil, err
 	}

@@ -138,7 +138,7 @@ func (s *Starter) directory(wanted string) (dir string, own bool, err error) {
 	case s.dir != "":
 		return filepath.Join(s.dir, wanted), false, nil
 	case wanted != "":
-		return "", false, fault.New(fault.Invalid, "the working directory must be an absolute path where there is no sandbox")
+		return "", false, fault.New(fault.Invalid, "the working directory must be an absolute path: the program does not start in the workspace")
 	}
 	dir, err = os.MkdirTemp("", "deft-program-*") // 0700
 	return dir, true, fault.Wrap(err, fault.Denied, "make a directory for the program")
@@ -181,7 +181,7 @@ func (s *Starter) find(command, dir string) (string, error) {
 	if strings.ContainsRune(command, filepath.Separator) {
 		if !filepath.IsAbs(command) {
 			if s.dir == "" {
-				return "", fault.New(fault.Invalid, "the command must be a name or an absolute path where there is no sandbox")
+				return "", fault.New(fault.Invalid, "the command must be a name or an absolute path: the program does not start in the workspace")
 			}
 			command = filepath.Join(dir, command)
 		}

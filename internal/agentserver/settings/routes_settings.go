@@ -84,7 +84,7 @@ func (s server) postServer(r *http.Request) (any, error) {
 var clearable = schema.Opt(schema.Dict{Of: schema.Opt(schema.String{})})
 
 var serverPatch = spec.Reference("MCPServerPatch", schema.Object{},
-	schema.Field{Name: "env", Type: clearable}, schema.Field{Name: "headers", Type: clearable})
+	schema.Field{Name: "env", Type: clearable}, schema.Field{Name: "headers", Type: clearable}, spec.MCPNetwork)
 
 func (s server) patchServer(r *http.Request) (any, error) {
 	m, sent, err := given(r, serverPatch)
