@@ -82,8 +82,8 @@ func TestStartCanceled(t *testing.T) {
 	if _, err := b.Start(ctx, b.spec); !fault.Is(err, fault.Canceled) {
 		t.Fatalf("error %v, want canceled", err)
 	}
-	if ids, err := b.List(t.Context()); err != nil || len(ids) != 0 {
-		t.Errorf("List = %v, %v", ids, err)
+	if list, err := b.List(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("List = %v, %v", list, err)
 	}
 	if s := b.start(t); s.Reused() {
 		t.Error("the canceled sandbox runs")

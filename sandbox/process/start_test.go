@@ -71,8 +71,8 @@ func TestStartFindsRunning(t *testing.T) {
 	if diff := cmp.Diff(first.Report(), again.Report()); diff != "" {
 		t.Errorf("report (-first +again):\n%s", diff)
 	}
-	if ids, err := other.List(t.Context()); err != nil || !cmp.Equal(ids, []string{"one"}) {
-		t.Errorf("List = %v, %v", ids, err)
+	if list, err := other.List(t.Context()); err != nil || len(list) != 1 || list[0].ID != "one" {
+		t.Errorf("List = %v, %v", list, err)
 	}
 	changed := b.spec
 	changed.Network = "open"
