@@ -177,6 +177,48 @@ func TestOtherGitConfiguration(t *testing.T) {
 	}
 }
 
+// TestCommonDirectory: commands in a directory of a repository cannot make git read
+// another configuration there; a repository that says so already is refused.
+func TestCommonDirectory(t *testing.T) {
+	t.Parallel()
+	tool(t, "git")
+	for _, workTree := range []bool{false, true} {
+		t.Run(fmt.Sprint(workTree), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, process.LevelNamespaces)
+			repo := filepath.Join(b.home, "repo")
+			own, commondir := filepath.Join(repo, ".git"), filepath.Join(repo, ".git/commondir")
+			write(t, filepath.Join(repo, "sub/file"), "file")
+			git(t, repo, "init", "-q")
+			git(t, repo, "add", ".")
+			git(t, repo, "commit", "-qm", "outside")
+			if workTree {
+				git(t, repo, "config", "core.worktree", repo)
+			}
+			b.spec.Workspace = filepath.Join(repo, "sub")
+			s := b.start(t)
+			sh(t, s, `cp -r "$1" evil; git -C evil config --file config deft.planted yes; echo ../sub/evil >"$1/commondir"
+				rm -f "$1/commondir"; echo ../sub/evil >new; mv -f new "$1/commondir"; ln -sf "$PWD/evil" "$1/commondir"; mkdir "$1/commondir"`, own)
+			if planted, err := exec.Command("git", "-C", repo, "config", "deft.planted").Output(); err == nil {
+				t.Errorf("git outside reads what was planted: %q", planted)
+			}
+			if out, err := exec.Command("git", "-C", repo, "log", "--format=%s").CombinedOutput(); err != nil || string(out) != "outside\n" {
+				t.Errorf("git outside: %v: %s", err, out)
+			}
+			if a := sh(t, s, inGit); !workTree && !strings.HasPrefix(a.Out, "inside\noutside\n") {
+				t.Errorf("git inside says %q", a.Out)
+			}
+			if err := b.Remove(t.Context(), b.spec.ID); err != nil {
+				t.Fatal(err)
+			}
+			write(t, commondir, "../sub/evil\n")
+			if _, err := b.Start(t.Context(), b.spec); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), commondir) {
+				t.Errorf("with a planted file: %v", err)
+			}
+		})
+	}
+}
+
 // snapshot is what must not change in a repository.
 func snapshot(t *testing.T, repo string) map[string]string {
 	t.Helper()

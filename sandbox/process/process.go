@@ -256,5 +256,8 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 		}
 	}
 	s.Limits = withDefaults(s.Limits)
+	if err := checkRepository(s.Workspace); err != nil {
+		return s, err
+	}
 	return s, p.checkGrants(s)
 }

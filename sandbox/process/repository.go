@@ -4,9 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
@@ -64,7 +66,54 @@ func topLevel(dir string) string {
 
 // protectedGit are entries of a repository's directory that can name programs
 // which run outside later, or belong to other worktrees.
-var protectedGit = []string{"config", "config.worktree", "hooks", "info", "modules", "worktrees"}
+var protectedGit = []string{"commondir", "config", "config.worktree", "hooks", "info", "modules", "worktrees"}
+
+// checkRepository refuses a workspace below a repository whose .git directory says
+// that its configuration is elsewhere. Git writes that only into the directories of
+// linked worktrees, and reads it everywhere.
+func checkRepository(workspace string) error {
+	top := topLevel(workspace)
+	if top == "" || top == workspace {
+		return nil
+	}
+	dir := filepath.Join(top, ".git")
+	if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() || ownCommonDir(dir) {
+		return nil
+	}
+	path := filepath.Join(dir, "commondir")
+	return fault.New(fault.Invalid, path+" makes git read the configuration of another repository").Hint("look at it, and delete it")
+}
+
+// ownCommonDir reports whether a .git directory has its own configuration.
+func ownCommonDir(dir string) bool {
+	path := filepath.Join(dir, "commondir")
+	_, err := os.Lstat(path)
+	return os.IsNotExist(err) || from(dir, gitFile(path)) == dir
+}
+
+// workTree finds core.worktree in a configuration.
+var workTree = regexp.MustCompile(`(?mi)^\s*(\[core\]\s*)?worktree\s*=`)
+
+// keepCommonDir makes the file commondir in a .git directory, naming the directory
+// itself: else commands could make one that names another directory. It reports
+// whether there is one then. With such a file git ignores core.worktree, so a
+// repository that sets it gets none.
+func keepCommonDir(dir string) bool {
+	path := filepath.Join(dir, "commondir")
+	if exists(path) || workTree.MatchString(readGitFile(filepath.Join(dir, "config"))) {
+		return exists(path)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return false
+	}
+	_, err = f.WriteString(".\n")
+	if cerr := f.Close(); err != nil || cerr != nil {
+		_ = os.Remove(path) // an empty one would break the repository
+		return false
+	}
+	return true
+}
 
 // ownConfig makes the configuration of one working tree, where git reads one: else
 // commands could make it.
@@ -79,9 +128,10 @@ func ownConfig(common, dir string) {
 }
 
 // mainGitDir returns the .git directory of a repository that has the workspace
-// inside.
+// inside. It is writable unless commands could say there that the configuration is
+// elsewhere.
 func mainGitDir(dir string) []grant {
-	all := []grant{{Path: dir, Writable: true}}
+	all := []grant{{Path: dir, Writable: keepCommonDir(dir)}}
 	ownConfig(dir, dir)
 	for _, name := range protectedGit {
 		path := filepath.Join(dir, name)
