@@ -68,6 +68,7 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	r.models.log = log
 	builder, err := build.New(build.Options{
 		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
+		Store: r.store, OneUser: true,
 		Grace: max(r.grace, time.Second), Defaults: r.placement(), Limits: r.limits, Log: log,
 	})
 	if err != nil {

@@ -63,6 +63,10 @@ type Options struct {
 	// Store has the conversations whose workspaces a sandbox does not show, as far
 	// as they are known when it starts; nil for none.
 	Store Lister
+	// OneUser shows a conversation those workspaces of others that lie in its
+	// repository or in a directory that it is granted. By default they are hidden
+	// there, too.
+	OneUser bool
 	// Env are the variables of commands; [CommandEnv] of the process by
 	// default.
 	Env []string

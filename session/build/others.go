@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -39,7 +40,8 @@ type otherWorkspaces struct {
 
 // beside returns the workspaces that a sandbox around dir does not show. Those
 // around it, and in it, are no others: their conversations work on the same files.
-func (o *otherWorkspaces) beside(ctx context.Context, dir string) ([]string, error) {
+// What lies in a directory of shown is not hidden either.
+func (o *otherWorkspaces) beside(ctx context.Context, dir string, shown []string) ([]string, error) {
 	if o.store == nil {
 		return nil, nil
 	}
@@ -56,11 +58,27 @@ func (o *otherWorkspaces) beside(ctx context.Context, dir string) ([]string, err
 	}
 	var out []string
 	for _, other := range o.dirs {
-		if len(out) < mostOthers && !within(other, own) && !within(own, other) && !slices.ContainsFunc(out, func(d string) bool { return within(other, d) }) {
+		in := func(dir string) bool { return within(other, dir) }
+		if len(out) < mostOthers && !in(own) && !within(own, other) && !slices.ContainsFunc(out, in) && !slices.ContainsFunc(shown, in) {
 			out = append(out, other)
 		}
 	}
 	return out, nil
+}
+
+// repositoryAround returns the top level of the repository that a directory lies in;
+// none if it cannot be a project.
+func repositoryAround(dir string) []string {
+	for top := realpath.Resolve(dir); top != filepath.Dir(top); top = filepath.Dir(top) {
+		if _, err := os.Lstat(filepath.Join(top, ".git")); err != nil {
+			continue
+		}
+		if _, err := (workspacedir.Rules{}).Check(top); err != nil {
+			return nil
+		}
+		return []string{top}
+	}
+	return nil
 }
 
 // list reads the workspaces of the newest conversations. The caller holds mu.

@@ -65,7 +65,11 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	if err != nil {
 		return nil, fmt.Errorf("find the workspace: %w", err)
 	}
-	others, err := c.Builder.others.beside(ctx, dir)
+	var shown []string
+	if o.OneUser {
+		shown = slices.Concat(r.Readable, r.Writable, repositoryAround(dir))
+	}
+	others, err := c.Builder.others.beside(ctx, dir, shown)
 	if err != nil {
 		return nil, err
 	}

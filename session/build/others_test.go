@@ -1,0 +1,95 @@
+package build_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/session/build"
+)
+
+// workspaces is a store with a conversation in each directory.
+type workspaces []string
+
+func (w workspaces) List(context.Context, eventstream.ListQuery) (page eventstream.ListPage, err error) {
+	for _, dir := range w {
+		var info eventstream.Info
+		info.Meta.WorkingDir = dir
+		page.Infos = append(page.Infos, info)
+	}
+	return page, nil
+}
+
+// startedSandbox reports what a sandbox is started with, and starts none.
+type startedSandbox struct {
+	sandbox.Provider
+	specs chan sandbox.Spec
+}
+
+func (s startedSandbox) Start(_ context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	s.specs <- spec
+	return nil, fault.New(fault.Invalid, "none is started here")
+}
+
+// TestOtherWorkspaces: a sandbox hides the workspaces of other conversations, but not
+// what its own one needs.
+func TestOtherWorkspaces(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var all workspaces
+	for _, name := range []string{"other", "repo", "repo/sub", "repo/sub/in", "repo/beside", "granted", "granted/in"} {
+		all = append(all, filepath.Join(dir, name))
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "repo/.git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		oneUser bool
+		want    []string
+	}{
+		"one user":   {true, []string{"other"}},
+		"many users": {false, []string{"other", "repo/beside", "granted"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			specs := make(chan sandbox.Spec, 1)
+			classes := build.StandardClasses()
+			classes.Sandboxes[build.ProcessSandbox] = func(build.SandboxConfig) (sandbox.Provider, error) {
+				return startedSandbox{specs: specs}, nil
+			}
+			b, err := build.New(build.Options{Dir: t.TempDir(), Store: all, OneUser: test.oneUser, Classes: classes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := request(t)
+			r.Workspace, r.SandboxClass, r.Readable = filepath.Join(dir, "repo/sub"), build.ProcessSandbox, []string{filepath.Join(dir, "granted")}
+			res, err := b.Build(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, path := range (<-specs).AlsoHidden {
+				rel, err := filepath.Rel(dir, path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, rel)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("hidden (-want +got):\n%s", diff)
+			}
+			if err := res.Close(t.Context(), false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
