@@ -37,8 +37,9 @@ type targets struct {
 	TCP       string   // a listener on the host's loopback
 	Own       string   // one on another address of the host; "" if it has none
 	Network   sandbox.Network
-	Abstract  string // a listener in the abstract namespace
-	Socket    string // a listener with a path
+	Abstract  string   // a listener in the abstract namespace
+	Socket    string   // a listener with a path
+	Paths     []string // for Access; then nothing else is tried
 }
 
 // deletable is a file outside that an escape would delete.
@@ -85,21 +86,30 @@ func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Che
 
 // probe tries in one sandbox.
 func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox.Report, checks []Check, err error) {
-	arg, err := json.Marshal(t)
-	if err != nil {
-		return rep, nil, fmt.Errorf("encode targets: %w", err)
-	}
-	self := resolve(p.opt.Self) // /proc/self would be another process inside
-	s, err := p.Start(ctx, sandbox.Spec{
-		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace, Readable: []string{t.Readable}, Network: t.Network,
-		Env: []string{"HOME=" + p.opt.Home, "PATH=/usr/bin:/bin", "DEFT_PROBE_SECRET=readable"},
-	})
+	s, err := p.startProbe(ctx, id, t)
 	if err != nil {
 		return rep, nil, err
 	}
 	defer func() { err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id)) }()
 	checks, err = readChecks(ctx, s, t)
 	return s.Report(), checks, err
+}
+
+// startProbe starts a sandbox with runProbe as its program.
+func (p *Provider) startProbe(ctx context.Context, id string, t targets) (sandbox.Sandbox, error) {
+	arg, err := json.Marshal(t)
+	if err != nil {
+		return nil, fmt.Errorf("encode targets: %w", err)
+	}
+	var granted []string
+	if t.Readable != "" {
+		granted = []string{t.Readable}
+	}
+	self := resolve(p.opt.Self) // /proc/self would be another process inside
+	return p.Start(ctx, sandbox.Spec{
+		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace, Readable: granted, Network: t.Network,
+		Env: []string{"HOME=" + p.opt.Home, "PATH=/usr/bin:/bin", "DEFT_PROBE_SECRET=readable"},
+	})
 }
 
 // prepareTargets makes the things that the probe tries to reach.
@@ -180,26 +190,14 @@ func (p *Provider) unreachable(t targets) []string {
 
 // readChecks reads the probe's lines. A probe that ends early was killed by one of
 // its attempts; those that it did not reach count as failed.
-func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) ([]Check, error) {
-	conn, err := s.Dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	var checks []Check
+func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) (checks []Check, err error) {
 	seen := map[string]bool{}
-	for dec := json.NewDecoder(conn); ; {
-		var c Check
-		err := dec.Decode(&c)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return checks, fault.Wrap(err, fault.Unavailable, "read from the probe")
-		}
+	err = readProbe(ctx, s, func(c Check) {
 		seen[c.Name] = true
 		checks = append(checks, c)
+	})
+	if err != nil {
+		return checks, err
 	}
 	for _, a := range attempts(s.Report().Level, t) {
 		if !seen[a.name] {
@@ -207,6 +205,27 @@ func readChecks(ctx context.Context, s sandbox.Sandbox, t targets) ([]Check, err
 		}
 	}
 	return checks, nil
+}
+
+// readProbe reads what the probe writes until it ends.
+func readProbe[T any](ctx context.Context, s sandbox.Sandbox, each func(T)) error {
+	conn, err := s.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	for dec := json.NewDecoder(conn); ; {
+		var line T
+		err := dec.Decode(&line)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fault.Wrap(err, fault.Unavailable, "read from the probe")
+		}
+		each(line)
+	}
 }
 
 // attempt is one thing to try: an error means that it was refused.

@@ -46,6 +46,12 @@ func runProbe(args []string) int {
 		return 2
 	}
 	if len(args) == 2 && args[1] == "try" {
+		if len(t.Paths) > 0 {
+			if err := tryPaths(t.Paths, os.Stdout); err != nil {
+				return 1
+			}
+			return 0
+		}
 		level := LevelLandlock
 		if os.Getppid() == 1 {
 			level = LevelNamespaces

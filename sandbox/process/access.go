@@ -1,0 +1,111 @@
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Access is what commands in a sandbox can do with a file or a directory of the host.
+type Access struct {
+	Path     string `json:"path"`
+	Readable bool   `json:"readable"` // it is the host's own that can be read, not an empty stand-in
+	Writable bool   `json:"writable"`
+}
+
+// Access starts a sandbox with an empty workspace and without network, and tries in
+// it to read and to change each path. Nothing is left of what it writes. The
+// answers are in the order of paths; it returns an error if the sandbox could not be
+// started or did not answer.
+func (p *Provider) Access(ctx context.Context, paths []string) (all []Access, err error) {
+	workspace, err := os.MkdirTemp("", "deft-access-")
+	if err != nil {
+		return nil, fmt.Errorf("make directory to probe in: %w", err)
+	}
+	workspace = resolve(workspace)
+	defer func() { err = errors.Join(err, os.RemoveAll(workspace)) }()
+	t := targets{Workspace: workspace, Paths: paths}
+	id := filepath.Base(workspace)
+	s, err := p.startProbe(ctx, id, t)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id)) }()
+	err = readProbe(ctx, s, func(a access) {
+		same := a.Inode != 0 && a.Inode == inodeOf(a.Path)
+		all = append(all, Access{Path: a.Path, Readable: a.Readable && same, Writable: a.Writable && same})
+	})
+	if err == nil && len(all) != len(paths) {
+		err = fmt.Errorf("the probe looked at %d of %d paths", len(all), len(paths))
+	}
+	return all, err
+}
+
+// access is what the probe found out about a path.
+type access struct {
+	Access
+	Inode uint64
+}
+
+// tryPaths is what the probe does for Access.
+func tryPaths(paths []string, w io.Writer) error {
+	enc := json.NewEncoder(w)
+	for _, path := range paths {
+		if err := enc.Encode(access{Access{path, canRead(path), canWrite(path)}, inodeOf(path)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inodeOf returns a file's number in its file system, 0 if there is none.
+func inodeOf(path string) uint64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return st.Ino
+}
+
+// canRead opens a path: Landlock refuses that, but lets everything be looked at.
+func canRead(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.IsDir() {
+		return err == nil
+	}
+	_, err = f.Readdirnames(1)
+	return err == nil || errors.Is(err, io.EOF)
+}
+
+// canWrite makes a file in a directory and removes it, or opens a file for writing.
+func canWrite(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if !info.IsDir() {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return false
+		}
+		return f.Close() == nil
+	}
+	f, err := os.CreateTemp(path, ".deft-access-")
+	if err != nil {
+		return false
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name())) == nil
+}
