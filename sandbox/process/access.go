@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // Access is what commands in a sandbox can do with a file or a directory of the host.
@@ -18,11 +20,11 @@ type Access struct {
 	Writable bool   `json:"writable"`
 }
 
-// Access starts a sandbox with an empty workspace and without network, and tries in
-// it to read and to change each path. Nothing is left of what it writes. The
-// answers are in the order of paths; it returns an error if the sandbox could not be
-// started or did not answer.
-func (p *Provider) Access(ctx context.Context, paths []string) (all []Access, err error) {
+// Access starts a sandbox with an empty workspace, without network and with the grants
+// of grants (its Readable and Writable), and tries in it to read and to change each
+// path. Nothing is left of what it writes. The answers are in the order of paths; it
+// returns an error if the sandbox could not be started or did not answer.
+func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []string) (all []Access, err error) {
 	workspace, err := os.MkdirTemp("", "deft-access-")
 	if err != nil {
 		return nil, fmt.Errorf("make directory to probe in: %w", err)
@@ -31,7 +33,7 @@ func (p *Provider) Access(ctx context.Context, paths []string) (all []Access, er
 	defer func() { err = errors.Join(err, os.RemoveAll(workspace)) }()
 	t := targets{Workspace: workspace, Paths: paths}
 	id := filepath.Base(workspace)
-	s, err := p.startProbe(ctx, id, t)
+	s, err := p.startProbe(ctx, id, t, grants.Readable, grants.Writable)
 	if err != nil {
 		return nil, err
 	}

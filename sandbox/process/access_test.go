@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -16,11 +17,12 @@ func TestAccess(t *testing.T) {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
-			tool, cache, missingPath := filepath.Join(b.home, "go/bin/tool"), filepath.Join(b.home, ".cache/go-build"), filepath.Join(b.home, "nothing")
-			if err := os.MkdirAll(cache, 0o700); err != nil {
-				t.Fatal(err)
+			tool, absent := filepath.Join(b.home, "go/bin/tool"), filepath.Join(b.home, "nothing")
+			hidden, granted := filepath.Join(b.home, ".cache/pip"), filepath.Join(b.home, ".cache/go-build")
+			for _, dir := range []string{hidden, granted} {
+				write(t, filepath.Join(dir, "file"), "cached")
 			}
-			got, err := b.Access(t.Context(), []string{tool, filepath.Dir(tool), cache, missingPath})
+			got, err := b.Access(t.Context(), sandbox.Spec{Writable: []string{granted}}, []string{tool, filepath.Dir(tool), hidden, granted, absent})
 			if err != nil {
 				missing(t, err)
 			}
@@ -28,13 +30,17 @@ func TestAccess(t *testing.T) {
 			want := []process.Access{
 				{Path: tool, Readable: true, Writable: !isolated},
 				{Path: filepath.Dir(tool), Readable: true, Writable: !isolated},
-				{Path: cache, Readable: !isolated, Writable: !isolated},
-				{Path: missingPath},
+				{Path: hidden, Readable: !isolated, Writable: !isolated},
+				{Path: granted, Readable: true, Writable: true},
+				{Path: absent},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if left, err := os.ReadDir(filepath.Dir(tool)); err != nil || len(left) != 1 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+			if left, err := os.ReadDir(granted); err != nil || len(left) != 1 {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})

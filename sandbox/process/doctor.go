@@ -86,7 +86,7 @@ func (p *Provider) Doctor(ctx context.Context) (rep sandbox.Report, checks []Che
 
 // probe tries in one sandbox.
 func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox.Report, checks []Check, err error) {
-	s, err := p.startProbe(ctx, id, t)
+	s, err := p.startProbe(ctx, id, t, []string{t.Readable}, nil)
 	if err != nil {
 		return rep, nil, err
 	}
@@ -96,18 +96,14 @@ func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox
 }
 
 // startProbe starts a sandbox with runProbe as its program.
-func (p *Provider) startProbe(ctx context.Context, id string, t targets) (sandbox.Sandbox, error) {
+func (p *Provider) startProbe(ctx context.Context, id string, t targets, readable, writable []string) (sandbox.Sandbox, error) {
 	arg, err := json.Marshal(t)
 	if err != nil {
 		return nil, fmt.Errorf("encode targets: %w", err)
 	}
-	var granted []string
-	if t.Readable != "" {
-		granted = []string{t.Readable}
-	}
 	self := resolve(p.opt.Self) // /proc/self would be another process inside
 	return p.Start(ctx, sandbox.Spec{
-		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace, Readable: granted, Network: t.Network,
+		ID: id, Argv: []string{self, ProbeArg, string(arg)}, Workspace: t.Workspace, Readable: readable, Writable: writable, Network: t.Network,
 		Env: []string{"HOME=" + p.opt.Home, "PATH=/usr/bin:/bin", "DEFT_PROBE_SECRET=readable"},
 	})
 }
