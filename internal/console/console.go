@@ -175,6 +175,12 @@ func (p *Printer) Warn(s string) {
 	p.line(p.paint(yellow, cleanText(s)))
 }
 
+// WarningMark returns an exclamation mark.
+func WarningMark(color bool) string {
+	p := Printer{opts: Options{Color: color}}
+	return p.paint(yellow, "!")
+}
+
 // Mark returns a check mark or a cross.
 func Mark(ok, color bool) string {
 	p := Printer{opts: Options{Color: color}}

@@ -207,7 +207,7 @@ func TestColoursOnlyWhenAsked(t *testing.T) {
 	if !strings.Contains(played(console.Options{Color: true}, scenes[0].play), "\x1b[") {
 		t.Error("no colours although they were asked for")
 	}
-	if console.Mark(true, false) != "✓" || console.Mark(false, true) != "\x1b[31m✗\x1b[0m" {
+	if console.WarningMark(true) != "\x1b[33m!\x1b[0m" || console.Mark(true, false) != "✓" || console.Mark(false, true) != "\x1b[31m✗\x1b[0m" {
 		t.Error("marks are wrong")
 	}
 }

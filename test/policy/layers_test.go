@@ -26,6 +26,7 @@ var layers = map[string]int{
 	"session":             7,
 	"internal/console":    7,
 	"internal/runcommand": 8, // a client of session
+	"internal/doctor":     8,
 }
 
 // serverLayers are the layers inside the agent server. A package that serves

@@ -1,0 +1,154 @@
+// Package doctor finds out what works on this machine, for `deft doctor`: the
+// store, the disk, user namespaces, the model and its key, programs, toolchains,
+// caches, proxies and the sandbox.
+//
+// # Usage
+//
+//	report := doctor.Examine(ctx, doctor.Host{Data: dir, Store: store, Env: os.Getenv, …})
+//	err := report.Print(os.Stdout, color)
+//	os.Exit(report.ExitCode())
+//
+// # Concurrency
+//
+// Examine may be called by several goroutines at once.
+//
+// # Failure
+//
+// Examine returns no error: what does not work is a [Check] whose State is
+// [Failed], with the exit code that it stands for. Neither keys nor passwords get
+// into a report.
+package doctor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// State says how it is about something.
+type State string
+
+// States of a check.
+const (
+	OK      State = "ok"
+	Warning State = "warning" // worth knowing; the exit code does not change
+	Failed  State = "failed"
+)
+
+// Check is what was found out about one thing.
+type Check struct {
+	// Name is short and stable: data, disk, user namespaces, model, key, the name
+	// of a program, toolchains, caches, proxies, sandbox.
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	// Text says what was found, Next what the user can do about it; "" for nothing.
+	Text string `json:"text"`
+	Next string `json:"next,omitempty"`
+	// Items are the single things that Text lists.
+	Items []Item `json:"items,omitempty"`
+	// Exit is the exit code that a failed check stands for (package fault).
+	Exit int `json:"exit_code,omitempty"`
+}
+
+// Item is one of several things of a check: a toolchain, a cache, a proxy, a
+// setting of the kernel.
+type Item struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// Sandbox says what commands in the sandbox can do with it: one of "writable",
+	// "read-only" and "hidden"; "" if that was not tried.
+	Sandbox string `json:"in_sandbox,omitempty"`
+}
+
+// Attempt is something forbidden that was tried in the sandbox.
+type Attempt struct {
+	Name   string `json:"name"`
+	Detail string `json:"detail"`
+	OK     bool   `json:"ok"` // it was refused
+}
+
+// Access is what commands in the sandbox can do with a path of the host.
+type Access struct {
+	Path               string
+	Readable, Writable bool
+}
+
+// Sandbox is what can be tried in a sandbox. Package sandbox/process has one.
+type Sandbox interface {
+	// Doctor tries what must be forbidden.
+	Doctor(ctx context.Context) (sandbox.Report, []Attempt, error)
+	// Access tries to read and to change paths.
+	Access(ctx context.Context, paths []string) ([]Access, error)
+}
+
+// Host is what Examine looks at.
+type Host struct {
+	// Data is the directory of Deft's data, absolute.
+	Data string
+	// Store is the event store in it; StoreError says why it cannot be opened.
+	Store      Store
+	StoreError error
+	// Env returns variables of the environment; PATH, HOME, those of proxies and of
+	// toolchains' caches are read.
+	Env func(string) string
+	// Root says that this is the root user, whom the kernel's settings do not bind.
+	Root bool
+	// Settings is the directory of the kernel's settings; default /proc/sys.
+	Settings string
+	Model    Model
+	// Sandbox is tried; SandboxError says why there is none.
+	Sandbox      Sandbox
+	SandboxError error
+}
+
+// Report is everything that was found out.
+type Report struct {
+	Checks []Check `json:"checks"`
+	// Isolation is what isolates the sandbox; nil if none could be started.
+	Isolation *sandbox.Report `json:"sandbox,omitempty"`
+	// Attempts are the forbidden things that were tried in it, for TriedMS
+	// milliseconds.
+	Attempts []Attempt `json:"attempts,omitempty"`
+	TriedMS  float64   `json:"tried_ms,omitempty"`
+}
+
+// Examine looks at everything and really tries what must be forbidden. It makes no
+// request to a model. The store is read for at most ten seconds.
+func Examine(ctx context.Context, h Host) Report {
+	var r Report
+	inside := r.trySandbox(ctx, h)
+	tools, caches := toolchains(h.Env), caches(h.Env)
+	var access map[string]string
+	var accessErr error
+	if r.Isolation != nil {
+		access, accessErr = tryAccess(ctx, h.Sandbox, slices.Concat(tools, caches))
+	}
+	r.Checks = slices.Concat(
+		[]Check{h.checkStore(ctx), checkDisk(h.Data, spaceAt(h.Data)), h.checkNamespaces(r.Isolation)},
+		h.Model.checks(), programs(h.Env),
+		[]Check{checkToolchains(tools, access, accessErr), checkCaches(caches, access), checkProxies(h.Env), inside},
+	)
+	return r
+}
+
+// severity orders exit codes, the worst trouble first: without a store nothing can be
+// recorded, without a sandbox nothing can run.
+var severity = []int{fault.ExitStorage, fault.ExitError, fault.ExitRefused, fault.ExitUsage}
+
+// ExitCode returns the code of the worst failed check, 0 if there is none.
+func (r Report) ExitCode() int {
+	for _, code := range severity {
+		if slices.ContainsFunc(r.Checks, func(c Check) bool { return c.State == Failed && c.Exit == code }) {
+			return code
+		}
+	}
+	return fault.ExitOK
+}
+
+// failed is a check that failed with an error.
+func failed(name string, code int, err error) Check {
+	return Check{Name: name, State: Failed, Text: err.Error(), Next: fault.HintOf(err), Exit: code}
+}
+

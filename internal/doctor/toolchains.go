@@ -1,0 +1,184 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// What commands in the sandbox can do with an Item.
+const (
+	writable = "writable"
+	readOnly = "read-only"
+	hidden   = "hidden"
+)
+
+// toolchainPrograms are programs that projects are built and tested with.
+var toolchainPrograms = []string{"go", "python3", "pip", "uv", "node", "npm", "cargo", "java", "mvn", "gradle", "ruby", "php", "dotnet", "gcc", "clang", "make", "cmake"}
+
+// cacheDirs are the caches of toolchains: the variable that names one, what is
+// below that, and where it is in the home directory without it.
+var cacheDirs = []struct{ tool, variable, below, home string }{
+	{"go build", "GOCACHE", "", ".cache/go-build"},
+	{"go modules", "GOMODCACHE", "", "go/pkg/mod"},
+	{"pip", "PIP_CACHE_DIR", "", ".cache/pip"},
+	{"uv", "UV_CACHE_DIR", "", ".cache/uv"},
+	{"npm", "npm_config_cache", "", ".npm"},
+	{"cargo", "CARGO_HOME", "registry", ".cargo/registry"},
+	{"maven", "", "", ".m2/repository"},
+	{"gradle", "GRADLE_USER_HOME", "caches", ".gradle/caches"},
+	{"nuget", "NUGET_PACKAGES", "", ".nuget/packages"},
+}
+
+// find returns the path of a program; "" if it is not in PATH.
+func find(program string, env func(string) string) string {
+	for _, dir := range filepath.SplitList(env("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// programs looks for those that tools use.
+func programs(env func(string) string) (all []Check) {
+	for _, p := range []struct {
+		name, use string
+		missing   State
+	}{
+		{"bash", "the terminal tool needs it", Failed},
+		{"git", "diffstats and agents use it", Warning},
+		{"rg", "searches are faster with it", Warning},
+	} {
+		c := Check{Name: p.name, State: OK, Text: find(p.name, env)}
+		if c.Text == "" {
+			c.State, c.Text, c.Next = p.missing, "not found: "+p.use, "install it"
+		}
+		if c.State == Failed {
+			c.Exit = fault.ExitError
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// toolchains returns the programs that there are.
+func toolchains(env func(string) string) (all []Item) {
+	for _, name := range toolchainPrograms {
+		if path := find(name, env); path != "" {
+			all = append(all, Item{Name: name, Value: path})
+		}
+	}
+	return all
+}
+
+// caches returns the directories that there are.
+func caches(env func(string) string) (all []Item) {
+	for _, c := range cacheDirs {
+		dir := ""
+		if c.variable != "" {
+			dir = env(c.variable)
+		}
+		switch {
+		case dir != "":
+			dir = filepath.Join(dir, c.below)
+		case env("HOME") != "":
+			dir = filepath.Join(env("HOME"), c.home)
+		}
+		if info, err := os.Stat(dir); filepath.IsAbs(dir) && err == nil && info.IsDir() {
+			all = append(all, Item{Name: c.tool, Value: dir})
+		}
+	}
+	return all
+}
+
+// tryAccess tries in the sandbox what commands can do with items.
+func tryAccess(ctx context.Context, s Sandbox, items []Item) (map[string]string, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	var paths []string
+	for _, i := range items {
+		paths = append(paths, i.Value)
+	}
+	all, err := s.Access(ctx, paths)
+	found := map[string]string{}
+	for _, a := range all {
+		switch {
+		case a.Writable:
+			found[a.Path] = writable
+		case a.Readable:
+			found[a.Path] = readOnly
+		default:
+			found[a.Path] = hidden
+		}
+	}
+	return found, err
+}
+
+// with adds what was tried to items.
+func with(items []Item, access map[string]string) []Item {
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].Sandbox = access[items[i].Value]
+	}
+	return items
+}
+
+func checkToolchains(items []Item, access map[string]string, accessErr error) Check {
+	c := Check{Name: "toolchains", State: OK, Items: with(items, access)}
+	if len(items) == 0 {
+		c.State, c.Text = Warning, "none found in PATH"
+		return c
+	}
+	var names, unseen, parts []string
+	for _, i := range c.Items {
+		if i.Sandbox == hidden {
+			unseen = append(unseen, i.Value)
+		} else {
+			names = append(names, i.Name)
+		}
+	}
+	if len(names) > 0 {
+		parts = append(parts, strings.Join(names, ", "))
+	}
+	if len(unseen) > 0 {
+		c.State, c.Next = Warning, "`--read DIR` shows a directory to the agent's commands"
+		parts = append(parts, "hidden in the sandbox: "+strings.Join(unseen, ", "))
+	}
+	if accessErr != nil {
+		c.State = Warning
+		parts = append(parts, "what commands can do with them could not be tried: "+accessErr.Error())
+	}
+	c.Text = strings.Join(parts, "; ")
+	return c
+}
+
+func checkCaches(items []Item, access map[string]string) Check {
+	c := Check{Name: "caches", State: OK, Items: with(items, access)}
+	if len(items) == 0 {
+		c.Text = "none found in the home directory"
+		return c
+	}
+	var list []string
+	for _, i := range c.Items {
+		text := i.Value
+		if i.Sandbox != "" {
+			text += " (" + i.Sandbox + ")"
+		}
+		if i.Sandbox == hidden {
+			c.Next = "commands start with empty caches in place of hidden ones; to share one: --read DIR or --write DIR and, below ~/.cache, the variable of its tool, as in --env GOCACHE=DIR"
+		}
+		list = append(list, text)
+	}
+	c.Text = strings.Join(list, ", ")
+	return c
+}
