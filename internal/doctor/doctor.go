@@ -151,4 +151,3 @@ func (r Report) ExitCode() int {
 func failed(name string, code int, err error) Check {
 	return Check{Name: name, State: Failed, Text: err.Error(), Next: fault.HintOf(err), Exit: code}
 }
-

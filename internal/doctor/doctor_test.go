@@ -187,7 +187,9 @@ func TestChecks(t *testing.T) {
 			"model", doctor.Warning, "none is chosen", "LLM_MODEL", 0,
 		},
 		{
-			"profile", func(_ *testing.T, h *doctor.Host, _ map[string]string) { h.Model = doctor.Model{Name: "m", Profile: "p"} },
+			"profile", func(_ *testing.T, h *doctor.Host, _ map[string]string) {
+				h.Model = doctor.Model{Name: "m", Profile: "p"}
+			},
 			"model", doctor.OK, "m of the profile p", "", 0,
 		},
 		{
