@@ -25,6 +25,12 @@
 // write each and the disk is synced in the background. Only a crash of the
 // machine can lose the end of the journal; [Journal] says how that is detected.
 //
+// # Secrets
+//
+// The journal holds ids and results, no actions. In a result every secret that any
+// call brought is masked before it is recorded (see package secret); output that
+// is passed on while a tool runs is not.
+//
 // # Concurrency
 //
 // An Executor is safe for concurrent use. The goroutine that runs a tool
@@ -52,6 +58,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -65,6 +72,8 @@ var errInterrupted = errors.New("interrupted by the user")
 type Executor struct {
 	tools   map[string]tool.Executor
 	journal *Journal
+	// given knows the secrets to mask: a shell keeps those of earlier calls.
+	given *secret.Registry
 
 	mu      sync.Mutex // held while an id changes its state; taken before the journal's
 	running map[event.ID]*run
@@ -75,8 +84,14 @@ type Executor struct {
 // New returns an Executor over tools, keyed by the kind of action that they
 // run. It owns the tools and the journal from now on: Close closes them.
 func New(tools map[string]tool.Executor, journal *Journal) *Executor {
-	return &Executor{tools: maps.Clone(tools), journal: journal, running: map[event.ID]*run{}}
+	return &Executor{
+		tools: maps.Clone(tools), journal: journal, given: secret.NewRegistry(secret.Options{}), running: map[event.ID]*run{},
+	}
 }
+
+// Mask names further values that must not be in the journal, such as those in the
+// environment of commands.
+func (x *Executor) Mask(values ...string) { x.given.Track(values...) }
 
 // Execute runs an action and returns its observation, see the package comment.
 // When ctx ends it returns at once with fault.Canceled and the action goes on.
@@ -152,11 +167,14 @@ func (x *Executor) launch(r tool.Request, t tool.Executor) *run {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	run := newRun(cancel)
 	x.running[r.ID] = run
+	for _, value := range r.Secrets {
+		x.given.Track(value)
+	}
 	x.runs.Go(func() {
 		defer cancel(nil)
 		call := r.Call
 		call.Progress = run.progress
-		run.execute(ctx, t, call, func(res result) {
+		run.execute(ctx, t, call, x.given, func(res result) {
 			x.mu.Lock()
 			// A result that cannot be written stays in memory and is still
 			// returned: the controller stores it. It is lost only if this

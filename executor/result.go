@@ -6,6 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/secret"
 )
 
 // result is how an action ended, in the form in which it is recorded. It is
@@ -23,16 +24,30 @@ type failure struct {
 	Hint    string     `json:"hint,omitempty"`
 }
 
+// masked is an observation without the values that r knows.
+func masked(obs event.Observation, r *secret.Registry) result {
+	out := r.MaskObservation(obs)
+	res := observed(out)
+	if out == obs || res.failed {
+		return res
+	}
+	if _, err := event.UnmarshalObservation(res.json); err != nil {
+		return failed(fault.New(fault.Internal, "the result holds a secret where nothing can take its place"), r)
+	}
+	return res
+}
+
 func observed(obs event.Observation) result {
 	raw, err := event.MarshalObservation(obs)
 	if err != nil {
-		return failed(fmt.Errorf("encode the observation: %w", err))
+		return failed(fmt.Errorf("encode the observation: %w", err), nil)
 	}
 	return result{json: raw}
 }
 
-func failed(err error) result {
-	raw, jsonErr := json.Marshal(failure{fault.KindOf(err), err.Error(), fault.HintOf(err)})
+// failed is an error without the values that r knows; r may be nil.
+func failed(err error, r *secret.Registry) result {
+	raw, jsonErr := json.Marshal(failure{fault.KindOf(err), r.Mask(err.Error()), r.Mask(fault.HintOf(err))})
 	if jsonErr != nil { // strings always encode; kept so that nothing is lost if that changes
 		raw = []byte(`{"kind":"internal","message":"the tool failed, and its error cannot be encoded"}`)
 	}

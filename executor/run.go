@@ -9,6 +9,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -74,29 +75,30 @@ func (r *run) finish(res result) {
 	close(r.done)
 }
 
-// execute calls the tool, turns the outcome into a result, and passes that to
-// finish, also if the tool panics or calls runtime.Goexit.
-func (r *run) execute(ctx context.Context, t tool.Executor, c tool.Call, finish func(result)) {
-	res := failed(fault.New(fault.Internal, "the tool ended its goroutine without a result"))
+// execute calls the tool, turns the outcome into a result without the secrets that
+// are given, and passes that to finish, also if the tool panics or calls
+// runtime.Goexit.
+func (r *run) execute(ctx context.Context, t tool.Executor, c tool.Call, given *secret.Registry, finish func(result)) {
+	res := failed(fault.New(fault.Internal, "the tool ended its goroutine without a result"), nil)
 	defer func() { finish(res) }()
 	defer func() {
 		if v := recover(); v != nil {
-			res = failed(fault.New(fault.Internal, fmt.Sprintf("the tool panicked at %s: %v", panicSite(), v)))
+			res = failed(fault.New(fault.Internal, fmt.Sprintf("the tool panicked at %s: %v", panicSite(), v)), given)
 		}
 	}()
 	obs, err := t.Execute(ctx, c)
-	res = resultOf(obs, err)
+	res = resultOf(obs, err, given)
 }
 
 // resultOf encodes what a tool returned.
-func resultOf(obs event.Observation, err error) result {
+func resultOf(obs event.Observation, err error, given *secret.Registry) result {
 	switch {
 	case err != nil:
-		return failed(err)
+		return failed(err, given)
 	case obs == nil:
-		return failed(fault.New(fault.Internal, "the tool returned neither an observation nor an error"))
+		return failed(fault.New(fault.Internal, "the tool returned neither an observation nor an error"), nil)
 	}
-	return observed(obs)
+	return masked(obs, given)
 }
 
 // panicSite returns file and line of the function that panicked; it is called

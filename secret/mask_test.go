@@ -41,6 +41,7 @@ func TestMask(t *testing.T) {
 		"bridged":      {[]string{"ab", "bc", "abcde"}, "abc abcd abcde", "# #d #"},
 		"line ends":    {[]string{"abc\n"}, "=abc=", "=#="},
 		"unicode":      {[]string{"schlüssel"}, "der schlüssel", "der #"},
+		"masked":       {[]string{"secret", "n>", "z<s"}, "secret " + secret.Hidden + " z" + secret.Hidden, "# # #-hidden>"},
 		"false starts": {[]string{"aab"}, "aaaab aaa", "aa# aaa"},
 	} {
 		got := strings.ReplaceAll(knowing(tt.values...).Mask(tt.in), secret.Hidden, "#")

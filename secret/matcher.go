@@ -1,6 +1,9 @@
 package secret
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // matcher finds many patterns in one pass: the automaton of Aho and Corasick.
 // Its time does not depend on how many patterns there are, and its memory is
@@ -142,9 +145,13 @@ func (m *matcher) has(text []byte) bool {
 	return false
 }
 
-// mask replaces what of text is covered by patterns.
+// mask replaces what of text is covered by patterns. A text that is masked already
+// stays as it is.
 func (m *matcher) mask(text string) string {
 	found, _ := m.find(text)
+	if len(found) > 0 && strings.Contains(text, Hidden) {
+		found = slices.DeleteFunc(found, func(s span) bool { return inHidden(text, s) })
+	}
 	if len(found) == 0 {
 		return text
 	}
@@ -155,4 +162,11 @@ func (m *matcher) mask(text string) string {
 		pos = s.to
 	}
 	return string(append(out, text[pos:]...))
+}
+
+// inHidden reports whether a part of text is within what took the place of a value.
+func inHidden(text string, s span) bool {
+	from := max(s.to-len(Hidden), 0)
+	i := strings.Index(text[from:min(s.from+len(Hidden), len(text))], Hidden)
+	return i >= 0 && from+i <= s.from && s.to <= from+i+len(Hidden)
 }

@@ -24,6 +24,7 @@ type actionServerCmd struct {
 	Net       sandbox.Network `help:"What commands in the sandbox reach." hidden:""`
 	Signals   bool            `name:"ignore-signals" help:"Let no signal end the server." hidden:""`
 	Program   bool            `name:"own-program" help:"The sandbox is for one program with a network of its own." hidden:""`
+	Masked    []string        `name:"mask" help:"Variables whose values are secret." hidden:""`
 	Results   string          `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
 }
 
@@ -45,7 +46,12 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return fmt.Errorf("set up tools: %w", err)
 	}
+	var masked []string
+	for _, name := range c.Masked {
+		masked = append(masked, std.env(name))
+	}
 	return actionserver.Serve(ctx, actionserver.Options{
+		Masked:   masked,
 		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
 		IgnoreSignals: c.Signals && os.Getpid() == 1,
 

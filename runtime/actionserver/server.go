@@ -68,6 +68,9 @@ type Options struct {
 	// Programs starts the programs that a controller talks to, such as MCP servers;
 	// nil if it can have none.
 	Programs tool.Starter
+	// Masked are values that must not be in the journal, beside the secrets that
+	// requests bring.
+	Masked []string
 	// Grace is how long it runs without a controller. Default DefaultGrace.
 	Grace time.Duration
 	// Logger gets the server's start, end and errors. Default: none.
@@ -125,6 +128,7 @@ func Serve(ctx context.Context, o Options) error {
 		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
 		presence: newPresence(o.Grace), programs: o.Programs, stopping: make(chan struct{}),
 	}
+	s.x.Mask(o.Masked...)
 	if !o.OwnProcess {
 		return s.run(ctx, o.Listener)
 	}

@@ -81,6 +81,9 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 			"--executor", r.ExecutorClass,
 		},
 	}
+	for _, name := range r.SecretEnv {
+		box.Argv = append(box.Argv, "--mask", name)
+	}
 	if r.Isolation != process.LevelNone {
 		network, err := sandbox.ParseNetwork(string(r.Network))
 		if err != nil {
