@@ -54,6 +54,13 @@ var systemTop = []string{
 	"sys", "tmp", "usr", "var",
 }
 
+// IsSystemPath reports whether an absolute path lies in the directories of the system,
+// which sandboxes show but for secrets, or in those that each sandbox has of its own.
+func IsSystemPath(path string) bool {
+	top, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return slices.Contains(systemTop, top)
+}
+
 // exposed are paths inside private or covered directories that are needed and hold
 // no secrets.
 var exposed = []string{"/home/linuxbrew", "/run/current-system"}

@@ -1,10 +1,13 @@
 package build
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/command"
 	"github.com/deft-dev/deft/tool/editor"
@@ -43,7 +46,13 @@ func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) {
 		Command: c.Command,
 	}
 	if c.Network != "" {
-		shell.Explain = func(output string) string { return networkHint(c.Network, output) }
+		paths := pathHint{
+			workspace: c.Workspace, home: os.Getenv("HOME"), system: process.IsSystemPath,
+			hidden: os.Getpid() == 1, // with a PID namespace there are mounts, too
+		}
+		shell.Explain = func(output string) string {
+			return cmp.Or(networkHint(c.Network, output), paths.explain(output))
+		}
 	}
 	return map[string]tool.Executor{
 		terminal.Definition().ActionKind: terminal.New(shell),

@@ -1,0 +1,123 @@
+package build
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/deft-dev/deft/internal/workspacedir"
+)
+
+// What programs say of a file that is not there or not theirs.
+const (
+	noFile    = "no such file or directory"
+	noAccess  = "permission denied"
+	noWriting = "read-only file system"
+)
+
+// pathHint says, after the output of a command that failed, that a path which the
+// output names may be closed in the sandbox, and which flag opens it.
+type pathHint struct {
+	workspace, home string
+	// hidden says that what is not granted looks as if it did not exist. Otherwise
+	// access to it is denied.
+	hidden bool
+	// system reports whether a path is the system's, see process.IsSystemPath.
+	system func(path string) bool
+}
+
+// quotedPath and barePath find absolute paths, and those below ~, in a line.
+var (
+	quotedPath = regexp.MustCompile("['\"‘`](~?/[^'\"’`]+)['\"’`]")
+	barePath   = regexp.MustCompile(`(?:^|[\s(=\[])(~?/[^/\s'"‘’():;,\]][^\s'"‘’():;,\]]*)`)
+)
+
+// explain returns the hint for the end of an output, or "".
+func (h pathHint) explain(output string) string {
+	output = output[max(0, len(output)-hintRange):]
+	for line := range strings.Lines(output) {
+		lower := strings.ToLower(line)
+		for _, reason := range []string{noFile, noAccess, noWriting} {
+			if !strings.Contains(lower, reason) {
+				continue
+			}
+			for _, path := range []*regexp.Regexp{quotedPath, barePath} {
+				for _, found := range path.FindAllStringSubmatch(line, -1) {
+					if hint := h.of(reason, found[1]); hint != "" {
+						return hint
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// of returns the hint for one path. What it says follows from the path and from
+// what the sandbox shows: it does not tell whether a hidden path exists.
+func (h pathHint) of(reason, path string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && h.home != "" {
+		path = h.home + rest
+	}
+	path = filepath.Clean(path)
+	if !filepath.IsAbs(path) || within(path, h.workspace) || h.system(path) && !within(path, h.home) {
+		return ""
+	}
+	above := existing(path)
+	dir := directoryOf(above)
+	if reason == noFile {
+		if dir = h.notShown(path, above); dir == "" {
+			return ""
+		}
+	}
+	if _, err := (workspacedir.Rules{Home: h.home}).Check(dir); err != nil {
+		return "" // no flag opens it
+	}
+	switch reason {
+	case noFile:
+		return "This sandbox does not show " + dir + ". If it exists, the user can show it with deft's flag --read " + dir +
+			", or let commands change it with --write."
+	case noAccess:
+		return "This sandbox may not give access to " + dir + ". The user can allow it with deft's flag --read " + dir +
+			", or --write to let commands change it."
+	}
+	return dir + " is read-only in this sandbox. The user can let commands change it with deft's flag --write " + dir + "."
+}
+
+// notShown returns the directory that would have to be shown for a path that is not
+// there, and "" if the sandbox shows the place where it would be. above is what
+// exists of the path.
+func (h pathHint) notShown(path, above string) string {
+	top := filepath.Dir(above) == "/" // all directories of the root are shown, mostly empty
+	if !h.hidden || above == path || above == "/" || !top && !within(h.home, above) && !within(h.workspace, above) {
+		return ""
+	}
+	if _, err := os.Lstat(filepath.Join(above, ".git")); err == nil {
+		return "" // the workspace's repository is shown
+	}
+	next, _, deeper := strings.Cut(strings.TrimPrefix(path[len(above):], "/"), "/")
+	if !deeper && strings.HasPrefix(next, ".") {
+		return "" // a file of settings, which most programs can do without
+	}
+	return filepath.Join(above, next)
+}
+
+// existing returns the longest part of an absolute path that exists.
+func existing(path string) string {
+	for path != "/" {
+		if _, err := os.Lstat(path); err == nil {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	return path
+}
+
+// directoryOf returns path, or the directory that it is in.
+func directoryOf(path string) string {
+	if fi, err := os.Stat(path); err == nil && fi.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
+}

@@ -1,0 +1,66 @@
+package build
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+func TestPathHint(t *testing.T) {
+	t.Parallel()
+	// As a sandbox shows it: the home, and of what is around the workspace nothing else.
+	root := t.TempDir()
+	system := func(path string) bool { return !within(path, root+"/shared") && process.IsSystemPath(path) }
+	for _, dir := range []string{"home/.cargo", "home/src/repo/.git", "home/src/repo/part", "shared"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := filepath.Join(root, "home")
+	h := pathHint{workspace: filepath.Join(home, "src/repo/part"), home: home, hidden: true, system: system}
+	denied := pathHint{workspace: h.workspace, home: home, system: system}
+	for _, c := range []struct {
+		hint   pathHint
+		output string
+		want   string // flag and directory
+	}{
+		{h, "cat: HOME/src/lib/go.mod: No such file or directory", "--read HOME/src/lib,"},
+		{h, "go: open HOME/src/lib/go.mod: no such file or directory", "--read HOME/src/lib,"},
+		{h, "ls: cannot access 'HOME/my docs/a b': No such file or directory", "--read HOME/my docs,"},
+		{h, "FileNotFoundError: [Errno 2] No such file or directory: 'HOME/other/x'", "--read HOME/other,"},
+		{h, "Error: ENOENT: no such file or directory, open 'HOME/other/x'", "--read HOME/other,"},
+		{h, "bash: ~/other/run.sh: No such file or directory", "--read HOME/other,"},
+		{h, "touch: cannot touch 'ROOT/shared/x': Read-only file system", "--write ROOT/shared."},
+		{h, "mkdir: cannot create directory ‘HOME/.cargo/x’: Read-only file system", "--write HOME/.cargo."},
+		{denied, "cat: ROOT/shared/x: Permission denied", "--read ROOT/shared,"},
+
+		{h, "cat: x: No such file or directory", ""},
+		{h, "cat: HOME/src/repo/part/x: No such file or directory", ""},
+		{h, "cat: HOME/src/repo/x: No such file or directory", ""}, // the repository is shown
+		{h, "cat: HOME/.cargo/x: No such file or directory", ""},   // as are toolchains
+		{h, "cat: HOME/.npmrc: No such file or directory", ""},
+		{h, "cat: HOME/.ssh/id_rsa: No such file or directory", ""},
+		{h, "cat: ROOT/shared/x: No such file or directory", ""},
+		{h, "bash: /usr/local/bin/x: No such file or directory", ""},
+		{h, "bash: /tmp/x: Permission denied", ""},
+		{h, "/no/such/program: No such file or directory", ""},
+		{h, "touch: cannot touch '/etc/x': Read-only file system", ""},
+		{h, "touch: cannot touch 'HOME/src/repo/part/x': Permission denied", ""},
+		{h, "git@github.com:/org/repo: Permission denied (publickey).", ""},
+		{h, "fatal: https://host.test/other/x: permission denied", ""},
+		{h, "HOME/other/x is fine", ""},
+		{h, "cat: HOME/other/x: No such file or directory" + strings.Repeat(" later output", 1000), ""},
+		{denied, "cat: HOME/other/x: No such file or directory", ""}, // it would be denied
+		{denied, "cat: HOME/.ssh/id_rsa: Permission denied", ""},
+		{denied, "cat: /etc/shadow: Permission denied", ""},
+	} {
+		fill := strings.NewReplacer("HOME", home, "ROOT", root).Replace
+		got := c.hint.explain(fill(c.output))
+		if c.want == "" && got != "" || !strings.Contains(got, fill(c.want)) {
+			t.Errorf("%.90s: %q, want %q", c.output, got, c.want)
+		}
+	}
+}
