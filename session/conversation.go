@@ -342,15 +342,19 @@ func (c *Conversation) close(ctx context.Context, keep bool) error {
 	return w.close(ctx, keep)
 }
 
+// close closes the resources and releases the conversation's lock.
 func (w *worker) close(ctx context.Context, keep bool) error {
-	var errs []error
-	if w.res != nil && w.res.Close != nil {
-		errs = append(errs, w.res.Close(ctx, keep))
-	}
 	if w.unlock != nil {
-		w.unlock()
+		defer w.unlock()
 	}
-	return errors.Join(errs...)
+	return w.closeResources(ctx, keep)
+}
+
+func (w *worker) closeResources(ctx context.Context, keep bool) error {
+	if w.res == nil || w.res.Close == nil {
+		return nil
+	}
+	return w.res.Close(ctx, keep)
 }
 
 // State returns the conversation's state.

@@ -269,21 +269,22 @@ func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
 	return m.removeWorktree(ctx, worktree)
 }
 
-// delete closes the conversation, with which error, and deletes its events. The
-// caller has called holdStopped; opening is unlocked.
+// delete closes the conversation, with which error, and deletes its events under
+// the conversation's lock. The caller has called holdStopped; opening is unlocked.
 func (c *Conversation) delete(ctx context.Context) (closed, err error) {
 	defer c.opening.Unlock()
-	if c.active.Load() == nil { // another process may work on it
+	w := c.active.Load()
+	if w == nil { // another process may work on it
 		unlock, err := c.m.lock(ctx, c.id)
 		if err != nil {
 			return nil, err
 		}
-		defer unlock()
+		w = &worker{unlock: unlock}
 	}
+	defer w.unlock()
 	c.m.announceDeletion(ctx, c)
-	if w := c.active.Swap(nil); w != nil {
-		closed = w.close(ctx, false)
-	}
+	c.active.Store(nil)
+	closed = w.closeResources(ctx, false)
 	return closed, c.m.o.Store.Delete(ctx, c.id)
 }
 

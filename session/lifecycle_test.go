@@ -15,6 +15,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 )
@@ -171,6 +172,57 @@ func TestDeleteRunning(t *testing.T) {
 	defer h.mu.Unlock()
 	if last := h.changes[len(h.changes)-1]; last != "deleting" {
 		t.Errorf("the last change is %s: %q", last, h.changes)
+	}
+}
+
+// lockChecked is a stream that notes whether a conversation is locked while its
+// events are deleted.
+type lockChecked struct {
+	eventstream.Stream
+	locks *conversationlock.Locks
+	held  bool
+}
+
+func (s *lockChecked) Delete(ctx context.Context, id event.ConversationID) (err error) {
+	if s.held, err = s.locks.Held(id); err != nil {
+		return err
+	}
+	return s.Stream.Delete(ctx, id)
+}
+
+// TestDeleteLocked deletes conversations, with and without a worker, under their
+// lock: no other process can load one meanwhile.
+func TestDeleteLocked(t *testing.T) {
+	t.Parallel()
+	for name, worked := range map[string]bool{"active": true, "at rest": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s lockChecked
+			h := setup(t, inTurn(says("hello")), func(o *session.Options) {
+				s.Stream, o.Store = o.Store, &s
+				var err error
+				if s.locks, err = conversationlock.Open(o.Dir); err != nil {
+					t.Fatal(err)
+				}
+			})
+			c := h.begin(t, "")
+			if worked {
+				send(t, c, "hi")
+				settle(t, c)
+			}
+			if err := h.Delete(t.Context(), c.ID()); err != nil {
+				t.Fatal(err)
+			}
+			if !s.held {
+				t.Error("the conversation was not locked while its events were deleted")
+			}
+			if held, err := s.locks.Held(c.ID()); err != nil || held {
+				t.Errorf("locked after the deletion: %v, %v", held, err)
+			}
+			if err := s.locks.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
