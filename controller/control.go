@@ -101,10 +101,18 @@ func (c *Controller) Record(ctx context.Context, evs ...event.Event) error {
 }
 
 // Condense asks for a condensation: at the next step of a run, or now where
-// nothing runs. The error is of kind Context if nothing can be left out, and
-// Canceled if the user stopped it; [ErrClosed] after [Controller.Close].
+// nothing runs. A request that is unanswered is not repeated, so a call that
+// ended in [ErrClosed] can be made again on a new controller. The error is of
+// kind Context if nothing can be left out, Canceled if the user stopped it, and
+// [ErrClosed] after [Controller.Close].
 func (c *Controller) Condense(ctx context.Context) error {
-	if err := c.append(ctx, &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}); err != nil {
+	err := c.appendWith(ctx, func(now *state.State) ([]event.Event, error) {
+		if now.CondensationRequested {
+			return nil, nil
+		}
+		return []event.Event{&event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}}, nil
+	})
+	if err != nil {
 		return err
 	}
 	r, err := c.claim(RunOptions{}, condensing)

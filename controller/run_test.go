@@ -11,6 +11,7 @@ import (
 
 	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
@@ -339,6 +340,30 @@ func TestPauseDuringCondensation(t *testing.T) {
 	}
 	if b.Busy() {
 		t.Error("still busy")
+	}
+}
+
+// TestCondenseAgain asks for a condensation whose request was stored before its
+// controller was closed: it is answered, and not asked for twice.
+func TestCondenseAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil, func(context.Context, int, llm.Request) (*llm.Response, error) { return says("hello"), nil })
+	b.send(t, "go")
+	b.mustRun(t)
+	b.send(t, "more")
+	if err := b.Record(t.Context(), &event.CondensationRequest{Base: event.NewBase(event.SourceEnvironment)}); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen(t)
+	if err := b.Condense(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b.State().CondensationRequested {
+		t.Error("the request is not answered")
+	}
+	page, err := b.stream.Search(t.Context(), b.ID(), eventstream.Query{Kinds: []string{"CondensationRequest"}, Limit: 10})
+	if err != nil || len(page.Records) != 1 {
+		t.Errorf("%d requests are stored, want 1: %v", len(page.Records), err)
 	}
 }
 
