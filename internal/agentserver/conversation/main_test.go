@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -154,17 +155,22 @@ func (f *fixture) CheckClientTool(json.RawMessage) error { return nil }
 // ToolModules implements [conversation.Launcher].
 func (f *fixture) ToolModules(*spec.Agent) map[string]string { return map[string]string{} }
 
-// serve puts the routes behind a server and returns how to ask it.
-func (f *fixture) serve(t *testing.T) func(method, path, body string) (int, string) {
+// serve puts the routes behind a server and returns how to ask it, with names and
+// values of headers.
+func (f *fixture) serve(t *testing.T) func(method, path, body string, headers ...string) (int, string) {
 	t.Helper()
 	s, err := rest.New(rest.Options{Routes: f.service.Routes(), Keys: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(method, path, body string) (int, string) {
+	return func(method, path, body string, headers ...string) (int, string) {
 		t.Helper()
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/api/conversations"+path, strings.NewReader(body)))
+		r := httptest.NewRequestWithContext(t.Context(), method, "/api/conversations"+path, strings.NewReader(body))
+		for pair := range slices.Chunk(headers, 2) {
+			r.Header.Set(pair[0], pair[1])
+		}
+		s.ServeHTTP(w, r)
 		raw, err := io.ReadAll(w.Result().Body)
 		if err != nil {
 			t.Fatal(err)

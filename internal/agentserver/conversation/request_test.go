@@ -78,3 +78,25 @@ func TestUnavailableParts(t *testing.T) {
 		})
 	}
 }
+
+// TestObservabilityHeaders checks the headers by the reference's rules: the span's
+// name in the body counts over the header, and any text is a list of tags.
+func TestObservabilityHeaders(t *testing.T) {
+	t.Parallel()
+	h := setup(t, nil, nil)
+	ask := h.serve(t)
+	for _, c := range []struct {
+		header, value, more string
+		want                int
+	}{
+		{"Metadata", `nope`, "", 422}, {"Metadata", `[]`, "", 422}, {"Metadata", `{"a":{}}`, "", 422}, {"Metadata", `{"a":[1,1.5]}`, "", 422},
+		{"Metadata", `{"a":1,"b":["x"]}`, "", 201}, {"Metadata", ``, "", 201},
+		{"Span-Name", "a b", "", 422}, {"Span-Name", "a.b", "", 201}, {"Span-Name", "a b", `"observability_span_name":"a"`, 201},
+		{"Tags", "a, b,,", "", 201}, {"Parent-Span-Context", "any", "", 201},
+	} {
+		status, answer := ask("POST", "", h.body(t, c.more), "X-OpenHands-Observability-"+c.header, c.value)
+		if status != c.want {
+			t.Errorf("%s: %q with %q: %d, want %d: %s", c.header, c.value, c.more, status, c.want, answer)
+		}
+	}
+}

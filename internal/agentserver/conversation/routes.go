@@ -156,8 +156,20 @@ func worded(err error) error {
 }
 
 func (s *Service) postConversation(w http.ResponseWriter, r *http.Request) error {
+	sent, err := rest.RequiredDocument(r)
+	if err != nil {
+		return err
+	}
+	body, err := form.Start.Check(sent, schema.Reading{}, "body")
+	if err != nil {
+		return err
+	}
+	_, named := sent.(*schema.Map).Lookup("observability_span_name") // an object, or Check would have failed
+	if err := rest.CheckObservability(r, named); err != nil {
+		return err
+	}
 	req := &StartRequest{}
-	if err := rest.Read(r, form.Start, req); err != nil {
+	if err := schema.Into(body, req); err != nil {
 		return err
 	}
 	c, made, err := s.Start(r.Context(), req)

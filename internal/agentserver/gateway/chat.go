@@ -3,8 +3,6 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -168,7 +166,7 @@ func (s *Service) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := observed(r); err != nil {
+	if err := rest.CheckObservability(r, false); err != nil {
 		return err
 	}
 	req, err := body.read()
@@ -220,49 +218,4 @@ func stream(w http.ResponseWriter, c completion, text string, u usage, withUsage
 		return rest.ErrBroken
 	}
 	return nil
-}
-
-// spanName matches the names of spans.
-var spanName = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
-
-// observed checks the headers of observability, which have no effect
-// (docs/openhands/sdk-wire-1.58.md section C).
-func observed(r *http.Request) error {
-	const prefix = "X-OpenHands-Observability-"
-	if name := r.Header.Get(prefix + "Span-Name"); name != "" && !spanName.MatchString(name) {
-		return rest.Fail(http.StatusUnprocessableEntity, prefix+"Span-Name must have 1 to 128 letters, digits and the marks . _ : / -")
-	}
-	v := r.Header.Get(prefix + "Metadata")
-	if v == "" {
-		return nil
-	}
-	var m map[string]any
-	if json.Unmarshal([]byte(v), &m) != nil || m == nil {
-		return rest.Fail(http.StatusUnprocessableEntity, prefix+"Metadata must be a JSON object")
-	}
-	for name, value := range m {
-		if name == "" || !isTraceValue(value) {
-			return rest.Fail(http.StatusUnprocessableEntity, prefix+"Metadata: '"+name+"' must be a text, a number or a truth value, or a list of one of them")
-		}
-	}
-	return nil
-}
-
-// isTraceValue reports whether v is a single value or a list of values of one type.
-func isTraceValue(v any) bool {
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
-	for _, one := range list {
-		switch one.(type) {
-		case string, float64, bool:
-		default:
-			return false
-		}
-		if reflect.TypeOf(one) != reflect.TypeOf(list[0]) {
-			return false
-		}
-	}
-	return true
 }

@@ -288,7 +288,7 @@ func TestHeaders(t *testing.T) {
 	const observability = "X-OpenHands-Observability-"
 	for _, h := range [][2]string{
 		{gateway.IDHeader, "zz"}, {observability + "Metadata", "[]"}, {observability + "Metadata", "{"}, {observability + "Metadata", "null"},
-		{observability + "Metadata", `{"a":null}`}, {observability + "Metadata", `{"a":{}}`}, {observability + "Metadata", `{"a":[1,"b"]}`}, {observability + "Metadata", `{"":1}`},
+		{observability + "Metadata", `{"a":null}`}, {observability + "Metadata", `{"a":{}}`}, {observability + "Metadata", `{"a":[1,"b"]}`}, {observability + "Metadata", `{"a":[1,1.5]}`}, {observability + "Metadata", `{"":1}`},
 		{observability + "Span-Name", "a b"}, {observability + "Span-Name", strings.Repeat("a", 129)},
 	} {
 		name, value := h[0], h[1]

@@ -161,7 +161,7 @@ func (s *Service) responses(w http.ResponseWriter, r *http.Request) error {
 	if err := body.refused(); err != nil {
 		return err
 	}
-	if err := observed(r); err != nil {
+	if err := rest.CheckObservability(r, false); err != nil {
 		return err
 	}
 	req, err := body.read()

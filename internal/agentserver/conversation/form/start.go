@@ -1,15 +1,13 @@
 package form
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	_ "github.com/deft-dev/deft/hook" // describes hook_config
+	"github.com/deft-dev/deft/internal/agentserver/rest"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -17,9 +15,9 @@ import (
 // Start is the body of a request for a conversation.
 var Start = spec.Reference("StartConversationRequest", s.Object{Before: notBoth, After: checkSource},
 	tags,
-	s.Field{Name: "observability_metadata", Type: blank(checkMetadata, s.Any{})},
+	s.Field{Name: "observability_metadata", Type: blank(rest.CheckTraceMetadata, s.Any{})},
 	s.Field{Name: "observability_tags", Type: blank(checkTraceTags, s.Any{})},
-	s.Field{Name: "observability_span_name", Type: blank(checkSpan, s.Any{})},
+	s.Field{Name: "observability_span_name", Type: blank(rest.CheckSpanName, s.Any{})},
 	// Checked when the agent is made of it, as agent_settings are.
 	s.Field{Name: "agent", Type: s.Opt(&s.Object{Extra: s.Keep})},
 )
@@ -82,48 +80,6 @@ var _ = spec.Reference("PluginSource", s.Object{}, s.Field{Name: "repo_path", Ty
 	}
 	return nil
 }})})
-
-// checkMetadata takes single values, and lists of one type of them.
-func checkMetadata(v any) error {
-	m, ok := v.(*s.Map)
-	if !ok {
-		return errors.New("metadata of traces is an object")
-	}
-	for _, key := range m.Keys() {
-		list, ok := m.Get(key).([]any)
-		if !ok {
-			list = []any{m.Get(key)}
-		}
-		if key == "" || len(list) > 0 && (typeOf(list[0]) == "" || slices.ContainsFunc(list, func(one any) bool { return typeOf(one) != typeOf(list[0]) })) {
-			return fmt.Errorf("metadata '%s' is neither a text, a number or a truth value nor a list of one of them", key)
-		}
-	}
-	return nil
-}
-
-func typeOf(v any) string {
-	switch v := v.(type) {
-	case string:
-		return "text"
-	case bool:
-		return "truth value"
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			return "fraction"
-		}
-		return "number"
-	}
-	return ""
-}
-
-var spanName = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
-
-func checkSpan(v any) error {
-	if name, ok := v.(string); ok && spanName.MatchString(name) {
-		return nil
-	}
-	return errors.New("a span is named by 1 to 128 letters, digits and the marks . _ : / -")
-}
 
 func checkTraceTags(v any) error {
 	list, ok := v.([]any)

@@ -1,0 +1,82 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/deft-dev/deft/schema"
+)
+
+// CheckObservability checks the headers that describe a conversation's traces, which
+// have no effect here, by the reference's rules (docs/openhands/sdk-wire-1.58.md
+// sections B.2 and C). Any text is a list of tags or a parent's context, as it is
+// there. The name of the span is not checked if the body has one, which counts.
+func CheckObservability(r *http.Request, inBody bool) error {
+	const prefix = "X-OpenHands-Observability-"
+	if name := r.Header.Get(prefix + "Span-Name"); name != "" && !inBody {
+		if err := CheckSpanName(name); err != nil {
+			return schema.Invalid(prefix+"Span-Name: "+err.Error(), name, "header")
+		}
+	}
+	text := r.Header.Get(prefix + "Metadata")
+	if text == "" {
+		return nil
+	}
+	metadata, err := schema.Parse([]byte(text))
+	if err != nil {
+		return Fail(http.StatusUnprocessableEntity, prefix+"Metadata must be a JSON object")
+	}
+	if err := CheckTraceMetadata(metadata); err != nil {
+		return schema.Invalid(prefix+"Metadata: "+err.Error(), metadata, "header")
+	}
+	return nil
+}
+
+var spanName = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
+
+// CheckSpanName returns what is wrong with the name of a span.
+func CheckSpanName(v any) error {
+	if name, ok := v.(string); ok && spanName.MatchString(name) {
+		return nil
+	}
+	return errors.New("a span is named by 1 to 128 letters, digits and the marks . _ : / -")
+}
+
+// CheckTraceMetadata returns what is wrong with the metadata of traces: an object
+// of single values and of lists of one type of them.
+func CheckTraceMetadata(v any) error {
+	m, ok := v.(*schema.Map)
+	if !ok {
+		return errors.New("metadata of traces is an object")
+	}
+	for _, key := range m.Keys() {
+		list, ok := m.Get(key).([]any)
+		if !ok {
+			list = []any{m.Get(key)}
+		}
+		if key == "" || len(list) > 0 && (typeOf(list[0]) == "" || slices.ContainsFunc(list, func(one any) bool { return typeOf(one) != typeOf(list[0]) })) {
+			return fmt.Errorf("metadata '%s' is neither a text, a number or a truth value nor a list of one of them", key)
+		}
+	}
+	return nil
+}
+
+func typeOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return "text"
+	case bool:
+		return "truth value"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "fraction"
+		}
+		return "number"
+	}
+	return ""
+}
