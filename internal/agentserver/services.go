@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,7 @@ import (
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/workspaces"
 	"github.com/deft-dev/deft/internal/workspacedir"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
@@ -120,10 +122,30 @@ func (s *services) openSettings(ctx context.Context) (err error) {
 		Home: s.home, Persistence: s.cfg.PersistenceDir, Public: os.Getenv("EXTENSIONS_PATH"), Log: s.log,
 	})
 	s.settings, err = settings.Open(ctx, settings.Options{
-		Dir: s.cfg.PersistenceDir, Keys: s.ring, Ping: spec.Pinger(s.adapters.NewModel), Log: s.log, Usable: usableTool,
+		Dir: s.cfg.PersistenceDir, Keys: s.ring, Ping: s.ping, Log: s.log, Usable: usableTool,
 		Skills: s.skills.ProfileSkills, PublicSkills: s.skills.PublicNames,
 	})
 	return err
+}
+
+// ping makes a short call to a model. A name without a known provider is sent to the
+// LLM's own server; if that cannot be reached, the name is what is wrong, as LiteLLM
+// says before any request.
+func (s *services) ping(ctx context.Context, l *spec.LLM) error {
+	err := spec.Pinger(s.adapters.NewModel)(ctx, l)
+	if e, ok := errors.AsType[*llm.Error](err); ok && e.Unreached && !s.knownModel(l.Model) {
+		return fault.Wrap(err, fault.Invalid, "the provider of model "+l.Model+" is not known")
+	}
+	return err
+}
+
+func (s *services) knownModel(name string) bool {
+	prefix, _, ok := strings.Cut(name, "/")
+	if !ok {
+		_, ok = catalog.Default().Lookup(name)
+		return ok
+	}
+	return slices.Contains(s.adapters.Providers(), strings.ToLower(prefix)+"/")
 }
 
 func (s *services) openSessions(context.Context) error {
