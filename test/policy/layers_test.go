@@ -82,6 +82,7 @@ const servers = 9
 var parts = []string{
 	"llm/broker",       // wraps the models of any adapter
 	"llm/catalog",      // data about models
+	"llm/probe",        // asks any model what it can do
 	"llm/structured",   // asks any model
 	"runtime/protocol", // the wire form that client and server agree on
 }

@@ -1,4 +1,4 @@
-package main
+package probe
 
 import (
 	"bytes"
@@ -11,35 +11,17 @@ import (
 	"image/color"
 	"image/draw"
 	"image/png"
+	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
 )
 
-// probeResult is what one probe found.
-type probeResult struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-	err    error
-}
-
 // answerTokens bounds the answers of probes; models that reason need room for
 // it before their first word.
 const answerTokens = 2_048
-
-// prober asks a model small questions.
-type prober struct {
-	model  llm.Model
-	effort string
-	// cost of all calls in US dollars, and how many had no price.
-	cost     float64
-	unpriced int
-	figures  broker.Timing // of the streamed answer
-}
 
 func (p *prober) ask(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	if r.MaxOutputTokens == 0 {
@@ -64,8 +46,8 @@ func say(text string, before ...event.Content) []event.Message {
 	return []event.Message{{Role: event.RoleUser, Content: append(before, event.Text(text))}}
 }
 
-func failed(name string, err error) probeResult {
-	return probeResult{Name: name, Detail: oneLine(err.Error()), err: err}
+func failed(name string, err error) Result {
+	return Result{Name: name, Detail: err.Error(), Err: err}
 }
 
 // quote is an answer, or its beginning, on one line.
@@ -74,23 +56,23 @@ func quote(r *llm.Response) string {
 	if runes := []rune(text); len(runes) > 60 {
 		text = string(runes[:60]) + "…"
 	}
-	return fmt.Sprintf("%q", console.Line(text))
+	return strconv.Quote(text)
 }
 
 // answers finds out whether the model answers at all: address, key and name.
-func (p *prober) answers(ctx context.Context) probeResult {
+func (p *prober) answers(ctx context.Context) Result {
 	resp, err := p.ask(ctx, llm.Request{Messages: say("Reply with the single word: ready"), NoStream: true}, nil)
 	if e, ok := errors.AsType[*llm.Error](err); ok && e.Code == llm.CodeEmpty {
-		return probeResult{Name: "answer", OK: true, Detail: "the key is accepted, but the answer was empty"}
+		return Result{Name: "answer", OK: true, Detail: "the key is accepted, but the answer was empty"}
 	}
 	if err != nil {
 		return failed("answer", err)
 	}
-	return probeResult{Name: "answer", OK: true, Detail: fmt.Sprintf("%s after %.2f s", quote(resp), resp.Latency.Seconds())}
+	return Result{Name: "answer", OK: true, Detail: fmt.Sprintf("%s after %.2f s", quote(resp), resp.Latency.Seconds())}
 }
 
 // streams finds out whether the answer comes in pieces.
-func (p *prober) streams(ctx context.Context) probeResult {
+func (p *prober) streams(ctx context.Context) Result {
 	pieces := 0
 	resp, err := p.ask(ctx, llm.Request{Messages: say("Count from 1 to 40: the numbers only, separated by spaces.")}, func(d llm.Delta) {
 		if d.Text != "" || d.Reasoning != "" {
@@ -100,16 +82,16 @@ func (p *prober) streams(ctx context.Context) probeResult {
 	if err != nil {
 		return failed("streaming", err)
 	}
-	p.figures = broker.TimingOf(resp)
-	c := probeResult{Name: "streaming", OK: pieces > 1, Detail: fmt.Sprintf("%d pieces, the first after %.2f s", pieces, p.figures.FirstToken.Seconds())}
-	if c.OK && p.figures.TokensPerSecond > 0 {
-		c.Detail += fmt.Sprintf(", %.0f tokens/s", p.figures.TokensPerSecond)
+	p.timing = broker.TimingOf(resp)
+	c := Result{Name: "streaming", OK: pieces > 1, Detail: fmt.Sprintf("%d pieces, the first after %.2f s", pieces, p.timing.FirstToken.Seconds())}
+	if c.OK && p.timing.TokensPerSecond > 0 {
+		c.Detail += fmt.Sprintf(", %.0f tokens/s", p.timing.TokensPerSecond)
 	}
 	return c
 }
 
 // calls finds out whether the model calls a tool as it is told to.
-func (p *prober) calls(ctx context.Context) probeResult {
+func (p *prober) calls(ctx context.Context) Result {
 	tool := llm.Tool{
 		Name: "report_weather", Description: "Reports the weather of a city.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","description":"Name of the city"}},"required":["city"]}`),
@@ -126,15 +108,15 @@ func (p *prober) calls(ctx context.Context) probeResult {
 			continue
 		}
 		if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil || args.City == "" {
-			return probeResult{Name: "tools", Detail: "the call's arguments are not what the schema says: " + console.Line(call.Arguments)}
+			return Result{Name: "tools", Detail: "the call's arguments are not what the schema says: " + call.Arguments}
 		}
-		return probeResult{Name: "tools", OK: true, Detail: "called with the right arguments"}
+		return Result{Name: "tools", OK: true, Detail: "called with the right arguments"}
 	}
-	return probeResult{Name: "tools", Detail: "no call; it said " + quote(resp)}
+	return Result{Name: "tools", Detail: "no call; it said " + quote(resp)}
 }
 
 // sees finds out whether the model sees an image: a red square.
-func (p *prober) sees(ctx context.Context) probeResult {
+func (p *prober) sees(ctx context.Context) Result {
 	img := image.NewRGBA(image.Rect(0, 0, 64, 64))
 	draw.Draw(img, img.Bounds(), image.NewUniform(color.RGBA{R: 230, A: 255}), image.Point{}, draw.Src)
 	var b bytes.Buffer
@@ -147,7 +129,7 @@ func (p *prober) sees(ctx context.Context) probeResult {
 		return failed("images", err)
 	}
 	if strings.Contains(strings.ToLower(event.JoinText(resp.Message.Content)), "red") {
-		return probeResult{Name: "images", OK: true, Detail: "saw the red square"}
+		return Result{Name: "images", OK: true, Detail: "saw the red square"}
 	}
-	return probeResult{Name: "images", Detail: "a red square was taken, but not seen; it said " + quote(resp)}
+	return Result{Name: "images", Detail: "a red square was taken, but not seen; it said " + quote(resp)}
 }

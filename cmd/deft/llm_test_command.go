@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
+	"github.com/deft-dev/deft/llm/probe"
 )
 
 // llmTestCmd tries a model.
@@ -33,18 +34,6 @@ Examples:
   deft llm test openai/local --base-url http://localhost:8080/v1 --context --up-to 65536`
 }
 
-// testJSON is what --json prints.
-type testJSON struct {
-	Model    string        `json:"model"`
-	Provider string        `json:"provider"`
-	Checks   []probeResult `json:"checks"`
-	Length   *lengthJSON   `json:"context_length,omitempty"`
-	// FirstToken in seconds, and the speed of the output after it; 0 if unknown.
-	FirstToken      float64  `json:"first_token_seconds"`
-	TokensPerSecond float64  `json:"tokens_per_second"`
-	Cost            *float64 `json:"cost"` // US dollars; null: unknown
-}
-
 // Run tries the model.
 func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 	if c.Timeout <= 0 || c.UpTo < 1024 {
@@ -55,38 +44,25 @@ func (c *llmTestCmd) Run(ctx context.Context, std *streams) error {
 	if err != nil {
 		return err
 	}
-	p := &prober{model: model, effort: c.Effort}
-	out := testJSON{Model: model.Info().Name, Provider: model.Info().Provider}
-	show := func(k probeResult) error {
-		out.Checks = append(out.Checks, k)
-		if c.JSON {
-			return ctx.Err()
-		}
-		if err := k.print(std); err != nil {
-			return err
-		}
-		return ctx.Err()
-	}
-	for _, probe := range []func(context.Context) probeResult{p.answers, p.streams, p.calls, p.sees} {
-		k := c.within(ctx, probe)
-		if err := show(k); err != nil {
-			return err
-		}
-		if k.Name == "answer" && k.err != nil { // nothing else can work
-			return c.finish(std, p, out, k.err)
-		}
-	}
+	o := probe.Options{Effort: c.Effort, Timeout: c.Timeout}
 	if c.Context {
-		// Its questions are long: all of them together have the time of twelve.
-		whole, cancel := context.WithTimeout(ctx, c.Timeout*lengthCalls)
-		defer cancel()
-		found, k := p.length(whole, c.UpTo)
-		out.Length = &found
-		if err := show(k); err != nil {
-			return err
-		}
+		o.ContextUpTo = c.UpTo
 	}
-	return c.finish(std, p, out, nil)
+	report, err := probe.Model(ctx, model, o, func(r probe.Result) error {
+		if c.JSON {
+			return nil
+		}
+		word := "fails"
+		if r.OK {
+			word = "works"
+		}
+		_, err := fmt.Fprintf(std.out, "%-9s  %s  %s\n", r.Name, word, oneLine(r.Detail))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.finish(std, report)
 }
 
 // model opens what is to be tried, each question to be asked once.
@@ -121,43 +97,24 @@ func (c *llmTestCmd) model(ctx context.Context, std *streams) (llm.Model, error)
 	return by.builder(stores.LLMs, once, nil, nil).Single(ctx, c.Profile)
 }
 
-func (c *llmTestCmd) within(ctx context.Context, probe func(context.Context) probeResult) probeResult {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	return probe(ctx)
-}
-
-func (k probeResult) print(std *streams) error {
-	word := "fails"
-	if k.OK {
-		word = "works"
-	}
-	_, err := fmt.Fprintf(std.out, "%-9s  %s  %s\n", k.Name, word, k.Detail)
-	return err
-}
-
-// finish prints the end. failure is why nothing works; its text was shown.
-func (c *llmTestCmd) finish(std *streams, p *prober, out testJSON, failure error) error {
-	if p.unpriced == 0 {
-		out.Cost = &p.cost
-	}
-	out.FirstToken, out.TokensPerSecond = p.figures.FirstToken.Seconds(), p.figures.TokensPerSecond
+// finish prints the end. Why nothing works was shown as the answer's result.
+func (c *llmTestCmd) finish(std *streams, r probe.Report) error {
 	var err error
 	switch {
 	case c.JSON:
-		err = printJSON(std, out)
-	case failure == nil && out.Cost == nil:
-		_, err = fmt.Fprintf(std.out, "%-9s  unknown: the price of %s is not known\n", "cost", out.Model)
-	case failure == nil:
-		_, err = fmt.Fprintf(std.out, "%-9s  %s\n", "cost", llm.Dollars(p.cost))
+		err = printJSON(std, r)
+	case r.Failure == nil && r.Cost == nil:
+		_, err = fmt.Fprintf(std.out, "%-9s  unknown: the price of %s is not known\n", "cost", r.Model)
+	case r.Failure == nil:
+		_, err = fmt.Fprintf(std.out, "%-9s  %s\n", "cost", llm.Dollars(*r.Cost))
 	}
-	if failure == nil || err != nil {
+	if r.Failure == nil || err != nil {
 		return err
 	}
-	if hint := fault.HintOf(failure); hint != "" {
+	if hint := fault.HintOf(r.Failure); hint != "" {
 		if _, err := fmt.Fprintln(std.err, "  →", oneLine(hint)); err != nil {
 			return err
 		}
 	}
-	return runcommand.Exit(fault.KindOf(failure).ExitCode())
+	return runcommand.Exit(fault.KindOf(r.Failure).ExitCode())
 }

@@ -1,4 +1,4 @@
-package main
+package probe
 
 import (
 	"context"
@@ -18,8 +18,8 @@ const (
 	codeWord    = "plum" // stands at the beginning, where servers cut
 )
 
-// lengthJSON is what is known of a context length, in tokens. 0 is nothing.
-type lengthJSON struct {
+// Length is what is known of a model's context length, in tokens; 0 is nothing.
+type Length struct {
 	Fits    int `json:"fits"`     // a prompt of this length was read whole
 	TooLong int `json:"too_long"` // one of this length was not
 	Calls   int `json:"calls"`
@@ -29,8 +29,8 @@ type lengthJSON struct {
 // length searches for the longest prompt that the model reads whole, up to a
 // limit in tokens. Servers that cut long prompts without saying so are told by
 // the usage they report, or by a word at the beginning that they forget.
-func (p *prober) length(ctx context.Context, limit int) (lengthJSON, probeResult) {
-	found := lengthJSON{}
+func (p *prober) length(ctx context.Context, limit int) (Length, Result) {
+	found := Length{}
 	size := min(limit, max(lengthFirst, p.model.Info().ContextWindow*19/20))
 	for size > 0 && found.Calls < lengthCalls {
 		found.Calls++
@@ -47,11 +47,11 @@ func (p *prober) length(ctx context.Context, limit int) (lengthJSON, probeResult
 		}
 		size = found.next(limit)
 	}
-	return found, probeResult{Name: "length", OK: found.Fits > 0, Detail: found.String()}
+	return found, Result{Name: "length", OK: found.Fits > 0, Detail: found.String()}
 }
 
 // next is the size to try next, 0 for none.
-func (l lengthJSON) next(limit int) int {
+func (l Length) next(limit int) int {
 	switch {
 	case l.TooLong == 0 && l.low >= limit:
 		return 0
@@ -63,7 +63,7 @@ func (l lengthJSON) next(limit int) int {
 	return (l.low + l.TooLong) / 2
 }
 
-func (l lengthJSON) String() string {
+func (l Length) String() string {
 	s := "no length that was tried fits"
 	if l.Fits > 0 {
 		s = fmt.Sprintf("prompts of %d tokens fit", l.Fits)
