@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/listing"
 	"github.com/deft-dev/deft/llm/catalog"
 )
 
@@ -41,14 +42,10 @@ func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) err
 			}
 			defer locks.Close()
 			show(eventstream.Last, "the one that was changed last")
-			page, err := s.List(ctx, eventstream.ListQuery{ByUpdated: true, Limit: mostCompleted})
-			for _, i := range page.Infos {
-				status, err := statusOf(i, locks)
-				if err != nil {
-					return err
-				}
-				show(string(i.ID), status+": "+first(i.Meta.Title, i.Meta.WorkingDir))
-			}
+			_, err = listing.List(ctx, s, locks, listing.Query{Limit: mostCompleted}, func(c listing.Conversation) error {
+				show(string(c.ID), c.Status+": "+first(c.Title, c.Workspace))
+				return nil
+			})
 			return err
 		})
 	case "profiles":

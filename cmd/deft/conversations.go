@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -19,11 +18,11 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/listing"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
-	"github.com/deft-dev/deft/state"
 )
 
 // conversationsCmd works on stored conversations.
@@ -50,41 +49,6 @@ func withStore(ctx context.Context, std *streams, g *globalFlags, do func(paths,
 	return do(p, s)
 }
 
-// infoJSON is a conversation as --json prints it.
-type infoJSON struct {
-	ID        event.ConversationID `json:"id"`
-	Created   time.Time            `json:"created_at"`
-	Updated   time.Time            `json:"updated_at"`
-	Status    string               `json:"status"`
-	Events    int64                `json:"events"`
-	Model     string               `json:"model,omitempty"`
-	CostUSD   float64              `json:"cost_usd"`
-	Title     string               `json:"title"`
-	Workspace string               `json:"workspace"`
-	ForkOf    event.ConversationID `json:"fork_of,omitempty"`
-}
-
-func describe(i eventstream.Info, status string) infoJSON {
-	return infoJSON{i.ID, i.Created, i.Updated, status, int64(i.Events), modelOf(i), i.Cost, i.Meta.Title, i.Meta.WorkingDir, i.Meta.ForkOf}
-}
-
-// interrupted is shown as the status of a conversation that was running when its
-// process ended: nobody has locked it.
-const interrupted = "interrupted"
-
-// statusOf is the status of a conversation as it is shown.
-func statusOf(i eventstream.Info, locks *conversationlock.Locks) (string, error) {
-	status := first(i.Status, string(state.Idle))
-	if status != string(state.Running) {
-		return status, nil
-	}
-	held, err := locks.Held(i.ID)
-	if err != nil || held {
-		return status, err
-	}
-	return interrupted, nil
-}
-
 type listCmd struct {
 	Status string `help:"Only those of this status: ${enum}." enum:",idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"" placeholder:"STATUS"`
 	Limit  int    `help:"How many; 0 for all." default:"20"`
@@ -100,49 +64,25 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		}
 		defer locks.Close()
 		w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-		var damaged error
-		wanted := c.Status
-		if wanted == interrupted {
-			wanted = string(state.Running)
-		}
-		n, q := 0, eventstream.ListQuery{ByUpdated: true, Status: wanted, Damaged: func(id event.ConversationID, err error) {
-			damaged = err
+		q := listing.Query{Status: c.Status, Limit: c.Limit, Damaged: func(id event.ConversationID, err error) {
 			fmt.Fprintln(std.err, "deft: a record is damaged and left out:", oneLine(first(string(id), "without an id")+": "+err.Error()))
 		}}
-		for {
-			page, err := s.List(ctx, q)
-			if err != nil {
-				return fmt.Errorf("list conversations: %w", err)
+		n, err := listing.List(ctx, s, locks, q, func(i listing.Conversation) error {
+			if c.JSON {
+				return printJSON(std, i)
 			}
-			for _, i := range page.Infos {
-				status, err := statusOf(i, locks)
-				if err != nil {
-					return err
-				}
-				if c.Status != "" && c.Status != status {
-					continue
-				}
-				if n++; c.Limit > 0 && n > c.Limit {
-					return errors.Join(w.Flush(), damaged)
-				}
-				if c.JSON {
-					if err := printJSON(std, describe(i, status)); err != nil {
-						return err
-					}
-					continue
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\t%s\t%s\t%s\n", i.ID, age(time.Since(i.Updated)), status, i.Events,
-					llm.Dollars(i.Cost), console.Line(first(modelOf(i), "-")), console.Line(first(i.Meta.WorkingDir, "-")), console.Line(i.Meta.Title))
-			}
-			if page.NextID == "" {
-				break
-			}
-			q.PageID = page.NextID
-		}
-		if n == 0 && !c.JSON && damaged == nil {
+			_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\t%s\t%s\t%s\n", i.ID, age(time.Since(i.Updated)), i.Status, i.Events,
+				llm.Dollars(i.CostUSD), console.Line(first(i.Model, "-")), console.Line(first(i.Workspace, "-")), console.Line(i.Title))
+			return err
+		})
+		switch {
+		case n > 0 || c.JSON || err != nil:
+		case c.Status != "":
+			fmt.Fprintln(std.err, "no conversation has the status", c.Status)
+		default:
 			fmt.Fprintln(std.err, `no conversations yet: deft run "…" makes one`)
 		}
-		return errors.Join(w.Flush(), damaged)
+		return errors.Join(w.Flush(), err)
 	})
 }
 
@@ -215,15 +155,15 @@ func showHeader(ctx context.Context, s *sqlite.Store, where paths, id event.Conv
 		return err
 	}
 	defer locks.Close()
-	status, err := statusOf(i, locks)
+	c, err := listing.Describe(i, locks)
 	if err != nil {
 		return err
 	}
 	const at = "2006-01-02 15:04"
 	for _, row := range [][2]string{
-		{"conversation", string(i.ID)}, {"title", i.Meta.Title}, {"workspace", i.Meta.WorkingDir}, {"model", modelOf(i)},
-		{"status", fmt.Sprintf("%s, %d events, %s", status, i.Events, llm.Dollars(i.Cost))},
-		{"created", i.Created.Local().Format(at) + ", changed " + i.Updated.Local().Format(at)},
+		{"conversation", string(c.ID)}, {"title", c.Title}, {"workspace", c.Workspace}, {"model", c.Model},
+		{"status", fmt.Sprintf("%s, %d events, %s", c.Status, c.Events, llm.Dollars(c.CostUSD))},
+		{"created", c.Created.Local().Format(at) + ", changed " + c.Updated.Local().Format(at)},
 	} {
 		if row[1] != "" {
 			p.Note(fmt.Sprintf("%-12s  %s", row[0], console.Line(row[1])))
@@ -231,24 +171,6 @@ func showHeader(ctx context.Context, s *sqlite.Store, where paths, id event.Conv
 	}
 	p.Note("")
 	return nil
-}
-
-// modelOf is the model of a conversation's agent; "" if there is none, or it is not
-// known without what the conversation was made from.
-func modelOf(i eventstream.Info) string {
-	for _, raw := range []json.RawMessage{i.Meta.Extra, i.Meta.Summary} {
-		var made struct {
-			Agent struct {
-				LLM struct {
-					Model string `json:"model"`
-				} `json:"llm"`
-			} `json:"agent"`
-		}
-		if json.Unmarshal(raw, &made) == nil && made.Agent.LLM.Model != "" && made.Agent.LLM.Model != session.NoModel {
-			return made.Agent.LLM.Model
-		}
-	}
-	return ""
 }
 
 type exportCmd struct {

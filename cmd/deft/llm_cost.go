@@ -1,21 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"text/tabwriter"
 
-	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/llm"
-	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/internal/listing"
 )
 
 type llmCostCmd struct {
@@ -26,255 +20,38 @@ type llmCostCmd struct {
 // Run shows what conversations cost.
 func (c *llmCostCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return withStore(ctx, std, g, func(_ paths, s *sqlite.Store) error {
-		b := &bill{seen: map[event.ID]bool{}, by: map[billKey]*billRow{}}
-		var err error
-		if c.ID != "" {
-			var id event.ConversationID
-			if id, err = resolve(ctx, s, c.ID); err == nil {
-				err = b.conversation(ctx, s, id)
-			}
-		} else {
-			err = b.all(ctx, s)
-		}
-		if err != nil {
+		b, err := c.bill(ctx, s)
+		if err != nil && (c.ID != "" || !fault.Is(err, fault.Corrupt)) {
 			return err
 		}
 		if c.JSON {
-			err = printJSON(std, b.json())
-		} else {
-			err = b.print(std)
+			return errors.Join(printJSON(std, b), err)
 		}
-		return errors.Join(err, b.damaged)
+		return errors.Join(printBill(std, b), err)
 	})
 }
 
-// bill sums what conversations used.
-type bill struct {
-	conversations int
-	damaged       error             // of the last conversation that could not be read whole
-	seen          map[event.ID]bool // forks share events: each is billed once
-	by            map[billKey]*billRow
+func (c *llmCostCmd) bill(ctx context.Context, s *sqlite.Store) (listing.Bill, error) {
+	if c.ID == "" {
+		return listing.Cost(ctx, s)
+	}
+	id, err := resolve(ctx, s, c.ID)
+	if err != nil {
+		return listing.Bill{}, err
+	}
+	return listing.CostOf(ctx, s, id)
 }
 
-type billKey struct{ service, model string }
-
-// billRow is one line of a bill.
-type billRow struct {
-	Service    string `json:"service"`
-	Model      string `json:"model"`
-	Calls      int    `json:"calls"`
-	Prompt     int    `json:"prompt_tokens"`
-	CacheRead  int    `json:"cache_read_tokens"`
-	CacheWrite int    `json:"cache_write_tokens"`
-	Output     int    `json:"completion_tokens"`
-	Reasoning  int    `json:"reasoning_tokens"`
-	// Cost in US dollars of the calls whose price is known; Unpriced counts the
-	// others.
-	Cost     float64 `json:"cost"`
-	Unpriced int     `json:"unpriced_calls"`
-	// Seconds is how long all calls took.
-	Seconds float64 `json:"seconds"`
-	// FirstToken is the mean time to the first token of the calls that tell it,
-	// in seconds; 0 if none does.
-	FirstToken float64 `json:"first_token_seconds"`
-	// TokensPerSecond is the output of all calls by their whole time.
-	TokensPerSecond float64 `json:"tokens_per_second"`
-
-	first    float64 // sum of the times to the first token
-	streamed int     // calls that tell it
-}
-
-func (b *bill) all(ctx context.Context, s eventstream.Stream) error {
-	q := eventstream.ListQuery{Damaged: func(_ event.ConversationID, err error) { b.damaged = err }}
-	for {
-		page, err := s.List(ctx, q)
-		if err != nil {
-			return fmt.Errorf("list conversations: %w", err)
-		}
-		for _, info := range page.Infos {
-			if err := b.conversation(ctx, s, info.ID); fault.Is(err, fault.Corrupt) {
-				b.damaged = err
-			} else if err != nil {
-				return err
-			}
-		}
-		if page.NextID == "" {
-			return nil
-		}
-		q.PageID = page.NextID
-	}
-}
-
-// conversation adds the calls that a conversation recorded.
-func (b *bill) conversation(ctx context.Context, s eventstream.Stream, id event.ConversationID) error {
-	b.conversations++
-	services := map[string]llm.Metrics{}
-	q := eventstream.Query{Kinds: []string{(&event.ConversationStateUpdateEvent{}).Kind()}, Limit: 1000}
-	for {
-		page, err := s.Search(ctx, id, q)
-		if err != nil {
-			return fmt.Errorf("read conversation %s: %w", id, err)
-		}
-		for _, rec := range page.Records {
-			for service, m := range b.update(rec) {
-				services[service] = joined(services[service], m)
-			}
-		}
-		if page.NextID == "" {
-			break
-		}
-		q.PageID = page.NextID
-	}
-	for service, m := range services {
-		b.add(service, &m)
-	}
-	return nil
-}
-
-// update returns what a record says about calls: nothing, if it is another
-// update or was billed before.
-func (b *bill) update(rec eventstream.Record) map[string]llm.Metrics {
-	var up struct {
-		Key   string          `json:"key"`
-		Value json.RawMessage `json:"value"`
-	}
-	if b.seen[rec.ID] || json.Unmarshal(rec.JSON, &up) != nil || up.Key != state.KeyStats {
-		return nil
-	}
-	b.seen[rec.ID] = true
-	var stats state.Stats
-	if json.Unmarshal(up.Value, &stats) != nil { // as the fold passes it over
-		return nil
-	}
-	return stats.UsageToMetrics
-}
-
-// joined adds the calls of an update. Deft's updates hold the one call that
-// caused them, OpenHands' hold all calls so far.
-func joined(old, up llm.Metrics) llm.Metrics {
-	if len(up.TokenUsages) > 1 || len(up.Costs) > 1 {
-		return up
-	}
-	up.TokenUsages = append(old.TokenUsages, up.TokenUsages...)
-	up.Costs = append(old.Costs, up.Costs...)
-	up.ResponseLatencies = append(old.ResponseLatencies, up.ResponseLatencies...)
-	return up
-}
-
-func (b *bill) row(service, model string) *billRow {
-	key := billKey{service, model}
-	if b.by[key] == nil {
-		b.by[key] = &billRow{Service: service, Model: model}
-	}
-	return b.by[key]
-}
-
-func (b *bill) add(service string, m *llm.Metrics) {
-	if u := m.AccumulatedTokenUsage; u != nil && len(m.TokenUsages) == 0 { // its single calls were not kept
-		one := *u
-		one.Model = cmp.Or(u.Model, m.ModelName)
-		m.TokenUsages = append(m.TokenUsages, one)
-		if m.AccumulatedCost > 0 && len(m.Costs) == 0 {
-			m.Costs = append(m.Costs, llm.CostEntry{Model: one.Model, Cost: m.AccumulatedCost})
-		}
-	}
-	for _, u := range m.TokenUsages {
-		r := b.row(service, u.Model)
-		r.Calls++
-		r.Unpriced++
-		r.Prompt += u.PromptTokens
-		r.CacheRead += u.CacheReadTokens
-		r.CacheWrite += u.CacheWriteTokens
-		r.Output += u.CompletionTokens
-		r.Reasoning += u.ReasoningTokens
-	}
-	for _, c := range m.Costs {
-		r := b.row(service, c.Model)
-		r.Cost += c.Cost
-		r.Unpriced = max(0, r.Unpriced-1)
-	}
-	for _, l := range m.ResponseLatencies {
-		r := b.row(service, l.Model)
-		r.Seconds += l.Latency
-		if l.FirstToken > 0 {
-			r.first += l.FirstToken
-			r.streamed++
-		}
-	}
-}
-
-// rows returns the lines, dearest first, and their sum.
-func (b *bill) rows() (rows []billRow, total billRow) {
-	rows, total = []billRow{}, billRow{Service: "total"}
-	for _, r := range b.by {
-		rows = append(rows, r.finished())
-		total.Calls += r.Calls
-		total.Prompt += r.Prompt
-		total.CacheRead += r.CacheRead
-		total.CacheWrite += r.CacheWrite
-		total.Output += r.Output
-		total.Reasoning += r.Reasoning
-		total.Cost += r.Cost
-		total.Unpriced += r.Unpriced
-		total.Seconds += r.Seconds
-		total.first += r.first
-		total.streamed += r.streamed
-	}
-	slices.SortFunc(rows, func(a, b billRow) int {
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Model, b.Model))
-	})
-	return rows, total.finished()
-}
-
-func (r *billRow) finished() billRow {
-	f := *r
-	if f.streamed > 0 {
-		f.FirstToken = f.first / float64(f.streamed)
-	}
-	if f.Seconds > 0 {
-		f.TokensPerSecond = float64(f.Output) / f.Seconds
-	}
-	return f
-}
-
-// billJSON is what --json prints.
-type billJSON struct {
-	Conversations int       `json:"conversations"`
-	Total         billRow   `json:"total"`
-	Rows          []billRow `json:"rows"`
-}
-
-func (b *bill) json() billJSON {
-	rows, total := b.rows()
-	return billJSON{b.conversations, total, rows}
-}
-
-func (b *bill) print(std *streams) error {
-	rows, total := b.rows()
-	if len(rows) == 0 {
+func printBill(std *streams, b listing.Bill) error {
+	if len(b.Rows) == 0 {
 		_, err := fmt.Fprintln(std.err, "no calls of a model are stored")
 		return err
 	}
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVICE\tMODEL\tCALLS\tPROMPT\tCACHED\tOUTPUT\tFIRST\tS/CALL\tTOKENS/S\tCOST")
-	for _, r := range append(rows, total) {
-		mean := 0.0
-		if r.Calls > 0 {
-			mean = r.Seconds / float64(r.Calls)
-		}
+	for _, r := range append(b.Rows, b.Total) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t%.0f\t%s\n", console.Line(r.Service), console.Line(r.Model),
-			r.Calls, r.Prompt, r.CacheRead, r.Output, r.FirstToken, mean, r.TokensPerSecond, r.price())
+			r.Calls, r.Prompt, r.CacheRead, r.Output, r.FirstToken, r.SecondsPerCall(), r.TokensPerSecond, r.Price())
 	}
 	return w.Flush()
-}
-
-// price says what a line cost, and what is not known of it.
-func (r *billRow) price() string {
-	switch {
-	case r.Unpriced == 0:
-		return llm.Dollars(r.Cost)
-	case r.Unpriced == r.Calls:
-		return "unknown"
-	}
-	return fmt.Sprintf("%s + %d calls of unknown price", llm.Dollars(r.Cost), r.Unpriced)
 }

@@ -27,6 +27,7 @@ var layers = map[string]int{
 	"internal/console":    7,
 	"internal/runcommand": 8, // a client of session
 	"internal/doctor":     8,
+	"internal/listing":    8,
 }
 
 // serverLayers are the layers inside the agent server. A package that serves
