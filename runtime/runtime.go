@@ -59,6 +59,12 @@ type Preparer interface {
 	Prepare(ctx context.Context) error
 }
 
+// Offering is implemented by runtimes whose executors may bring tools of their own.
+type Offering interface {
+	// Tools waits until actions can run and returns the tools.
+	Tools(ctx context.Context) ([]tool.External, error)
+}
+
 // ErrNotSent is in the chain of an error of Execute if the request certainly did
 // not reach the process that runs actions. A caller that asks
 // again then leaves Again of [tool.Request] as it was.

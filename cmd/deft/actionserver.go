@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
@@ -38,24 +37,30 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if c.Results == "" {
 		c.Results = filepath.Join(os.TempDir(), ".deft")
 	}
-	executors, ok := build.StandardClasses().Executors[c.Executor]
-	if !ok {
-		return fault.New(fault.Invalid, fmt.Sprintf("unknown executor class %q", c.Executor))
-	}
-	tools, err := executors(build.ExecutorConfig{Workspace: c.Workspace, Scratch: c.Results, Env: os.Environ(), Command: process.Command, Network: c.Net})
-	if err != nil {
-		return fmt.Errorf("set up tools: %w", err)
+	if c.Program { // no agent's actions come here
+		c.Executor = build.StandardExecutor
 	}
 	var masked []string
 	for _, name := range c.Masked {
 		masked = append(masked, std.env(name))
 	}
+	executors, err := build.StandardClasses().Executor(c.Executor)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(std.err, nil))
+	tools, err := executors(build.ExecutorConfig{
+		Workspace: c.Workspace, Scratch: c.Results, Env: os.Environ(), Command: process.Command, Network: c.Net, Masked: masked, Log: log,
+	})
+	if err != nil {
+		log.Error("set up tools", "err", err) // the client asks for it
+	}
 	return actionserver.Serve(ctx, actionserver.Options{
 		Masked:   masked,
-		Listener: listener, Journal: journal, Tools: tools, Grace: c.Grace, OwnProcess: true, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
+		Listener: listener, Journal: journal, Tools: tools, SetupErr: err, Grace: c.Grace, OwnProcess: true, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
 		IgnoreSignals: c.Signals && os.Getpid() == 1,
 
 		Programs: build.SandboxPrograms(c.Workspace, os.Environ(), c.Program),
-		Logger:   slog.New(slog.NewJSONHandler(std.err, nil)),
+		Logger:   log,
 	})
 }

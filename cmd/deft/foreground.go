@@ -33,7 +33,9 @@ type foreground struct {
 	read    []string        // of --read, checked
 	write   []string        // of --write, checked
 	limits  sandbox.Limits
-	grace   time.Duration
+	// executor is the executor class of --executor; "": not given.
+	executor string
+	grace    time.Duration
 	// env are variables for commands, and secretEnv the names of secrets that all
 	// of them get.
 	env, secretEnv []string
@@ -55,7 +57,9 @@ func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.
 func (r *foreground) placement() session.Placement {
 	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network, Readable: r.read, Writable: r.write}
 	p.Env, p.SecretEnv = r.env, r.secretEnv
-	return build.FromEnvironment(p, r.std.env)
+	p = build.FromEnvironment(p, r.std.env)
+	p.ExecutorClass = first(r.executor, p.ExecutorClass)
+	return p
 }
 
 // run opens the sessions and runs.

@@ -54,6 +54,9 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	r := newForeground(std, p, store, newView(c, std, g))
 	r.sandbox, r.network, r.grace = c.Sandbox, c.Net, c.Grace
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
+	if r.executor, err = build.AbsoluteExecutor(c.Executor); err != nil {
+		return err
+	}
 	rules := workspacedir.Rules{Home: std.env("HOME"), Data: append(userDirs(std.env), p.data)}
 	if r.read, err = rules.Granted("--read", c.Read); err != nil {
 		return err
@@ -174,6 +177,10 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 	}
 	ch = session.Changes{Secrets: o.Secrets, WorkingDir: dir, MaxIterations: c.MaxIterations, MaxCost: &c.MaxCost}
 	p := conv.Placement()
+	if r.executor != "" {
+		p.ExecutorClass = r.executor
+		ch.Placement = &p
+	}
 	if len(r.env)+len(r.secretEnv) > 0 {
 		p.Env, p.SecretEnv = r.env, r.secretEnv
 		ch.Placement = &p

@@ -34,6 +34,7 @@ type runCmd struct {
 	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
+	Executor      string            `help:"Program that executes actions in the sandbox beside the built-in tools, as exec:PATH (default: the built-in tools alone; a resumed conversation keeps its own)." placeholder:"exec:PATH"`
 	Net           sandbox.Network   `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
 	Read          []string          `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
 	Write         []string          `help:"Directory outside the workspace that the agent's commands may change. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`

@@ -25,6 +25,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/lease", s.lease)
 	mux.HandleFunc("POST /v1/shutdown", s.shutdown)
 	mux.HandleFunc("GET /health", s.health)
+	mux.HandleFunc("GET /v1/tools", s.tools)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, fault.New(fault.NotFound, "the action server has no "+r.Method+" "+r.URL.Path))
 	})
@@ -119,6 +120,15 @@ func (s *server) health(w http.ResponseWriter, _ *http.Request) {
 	default:
 	}
 	reply(w, h)
+}
+
+// tools says which tools the executors bring, or why there are no executors.
+func (s *server) tools(w http.ResponseWriter, _ *http.Request) {
+	if s.setupErr != nil {
+		refuse(w, s.setupErr)
+		return
+	}
+	reply(w, protocol.Tools{Tools: s.offered})
 }
 
 // readBody reads a body within limits of size and time.

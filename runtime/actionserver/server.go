@@ -65,6 +65,9 @@ type Options struct {
 	Journal *os.File
 	// Tools by kind of action; Serve closes them.
 	Tools map[string]tool.Executor
+	// SetupErr is why tools could not be set up, for a client that asks which tools
+	// there are; nil if nothing is wrong.
+	SetupErr error
 	// Programs starts the programs that a controller talks to, such as MCP servers;
 	// nil if it can have none.
 	Programs tool.Starter
@@ -91,6 +94,8 @@ type server struct {
 	started  time.Time
 	presence *presence
 	programs tool.Starter
+	offered  []tool.External
+	setupErr error
 
 	programsMu   sync.Mutex // held while one is counted, and while stopping is closed
 	programsLeft sync.WaitGroup
@@ -126,7 +131,7 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	s := &server{
 		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
-		presence: newPresence(o.Grace), programs: o.Programs, stopping: make(chan struct{}),
+		presence: newPresence(o.Grace), programs: o.Programs, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
 	}
 	s.x.Mask(o.Masked...)
 	if !o.OwnProcess {

@@ -10,6 +10,7 @@
 //	GET  /v1/lease                   held open while a controller is connected
 //	POST /v1/shutdown                ends the server
 //	GET  /health                     Health
+//	GET  /v1/tools                   Tools
 //	POST /v1/programs                a program → 101, then its input and output
 //
 // The body of a request for an action is an object; all of its fields may be
@@ -103,6 +104,11 @@ type Health struct {
 	Running []event.ID `json:"running"`
 	Tools   []string   `json:"tools"`             // kinds of actions
 	Journal string     `json:"journal,omitempty"` // the journal's error
+}
+
+// Tools are the tools that the server's executors bring, for the agent to offer.
+type Tools struct {
+	Tools []tool.External `json:"tools"`
 }
 
 // Decoder reads the lines of an answer.

@@ -37,6 +37,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/runtime/protocol"
+	"github.com/deft-dev/deft/tool"
 )
 
 // DefaultReconnect is the default of [Options.Reconnect].
@@ -74,6 +75,7 @@ var (
 	_ runtime.Runtime      = (*Runtime)(nil)
 	_ runtime.Acknowledger = (*Runtime)(nil)
 	_ runtime.Preparer     = (*Runtime)(nil)
+	_ runtime.Offering     = (*Runtime)(nil)
 )
 
 // New returns a Runtime and begins to hold its lease. It does not wait for the
@@ -136,6 +138,14 @@ func (r *Runtime) takeAcks() []event.ID {
 func (r *Runtime) Health(ctx context.Context) (protocol.Health, error) {
 	var h protocol.Health
 	return h, r.call(ctx, http.MethodGet, "/health", nil, &h)
+}
+
+// Tools returns the tools that the server's executors bring. The error is the one
+// of setting them up, if that failed.
+func (r *Runtime) Tools(ctx context.Context) ([]tool.External, error) {
+	var t protocol.Tools
+	err := r.call(ctx, http.MethodGet, "/v1/tools", nil, &t)
+	return t.Tools, err
 }
 
 // Shutdown makes the server interrupt what runs and end. It returns when the

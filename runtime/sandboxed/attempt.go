@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime"
@@ -66,6 +67,26 @@ func (a *attempt) wait(ctx context.Context) error {
 		return a.err
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// shutDown asks the server to end and waits for that. If it does not, the sandbox is
+// killed all the same.
+func (a *attempt) shutDown(ctx context.Context, limit time.Duration) {
+	s, ok := a.rt.(interface {
+		Shutdown(ctx context.Context) error
+	})
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if s.Shutdown(ctx) != nil {
+		return // it has ended, or its connection is closed
+	}
+	select {
+	case <-a.sandbox.Done():
+	case <-ctx.Done():
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
@@ -39,13 +40,17 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
-// Options configure a Runtime. All but OnStart are required.
+// Options configure a Runtime. All but Shutdown and OnStart are required.
 type Options struct {
 	// Provider starts the sandbox that Spec describes.
 	Provider sandbox.Provider
 	Spec     sandbox.Spec
 	// Connect returns the runtime that talks to a sandbox's server.
 	Connect func(sandbox.Sandbox) (runtime.Runtime, error)
+	// Shutdown is how long the server may take to end its tools in order, with their
+	// close hooks, when the sandbox is stopped; 0 kills all at once, which is enough
+	// for tools that leave nothing behind.
+	Shutdown time.Duration
 	// OnStart is called with each sandbox that was started or found.
 	OnStart func(sandbox.Sandbox)
 }
@@ -63,6 +68,7 @@ var (
 	_ runtime.Runtime      = (*Runtime)(nil)
 	_ runtime.Acknowledger = (*Runtime)(nil)
 	_ runtime.Preparer     = (*Runtime)(nil)
+	_ runtime.Offering     = (*Runtime)(nil)
 	_ tool.Starter         = (*Runtime)(nil)
 )
 
@@ -118,6 +124,17 @@ func (r *Runtime) StartProgram(ctx context.Context, p tool.Program) (proc tool.P
 		return err
 	})
 	return proc, err
+}
+
+// Tools implements [runtime.Offering].
+func (r *Runtime) Tools(ctx context.Context) (tools []tool.External, err error) {
+	err = r.try(ctx, func(rt runtime.Runtime) (err error) {
+		if o, ok := rt.(runtime.Offering); ok {
+			tools, err = o.Tools(ctx)
+		}
+		return err
+	})
+	return tools, err
 }
 
 // maxServers is how many servers in a row one request may find ended before
@@ -182,6 +199,9 @@ func (r *Runtime) Close() error { return r.end().release() }
 // be repeated if it failed.
 func (r *Runtime) Stop(ctx context.Context) error {
 	a := r.end()
+	if r.opts.Shutdown > 0 && a.err == nil {
+		a.shutDown(ctx, r.opts.Shutdown)
+	}
 	err := a.release()
 	if a.sandbox == nil {
 		return err

@@ -122,6 +122,9 @@ func New(o Options) (*Builder, error) {
 	if o.Classes.empty() {
 		o.Classes = StandardClasses()
 	}
+	if o.Defaults.ExecutorClass, err = AbsoluteExecutor(o.Defaults.ExecutorClass); err != nil {
+		return nil, err
+	}
 	if err := o.Classes.check(o.Defaults); err != nil {
 		return nil, err
 	}
@@ -143,23 +146,34 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 		return nil, err
 	}
 	mcpTools := p.mcpExecutor(r)
+	newExecutors, err := b.o.Classes.Executor(r.ExecutorClass)
+	if err != nil {
+		return nil, err
+	}
 	env, mark := b.environment(ctx, r)
 	e, err := b.o.Classes.Runtimes[r.RuntimeClass](ctx, RuntimeConfig{
 		EnvMark: mark,
 		Builder: b, Request: r, Local: p.local, Tools: p.defs, Grace: b.o.Grace,
-		NewExecutors: b.o.Classes.Executors[r.ExecutorClass],
+		NewExecutors: newExecutors,
 		Executors: ExecutorConfig{
-			Workspace: r.Workspace, Scratch: filepath.Join(b.o.Dir, r.ID.Hex(), "observations"), Env: env, Shells: b.o.Shells,
+			Workspace: r.Workspace, Scratch: filepath.Join(b.o.Dir, r.ID.Hex(), "observations"), Env: env, Shells: b.o.Shells, Log: b.o.Log,
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
+	keep := true // what ran in the sandbox goes on
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.close(), e.Close(context.WithoutCancel(ctx), true)) // what ran in the sandbox goes on
+			err = errors.Join(err, p.close(), e.Close(context.WithoutCancel(ctx), keep))
 		}
 	}()
+	if e.Tools != nil {
+		if err := p.addExternal(ctx, e.Tools); err != nil {
+			keep = false // the next try starts the executors anew
+			return nil, err
+		}
+	}
 	if mcpTools != nil { // its programs start in the sandbox of the runtime
 		p.addMCP(ctx, r, mcpTools, e.Programs, b.o.Log)
 	}

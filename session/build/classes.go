@@ -3,9 +3,11 @@ package build
 import (
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/agent/codeact"
+	"github.com/deft-dev/deft/executor/external"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/memory"
@@ -76,6 +78,9 @@ type RuntimeConfig struct {
 type Execution struct {
 	Runtime runtime.Runtime
 	Local   runtime.Runtime
+	// Tools returns the tools that the executors bring; nil if they bring none. It
+	// waits until actions can run.
+	Tools func(ctx context.Context) ([]tool.External, error)
 	// Programs starts the programs of MCP servers, beside the actions; nil if it
 	// can start none.
 	Programs  tool.Starter
@@ -122,6 +127,9 @@ func FromEnvironment(p session.Placement, env func(string) string) session.Place
 			*f.class = v
 		}
 	}
+	if class, err := AbsoluteExecutor(p.ExecutorClass); err == nil { // else New says what is wrong
+		p.ExecutorClass = class
+	}
 	return p
 }
 
@@ -159,8 +167,15 @@ func (c Classes) check(p session.Placement) error {
 	if p.RuntimeClass != "" && c.Runtimes[p.RuntimeClass] == nil {
 		return unknownClass("runtime", p.RuntimeClass, c.Runtimes)
 	}
-	if p.ExecutorClass != "" && c.Executors[p.ExecutorClass] == nil {
-		return unknownClass("executor", p.ExecutorClass, c.Executors)
+	if p.ExecutorClass != "" {
+		if _, err := c.Executor(p.ExecutorClass); err != nil {
+			return err
+		}
+	}
+	if file, ok := strings.CutPrefix(p.ExecutorClass, ProgramExecutor); ok {
+		if err := external.Check(file); err != nil {
+			return err
+		}
 	}
 	if p.RuntimeClass == LocalRuntime && p.SandboxClass != NoSandbox && p.SandboxClass != "" {
 		return fault.New(fault.Invalid, "the runtime class "+LocalRuntime+" uses no sandbox, but the sandbox class is "+p.SandboxClass).

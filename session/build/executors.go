@@ -2,10 +2,18 @@ package build
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/executor/external"
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/tool"
@@ -14,6 +22,9 @@ import (
 	"github.com/deft-dev/deft/tool/finish"
 	"github.com/deft-dev/deft/tool/glob"
 	"github.com/deft-dev/deft/tool/grep"
+	"github.com/deft-dev/deft/tool/invokeskill"
+	"github.com/deft-dev/deft/tool/program"
+	"github.com/deft-dev/deft/tool/switchllm"
 	"github.com/deft-dev/deft/tool/tasktracker"
 	"github.com/deft-dev/deft/tool/terminal"
 	"github.com/deft-dev/deft/tool/think"
@@ -29,6 +40,10 @@ type ExecutorConfig struct {
 	Network sandbox.Network
 	// Command changes how programs are started; nil for the ordinary way.
 	Command func(path string, args []string) (string, []string)
+	// Masked are values that no log may show.
+	Masked []string
+	// Log gets what goes wrong with executors; nil for nothing.
+	Log *slog.Logger
 	// Shells starts shells; nil for the ordinary way.
 	Shells *terminal.Starter
 }
@@ -70,4 +85,69 @@ func localTools(tasks func() []event.TaskItem) map[string]tool.Executor {
 		finish.Definition().ActionKind:      finish.New(),
 		think.Definition().ActionKind:       think.New(),
 	}
+}
+
+// ProgramExecutor begins the name of an executor class that is a program: the path of
+// the program follows. docs/executors.md says what it is.
+const ProgramExecutor = "exec:"
+
+// AbsoluteExecutor returns the name of an executor class with the path of a program
+// made absolute.
+func AbsoluteExecutor(class string) (string, error) {
+	file, ok := strings.CutPrefix(class, ProgramExecutor)
+	if !ok || file == "" {
+		return class, nil
+	}
+	file, err := filepath.Abs(file)
+	return ProgramExecutor + file, fault.Wrap(err, fault.Invalid, "find the executor program")
+}
+
+// Executor returns an executor class by its name. The error is of kind
+// fault.Invalid.
+func (c Classes) Executor(name string) (ExecutorClass, error) {
+	if file, ok := strings.CutPrefix(name, ProgramExecutor); ok {
+		return func(o ExecutorConfig) (map[string]tool.Executor, error) { return newProgramExecutors(file, o) }, nil
+	}
+	if class := c.Executors[name]; class != nil {
+		return class, nil
+	}
+	known := maps.Clone(c.Executors)
+	if known == nil {
+		known = map[string]ExecutorClass{}
+	}
+	known[ProgramExecutor+"PATH"] = nil
+	return nil, unknownClass("executor", name, known)
+}
+
+// newProgramExecutors makes the standard executors, and a program's for the actions
+// that it names.
+func newProgramExecutors(file string, c ExecutorConfig) (map[string]tool.Executor, error) {
+	p, err := external.Start(context.Background(), external.Options{
+		Path: file, Workspace: c.Workspace, Env: c.Env, Reserved: besideKinds(), Masked: c.Masked, Log: c.Log,
+		Starter: program.New(program.Options{Env: c.Env, Dir: c.Workspace, Command: c.Command}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, err := NewExecutors(c)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	for _, kind := range p.Kinds() {
+		if old := all[kind]; old != nil {
+			if err := old.Close(); err != nil {
+				return nil, errors.Join(err, p.Close())
+			}
+		}
+		all[kind] = p
+	}
+	return all, nil
+}
+
+// besideKinds are the kinds of actions that run beside the controller, and that of
+// the programs that Deft runs for itself.
+func besideKinds() []string {
+	kinds := slices.Collect(maps.Keys(localTools(nil)))
+	return append(kinds, command.ActionKind, (&event.MCPToolAction{}).Kind(),
+		invokeskill.Definition().ActionKind, switchllm.Definition(nil).ActionKind)
 }

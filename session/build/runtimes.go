@@ -29,10 +29,12 @@ func newLocalRuntime(_ context.Context, c RuntimeConfig) (*Execution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up tools: %w", err)
 	}
+	offered := tool.OfferedBy(execs)
 	maps.Copy(execs, c.Local)
 	rt := local.New(executor.New(execs, executor.InMemory()))
 	return &Execution{
 		Runtime: rt, Local: rt, Programs: HostPrograms(c.Executors.Workspace), Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
+		Tools: func(context.Context) ([]tool.External, error) { return offered, nil },
 		Close: func(context.Context, bool) error { return rt.Close() },
 	}, nil
 }
@@ -48,6 +50,9 @@ func warmShell(execs map[string]tool.Executor, tools []*tool.Definition) func(co
 	}
 	return nil
 }
+
+// closeHooks is how long the close hooks of executors may take.
+const closeHooks = 8 * time.Second
 
 // newSandboxedRuntime runs actions in a sandbox of the conversation's own, which
 // starts in the background.
@@ -93,10 +98,15 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	} else { // there /tmp is shared with everything else
 		box.Argv = append(box.Argv, "--results", filepath.Join(o.SandboxDir, box.ID, "results"))
 	}
+	var shutdown time.Duration
+	if r.ExecutorClass != StandardExecutor {
+		shutdown = closeHooks
+	}
 	var level atomic.Value
 	level.Store("")
 	options := sandboxed.Options{Provider: replacing{provider, r.CheckWorkspace}, Spec: box, Connect: connect}
 	shared := options
+	shared.Shutdown = shutdown
 	shared.OnStart = func(s sandbox.Sandbox) { level.Store(s.Report().Level) }
 	w := sandboxed.Start(context.WithoutCancel(ctx), shared)
 	rt := newBesideRuntime(c.Local)
@@ -106,8 +116,12 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	} else {
 		programs = &ownSandboxes{shared: w, options: options, provider: provider}
 	}
+	var tools func(context.Context) ([]tool.External, error)
+	if r.ExecutorClass != StandardExecutor { // asking waits for the sandbox
+		tools = w.Tools
+	}
 	return &Execution{
-		Runtime: w, Local: rt, Programs: programs,
+		Runtime: w, Local: rt, Programs: programs, Tools: tools,
 		Isolation: func() string { return level.Load().(string) },
 		Ready: func(ctx context.Context) error {
 			_, err := w.Ready(ctx)

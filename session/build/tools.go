@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -126,6 +127,25 @@ func (p *parts) addSwitchLLM(ctx context.Context, r session.BuildRequest, log *s
 	d := switchllm.Definition(names)
 	p.defs = append(p.defs, d)
 	p.local[d.ActionKind] = switchllm.New(r.SwitchLLM)
+}
+
+// addExternal adds the tools that the executors bring. They come from where hostile
+// programs run, so they are checked here too.
+func (p *parts) addExternal(ctx context.Context, tools func(context.Context) ([]tool.External, error)) error {
+	all, err := tools(ctx)
+	if err != nil {
+		return fmt.Errorf("set up the executors: %w", err)
+	}
+	for _, t := range all {
+		if err := t.Complete(); err != nil {
+			return fmt.Errorf("set up the executors: %w", err)
+		}
+		if slices.Contains(p.names(), t.Name) {
+			return fault.New(fault.Invalid, "the executor brings the tool "+t.Name+", which the agent has already").Hint("give it another name")
+		}
+		p.defs = append(p.defs, t.Definition())
+	}
+	return nil
 }
 
 // clientTools reads the tools that the client carries out, and adds what runs

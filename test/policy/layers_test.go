@@ -100,7 +100,7 @@ var withoutHTTP = []string{"schema", "spec", "internal/settings", "session"}
 // adapters, they are imported by programs only.
 var routers = map[string][]string{
 	"llm/route":     {"llm"},
-	"session/build": {"agent", "llm", "runtime", "sandbox", "tool"},
+	"session/build": {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
 }
 
 // kind is the role of a package.

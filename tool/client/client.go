@@ -155,31 +155,8 @@ func (s Spec) Definition() *tool.Definition {
 		Describe: func(t *event.ToolDefinition) {
 			t.ClientToolName, t.InputSchema, t.Annotations = s.Name, s.Parameters, s.Annotations
 		},
-		Decode: func(args json.RawMessage) (event.Action, error) { return action(kind, args) },
+		Decode: tool.DecodeUnknown(kind),
 	}
-}
-
-// action returns the arguments with their kind, which comes last as in every
-// action. An argument called kind cannot be distinguished from it and is refused.
-func action(kind string, args json.RawMessage) (event.Action, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(args, &fields); err != nil {
-		return nil, fault.Wrap(err, fault.Invalid, "arguments")
-	}
-	if _, taken := fields["kind"]; taken {
-		return nil, fault.New(fault.Invalid, `an argument of a client tool cannot be called "kind"`)
-	}
-	name, err := json.Marshal(kind)
-	if err != nil {
-		return nil, err
-	}
-	args = bytes.TrimSpace(args)
-	raw := slices.Clone(args[:len(args)-1])
-	if len(fields) > 0 {
-		raw = append(raw, ',')
-	}
-	raw = append(append(append(raw, `"kind":`...), name...), '}')
-	return &event.UnknownAction{KindName: kind, Raw: raw}, nil
 }
 
 // New returns the executor of client tools. It only acknowledges the call.
