@@ -233,6 +233,15 @@ type Report struct {
 	Features []string `json:"features"`
 	// Missing says, for each mechanism that is not in force, why.
 	Missing []Missing `json:"missing,omitempty"`
+	// Bounds says of each resource how much of it the sandbox may use.
+	Bounds []Bound `json:"bounds,omitempty"`
+}
+
+// Bound is how much of a resource a sandbox may use.
+type Bound struct {
+	Resource string `json:"resource"`
+	// Value is for the user: "18.0 GiB", or "not bounded" and why.
+	Value string `json:"value"`
 }
 
 // Missing is a mechanism that is not in force.

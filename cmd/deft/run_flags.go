@@ -39,7 +39,7 @@ type runCmd struct {
 	Read          []string          `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
 	Write         []string          `help:"Directory outside the workspace that the agent's commands may change. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`
 	Memory        sandbox.Size      `help:"How much memory the sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_MEMORY"`
-	Pids          int               `help:"How many processes and threads the sandbox may have; -1 for no limit (default: 2048)." placeholder:"N" env:"DEFT_PIDS"`
+	Pids          int               `help:"How many processes and threads the sandbox may have; -1 for no limit (default: 1024, or 64 for each processor)." placeholder:"N" env:"DEFT_PIDS"`
 	CPUs          float64           `name:"cpus" help:"How many processors the sandbox may use (default: all)." placeholder:"N" env:"DEFT_CPUS"`
 	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
 	MCPConfig     []string          `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`

@@ -358,8 +358,11 @@ func TestPrint(t *testing.T) {
 			{Name: "proxies", State: doctor.Warning, Text: "a\x1b[2Jb", Next: "mend it"},
 			{Name: "sandbox", State: doctor.Failed, Text: "broken"},
 		},
-		Isolation: &sandbox.Report{Missing: []sandbox.Missing{{Feature: "cgroup-memory", Reason: "not allowed"}}},
-		Attempts:  []doctor.Attempt{{Name: "mount", Detail: "mounted", OK: false}, {Name: "write", Detail: "refused", OK: true}},
+		Isolation: &sandbox.Report{
+			Missing: []sandbox.Missing{{Feature: "cgroup-memory", Reason: "not allowed"}},
+			Bounds:  []sandbox.Bound{{Resource: "memory", Value: "not bounded: not allowed"}, {Resource: "processes", Value: "1024 with their threads"}},
+		},
+		Attempts: []doctor.Attempt{{Name: "mount", Detail: "mounted", OK: false}, {Name: "write", Detail: "refused", OK: true}},
 	}
 	var b strings.Builder
 	if err := r.Print(&b, false); err != nil {
@@ -370,6 +373,9 @@ func TestPrint(t *testing.T) {
                    → mend it
 ✗ sandbox          broken
   cgroup-memory    not in force: not allowed
+  a sandbox may use, without --memory, --pids and --cpus:
+  - memory               not bounded: not allowed
+  - processes            1024 with their threads
   tried 2 forbidden things inside:
   ✗ mount                mounted
   ✓ write                refused

@@ -22,6 +22,12 @@ func (r Report) Print(w io.Writer, color bool) error {
 		for _, m := range r.Isolation.Missing {
 			fmt.Fprintf(&b, "  %-16s not in force: %s\n", m.Feature, console.Line(m.Reason))
 		}
+		if len(r.Isolation.Bounds) > 0 {
+			b.WriteString("  a sandbox may use, without --memory, --pids and --cpus:\n")
+		}
+		for _, bound := range r.Isolation.Bounds {
+			fmt.Fprintf(&b, "  - %-20s %s\n", bound.Resource, console.Line(bound.Value))
+		}
 		fmt.Fprintf(&b, "  tried %d forbidden things inside:\n", len(r.Attempts))
 		for _, a := range r.Attempts {
 			fmt.Fprintf(&b, "  %s %-20s %s\n", console.Mark(a.OK, color), a.Name, console.Line(a.Detail))

@@ -13,6 +13,9 @@ var (
 	SplitHome       = splitHome
 	Filter          = filter
 	Connect         = connect
+	MemoryIn        = memoryIn
+	DefaultMemory   = defaultMemory
+	DefaultPIDs     = defaultPIDs
 	ProxyChecks     = func(service string) (all []Check) {
 		for _, a := range modeAttempts(sandbox.NetworkOpen) {
 			if strings.HasSuffix(a.tried, " through the proxy") { // the others would send something

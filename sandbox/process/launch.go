@@ -188,8 +188,9 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		return fmt.Errorf("read process state: %w", err)
 	}
 	st.Started = stat.started
-	applyLimits(p.cgroupName(s.ID), s.Limits, st)
-	pl.Processes = processLimit(s.Limits, st)
+	held := withDefaults(s.Limits)
+	applyLimits(p.cgroupName(s.ID), held, st)
+	pl.Processes = processLimit(held, st)
 	if outside != nil {
 		if err := p.startEgress(ctx, pid, &pl, outside, files[1]); err != nil {
 			return err
@@ -200,7 +201,10 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		_ = outR.SetDeadline(time.Now())
 	})
 	defer stop()
-	err = talk(planW, outR, pl, &st.Report, func() error { return writeState(p.dir(s.ID), *st) })
+	err = talk(planW, outR, pl, &st.Report, func() error {
+		st.Report.Bounds = bounds(held, pl.TmpBytes, st.Report)
+		return writeState(p.dir(s.ID), *st)
+	})
 	if ctx.Err() != nil {
 		return fault.Wrap(context.Cause(ctx), fault.Canceled, "start sandbox")
 	}

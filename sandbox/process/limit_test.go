@@ -97,7 +97,8 @@ func TestTemporarySpaceIsBounded(t *testing.T) {
 	}
 }
 
-// TestDefaultLimits: a sandbox whose starter names no limits has some all the same.
+// TestDefaultLimits: a sandbox whose starter names no limits has some all the same,
+// and its report says which.
 func TestDefaultLimits(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels {
@@ -105,45 +106,120 @@ func TestDefaultLimits(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
 			s := b.start(t)
-			if a := sh(t, s, `test "$(ulimit -Hn)" -le 65536 && echo bounded`); a.Out != "bounded\n" {
-				t.Errorf("descriptors: %q", a.Out)
+			bounds := map[string]string{}
+			for _, bound := range s.Report().Bounds {
+				bounds[bound.Resource] = bound.Value
 			}
-			rep := s.Report()
-			for _, feature := range []string{"cgroup-pids", "cgroup-memory"} {
-				var why string
-				for _, m := range rep.Missing {
-					if m.Feature == feature {
-						why = m.Reason
-					}
-				}
-				if (why == "") != slices.Contains(rep.Features, feature) {
-					t.Errorf("%s: features %q, missing because %q", feature, rep.Features, why)
-				}
-				if why != "" && !strings.Contains(why, "not bounded") && !strings.Contains(why, "stands in") {
-					t.Errorf("%s: %q does not say what is not bounded", feature, why)
+			t.Logf("%q", bounds)
+			for _, resource := range []string{"memory", "processes", "processors", "private files", "descriptors", "inotify", "workspace"} {
+				if bounds[resource] == "" {
+					t.Errorf("the report does not say how much of %s it may use", resource)
 				}
 			}
-			if level == process.LevelLandlock {
-				return
+			if files, _, _ := strings.Cut(bounds["descriptors"], " "); sh(t, s, `ulimit -Hn`).Out != files+"\n" {
+				t.Errorf("descriptors: %q", files)
 			}
-			const open = `import ctypes
+			features := s.Report().Features
+			for resource, bounded := range map[string]bool{
+				"memory": slices.Contains(features, "cgroup-memory"), "processors": false, "workspace": false,
+				"processes":     slices.Contains(features, "cgroup-pids") || slices.Contains(features, "process-limit"),
+				"private files": level == process.LevelNamespaces, "inotify": level == process.LevelNamespaces,
+			} {
+				if strings.HasPrefix(bounds[resource], "not bounded") == bounded {
+					t.Errorf("%s: %q, with %q", resource, bounds[resource], features)
+				}
+			}
+			if level == process.LevelNamespaces {
+				inotifyIsShared(t, s, bounds["inotify"])
+			}
+		})
+	}
+}
+
+// inotifyIsShared takes all instances that it can get.
+func inotifyIsShared(t *testing.T, s sandbox.Sandbox, bound string) {
+	t.Helper()
+	const open = `import ctypes
 libc = ctypes.CDLL(None)
 n = 0
 while n < 100000 and libc.inotify_init() >= 0: n += 1
 print(n)`
-			raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
-			if err != nil {
-				t.Fatal(err)
+	raw, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := ask(t, s, request{Argv: []string{tool(t, "python3"), "-c", open}})
+	got, err := strconv.Atoi(strings.TrimSpace(a.Out))
+	if err != nil || got != max(all/4, 1) || !strings.HasPrefix(bound, strconv.Itoa(got)+" instances") {
+		t.Errorf("%q of %d inotify instances could be taken; the report says %q", a.Out, all, bound)
+	}
+}
+
+// TestForkBombOfDefaults makes as many processes as a sandbox without limits of its
+// own lets it.
+func TestForkBombOfDefaults(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			s := b.start(t)
+			if level == process.LevelLandlock && !slices.Contains(s.Report().Features, "cgroup-pids") {
+				t.Skip("there the limit counts all processes of the user: other tests could start none")
 			}
-			all, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-			if err != nil {
-				t.Fatal(err)
+			most := process.DefaultPIDs()
+			a := sh(t, s, `trap 'echo $i' EXIT; i=0; while [ $i -lt `+strconv.Itoa(most+500)+` ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done`)
+			lines := strings.Fields(a.Out)
+			if got, err := strconv.Atoi(lines[len(lines)-1]); err != nil || got > most || got < most-200 {
+				t.Errorf("%q processes were made with a limit of %d, %v", a.Out, most, err)
 			}
-			a := ask(t, s, request{Argv: []string{tool(t, "python3"), "-c", open}})
-			if got, err := strconv.Atoi(strings.TrimSpace(a.Out)); err != nil || got > all/2 {
-				t.Errorf("%q of %d inotify instances could be taken", a.Out, all)
+			if err := s.Stop(t.Context()); err != nil {
+				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestUsableMemory looks at the machine and at the control groups of this process.
+func TestUsableMemory(t *testing.T) {
+	t.Parallel()
+	const machine = 8 << 30
+	for name, c := range map[string]struct {
+		self  string
+		files map[string]string
+		want  int64
+	}{
+		"machine":           {"0::/\n", nil, machine},
+		"version 2":         {"0::/a/b\n", map[string]string{"a/b/memory.max": "max\n", "a/memory.max": "2147483648\n"}, 2 << 30},
+		"version 2, own":    {"0::/a/b\n", map[string]string{"a/b/memory.max": "1073741824\n", "a/memory.max": "2147483648\n"}, 1 << 30},
+		"container":         {"0::/\n", map[string]string{"memory.max": "536870912\n"}, 512 << 20},
+		"its own part only": {"0::/docker/x\n", map[string]string{"memory.max": "536870912\n"}, 512 << 20},
+		"another's group":   {"0::/a\n", map[string]string{"a/memory.max": "max\n", "b/memory.max": "1\n"}, machine},
+		"version 1":         {"4:cpu:/z\n3:memory:/a\n", map[string]string{"memory/a/memory.limit_in_bytes": "9223372036854771712\n", "memory/memory.limit_in_bytes": "4294967296\n"}, 4 << 30},
+		"above the machine": {"0::/a\n", map[string]string{"a/memory.max": "99999999999999\n"}, machine},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "proc/meminfo"), "MemTotal:        8388608 kB\nMemFree:         1 kB\n")
+			write(t, filepath.Join(dir, "proc/self/cgroup"), c.self)
+			write(t, filepath.Join(dir, "cgroup/x"), "")
+			for path, text := range c.files {
+				write(t, filepath.Join(dir, "cgroup", path), text)
+			}
+			if got := process.MemoryIn(dir+"/proc", dir+"/cgroup"); got != c.want {
+				t.Errorf("%d bytes, want %d", got, c.want)
+			}
+		})
+	}
+	for usable, want := range map[int64]int64{16 << 30: 12 << 30, 4 << 30: 3 << 30, 1200 << 20: 1 << 30, 512 << 20: 512 << 20} {
+		if got := process.DefaultMemory(usable); got != want {
+			t.Errorf("of %d bytes a sandbox gets %d, want %d", usable, got, want)
+		}
 	}
 }
 

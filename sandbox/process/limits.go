@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,10 @@ import (
 )
 
 const (
-	// defaultPIDs is enough for large builds, whose threads count too.
-	defaultPIDs = 2048
+	// leastPIDs and pidsPerProcessor are enough for large builds, whose threads count
+	// too: compilers run side by side, each with threads for every processor.
+	leastPIDs        = 1024
+	pidsPerProcessor = 64
 	// maxFiles is how many descriptors a process may have at most.
 	maxFiles = 65536
 	// inotifyShare is the part of the user's inotify instances and watches that one
@@ -24,17 +27,21 @@ const (
 	inotifyShare = 4
 )
 
-// withDefaults fills in limits that the caller leaves open: three quarters of the
-// memory and defaultPIDs; processors are not limited.
+// withDefaults fills in limits that the caller leaves open; processors are not limited.
 func withDefaults(l sandbox.Limits) sandbox.Limits {
 	if l.MemoryBytes == 0 {
-		l.MemoryBytes = 3 * quarterOfMemory()
+		l.MemoryBytes = defaultMemory(usableMemory())
 	}
 	if l.PIDs == 0 {
-		l.PIDs = defaultPIDs
+		l.PIDs = defaultPIDs()
 	}
 	return l
 }
+
+func defaultPIDs() int { return max(leastPIDs, pidsPerProcessor*runtime.NumCPU()) }
+
+// processLimitFeature says that a resource limit bounds the processes.
+const processLimitFeature = "process-limit"
 
 // processLimit returns what a resource limit stands in for where the host gives no
 // control group, and reports what is then not bounded. Root is above such limits.
@@ -52,7 +59,9 @@ func processLimit(l sandbox.Limits, st *state) int {
 	case os.Geteuid() == 0 || st.Report.Level == LevelNone:
 		st.Report.Missing[i].Reason = "the number of processes is not bounded: " + st.Report.Missing[i].Reason
 		return 0
-	case st.Report.Level == LevelNamespaces:
+	}
+	st.Report.Features = append(st.Report.Features, processLimitFeature)
+	if st.Report.Level == LevelNamespaces {
 		// Since Linux 5.14 the limit counts what is in the user namespace.
 		st.Report.Missing[i].Reason += "; a resource limit stands in for it"
 		return l.PIDs

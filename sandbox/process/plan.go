@@ -1,14 +1,11 @@
 package process
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -109,24 +106,6 @@ func ownerOf(path string) (uid, gid uint32) {
 		}
 	}
 	return uint32(os.Geteuid()), uint32(os.Getegid())
-}
-
-// quarterOfMemory is the default size of the private file systems.
-func quarterOfMemory() int64 {
-	const fallback = 1 << 30
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return fallback
-	}
-	for sc := bufio.NewScanner(bytes.NewReader(b)); sc.Scan(); {
-		f := bytes.Fields(sc.Bytes())
-		if len(f) == 3 && string(f[0]) == "MemTotal:" {
-			if kib, err := strconv.ParseInt(string(f[1]), 10, 64); err == nil {
-				return kib * 1024 / 4
-			}
-		}
-	}
-	return fallback
 }
 
 // allowedChildren returns the fewest paths that together contain everything

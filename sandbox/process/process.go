@@ -96,7 +96,7 @@ func New(o Options) (*Provider, error) {
 		o.Home = "" // an account without a home
 	}
 	if o.TmpBytes <= 0 {
-		o.TmpBytes = quarterOfMemory()
+		o.TmpBytes = usableMemory() / 4
 	}
 	return &Provider{opt: o, live: map[string]*instance{}, proxies: map[*os.File]bool{}}, nil
 }
@@ -255,7 +255,6 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 			return s, fault.New(fault.Invalid, "the workspace is among the hidden paths: "+real)
 		}
 	}
-	s.Limits = withDefaults(s.Limits)
 	if err := checkRepository(s.Workspace); err != nil {
 		return s, err
 	}

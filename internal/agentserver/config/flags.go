@@ -34,7 +34,7 @@ type Flags struct {
 	Read                     []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
 	Write                    []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
 	Memory                   sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
-	Pids                     int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 2048)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
+	Pids                     int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
 	CPUs                     float64         `name:"cpus" help:"How many processors each sandbox may use (default: all)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
 
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`

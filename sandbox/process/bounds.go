@@ -1,0 +1,97 @@
+package process
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox"
+)
+
+const notBounded = "not bounded"
+
+// bounds says what a sandbox with these limits may use, as the report has it.
+func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Bound {
+	has := func(feature string) bool { return slices.Contains(rep.Features, feature) }
+	all := []sandbox.Bound{
+		{Resource: "memory", Value: notBounded},
+		{Resource: "processes", Value: notBounded},
+		{Resource: "processors", Value: notBounded + ": all " + strconv.Itoa(runtime.NumCPU())},
+		{Resource: "private files", Value: notBounded + ": they are on the disk"},
+		{Resource: "descriptors", Value: notBounded},
+		{Resource: "inotify", Value: notBounded + ": shared with the user's other programs"},
+		{Resource: "workspace", Value: notBounded + ": it is on the disk"},
+	}
+	set := func(resource, value string) {
+		all[slices.IndexFunc(all, func(b sandbox.Bound) bool { return b.Resource == resource })].Value = value
+	}
+	if has("cgroup-memory") {
+		set("memory", size(l.MemoryBytes))
+	} else if l.MemoryBytes > 0 {
+		set("memory", notBounded+": "+reasonFor(rep, "cgroup-memory"))
+	}
+	switch limit := strconv.Itoa(l.PIDs) + " with their threads"; {
+	case has("cgroup-pids"):
+		set("processes", limit)
+	case has(processLimitFeature) && rep.Level == LevelLandlock:
+		set("processes", limit+", beside those that the user had at the start")
+	case has(processLimitFeature):
+		set("processes", limit)
+	case l.PIDs > 0:
+		set("processes", notBounded+": "+reasonFor(rep, "cgroup-pids"))
+	}
+	if has("cgroup-cpu") {
+		set("processors", strconv.FormatFloat(l.CPUs, 'g', 3, 64))
+	} else if l.CPUs > 0 {
+		set("processors", notBounded+": "+reasonFor(rep, "cgroup-cpu"))
+	}
+	if rep.Level == LevelNamespaces {
+		set("private files", size(tmpBytes)+", in memory")
+	}
+	var files unix.Rlimit
+	if rep.Level != LevelNone && unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
+		set("descriptors", strconv.FormatUint(min(files.Max, maxFiles), 10)+" of a process")
+	}
+	if instances, watches := inotifyShareOf("max_user_instances"), inotifyShareOf("max_user_watches"); has("inotify-share") {
+		set("inotify", fmt.Sprintf("%d instances, %d watches", instances, watches))
+	}
+	return all
+}
+
+// reasonFor returns why a feature is missing, without what is said of its effect.
+func reasonFor(rep sandbox.Report, feature string) string {
+	for _, m := range rep.Missing {
+		if m.Feature == feature {
+			_, reason, _ := strings.Cut(m.Reason, notBounded+": ")
+			return cmp.Or(reason, m.Reason)
+		}
+	}
+	return "unknown"
+}
+
+// inotifyShareOf returns a sandbox's share of a limit of inotify; 0 if it is unknown.
+func inotifyShareOf(limit string) int {
+	raw, err := os.ReadFile("/proc/sys/fs/inotify/" + limit)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil {
+		return 0
+	}
+	return max(n/inotifyShare, 1)
+}
+
+// size is a number of bytes for people.
+func size(n int64) string {
+	if n < 1<<30 {
+		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 0, 64) + " MiB"
+	}
+	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
+}
