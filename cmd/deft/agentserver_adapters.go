@@ -83,7 +83,7 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	b.Builder = builder
 	closers = append(closers, builder.Close)
 	if b.Sandboxed = o.Defaults.SandboxClass != build.NoSandbox; b.Sandboxed { // what is wrong with it is said at the start
-		if err := makeHidden(cfg); err != nil {
+		if err := makeHidden(cfg, a.log); err != nil {
 			return nil, err
 		}
 		if _, err = builder.Sandboxes(o.Defaults.SandboxClass, o.Defaults.Isolation); err != nil {
@@ -95,14 +95,20 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 }
 
 // makeHidden makes the directories that sandboxes hide: one that is made later would
-// be seen in those that run.
-func makeHidden(cfg *config.Loaded) error {
+// be seen in those that run. A directory of worktrees that belongs to another user is
+// none of the server's: conversations that want a worktree are refused, others are not.
+func makeHidden(cfg *config.Loaded, log *slog.Logger) error {
 	for _, dir := range append(cfg.Data(), cfg.WorkspacePath) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fault.Wrap(err, fault.Denied, "make the directory "+dir)
 		}
 	}
-	return worktree.OwnRoot(cfg.ConversationWorktreeRoot)
+	err := worktree.OwnRoot(cfg.ConversationWorktreeRoot)
+	if fault.Is(err, fault.Denied) {
+		log.Warn("there will be no worktrees", "err", err, "hint", fault.HintOf(err))
+		return nil
+	}
+	return err
 }
 
 // NewModel implements [agentserver.Adapters].

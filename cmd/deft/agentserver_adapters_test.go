@@ -2,6 +2,9 @@ package main
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/deft-dev/deft/internal/agentserver/config"
@@ -42,5 +45,34 @@ func TestServerSandbox(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestForeignWorktrees: a directory of worktrees of another user, such as the default
+// one in /tmp, does not keep the server from its work.
+func TestForeignWorktrees(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root := "/usr" // root's
+	if os.Geteuid() == 0 {
+		root = filepath.Join(dir, "worktrees")
+		if err := os.Mkdir(root, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(root, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := config.Load([]string{"HOME=" + dir, "OH_CONVERSATION_WORKTREE_ROOT=" + root, "OH_BASH_EVENTS_DIR=" + dir + "/bash"},
+		config.Flags{ConversationsPath: filepath.Join(dir, "conversations"), WorkspacePath: filepath.Join(dir, "project")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	if err := makeHidden(cfg, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), root+" belongs to another user") || !strings.Contains(log.String(), "OH_CONVERSATION_WORKTREE_ROOT") {
+		t.Errorf("log: %s", log.String())
 	}
 }

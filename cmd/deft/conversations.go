@@ -65,7 +65,11 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		defer locks.Close()
 		w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 		q := listing.Query{Status: c.Status, Limit: c.Limit, Damaged: func(id event.ConversationID, err error) {
-			fmt.Fprintln(std.err, "deft: a record is damaged and left out:", oneLine(first(string(id), "without an id")+": "+err.Error()))
+			line := oneLine(err.Error())
+			if id != "" { // else it is part of what is damaged
+				line = string(id) + ": " + line
+			}
+			fmt.Fprintln(std.err, "deft: a record is damaged and left out:", line)
 		}}
 		n, err := listing.List(ctx, s, locks, q, func(i listing.Conversation) error {
 			if c.JSON {

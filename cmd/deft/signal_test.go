@@ -367,6 +367,7 @@ func TestSecondRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, hangThenFinish+`
   - {reply: {tool_calls: [{name: finish, arguments: {message: "done"}}]}}
+  - {reply: {tool_calls: [{name: finish, arguments: {message: "below"}}]}}
   - {reply: {tool_calls: [{name: finish, arguments: {message: "alone"}}]}}
 `)
 	p := b.start(t, "run", "wait for me")
@@ -395,6 +396,13 @@ func TestSecondRun(t *testing.T) {
 	want := "git -C " + b.ws + " worktree add " + b.ws + "-2 && deft run --workspace " + b.ws + "-2"
 	if out := b.run(t, 0, "run", "and me"); !strings.Contains(out, want) {
 		t.Errorf("no worktree was offered in a repository, want %q:\n%s", want, out)
+	}
+	if err := os.Mkdir(b.ws+"-2", 0o700); err != nil { // of an earlier time
+		t.Fatal(err)
+	}
+	want = "git -C " + b.ws + " worktree add " + b.ws + "-3 && deft run --workspace " + b.ws + "-3/below"
+	if out := b.run(t, 0, "run", "--workspace", "below", "me again"); !strings.Contains(out, want) {
+		t.Errorf("the worktree that is offered below a repository's top is not %q:\n%s", want, out)
 	}
 	p.signal(t, os.Interrupt)
 	p.wait(t)

@@ -3,6 +3,8 @@ package runcommand
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -35,10 +37,21 @@ func (r *runner) warnOfOthers(ctx context.Context) error {
 	}
 	if v, err := gitview.Open(dir); err == nil {
 		v.Close()
-		beside := shellWord(dir + "-2")
-		r.view.Warn("  to keep apart: git -C " + shellWord(dir) + " worktree add " + beside + " && " + r.view.command + " run --workspace " + beside)
+		beside := free(v.Top)
+		work := filepath.Join(beside, strings.TrimPrefix(v.Dir, v.Top))
+		r.view.Warn("  to keep apart: git -C " + shellWord(v.Top) + " worktree add " + shellWord(beside) + " && " + r.view.command + " run --workspace " + shellWord(work))
 	}
 	return nil
+}
+
+// free returns the first of top-2, top-3 … that does not exist.
+func free(top string) string {
+	for n := 2; ; n++ {
+		path := fmt.Sprintf("%s-%d", top, n)
+		if _, err := os.Lstat(path); err != nil {
+			return path
+		}
+	}
 }
 
 var plainWord = regexp.MustCompile(`^[\w./+@%=:-]+$`)

@@ -1,7 +1,9 @@
 package worktree
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -16,8 +18,11 @@ func OwnRoot(dir string) error {
 		return fault.Wrap(err, fault.Denied, "make the directory of worktrees")
 	}
 	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return notOurs(dir)
+	}
 	if err != nil {
-		return fault.Wrap(err, fault.Denied, "open the directory of worktrees")
+		return fmt.Errorf("open the directory of worktrees: %w", err)
 	}
 	defer d.Close()
 	st, err := d.Stat()
@@ -29,8 +34,7 @@ func OwnRoot(dir string) error {
 		return fmt.Errorf("look at the directory of worktrees: %w", err)
 	}
 	if !ours(name) || !ours(st) {
-		return fault.New(fault.Denied, "the directory of worktrees "+dir+" belongs to another user").
-			Hint("set OH_CONVERSATION_WORKTREE_ROOT to a directory of your own")
+		return notOurs(dir)
 	}
 	if st.Mode().Perm()&0o077 == 0 {
 		return nil
@@ -39,6 +43,11 @@ func OwnRoot(dir string) error {
 		return fmt.Errorf("close the directory of worktrees to others: %w", err)
 	}
 	return nil
+}
+
+func notOurs(dir string) error {
+	return fault.New(fault.Denied, "the directory of worktrees "+dir+" belongs to another user").
+		Hint("set OH_CONVERSATION_WORKTREE_ROOT to a directory of your own")
 }
 
 func ours(info os.FileInfo) bool {
