@@ -15,45 +15,22 @@ import (
 )
 
 // modelFlags choose the LLM. A key is never a flag's value, because the flags
-// of a process can be read by every user of the machine.
+// of a process can be read by every user of the machine. As JSON they are what a
+// conversation keeps of them: names, never a key.
 type modelFlags struct {
-	Model       string   `help:"LLM to use, for example anthropic/claude-sonnet-4-5." env:"LLM_MODEL" placeholder:"NAME" complete:"models"`
-	BaseURL     string   `name:"base-url" help:"Address of the LLM's API, for servers of your own." env:"LLM_BASE_URL" placeholder:"URL"`
-	APIKeyEnv   string   `name:"api-key-env" help:"Name of the environment variable that holds the key (default: LLM_API_KEY, then the provider's own)." placeholder:"NAME"`
-	APIKeyFile  string   `name:"api-key-file" help:"File that holds the key." placeholder:"FILE" type:"path"`
-	InputPrice  *float64 `help:"Price of a million tokens read, in US dollars, where it is not known." placeholder:"DOLLARS"`
-	OutputPrice *float64 `help:"Price of a million tokens written." placeholder:"DOLLARS"`
-	Effort      string   `name:"reasoning-effort" help:"How long the model thinks: none, low, medium, high or xhigh." enum:",none,low,medium,high,xhigh" default:"" placeholder:"LEVEL"`
+	Model       string   `json:"model" help:"LLM to use, for example anthropic/claude-sonnet-4-5." env:"LLM_MODEL" placeholder:"NAME" complete:"models"`
+	BaseURL     string   `json:"base_url,omitempty" name:"base-url" help:"Address of the LLM's API, for servers of your own." env:"LLM_BASE_URL" placeholder:"URL"`
+	APIKeyEnv   string   `json:"api_key_env,omitempty" name:"api-key-env" help:"Name of the environment variable that holds the key (default: LLM_API_KEY, then the provider's own)." placeholder:"NAME"`
+	APIKeyFile  string   `json:"api_key_file,omitempty" name:"api-key-file" help:"File that holds the key." placeholder:"FILE" type:"path"`
+	InputPrice  *float64 `json:"input_price,omitempty" help:"Price of a million tokens read, in US dollars, where it is not known." placeholder:"DOLLARS"`
+	OutputPrice *float64 `json:"output_price,omitempty" help:"Price of a million tokens written." placeholder:"DOLLARS"`
+	Effort      string   `json:"reasoning_effort,omitempty" name:"reasoning-effort" help:"How long the model thinks: none, low, medium, high or xhigh." enum:",none,low,medium,high,xhigh" default:"" placeholder:"LEVEL"`
 
-	Profile        string        `help:"Use the model of a stored profile; see deft llm profile." placeholder:"NAME" complete:"profiles"`
-	API            string        `name:"api" help:"Protocol of OpenAI and compatible servers: auto, chat or responses." enum:",auto,chat,responses" default:"" placeholder:"NAME"`
-	ContextLimit   int           `name:"context-limit" help:"Most tokens of context that Ollama is asked to set up." placeholder:"TOKENS"`
-	KeepAlive      time.Duration `name:"keep-alive" help:"How long Ollama keeps the model loaded after a call; below 0 leaves it to the server." placeholder:"TIME"`
-	CacheRetention string        `name:"cache-retention" help:"How long OpenAI keeps prompts in its cache: 24h or short (default: 24h where it is known to be taken)." enum:",24h,short" default:"" placeholder:"TIME"`
-}
-
-// modelSetup is what a conversation keeps of the flags: names, never a key.
-type modelSetup struct {
-	Model       string   `json:"model"`
-	BaseURL     string   `json:"base_url,omitempty"`
-	APIKeyEnv   string   `json:"api_key_env,omitempty"`
-	APIKeyFile  string   `json:"api_key_file,omitempty"`
-	InputPrice  *float64 `json:"input_price,omitempty"`
-	OutputPrice *float64 `json:"output_price,omitempty"`
-	Effort      string   `json:"reasoning_effort,omitempty"`
-
-	Profile        string        `json:"profile,omitempty"` // instead of all the others
-	API            string        `json:"api,omitempty"`
-	ContextLimit   int           `json:"context_limit,omitempty"`
-	KeepAlive      time.Duration `json:"keep_alive,omitempty"`
-	CacheRetention string        `json:"cache_retention,omitempty"`
-}
-
-func (f *modelFlags) setup() modelSetup {
-	return modelSetup{
-		f.Model, f.BaseURL, f.APIKeyEnv, f.APIKeyFile, f.InputPrice, f.OutputPrice, f.Effort,
-		f.Profile, f.API, f.ContextLimit, f.KeepAlive, f.CacheRetention,
-	}
+	Profile        string        `json:"profile,omitempty" help:"Use the model of a stored profile; see deft llm profile." placeholder:"NAME" complete:"profiles"`
+	API            string        `json:"api,omitempty" name:"api" help:"Protocol of OpenAI and compatible servers: auto, chat or responses." enum:",auto,chat,responses" default:"" placeholder:"NAME"`
+	ContextLimit   int           `json:"context_limit,omitempty" name:"context-limit" help:"Most tokens of context that Ollama is asked to set up." placeholder:"TOKENS"`
+	KeepAlive      time.Duration `json:"keep_alive,omitempty" name:"keep-alive" help:"How long Ollama keeps the model loaded after a call; below 0 leaves it to the server." placeholder:"TIME"`
+	CacheRetention string        `json:"cache_retention,omitempty" name:"cache-retention" help:"How long OpenAI keeps prompts in its cache: 24h or short (default: 24h where it is known to be taken)." enum:",24h,short" default:"" placeholder:"TIME"`
 }
 
 // chosen reports whether a flag, not the environment, names the model.
@@ -80,7 +57,7 @@ func (f *modelFlags) checkProfile(std *streams) error {
 // keep fills flags that are not given with what the conversation had. Another
 // model takes nothing over: a key or an address belongs to its own. A profile
 // is kept whatever the environment says.
-func (f *modelFlags) keep(old modelSetup, std *streams) {
+func (f *modelFlags) keep(old modelFlags, std *streams) {
 	switch {
 	case f.Profile != "":
 		return

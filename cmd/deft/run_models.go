@@ -178,7 +178,7 @@ func (m *runModels) profile(ctx context.Context, std *streams, name, usage strin
 // runNote is what `deft run` keeps with a conversation: how its models were
 // chosen. It has names, never a key.
 type runNote struct {
-	modelSetup
+	modelFlags
 	// Services are the profiles of services other than the agent, where flags
 	// named them.
 	Services map[string]string `json:"services,omitempty"`
@@ -191,7 +191,7 @@ func (n runNote) encode() (json.RawMessage, error) { return json.Marshal(n) }
 
 // note is what is kept of the flags.
 func (c *runCmd) note(m runcommand.Models) runNote {
-	n := runNote{modelSetup: c.modelFlags.setup(), Services: c.Service}
+	n := runNote{modelFlags: c.modelFlags, Services: c.Service}
 	if m.Agent != nil {
 		n.Chosen = m.Agent.Model
 	}
@@ -213,7 +213,7 @@ func (c *runCmd) modelsOf(ctx context.Context, std *streams, m *runModels, conv 
 		return c.ownModels(own), nil, nil
 	}
 	if kept {
-		c.keep(old.modelSetup, std)
+		c.keep(old.modelFlags, std)
 		c.Service = merged(old.Services, c.Service)
 	}
 	if err := c.choose(std); err != nil {
