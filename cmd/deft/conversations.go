@@ -198,7 +198,7 @@ func (c *exportCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 		case path == "":
 			return openhands.ExportTrajectory(ctx, s, id, std.jsonOut())
 		default:
-			err = exportTrajectory(ctx, s, id, path)
+			err = openhands.WriteTrajectory(ctx, s, id, path)
 		}
 		if err != nil {
 			return err

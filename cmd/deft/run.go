@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/internal/workspacedir"
@@ -86,7 +87,7 @@ func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Optio
 		o.Prompter = runcommand.NewPrompter(r.std.in, r.view.Prompts())
 	}
 	if c.Export != "" {
-		o.Done = func(ctx context.Context) error { return exportTrajectory(ctx, r.store, o.ID, c.Export) }
+		o.Done = func(ctx context.Context) error { return openhands.WriteTrajectory(ctx, r.store, o.ID, c.Export) }
 	}
 	env, allOf, err := c.environment(r.std)
 	if err != nil {

@@ -116,7 +116,7 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--json and --quiet exclude each other").Hint("the last line of --json has the answer")
 	}
 	if c.Export != "" {
-		return checkTarget(c.Export)
+		return openhands.CheckTarget(c.Export)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package openhands
 
 import (
 	"context"
@@ -11,18 +11,19 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
 )
 
-// exportTrajectory writes a file, whole or not at all.
-func exportTrajectory(ctx context.Context, s eventstream.Stream, id event.ConversationID, path string) error {
+// WriteTrajectory is [ExportTrajectory] to a file, which only the user can read. It is
+// written whole or not at all, in the place of an older one. Where it cannot be, the
+// error is of kind Invalid, Denied or Full.
+func WriteTrajectory(ctx context.Context, s eventstream.Stream, id event.ConversationID, path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".deft-export-*")
 	if err != nil {
 		return badTarget(err)
 	}
 	defer os.Remove(f.Name()) // gone already after the rename
-	err = openhands.ExportTrajectory(ctx, s, id, f)
+	err = ExportTrajectory(ctx, s, id, f)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -41,9 +42,9 @@ func exportTrajectory(ctx context.Context, s eventstream.Stream, id event.Conver
 	return fmt.Errorf("write the export: %w", err)
 }
 
-// checkTarget finds out before any work is done whether the export can be
-// written after it.
-func checkTarget(path string) error {
+// CheckTarget finds out, before any work is done, whether WriteTrajectory can write a
+// file. The errors are the same.
+func CheckTarget(path string) error {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return badTarget(&fs.PathError{Op: "write", Path: path, Err: syscall.EISDIR})
 	}
