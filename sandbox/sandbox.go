@@ -17,6 +17,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -123,9 +124,14 @@ const (
 // Limits bound what a sandbox uses. A zero field stands for the provider's default,
 // a negative one for no limit. They hold where the host allows (see Report).
 type Limits struct {
-	MemoryBytes int64
-	CPUs        float64
-	PIDs        int
+	MemoryBytes int64   `json:"memory_bytes,omitempty"`
+	CPUs        float64 `json:"cpus,omitempty"`
+	PIDs        int     `json:"pids,omitempty"`
+}
+
+// Or returns the limits, and those of more where they are zero.
+func (l Limits) Or(more Limits) Limits {
+	return Limits{cmp.Or(l.MemoryBytes, more.MemoryBytes), cmp.Or(l.CPUs, more.CPUs), cmp.Or(l.PIDs, more.PIDs)}
 }
 
 // Sandbox is a sandbox that was started or found.

@@ -120,6 +120,8 @@ type Placement struct {
 	Isolation string `json:"isolation,omitempty"`
 	// Network says what commands may reach.
 	Network sandbox.Network `json:"network,omitempty"`
+	// Limits bound what the sandbox uses.
+	Limits sandbox.Limits `json:"limits,omitzero"`
 	// Env are variables, as NAME=VALUE, that commands get beside those of the
 	// builder. They are stored as they are: no secret may be among them.
 	Env []string `json:"env,omitempty"`

@@ -70,8 +70,8 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	}
 	b.Store = store
 	closers = append(closers, store.Close)
-	o := build.Options{Dir: cfg.ConversationsPath, Limits: cfg.Limits, Hidden: cfg.Private(), Store: store, Shells: shells, Log: a.log}
-	o.Defaults = session.Placement{SandboxClass: build.NoSandbox, Network: cfg.Net, Readable: cfg.Readable, Writable: cfg.Writable}
+	o := build.Options{Dir: cfg.ConversationsPath, Hidden: cfg.Private(), Store: store, Shells: shells, Log: a.log}
+	o.Defaults = session.Placement{SandboxClass: build.NoSandbox, Network: cfg.Net, Limits: cfg.Limits, Readable: cfg.Readable, Writable: cfg.Writable}
 	if cfg.Sandbox == config.SandboxProcess {
 		o.Defaults.SandboxClass = build.ProcessSandbox
 	}

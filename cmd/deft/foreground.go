@@ -55,7 +55,7 @@ func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.
 
 // placement is that of a new conversation, and of one that names none.
 func (r *foreground) placement() session.Placement {
-	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network, Readable: r.read, Writable: r.write}
+	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network, Limits: r.limits, Readable: r.read, Writable: r.write}
 	p.Env, p.SecretEnv = r.env, r.secretEnv
 	p = build.FromEnvironment(p, r.std.env)
 	p.ExecutorClass = first(r.executor, p.ExecutorClass)
@@ -73,7 +73,7 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	builder, err := build.New(build.Options{
 		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
 		Store: r.store, OneUser: true,
-		Grace: max(r.grace, time.Second), Defaults: r.placement(), Limits: r.limits, Log: log,
+		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
 	})
 	if err != nil {
 		return err

@@ -194,6 +194,7 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 		if r.network != "" {
 			p.Network = r.network
 		}
+		p.Limits = r.limits.Or(p.Limits)
 		p.Readable, p.Writable = union(p.Readable, r.read), union(p.Writable, r.write)
 		ch.Placement = &p
 	}

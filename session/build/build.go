@@ -73,8 +73,6 @@ type Options struct {
 	// Grace is how long a sandbox that is kept waits for another process.
 	// DefaultGrace if 0.
 	Grace time.Duration
-	// Limits bound what each sandbox uses.
-	Limits sandbox.Limits
 	// Defaults are the classes and the isolation of conversations that name
 	// none.
 	Defaults session.Placement
@@ -212,7 +210,7 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 func (b *Builder) placement(p session.Placement) session.Placement {
 	d := b.o.Defaults
 	if p.SandboxClass == "" {
-		p.SandboxClass, p.Isolation, p.Network = d.SandboxClass, d.Isolation, d.Network
+		p.SandboxClass, p.Isolation, p.Network, p.Limits = d.SandboxClass, d.Isolation, d.Network, d.Limits
 		p.Readable, p.Writable = d.Readable, d.Writable
 	}
 	for _, f := range []struct {
