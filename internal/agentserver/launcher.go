@@ -36,7 +36,7 @@ func (l launcher) Resolve(ctx context.Context, r *conversation.StartRequest) (*c
 		return nil, schema.Invalid("llm_profile_ref needs an agent_profile_id", add.LLMProfile, "body", "agent_launch_additions")
 	}
 	var stores *launch.Stores
-	if src.ProfileID != "" || src.Agent == nil { // an agent refers to nothing
+	if src.ProfileID != "" { // an agent and settings refer to nothing
 		var err error
 		if stores, err = l.settings.LaunchStores(); err != nil {
 			return nil, err

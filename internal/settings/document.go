@@ -104,6 +104,22 @@ func (s *Service) readable(d *filestore.Document) (*schema.Map, error) {
 	return m, err
 }
 
+// opens returns schema.ErrSealed if a part of a document, as it is stored, has a
+// secret that no key opens.
+func (s *Service) opens(d *filestore.Document, part ...string) error {
+	m, err := d.ReadAs(schema.Reading{})
+	if errors.Is(err, filestore.ErrUnreadable) { // which readable reports
+		return nil
+	}
+	for _, name := range part {
+		m = m.Object(name)
+	}
+	if err == nil && s.keys != nil && m != nil {
+		_, err = schema.Renew(s.keys, m)
+	}
+	return err
+}
+
 // change is [filestore.Document.Change] with blocked for a file that cannot be
 // used.
 func (s *Service) change(ctx context.Context, d *filestore.Document, blocked error, f func(m *schema.Map) error) error {

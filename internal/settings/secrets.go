@@ -72,7 +72,8 @@ func (s *Service) Secrets() ([]SecretItem, error) {
 	return out, nil
 }
 
-// Secret returns the value of a secret, NotFound where there is none.
+// Secret returns the value of a secret, NotFound where there is none, and
+// schema.ErrSealed if no key opens it.
 func (s *Service) Secret(_ context.Context, name string) (llm.Secret, error) {
 	m, err := s.readable(s.secrets)
 	if err != nil {
@@ -80,6 +81,9 @@ func (s *Service) Secret(_ context.Context, name string) (llm.Secret, error) {
 	}
 	value := m.Object(customSecrets).Object(name).Text("secret")
 	if value == "" {
+		if err := s.opens(s.secrets, customSecrets, name); err != nil {
+			return "", err
+		}
 		return "", fault.New(fault.NotFound, "Secret not found")
 	}
 	return llm.Secret(value), nil

@@ -87,13 +87,18 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 // Keys returns what seals and opens secrets, nil where there is no key.
 func (s *Service) Keys() schema.Keys { return s.keys }
 
-// LaunchStores returns what launches look references up in.
+// LaunchStores returns what launches look references up in. The error is
+// schema.ErrSealed if no key opens a secret of the settings' MCP servers.
 func (s *Service) LaunchStores() (*launch.Stores, error) {
 	doc, err := s.Load()
 	if err != nil {
 		return nil, err
 	}
-	return s.storesOf(doc), nil
+	stores := s.storesOf(doc)
+	if stores.MCP.Len() > 0 {
+		err = s.opens(s.settings, "agent_settings", "mcp_config")
+	}
+	return stores, err
 }
 
 func (s *Service) storesOf(doc *Document) *launch.Stores {

@@ -143,7 +143,7 @@ func (s *Stores) unused(name string) error {
 		return err
 	}
 	for _, other := range names {
-		p, err := s.LLMs.profile(other)
+		p, err := s.LLMs.profile(other, false)
 		if err == nil && other != name && slices.Contains(p.LLM.Profiles(), name) { // a damaged profile cannot use any
 			return fault.New(fault.Conflict, fmt.Sprintf("the profile %s names %s", other, name)).Hint("change that one first")
 		}

@@ -133,7 +133,10 @@ func load[T any](f folder, name string, check func(m *schema.Map) (T, error)) (o
 	if err != nil {
 		return out, err
 	}
-	if out, err = check(m); err != nil {
+	switch out, err = check(m); {
+	case errors.Is(err, schema.ErrSealed):
+		return out, fmt.Errorf("load %s `%s`: %w", strings.ToLower(f.what), name, err)
+	case err != nil:
 		return out, f.unreadable(name, err)
 	}
 	return out, nil

@@ -37,7 +37,8 @@ type Summary struct {
 
 // Load returns a profile's LLM, with the key that it names and with the key and
 // the address of its provider connection. A connection that is gone is a
-// spec.DanglingError, a key that cannot be read an error of kind Auth.
+// spec.DanglingError, a key that cannot be read an error of kind Auth, and a stored
+// secret that no key opens schema.ErrSealed.
 func (s *LLMs) Load(ctx context.Context, name string) (*spec.LLM, error) {
 	return s.LoadWithKey(ctx, name, nil)
 }
@@ -46,7 +47,7 @@ func (s *LLMs) Load(ctx context.Context, name string) (*spec.LLM, error) {
 // of these environment variables is used. If there is none, and the profile has
 // no address of its own, the error is of kind Auth.
 func (s *LLMs) LoadWithKey(ctx context.Context, name string, variables []string) (*spec.LLM, error) {
-	p, err := s.Profile(ctx, name)
+	p, err := locked(ctx, s.folder, func() (Profile, error) { return s.profile(name, true) })
 	if err != nil {
 		return nil, err
 	}
@@ -62,19 +63,20 @@ func (s *LLMs) Stored(ctx context.Context, name string) (*spec.LLM, error) {
 	return p.LLM, err
 }
 
-// Profile returns a profile as it is stored, with its secrets opened.
+// Profile returns a profile as it is stored, with its secrets opened, without those
+// that no key opens.
 func (s *LLMs) Profile(ctx context.Context, name string) (Profile, error) {
-	return locked(ctx, s.folder, func() (Profile, error) { return s.profile(name) })
+	return locked(ctx, s.folder, func() (Profile, error) { return s.profile(name, false) })
 }
 
-func (s *LLMs) profile(name string) (Profile, error) {
+func (s *LLMs) profile(name string, strict bool) (Profile, error) {
 	return load(s.folder, name, func(m *schema.Map) (p Profile, err error) {
 		if err := filestore.CheckVersion(m, "LLM profile", llmVersion); err != nil {
 			return p, err
 		}
 		s.warn(name, m)
 		spec.CanonicalizeLLM(m)
-		doc, err := spec.LLMSchema.Check(m, schema.Reading{Keys: s.keys})
+		doc, err := spec.LLMSchema.Check(m, schema.Reading{Keys: s.keys, Strict: strict})
 		if err != nil {
 			return p, err
 		}
@@ -105,7 +107,7 @@ func (s *LLMs) warn(name string, m *schema.Map) {
 // beyond [Limit] is a Conflict.
 func (s *LLMs) Save(ctx context.Context, name string, l *spec.LLM, secrets bool) error {
 	return s.locked(ctx, func() error {
-		old, err := s.profile(name)
+		old, err := s.profile(name, false)
 		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Invalid) { // what is damaged is replaced
 			return err
 		}
