@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/landlock"
 )
 
 // Bounds limit a program that works on data of others, as git does on a repository.
@@ -78,17 +79,13 @@ func (b Bounds) startConfined(cmd *exec.Cmd, program string, started chan<- erro
 	started <- err
 }
 
-// Rights of Landlock's file system rules, see landlock(7).
-const (
-	readFile  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
-	readRight = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
-	allRights = 1<<13 - 1 | unix.LANDLOCK_ACCESS_FS_REFER // of ABI 2
-)
+// minimumABI has all the rights that [Bounds.Confined] limits.
+const minimumABI = 2
 
 // CanConfine reports whether [Bounds.Confined] has an effect on this machine.
 var CanConfine = sync.OnceValue(func() bool {
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	return errno == 0 && abi >= 2
+	abi, err := landlock.ABI()
+	return err == nil && abi >= minimumABI
 })
 
 // systemFiles is what programs need to start.
@@ -99,65 +96,43 @@ var systemFiles = []string{
 
 // confineThread restricts this thread, and the processes that it starts, for good.
 func (b Bounds) confineThread(program string) error {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: allRights}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno != 0 {
-		return fmt.Errorf("confine a program: %w", errno)
+	rules, err := landlock.New(unix.LandlockRulesetAttr{Handled_access_fs: landlock.Rights(minimumABI)})
+	if err != nil {
+		return fmt.Errorf("confine a program: %w", err)
 	}
-	defer unix.Close(int(fd))
+	defer rules.Close()
 	paths := slices.Clone(systemFiles)
 	if real, err := filepath.EvalSymlinks(program); err == nil { // an installation elsewhere
 		paths = append(paths, filepath.Dir(filepath.Dir(real)))
 	}
-	for _, path := range paths {
-		at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue // not every system has it
-		}
-		rights := uint64(readRight)
+	for _, path := range paths { // not every system has them all
+		rights := uint64(landlock.Read)
 		if path == "/dev/null" {
 			rights |= unix.LANDLOCK_ACCESS_FS_WRITE_FILE
 		}
-		err = allowBelow(int(fd), at, rights)
-		unix.Close(at)
-		if err != nil {
+		if err := rules.AllowPath(path, rights); err != nil {
 			return fmt.Errorf("confine a program to %s: %w", path, err)
 		}
 	}
 	for i, f := range slices.Concat(b.Read, b.Write) {
-		rights := uint64(readRight)
+		rights := uint64(landlock.Read)
 		if i >= len(b.Read) {
-			rights = allRights
+			rights = landlock.All
 		}
 		fds, err := descriptors([]*os.File{f})
 		if err == nil {
-			err = allowBelow(int(fd), fds[0], rights)
+			err = rules.Allow(fds[0], rights)
 		}
 		if err != nil {
 			return fmt.Errorf("confine a program to %s: %w", f.Name(), err)
 		}
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+	err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		err = rules.RestrictThread()
+	}
+	if err != nil {
 		return fmt.Errorf("confine a program: %w", err)
-	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("confine a program: %w", errno)
-	}
-	return nil
-}
-
-func allowBelow(ruleset, fd int, rights uint64) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		rights &= readFile | unix.LANDLOCK_ACCESS_FS_WRITE_FILE // others are refused for files
-	}
-	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
-	if errno != 0 {
-		return errno
 	}
 	return nil
 }

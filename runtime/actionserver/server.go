@@ -84,7 +84,8 @@ type Options struct {
 	// namespace or as a subreaper), and kills those that are left at the end.
 	OwnProcess bool
 	// IgnoreSignals lets no signal of another process end the server: what it runs
-	// can send them. It then ends as [Serve] says but for signals.
+	// can send them, where the kernel is too old for Landlock to refuse that (see
+	// sandbox/process, Command). It then ends as [Serve] says but for signals.
 	IgnoreSignals bool
 }
 

@@ -5,9 +5,10 @@ import (
 	"os"
 	"runtime"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/internal/landlock"
 )
 
 // CommandArg is the hidden first argument that makes the binary start a command
@@ -18,12 +19,14 @@ const CommandArg = "sandbox-command"
 // it nor what it starts can signal the process that calls this, by whatever id: a
 // signal to one thread can end the whole process. For the sandbox's own program;
 // its binary's main calls [MaybeInit].
+//
+// That needs Landlock ABI 6. On older kernels the server of a PID namespace has another
+// protection, which cannot replace this one: it takes all signals that it can and does
+// nothing (runtime/actionserver, Options.IgnoreSignals), but there are signals that no
+// program can take, and without a PID namespace it needs SIGTERM to learn of the end.
 func Command(path string, args []string) (string, []string) {
 	return "/proc/self/exe", append([]string{"deft", CommandArg, path}, args...)
 }
-
-// signalScopeABI is the first ABI of Landlock that limits signals.
-const signalScopeABI = 6
 
 // runCommand becomes the program, in a Landlock domain of its own. Where the
 // kernel cannot limit signals the sandbox's report says so.
@@ -45,18 +48,17 @@ func scopeSignals() error {
 	if set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || set == 0 {
 		return nil // not in a sandbox
 	}
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 || abi < signalScopeABI {
+	abi, err := landlock.ABI()
+	if err != nil || abi < landlock.ScopeABI {
 		return nil
 	}
-	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno == 0 {
-		defer unix.Close(int(fd))
-		_, _, errno = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
+	rules, err := landlock.New(unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL})
+	if err == nil {
+		defer rules.Close()
+		err = rules.RestrictThread()
 	}
-	if errno != 0 {
-		return fmt.Errorf("limit signals: %w", errno)
+	if err != nil {
+		return fmt.Errorf("limit signals: %w", err)
 	}
 	return nil
 }

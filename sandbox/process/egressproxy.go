@@ -9,11 +9,11 @@ import (
 	"os"
 	"runtime"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/landlock"
 	"github.com/deft-dev/deft/sandbox/internal/egress"
 )
 
@@ -66,22 +66,19 @@ func restrictEgress() error {
 
 // landlockEgress refuses everything that changes files, as far as the kernel can.
 func landlockEgress() error {
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
+	abi, err := landlock.ABI()
+	if err != nil {
 		return nil // the sandbox's report says that there is no Landlock
 	}
-	attr := rulesetAttr(int(abi), &plan{Level: LevelLandlock})
-	attr.Handled_access_fs &^= llRead
-	attr.Handled_access_net &^= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno != 0 {
-		return errno
+	limited := limitedBy(abi, &plan{Level: LevelLandlock})
+	limited.Handled_access_fs &^= landlock.Read
+	limited.Handled_access_net &^= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	rules, err := landlock.New(limited)
+	if err != nil {
+		return err
 	}
-	defer unix.Close(int(fd))
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
+	defer rules.Close()
+	return rules.RestrictThread()
 }
 
 // serveEgress serves until the sandbox ends.

@@ -134,7 +134,7 @@ func restrict(pl *plan, exe int, o *outcome) (step string, err error) {
 			return "fill the private directory", err
 		}
 	}
-	if err := landlock(pl, exe, o); err != nil {
+	if err := restrictFiles(pl, exe, o); err != nil {
 		return "apply Landlock", err
 	}
 	if err := dropCapabilities(pl.KeepCaps); err != nil {

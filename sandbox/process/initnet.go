@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/landlock"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -51,11 +52,11 @@ func landlockNetwork(n sandbox.Network) error {
 	if !n.Open() {
 		return errors.New("without a network namespace commands cannot be limited to a list of hosts")
 	}
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return errno
+	abi, err := landlock.ABI()
+	if err != nil {
+		return err
 	}
-	if abi < 4 {
+	if abi < landlock.NetworkABI {
 		return errors.New("without a network namespace Landlock ABI 4 is needed")
 	}
 	return nil

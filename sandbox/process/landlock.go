@@ -1,84 +1,66 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/internal/landlock"
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// ruleNetPort is LANDLOCK_RULE_NET_PORT of landlock(7).
-const ruleNetPort = 2
+// writeFile are the rights to change a file that exists.
+const writeFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 
-// Rights of Landlock's file system rules, see landlock(7).
-const (
-	llRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
-		unix.LANDLOCK_ACCESS_FS_READ_DIR
-	llFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
-		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	llV1  = 1<<13 - 1 // all of ABI 1
-	llAll = llV1 | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-)
-
-// landlock restricts this thread to the files of the plan. In namespaces that
+// restrictFiles restricts this thread to the files of the plan. In namespaces that
 // repeats what the mounts do; without them it is what protects the host, and it
 // is an error if the kernel does not have it.
-func landlock(pl *plan, exe int, o *outcome) error {
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
+func restrictFiles(pl *plan, exe int, o *outcome) error {
+	abi, err := landlock.ABI()
+	if err != nil {
 		if pl.Level == LevelLandlock {
-			return errno
+			return err
 		}
-		o.Missing = append(o.Missing, sandbox.Missing{Feature: "landlock", Reason: errno.Error()})
+		o.Missing = append(o.Missing, sandbox.Missing{Feature: "landlock", Reason: err.Error()})
 		return nil
 	}
-	attr := rulesetAttr(int(abi), pl)
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET,
-		uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno != 0 {
-		return fmt.Errorf("create ruleset: %w", errno)
+	limited := limitedBy(abi, pl)
+	rules, err := landlock.New(limited)
+	if err != nil {
+		return fmt.Errorf("create ruleset: %w", err)
 	}
-	defer unix.Close(int(fd))
-	rs := ruleset{int(fd), attr.Handled_access_fs}
-	if err := rs.fill(pl, exe); err != nil {
+	defer rules.Close()
+	if err := fillRules(rules, pl, exe); err != nil {
 		return err
 	}
-	if attr.Handled_access_net != 0 && pl.ProxyPort != 0 {
-		if err := rs.allowPort(pl.ProxyPort); err != nil {
+	if limited.Handled_access_net != 0 && pl.ProxyPort != 0 {
+		if err := rules.AllowConnect(pl.ProxyPort); err != nil {
 			return fmt.Errorf("port of the proxy: %w", err)
 		}
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("restrict: %w", errno)
+	if err := rules.RestrictThread(); err != nil {
+		return fmt.Errorf("restrict: %w", err)
 	}
-	o.Features = append(o.Features, "landlock-"+strconv.Itoa(int(abi)))
-	if abi < signalScopeABI {
+	o.Features = append(o.Features, "landlock-"+strconv.Itoa(abi))
+	if abi < landlock.ScopeABI {
 		o.Missing = append(o.Missing, sandbox.Missing{Feature: "signal-scope", Reason: "Landlock ABI 6 is needed to protect the action server and, without a PID namespace, the user's other processes from signals"})
 	}
 	if pl.Level == LevelLandlock {
-		o.Missing = append(o.Missing, landlockGaps(int(abi), pl)...)
+		o.Missing = append(o.Missing, landlockGaps(abi, pl)...)
 	}
 	return nil
 }
 
-func rulesetAttr(abi int, pl *plan) unix.LandlockRulesetAttr {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: llV1}
-	if abi >= 2 {
-		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
-	}
-	if abi >= 3 {
-		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	}
-	if abi >= 4 && pl.Level == LevelLandlock {
+// limitedBy is what a version limits in a sandbox.
+func limitedBy(abi int, pl *plan) unix.LandlockRulesetAttr {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: landlock.Rights(abi)}
+	if abi >= landlock.NetworkABI && pl.Level == LevelLandlock {
 		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 	}
-	if abi >= signalScopeABI {
+	if abi >= landlock.ScopeABI {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	return attr
@@ -121,26 +103,22 @@ func writableGit(pl *plan) bool {
 	})
 }
 
-type ruleset struct {
-	fd      int
-	handled uint64
-}
-
-func (rs ruleset) fill(pl *plan, exe int) error {
-	rules := map[string]uint64{}
+// fillRules allows what the plan shows.
+func fillRules(rules *landlock.Rules, pl *plan, exe int) error {
+	rights := map[string]uint64{}
 	if pl.Level == LevelNamespaces {
-		rules["/"] = llRead
+		rights["/"] = landlock.Read
 		for _, dir := range []string{"/tmp", "/var/tmp", "/run", "/dev", pl.Home} {
-			rules[dir] = llAll
+			rights[dir] = landlock.All
 		}
 	} else {
 		for _, path := range landlockReadable(pl) {
-			rules[path] = llRead
+			rights[path] = landlock.Read
 		}
 		for _, name := range append(slices.Clone(deviceNodes), "ptmx", "pts") {
-			rules["/dev/"+name] = llRead | llFile
+			rights["/dev/"+name] = landlock.Read | writeFile
 		}
-		rules[pl.Tmp] = llAll
+		rights[pl.Tmp] = landlock.All
 	}
 	for _, g := range pl.Granted {
 		paths := []string{g.Path}
@@ -148,18 +126,18 @@ func (rs ruleset) fill(pl *plan, exe int) error {
 			paths = allowedChildren(g.Path, slices.DeleteFunc(slices.Clone(pl.Hidden), func(h string) bool { return h == g.Path }))
 		}
 		for _, path := range paths {
-			rules[path] |= llRead
+			rights[path] |= landlock.Read
 			if g.Writable {
-				rules[path] = llAll
+				rights[path] = landlock.All
 			}
 		}
 	}
-	for path, access := range rules {
-		if err := rs.allow(path, access); err != nil {
+	for path, access := range rights {
+		if err := rules.AllowPath(path, access); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	if err := rs.allowFD(exe, llRead); err != nil {
+	if err := rules.Allow(exe, landlock.Read); err != nil {
 		return fmt.Errorf("%s: %w", pl.Argv[0], err)
 	}
 	writable := []string{pl.Workspace}
@@ -167,7 +145,7 @@ func (rs ruleset) fill(pl *plan, exe int) error {
 		writable = allowedChildren(pl.Workspace, pl.Hidden)
 	}
 	for _, path := range writable {
-		if err := rs.allow(path, llAll); err != nil {
+		if err := rules.AllowPath(path, landlock.All); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -199,48 +177,4 @@ func landlockReadable(pl *plan) []string {
 		}
 	}
 	return readable
-}
-
-// allow adds a rule; a path that does not exist needs none.
-func (rs ruleset) allow(path string, access uint64) error {
-	if path == "" {
-		return nil
-	}
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return rs.allowFD(fd, access)
-}
-
-func (rs ruleset) allowFD(fd int, access uint64) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		access &= llFile // the kernel refuses rights of directories on files
-	}
-	attr := unix.LandlockPathBeneathAttr{Allowed_access: access & rs.handled, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rs.fd),
-		unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-// allowPort lets TCP connect to a port.
-func (rs ruleset) allowPort(port int) error {
-	attr := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)} // struct landlock_net_port_attr
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rs.fd),
-		ruleNetPort, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }
