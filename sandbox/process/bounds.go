@@ -33,6 +33,8 @@ func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Boun
 	}
 	if has("cgroup-memory") {
 		set("memory", size(l.MemoryBytes))
+	} else if has(memoryWatch) {
+		set("memory", size(l.MemoryBytes)+" in processes, while Deft runs")
 	} else if l.MemoryBytes > 0 {
 		set("memory", notBounded+": "+reasonFor(rep, "cgroup-memory"))
 	}

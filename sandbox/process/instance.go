@@ -214,7 +214,14 @@ func (p *Provider) watch(id string, st state) (*instance, error) {
 		return other, nil
 	}
 	p.live[id] = in
-	p.wg.Go(in.wait)
+	left := make(chan struct{})
+	p.wg.Go(func() {
+		defer close(left)
+		in.wait()
+	})
+	if st.WatchedMemory > 0 {
+		p.wg.Go(func() { in.watchMemory(st.WatchedMemory, left) })
+	}
 	return in, nil
 }
 

@@ -191,6 +191,7 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	held := withDefaults(s.Limits)
 	applyLimits(p.cgroupName(s.ID), held, st)
 	pl.Processes = processLimit(held, st)
+	st.WatchedMemory = watchLimit(held, st)
 	if outside != nil {
 		if err := p.startEgress(ctx, pid, &pl, outside, files[1]); err != nil {
 			return err

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,7 +122,7 @@ func TestDefaultLimits(t *testing.T) {
 			}
 			features := s.Report().Features
 			for resource, bounded := range map[string]bool{
-				"memory": slices.Contains(features, "cgroup-memory"), "processors": false, "workspace": false,
+				"memory": slices.Contains(features, "cgroup-memory") || slices.Contains(features, "memory-watch"), "processors": false, "workspace": false,
 				"processes":     slices.Contains(features, "cgroup-pids") || slices.Contains(features, "process-limit"),
 				"private files": level == process.LevelNamespaces, "inotify": level == process.LevelNamespaces,
 			} {
@@ -242,6 +243,43 @@ func TestProcessesAreBoundedForUsers(t *testing.T) {
 			}
 			if err := s.Stop(t.Context()); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestMemoryIsBoundedForUsers: where there is no control group, the largest process of
+// a sandbox that uses too much is killed, and what it was started by goes on.
+func TestMemoryIsBoundedForUsers(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			b.spec.Limits = sandbox.Limits{MemoryBytes: 400 << 20}
+			s := b.start(t)
+			if !slices.Contains(s.Report().Features, "memory-watch") {
+				t.Skip("a control group bounds the memory")
+			}
+			const take = `import os, sys, time
+b = b"x" * (%d << 20)
+for i in range(%d): # which share it
+	if os.fork() == 0: break
+time.sleep(%s)
+print("held")`
+			python := tool(t, "python3")
+			if a := ask(t, s, request{Argv: []string{python, "-c", fmt.Sprintf(take, 150, 4, "0.5")}}); strings.Count(a.Out, "held") != 5 {
+				t.Errorf("five processes that share 150 MB: %q, code %d", a.Out, a.Code)
+			}
+			if a := ask(t, s, request{Argv: []string{python, "-c", fmt.Sprintf(take, 700, 0, "60")}}); strings.Contains(a.Out, "held") || a.Code == 0 {
+				t.Errorf("700 MB were held with a limit of 400: %q, code %d", a.Out, a.Code)
+			}
+			if a := sh(t, s, "echo on"); a.Out != "on\n" {
+				t.Errorf("then: %q", a.Out)
+			}
+			logs, err := os.ReadFile(filepath.Join(b.dir, "one/log"))
+			if err != nil || !strings.Contains(string(logs), "killed the largest process") {
+				t.Errorf("the log: %q, %v", logs, err)
 			}
 		})
 	}

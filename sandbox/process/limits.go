@@ -50,7 +50,7 @@ func processLimit(l sandbox.Limits, st *state) int {
 		return slices.IndexFunc(st.Report.Missing, func(m sandbox.Missing) bool { return m.Feature == feature })
 	}
 	if i := failed("cgroup-memory"); i >= 0 {
-		st.Report.Missing[i].Reason = "the memory of commands is not bounded: " + st.Report.Missing[i].Reason
+		st.Report.Missing[i].Reason = "the kernel does not bound the memory of commands: " + st.Report.Missing[i].Reason
 	}
 	i := failed("cgroup-pids")
 	switch {

@@ -29,9 +29,11 @@ type state struct {
 	Key     isolationKey   `json:"key"`
 	Report  sandbox.Report `json:"report"`
 	Cgroups []string       `json:"cgroups,omitempty"`
-	Tmp     string         `json:"tmp,omitempty"` // private directory of the landlock level
-	Since   time.Time      `json:"since"`
-	Paused  bool           `json:"paused,omitempty"`
+	// WatchedMemory is a limit that no control group holds.
+	WatchedMemory int64     `json:"watched_memory,omitempty"`
+	Tmp           string    `json:"tmp,omitempty"` // private directory of the landlock level
+	Since         time.Time `json:"since"`
+	Paused        bool      `json:"paused,omitempty"`
 }
 
 // isolationKey is the part of the Spec and the Options that decides on the
