@@ -26,10 +26,7 @@ func TestReplacedWorkspace(t *testing.T) {
 	refused := func(what string) {
 		t.Helper()
 		h.restart(t)
-		c, err := h.Get(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := h.get(t, id)
 		if err := c.CheckWorkspace(); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: check: %v", what, err)
 		}
@@ -52,10 +49,7 @@ func TestReplacedWorkspace(t *testing.T) {
 	move(dir, dir+".other")
 	move(dir+".original", dir)
 	h.restart(t)
-	c, err := h.Get(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c = h.get(t, id)
 	send(t, c, "again")
 	settle(t, c)
 }

@@ -336,14 +336,13 @@ func (m *Manager) evictIdle(now time.Time) {
 		e := m.hold(c.id)
 		kept := e.c
 		if kept == c && c.idleSince(since) {
-			switch err := c.close(m.ctx, true); {
-			case errors.Is(err, ErrRunning): // it is used after all
-			case err != nil:
-				m.o.Log.Warn("evict a conversation", "conversation", c.id, "err", err)
-				fallthrough
-			default:
+			err := c.close(m.ctx, true)
+			if !errors.Is(err, ErrRunning) { // otherwise it is used after all
 				kept = nil
 				gone++
+				if err != nil {
+					m.o.Log.Warn("evict a conversation", "conversation", c.id, "err", err)
+				}
 			}
 		}
 		m.release(c.id, e, kept)
