@@ -126,13 +126,14 @@ func (c *Conversation) idleSince(t time.Time) bool {
 	return c.used.Load() < t.UnixNano() && !c.busy() && !c.hub.watched()
 }
 
-// restore makes a Conversation of what is stored.
-func (m *Manager) restore(info eventstream.Info) (*Conversation, error) {
+// restore makes a Conversation of what is stored. Secrets that no key opens are an
+// error, schema.ErrSealed, unless it is to be deleted.
+func (m *Manager) restore(info eventstream.Info, deleted bool) (*Conversation, error) {
 	rec, err := decodeRecord(info.ID, info.Meta)
 	if err != nil {
 		return nil, err
 	}
-	a, err := spec.DecodeAgent(rec.Agent, schema.Reading{Keys: m.o.Ring, Strict: true}, "agent")
+	a, err := spec.DecodeAgent(rec.Agent, schema.Reading{Keys: m.o.Ring, Strict: !deleted}, "agent")
 	if err != nil {
 		return nil, fmt.Errorf("read the agent of conversation %s: %w", info.ID, err)
 	}
@@ -141,7 +142,7 @@ func (m *Manager) restore(info eventstream.Info) (*Conversation, error) {
 	if err := c.setAgent(a); err != nil {
 		return nil, err
 	}
-	if err := c.openSecrets(rec.Secrets); err != nil {
+	if err := c.openSecrets(rec.Secrets); err != nil && !deleted {
 		return nil, fmt.Errorf("read the secrets of conversation %s: %w", info.ID, err)
 	}
 	c.touch()

@@ -293,6 +293,9 @@ func (c *Conversation) delete(ctx context.Context) (closed, err error) {
 func (m *Manager) holdStopped(ctx context.Context, id event.ConversationID) (*Conversation, *slot, error) {
 	for {
 		c, err := m.Get(ctx, id)
+		if errors.Is(err, schema.ErrSealed) {
+			return m.holdSealed(ctx, id)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -313,6 +316,22 @@ func (m *Manager) holdStopped(ctx context.Context, id event.ConversationID) (*Co
 		c.opening.Unlock()
 		m.release(id, e, e.c) // another run has begun, or it was evicted
 	}
+}
+
+// holdSealed is holdStopped for a conversation whose secrets no key opens: nothing
+// can run in it here.
+func (m *Manager) holdSealed(ctx context.Context, id event.ConversationID) (*Conversation, *slot, error) {
+	e := m.hold(id)
+	info, err := m.o.Store.Info(ctx, id)
+	if err == nil {
+		var c *Conversation
+		if c, err = m.restore(info, true); err == nil {
+			c.opening.Lock()
+			return c, e, nil
+		}
+	}
+	m.release(id, e, e.c)
+	return nil, nil, err
 }
 
 // cleanUp removes what is kept for a conversation that has been deleted.

@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +17,9 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -172,6 +175,25 @@ func TestDeleteRunning(t *testing.T) {
 	defer h.mu.Unlock()
 	if last := h.changes[len(h.changes)-1]; last != "deleting" {
 		t.Errorf("the last change is %s: %q", last, h.changes)
+	}
+}
+
+// TestDeleteSealed deletes a conversation whose secrets were stored under a key that
+// is lost: it cannot run, but it can go.
+func TestDeleteSealed(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(), nil)
+	id := h.begin(t, `"secrets":{"TOKEN":{"kind":"StaticSecret","value":"a-secret"}}`).ID()
+	h.o.Ring = keyring.New("another key")
+	h.restart(t)
+	if _, err := h.Get(t.Context(), id); !errors.Is(err, schema.ErrSealed) {
+		t.Fatalf("loaded with another key: %v", err)
+	}
+	if err := h.Delete(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Get(t.Context(), id); !fault.Is(err, fault.NotFound) {
+		t.Errorf("after the deletion: %v", err)
 	}
 }
 

@@ -283,7 +283,7 @@ func (m *Manager) load(ctx context.Context, id event.ConversationID) (*Conversat
 	if err != nil {
 		return nil, err
 	}
-	return m.restore(info)
+	return m.restore(info, false)
 }
 
 // Evict closes a conversation if it is live and nothing runs in it. With keep its
