@@ -77,11 +77,11 @@ func checkRepository(workspace string) error {
 		return nil
 	}
 	dir := filepath.Join(top, ".git")
-	if fi, err := os.Lstat(dir); err != nil || !fi.IsDir() || ownCommonDir(dir) {
-		return nil
+	if fi, err := os.Lstat(dir); err == nil && fi.IsDir() && !ownCommonDir(dir) {
+		path := filepath.Join(dir, "commondir")
+		return fault.New(fault.Invalid, path+" makes git read the configuration of another repository").Hint("look at it, and delete it")
 	}
-	path := filepath.Join(dir, "commondir")
-	return fault.New(fault.Invalid, path+" makes git read the configuration of another repository").Hint("look at it, and delete it")
+	return nil
 }
 
 // ownCommonDir reports whether a .git directory has its own configuration.
