@@ -12,6 +12,10 @@ import (
 // nobody is an account without any right.
 const nobody = 65534
 
+// userVariable says that TestAsOrdinaryUser has started this process: in a test's
+// user namespace the user's id is root's.
+const userVariable = "DEFT_TEST_USER"
+
 // TestAsOrdinaryUser runs the other tests again as one, if this is root: what
 // works for root proves little for users, and the other way round.
 func TestAsOrdinaryUser(t *testing.T) {
@@ -45,7 +49,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	cmd.Dir = base
 	cmd.Env = []string{
 		"HOME=" + filepath.Join(base, "home"), "TMPDIR=" + filepath.Join(base, "tmp"),
-		"PATH=" + os.Getenv("PATH"), "CI=" + os.Getenv("CI"),
+		"PATH=" + os.Getenv("PATH"), "CI=" + os.Getenv("CI"), userVariable + "=1",
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()

@@ -362,12 +362,7 @@ func TestRedirect(t *testing.T) {
 // whatever the name server says next.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
-	l := listen(t, asPublic+":0")
-	port := l.Addr().(*net.TCPAddr).Port
-	own, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
-	if err != nil {
-		t.Skip("the port is in use on 127.0.0.1")
-	}
+	l, own, port := samePort(t)
 	good := &http.Server{Handler: http.HandlerFunc(hello)}
 	bad := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") })}
 	go func() { _ = good.Serve(l) }()
@@ -390,6 +385,22 @@ func TestRebinding(t *testing.T) {
 	if seen["200"] == 0 || seen["403"]+seen["200"] != 20 {
 		t.Errorf("answers by status: %v", seen)
 	}
+}
+
+// samePort listens at one port of asPublic and of this machine.
+func samePort(t *testing.T) (l, own net.Listener, port int) {
+	t.Helper()
+	for range 100 { // the port may be in use on 127.0.0.1
+		l = listen(t, asPublic+":0")
+		port = l.Addr().(*net.TCPAddr).Port
+		var err error
+		if own, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			return l, own, port
+		}
+		l.Close()
+	}
+	t.Fatal("100 ports are in use on 127.0.0.1")
+	return nil, nil, 0
 }
 
 // TestHostHeader proves that a server is told the host that was judged.
