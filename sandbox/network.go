@@ -19,7 +19,7 @@ import (
 //	none                       nothing; also ""
 //	open                       every public host
 //	open,wiki.corp             every public host, and this one even if its address is private
-//	pypi.org,.corp:443,[::1]:80 these hosts only
+//	x.org,.corp,[fd00::7]:443   these hosts only
 //
 // A host is a name, a name with all names below it (".corp" or "*.corp"), or an
 // address; a port limits it to that port. ParseNetwork checks and normalizes it.

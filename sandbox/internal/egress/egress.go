@@ -81,7 +81,10 @@ type Proxy struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // tunnels
+
+	mu      sync.Mutex
+	closed  bool
+	serving sync.WaitGroup // requests and what they became; none is added once closed
 }
 
 // New returns a Proxy. Close must be called.
@@ -139,16 +142,38 @@ func (p *Proxy) Serve(l net.Listener) error {
 
 // Close ends all connections and waits for what serves them.
 func (p *Proxy) Close() error {
-	err := p.server.Close()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	p.cancel()
+	err := p.server.Close()
+	p.serving.Wait()
 	p.direct.CloseIdleConnections()
 	p.upstream.CloseIdleConnections()
-	p.wg.Wait()
 	return err
+}
+
+// enter begins a request, unless the proxy is closed.
+func (p *Proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.serving.Add(1)
+	}
+	return !p.closed
 }
 
 // ServeHTTP implements [http.Handler].
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !p.enter() {
+		return // its connection is being closed
+	}
+	defer p.serving.Done()
+	// The server does not end requests whose connection was taken over.
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	r = r.WithContext(ctx)
 	switch {
 	case !p.authorized(r):
 		w.Header().Set("Proxy-Authenticate", `Basic realm="deft sandbox"`)

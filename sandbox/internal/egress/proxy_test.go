@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,9 +12,11 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -411,6 +414,76 @@ func TestHostHeader(t *testing.T) {
 	got := exchange(t, proxy, "GET", asPublic+":"+port) // says Host: example.com
 	if !strings.HasSuffix(got, "host="+asPublic+":"+port) {
 		t.Error(got)
+	}
+}
+
+// TestClose proves that Close ends a tunnel and a connection that left HTTP, and
+// waits for what serves them.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	port, _ := site(t, asPublic, false, func(w http.ResponseWriter, _ *http.Request) {
+		c, in, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_, _ = io.Copy(c, in)
+		ended <- struct{}{}
+	})
+	p := newProxy(Options{Network: sandbox.Network(asPublic)})
+	l := listen(t, "127.0.0.1:0")
+	done := make(chan error, 1)
+	go func() { done <- p.Serve(l) }()
+	var open []net.Conn
+	to := asPublic + ":" + port
+	for _, request := range []string{
+		"CONNECT " + to + " HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n",
+		"GET http://" + to + "/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n",
+	} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+		fmt.Fprint(c, request)
+		for in := bufio.NewReader(c); ; {
+			resp, err := http.ReadResponse(in, &http.Request{Method: "CONNECT"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode == http.StatusSwitchingProtocols {
+				break
+			}
+		}
+		hello := []byte("hello")
+		if _, err := c.Write(hello); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, hello); err != nil || string(hello) != "hello" {
+			t.Fatalf("%q, %v", hello, err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for i, c := range open {
+		if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("connection %d: read %d bytes after Close: %v", i, n, err)
+		}
+		c.Close()
+	}
+	for range open {
+		<-ended // at the site
 	}
 }
 

@@ -27,9 +27,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		answer(w, err)
 		return
 	}
-	p.wg.Add(1)
-	defer p.wg.Done()
-	stop := context.AfterFunc(p.ctx, func() {
+	stop := context.AfterFunc(r.Context(), func() {
 		hijacked.Close()
 		to.Close()
 	})
