@@ -83,17 +83,19 @@ func (s *server) connect(conn net.Conn, in *bufio.Reader, p tool.Process) error 
 	go func() {
 		select {
 		case <-s.stopping:
-			stopped <- p.Close()
+			err := p.Close()
+			// The client may not read what the program has written.
+			stopped <- errors.Join(err, conn.SetWriteDeadline(time.Now().Add(drainTimeout)))
 		case <-over:
 			stopped <- nil
 		}
 	}()
 	err := output(conn, p)
 	err = errors.Join(err, p.Close())
-	close(over)
 	if err == nil {
-		err = end(conn, p.Stderr())
+		err = s.end(conn, p.Stderr())
 	}
+	close(over)
 	conn.Close()
 	<-input // fails now at the latest
 	return errors.Join(err, <-stopped)
@@ -134,8 +136,14 @@ func output(conn net.Conn, p tool.Process) error {
 }
 
 // end says how the program ended.
-func end(conn net.Conn, stderr string) error {
-	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+func (s *server) end(conn net.Conn, stderr string) error {
+	err := conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	select {
+	case <-s.stopping: // whose deadline may have been replaced
+		err = errors.Join(err, conn.SetWriteDeadline(time.Now().Add(drainTimeout)))
+	default:
+	}
+	if err != nil {
 		return err
 	}
 	return json.NewEncoder(conn).Encode(protocol.ProgramEnd{Stderr: stderr})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/actionserver"
@@ -166,6 +167,38 @@ func TestProgramEndsWithItsConnection(t *testing.T) {
 			gone(t, pid)
 		})
 	}
+}
+
+// TestStopDoesNotWait ends a server while a client does not read a program's output,
+// and a program not its input.
+func TestStopDoesNotWait(t *testing.T) {
+	t.Parallel()
+	rt, s := starting(t, t.TempDir())
+	unread := startProgram(t, rt, shell(`echo begun; exec yes`))
+	deaf := startProgram(t, rt, shell(`echo begun; exec sleep 1000`))
+	for _, p := range []tool.Process{unread, deaf} {
+		if _, err := io.ReadFull(p, make([]byte, len("begun\n"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	blocked := make(chan struct{})
+	go func() {
+		defer close(blocked)
+		for {
+			if _, err := deaf.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	}()
+	s.stop()
+	select {
+	case <-s.ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the server waits for its programs")
+	}
+	unread.Close()
+	deaf.Close()
+	<-blocked
 }
 
 func TestProgramRefused(t *testing.T) {
