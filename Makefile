@@ -14,6 +14,9 @@ BASE ?= HEAD
 # installs it.
 export DEFT_OPENHANDS_PYTHON ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deft-deps/openhands-1.58/bin/python
 
+# The engine that make deps starts if there is no other one.
+export DEFT_TEST_DOCKER ?= unix://$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deft-deps/docker/docker.sock
+
 .PHONY: help
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

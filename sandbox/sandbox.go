@@ -61,24 +61,24 @@ type Spec struct {
 // Container is the part of a Spec for providers that start from an image.
 type Container struct {
 	// Image to start from; default: the provider's.
-	Image string
+	Image string `json:"image,omitempty"`
 	// Pull is PullMissing, PullAlways or PullNever; default PullMissing.
-	Pull string
+	Pull string `json:"pull,omitempty"`
 	// User that programs run as: a name of the image, or "UID" or "UID:GID";
 	// default: the owner of the workspace.
-	User string
+	User string `json:"user,omitempty"`
 	// Mounts are further directories, files and volumes.
-	Mounts []Mount
+	Mounts []Mount `json:"mounts,omitempty"`
 	// ExtraHosts are lines of /etc/hosts: "name:address".
-	ExtraHosts []string
+	ExtraHosts []string `json:"extra_hosts,omitempty"`
 	// GPUs are "all", a number, or the ids of devices; default none.
-	GPUs string
+	GPUs string `json:"gpus,omitempty"`
 	// ReadOnly makes the image's own files read-only; /tmp, /run and the home are
 	// then in memory.
-	ReadOnly bool
+	ReadOnly bool `json:"read_only,omitempty"`
 	// Runtime is the OCI runtime, for example "runsc" for gVisor; default: the
 	// engine's.
-	Runtime string
+	Runtime string `json:"runtime,omitempty"`
 }
 
 // First names the first field that is set, "" for none: a provider without
@@ -107,11 +107,11 @@ const (
 
 // Mount shows a directory or file of the host, or a named volume, inside.
 type Mount struct {
-	Source string // an absolute path, or the name of a volume
-	Target string // absolute, inside
+	Source string `json:"source"` // an absolute path, or the name of a volume
+	Target string `json:"target"` // absolute, inside
 	// Mode is MountReadWrite, MountReadOnly or MountOverlay: what is written to an
 	// overlay stays in the sandbox and ends with it.
-	Mode string
+	Mode string `json:"mode"`
 }
 
 // Modes of a [Mount].

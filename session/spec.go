@@ -122,6 +122,8 @@ type Placement struct {
 	Network sandbox.Network `json:"network,omitempty"`
 	// Limits bound what the sandbox uses.
 	Limits sandbox.Limits `json:"limits,omitzero"`
+	// Container is what the sandbox has if its class is one of containers.
+	Container sandbox.Container `json:"container,omitzero"`
 	// Env are variables, as NAME=VALUE, that commands get beside those of the
 	// builder. They are stored as they are: no secret may be among them.
 	Env []string `json:"env,omitempty"`

@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 	for _, level := range levels {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
-			sandboxtest.Run(t, func(t *testing.T, dir string) sandbox.Provider {
+			sandboxtest.Run(t, sandboxtest.Options{Open: func(t *testing.T, dir string) sandbox.Provider {
 				p, err := process.New(process.Options{Dir: dir, Level: level, Home: t.TempDir(), TmpBytes: 64 << 20})
 				if err != nil {
 					t.Fatal(err)
@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 					}
 				})
 				return p
-			})
+			}})
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/socketpath"
 )
 
 // What tests of single parts need.
@@ -12,7 +13,7 @@ var (
 	AllowedChildren = allowedChildren
 	SplitHome       = splitHome
 	Filter          = filter
-	Connect         = connect
+	Connect         = socketpath.Dial
 	MemoryIn        = memoryIn
 	DefaultMemory   = defaultMemory
 	DefaultPIDs     = defaultPIDs

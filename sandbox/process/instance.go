@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/logfile"
+	"github.com/deft-dev/deft/sandbox/internal/socketpath"
 )
 
 // instance is a sandbox as one Provider sees it: its state, and a watcher
@@ -48,7 +51,12 @@ func (h *handle) Reused() bool { return h.reused }
 
 // Dial implements sandbox.Sandbox.
 func (in *instance) Dial(ctx context.Context) (net.Conn, error) {
-	return connect(ctx, filepath.Join(in.p.dir(in.id), socketName))
+	return socketpath.Dial(ctx, filepath.Join(in.p.dir(in.id), socketName))
+}
+
+// Logs implements sandbox.Sandbox.
+func (in *instance) Logs(ctx context.Context, max int64, follow bool) (io.ReadCloser, error) {
+	return logfile.Open(ctx, filepath.Join(in.p.dir(in.id), logName), max, follow, in.ended)
 }
 
 // Report implements sandbox.Sandbox.

@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,8 @@ import (
 // programArg makes the test binary the program of a sandbox.
 const programArg = "sandboxtest-program"
 
-// MaybeServe must be called by TestMain, after what the provider's own stages
-// need: the test binary is also the program that runs in the sandboxes.
+// MaybeServe must be called by the main of the program that runs in the sandboxes,
+// or by TestMain, after what the provider's own stages need.
 func MaybeServe() {
 	if len(os.Args) < 2 || os.Args[1] != programArg {
 		return
@@ -29,14 +30,14 @@ func MaybeServe() {
 	os.Exit(1)
 }
 
-// Argv runs the program.
-func Argv(t testing.TB) []string {
+// argv runs the program.
+func (o Options) argv(t testing.TB) []string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{self, programArg}
+	return []string{cmp.Or(o.Program, self), programArg}
 }
 
 // request is what the program is asked: to run a command, or to do something itself.
@@ -139,7 +140,7 @@ func exchange(ctx context.Context, s sandbox.Sandbox, q request) (a answer, err 
 	return a, json.NewDecoder(c).Decode(&a)
 }
 
-// Shell runs a script in a sandbox that runs [Argv], and returns what it printed.
+// Shell runs a script in a sandbox that runs the program, and returns what it printed.
 func Shell(t *testing.T, s sandbox.Sandbox, script string) string {
 	t.Helper()
 	a := ask(t, s, request{Argv: []string{"/bin/sh", "-c", script}})

@@ -2,10 +2,9 @@
 // implementation runs it.
 //
 //	func TestMain(m *testing.M) { …; sandboxtest.MaybeServe(); … }
-//	func TestConformance(t *testing.T) { sandboxtest.Run(t, open) }
+//	func TestConformance(t *testing.T) { sandboxtest.Run(t, sandboxtest.Options{Open: open}) }
 //
-// The test binary is the program that runs in the sandboxes, so it must be
-// static where these have another root. The suite asserts no times.
+// The suite asserts no times.
 package sandboxtest
 
 import (
@@ -24,12 +23,20 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 )
 
-// Open returns a new provider on a directory: a second one on the same directory
-// finds the first one's sandboxes. It is closed by t.Cleanup.
-type Open func(t *testing.T, dir string) sandbox.Provider
+// Options say what the suite tests.
+type Options struct {
+	// Open returns a new provider on a directory: a second one on the same directory
+	// finds the first one's sandboxes. It is closed by t.Cleanup. Required.
+	Open func(t *testing.T, dir string) sandbox.Provider
+	// Program is the binary that runs in the sandboxes, whose main calls MaybeServe;
+	// default: the test binary. It must be static where an image may lack a C library.
+	Program string
+	// Container is that of all Specs.
+	Container sandbox.Container
+}
 
 // Run runs the suite.
-func Run(t *testing.T, open Open) {
+func Run(t *testing.T, o Options) {
 	for name, test := range map[string]func(*testing.T, *fixture){
 		"commands":       commands,
 		"starting again": startingAgain,
@@ -51,7 +58,7 @@ func Run(t *testing.T, open Open) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, setUp(t, open))
+			test(t, setUp(t, o))
 		})
 	}
 }
@@ -59,18 +66,18 @@ func Run(t *testing.T, open Open) {
 // fixture is what each test starts from.
 type fixture struct {
 	sandbox.Provider
-	open Open
+	open func(*testing.T, string) sandbox.Provider
 	dir  string
 	spec sandbox.Spec
 }
 
-func setUp(t *testing.T, open Open) *fixture {
+func setUp(t *testing.T, o Options) *fixture {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{open: open, dir: filepath.Join(base, "provider")}
+	f := &fixture{open: o.Open, dir: filepath.Join(base, "provider")}
 	ws := filepath.Join(base, "work")
 	for path, text := range map[string]string{"work/hello": "hello", "beside/secret": "SECRET"} {
 		path = filepath.Join(base, path)
@@ -81,11 +88,12 @@ func setUp(t *testing.T, open Open) *fixture {
 			t.Fatal(err)
 		}
 	}
-	f.Provider = open(t, f.dir)
+	f.Provider = f.open(t, f.dir)
 	f.spec = sandbox.Spec{
 		// Providers share an engine, whose names are the machine's.
-		ID: "t" + strings.ToLower(strings.Map(alphanumeric, filepath.Base(filepath.Dir(base))+filepath.Base(base))), Argv: Argv(t), Workspace: ws,
-		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "GIVEN=here"},
+		ID: "t" + strings.ToLower(strings.Map(alphanumeric, filepath.Base(filepath.Dir(base))+filepath.Base(base))), Argv: o.argv(t), Workspace: ws,
+		Container: o.Container,
+		Env:       []string{"PATH=/usr/local/bin:/usr/bin:/bin", "GIVEN=here"},
 	}
 	t.Cleanup(func() {
 		if err := f.Remove(context.WithoutCancel(t.Context()), f.spec.ID); err != nil {

@@ -17,6 +17,8 @@ wanted=(
     npm:npm
     ps:procps           # search for orphaned processes
     chromium:chromium   # the web page that drives the agent server
+    dockerd:docker.io   # sandboxes of containers: this and the next
+    busybox:busybox-static
 )
 missing=()
 for w in "${wanted[@]}"; do

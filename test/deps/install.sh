@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 ./go.sh
 ./debian.sh
+./docker.sh
 ./openhands.sh
 ./mcp.sh
 ../llmmocks/install.sh

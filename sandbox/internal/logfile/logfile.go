@@ -1,4 +1,6 @@
-package process
+// Package logfile reads the log of a sandbox, and follows it without polling. A
+// reader belongs to one goroutine.
+package logfile
 
 import (
 	"context"
@@ -6,14 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/fsnotify/fsnotify"
 )
 
-// Logs implements sandbox.Sandbox.
-func (in *instance) Logs(ctx context.Context, max int64, follow bool) (io.ReadCloser, error) {
-	path := filepath.Join(in.p.dir(in.id), logName)
+// Open returns the last max bytes of a file; with follow also what is written to
+// it until ended is closed or ctx ends.
+func Open(ctx context.Context, path string, max int64, follow bool, ended <-chan struct{}) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the sandbox's log: %w", err)
@@ -22,10 +23,13 @@ func (in *instance) Logs(ctx context.Context, max int64, follow bool) (io.ReadCl
 	if err == nil {
 		_, err = f.Seek(fi.Size()-min(fi.Size(), max), io.SeekStart)
 	}
-	if err != nil || !follow {
-		return f, err
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read the sandbox's log: %w", err), f.Close())
 	}
-	l := &logReader{File: f, ctx: ctx, ended: in.ended}
+	if !follow {
+		return f, nil
+	}
+	l := &logReader{File: f, ctx: ctx, ended: ended}
 	if l.changed, err = fsnotify.NewWatcher(); err == nil {
 		err = l.changed.Add(path)
 	}
@@ -38,7 +42,7 @@ func (in *instance) Logs(ctx context.Context, max int64, follow bool) (io.ReadCl
 // logReader waits at the end of the file for more.
 type logReader struct {
 	*os.File
-	ctx     context.Context // of the caller of Logs
+	ctx     context.Context // of the caller of Open
 	changed *fsnotify.Watcher
 	ended   <-chan struct{}
 }

@@ -1,0 +1,260 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/filelock"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Options configure a Provider.
+type Options struct {
+	// Dir holds sockets, journals and logs, one directory per sandbox. It is made
+	// with mode 0700. Required.
+	Dir string
+	// Image for sandboxes that name none; default DefaultImage.
+	Image string
+	// Host is the engine's address, as in DOCKER_HOST; default: DOCKER_HOST, or the
+	// engine's usual socket. Only engines of this machine will do.
+	Host string
+	// Self is the binary whose main calls MaybeInit; default: this one.
+	Self string
+	// Hidden are paths hidden in every sandbox, where a mount would show them.
+	Hidden []string
+}
+
+// DefaultImage is a small image with bash, git and Python.
+const DefaultImage = "python:3.13-bookworm"
+
+// Provider starts and finds containers. It implements sandbox.Provider.
+type Provider struct {
+	opt    Options
+	engine *client.Client
+	owner  string // label of the containers of Options.Dir
+
+	mu     sync.Mutex
+	live   map[string]*instance // sandboxes that are watched, by ID
+	closed bool
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+var _ sandbox.Provider = (*Provider)(nil)
+
+var validID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+// New returns a Provider. It does not connect to the engine. It fails with
+// fault.Invalid for bad options and fault.Denied if Dir cannot be made.
+func New(o Options) (*Provider, error) {
+	if !filepath.IsAbs(o.Dir) {
+		return nil, fault.New(fault.Invalid, "the sandbox directory must be an absolute path")
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "make sandbox directory")
+	}
+	var err error
+	if o.Dir, err = filepath.EvalSymlinks(o.Dir); err != nil {
+		return nil, fmt.Errorf("resolve sandbox directory: %w", err)
+	}
+	if o.Self == "" {
+		if o.Self, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("find the binary: %w", err)
+		}
+	}
+	options := []client.Opt{client.FromEnv}
+	if o.Host != "" {
+		options = append(options, client.WithHost(o.Host))
+	}
+	engine, err := client.New(options...)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "use the Docker engine").Hint("see DOCKER_HOST").Because(err)
+	}
+	if host := engine.DaemonHost(); !strings.HasPrefix(host, "unix://") {
+		return nil, fault.New(fault.Unsupported, "the Docker engine at "+host+" may be on another machine, where the workspace is not").
+			Hint("use an engine of this machine, or a remote runtime")
+	}
+	sum := sha256.Sum256([]byte(o.Dir))
+	p := &Provider{opt: o, engine: engine, owner: hex.EncodeToString(sum[:8]), live: map[string]*instance{}}
+	p.opt.Image = cmp.Or(o.Image, DefaultImage)
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// Labels of our containers.
+const (
+	labelOwner = "dev.deft.provider"
+	labelID    = "dev.deft.sandbox"
+	labelKey   = "dev.deft.spec"      // changes with what a running one must match
+	labelWork  = "dev.deft.workspace" // the Spec's
+	labelImage = "dev.deft.image"
+)
+
+// name is that of the container: the engine allows one of each, so two processes
+// never start two.
+func (p *Provider) name(id string) string { return "deft-" + p.owner + "-" + id }
+
+func (p *Provider) dir(id string) string { return filepath.Join(p.opt.Dir, id) }
+
+// lock serializes what is done to one sandbox, also between processes.
+func (p *Provider) lock(ctx context.Context, id string) (unlock func(), err error) {
+	return filelock.Lock(ctx, filepath.Join(p.dir(id), "lock"))
+}
+
+// Start implements sandbox.Provider.
+func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, error) {
+	s, err := p.check(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(p.dir(s.ID), 0o700); err != nil {
+		return nil, fmt.Errorf("make sandbox directory: %w", err)
+	}
+	unlock, err := p.lock(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	found, err := p.inspect(ctx, s.ID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+	case err != nil:
+		return nil, err
+	case !found.State.Running:
+		if err := p.delete(ctx, found.ID); err != nil {
+			return nil, err
+		}
+	case found.Config.Labels[labelKey] != p.key(s):
+		return nil, fault.New(fault.Conflict, "sandbox "+s.ID+" runs with another workspace, image or isolation").
+			Hint("stop it first")
+	default:
+		return p.reuse(ctx, s.ID, found)
+	}
+	in, err := p.launch(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return handle{in, false}, nil
+}
+
+// reuse returns a running container, which is resumed if it is paused.
+func (p *Provider) reuse(ctx context.Context, id string, found *container.InspectResponse) (sandbox.Sandbox, error) {
+	if found.State.Paused {
+		if _, err := p.engine.ContainerUnpause(ctx, found.ID, client.ContainerUnpauseOptions{}); err != nil {
+			return nil, engineError(err, "resume container")
+		}
+	}
+	in, err := p.watch(id, found)
+	if err != nil {
+		return nil, err
+	}
+	return handle{in, true}, nil
+}
+
+// Get implements sandbox.Provider.
+func (p *Provider) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	if !validID.MatchString(id) {
+		return nil, fault.New(fault.Invalid, "not a sandbox id: "+id)
+	}
+	found, err := p.inspect(ctx, id)
+	if err == nil && !found.State.Running {
+		err = fault.New(fault.NotFound, "sandbox "+id+" has ended")
+	}
+	if err != nil {
+		return nil, err
+	}
+	in, err := p.watch(id, found)
+	if err != nil {
+		return nil, err
+	}
+	return handle{in, true}, nil
+}
+
+// List implements sandbox.Provider.
+func (p *Provider) List(ctx context.Context) ([]sandbox.Status, error) {
+	found, err := p.engine.ContainerList(ctx, client.ContainerListOptions{
+		Filters: make(client.Filters).Add("label", labelOwner+"="+p.owner),
+	})
+	if err != nil {
+		return nil, engineError(err, "list containers")
+	}
+	list := []sandbox.Status{}
+	for _, c := range found.Items {
+		s := sandbox.Status{
+			ID: c.Labels[labelID], State: sandbox.Running, Started: time.Unix(c.Created, 0),
+			Workspace: c.Labels[labelWork], Image: c.Labels[labelImage],
+		}
+		if c.State == container.StatePaused {
+			s.State = sandbox.Paused
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b sandbox.Status) int { return cmp.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// Remove implements sandbox.Provider.
+func (p *Provider) Remove(ctx context.Context, id string) error {
+	if !validID.MatchString(id) {
+		return fault.New(fault.Invalid, "not a sandbox id: "+id)
+	}
+	if _, err := os.Lstat(p.dir(id)); os.IsNotExist(err) {
+		return nil
+	}
+	unlock, err := p.lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := p.delete(ctx, p.name(id)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(p.dir(id)); err != nil {
+		return fmt.Errorf("remove sandbox directory: %w", err)
+	}
+	return nil
+}
+
+// delete removes a container, whatever its state, if there is one.
+func (p *Provider) delete(ctx context.Context, name string) error {
+	_, err := p.engine.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if err = engineError(err, "remove container"); err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return nil
+}
+
+// inspect returns the container of a sandbox. NotFound if there is none.
+func (p *Provider) inspect(ctx context.Context, id string) (*container.InspectResponse, error) {
+	found, err := p.engine.ContainerInspect(ctx, p.name(id), client.ContainerInspectOptions{})
+	if err != nil {
+		return nil, engineError(err, "look for container")
+	}
+	return &found.Container, nil
+}
+
+// Close ends the Provider's own goroutines and waits for them. Containers run on;
+// their Done channels no longer close. The Provider cannot be used after.
+func (p *Provider) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.cancel()
+	p.wg.Wait()
+	return p.engine.Close()
+}

@@ -1,0 +1,217 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/moby/moby/client"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// startTimeout bounds the time from the engine's start to the program's: some
+// hundred milliseconds on a quiet machine.
+const startTimeout = time.Minute
+
+// Files of a sandbox's directory, and of the one in it that is mounted.
+const (
+	runDir      = "run"
+	socketName  = "server.sock"
+	journalName = "journal"
+	logName     = "log"
+	planName    = "plan.json"
+	errorName   = "error"
+)
+
+// plan is what the first stage does. It holds variables that may be secret.
+type plan struct {
+	Argv      []string
+	Env       []string
+	Workspace string
+}
+
+// launch creates and starts the container, and waits for its program.
+func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error) {
+	if !s.Network.None() {
+		return nil, fault.New(fault.Unsupported, "containers have no network yet, but the network is "+string(s.Network)).
+			Hint("start without --net, or with the built-in sandbox")
+	}
+	if err := p.prepare(s); err != nil {
+		return nil, err
+	}
+	options, err := p.createOptions(s)
+	if err != nil {
+		return nil, err
+	}
+	made, err := p.create(ctx, s, options)
+	if err != nil {
+		return nil, err
+	}
+	in, err := p.begin(ctx, s, made)
+	if err != nil {
+		return nil, errors.Join(err, p.delete(context.WithoutCancel(ctx), made))
+	}
+	return in, nil
+}
+
+// prepare makes the files that the first stage opens. The directory is one that the
+// container's user may write; its parent keeps other users of the machine out.
+func (p *Provider) prepare(s sandbox.Spec) error {
+	dir, run := p.dir(s.ID), filepath.Join(p.dir(s.ID), runDir)
+	if err := os.RemoveAll(run); err != nil {
+		return fmt.Errorf("clear the directory for the start: %w", err)
+	}
+	if err := os.Mkdir(run, 0o700); err != nil {
+		return fmt.Errorf("make the directory for the start: %w", err)
+	}
+	if err := os.Chmod(run, 0o777); err != nil {
+		return fmt.Errorf("open the directory for the start: %w", err)
+	}
+	argv := s.Argv
+	if argv[0] == p.opt.Self {
+		argv = append([]string{insideSelf}, argv[1:]...)
+	}
+	raw, err := json.Marshal(plan{Argv: argv, Env: s.Env, Workspace: s.Workspace})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(run, planName)
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		return fmt.Errorf("write the start's plan: %w", err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		return err
+	}
+	for _, name := range []string{journalName, logName} {
+		path := filepath.Join(dir, name)
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+		if err == nil {
+			err = errors.Join(f.Chmod(0o666), f.Close(), os.Link(path, filepath.Join(run, name)))
+		}
+		if err != nil {
+			return fmt.Errorf("make the sandbox's %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// create makes the container, and fetches its image if need be.
+func (p *Provider) create(ctx context.Context, s sandbox.Spec, o client.ContainerCreateOptions) (id string, err error) {
+	if s.Container.Pull == sandbox.PullAlways {
+		if err := p.pull(ctx, s.Container.Image); err != nil {
+			return "", err
+		}
+	}
+	made, err := p.engine.ContainerCreate(ctx, o)
+	err = engineError(err, "create container")
+	if fault.Is(err, fault.NotFound) && s.Container.Pull != sandbox.PullAlways {
+		if s.Container.Pull == sandbox.PullNever {
+			return "", fault.Wrap(err, fault.Invalid, "there is no image "+s.Container.Image)
+		}
+		if err := p.pull(ctx, s.Container.Image); err != nil {
+			return "", err
+		}
+		made, err = p.engine.ContainerCreate(ctx, o)
+		err = engineError(err, "create container")
+	}
+	return made.ID, err
+}
+
+// pull fetches an image.
+func (p *Provider) pull(ctx context.Context, image string) error {
+	r, err := p.engine.ImagePull(ctx, image, client.ImagePullOptions{})
+	if err == nil {
+		err = r.Wait(ctx)
+	}
+	if err == nil || ctx.Err() != nil {
+		return engineError(err, "fetch image")
+	}
+	kind := fault.Invalid
+	if fault.Is(engineError(err, ""), fault.Unavailable) {
+		kind = fault.Unavailable
+	}
+	return fault.New(kind, "fetch image "+image).Hint("is the name right, and the registry reachable? `docker pull " + image + "` shows more").Because(err)
+}
+
+// begin starts the container and waits until its program listens.
+func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	run := filepath.Join(p.dir(s.ID), runDir)
+	changed, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch the start: %w", err)
+	}
+	defer changed.Close()
+	if err := changed.Add(run); err != nil {
+		return nil, fmt.Errorf("watch the start: %w", err)
+	}
+	if _, err := p.engine.ContainerStart(ctx, name, client.ContainerStartOptions{}); err != nil {
+		return nil, startError(err, s)
+	}
+	found, err := p.inspect(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	in, err := p.watch(s.ID, found)
+	if err != nil {
+		return nil, err
+	}
+	listening := filepath.Join(run, socketName)
+	for {
+		if _, err := os.Lstat(listening); err == nil {
+			break
+		}
+		select {
+		case <-changed.Events:
+		case err := <-changed.Errors:
+			return nil, fmt.Errorf("watch the start: %w", err)
+		case <-in.ended:
+			return nil, p.endedAtOnce(s)
+		case <-ctx.Done():
+			return nil, fault.New(fault.Timeout, "wait for the container's program").Hint("`docker logs " + p.name(s.ID) + "` may say more").Because(context.Cause(ctx))
+		}
+	}
+	// Commands have no path to the server: they have not begun yet.
+	if err := os.Rename(listening, filepath.Join(p.dir(s.ID), socketName)); err != nil {
+		return nil, fmt.Errorf("take the sandbox's socket: %w", err)
+	}
+	return in, nil
+}
+
+// startError explains what the engine says of a container that cannot start.
+func startError(err error, s sandbox.Spec) error {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "unable to find user"):
+		return fault.Wrap(err, fault.Invalid, "the image "+s.Container.Image+" has no user "+s.Container.User)
+	case strings.Contains(text, "unknown or invalid runtime"), strings.Contains(text, "Unknown runtime"):
+		return fault.New(fault.Unsupported, "the engine has no runtime "+s.Container.Runtime).Hint("`docker info` lists those it has").Because(err)
+	case strings.Contains(text, "could not select device driver"):
+		return fault.Wrap(err, fault.Unsupported, "the engine has no GPUs")
+	case strings.Contains(text, "no space left on device"):
+		return fault.New(fault.Unavailable, "start container").Hint("the disk is full: `docker system df`").Because(err)
+	}
+	return engineError(err, "start container")
+}
+
+// endedAtOnce says why a program did not listen.
+func (p *Provider) endedAtOnce(s sandbox.Spec) error {
+	raw, err := os.ReadFile(filepath.Join(p.dir(s.ID), runDir, errorName))
+	if err == nil && len(raw) > 0 {
+		return fault.New(fault.Invalid, "cannot run "+s.Argv[0]+" in the image "+s.Container.Image).Because(errors.New(string(raw)))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fault.New(fault.Unavailable, "the sandbox's program ended at once").Hint("see " + filepath.Join(p.dir(s.ID), logName))
+}

@@ -1,0 +1,223 @@
+package docker
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Where the binary and the directory for the start are inside.
+const (
+	insideSelf = "/.deft/deft"
+	insideRun  = "/.deft/run"
+)
+
+// check validates s and resolves the symbolic links in its paths.
+func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
+	if !validID.MatchString(s.ID) {
+		return s, fault.New(fault.Invalid, "not a sandbox id: "+s.ID)
+	}
+	if len(s.Argv) == 0 || !filepath.IsAbs(s.Argv[0]) {
+		return s, fault.New(fault.Invalid, "the sandbox's program must be an absolute path")
+	}
+	if !filepath.IsAbs(s.Workspace) {
+		return s, fault.New(fault.Invalid, "the workspace must be an absolute path: "+s.Workspace)
+	}
+	real, err := filepath.EvalSymlinks(s.Workspace)
+	if err != nil {
+		return s, fault.Wrap(err, fault.Invalid, "cannot use the workspace")
+	}
+	if fi, err := os.Stat(real); err != nil || !fi.IsDir() {
+		return s, fault.New(fault.Invalid, "the workspace is not a directory: "+real)
+	}
+	s.Workspace = real
+	for _, dir := range slices.Concat([]string{real}, s.Readable, s.Writable) {
+		if dir == "/" || !path.IsAbs(dir) || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/.deft"}, func(no string) bool { return within(dir, no) }) {
+			return s, fault.New(fault.Invalid, "a container cannot be given "+dir).Hint("use a project's directory")
+		}
+	}
+	if s.Network, err = sandbox.ParseNetwork(string(s.Network)); err != nil {
+		return s, err
+	}
+	s.Container.Image = cmp.Or(s.Container.Image, p.opt.Image)
+	s.Container.Pull = cmp.Or(s.Container.Pull, sandbox.PullMissing)
+	if !slices.Contains([]string{sandbox.PullMissing, sandbox.PullAlways, sandbox.PullNever}, s.Container.Pull) {
+		return s, fault.New(fault.Invalid, "unknown pull policy "+s.Container.Pull).Hint("use missing, always or never")
+	}
+	if s.Container.User == "" {
+		if s.Container.User, err = ownerOf(real); err != nil {
+			return s, err
+		}
+	}
+	for _, m := range s.Container.Mounts {
+		if err := checkMount(m); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func checkMount(m sandbox.Mount) error {
+	switch {
+	case !path.IsAbs(m.Target) || path.Clean(m.Target) == "/" || within(path.Clean(m.Target), "/.deft"):
+		return fault.New(fault.Invalid, "nothing can be mounted at "+strconv.Quote(m.Target))
+	case m.Source == "":
+		return fault.New(fault.Invalid, "the mount at "+m.Target+" has no source")
+	case m.Mode == sandbox.MountOverlay:
+		return fault.New(fault.Unsupported, "containers of this provider have no overlays yet: "+m.Target)
+	case m.Mode != sandbox.MountReadOnly && m.Mode != sandbox.MountReadWrite:
+		return fault.New(fault.Invalid, "unknown mode "+strconv.Quote(m.Mode)+" of the mount at "+m.Target).Hint("use rw or ro")
+	}
+	if !path.IsAbs(m.Source) {
+		return nil // a volume, which the engine makes
+	}
+	if _, err := os.Stat(m.Source); err != nil {
+		return fault.Wrap(err, fault.Invalid, "mount at "+m.Target)
+	}
+	return nil
+}
+
+func ownerOf(dir string) (string, error) {
+	fi, err := os.Stat(dir)
+	if err != nil {
+		return "", fault.Wrap(err, fault.Invalid, "cannot use the workspace")
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", fault.New(fault.Unsupported, "the owner of "+dir+" is not known")
+	}
+	return fmt.Sprintf("%d:%d", st.Uid, st.Gid), nil
+}
+
+// within reports whether a path is dir, or below it.
+func within(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// key changes with what a running container must be started with. The environment,
+// which may hold secrets, is not part of it.
+func (p *Provider) key(s sandbox.Spec) string {
+	s.Env, s.AlsoHidden = nil, nil
+	raw, err := json.Marshal(s)
+	if err != nil { // strings, numbers and lists of them
+		panic(err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}
+
+// defaultPIDs is enough for large builds, whose threads count too.
+const defaultPIDs = 2048
+
+// createOptions describe the container.
+func (p *Provider) createOptions(s sandbox.Spec) (client.ContainerCreateOptions, error) {
+	c := s.Container
+	mounts, err := p.mounts(s)
+	if err != nil {
+		return client.ContainerCreateOptions{}, err
+	}
+	pids := int64(cmp.Or(s.Limits.PIDs, defaultPIDs))
+	init := false
+	host := &container.HostConfig{
+		NetworkMode: "none", IpcMode: "private", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
+		Mounts: mounts, ReadonlyRootfs: c.ReadOnly, ExtraHosts: c.ExtraHosts, Runtime: c.Runtime, Init: &init,
+		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "1"}},
+		Resources: container.Resources{PidsLimit: &pids, NanoCPUs: int64(max(0, s.Limits.CPUs) * 1e9)},
+	}
+	if n := s.Limits.MemoryBytes; n > 0 {
+		host.Memory, host.MemorySwap = n, n
+	}
+	if c.ReadOnly {
+		host.Tmpfs = map[string]string{"/tmp": "mode=1777,exec", "/run": "mode=755"}
+	}
+	if c.GPUs != "" {
+		host.DeviceRequests = []container.DeviceRequest{gpus(c.GPUs)}
+	}
+	return client.ContainerCreateOptions{
+		Name: p.name(s.ID),
+		Config: &container.Config{
+			Image: c.Image, User: c.User, WorkingDir: s.Workspace, Hostname: "sandbox",
+			Entrypoint: []string{insideSelf}, Cmd: []string{InitArg}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+			Labels: map[string]string{
+				labelOwner: p.owner, labelID: s.ID, labelKey: p.key(s), labelWork: s.Workspace, labelImage: c.Image,
+			},
+		},
+		HostConfig: host,
+	}, nil
+}
+
+// gpus reads "all", a number, or a list of ids.
+func gpus(text string) container.DeviceRequest {
+	r := container.DeviceRequest{Capabilities: [][]string{{"gpu"}}}
+	if n, err := strconv.Atoi(text); err == nil {
+		r.Count = n
+	} else if text == "all" {
+		r.Count = -1
+	} else {
+		r.DeviceIDs = strings.Split(text, ",")
+	}
+	return r
+}
+
+// mounts are the binary, the directory for the start, the workspace and what is
+// granted; then what covers hidden paths in them.
+func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
+	bind := func(source, target string, readOnly bool) mount.Mount {
+		return mount.Mount{
+			Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly,
+			// What is mounted below a directory of the host later is not shown.
+			BindOptions: &mount.BindOptions{Propagation: mount.PropagationPrivate},
+		}
+	}
+	all := []mount.Mount{
+		bind(p.opt.Self, insideSelf, true), bind(filepath.Join(p.dir(s.ID), runDir), insideRun, false), bind(s.Workspace, s.Workspace, false),
+	}
+	for _, dir := range s.Readable {
+		all = append(all, bind(dir, dir, true))
+	}
+	for _, dir := range s.Writable {
+		all = append(all, bind(dir, dir, false))
+	}
+	for _, m := range s.Container.Mounts {
+		b := bind(m.Source, path.Clean(m.Target), m.Mode == sandbox.MountReadOnly)
+		if !path.IsAbs(m.Source) {
+			b.Type, b.BindOptions = mount.TypeVolume, nil
+		}
+		all = append(all, b)
+	}
+	shown := slices.Clone(all[2:])
+	for _, hidden := range slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden) {
+		for _, m := range shown {
+			if m.Type != mount.TypeBind || !within(hidden, m.Source) {
+				continue
+			}
+			fi, err := os.Lstat(hidden)
+			if err != nil {
+				continue // nothing to hide; what is made there later belongs to who makes it
+			}
+			target := m.Target + strings.TrimPrefix(hidden, m.Source)
+			if fi.IsDir() {
+				all = append(all, mount.Mount{Type: mount.TypeTmpfs, Target: target, ReadOnly: true, TmpfsOptions: &mount.TmpfsOptions{SizeBytes: 4096, Mode: 0o555}})
+			} else {
+				all = append(all, bind(os.DevNull, target, true))
+			}
+		}
+	}
+	return all, nil
+}
