@@ -28,11 +28,13 @@ type foreground struct {
 	store   *sqlite.Store
 	view    *runcommand.View
 	models  *runModels
-	sandbox string          // level of isolation
+	sandbox string          // level of isolation, or docker
 	network sandbox.Network // of --net; "": not given
 	read    []string        // of --read, checked
 	write   []string        // of --write, checked
 	limits  sandbox.Limits
+	// container is what --image and its like say, for --sandbox docker.
+	container sandbox.Container
 	// executor is the executor class of --executor; "": not given.
 	executor string
 	grace    time.Duration
@@ -55,11 +57,20 @@ func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.
 
 // placement is that of a new conversation, and of one that names none.
 func (r *foreground) placement() session.Placement {
-	p := session.Placement{SandboxClass: build.ProcessSandbox, Isolation: r.sandbox, Network: r.network, Limits: r.limits, Readable: r.read, Writable: r.write}
+	p := session.Placement{Network: r.network, Limits: r.limits, Readable: r.read, Writable: r.write}
 	p.Env, p.SecretEnv = r.env, r.secretEnv
+	r.isolate(&p)
 	p = build.FromEnvironment(p, r.std.env)
 	p.ExecutorClass = first(r.executor, p.ExecutorClass)
 	return p
+}
+
+// isolate writes what --sandbox and --image say.
+func (r *foreground) isolate(p *session.Placement) {
+	p.SandboxClass, p.Isolation, p.Container = build.ProcessSandbox, r.sandbox, sandbox.Container{}
+	if r.sandbox == build.DockerSandbox {
+		p.SandboxClass, p.Isolation, p.Container = build.DockerSandbox, "", r.container
+	}
 }
 
 // run opens the sessions and runs.

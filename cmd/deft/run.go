@@ -55,6 +55,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	r := newForeground(std, p, store, newView(c, std, g))
 	r.sandbox, r.network, r.grace = c.Sandbox, c.Net, c.Grace
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
+	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime}
 	if r.executor, err = build.AbsoluteExecutor(c.Executor); err != nil {
 		return err
 	}
@@ -187,10 +188,11 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 		ch.Placement = &p
 	}
 	if p.SandboxClass != "" {
-		if r.sandbox != "auto" || p.Isolation == "" || p.SandboxClass != build.ProcessSandbox {
-			p.Isolation = r.sandbox
+		known := p.SandboxClass == build.DockerSandbox || p.SandboxClass == build.ProcessSandbox && p.Isolation != ""
+		if r.sandbox != "auto" || !known {
+			r.isolate(&p)
 		}
-		p.SandboxClass, p.RuntimeClass = build.ProcessSandbox, ""
+		p.RuntimeClass = ""
 		if r.network != "" {
 			p.Network = r.network
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // runCmd works on a task.
@@ -33,7 +34,10 @@ type runCmd struct {
 	ReplayFrom    string            `name:"replay-workspace" help:"Directory in which the trajectory was recorded (default: that of its first command). Its paths become those of the workspace." placeholder:"DIR"`
 	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
-	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
+	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none; or docker, a container of its own." enum:"auto,namespaces,landlock,none,docker" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
+	Image         string            `help:"Image for --sandbox docker; any image will do (default: python:3.13-bookworm)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
+	Pull          string            `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_PULL"`
+	OCIRuntime    string            `name:"oci-runtime" help:"Runtime of the container, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_OCI_RUNTIME"`
 	Executor      string            `help:"Program that executes actions in the sandbox beside the built-in tools, as exec:PATH (default: the built-in tools alone; a resumed conversation keeps its own)." placeholder:"exec:PATH"`
 	Net           sandbox.Network   `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
 	Read          []string          `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
@@ -106,6 +110,8 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
 	case c.Grace < 0:
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
+	case c.Image+c.Pull+c.OCIRuntime != "" && c.Sandbox != build.DockerSandbox:
+		return fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker")
 	case c.EnvUnmasked && len(c.EnvFile) == 0:
 		return fault.New(fault.Invalid, "--env-unmasked goes with --env-file").Hint("leave it out")
 	case c.ReplayFrom != "" && c.Replay == "":

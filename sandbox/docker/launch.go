@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
@@ -176,7 +179,7 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 		case err := <-changed.Errors:
 			return nil, fmt.Errorf("watch the start: %w", err)
 		case <-in.ended:
-			return nil, p.endedAtOnce(s)
+			return nil, p.endedAtOnce(ctx, s, name)
 		case <-ctx.Done():
 			return nil, fault.New(fault.Timeout, "wait for the container's program").Hint("`docker logs " + p.name(s.ID) + "` may say more").Because(context.Cause(ctx))
 		}
@@ -204,8 +207,9 @@ func startError(err error, s sandbox.Spec) error {
 	return engineError(err, "start container")
 }
 
-// endedAtOnce says why a program did not listen.
-func (p *Provider) endedAtOnce(s sandbox.Spec) error {
+// endedAtOnce says why a program did not listen: the first stage leaves its error,
+// and if even that did not run the engine's log has the reason.
+func (p *Provider) endedAtOnce(ctx context.Context, s sandbox.Spec, name string) error {
 	raw, err := os.ReadFile(filepath.Join(p.dir(s.ID), runDir, errorName))
 	if err == nil && len(raw) > 0 {
 		return fault.New(fault.Invalid, "cannot run "+s.Argv[0]+" in the image "+s.Container.Image).Because(errors.New(string(raw)))
@@ -213,5 +217,18 @@ func (p *Provider) endedAtOnce(s sandbox.Spec) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fault.New(fault.Unavailable, "the sandbox's program ended at once").Hint("see " + filepath.Join(p.dir(s.ID), logName))
+	ended := fault.New(fault.Unavailable, "the sandbox's program ended at once").Hint("see " + filepath.Join(p.dir(s.ID), logName))
+	r, err := p.engine.ContainerLogs(ctx, name, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: "5"})
+	if err != nil {
+		return ended.Because(engineError(err, "read the container's log"))
+	}
+	defer r.Close()
+	var text bytes.Buffer
+	if _, err := stdcopy.StdCopy(&text, &text, io.LimitReader(r, 1<<16)); err != nil {
+		return ended.Because(err)
+	}
+	if text.Len() > 0 {
+		ended = ended.Because(errors.New(strings.TrimSpace(text.String())))
+	}
+	return ended
 }

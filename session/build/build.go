@@ -253,21 +253,10 @@ func (b *Builder) Remove(ctx context.Context, id event.ConversationID) error {
 	}
 	for _, p := range all {
 		for _, id := range ids {
-			errs = append(errs, removeSandbox(ctx, p, id))
+			errs = append(errs, p.Remove(ctx, id))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// removeSandbox removes what a provider keeps of a sandbox.
-func removeSandbox(ctx context.Context, p sandbox.Provider, id string) error {
-	r, ok := p.(interface {
-		Remove(ctx context.Context, id string) error
-	})
-	if !ok {
-		return nil
-	}
-	return r.Remove(ctx, id)
 }
 
 // Close releases the providers of sandboxes. Conversations must have been

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/memory"
 	"github.com/deft-dev/deft/runtime"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
@@ -24,6 +26,7 @@ const (
 	LocalRuntime     = "local"     // in this process
 	SandboxedRuntime = "sandboxed" // in an Action Execution Server inside a sandbox
 	ProcessSandbox   = "process"
+	DockerSandbox    = "docker"
 	NoSandbox        = "none"
 	StandardExecutor = "standard"
 )
@@ -141,7 +144,7 @@ func StandardClasses() Classes {
 		Runtimes: map[string]RuntimeClass{
 			LocalRuntime: newLocalRuntime, SandboxedRuntime: newSandboxedRuntime,
 		},
-		Sandboxes: map[string]SandboxClass{ProcessSandbox: newProcessSandbox},
+		Sandboxes: map[string]SandboxClass{ProcessSandbox: newProcessSandbox, DockerSandbox: newDockerSandbox},
 		Executors: map[string]ExecutorClass{StandardExecutor: NewExecutors},
 	}
 }
@@ -186,6 +189,13 @@ func (c Classes) check(p session.Placement) error {
 
 func newCodeAct(c AgentConfig) (session.Agent, error) {
 	return codeact.New(codeact.Config{Tools: c.Tools, Condenser: c.Condenser, ReportRisk: true, Prompt: c.Prompt})
+}
+
+func newDockerSandbox(c SandboxConfig) (sandbox.Provider, error) {
+	if c.Isolation != "" {
+		return nil, fault.New(fault.Invalid, "containers have no level of isolation "+c.Isolation)
+	}
+	return docker.New(docker.Options{Dir: filepath.Join(c.Dir, DockerSandbox), Hidden: c.Hidden})
 }
 
 func newProcessSandbox(c SandboxConfig) (sandbox.Provider, error) {

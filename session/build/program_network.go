@@ -39,7 +39,7 @@ func (s *ownSandboxes) StartProgram(ctx context.Context, p tool.Program) (tool.P
 	rt := sandboxed.Start(context.WithoutCancel(ctx), o)
 	end := sync.OnceValue(func() error {
 		ctx := context.WithoutCancel(ctx)
-		return errors.Join(rt.Stop(ctx), removeSandbox(ctx, s.provider, o.Spec.ID))
+		return errors.Join(rt.Stop(ctx), s.provider.Remove(ctx, o.Spec.ID))
 	})
 	if _, err := rt.Ready(ctx); err != nil { // the provider's own error names what to do
 		return nil, errors.Join(err, end())

@@ -80,7 +80,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	}
 	box := sandbox.Spec{
 		AlsoHidden: others,
-		ID:         r.ID.Hex(), Workspace: dir, Readable: r.Readable, Writable: r.Writable, Limits: r.Limits, Network: r.Network, Env: c.Executors.Env, EnvMark: c.EnvMark,
+		ID:         r.ID.Hex(), Workspace: dir, Readable: r.Readable, Writable: r.Writable, Limits: r.Limits, Network: r.Network, Env: c.Executors.Env, EnvMark: c.EnvMark, Container: r.Container,
 		Argv: []string{
 			self, "action-server", "--workspace", dir, "--grace", max(o.Grace, time.Second).String(),
 			"--executor", r.ExecutorClass,
