@@ -94,7 +94,7 @@ var trees = []string{"internal/settings"}
 // withoutHTTP are packages, with all below them, that import neither net/http
 // nor what the routes of the server share: they work the same for every way
 // in, and their errors carry kinds instead of statuses.
-var withoutHTTP = []string{"schema", "spec", "internal/settings", "session"}
+var withoutHTTP = []string{"schema", "spec", "internal/settings", "session", "internal/doctor", "internal/listing"}
 
 // routers link the adapters of some domains to choose one by name. Like
 // adapters, they are imported by programs only.
@@ -292,6 +292,12 @@ func TestImportRules(t *testing.T) {
 		{"internal/agentserver", "session/build", false},
 		{"internal/agentserver/conversation", "session", true},
 		{"internal/settings", "session", false},
+		{"internal/doctor", "sandbox", true},
+		{"internal/doctor", "sandbox/process", false},
+		{"internal/listing", "session", true},
+		{"internal/listing", "eventstream/sqlite", false},
+		{"llm/probe", "llm/broker", true},
+		{"llm/probe", "llm/route", false},
 		{"cmd/deft", "internal/llmtest", true},
 		{"cmd/deft", "runtime/runtimetest", false},
 		{"examples/ownaction", "tool/editor", true},
