@@ -110,7 +110,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	shared.OnStart = func(s sandbox.Sandbox) { level.Store(s.Report().Level) }
 	w := sandboxed.Start(context.WithoutCancel(ctx), shared)
 	rt := newBesideRuntime(c.Local)
-	var programs tool.Starter = w
+	var programs tool.Starter
 	if r.Isolation == process.LevelNone {
 		programs = HostPrograms(dir)
 	} else {
