@@ -19,6 +19,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/filelock"
+	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -59,19 +60,14 @@ var _ sandbox.Provider = (*Provider)(nil)
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// New returns a Provider. It does not connect to the engine. It fails with
-// fault.Invalid for bad options and fault.Denied if Dir cannot be made.
+// New returns a Provider. It neither connects to the engine nor makes a file. It
+// fails with fault.Invalid for bad options.
 func New(o Options) (*Provider, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return nil, fault.New(fault.Invalid, "the sandbox directory must be an absolute path")
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fault.Wrap(err, fault.Denied, "make sandbox directory")
-	}
+	o.Dir = realpath.Resolve(o.Dir)
 	var err error
-	if o.Dir, err = filepath.EvalSymlinks(o.Dir); err != nil {
-		return nil, fmt.Errorf("resolve sandbox directory: %w", err)
-	}
 	if o.Self == "" {
 		if o.Self, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("find the binary: %w", err)
@@ -84,10 +80,6 @@ func New(o Options) (*Provider, error) {
 	engine, err := client.New(options...)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "use the Docker engine").Hint("see DOCKER_HOST").Because(err)
-	}
-	if host := engine.DaemonHost(); !strings.HasPrefix(host, "unix://") {
-		return nil, fault.New(fault.Unsupported, "the Docker engine at "+host+" may be on another machine, where the workspace is not").
-			Hint("use an engine of this machine, or a remote runtime")
 	}
 	sum := sha256.Sum256([]byte(o.Dir))
 	p := &Provider{opt: o, engine: engine, owner: hex.EncodeToString(sum[:8]), live: map[string]*instance{}}
@@ -122,8 +114,12 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	if err != nil {
 		return nil, err
 	}
+	if host := p.engine.DaemonHost(); !strings.HasPrefix(host, "unix://") {
+		return nil, fault.New(fault.Unsupported, "the Docker engine at "+host+" may be on another machine, where the workspace is not").
+			Hint("use an engine of this machine")
+	}
 	if err := os.MkdirAll(p.dir(s.ID), 0o700); err != nil {
-		return nil, fmt.Errorf("make sandbox directory: %w", err)
+		return nil, fault.Wrap(err, fault.Denied, "make sandbox directory")
 	}
 	unlock, err := p.lock(ctx, s.ID)
 	if err != nil {

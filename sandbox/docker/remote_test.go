@@ -1,0 +1,33 @@
+package docker_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker"
+)
+
+// TestRemoteEngine: an engine elsewhere starts nothing here, and stands in nobody's
+// way: to remove what was never started asks none.
+func TestRemoteEngine(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "docker")
+	p, err := docker.New(docker.Options{Dir: dir, Host: "tcp://127.0.0.1:1", Self: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Remove(t.Context(), "one"); err != nil {
+		t.Errorf("Remove: %v", err)
+	}
+	_, err = p.Start(t.Context(), sandbox.Spec{ID: "one", Argv: []string{program}, Workspace: t.TempDir()})
+	if !fault.Is(err, fault.Unsupported) {
+		t.Errorf("Start: %v, want an error of kind unsupported", err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("a directory was made: %v", err)
+	}
+}
