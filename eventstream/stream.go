@@ -102,6 +102,9 @@ type Stream interface {
 	// CountConversations returns how many conversations a query selects, ignoring
 	// its page and its order.
 	CountConversations(ctx context.Context, q ListQuery) (int, error)
+	// WorkingDirs returns where the newest n conversations work, each directory once,
+	// the newest conversation's first.
+	WorkingDirs(ctx context.Context, n int) ([]string, error)
 	// SetMeta replaces the Meta of a conversation.
 	SetMeta(ctx context.Context, id event.ConversationID, meta Meta) error
 	// Delete removes a conversation. Forks keep the events they share.

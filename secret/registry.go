@@ -3,7 +3,6 @@ package secret
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Options say how a registry gets values. The zero value is usable.
@@ -189,7 +189,7 @@ func (r *Registry) AppendJSON(dst []byte, f Form, ring Sealer) ([]byte, error) {
 }
 
 // variable is what a shell takes as a name.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Env returns the values of the secrets that a command names, by their names;
 // nil for none. Letters of either case count, and it need not be a whole word.
@@ -212,7 +212,7 @@ func (r *Registry) Env(ctx context.Context, command string) map[string]string {
 	}
 	r.mu.Unlock()
 	named = slices.DeleteFunc(named, func(name string) bool {
-		if variable.MatchString(name) {
+		if variable().MatchString(name) {
 			return false
 		}
 		r.warn(name, fault.New(fault.Invalid, "the name is not one of an environment variable"))

@@ -3,10 +3,12 @@ package security
 import (
 	"path"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // harmlessDevice are devices that hold nothing.
-var harmlessDevice = lazily(`^/dev/(null|zero|full|tty\w*|stdin|stdout|stderr|fd(/\d+)?|shm(/.*)?|pts(/\d+)?|random|urandom|tcp/.*|udp/.*)$`)
+var harmlessDevice = lazyregexp.New(`^/dev/(null|zero|full|tty\w*|stdin|stdout|stderr|fd(/\d+)?|shm(/.*)?|pts(/\d+)?|random|urandom|tcp/.*|udp/.*)$`)
 
 // device reports whether writing to a path writes to a device.
 func device(p string) bool {

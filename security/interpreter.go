@@ -4,11 +4,12 @@ import (
 	"encoding/base64"
 	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // interpreterName is how programs are called that run code in a language.
-var interpreterName = lazily(`^(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|rscript|osascript|pwsh|powershell|awk|gawk|mawk|nawk)[0-9.]*$`)
+var interpreterName = lazyregexp.New(`^(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|luajit|tclsh|rscript|osascript|pwsh|powershell|awk|gawk|mawk|nawk)[0-9.]*$`)
 
 // language is how an interpreter is called.
 type language struct {
@@ -17,14 +18,14 @@ type language struct {
 }
 
 var languages = map[string]language{
-	"python": {lazily(`^-[bBdEiIOPqsSuvx]*c(.*)$`), "-W -X -Q --check-hash-based-pycs"},
-	"perl":   {lazily(`^-[nplwWstTuUSai0-7]*[eE](.*)$`), ""},
-	"ruby":   {lazily(`^-[nplwWsSai]*e(.*)$`), "-I -C -E"},
-	"node":   {lazily(`^(?:-e|-p|-pe|--eval|--print)(?:=(.*))?$`), "-r --require --import --loader --experimental-loader -C --conditions --env-file"},
-	"php":    {lazily(`^-[nq]*[rBRE](.*)$`), "-d -c -z"},
-	"lua":    {lazily(`^-e(.*)$`), "-l"},
-	"pwsh":   {lazily(`(?i)^[-/]c(?:ommand)?()$`), "-ExecutionPolicy -WorkingDirectory"},
-	"":       {lazily(`^(?:-e|-c|-r|--eval)()$`), ""},
+	"python": {lazyregexp.New(`^-[bBdEiIOPqsSuvx]*c(.*)$`), "-W -X -Q --check-hash-based-pycs"},
+	"perl":   {lazyregexp.New(`^-[nplwWstTuUSai0-7]*[eE](.*)$`), ""},
+	"ruby":   {lazyregexp.New(`^-[nplwWsSai]*e(.*)$`), "-I -C -E"},
+	"node":   {lazyregexp.New(`^(?:-e|-p|-pe|--eval|--print)(?:=(.*))?$`), "-r --require --import --loader --experimental-loader -C --conditions --env-file"},
+	"php":    {lazyregexp.New(`^-[nq]*[rBRE](.*)$`), "-d -c -z"},
+	"lua":    {lazyregexp.New(`^-e(.*)$`), "-l"},
+	"pwsh":   {lazyregexp.New(`(?i)^[-/]c(?:ommand)?()$`), "-ExecutionPolicy -WorkingDirectory"},
+	"":       {lazyregexp.New(`^(?:-e|-c|-r|--eval)()$`), ""},
 }
 
 // languageOf returns how an interpreter is called.
@@ -130,15 +131,15 @@ func awk(cr *commandReader, name string, args []text, stdin text) text {
 }
 
 var (
-	runsShell  = lazily(`\b(system|popen|Popen|subprocess|exec\w*|spawn\w*|child_process|check_output|check_call|getoutput|shell_exec|passthru|proc_open|os\.exec\w+|Open3|backtick|qx|x)\b|\|&?\s*"|"\s*\|&?\s*getline\b|` + "`")
-	runsCode   = lazily(`\b(exec|eval|compile|Function|system|popen|Popen|subprocess|execSync|spawn\w*|loadstring|instance_eval)\b|\|&?\s*"(?:/\w+/)*(?:ba|da|z|k)?sh\b`)
-	getsRemote = lazily(`\b(urlopen|urlretrieve|requests\.get|urllib|httpx|http\.get|https\.get|fetch\(|open-uri|Net::HTTP|LWP|file_get_contents\s*\(\s*.https?:|socket)|\b(?:get|open|include|require)\b\s*\(?\s*['"]https?://|\bURI\.open\b`)
-	deletesAll = lazily(`\b(rmtree|rmSync|rmdirSync|rm_rf|rm_r|remove_tree|removeSync|rimraf|FileUtils|deltree)\b`)
-	quotedText = lazily(`"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|` + "`((?:[^`\\\\]|\\\\.)*)`" + `|%x[({\[]([^)}\]]*)[)}\]]`)
-	listOf     = lazily(`[\[(]\s*((?:"[^"\n]*"|'[^'\n]*')(?:\s*,\s*(?:"[^"\n]*"|'[^'\n]*'))+)\s*,?\s*[\])]`)
-	callWith   = lazily(`\(\s*("[^"\n]*"|'[^'\n]*')\s*,\s*\[([^\]]*)\]`)
-	encoded    = lazily(`(?i)base64|b64|atob`)
-	openDevice = lazily(`open\w*\s*\(\s*['"](/dev/[^'"]+)['"]\s*,\s*(?:mode\s*=\s*)?['"][^'"]*[wa+]|['"]\s*\+?>+\s*(/dev/[^'"]+)['"]`)
+	runsShell  = lazyregexp.New(`\b(system|popen|Popen|subprocess|exec\w*|spawn\w*|child_process|check_output|check_call|getoutput|shell_exec|passthru|proc_open|os\.exec\w+|Open3|backtick|qx|x)\b|\|&?\s*"|"\s*\|&?\s*getline\b|` + "`")
+	runsCode   = lazyregexp.New(`\b(exec|eval|compile|Function|system|popen|Popen|subprocess|execSync|spawn\w*|loadstring|instance_eval)\b|\|&?\s*"(?:/\w+/)*(?:ba|da|z|k)?sh\b`)
+	getsRemote = lazyregexp.New(`\b(urlopen|urlretrieve|requests\.get|urllib|httpx|http\.get|https\.get|fetch\(|open-uri|Net::HTTP|LWP|file_get_contents\s*\(\s*.https?:|socket)|\b(?:get|open|include|require)\b\s*\(?\s*['"]https?://|\bURI\.open\b`)
+	deletesAll = lazyregexp.New(`\b(rmtree|rmSync|rmdirSync|rm_rf|rm_r|remove_tree|removeSync|rimraf|FileUtils|deltree)\b`)
+	quotedText = lazyregexp.New(`"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|` + "`((?:[^`\\\\]|\\\\.)*)`" + `|%x[({\[]([^)}\]]*)[)}\]]`)
+	listOf     = lazyregexp.New(`[\[(]\s*((?:"[^"\n]*"|'[^'\n]*')(?:\s*,\s*(?:"[^"\n]*"|'[^'\n]*'))+)\s*,?\s*[\])]`)
+	callWith   = lazyregexp.New(`\(\s*("[^"\n]*"|'[^'\n]*')\s*,\s*\[([^\]]*)\]`)
+	encoded    = lazyregexp.New(`(?i)base64|b64|atob`)
+	openDevice = lazyregexp.New(`open\w*\s*\(\s*['"](/dev/[^'"]+)['"]\s*,\s*(?:mode\s*=\s*)?['"][^'"]*[wa+]|['"]\s*\+?>+\s*(/dev/[^'"]+)['"]`)
 )
 
 // code analyzes a program of another language by what stands in quotes in it,
@@ -205,10 +206,4 @@ func (cr *commandReader) lists(code string) {
 	for _, m := range listOf().FindAllStringSubmatch(code, 200) {
 		cr.run(words(nil, m[1]), text{})
 	}
-}
-
-// lazily compiles a pattern when it is first asked for: most processes analyze
-// no command.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }

@@ -3,6 +3,8 @@ package security
 import (
 	"regexp"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // environment analyzes a variable that a program may get: some are run.
@@ -41,9 +43,9 @@ var commandOptions = map[string]string{
 // commandOperands are programs that run other arguments as well: those with a
 // mark in front, and those behind a word.
 var commandOperands = map[string]func() *regexp.Regexp{
-	"git": lazily(`^(alias\..*|core\.(pager|editor|fsmonitor|sshCommand)|diff\.external|credential\.helper|foreach|run)$`),
-	"vim": lazily(`^\+`), "vi": lazily(`^\+`), "nvim": lazily(`^\+`), "view": lazily(`^\+`),
-	"tmux": lazily(`^(new|new-session|neww|new-window|splitw|split-window|run|run-shell|respawn-pane|pipe-pane|send|send-keys)$`),
+	"git": lazyregexp.New(`^(alias\..*|core\.(pager|editor|fsmonitor|sshCommand)|diff\.external|credential\.helper|foreach|run)$`),
+	"vim": lazyregexp.New(`^\+`), "vi": lazyregexp.New(`^\+`), "nvim": lazyregexp.New(`^\+`), "view": lazyregexp.New(`^\+`),
+	"tmux": lazyregexp.New(`^(new|new-session|neww|new-window|splitw|split-window|run|run-shell|respawn-pane|pipe-pane|send|send-keys)$`),
 }
 
 // runsOptions analyzes a program that does its own work and runs a command that
@@ -86,7 +88,7 @@ func runsOptions(cr *commandReader, name string, args []text, stdin text) text {
 }
 
 // commandMark is what stands in front of the command within a value.
-var commandMark = lazily(`^(?:exec=|[\w.-]+=)?(?:\+|:|!|\s|shell\s|silent\s|system\s|exec=)*`)
+var commandMark = lazyregexp.New(`^(?:exec=|[\w.-]+=)?(?:\+|:|!|\s|shell\s|silent\s|system\s|exec=)*`)
 
 // argument analyzes the value of an option that is perhaps a command.
 func (cr *commandReader) argument(value string) {
@@ -182,7 +184,7 @@ func sed(cr *commandReader, name string, args []text, stdin text) text {
 }
 
 // sedExecute is the command e of sed, with what it runs.
-var sedExecute = lazily(`(?m)(?:^|[;{}])\s*(?:[0-9$,+~]+|/[^/]*/)?\s*e(?:[ \t]+(.*))?$`)
+var sedExecute = lazyregexp.New(`(?m)(?:^|[;{}])\s*(?:[0-9$,+~]+|/[^/]*/)?\s*e(?:[ \t]+(.*))?$`)
 
 // substituted analyzes s/pattern/command/e of sed.
 func (cr *commandReader) substituted(script string, stdin text) {
@@ -204,7 +206,7 @@ func (cr *commandReader) substituted(script string, stdin text) {
 	}
 }
 
-var sedFlags = lazily(`^[a-zA-Z0-9]*`)
+var sedFlags = lazyregexp.New(`^[a-zA-Z0-9]*`)
 
 // delimited cuts a text at the first two delimiters that no backslash hides,
 // and takes the backslashes away.

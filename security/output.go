@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"mvdan.cc/sh/v3/expand"
 )
 
@@ -78,8 +79,8 @@ func printf(_ *commandReader, _ string, args []text, _ text) text {
 }
 
 var (
-	plainFormat = lazily(`^(?:[^%]|%[%sbc])*$`)
-	verb        = lazily(`%[%sbc]`)
+	plainFormat = lazyregexp.New(`^(?:[^%]|%[%sbc])*$`)
+	verb        = lazyregexp.New(`%[%sbc]`)
 )
 
 // unbackslash decodes the escapes of echo -e and printf.

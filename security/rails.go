@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Rails is the PolicyRailSecurityAnalyzer. It finds structures of shell commands
@@ -41,7 +42,7 @@ func (Rails) Assess(_ context.Context, a *event.ActionEvent) (Assessment, error)
 
 // relevant is a cheap test for texts other than commands: most arguments of
 // tools mention nothing that matters to a rail.
-var relevant = lazily(`\b(rm|dd|mkfs\S*|curl|wget|nc|ncat|socat|telnet|wipefs|shred|eval|find|rsync|git)\b|/dev/|base64|xargs`)
+var relevant = lazyregexp.New(`\b(rm|dd|mkfs\S*|curl|wget|nc|ncat|socat|telnet|wipefs|shred|eval|find|rsync|git)\b|/dev/|base64|xargs`)
 
 // readSegments reads the command of an action, and its other texts in case they
 // are scripts. In those only certain findings count, because most of them are

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -94,7 +95,7 @@ func keepsRedirections(st *syntax.Stmt) bool {
 }
 
 // number is a word behind >& or <& that names a file descriptor.
-var number = lazily(`^([0-9]+-?|-)$`)
+var number = lazyregexp.New(`^([0-9]+-?|-)$`)
 
 func writes(r *syntax.Redirect, w text) bool {
 	switch r.Op {

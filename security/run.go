@@ -3,6 +3,8 @@ package security
 import (
 	"path"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // run analyzes a program with its arguments and returns what it writes.
@@ -99,7 +101,7 @@ func (cr *commandReader) unknownProgram(args []text, stdin text) text {
 }
 
 // scriptOption are the options of shells with a script behind them.
-var scriptOption = lazily(`^-[a-z]*c$`)
+var scriptOption = lazyregexp.New(`^-[a-z]*c$`)
 
 // globbed guesses which dangerous program a pattern means.
 func globbed(name text) text {

@@ -1,6 +1,10 @@
 package security
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
+)
 
 // What Patterns finds by reading commands, beside the patterns of the reference.
 // A command that shows one of these signs is HIGH whatever it does in the end,
@@ -25,7 +29,7 @@ func (f *findings) show(s sign) {
 // gitCommand matches settings of git, as key=value, that make it run a command. A
 // pager or an editor that is a plain word, such as cat, is none, and neither is a
 // helper for credentials by its name.
-var gitCommand = lazily(`(?is)^(?:` +
+var gitCommand = lazyregexp.New(`(?is)^(?:` +
 	`core\.(?:sshcommand|gitproxy|askpass|hookspath|alternaterefscommand)=.` +
 	`|core\.fsmonitor=(?:[^tf]|t[^r]|f[^a])` + // true and false switch a built-in one
 	`|(?:core\.(?:pager|editor)|sequence\.editor|pager\.[^=]+)=.*[^\w-]` +

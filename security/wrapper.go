@@ -1,6 +1,10 @@
 package security
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
+)
 
 // wrapped says how a program that runs another one is called.
 type wrapped struct {
@@ -118,7 +122,7 @@ func optionValue(args []text, names []string) (text, bool) {
 }
 
 // splitOption is env -S, which splits one word into options and a command.
-var splitOption = lazily(`^(-[iv0]*S|--split-string(=|$))`)
+var splitOption = lazyregexp.New(`^(-[iv0]*S|--split-string(=|$))`)
 
 // wholeCommand finds the one word that holds a whole command: env -S, flock
 // -c, and anything that watch gets.
@@ -202,7 +206,7 @@ func applet(cr *commandReader, _ string, args []text, stdin text) text {
 func deletes(base string) bool { return base == "rm" || base == "shred" || base == "unlink" }
 
 // shortOptions are options of su and script in front of -c in one word.
-var shortOptions = lazily(`^-[lpmPqaefv]*$`)
+var shortOptions = lazyregexp.New(`^-[lpmPqaefv]*$`)
 
 // su analyzes su -c and its like.
 func su(cr *commandReader, name string, args []text, stdin text) text {

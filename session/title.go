@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/state"
 )
@@ -163,11 +163,11 @@ func fillTitlePrompt(prompt, content string, length int) string {
 	return strings.NewReplacer(place, content, "{max_length}", strconv.Itoa(length)).Replace(prompt)
 }
 
-var thinking = regexp.MustCompile(`(?s)<think>.*?(</think>|$)`)
+var thinking = lazyregexp.New(`(?s)<think>.*?(</think>|$)`)
 
 // cleanTitle makes one line of what a model wrote.
 func cleanTitle(text string, length int) string {
-	text = strings.TrimSpace(thinking.ReplaceAllString(text, ""))
+	text = strings.TrimSpace(thinking().ReplaceAllString(text, ""))
 	line, _, _ := strings.Cut(text, "\n")
 	return cut(strings.TrimSpace(strings.Trim(strings.TrimSpace(line), `"'`)), length)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,12 +15,13 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // maxFrontMatter bounds the YAML at the head of a file, in bytes.
 const maxFrontMatter = 32 << 10
 
-var boundary = regexp.MustCompile(`(?m)^-{3,}[ \t]*\r?$`)
+var boundary = lazyregexp.New(`(?m)^-{3,}[ \t]*\r?$`)
 
 // FrontMatter splits a text into the YAML between two lines of --- at its
 // beginning and the rest, without the white space around it. Without such lines
@@ -29,11 +29,11 @@ var boundary = regexp.MustCompile(`(?m)^-{3,}[ \t]*\r?$`)
 // anchors and too much of it are errors of kind fault.Invalid.
 func FrontMatter(text string) (fields map[string]any, rest string, err error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))
-	first := boundary.FindStringIndex(text)
+	first := boundary().FindStringIndex(text)
 	if first == nil || first[0] != 0 {
 		return nil, text, nil
 	}
-	second := boundary.FindStringIndex(text[first[1]:])
+	second := boundary().FindStringIndex(text[first[1]:])
 	if second == nil {
 		return nil, text, nil
 	}

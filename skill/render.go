@@ -1,8 +1,9 @@
 package skill
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // MaxCommandOutput is how much of an inline command's output is used, in
@@ -11,7 +12,7 @@ const MaxCommandOutput = 50 << 10
 
 // inline finds, in this order: fenced code, closed or not; an escaped command;
 // code in a line; a command.
-var inline = regexp.MustCompile("(?s)```.*?(?:```|\\z)|\\\\!`[^`]+`|!`[^`]+`|`[^`]+`")
+var inline = lazyregexp.New("(?s)```.*?(?:```|\\z)|\\\\!`[^`]+`|!`[^`]+`|`[^`]+`")
 
 // Render returns a skill's content as the model reads it. Each !`command`
 // outside of code is replaced by what run returns for it; \!`command` becomes
@@ -19,7 +20,7 @@ var inline = regexp.MustCompile("(?s)```.*?(?:```|\\z)|\\\\!`[^`]+`|!`[^`]+`|`[^
 // are: a repository's skills are only rendered with a runner when the user
 // trusts the repository.
 func Render(content string, run func(command string) string) string {
-	return inline.ReplaceAllStringFunc(content, func(m string) string {
+	return inline().ReplaceAllStringFunc(content, func(m string) string {
 		switch {
 		case strings.HasPrefix(m, "\\!`"):
 			return m[1:]

@@ -3,11 +3,11 @@ package skill
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // The types of a [Trigger].
@@ -201,7 +201,7 @@ func (s Skill) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(s))
 }
 
-var variable = regexp.MustCompile(`\$\{[a-zA-Z_][a-zA-Z0-9_]*\}`)
+var variable = lazyregexp.New(`\$\{[a-zA-Z_][a-zA-Z0-9_]*\}`)
 
 // askForInputs ends the content of a task skill that needs values.
 const askForInputs = "\n\nIf the message does not give a value for each of these variables, ask the user for the missing ones before you begin."
@@ -231,7 +231,7 @@ func (s *Skill) settle() {
 	case Path:
 		s.DisableModelInvocation = true
 	case Task:
-		needs := len(s.Inputs) > 0 || variable.MatchString(s.Content)
+		needs := len(s.Inputs) > 0 || variable().MatchString(s.Content)
 		if needs && s.Content != "" && !strings.Contains(s.Content, strings.TrimSpace(askForInputs)) &&
 			!strings.Contains(s.Content, referenceAsks) {
 			s.Content += askForInputs
@@ -299,7 +299,7 @@ func NameError(name, directory string) error {
 		return fault.New(fault.Invalid, "the name is empty")
 	case len(name) > 64:
 		return fault.New(fault.Invalid, fmt.Sprintf("the name has %d characters; 64 are allowed", len(name)))
-	case !namePattern.MatchString(name):
+	case !namePattern().MatchString(name):
 		return fault.New(fault.Invalid, fmt.Sprintf("the name %q must be of lower case letters, digits and single hyphens between them", name))
 	case directory != "" && name != directory:
 		return fault.New(fault.Invalid, fmt.Sprintf("the name %q is not that of the directory, %q", name, directory))
@@ -307,4 +307,4 @@ func NameError(name, directory string) error {
 	return nil
 }
 
-var namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var namePattern = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)

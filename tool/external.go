@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Limits on what an [External] tool may say of itself, in bytes.
@@ -23,8 +23,8 @@ const (
 )
 
 var (
-	externalName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	externalKind = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+	externalName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	externalKind = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 )
 
 // External is a tool that an executor outside of this program brings: its
@@ -69,7 +69,7 @@ func (e *External) Complete() error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Invalid, fmt.Sprintf("tool %.64q: ", e.Name)+fmt.Sprintf(format, args...))
 	}
-	if !externalName.MatchString(e.Name) {
+	if !externalName().MatchString(e.Name) {
 		return bad("a name begins with a letter and has letters, digits, _ and -, 64 at most")
 	}
 	if strings.TrimSpace(e.Description) == "" {
@@ -98,7 +98,7 @@ func (e *External) Complete() error {
 	if e.ObservationKind == "" {
 		e.ObservationKind = camel + "Observation"
 	}
-	if !externalKind.MatchString(e.ActionKind) || !externalKind.MatchString(e.ObservationKind) {
+	if !externalKind().MatchString(e.ActionKind) || !externalKind().MatchString(e.ObservationKind) {
 		return bad("the kinds %.80q and %.80q have other characters than letters, digits and _", e.ActionKind, e.ObservationKind)
 	}
 	if action, err := event.UnmarshalAction([]byte(`{"kind":"` + e.ActionKind + `"}`)); err == nil {

@@ -1,18 +1,19 @@
 package codeact
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // marker finds the name of the block that marks untrusted text, however it is
 // written: a model does not read tags as strictly as a parser does.
-var marker = regexp.MustCompile(`(?i)(untrusted)[\s_\-.]*(content)`)
+var marker = lazyregexp.New(`(?i)(untrusted)[\s_\-.]*(content)`)
 
 // ownTag finds what could be read as the beginning or the end of a section of
 // the prompt.
-var ownTag = regexp.MustCompile(`(?i)[<＜‹〈](\s*[/\\]?\s*(?:` + strings.Join(sectionTags(), "|") + `)\b)`)
+var ownTag = lazyregexp.New(`(?i)[<＜‹〈](\s*[/\\]?\s*(?:` + strings.Join(sectionTags(), "|") + `)\b)`)
 
 func sectionTags() []string {
 	tags := []string{repoContext, customSecrets, currentTime}
@@ -37,6 +38,6 @@ func neutral(s string) string {
 		}
 		return r
 	}, s)
-	s = marker.ReplaceAllString(s, "$1 ($2)")
-	return ownTag.ReplaceAllString(s, "($1")
+	s = marker().ReplaceAllString(s, "$1 ($2)")
+	return ownTag().ReplaceAllString(s, "($1")
 }

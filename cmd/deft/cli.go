@@ -19,7 +19,7 @@ import (
 type grammar struct {
 	globalFlags
 
-	Run           runCmd           `cmd:"" help:"Work on a task in a directory."`
+	runGrammar
 	Demo          demoCmd          `cmd:"" help:"Watch a recorded session fix a failing test, with real tools and no key."`
 	Conversations conversationsCmd `cmd:"" aliases:"conv" help:"List, show, export, import and delete conversations."`
 	Doctor        doctorCmd        `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
@@ -30,7 +30,42 @@ type grammar struct {
 	Version       versionCmd       `cmd:"" help:"Print the version."`
 	Dev           devCmd           `cmd:"" help:"Tools for those who work on Deft."`
 	AgentServer   agentServerCmd   `cmd:"" name:"agent-server" help:"Serve conversations to OpenHands clients: REST and WebSockets."`
-	ActionServer  actionServerCmd  `cmd:"" hidden:"" help:"Serve actions inside a sandbox."`
+	actionServerGrammar
+}
+
+// The parts of the grammar that are read alone where they are what is wanted: to
+// read that of all commands takes milliseconds, which every run would wait for.
+type (
+	runGrammar struct {
+		Run runCmd `cmd:"" help:"Work on a task in a directory."`
+	}
+	actionServerGrammar struct {
+		ActionServer actionServerCmd `cmd:"" hidden:"" help:"Serve actions inside a sandbox."`
+	}
+)
+
+// grammarFor returns what parses a command line, and its global flags.
+func grammarFor(args []string) (any, *globalFlags) {
+	var command string
+	if len(args) > 0 {
+		command = args[0]
+	}
+	switch command {
+	case "run":
+		var g struct {
+			globalFlags
+			runGrammar
+		}
+		return &g, &g.globalFlags
+	case "action-server":
+		var g struct {
+			globalFlags
+			actionServerGrammar
+		}
+		return &g, &g.globalFlags
+	}
+	var g grammar
+	return &g, &g.globalFlags
 }
 
 const description = `Deft gives a software task to an LLM agent that works in a sandbox on your machine.
@@ -42,15 +77,16 @@ Without a key, "deft demo" shows how it looks.`
 
 // executeCommandLine parses and runs one command and returns its exit code.
 func executeCommandLine(ctx context.Context, args []string, std *streams) (code int) {
-	var g grammar
+	args = normalizeArgs(args)
+	g, flags := grammarFor(args)
 	exited := -1
-	parser, err := kong.New(&g,
+	parser, err := kong.New(g,
 		kong.Name("deft"), kong.Description(description),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(c int) { exited = c; panic(exitEarly{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, &g.globalFlags),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, flags),
 	)
 	if err != nil {
 		fmt.Fprintln(std.err, "deft:", err)
@@ -64,7 +100,7 @@ func executeCommandLine(ctx context.Context, args []string, std *streams) (code 
 			code = exited
 		}
 	}()
-	k, err := parser.Parse(normalizeArgs(args))
+	k, err := parser.Parse(args)
 	if err != nil {
 		return usage(std, err, args)
 	}

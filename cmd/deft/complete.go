@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
 
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/listing"
 	"github.com/deft-dev/deft/llm/catalog"
 )
@@ -24,12 +24,12 @@ const mostCompleted = 100
 
 // completable are values without characters that mean something to a shell: bash
 // expands the words that it is given.
-var completable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
+var completable = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
 
 // Run prints the values. Shells ignore errors.
 func (c *completeCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	show := func(value, what string) {
-		if completable.MatchString(value) {
+		if completable().MatchString(value) {
 			fmt.Fprintf(std.out, "%s\t%s\n", value, console.Line(what))
 		}
 	}

@@ -145,7 +145,7 @@ func (f *modelFlags) key(std *streams) (llm.Secret, error) {
 	case f.APIKeyFile != "":
 		return keyFromFile(f.APIKeyFile)
 	case f.APIKeyEnv != "":
-		if !runcommand.VariableName.MatchString(f.APIKeyEnv) { // perhaps the key itself: not to be shown
+		if !runcommand.VariableName().MatchString(f.APIKeyEnv) { // perhaps the key itself: not to be shown
 			return "", fault.New(fault.Invalid, "--api-key-env takes the name of a variable, not a key").Hint("for example --api-key-env MY_KEY")
 		}
 		if std.env(f.APIKeyEnv) == "" {

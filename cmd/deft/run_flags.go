@@ -148,7 +148,7 @@ func (c *runCmd) environment(std *streams) (out runcommand.Environment, allOf []
 	}
 	allOf = slices.Sorted(maps.Keys(out.Secrets))
 	for _, name := range c.SecretEnv {
-		if !runcommand.VariableName.MatchString(name) { // perhaps the secret itself: not to be shown
+		if !runcommand.VariableName().MatchString(name) { // perhaps the secret itself: not to be shown
 			return out, nil, fault.New(fault.Invalid, "--secret-env takes the name of a variable, not a value").Hint("for example --secret-env GITHUB_TOKEN")
 		}
 		value := std.env(name)

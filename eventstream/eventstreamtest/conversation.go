@@ -96,6 +96,21 @@ func testConversations(t *testing.T, s eventstream.Stream) {
 	isKind(t, s.Delete(t.Context(), unknown), fault.NotFound)
 }
 
+func testWorkingDirs(t *testing.T, s eventstream.Stream) {
+	for _, dir := range []string{"/a", "/b", "", "/c", "/b"} {
+		if err := s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{WorkingDir: dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, want := range map[int][]string{0: nil, 1: {"/b"}, 3: {"/b", "/c"}, 100: {"/b", "/c", "/a"}} {
+		dirs, err := s.WorkingDirs(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, fmt.Sprintf("of the newest %d", n), want, dirs)
+	}
+}
+
 func listIDs(t *testing.T, s eventstream.Stream, q eventstream.ListQuery) (ids []event.ConversationID) {
 	t.Helper()
 	if q.PageID == "" {

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) eventstream.Stream) {
 		"SearchBody":     testSearchBody,
 		"Conversations":  testConversations,
 		"List":           testList,
+		"WorkingDirs":    testWorkingDirs,
 		"ListOwner":      testListOwner,
 		"ListOrder":      testListOrder,
 		"ListChanges":    testListChanges,

@@ -90,7 +90,7 @@ func writeEvents(ctx context.Context, s eventstream.Stream, id event.Conversatio
 			return h, err
 		}
 		name := fmt.Sprintf("event-%05d-%s.json", r.Seq-1, r.ID)
-		if !eventName.MatchString(name) {
+		if !eventName().MatchString(name) {
 			return h, fault.New(fault.Invalid, fmt.Sprintf("event %d has the id %q, which OpenHands does not read", r.Seq, r.ID)).
 				Hint("export it as a trajectory instead")
 		}

@@ -179,7 +179,7 @@ func (im *importer) list() ([]eventFile, error) {
 	}
 	var files []eventFile
 	for _, e := range entries {
-		m := eventName.FindStringSubmatch(e.Name())
+		m := eventName().FindStringSubmatch(e.Name())
 		if m == nil {
 			if e.Name()[0] != '.' {
 				im.problem(e.Name(), "its name is not that of an event file")

@@ -29,9 +29,9 @@ package openhands
 
 import (
 	"encoding/json"
-	"regexp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 const (
@@ -47,7 +47,7 @@ const (
 )
 
 // eventName is the pattern of the reference (persistence_const.py).
-var eventName = regexp.MustCompile(`^event-(\d{5,12})-([0-9a-fA-F-]{8,128})\.json$`)
+var eventName = lazyregexp.New(`^event-(\d{5,12})-([0-9a-fA-F-]{8,128})\.json$`)
 
 // Report is the result of an import.
 type Report struct {

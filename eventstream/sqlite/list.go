@@ -98,6 +98,26 @@ func (s *Store) CountConversations(ctx context.Context, q eventstream.ListQuery)
 	return n, err
 }
 
+// WorkingDirs implements [eventstream.Stream].
+func (s *Store) WorkingDirs(ctx context.Context, n int) (dirs []string, err error) {
+	err = s.pool.read(ctx, func(db *conn) error {
+		dirs = nil
+		seen := map[string]bool{"": true} // of conversations that work nowhere
+		r := db.query("SELECT working_dir FROM conversations ORDER BY created_at DESC, key DESC LIMIT ?", int64(n))
+		for r.next() {
+			if dir := r.text(0); !seen[dir] {
+				seen[dir] = true
+				dirs = append(dirs, dir)
+			}
+		}
+		return r.close()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list working directories: %w", err)
+	}
+	return dirs, nil
+}
+
 // selected returns the condition of a query on conversations. idle is the column
 // that idle ones are found by.
 func selected(q eventstream.ListQuery, idle string) (where string, args []driver.Value) {

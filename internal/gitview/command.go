@@ -8,11 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/internal/gitlimit"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
@@ -149,13 +149,13 @@ func (v *View) environ() []string {
 	return env
 }
 
-var safeWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+var safeWord = lazyregexp.New(`^[\w@%+=:,./-]+$`)
 
 // quote writes arguments as a shell would take them.
 func quote(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {
-		if words[i] = redact(a); !safeWord.MatchString(words[i]) {
+		if words[i] = redact(a); !safeWord().MatchString(words[i]) {
 			words[i] = "'" + strings.ReplaceAll(words[i], "'", `'"'"'`) + "'"
 		}
 	}

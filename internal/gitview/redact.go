@@ -1,36 +1,37 @@
 package gitview
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 var (
 	// userinfo is what stands before the host of a URL.
-	userinfo = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)([^/?#\s]*)@`)
+	userinfo = lazyregexp.New(`(?i)([a-z][a-z0-9+.-]*://)([^/?#\s]*)@`)
 	// shortUser is a user with a password in the short form of an SSH address.
-	shortUser = regexp.MustCompile(`^[^/:@\s]+:[^/\s]+@`)
-	params    = regexp.MustCompile(`([?&#])([^=&#\s]+)=([^&#\s]+)`)
+	shortUser = lazyregexp.New(`^[^/:@\s]+:[^/\s]+@`)
+	params    = lazyregexp.New(`([?&#])([^=&#\s]+)=([^&#\s]+)`)
 )
 
 // redact masks credentials in the URLs of a text and changes nothing else: users and
 // passwords, but for a user alone of another protocol than HTTP, and parameters with
 // the names of secrets.
 func redact(text string) string {
-	text = shortUser.ReplaceAllString(text, "****@")
+	text = shortUser().ReplaceAllString(text, "****@")
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	text = userinfo.ReplaceAllStringFunc(text, func(found string) string {
-		parts := userinfo.FindStringSubmatch(found)
+	text = userinfo().ReplaceAllStringFunc(text, func(found string) string {
+		parts := userinfo().FindStringSubmatch(found)
 		if !strings.Contains(parts[2], ":") && !strings.HasPrefix(strings.ToLower(parts[1]), "http") {
 			return found
 		}
 		return parts[1] + "****@"
 	})
-	return params.ReplaceAllStringFunc(text, func(found string) string {
-		parts := params.FindStringSubmatch(found)
+	return params().ReplaceAllStringFunc(text, func(found string) string {
+		parts := params().FindStringSubmatch(found)
 		if !secretName(parts[2]) {
 			return found
 		}

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/joho/godotenv"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // VariableName is what names of environment variables look like.
-var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var VariableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // maxEnvFile bounds a file with variables, in bytes.
 const maxEnvFile = 256 << 10
@@ -53,7 +53,7 @@ func ReadEnvironment(given, files []string, plain bool, env func(string) string)
 	}
 	for _, kv := range given {
 		name, value, ok := strings.Cut(kv, "=")
-		if !VariableName.MatchString(name) {
+		if !VariableName().MatchString(name) {
 			return out, fault.New(fault.Invalid, "--env takes NAME or NAME=VALUE").Hint("for example --env CI=true")
 		}
 		if !ok {
@@ -102,7 +102,7 @@ func readEnvFile(path string) (map[string]string, error) {
 		return nil, fault.New(fault.Invalid, path+" is not a file of NAME=VALUE lines").Hint("check --env-file")
 	}
 	for name, value := range values {
-		if !VariableName.MatchString(name) || strings.ContainsRune(value, 0) {
+		if !VariableName().MatchString(name) || strings.ContainsRune(value, 0) {
 			return nil, fault.New(fault.Invalid, path+" has a name or a value that no variable can have").Hint("check --env-file")
 		}
 	}

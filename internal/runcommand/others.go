@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/deft-dev/deft/internal/gitview"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // warnOfOthers tells the user which other conversations work in the directory now, and
@@ -54,11 +54,11 @@ func free(top string) string {
 	}
 }
 
-var plainWord = regexp.MustCompile(`^[\w./+@%=:-]+$`)
+var plainWord = lazyregexp.New(`^[\w./+@%=:-]+$`)
 
 // shellWord is a text as one word of a shell's command.
 func shellWord(s string) string {
-	if s = safeText(s); plainWord.MatchString(s) {
+	if s = safeText(s); plainWord().MatchString(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // RecordedWorkspace returns the directory in which a trajectory was recorded, as
@@ -33,7 +33,7 @@ func RecordedWorkspace(trajectory []event.Event) string {
 		if t.Command == nil {
 			return dir
 		}
-		if m := changesDir.FindStringSubmatch(*t.Command); m != nil {
+		if m := changesDir().FindStringSubmatch(*t.Command); m != nil {
 			dir = filepath.Clean(strings.TrimSuffix(dir, "/"+filepath.Clean(m[1])))
 		}
 		return dir
@@ -42,7 +42,7 @@ func RecordedWorkspace(trajectory []event.Event) string {
 }
 
 // changesDir matches a command that begins by changing to a relative directory.
-var changesDir = regexp.MustCompile(`^\s*cd\s+([A-Za-z0-9_.][A-Za-z0-9_./-]*)`)
+var changesDir = lazyregexp.New(`^\s*cd\s+([A-Za-z0-9_.][A-Za-z0-9_./-]*)`)
 
 // Moved returns a trajectory that was recorded in the directory from as it would
 // be in the directory to: paths in the texts of its events are replaced.
@@ -230,11 +230,11 @@ func lineAt(lines []string, i int) string {
 }
 
 // duration matches how long something took, which differs each time.
-var duration = regexp.MustCompile(`\b[0-9]+(\.[0-9]+)?\s?(ns|µs|us|ms|s|sec|seconds)\b`)
+var duration = lazyregexp.New(`\b[0-9]+(\.[0-9]+)?\s?(ns|µs|us|ms|s|sec|seconds)\b`)
 
 // steady returns a text without what differs each time.
 func steady(s string) string {
-	return strings.TrimSpace(duration.ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), "TIME"))
+	return strings.TrimSpace(duration().ReplaceAllString(strings.ReplaceAll(s, "\r\n", "\n"), "TIME"))
 }
 
 // compareReplay compares the results of a replay, which are stored from seq on,

@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Init makes a directory an empty repository, as `git init` does, unless it is
@@ -93,7 +94,7 @@ func create(root *os.Root, name, text string) error {
 }
 
 var (
-	branchName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9_-]+)*$`)
+	branchName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9_-]+)*$`)
 	branchOnce sync.Once
 	branchUser string
 )
@@ -105,7 +106,7 @@ func firstBranch(ctx context.Context) string {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		name, err := call(ctx, string(filepath.Separator), []string{"config", "--get", "init.defaultBranch"})
-		if err == nil && branchName.MatchString(name) {
+		if err == nil && branchName().MatchString(name) {
 			branchUser = name
 		}
 	})

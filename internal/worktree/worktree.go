@@ -29,11 +29,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Bases of a worktree.
@@ -45,7 +45,7 @@ const (
 
 // RefForm matches the references that a worktree may start from. Git would take
 // other texts for instructions where to write what it fetches.
-var RefForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+var RefForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
 // limit bounds one call of git; fetching a reference is the longest.
 const limit = time.Minute
@@ -155,7 +155,7 @@ func (o Options) base(ctx context.Context, top string) (string, error) {
 	switch o.Base {
 	case Head:
 	case Ref:
-		if !RefForm.MatchString(o.Ref) {
+		if !RefForm().MatchString(o.Ref) {
 			return "", fault.New(fault.Invalid, "a worktree cannot start from "+o.Ref)
 		}
 		// A reference that the remote does not have may be local.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // maxListed bounds the models of a price list.
@@ -180,7 +180,7 @@ func catalogName(key, provider string) string {
 }
 
 // above matches the prices of long prompts.
-var above = regexp.MustCompile(`^input_cost_per_token_above_([0-9]{1,6})k_tokens$`)
+var above = lazyregexp.New(`^input_cost_per_token_above_([0-9]{1,6})k_tokens$`)
 
 func (f fields) price() *Price {
 	p := Price{Input: f.perMillion("input_cost_per_token"), Output: f.perMillion("output_cost_per_token")}
@@ -190,7 +190,7 @@ func (f fields) price() *Price {
 	p.CacheRead = cmp.Or(f.perMillion("cache_read_input_token_cost"), p.Input)
 	p.CacheWrite = cmp.Or(f.perMillion("cache_creation_input_token_cost"), p.Input)
 	for name := range f {
-		m := above.FindStringSubmatch(name)
+		m := above().FindStringSubmatch(name)
 		if m == nil {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -97,7 +97,7 @@ func (m *Model) show(ctx context.Context) (*modelCard, error) {
 }
 
 // setWindow matches the num_ctx in a Modelfile.
-var setWindow = regexp.MustCompile(`(?m)^\s*num_ctx\s+(\d{1,9})\s*$`)
+var setWindow = lazyregexp.New(`(?m)^\s*num_ctx\s+(\d{1,9})\s*$`)
 
 func (m *Model) read(show gjson.Result) *modelCard {
 	real := 0
@@ -106,7 +106,7 @@ func (m *Model) read(show gjson.Result) *modelCard {
 		real = int(n)
 	}
 	set := 0
-	if found := setWindow.FindStringSubmatch(show.Get("parameters").String()); found != nil {
+	if found := setWindow().FindStringSubmatch(show.Get("parameters").String()); found != nil {
 		set, _ = strconv.Atoi(found[1]) // nine digits at most
 	}
 	if set < minNumCtx {

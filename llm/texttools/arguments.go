@@ -1,12 +1,12 @@
 package texttools
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/llm/internal/historycache"
 )
 
@@ -31,17 +31,17 @@ func readSignature(schema []byte) *signature {
 
 var (
 	// missedEnd matches a call that begins before the end of the previous one.
-	missedEnd = regexp.MustCompile(`(?:^|</parameter>)\s*(<(?:function=|function name=|invoke name=)[^<>\n]+>)`)
-	paramHead = regexp.MustCompile(`<parameter(?:=|\s+name=)([^<>\n]{1,128})>`)
+	missedEnd = lazyregexp.New(`(?:^|</parameter>)\s*(<(?:function=|function name=|invoke name=)[^<>\n]+>)`)
+	paramHead = lazyregexp.New(`<parameter(?:=|\s+name=)([^<>\n]{1,128})>`)
 	// afterValue matches what follows the end of a value.
-	afterValue = regexp.MustCompile(`^\s*(?:$|<parameter[= ])`)
+	afterValue = lazyregexp.New(`^\s*(?:$|<parameter[= ])`)
 )
 
 const paramEnd = "</parameter>"
 
 // nextCall splits the body of a call from further calls in it.
 func nextCall(body string) (here, name, rest string) {
-	m := missedEnd.FindStringSubmatchIndex(body)
+	m := missedEnd().FindStringSubmatchIndex(body)
 	if m == nil {
 		return body, "", ""
 	}
@@ -78,7 +78,7 @@ func (s *signature) arguments(body string, cut bool) string {
 	}
 	rest := body
 	for {
-		m := paramHead.FindStringSubmatchIndex(rest)
+		m := paramHead().FindStringSubmatchIndex(rest)
 		if m == nil {
 			break
 		}
@@ -111,7 +111,7 @@ func (s *signature) value(text string) (value, rest string) {
 		if first < 0 {
 			first = end
 		}
-		if afterValue.MatchString(text[at:]) {
+		if afterValue().MatchString(text[at:]) {
 			first = end
 			break
 		}
@@ -120,7 +120,7 @@ func (s *signature) value(text string) (value, rest string) {
 	if first >= 0 {
 		end, skip = first, len(paramEnd)
 	}
-	for _, m := range paramHead.FindAllStringSubmatchIndex(text[:end], -1) {
+	for _, m := range paramHead().FindAllStringSubmatchIndex(text[:end], -1) {
 		name := strings.Trim(text[m[2]:m[3]], " \t\r\"'")
 		if _, known := s.types[name]; known && m[0] > 0 && text[m[0]-1] == '\n' && !strings.Contains(text[:m[0]], paramEnd) {
 			end, skip = m[0], 0

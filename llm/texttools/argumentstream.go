@@ -75,7 +75,7 @@ func (g *argumentStream) readHead() bool {
 		}
 		return false
 	}
-	m := paramHead.FindStringSubmatchIndex(g.tail)
+	m := paramHead().FindStringSubmatchIndex(g.tail)
 	if m == nil || m[0] != 0 {
 		return g.stop()
 	}

@@ -1,9 +1,9 @@
 package texttools
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/tidwall/gjson"
 )
 
@@ -77,14 +77,14 @@ func (p *reader) readJSON(final bool) bool {
 }
 
 // incompleteCall matches the name of a call up to its arguments.
-var incompleteCall = regexp.MustCompile(`^\{\s*"name"\s*:\s*"([^"\\]{1,64})"\s*,\s*"(?:arguments|parameters|args|input)"\s*:\s*`)
+var incompleteCall = lazyregexp.New(`^\{\s*"name"\s*:\s*"([^"\\]{1,64})"\s*,\s*"(?:arguments|parameters|args|input)"\s*:\s*`)
 
 // incompleteJSON handles an object without an end, or one too long to wait for.
 // An incomplete call keeps its arguments unchanged, which are not valid JSON.
 func (p *reader) incompleteJSON(final bool) {
 	j := &p.json
 	object := p.buf[j.start:]
-	m := incompleteCall.FindStringSubmatch(object)
+	m := incompleteCall().FindStringSubmatch(object)
 	if final && m != nil && len(p.buf) <= max(longestJSON, j.at) && (j.fence != codeFence || p.tools[m[1]] != nil) {
 		p.call("", m[1])
 		p.arguments(object[len(m[0]):])

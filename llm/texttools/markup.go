@@ -1,8 +1,9 @@
 package texttools
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // markKind is the kind of markup at a position in the text.
@@ -106,15 +107,15 @@ func toolCallAt(text string, final bool) mark {
 }
 
 var (
-	fenceHead  = regexp.MustCompile("^```[a-z_]{0,16}[ \t\r\n]{0,8}\\{")
-	fenceMaybe = regexp.MustCompile("^`{1,3}$|^```[a-z_]{0,16}[ \t\r\n]{0,8}$")
+	fenceHead  = lazyregexp.New("^```[a-z_]{0,16}[ \t\r\n]{0,8}\\{")
+	fenceMaybe = lazyregexp.New("^`{1,3}$|^```[a-z_]{0,16}[ \t\r\n]{0,8}$")
 )
 
 // fenceAt reads the beginning of a code fence with a JSON object.
 func fenceAt(text string, final bool) mark {
 	head := text[:min(len(text), 32)]
-	if loc := fenceHead.FindStringIndex(head); loc != nil {
+	if loc := fenceHead().FindStringIndex(head); loc != nil {
 		return mark{kind: markJSON, length: loc[1] - 1, fence: codeFence}
 	}
-	return maybe(!final && fenceMaybe.MatchString(head))
+	return maybe(!final && fenceMaybe().MatchString(head))
 }

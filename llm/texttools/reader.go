@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -210,7 +211,7 @@ func (p *reader) readCall(final bool) bool {
 	}
 	p.buf, p.next, p.ends = rest, (*reader).readText, nil
 	cut := at < 0 && p.cut
-	if loc := inventedResult.FindStringIndex(body); loc != nil {
+	if loc := inventedResult().FindStringIndex(body); loc != nil {
 		body, cut, p.next = body[:loc[0]+len(paramEnd)], false, (*reader).drop
 	}
 	p.finishCall(body, cut)
@@ -219,7 +220,7 @@ func (p *reader) readCall(final bool) bool {
 
 // inventedResult matches a result that the model invented inside a call without
 // an end.
-var inventedResult = regexp.MustCompile(paramEnd + `\s*` + regexp.QuoteMeta(resultOf))
+var inventedResult = lazyregexp.New(paramEnd + `\s*` + regexp.QuoteMeta(resultOf))
 
 // finishCall reads the body of a call, which contains further calls if its end
 // is missing.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/filelock"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -58,7 +58,7 @@ type Provider struct {
 
 var _ sandbox.Provider = (*Provider)(nil)
 
-var validID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+var validID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // New returns a Provider. It neither connects to the engine nor makes a file. It
 // fails with fault.Invalid for bad options.
@@ -164,7 +164,7 @@ func (p *Provider) reuse(ctx context.Context, id string, found *container.Inspec
 
 // Get implements sandbox.Provider.
 func (p *Provider) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	if !validID.MatchString(id) {
+	if !validID().MatchString(id) {
 		return nil, fault.New(fault.Invalid, "not a sandbox id: "+id)
 	}
 	found, err := p.inspect(ctx, id)
@@ -206,7 +206,7 @@ func (p *Provider) List(ctx context.Context) ([]sandbox.Status, error) {
 
 // Remove implements sandbox.Provider.
 func (p *Provider) Remove(ctx context.Context, id string) error {
-	if !validID.MatchString(id) {
+	if !validID().MatchString(id) {
 		return fault.New(fault.Invalid, "not a sandbox id: "+id)
 	}
 	if _, err := os.Lstat(p.dir(id)); os.IsNotExist(err) {

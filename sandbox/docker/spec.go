@@ -30,7 +30,7 @@ const (
 
 // check validates s and resolves the symbolic links in its paths.
 func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
-	if !validID.MatchString(s.ID) {
+	if !validID().MatchString(s.ID) {
 		return s, fault.New(fault.Invalid, "not a sandbox id: "+s.ID)
 	}
 	if len(s.Argv) == 0 || !filepath.IsAbs(s.Argv[0]) {

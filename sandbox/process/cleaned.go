@@ -6,12 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/BurntSushi/toml"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // maxConfig bounds the configuration files that are shown without credentials; a
@@ -20,7 +20,7 @@ const maxConfig = 256 << 10
 
 // credential finds what looks like one in a name or a value of a configuration:
 // a password, or a user of a web address, which may be a token.
-var credential = regexp.MustCompile(`(?i)https?://[^/\s"']*@|://[^/\s"'@]*:[^/\s"']*@|token|pass|secret|credential|auth|cookie|bearer|private|api.?key|gh[a-z]_\w{20}|glpat-|AKIA|[?&]\w*(key|sig)=`)
+var credential = lazyregexp.New(`(?i)https?://[^/\s"']*@|://[^/\s"'@]*:[^/\s"']*@|token|pass|secret|credential|auth|cookie|bearer|private|api.?key|gh[a-z]_\w{20}|glpat-|AKIA|[?&]\w*(key|sig)=`)
 
 // cleanedFiles returns the configurations of git and cargo in a home, and of
 // repositories in toolchains and granted directories, that hold credentials: with
@@ -53,7 +53,7 @@ func cleanedFiles(home string, readable []string) map[string]string {
 		if err != nil && errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if err == nil && !credential.Match(raw) {
+		if err == nil && !credential().Match(raw) {
 			continue
 		}
 		var shown []byte
@@ -93,7 +93,7 @@ var gitSections = []string{
 
 // gitHeader matches the start of a section, git-config(1): a name, perhaps with a
 // subsection, perhaps followed by a first variable.
-var gitHeader = regexp.MustCompile(`^\s*\[([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\](.*)$`)
+var gitHeader = lazyregexp.New(`^\s*\[([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\](.*)$`)
 
 // cleanGit removes sections that are not in gitSections, and all that looks
 // like a credential.
@@ -101,19 +101,19 @@ func cleanGit(raw []byte) ([]byte, error) {
 	var out bytes.Buffer
 	keep := false
 	for _, line := range logicalLines(string(raw)) {
-		if m := gitHeader.FindStringSubmatch(line); m != nil {
+		if m := gitHeader().FindStringSubmatch(line); m != nil {
 			section, _, _ := strings.Cut(strings.ToLower(m[1]), ".")
-			if keep = slices.Contains(gitSections, section) && !credential.MatchString(m[1]+m[2]); !keep {
+			if keep = slices.Contains(gitSections, section) && !credential().MatchString(m[1]+m[2]); !keep {
 				continue
 			}
-			if credential.MatchString(m[3]) {
+			if credential().MatchString(m[3]) {
 				line = strings.TrimSuffix(line, m[3])
 			}
 			out.WriteString(line + "\n")
 			continue
 		}
 		comment := strings.HasPrefix(strings.TrimLeft(line, " \t"), "#") || strings.HasPrefix(strings.TrimLeft(line, " \t"), ";")
-		if keep && !comment && !credential.MatchString(line) {
+		if keep && !comment && !credential().MatchString(line) {
 			out.WriteString(line + "\n")
 		}
 	}
@@ -153,7 +153,7 @@ func withoutCredentials(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			if v[name] = withoutCredentials(value); v[name] == nil || credential.MatchString(name) {
+			if v[name] = withoutCredentials(value); v[name] == nil || credential().MatchString(name) {
 				delete(v, name)
 			}
 		}
@@ -169,7 +169,7 @@ func withoutCredentials(v any) any {
 		}
 		return v
 	case string:
-		if credential.MatchString(v) {
+		if credential().MatchString(v) {
 			return nil
 		}
 	}

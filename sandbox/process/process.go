@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -56,7 +56,7 @@ type Provider struct {
 
 var _ sandbox.Provider = (*Provider)(nil)
 
-var validID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+var validID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // New returns a Provider. It fails with fault.Invalid for bad options and
 // fault.Denied if Dir cannot be made.
@@ -150,7 +150,7 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 
 // Get returns a running sandbox. Errors: fault.NotFound if there is none.
 func (p *Provider) Get(_ context.Context, id string) (sandbox.Sandbox, error) {
-	if !validID.MatchString(id) {
+	if !validID().MatchString(id) {
 		return nil, fault.New(fault.Invalid, "not a sandbox id: "+id)
 	}
 	in, err := p.find(id)
@@ -168,7 +168,7 @@ func (p *Provider) List(context.Context) ([]sandbox.Status, error) {
 	}
 	list := []sandbox.Status{}
 	for _, e := range entries {
-		if !validID.MatchString(e.Name()) {
+		if !validID().MatchString(e.Name()) {
 			continue
 		}
 		if st, err := readState(p.dir(e.Name())); err == nil && st.alive() {
@@ -217,7 +217,7 @@ func (p *Provider) dir(id string) string { return filepath.Join(p.opt.Dir, id) }
 
 // check validates s and resolves the symbolic links in its paths.
 func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
-	if !validID.MatchString(s.ID) {
+	if !validID().MatchString(s.ID) {
 		return s, fault.New(fault.Invalid, "not a sandbox id: "+s.ID)
 	}
 	if len(s.Argv) == 0 || !filepath.IsAbs(s.Argv[0]) {

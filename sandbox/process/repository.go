@@ -4,11 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
@@ -92,7 +92,7 @@ func ownCommonDir(dir string) bool {
 }
 
 // workTree finds core.worktree in a configuration.
-var workTree = regexp.MustCompile(`(?mi)^\s*(\[core\]\s*)?worktree\s*=`)
+var workTree = lazyregexp.New(`(?mi)^\s*(\[core\]\s*)?worktree\s*=`)
 
 // keepCommonDir makes the file commondir in a .git directory, naming the directory
 // itself: else commands could make one that names another directory. It reports
@@ -100,7 +100,7 @@ var workTree = regexp.MustCompile(`(?mi)^\s*(\[core\]\s*)?worktree\s*=`)
 // repository that sets it gets none.
 func keepCommonDir(dir string) bool {
 	path := filepath.Join(dir, "commondir")
-	if exists(path) || workTree.MatchString(readGitFile(filepath.Join(dir, "config"))) {
+	if exists(path) || workTree().MatchString(readGitFile(filepath.Join(dir, "config"))) {
 		return exists(path)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -62,7 +62,7 @@ type Options struct {
 	Hidden []string
 	// Store has the conversations whose workspaces a sandbox does not show, as far
 	// as they are known when it starts; nil for none.
-	Store Lister
+	Store Directories
 	// OneUser shows a conversation those workspaces of others that lie in its
 	// repository or in a directory that it is granted. By default they are hidden
 	// there, too.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -21,7 +21,7 @@ var passed = []string{
 }
 
 // credentials finds an address with a user in it.
-var credentials = regexp.MustCompile(`://[^/\s]*@`)
+var credentials = lazyregexp.New(`://[^/\s]*@`)
 
 // CommandEnv picks the variables that commands get from an environment. A value
 // with a user and a password in an address (a private GOPROXY, for example) is
@@ -30,7 +30,7 @@ func CommandEnv(environ []string) []string {
 	var out []string
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if credentials.MatchString(value) {
+		if credentials().MatchString(value) {
 			continue
 		}
 		if slices.Contains(passed, name) || strings.HasPrefix(name, "LC_") {

@@ -10,15 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/deft-dev/deft/event"
-	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
-// Lister lists stored conversations, as eventstream.Stream does.
-type Lister interface {
-	List(ctx context.Context, q eventstream.ListQuery) (eventstream.ListPage, error)
+// Directories lists where stored conversations work, as eventstream.Stream does.
+type Directories interface {
+	WorkingDirs(ctx context.Context, n int) ([]string, error)
 }
 
 // Bounds of what is hidden of other conversations.
@@ -31,7 +29,7 @@ const (
 // otherWorkspaces are the workspaces of all conversations, for sandboxes that do not
 // show those of others.
 type otherWorkspaces struct {
-	store Lister // nil for none
+	store Directories // nil for none
 
 	mu   sync.Mutex
 	at   time.Time
@@ -83,14 +81,14 @@ func repositoryAround(dir string) []string {
 
 // list reads the workspaces of the newest conversations. The caller holds mu.
 func (o *otherWorkspaces) list(ctx context.Context) error {
-	page, err := o.store.List(ctx, eventstream.ListQuery{Limit: listed, Damaged: func(event.ConversationID, error) {}})
+	all, err := o.store.WorkingDirs(ctx, listed)
 	if err != nil {
 		return fmt.Errorf("list the workspaces of other conversations: %w", err)
 	}
 	var dirs []string
-	for _, info := range page.Infos {
+	for _, dir := range all {
 		// An imported conversation may have worked in any directory of another machine.
-		dir, err := workspacedir.Rules{}.Check(info.Meta.WorkingDir)
+		dir, err := workspacedir.Rules{}.Check(dir)
 		if err != nil || slices.Contains(dirs, dir) {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session/build"
@@ -17,14 +16,7 @@ import (
 // workspaces is a store with a conversation in each directory.
 type workspaces []string
 
-func (w workspaces) List(context.Context, eventstream.ListQuery) (page eventstream.ListPage, err error) {
-	for _, dir := range w {
-		var info eventstream.Info
-		info.Meta.WorkingDir = dir
-		page.Infos = append(page.Infos, info)
-	}
-	return page, nil
-}
+func (w workspaces) WorkingDirs(context.Context, int) ([]string, error) { return w, nil }
 
 // startedSandbox reports what a sandbox is started with, and starts none.
 type startedSandbox struct {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
@@ -29,8 +30,8 @@ type pathHint struct {
 
 // quotedPath and barePath find absolute paths, and those below ~, in a line.
 var (
-	quotedPath = regexp.MustCompile("['\"‘`](~?/[^'\"’`]+)['\"’`]")
-	barePath   = regexp.MustCompile(`(?:^|[\s(=\[])(~?/[^/\s'"‘’():;,\]][^\s'"‘’():;,\]]*)`)
+	quotedPath = lazyregexp.New("['\"‘`](~?/[^'\"’`]+)['\"’`]")
+	barePath   = lazyregexp.New(`(?:^|[\s(=\[])(~?/[^/\s'"‘’():;,\]][^\s'"‘’():;,\]]*)`)
 )
 
 // explain returns the hint for the end of an output, or "".
@@ -42,7 +43,7 @@ func (h pathHint) explain(output string) string {
 			if !strings.Contains(lower, reason) {
 				continue
 			}
-			for _, path := range []*regexp.Regexp{quotedPath, barePath} {
+			for _, path := range []*regexp.Regexp{quotedPath(), barePath()} {
 				for _, found := range path.FindAllStringSubmatch(line, -1) {
 					if hint := h.of(reason, found[1]); hint != "" {
 						return hint

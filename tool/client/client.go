@@ -21,11 +21,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/tool"
 )
 
@@ -48,7 +48,7 @@ type Spec struct {
 
 var (
 	noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
-	validName    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	validName    = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 )
 
 // UnmarshalJSON reads a spec and checks it. Unknown fields are ignored.
@@ -66,7 +66,7 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 		return fault.New(fault.Invalid, "a client tool needs name and description")
 	}
 	*s = Spec{Name: *given.Name, Description: *given.Description, Parameters: noParameters}
-	if !validName.MatchString(s.Name) {
+	if !validName().MatchString(s.Name) {
 		return fault.New(fault.Invalid, fmt.Sprintf("client tool name %q: letters, digits, _ and - are allowed, 64 at most", s.Name))
 	}
 	if given.Parameters != nil {

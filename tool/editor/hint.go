@@ -2,9 +2,10 @@ package editor
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Bounds on the search for text that is similar to an old_str.
@@ -37,11 +38,11 @@ func notFound(path, text, old string) error {
 	return refuse("%s View the file to see what is there.", base)
 }
 
-var lineNumber = regexp.MustCompile(`^\s*\d+\t`)
+var lineNumber = lazyregexp.New(`^\s*\d+\t`)
 
 func numbered(want []string) bool {
 	for _, w := range want {
-		if !lineNumber.MatchString(w) {
+		if !lineNumber().MatchString(w) {
 			return false
 		}
 	}

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Lookup finds the value of a variable; ok is false when there is none.
 type Lookup func(name string) (value string, ok bool)
 
 var (
-	braced       = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`)
-	anyReference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
+	braced       = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`)
+	anyReference = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
 )
 
 // Expand replaces ${NAME} and ${NAME:-default} in a server's command,
@@ -19,7 +21,7 @@ var (
 // found and has no default stays as it is (docs/openhands/sdk-features.md
 // section 5). Values are not expanded again.
 func Expand(s Server, find Lookup) Server {
-	one := func(v string) string { return expand(braced, v, find) }
+	one := func(v string) string { return expand(braced(), v, find) }
 	s.Command, s.Cwd, s.URL = one(s.Command), one(s.Cwd), one(s.URL)
 	args := make([]string, len(s.Args))
 	for i, a := range s.Args {
@@ -95,7 +97,7 @@ func expandArguments(raw json.RawMessage, find Lookup) (json.RawMessage, error) 
 func expandValue(v any, find Lookup) any {
 	switch v := v.(type) {
 	case string:
-		return expand(anyReference, v, find)
+		return expand(anyReference(), v, find)
 	case []any:
 		for i := range v {
 			v[i] = expandValue(v[i], find)

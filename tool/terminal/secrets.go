@@ -2,13 +2,14 @@ package terminal
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // variable is what a shell takes as a name.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // exporting is shell text that puts secrets into the shell's environment, for
 // the command that follows and all later ones; empty without secrets.
@@ -22,7 +23,7 @@ func exporting(secrets map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		value := secrets[name]
-		if !variable.MatchString(name) || slices.Contains(unwanted, name) || strings.HasPrefix(name, "__deft") ||
+		if !variable().MatchString(name) || slices.Contains(unwanted, name) || strings.HasPrefix(name, "__deft") ||
 			value == "" || strings.ContainsRune(value, 0) {
 			continue // no shell can take it, or it would disturb the session
 		}

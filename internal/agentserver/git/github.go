@@ -9,12 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Repository is a repository at a provider.
@@ -170,11 +170,11 @@ func gitHubStatus(status int) int {
 	return http.StatusBadRequest
 }
 
-var link = regexp.MustCompile(`<([^>]+)>;\s*rel="next"`)
+var link = lazyregexp.New(`<([^>]+)>;\s*rel="next"`)
 
 // nextPage reads the Link header (RFC 8288).
 func nextPage(header string) string {
-	m := link.FindStringSubmatch(header)
+	m := link().FindStringSubmatch(header)
 	if m == nil {
 		return ""
 	}

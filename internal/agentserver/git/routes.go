@@ -19,11 +19,11 @@ import (
 	"errors"
 	"net/http"
 	"os/exec"
-	"regexp"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/gitview"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -88,11 +88,11 @@ func pathOf(r *http.Request, q *rest.Query) string {
 
 const shaPattern = "^[0-9a-fA-F]{4,64}$"
 
-var sha = regexp.MustCompile(shaPattern)
+var sha = lazyregexp.New(shaPattern)
 
 // checkSHA checks the name of a commit.
 func checkSHA(s string, loc ...any) error {
-	if sha.MatchString(s) {
+	if sha().MatchString(s) {
 		return nil
 	}
 	return schema.Violations{{

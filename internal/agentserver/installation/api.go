@@ -107,7 +107,7 @@ func (a API) list(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (a API) named(r *http.Request) (string, error) {
-	return rest.PathMatch(r, a.Noun+"_name", Name, NamePattern)
+	return rest.PathMatch(r, a.Noun+"_name", Name(), NamePattern)
 }
 
 // notInstalled words the error of one that is not installed as the reference does.

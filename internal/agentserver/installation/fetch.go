@@ -10,12 +10,12 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/internal/gitlimit"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
@@ -118,10 +118,10 @@ func deref(s *string) string {
 }
 
 var (
-	scheme = regexp.MustCompile(`^(https?|ssh|git|file)://[^-]`)
-	scp    = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-:]`)
+	scheme = lazyregexp.New(`^(https?|ssh|git|file)://[^-]`)
+	scp    = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-:]`)
 	// aRef is what may name a branch, tag or commit: never an option.
-	aRef = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`)
+	aRef = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`)
 )
 
 // maxRef bounds the length of a reference.
@@ -129,7 +129,7 @@ const maxRef = 255
 
 // IsGitURL reports whether a source is fetched with Git. Transports that run
 // programs (ext::) are refused.
-func IsGitURL(source string) bool { return scheme.MatchString(source) || scp.MatchString(source) }
+func IsGitURL(source string) bool { return scheme().MatchString(source) || scp().MatchString(source) }
 
 // local resolves a directory of this machine.
 func local(source, sub string) (string, error) {
@@ -192,7 +192,7 @@ func repositoryName(url string) string {
 // returns the commit. ref "" is the default branch. Errors are [ErrFetch] and
 // show no credentials.
 func Clone(ctx context.Context, url, ref, dir string) (commit string, err error) {
-	if !IsGitURL(url) || len(ref) > maxRef || ref != "" && !aRef.MatchString(ref) {
+	if !IsGitURL(url) || len(ref) > maxRef || ref != "" && !aRef().MatchString(ref) {
 		return "", failed("not the URL and ref of a repository")
 	}
 	if ref == "" {
@@ -249,9 +249,9 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-var credentials = regexp.MustCompile(`://[^/\s@]*@`)
+var credentials = lazyregexp.New(`://[^/\s@]*@`)
 
-func withoutCredentials(s string) string { return credentials.ReplaceAllString(s, "://****@") }
+func withoutCredentials(s string) string { return credentials().ReplaceAllString(s, "://****@") }
 
 // limited drops what goes beyond some kilobytes.
 type limited struct{ w *bytes.Buffer }

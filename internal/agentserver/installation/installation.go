@@ -29,20 +29,20 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // ErrFetch is in the chain of an error about a source that cannot be read.
 var ErrFetch = errors.New("the source cannot be fetched")
 
 // Name matches the names of installed things.
-var Name = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var Name = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // NamePattern is [Name] as the API shows it.
 const NamePattern = `^[a-z0-9]+(-[a-z0-9]+)*$`
@@ -124,7 +124,7 @@ func (s *Store) install(ctx context.Context, from Source, force bool, rootName s
 	if err != nil {
 		return Info{}, err
 	}
-	if len(what.Name) > 255 || !Name.MatchString(what.Name) {
+	if len(what.Name) > 255 || !Name().MatchString(what.Name) {
 		return Info{}, fault.New(fault.Invalid, fmt.Sprintf("the name %q must be of lower case letters, digits and single hyphens", what.Name))
 	}
 	info := Info{
@@ -185,7 +185,7 @@ func (s *Store) List() ([]Info, error) {
 func (s *Store) reconcile() (record map[string]Info, changed bool) {
 	record = s.read()
 	for name := range record {
-		if !Name.MatchString(name) || !isDir(filepath.Join(s.dir, name)) {
+		if !Name().MatchString(name) || !isDir(filepath.Join(s.dir, name)) {
 			delete(record, name)
 			changed = true
 		}
@@ -196,7 +196,7 @@ func (s *Store) reconcile() (record map[string]Info, changed bool) {
 	}
 	for _, e := range entries {
 		at := filepath.Join(s.dir, e.Name())
-		if _, known := record[e.Name()]; known || !Name.MatchString(e.Name()) || !isDir(at) {
+		if _, known := record[e.Name()]; known || !Name().MatchString(e.Name()) || !isDir(at) {
 			continue
 		}
 		what, err := s.load(at)

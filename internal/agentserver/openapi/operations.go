@@ -6,9 +6,10 @@ import (
 	_ "embed" // for the files below
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 //go:embed contract.json.gz
@@ -48,11 +49,11 @@ type operation struct {
 	summary  string
 }
 
-var parameter = regexp.MustCompile(`\{[^}]*\}`)
+var parameter = lazyregexp.New(`\{[^}]*\}`)
 
 // key names an operation whatever its path parameters are called.
 func key(method, path string) string {
-	return method + " " + parameter.ReplaceAllString(path, "{}")
+	return method + " " + parameter().ReplaceAllString(path, "{}")
 }
 
 // operations reads operations.txt.
@@ -90,7 +91,7 @@ func (c *contract) index() map[string]described {
 
 // names are the parameters of a path.
 func names(path string) (out []string) {
-	for _, p := range parameter.FindAllString(path, -1) {
+	for _, p := range parameter().FindAllString(path, -1) {
 		out = append(out, strings.Trim(p, "{}"))
 	}
 	return out

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver/installation"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Fetch asks what a plugin contains, without installing it.
@@ -38,12 +38,12 @@ func coded(status int, code, message string) error {
 	return rest.Fail(status, map[string]string{"code": code, "message": message})
 }
 
-var placeholder = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var placeholder = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // fill replaces the names of secrets by their values.
 func (f Fetch) fill(text string) (string, error) {
 	var missing string
-	out := placeholder.ReplaceAllStringFunc(text, func(m string) string {
+	out := placeholder().ReplaceAllStringFunc(text, func(m string) string {
 		name := m[2 : len(m)-1]
 		v, ok := f.Secrets[name]
 		if !ok && (missing == "" || name < missing) {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -37,11 +37,11 @@ func CheckObservability(r *http.Request, inBody bool) error {
 	return nil
 }
 
-var spanName = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,128}$`)
+var spanName = lazyregexp.New(`^[A-Za-z0-9._:/-]{1,128}$`)
 
 // CheckSpanName returns what is wrong with the name of a span.
 func CheckSpanName(v any) error {
-	if name, ok := v.(string); ok && spanName.MatchString(name) {
+	if name, ok := v.(string); ok && spanName().MatchString(name) {
 		return nil
 	}
 	return errors.New("a span is named by 1 to 128 letters, digits and the marks . _ : / -")

@@ -6,12 +6,12 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -83,12 +83,12 @@ func (q *Query) Int(name string, def, lo, hi int) int {
 }
 
 // integers are the spellings of whole numbers that the reference takes.
-var integers = regexp.MustCompile(`^([+-]?[0-9]+(?:_[0-9]+)*)(?:\.0+)?$`)
+var integers = lazyregexp.New(`^([+-]?[0-9]+(?:_[0-9]+)*)(?:\.0+)?$`)
 
 // parseInt reads a whole number. One that is too large becomes the largest
 // there is, so that it is beyond any limit.
 func parseInt(s string) (n int, ok bool) {
-	m := integers.FindStringSubmatch(strings.TrimSpace(s))
+	m := integers().FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return 0, false
 	}
@@ -137,7 +137,7 @@ var layouts = []string{
 }
 
 // stamps are times written as a number; lastSecond is the end of the year 9999.
-var stamps = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?$`)
+var stamps = lazyregexp.New(`^[+-]?[0-9]+(\.[0-9]+)?$`)
 
 const lastSecond = 253402300799
 
@@ -152,7 +152,7 @@ func (q *Query) Time(name string, zone *time.Location) (t time.Time, ok bool) {
 	if i := strings.LastIndexByte(v, ' '); i > len("2006-01-02") {
 		v = v[:i] + "+" + v[i+1:]
 	}
-	if stamps.MatchString(v) { // seconds, or milliseconds
+	if stamps().MatchString(v) { // seconds, or milliseconds
 		n, err := strconv.ParseFloat(v, 64)
 		if math.Abs(n) > 2e10 {
 			n /= 1000

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/hook"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/skill"
 )
 
@@ -38,7 +38,7 @@ type Definition struct {
 	IsBuiltin       bool            `json:"is_builtin"`
 }
 
-var example = regexp.MustCompile(`(?is)<example>(.*?)</example>`)
+var example = lazyregexp.New(`(?is)<example>(.*?)</example>`)
 
 // known are the fields that are not metadata.
 var known = []string{
@@ -82,7 +82,7 @@ func Parse(name, text string) (Definition, error) {
 	case []any:
 		d.Skills = scalars(v)
 	}
-	for _, m := range example.FindAllStringSubmatch(d.Description, -1) {
+	for _, m := range example().FindAllStringSubmatch(d.Description, -1) {
 		if one := strings.TrimSpace(m[1]); one != "" {
 			d.Examples = append(d.Examples, one)
 		}

@@ -2,11 +2,11 @@ package agentsettings
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/settings/filestore"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
@@ -87,7 +87,7 @@ var Conversation = spec.Reference("ConversationSettings", s.Object{
 // MetaProfile describes how tasks are routed to models.
 var MetaProfile = spec.Reference("MetaProfile", s.Object{After: CheckMeta})
 
-var instanceText = regexp.MustCompile(`{{\s*instance_text\s*}}`)
+var instanceText = lazyregexp.New(`{{\s*instance_text\s*}}`)
 
 // CheckMeta refuses a meta-profile that both has classes and routes directly.
 func CheckMeta(m *s.Map) error {
@@ -96,7 +96,7 @@ func CheckMeta(m *s.Map) error {
 	switch {
 	case !ok:
 		return nil
-	case !instanceText.MatchString(template):
+	case !instanceText().MatchString(template):
 		return fault.New(fault.Invalid, "Direct-routing meta-profiles must include {{ instance_text }} in prompt_template.")
 	case len(classes) > 0:
 		return fault.New(fault.Invalid, "Direct-routing meta-profiles cannot also define classes.")

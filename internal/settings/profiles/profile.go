@@ -4,11 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
@@ -32,7 +32,7 @@ const (
 	keyFile = "api_key_file"
 )
 
-var variables = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variables = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Check validates the profile without looking at others. Errors are
 // schema.Violations or of kind Invalid, and never contain a key.
@@ -46,7 +46,7 @@ func (p Profile) Check() error {
 	}
 	bad := func(what string) error { return fault.New(fault.Invalid, what) }
 	switch {
-	case p.KeyEnv != "" && !variables.MatchString(p.KeyEnv):
+	case p.KeyEnv != "" && !variables().MatchString(p.KeyEnv):
 		return bad("api_key_env takes the name of a variable, not a key")
 	case p.KeyFile != "" && !filepath.IsAbs(p.KeyFile):
 		return bad("api_key_file must be an absolute path")

@@ -31,13 +31,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 
 // Variable is the environment variable that names the directory.
@@ -71,7 +71,7 @@ type file struct {
 }
 
 // logName matches the names of a log's files: no others are removed.
-var logName = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9]+-[0-9]{6,}\.json$`)
+var logName = lazyregexp.New(`^[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9]+-[0-9]{6,}\.json$`)
 
 // Open opens a directory as a log and creates it if missing. Errors are of kind
 // Denied.
@@ -95,7 +95,7 @@ func Open(dir string, o Options) (*Log, error) {
 	l := &Log{dir: dir, opts: o}
 	for _, e := range entries { // by name, which is by time
 		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || !logName.MatchString(e.Name()) {
+		if err != nil || !info.Mode().IsRegular() || !logName().MatchString(e.Name()) {
 			continue // removed meanwhile, or another file
 		}
 		l.files = append(l.files, file{e.Name(), info.Size()})

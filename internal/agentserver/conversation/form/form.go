@@ -20,9 +20,9 @@ package form
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"unicode/utf8"
 
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -48,7 +48,7 @@ var tags = s.Field{Name: "tags", Type: blank(checkTags, s.Dict{Of: s.String{}})}
 // blank accepts null, and checks all else.
 func blank(first func(v any) error, of s.Type) s.Type { return s.Opt(s.Guarded{First: first, Of: of}) }
 
-var tagKey = regexp.MustCompile(`^[a-z0-9]+$`)
+var tagKey = lazyregexp.New(`^[a-z0-9]+$`)
 
 func checkTags(v any) error {
 	m, ok := v.(*s.Map)
@@ -56,7 +56,7 @@ func checkTags(v any) error {
 		return nil
 	}
 	for _, key := range m.Keys() {
-		if !tagKey.MatchString(key) {
+		if !tagKey().MatchString(key) {
 			return fmt.Errorf("Tag key '%s' is invalid: keys must be lowercase alphanumeric only", key) //nolint:staticcheck // an answer's words
 		}
 		if value, ok := m.Get(key).(string); ok && utf8.RuneCountInString(value) > 256 {
