@@ -43,13 +43,6 @@ func (s *Store) Fork(ctx context.Context, dst, src event.ConversationID, segment
 }
 
 func (w *writer) create(c *conversation, meta eventstream.Meta) error {
-	_, taken, err := w.db.number("SELECT 1 FROM conversations WHERE id = ?", string(c.id))
-	if err != nil {
-		return err
-	}
-	if taken {
-		return fault.New(fault.Conflict, fmt.Sprintf("conversation %s exists already", c.id))
-	}
 	if n := len(c.segments); n > 0 {
 		c.shared = c.segments[n-1].last()
 		c.events = c.shared
@@ -58,13 +51,18 @@ func (w *writer) create(c *conversation, meta eventstream.Meta) error {
 	if !meta.Created.IsZero() {
 		c.created = meta.Created.UTC().Format(timeFormat)
 	}
-	_, err = w.db.exec("INSERT INTO conversations (id, "+metaColumns+", status, created_at, updated_at, cost, events, shared, checksum, summary, extra) VALUES ("+
-		strings.Repeat("?, ", 16)+"0, ?, ?)", append(c.values()[1:], document(meta.Summary), document(meta.Extra))...)
+	last, _, err := w.db.number("SELECT seq FROM sqlite_sequence WHERE name = 'conversations'")
 	if err != nil {
 		return err
 	}
-	if c.key, _, err = w.db.number("SELECT last_insert_rowid()"); err != nil {
+	c.key = last + 1
+	row := c.values()
+	n, err := w.db.exec(insertConversation, append(row, int64(checksum(0, row...)), document(meta.Summary), document(meta.Extra))...)
+	if err != nil {
 		return err
+	}
+	if n == 0 {
+		return fault.New(fault.Conflict, fmt.Sprintf("conversation %s exists already", c.id))
 	}
 	for _, g := range c.segments {
 		if _, err := w.db.exec("INSERT INTO segments (conversation, first, source, source_first, events, checksum) VALUES (?, ?, ?, ?, ?, ?)",
@@ -72,7 +70,7 @@ func (w *writer) create(c *conversation, meta eventstream.Meta) error {
 			return err
 		}
 	}
-	w.cache[c.id], w.changed[c.id] = c, c // the checksum is written at the end of the transaction
+	w.cache[c.id] = c
 	return nil
 }
 

@@ -84,7 +84,9 @@ const (
 	summedColumns      = "key, id, " + metaColumns + ", status, created_at, updated_at, cost, events, shared"
 	selectConversation = "SELECT " + summedColumns + ", checksum FROM conversations WHERE id = ?"
 	selectListed       = "SELECT " + summedColumns + ", checksum, CAST(summary AS BLOB) FROM conversations WHERE key = ?"
-	selectInfo         = "SELECT " + summedColumns + ", checksum, CAST(summary AS BLOB), CAST(extra AS BLOB) FROM conversations WHERE id = ?"
+	insertConversation = "INSERT INTO conversations (" + summedColumns + ", checksum, summary, extra) VALUES (" +
+		"?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+	selectInfo = "SELECT " + summedColumns + ", checksum, CAST(summary AS BLOB), CAST(extra AS BLOB) FROM conversations WHERE id = ?"
 )
 
 // values are the summedColumns: those that the row's checksum covers.

@@ -16,7 +16,7 @@
 // # Concurrency
 //
 // A [Store] is safe for concurrent use, and several processes may open one
-// directory at a time. One goroutine writes: it puts all requests that wait
+// directory at a time. One goroutine writes at a time: it puts all requests that wait
 // into one transaction, so that many writers share one fsync. Readers have
 // connections of their own and wait for nobody. Followers sleep until an append
 // wakes them, also one of another process (on Linux).
@@ -111,7 +111,11 @@ func (s *Store) start(path string, o Options) (err error) {
 		db: s.writer, topics: s.topics, lock: s.lock, cleaning: cleaning,
 		cache: map[event.ConversationID]*conversation{}, changed: map[event.ConversationID]*conversation{},
 	}
-	s.wg.Go(func() { w.run(s.queue) })
+	s.queue.writer <- w
+	if cleaning {
+		signal(s.queue.clean)
+	}
+	s.wg.Go(s.queue.background)
 	return nil
 }
 
@@ -119,7 +123,7 @@ func (s *Store) start(path string, o Options) (err error) {
 // Canceled. It may be called more than once.
 func (s *Store) Close() error {
 	s.closed.Do(func() {
-		close(s.queue.closed)
+		s.queue.close()
 		s.watching.Lock()
 		close(s.topics.closed)
 		s.watching.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/deft-dev/deft/fault"
 )
 
-// writer owns the one connection that writes. Its goroutine takes all the
-// requests that wait and runs them in one transaction: one fsync for all.
+// writer owns the one connection that writes. Who takes it from the queue runs all
+// the requests that wait in one transaction: one fsync for all.
 type writer struct {
 	db       *conn
 	topics   *topics
@@ -28,44 +28,10 @@ type writer struct {
 // maxCached bounds the cache; an entry takes some 500 bytes.
 const maxCached = 4096
 
-func (w *writer) run(q *queue) {
-	var ops []*op
-	for {
-		// The callers that the last commit woke come first: their next requests
-		// share this one.
-		runtime.Gosched()
-		ops = q.waiting(ops[:0])
-		if len(ops) == 0 && !w.cleaning {
-			select {
-			case o := <-q.ops:
-				ops = q.waiting(append(ops, o))
-			case <-q.probe:
-				if w.notice() != nil {
-					w.topics.wakeAll() // followers get the error when they read
-				}
-			case <-q.closed:
-				return
-			}
-		}
-		w.commit(ops)
-		if w.cleaning { // between commits, or a busy store would never be cleaned up
-			w.cleanUp()
-			select {
-			case <-q.closed:
-				return
-			default:
-			}
-		}
-	}
-}
-
 // commit runs the requests in one transaction. When that fails as a whole,
 // it tries each alone, so that one that does not fit on the disk does not
 // take the others with it.
 func (w *writer) commit(ops []*op) {
-	if len(ops) == 0 {
-		return
-	}
 	if err := w.transact(ops); err != nil && len(ops) == 1 {
 		ops[0].err = storage(err)
 	} else if err != nil {
@@ -74,12 +40,6 @@ func (w *writer) commit(ops []*op) {
 				ops[i].err = storage(err)
 			}
 		}
-	}
-	// Yields after each: to wake hundreds of callers at once would delay
-	// everything else in the process.
-	for _, o := range ops {
-		close(o.done)
-		runtime.Gosched()
 	}
 }
 
@@ -195,7 +155,7 @@ func (w *writer) publish() {
 	w.topics.publish(w.fresh)
 	for id := range w.changed {
 		w.topics.wake(id, false)
-		runtime.Gosched() // see commit
+		runtime.Gosched() // see finish
 	}
 	for _, id := range w.removed {
 		w.topics.wake(id, true)
