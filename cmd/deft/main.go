@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"golang.org/x/sys/unix"
 
@@ -24,11 +23,6 @@ func main() {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		fmt.Fprintln(os.Stderr, "deft: protect this process's memory:", err)
 		os.Exit(fault.ExitError)
-	}
-	if os.Getenv("GOGC") == "" {
-		// The heap is a few megabytes: collecting it less often costs less
-		// memory than it saves time in every step.
-		debug.SetGCPercent(160)
 	}
 	os.Exit(executeCommandLine(context.Background(), os.Args[1:], standard()))
 }

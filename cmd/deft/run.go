@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/internal/workspacedir"
+	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/schema"
@@ -47,6 +48,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
+	go catalog.Default() // it takes a millisecond or two, as the store does
 	store, err := openStore(ctx, p)
 	if err != nil {
 		return err
