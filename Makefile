@@ -69,7 +69,8 @@ bench: build ## Run the benchmarks, and measure bin/deft end to end against its 
 	$(GO) run ./test/bench/agentserver -deft bin/deft $(if $(wildcard $(DEFT_OPENHANDS_PYTHON)),-openhands $(DEFT_OPENHANDS_PYTHON))
 
 .PHONY: proof
-proof: deps ## Run the slow proofs: every crash and chaos test in full, then fuzzing.
+proof: deps ## Run the slow proofs: the table of attacks, every crash and chaos test in full, then fuzzing.
+	$(GO) run ./test/proof
 	DEFT_PROOF=1 $(GO) test -count=1 -timeout 120m ./...
 	test/run/fuzz.sh $(FUZZTIME)
 

@@ -180,7 +180,7 @@ func (p *Provider) unreachable(t targets) []string {
 	granted := p.grants(sandbox.Spec{Workspace: t.Workspace}, covered)
 	return slices.DeleteFunc(hiddenPaths(p.opt.Home, t.Workspace, p.opt.Hidden), func(path string) bool {
 		// What holds something that is shown is a directory that is not empty.
-		return slices.ContainsFunc(granted, func(g grant) bool { return within(g.Path, path) })
+		return within(t.Workspace, path) || slices.ContainsFunc(granted, func(g grant) bool { return within(g.Path, path) })
 	})
 }
 

@@ -1,6 +1,8 @@
 package process_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -32,6 +34,27 @@ func TestDoctor(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDoctorInTheHome holds that the checks take no alarm at their own files where the
+// temporary directory is in the home. It changes the environment, and so runs alone.
+func TestDoctorInTheHome(t *testing.T) {
+	for _, level := range levels {
+		b := setup(t, level)
+		t.Setenv("TMPDIR", filepath.Join(b.home, "tmp"))
+		if err := os.MkdirAll(os.TempDir(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, checks, err := b.Doctor(t.Context())
+		if err != nil {
+			missing(t, err)
+		}
+		for _, c := range checks {
+			if !c.OK {
+				t.Errorf("%s: %s: %s", level, c.Name, c.Detail)
+			}
+		}
 	}
 }
 
