@@ -40,6 +40,7 @@ type targets struct {
 	Abstract  string   // a listener in the abstract namespace
 	Socket    string   // a listener with a path
 	Paths     []string // for Access; then nothing else is tried
+	Open      bool     // there is no isolation
 }
 
 // deletable is a file outside that an escape would delete.
@@ -113,7 +114,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 	t = targets{
 		Workspace: filepath.Join(base, "work"), Outside: filepath.Join(base, "outside"),
 		Abstract: "@" + filepath.Base(base), Socket: filepath.Join(base, "sock"),
-		Readable: filepath.Join(base, "granted"), State: p.dir(filepath.Base(base)),
+		Readable: filepath.Join(base, "granted"), State: p.dir(filepath.Base(base)), Open: p.opt.Level == LevelNone,
 	}
 	t.Secrets = p.unreachable(t)
 	for _, dir := range []string{t.Workspace, t.Readable} {
@@ -247,6 +248,9 @@ func attempts(level string, t targets) []attempt {
 	all := append(fileAttempts(), networkAttempts()...)
 	all = append(all, kernelAttempts()...)
 	all = append(all, otherAttempts(level)...)
+	if t.Open { // these would send what nobody asked for to other hosts
+		all = slices.DeleteFunc(all, func(a attempt) bool { return a.name == "tcp-out" || a.name == "udp-out" })
+	}
 	if level == LevelNamespaces {
 		all = append(all, attempt{"kill-first-process", "send SIGKILL to process 1", killFirst})
 	}
