@@ -50,7 +50,7 @@ func withStore(ctx context.Context, std *streams, g *globalFlags, do func(paths,
 }
 
 type listCmd struct {
-	Status string `help:"Only those of this status: ${enum}." enum:",idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"" placeholder:"STATUS"`
+	Status string `help:"Only those of this status: ${enum}." enum:"all,idle,running,interrupted,paused,waiting_for_confirmation,finished,error,stuck,deleting" default:"all" placeholder:"STATUS"`
 	Limit  int    `help:"How many; 0 for all." default:"20"`
 	JSON   bool   `name:"json" help:"One JSON object a line."`
 }
@@ -64,7 +64,8 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		}
 		defer locks.Close()
 		w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-		q := listing.Query{Status: c.Status, Limit: c.Limit, Damaged: func(id event.ConversationID, err error) {
+		status := strings.TrimPrefix(c.Status, "all")
+		q := listing.Query{Status: status, Limit: c.Limit, Damaged: func(id event.ConversationID, err error) {
 			line := oneLine(err.Error())
 			if id != "" { // else it is part of what is damaged
 				line = string(id) + ": " + line
@@ -81,8 +82,8 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		})
 		switch {
 		case n > 0 || c.JSON || err != nil:
-		case c.Status != "":
-			fmt.Fprintln(std.err, "no conversation has the status", c.Status)
+		case status != "":
+			fmt.Fprintln(std.err, "no conversation has the status", status)
 		default:
 			fmt.Fprintln(std.err, `no conversations yet: deft run "…" makes one`)
 		}
