@@ -30,8 +30,8 @@ commands can use the toolchains and caches.
 
 A check is ok (✓), a warning (!) or failed (✗).
 
-Exit codes: 0 nothing failed, 1 the sandbox or bash does not work, 2 the model is not known,
-5 the key is missing, 7 the store is damaged or cannot be used, or the disk is full.`
+Exit codes: 0 nothing failed, 1 the sandbox or bash does not work, 2 the model is not known
+or the data directory is a file, 5 the key is missing, 7 the store is damaged or the disk is full.`
 }
 
 // Run looks at everything and really tries what must be forbidden.

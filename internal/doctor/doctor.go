@@ -133,12 +133,21 @@ func Examine(ctx context.Context, h Host) Report {
 	return r
 }
 
-// severity orders exit codes, the worst trouble first: without a store nothing can be
+// dataCheck is the name of the check of the store.
+const dataCheck = "data"
+
+// severity orders exit codes, the worst trouble first: on a full disk nothing can be
 // recorded, without a sandbox nothing can run.
 var severity = []int{fault.ExitStorage, fault.ExitError, fault.ExitRefused, fault.ExitUsage}
 
-// ExitCode returns the code of the worst failed check, 0 if there is none.
+// ExitCode returns the code of the worst failed check, 0 if there is none. Without a
+// store nothing works, and every command ends with the code of what is wrong with it.
 func (r Report) ExitCode() int {
+	for _, c := range r.Checks {
+		if c.Name == dataCheck && c.State == Failed {
+			return c.Exit
+		}
+	}
 	for _, code := range severity {
 		if slices.ContainsFunc(r.Checks, func(c Check) bool { return c.State == Failed && c.Exit == code }) {
 			return code

@@ -145,7 +145,7 @@ func TestChecks(t *testing.T) {
 		{
 			"store cannot be opened", func(_ *testing.T, h *doctor.Host, _ map[string]string) {
 				h.Store, h.StoreError = nil, fault.New(fault.Invalid, "a part of its path is a file").Hint("name a directory")
-			}, "data", doctor.Failed, "a part of its path is a file", "name a directory", fault.ExitStorage,
+			}, "data", doctor.Failed, "a part of its path is a file", "name a directory", fault.ExitUsage,
 		},
 		{
 			"list damaged", func(_ *testing.T, h *doctor.Host, _ map[string]string) {
@@ -289,6 +289,10 @@ func remove(t *testing.T, dir, name string) {
 
 func TestExitCodeOfTheWorst(t *testing.T) {
 	t.Parallel()
+	file := doctor.Report{Checks: []doctor.Check{{State: doctor.Failed, Exit: fault.ExitStorage}, {Name: "data", State: doctor.Failed, Exit: fault.ExitUsage}}}
+	if got := file.ExitCode(); got != fault.ExitUsage {
+		t.Errorf("data directory that is a file: exit code %d", got)
+	}
 	var r doctor.Report
 	for _, code := range []int{fault.ExitUsage, fault.ExitRefused, fault.ExitError, fault.ExitStorage} {
 		r.Checks = append(r.Checks, doctor.Check{State: doctor.Failed, Exit: code})

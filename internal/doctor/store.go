@@ -27,11 +27,11 @@ func (h Host) checkStore(ctx context.Context) Check {
 		err = readStore(ctx, h.Store)
 	}
 	if err != nil {
-		c := failed("data", fault.ExitStorage, err)
+		c := failed(dataCheck, fault.KindOf(err).ExitCode(), err)
 		c.Text = h.Data + ": " + c.Text
 		return c
 	}
-	return Check{Name: "data", State: OK, Text: h.Data + ": ok"}
+	return Check{Name: dataCheck, State: OK, Text: h.Data + ": ok"}
 }
 
 // readStore reads the store, all of it if that does not take too long.
