@@ -20,7 +20,6 @@ import (
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/listing"
 	"github.com/deft-dev/deft/internal/runcommand"
-	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
 )
@@ -77,7 +76,7 @@ func (c *listCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 				return printJSON(std, i)
 			}
 			_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%d events\t%s\t%s\t%s\t%s\n", i.ID, age(time.Since(i.Updated)), i.Status, i.Events,
-				llm.Dollars(i.CostUSD), console.Line(first(i.Model, "-")), console.Line(first(i.Workspace, "-")), console.Line(i.Title))
+				i.Cost(), console.Line(first(i.Model, "-")), console.Line(first(i.Workspace, "-")), console.Line(i.Title))
 			return err
 		})
 		switch {
@@ -167,7 +166,7 @@ func showHeader(ctx context.Context, s *sqlite.Store, where paths, id event.Conv
 	const at = "2006-01-02 15:04"
 	for _, row := range [][2]string{
 		{"conversation", string(c.ID)}, {"title", c.Title}, {"workspace", c.Workspace}, {"model", c.Model},
-		{"status", fmt.Sprintf("%s, %d events, %s", c.Status, c.Events, llm.Dollars(c.CostUSD))},
+		{"status", fmt.Sprintf("%s, %d events, %s", c.Status, c.Events, c.Cost())},
 		{"created", c.Created.Local().Format(at) + ", changed " + c.Updated.Local().Format(at)},
 	} {
 		if row[1] != "" {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/state"
 )
@@ -49,13 +50,15 @@ type Locks interface {
 
 // Conversation is a stored conversation.
 type Conversation struct {
-	ID        event.ConversationID `json:"id"`
-	Created   time.Time            `json:"created_at"`
-	Updated   time.Time            `json:"updated_at"`
-	Status    string               `json:"status"` // of package state, or [Interrupted]
-	Events    int64                `json:"events"`
-	Model     string               `json:"model,omitempty"` // of its agent; "" if unknown
+	ID      event.ConversationID `json:"id"`
+	Created time.Time            `json:"created_at"`
+	Updated time.Time            `json:"updated_at"`
+	Status  string               `json:"status"` // of package state, or [Interrupted]
+	Events  int64                `json:"events"`
+	Model   string               `json:"model,omitempty"` // of its agent; "" if unknown
+	// CostUSD is what the calls of known price cost; Unpriced counts the others.
 	CostUSD   float64              `json:"cost_usd"`
+	Unpriced  int                  `json:"unpriced_calls"`
 	Title     string               `json:"title"`
 	Workspace string               `json:"workspace"`
 	ForkOf    event.ConversationID `json:"fork_of,omitempty"`
@@ -64,7 +67,45 @@ type Conversation struct {
 // Describe returns a conversation as it is listed.
 func Describe(i eventstream.Info, locks Locks) (Conversation, error) {
 	status, err := statusOf(i, locks)
-	return Conversation{i.ID, i.Created, i.Updated, status, int64(i.Events), modelOf(i), i.Cost, i.Meta.Title, i.Meta.WorkingDir, i.Meta.ForkOf}, err
+	return Conversation{
+		ID: i.ID, Created: i.Created, Updated: i.Updated, Status: status, Events: int64(i.Events), Model: modelOf(i), CostUSD: i.Cost,
+		Unpriced: unpriced(i.Meta.Summary), Title: i.Meta.Title, Workspace: i.Meta.WorkingDir, ForkOf: i.Meta.ForkOf,
+	}, err
+}
+
+// Cost says what the conversation cost.
+func (c Conversation) Cost() string {
+	switch {
+	case c.Unpriced == 0:
+		return llm.Dollars(c.CostUSD)
+	case c.CostUSD == 0:
+		return "unknown"
+	}
+	return llm.Dollars(c.CostUSD) + " + unknown"
+}
+
+// unpriced counts the calls of unknown price in what describes a conversation.
+func unpriced(summary json.RawMessage) (n int) {
+	var s struct {
+		Stats struct {
+			Services map[string]*llm.Metrics `json:"usage_to_metrics"`
+		} `json:"stats"`
+	}
+	if json.Unmarshal(summary, &s) != nil { // imported from elsewhere
+		return 0
+	}
+	for _, m := range s.Stats.Services {
+		if m == nil {
+			continue
+		}
+		switch {
+		case len(m.TokenUsages) > 0:
+			n += max(0, len(m.TokenUsages)-len(m.Costs))
+		case m.AccumulatedTokenUsage != nil && m.AccumulatedTokenUsage.PromptTokens > 0 && m.AccumulatedCost == 0:
+			n++ // its single calls were not kept
+		}
+	}
+	return n
 }
 
 // statusOf is the status of a conversation as it is shown.

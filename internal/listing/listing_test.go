@@ -68,6 +68,17 @@ func update(t *testing.T, key string, value any) event.Event {
 	return up
 }
 
+func TestCostIsShown(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]listing.Conversation{
+		"$0.0000": {}, "$0.5000": {CostUSD: 0.5}, "unknown": {Unpriced: 2}, "$0.5000 + unknown": {CostUSD: 0.5, Unpriced: 1},
+	} {
+		if got := c.Cost(); got != want {
+			t.Errorf("%+v: %s, want %s", c, got, want)
+		}
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -100,6 +111,15 @@ func TestDescribe(t *testing.T) {
 		{"paused", info(func(i *eventstream.Info) { i.Status = "paused" }), nil, want(func(c *listing.Conversation) { c.Status = "paused" })},
 		{"model in the summary", info(func(i *eventstream.Info) { i.Meta.Extra, i.Meta.Summary = nil, summary }), nil, want(func(c *listing.Conversation) { c.Model = "a/summary" })},
 		{"no model", info(func(i *eventstream.Info) { i.Meta.Extra = json.RawMessage(`{"agent":{"llm":{"model":""}}}`) }), nil, want(func(c *listing.Conversation) { c.Model = "" })},
+		{"a call of unknown price", info(func(i *eventstream.Info) {
+			i.Meta.Summary = json.RawMessage(`{"stats":{"usage_to_metrics":{"agent":{"token_usages":[{},{}],"costs":[{"cost":0.5}]},"gone":null}}}`)
+		}), nil, want(func(c *listing.Conversation) { c.Unpriced = 1 })},
+		{"calls not kept, of known price", info(func(i *eventstream.Info) {
+			i.Meta.Summary = json.RawMessage(`{"stats":{"usage_to_metrics":{"agent":{"accumulated_cost":0.5,"accumulated_token_usage":{"prompt_tokens":9}}}}}`)
+		}), nil, want(func(*listing.Conversation) {})},
+		{"calls not kept, of unknown price", info(func(i *eventstream.Info) {
+			i.Meta.Summary = json.RawMessage(`{"stats":{"usage_to_metrics":{"agent":{"accumulated_cost":0,"accumulated_token_usage":{"prompt_tokens":9}}}}}`)
+		}), nil, want(func(c *listing.Conversation) { c.Unpriced = 1 })},
 		{"damaged extra", info(func(i *eventstream.Info) { i.Meta.Extra, i.Meta.Summary = json.RawMessage(`{"agent":`), summary }), nil, want(func(c *listing.Conversation) { c.Model = "a/summary" })},
 	} {
 		got, err := listing.Describe(c.info, c.locks)
