@@ -174,6 +174,7 @@ func (x *Executor) launch(r tool.Request, t tool.Executor) *run {
 		defer cancel(nil)
 		call := r.Call
 		call.Progress = run.progress
+		call.Mask = func() tool.Masker { return x.given.Stream() }
 		run.execute(ctx, t, call, x.given, func(res result) {
 			x.mu.Lock()
 			// A result that cannot be written stays in memory and is still

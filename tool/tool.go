@@ -86,6 +86,16 @@ type Call struct {
 	// Secrets are for the environment of the command that the action runs, if
 	// it runs one; mostly nil. They are kept nowhere.
 	Secrets Secrets
+	// Mask returns what hides secrets in a text that the tool keeps outside of its
+	// observation, which is masked anyway; nil if there is nothing to hide.
+	Mask func() Masker
+}
+
+// Masker hides secrets in one text that arrives in pieces. It holds back what may be
+// the start of a secret; Flush returns that at the end.
+type Masker interface {
+	Feed(text string) string
+	Flush() string
 }
 
 // Request asks a runtime, and in the end an executor.Executor, for one action.

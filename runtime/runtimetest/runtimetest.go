@@ -143,7 +143,10 @@ func wholeCall(t *testing.T, open Open) {
 	wantText(t, obs, err, "done")
 	call := <-got
 	call.Progress(tool.Chunk{Text: "after the end"}) // never nil, and harmless
-	call.Progress = nil
+	if call.Mask().Feed("plain") != "plain" {
+		t.Error("what is no secret was hidden")
+	}
+	call.Progress, call.Mask = nil, nil
 	if diff := cmp.Diff(want, call); diff != "" {
 		t.Errorf("the tool's call (-want +got):\n%s", diff)
 	}

@@ -37,7 +37,7 @@ func (s *session) takeEnding() *ending {
 func (s *session) hasText() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.out.chars > 0 || len(s.text.main.lines) > 1 || !s.text.main.atLineStart()
+	return s.out.any || len(s.text.main.lines) > 1 || !s.text.main.atLineStart()
 }
 
 // snapshot is what an observation is made of.

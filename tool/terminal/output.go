@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/deft-dev/deft/tool"
 )
 
 // capture holds the text that goes into one observation. It keeps the first
@@ -14,12 +16,14 @@ import (
 // limit, all of it also goes to a file, until the file is full.
 // Not safe for concurrent use.
 type capture struct {
-	limit   int    // characters
-	dir     string // where the full text goes; empty for nowhere
+	mask    tool.Masker // nil for none
+	limit   int         // characters
+	dir     string      // where the full text goes; empty for nowhere
 	maxFile int64
 
 	head      []byte // whole characters
 	headChars int
+	any       bool   // there was text, which mask may still hold back
 	tail      []byte // the last half plus slack
 	total     int64  // bytes
 	chars     int64
@@ -37,6 +41,15 @@ func newCapture(limit int, dir string, maxFile int64) *capture {
 
 // add appends text, which is valid UTF-8 and ends at a character border.
 func (c *capture) add(p []byte) {
+	c.any = c.any || len(p) > 0
+	if c.mask != nil {
+		p = []byte(c.mask.Feed(string(p)))
+	}
+	c.keep(p)
+}
+
+// keep appends text without secrets.
+func (c *capture) keep(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -132,6 +145,9 @@ type clipped struct {
 
 // finish ends the capture and returns its text, cut if it is too long.
 func (c *capture) finish() clipped {
+	if c.mask != nil {
+		c.keep([]byte(c.mask.Flush()))
+	}
 	if c.chars <= int64(c.limit) {
 		return clipped{text: string(c.head) + string(c.tail)}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/deft-dev/deft/tool"
 )
 
 // session is a terminal with a shell on it. One goroutine reads the terminal;
@@ -20,7 +22,8 @@ type session struct {
 	started    bool          // there was a shell
 
 	mu         sync.Mutex
-	shell      *shell // nil if none runs
+	mask       func() tool.Masker // nil for none
+	shell      *shell             // nil if none runs
 	out        *capture
 	text       *filter
 	live       progress
@@ -63,8 +66,21 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 	return s, nil
 }
 
+// maskWith sets what hides secrets in the output from now on.
+func (s *session) maskWith(mask func() tool.Masker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mask == nil && mask != nil {
+		s.mask = mask
+		s.out.mask = mask()
+	}
+}
+
 func (s *session) newCapture() {
 	s.out = newCapture(s.cfg.MaxOutput, s.cfg.OutputDir, s.cfg.MaxSaved)
+	if s.mask != nil {
+		s.out.mask = s.mask()
+	}
 }
 
 // startShell starts a shell where the last one ended, and waits until it is

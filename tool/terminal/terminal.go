@@ -139,6 +139,7 @@ func (e *executor) Execute(ctx context.Context, c tool.Call) (event.Observation,
 	if err := e.ensure(ctx); err != nil {
 		return nil, err
 	}
+	e.session.maskWith(c.Mask)
 	return e.dispatch(ctx, a, note, c)
 }
 
