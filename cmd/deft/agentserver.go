@@ -23,12 +23,15 @@ func (c *agentServerCmd) Help() string {
 	return `Takes the place of the OpenHands agent server: its web page and its Python and
 TypeScript clients work with it unchanged.
 
-  deft agent-server                               # for this machine only, no key
-  OH_SESSION_API_KEYS_0=… deft agent-server       # for others, who send the key
+  deft agent-server --sandbox process         # for this machine only, no key
+  OH_SESSION_API_KEYS_0=… deft agent-server --sandbox process
+                                              # for others, who send the key
 
-Settings come from flags, OH_* variables and a JSON file, in this order. Commands
-of agents run with the rights of the server; with --sandbox process each
-conversation gets a sandbox around its workspace.`
+With --sandbox process each conversation gets a sandbox around its workspace.
+Without it, as at the reference, commands of agents have the rights of the server:
+for a container or a machine that has nothing else to lose.
+
+Settings come from flags, OH_* variables and a JSON file, in this order.`
 }
 
 // waitingThreads is how many threads of a busy server mostly hold one of Go's

@@ -2,6 +2,8 @@ package runcommand
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -55,15 +57,20 @@ func (r *runner) head(ctx context.Context) string {
 	return commit
 }
 
-// diffstat says what has changed since the commit base, untracked files
-// included. Names of files are foreign text.
-func (r *runner) diffstat(ctx context.Context, base string) string {
+// diffstat says what has changed since the commit base, untracked files included,
+// and how much of it had been changed before the run began. Names of files are foreign
+// text.
+func (r *runner) diffstat(ctx context.Context, base string, began time.Time) string {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
 	var b strings.Builder
+	var names []string
 	if base != "" {
 		for l := range strings.Lines(r.git(ctx, "diff", "--stat", "--no-ext-diff", "--no-textconv", base)) {
 			b.WriteString(console.Line(strings.TrimRight(l, "\n")) + "\n")
+		}
+		if b.Len() > 0 {
+			names = strings.Split(r.git(ctx, "diff", "--name-only", "-z", "--relative", "--no-ext-diff", "--no-textconv", base), "\x00")
 		}
 	}
 	const most = 20
@@ -77,5 +84,23 @@ func (r *runner) diffstat(ctx context.Context, base string) string {
 			b.WriteString(" … and more untracked files\n")
 		}
 	}
+	if n := changedBefore(r.c.Workspace(), append(names, files...), began); n > 0 {
+		fmt.Fprintf(&b, " (of these, %d had been changed before this run)\n", n)
+	}
 	return b.String()
+}
+
+// changedBefore counts the files in dir that were written last before a time.
+func changedBefore(dir string, names []string, t time.Time) (n int) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0
+	}
+	defer root.Close()
+	for _, name := range names {
+		if info, err := root.Lstat(name); err == nil && !info.IsDir() && info.ModTime().Before(t) {
+			n++
+		}
+	}
+	return n
 }

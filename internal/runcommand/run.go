@@ -216,7 +216,7 @@ func (r *runner) work(ctx context.Context) error {
 	unwatch()
 	stat := ""
 	if err == nil {
-		stat = r.diffstat(ctx, base)
+		stat = r.diffstat(ctx, base, began)
 	}
 	if runCtx.Err() == nil { // else it is closed with the sessions, while it runs
 		err = errors.Join(err, r.Sessions.Evict(ctx, r.ID, !r.through(s)))
