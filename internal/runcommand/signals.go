@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -11,24 +12,20 @@ import (
 // stopSignals ask a run to stop: Ctrl-C, the end of the session, a manager.
 var stopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
+// active are the stop signals that the parent did not set to be ignored. It is asked
+// for when the process starts: a terminal takes the others later, for its programs.
+var active = slices.DeleteFunc(slices.Clone(stopSignals), signal.Ignored)
+
 // ActiveSignals returns the signals that ask a process to stop, without those
 // that its parent has set to be ignored, as nohup and background jobs of scripts
 // do. An empty list must not be passed to signal.Notify, which would take all.
-func ActiveSignals() []os.Signal {
-	var out []os.Signal
-	for _, s := range stopSignals {
-		if !signal.Ignored(s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
+func ActiveSignals() []os.Signal { return slices.Clone(active) }
 
 // catchSignals makes the first signal pause the run, the second interrupt what
 // runs in the sandbox, and the third leave at once.
 func (r *runner) catchSignals(ctx context.Context, leave func()) (stop func()) {
 	signals := make(chan os.Signal, 3)
-	if active := ActiveSignals(); len(active) > 0 {
+	if len(active) > 0 {
 		signal.Notify(signals, active...)
 	}
 	done := make(chan struct{})

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/deft-dev/deft/tool"
@@ -100,6 +103,7 @@ func (s *session) startShell(ctx context.Context) error {
 		return fmt.Errorf("start shell: %w", err)
 	}
 	defer leave()
+	defaultSignals()
 	sh, err := startShell(s.cfg, s.pty.slave, dir, s.shellExited)
 	if err != nil {
 		return err
@@ -118,6 +122,18 @@ func (s *session) startShell(ctx context.Context) error {
 	}
 	return s.ready(ctx)
 }
+
+// defaultSignals has programs that this process starts from now on begin with the
+// default action for the signals of the keyboard. Where this process was started to
+// ignore them, as shells do it for programs in the background, these would ignore them
+// too, and Ctrl-C would stop no command. This process itself goes on to do nothing.
+var defaultSignals = sync.OnceFunc(func() {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+})
 
 // forgetEmpty drops the sessions of former shells that have no process left,
 // because the kernel may reuse their ids.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -285,6 +286,36 @@ func TestInput(t *testing.T) {
 		b.do(t.Context(), event.TerminalAction{Reset: true})
 		b.want(b.run("echo next"), "next", 0)
 	})
+}
+
+// TestIgnoredInterrupt: where a shell has started this process in the background, with
+// SIGINT ignored, Ctrl-C stops commands all the same.
+func TestIgnoredInterrupt(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("DEFT_TEST_IGNORED") == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" INT QUIT; exec "$0" -test.v -test.run='^TestIgnoredInterrupt$'`, exe)
+		cmd.Env = append(os.Environ(), "DEFT_TEST_IGNORED=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	if !signal.Ignored(syscall.SIGINT) {
+		t.Fatal("SIGINT is not ignored: the test tests nothing")
+	}
+	b := open(t, nil)
+	short := 0.2
+	if o := b.do(t.Context(), event.TerminalAction{Command: "sleep 60", Timeout: &short}); o.ExitCode != nil && *o.ExitCode != -1 {
+		t.Fatalf("sleep has ended: %d", *o.ExitCode)
+	}
+	o := b.do(t.Context(), event.TerminalAction{Command: "C-c", IsInput: true})
+	if o.ExitCode == nil || *o.ExitCode != 130 {
+		t.Errorf("after C-c: %v, %s", o.ExitCode, body(o))
+	}
 }
 
 func need(t *testing.T, program string) {
