@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
@@ -15,9 +16,11 @@ import (
 )
 
 // actionServerCmd is the program inside a sandbox: descriptor 3 is its
-// listening socket, descriptor 4 its journal.
+// listening socket, descriptor 4 its journal. With a port it serves the contract of
+// OpenHands' action execution server instead.
 type actionServerCmd struct {
-	Workspace string          `help:"Working directory of commands." required:"" type:"path"`
+	executionServerFlags
+	Workspace string          `help:"Working directory of commands." hidden:"" type:"path"`
 	Grace     time.Duration   `help:"How long to live without a controller." default:"10m"`
 	Executor  string          `help:"Class of the executors of tools." default:"standard" hidden:""`
 	Net       sandbox.Network `help:"What commands in the sandbox reach." hidden:""`
@@ -29,6 +32,12 @@ type actionServerCmd struct {
 
 // Run serves until nobody needs the sandbox any more.
 func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
+	if c.Port != "" {
+		return c.serveOpenHands(ctx, std, c.Executor)
+	}
+	if c.Workspace == "" {
+		return fault.New(fault.Invalid, "the action server needs a port").Hint("deft action-server PORT --working-dir DIR")
+	}
 	listener, journal, err := actionserver.Inherited()
 	if err != nil {
 		return fmt.Errorf("take over the sandbox's socket and journal: %w", err)

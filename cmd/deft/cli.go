@@ -40,7 +40,7 @@ type (
 		Run runCmd `cmd:"" help:"Work on a task in a directory."`
 	}
 	actionServerGrammar struct {
-		ActionServer actionServerCmd `cmd:"" hidden:"" help:"Serve actions inside a sandbox."`
+		ActionServer actionServerCmd `cmd:"" hidden:"" help:"Serve actions to clients of OpenHands, or inside a sandbox."`
 	}
 )
 
@@ -77,7 +77,7 @@ Without a key, "deft demo" shows how it looks.`
 
 // executeCommandLine parses and runs one command and returns its exit code.
 func executeCommandLine(ctx context.Context, args []string, std *streams) (code int) {
-	args = normalizeArgs(args)
+	args = normalizeArgs(joinPlugins(args))
 	g, flags := grammarFor(args)
 	exited := -1
 	parser, err := kong.New(g,

@@ -46,6 +46,8 @@ type ExecutorConfig struct {
 	Log *slog.Logger
 	// Shells starts shells; nil for the ordinary way.
 	Shells *terminal.Starter
+	// Shell changes how the shell is configured; nil for nothing.
+	Shell func(*terminal.Config)
 }
 
 // NewExecutors makes the executors of the built-in tools that have an effect on
@@ -68,6 +70,9 @@ func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) {
 		shell.Explain = func(output string) string {
 			return cmp.Or(networkHint(c.Network, output), paths.explain(output))
 		}
+	}
+	if c.Shell != nil {
+		c.Shell(&shell)
 	}
 	return map[string]tool.Executor{
 		terminal.Definition().ActionKind: terminal.New(shell),

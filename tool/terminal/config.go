@@ -24,6 +24,8 @@ type Config struct {
 	// SoftTimeout is how long a command may print nothing before the call
 	// returns, if the call has no timeout. Default 30 s.
 	SoftTimeout time.Duration
+	// SoftAlways applies SoftTimeout to calls with a timeout as well.
+	SoftAlways bool
 	// ForegroundCap is the longest that one call may take, whatever its
 	// timeout; the command itself goes on. Default 30 min; negative for none.
 	ForegroundCap time.Duration

@@ -227,7 +227,10 @@ func (e *executor) limits(a *event.TerminalAction) limits {
 		if *a.Timeout < maxTimeout.Seconds() {
 			t = max(time.Duration(*a.Timeout*float64(time.Second)), 1)
 		}
-		if l.soft = 0; l.hard == 0 || t < l.hard {
+		if !e.cfg.SoftAlways {
+			l.soft = 0
+		}
+		if l.hard == 0 || t < l.hard {
 			l.hard = t
 		}
 	}

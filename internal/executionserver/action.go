@@ -1,0 +1,141 @@
+package executionserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// maxBody is how many bytes a request with JSON may have.
+const maxBody = 64 << 20
+
+// known are the actions of the reference (docs/openhands/openhands-wire.md section
+// 5); the value says whether it runs them.
+var known = map[string]bool{
+	"run": true, "run_ipython": true, "browse": true, "browse_interactive": true, "read": true, "write": true, "edit": true,
+	"message": false, "system": false, "call_tool_mcp": false, "delegate": false, "finish": false, "reject": false, "think": false,
+	"recall": false, "change_agent_state": false, "condensation": false, "condensation_request": false, "task_tracking": false,
+	"loop_recovery": false, "null": false,
+}
+
+// action is one of the reference's first generation, with the defaults filled in.
+type action struct {
+	name    string
+	timeout time.Duration // 0: none
+	args    arguments
+}
+
+// arguments are those of all actions that are run.
+type arguments struct {
+	Command  *string `json:"command"` // of run, and of edit
+	IsInput  bool    `json:"is_input"`
+	Blocking bool    `json:"blocking"`
+	IsStatic bool    `json:"is_static"`
+	Cwd      *string `json:"cwd"`
+	Hidden   bool    `json:"hidden"`
+
+	Path       *string      `json:"path"`
+	Content    *string      `json:"content"`
+	Start      *int         `json:"start"`
+	End        *int         `json:"end"`
+	ImplSource string       `json:"impl_source"`
+	ViewRange  []int        `json:"view_range"`
+	FileText   *string      `json:"file_text"`
+	OldStr     *string      `json:"old_str"`
+	NewStr     *string      `json:"new_str"`
+	InsertLine *flexibleInt `json:"insert_line"`
+}
+
+// flexibleInt is a number, or the text of one.
+type flexibleInt int
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *flexibleInt) UnmarshalJSON(raw []byte) error {
+	i, err := strconv.Atoi(string(bytes.Trim(raw, `"`)))
+	if err != nil {
+		return fmt.Errorf("Invalid insert_line value: '%s'. Expected an integer.", bytes.Trim(raw, `"`)) //nolint:revive,staticcheck // the reference's words
+	}
+	*n = flexibleInt(i)
+	return nil
+}
+
+// readBody reads a body within the limit.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+}
+
+// parseAction reads the body of a request for an action. Errors are *failure.
+func parseAction(raw []byte) (action, error) {
+	var body struct {
+		Action map[string]json.RawMessage `json:"action"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return action{}, invalid("the body is not an object with an action: %v", err)
+	}
+	if body.Action == nil {
+		return action{}, invalid("Field required: body.action")
+	}
+	internal := func(format string, args ...any) (action, error) {
+		return action{}, fail(http.StatusInternalServerError, "Internal server error: "+format, args...)
+	}
+	given, ok := body.Action["action"]
+	if !ok {
+		if body.Action["observation"] != nil {
+			return internal("400: Invalid action type")
+		}
+		return internal("Unknown event type")
+	}
+	var a action
+	if err := json.Unmarshal(given, &a.name); err != nil {
+		return internal("the action's name is not text")
+	}
+	runs, ok := known[a.name]
+	switch {
+	case !ok:
+		return internal("'%.100s' is not defined", a.name)
+	case !runs:
+		return internal("the action %s is not run by an action execution server", a.name)
+	}
+	if args := body.Action["args"]; args != nil {
+		if err := json.Unmarshal(args, &a.args); err != nil {
+			return internal("the action has the wrong arguments: %v", err)
+		}
+	}
+	if t := body.Action["timeout"]; t != nil {
+		var seconds *float64
+		if err := json.Unmarshal(t, &seconds); err != nil {
+			return internal("the action's timeout is not a number")
+		}
+		if seconds != nil && *seconds > 0 {
+			a.timeout = time.Duration(math.Min(*seconds, (24*time.Hour).Seconds()) * float64(time.Second))
+		}
+	}
+	missing := ""
+	switch a.name {
+	case "run":
+		if a.args.Command == nil {
+			missing = "command"
+		}
+	case "write":
+		if a.args.Content == nil {
+			missing = "content"
+		}
+		fallthrough
+	case "read", "edit":
+		if a.args.Path == nil {
+			missing = "path"
+		}
+	}
+	if missing != "" {
+		return internal("the action has the wrong arguments: missing '%s'", missing)
+	}
+	if a.args.Blocking && a.timeout == 0 {
+		return internal("Blocking command with no timeout set")
+	}
+	return a, nil
+}

@@ -1,0 +1,164 @@
+package executionserver
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Limits on what is uploaded.
+const (
+	maxUpload   = 1 << 30 // bytes of a request
+	maxUnpacked = 4 << 30 // bytes of all files of an archive
+	maxEntries  = 100_000 // of an archive
+)
+
+// upload stores a file, or what is in a zip archive.
+func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	destination := q.Get("destination")
+	if !q.Has("destination") {
+		destination = "/"
+	}
+	recursive := false
+	if q.Has("recursive") {
+		var err error
+		if recursive, err = strconv.ParseBool(q.Get("recursive")); err != nil {
+			return invalid("query.recursive: Input should be a valid boolean")
+		}
+	}
+	if !filepath.IsAbs(destination) {
+		return fail(http.StatusBadRequest, "Destination must be an absolute path")
+	}
+	root, rel, err := s.files.find(destination)
+	if err != nil {
+		return err
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxUpload)
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return invalid("body.file: Field required (%v)", err)
+	}
+	part, err := filePart(parts)
+	if err != nil {
+		return err
+	}
+	name := part.FileName()
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
+		return fail(http.StatusBadRequest, "the file's name %.100q is not a plain name", name)
+	}
+	if recursive && !strings.HasSuffix(name, ".zip") {
+		return fail(http.StatusBadRequest, "Recursive uploads must be zip files")
+	}
+	if err := root.MkdirAll(rel, 0o755); err != nil {
+		return err
+	}
+	if strings.HasSuffix(name, ".zip") {
+		err = unpack(part, root, rel)
+	} else {
+		_, err = save(part, root, filepath.Join(rel, name), 0o664, maxUpload)
+	}
+	if err != nil {
+		return err
+	}
+	s.answer(w, http.StatusOK, map[string]any{"filename": name, "destination": destination, "recursive": recursive})
+	return nil
+}
+
+// filePart returns the field called file.
+func filePart(parts *multipart.Reader) (*multipart.Part, error) {
+	for {
+		part, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return nil, invalid("body.file: Field required")
+		}
+		if err != nil {
+			return nil, invalid("the body is no multipart form: %v", err)
+		}
+		if part.FormName() == "file" && part.FileName() != "" {
+			return part, nil
+		}
+	}
+}
+
+var errLarge = errors.New("too large")
+
+// save copies at most limit bytes to a file and returns how many there were.
+func save(from io.Reader, root *os.Root, rel string, mode fs.FileMode, limit int64) (int64, error) {
+	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, mode)
+	if err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(f, io.LimitReader(from, limit+1))
+	if err == nil && n > limit {
+		err = errLarge
+	}
+	return n, errors.Join(err, f.Close())
+}
+
+// unpack spools an archive, whose directory is at its end, and unpacks it.
+func unpack(from io.Reader, root *os.Root, rel string) (err error) {
+	spool, err := os.CreateTemp("", "deft-upload-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, spool.Close()) }()
+	if err := os.Remove(spool.Name()); err != nil {
+		return err
+	}
+	size, err := io.Copy(spool, from)
+	if err != nil {
+		return err
+	}
+	archive, err := zip.NewReader(spool, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked below
+		return fail(http.StatusBadRequest, "the file is no zip archive: %v", err)
+	}
+	if len(archive.File) > maxEntries {
+		return fail(http.StatusRequestEntityTooLarge, "the archive has %d entries; at most %d are allowed", len(archive.File), maxEntries)
+	}
+	for _, entry := range archive.File { // before anything is written
+		if !filepath.IsLocal(strings.TrimSuffix(entry.Name, "/")) || strings.ContainsAny(entry.Name, "\\\x00") {
+			return fail(http.StatusBadRequest, "the archive's entry %.100q leads out of the destination", entry.Name)
+		}
+		if kind := entry.Mode().Type(); kind != 0 && kind != fs.ModeDir {
+			return fail(http.StatusBadRequest, "the archive's entry %.100q is neither a file nor a directory", entry.Name)
+		}
+	}
+	left := int64(maxUnpacked)
+	for _, entry := range archive.File {
+		n, err := unpackEntry(entry, root, filepath.Join(rel, entry.Name), left)
+		if errors.Is(err, errLarge) {
+			return fail(http.StatusRequestEntityTooLarge, "the archive has more than %d bytes unpacked", maxUnpacked)
+		}
+		if err != nil {
+			return fmt.Errorf("unpack %s: %w", entry.Name, err)
+		}
+		left -= n
+	}
+	return nil
+}
+
+func unpackEntry(entry *zip.File, root *os.Root, rel string, left int64) (n int64, err error) {
+	if entry.Mode().IsDir() {
+		return 0, root.MkdirAll(rel, 0o755)
+	}
+	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+		return 0, err
+	}
+	in, err := entry.Open()
+	if err != nil {
+		return 0, err
+	}
+	n, err = save(in, root, rel, entry.Mode().Perm()|0o600, left)
+	return n, errors.Join(err, in.Close())
+}
