@@ -111,6 +111,8 @@ func (f *executionServerFlags) environment() []string {
 
 // serveOpenHands serves until ctx ends.
 func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams, class string) (err error) {
+	ctx, stop := untilTold(ctx)
+	defer stop()
 	key := std.env(sessionKeyVariable)
 	address, err := f.checkFlags(key)
 	if err != nil {

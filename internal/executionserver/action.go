@@ -14,8 +14,8 @@ import (
 // maxBody is how many bytes a request with JSON may have.
 const maxBody = 64 << 20
 
-// known are the actions of the reference (docs/openhands/openhands-wire.md section
-// 5); the value says whether it runs them.
+// known are the actions of the reference (openhands/events/serialization/action.py of
+// openhands-ai 0.62); the value says whether its action execution server runs them.
 var known = map[string]bool{
 	"run": true, "run_ipython": true, "browse": true, "browse_interactive": true, "read": true, "write": true, "edit": true,
 	"message": false, "system": false, "call_tool_mcp": false, "delegate": false, "finish": false, "reject": false, "think": false,

@@ -146,7 +146,7 @@ func (s *Server) edit(ctx context.Context, a arguments) (observation, error) {
 	if a.ImplSource == "llm_based_edit" || a.Command == nil {
 		return observation{}, fault.New(fault.Invalid, "an edit needs impl_source oh_aci and a command; edits by an LLM are the client's")
 	}
-	if _, _, err := s.files.find(*a.Path); err != nil {
+	if err := s.files.check(*a.Path); err != nil {
 		return edited(a, "ERROR:\n"+err.Error(), ""), nil
 	}
 	obs, err := s.editor(ctx, &event.FileEditorAction{
@@ -173,7 +173,7 @@ func orEmpty(s *string) string {
 }
 
 func (s *Server) viewWithEditor(ctx context.Context, a arguments) (observation, error) {
-	if _, _, err := s.files.find(*a.Path); err != nil {
+	if err := s.files.check(*a.Path); err != nil {
 		return readFrom(*a.Path, "oh_aci", "ERROR:\n"+err.Error()), nil
 	}
 	obs, err := s.editor(ctx, &event.FileEditorAction{Command: "view", Path: *a.Path, ViewRange: a.ViewRange})

@@ -2,6 +2,7 @@ package executionserver
 
 import (
 	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -48,6 +49,22 @@ func (r *roots) close() error {
 		errs = append(errs, root.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// check returns an error if a path leads out of the roots, also by a link. The file
+// itself need not exist.
+func (r *roots) check(path string) error {
+	root, rel, err := r.find(path)
+	if err != nil {
+		return err
+	}
+	for {
+		_, err := root.Stat(rel)
+		if !errors.Is(err, fs.ErrNotExist) || rel == "." {
+			return err
+		}
+		rel = filepath.Dir(rel)
+	}
 }
 
 // find returns the root that a path is in, and its path there. The error is a
