@@ -134,7 +134,7 @@ func (s *Server) command(ctx context.Context, shell tool.Executor, a action) (*e
 			obs.Content, obs.Metadata.Prefix = event.Texts(strings.TrimSuffix(before+"\n"+event.JoinText(obs.Content), "\n")), ""
 		}
 		if !a.args.Blocking || !obs.Timeout || ctx.Err() != nil || time.Since(start) >= a.timeout {
-			return obs, nil
+			return obs, nil //nolint:nilerr // what the command printed until then
 		}
 		before = event.JoinText(obs.Content)
 		action = &event.TerminalAction{}
@@ -147,7 +147,7 @@ func (s *Server) edit(ctx context.Context, a arguments) (observation, error) {
 		return observation{}, fault.New(fault.Invalid, "an edit needs impl_source oh_aci and a command; edits by an LLM are the client's")
 	}
 	if err := s.files.check(*a.Path); err != nil {
-		return edited(a, "ERROR:\n"+err.Error(), ""), nil
+		return edited(a, "ERROR:\n"+err.Error(), ""), nil //nolint:nilerr // it is in the observation
 	}
 	obs, err := s.editor(ctx, &event.FileEditorAction{
 		Command: *a.Command, Path: *a.Path, FileText: a.FileText, OldStr: a.OldStr, NewStr: a.NewStr, InsertLine: (*int)(a.InsertLine),
@@ -174,7 +174,7 @@ func orEmpty(s *string) string {
 
 func (s *Server) viewWithEditor(ctx context.Context, a arguments) (observation, error) {
 	if err := s.files.check(*a.Path); err != nil {
-		return readFrom(*a.Path, "oh_aci", "ERROR:\n"+err.Error()), nil
+		return readFrom(*a.Path, "oh_aci", "ERROR:\n"+err.Error()), nil //nolint:nilerr // it is in the observation
 	}
 	obs, err := s.editor(ctx, &event.FileEditorAction{Command: "view", Path: *a.Path, ViewRange: a.ViewRange})
 	if err != nil {
