@@ -46,7 +46,9 @@ const DefaultImage = "python:3.13-bookworm"
 type Provider struct {
 	opt    Options
 	engine *client.Client
-	owner  string // label of the containers of Options.Dir
+	// unusable is why there is no engine; nil if there is one.
+	unusable error
+	owner    string // label of the containers of Options.Dir
 
 	mu     sync.Mutex
 	live   map[string]*instance // sandboxes that are watched, by ID
@@ -61,7 +63,8 @@ var _ sandbox.Provider = (*Provider)(nil)
 var validID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // New returns a Provider. It neither connects to the engine nor makes a file. It
-// fails with fault.Invalid for bad options.
+// fails with fault.Invalid for bad options. An address of the engine that is none is
+// an error of what needs the engine: not of removing a sandbox that there never was.
 func New(o Options) (*Provider, error) {
 	if !filepath.IsAbs(o.Dir) {
 		return nil, fault.New(fault.Invalid, "the sandbox directory must be an absolute path")
@@ -77,12 +80,13 @@ func New(o Options) (*Provider, error) {
 	if o.Host != "" {
 		options = append(options, client.WithHost(o.Host))
 	}
+	var unusable error
 	engine, err := client.New(options...)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "use the Docker engine").Hint("see DOCKER_HOST").Because(err)
+		unusable = fault.New(fault.Invalid, "use the Docker engine").Hint("see DOCKER_HOST").Because(err)
 	}
 	sum := sha256.Sum256([]byte(o.Dir))
-	p := &Provider{opt: o, engine: engine, owner: hex.EncodeToString(sum[:8]), live: map[string]*instance{}}
+	p := &Provider{opt: o, engine: engine, unusable: unusable, owner: hex.EncodeToString(sum[:8]), live: map[string]*instance{}}
 	p.opt.Image = cmp.Or(o.Image, DefaultImage)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
@@ -113,6 +117,9 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	s, err := p.check(s)
 	if err != nil {
 		return nil, err
+	}
+	if p.unusable != nil {
+		return nil, p.unusable
 	}
 	if host := p.engine.DaemonHost(); !strings.HasPrefix(host, "unix://") {
 		return nil, fault.New(fault.Unsupported, "the Docker engine at "+host+" may be on another machine, where the workspace is not").
@@ -183,6 +190,9 @@ func (p *Provider) Get(ctx context.Context, id string) (sandbox.Sandbox, error) 
 
 // List implements sandbox.Provider.
 func (p *Provider) List(ctx context.Context) ([]sandbox.Status, error) {
+	if p.unusable != nil {
+		return nil, p.unusable
+	}
 	found, err := p.engine.ContainerList(ctx, client.ContainerListOptions{
 		Filters: make(client.Filters).Add("label", labelOwner+"="+p.owner),
 	})
@@ -228,6 +238,9 @@ func (p *Provider) Remove(ctx context.Context, id string) error {
 
 // delete removes a container, whatever its state, if there is one.
 func (p *Provider) delete(ctx context.Context, name string) error {
+	if p.unusable != nil {
+		return p.unusable
+	}
 	_, err := p.engine.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if err = engineError(err, "remove container"); err != nil && !fault.Is(err, fault.NotFound) {
 		return err
@@ -237,6 +250,9 @@ func (p *Provider) delete(ctx context.Context, name string) error {
 
 // inspect returns the container of a sandbox. NotFound if there is none.
 func (p *Provider) inspect(ctx context.Context, id string) (*container.InspectResponse, error) {
+	if p.unusable != nil {
+		return nil, p.unusable
+	}
 	found, err := p.engine.ContainerInspect(ctx, p.name(id), client.ContainerInspectOptions{})
 	if err != nil {
 		return nil, engineError(err, "look for container")
@@ -252,5 +268,8 @@ func (p *Provider) Close() error {
 	p.mu.Unlock()
 	p.cancel()
 	p.wg.Wait()
+	if p.unusable != nil {
+		return nil
+	}
 	return p.engine.Close()
 }

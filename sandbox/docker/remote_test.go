@@ -10,6 +10,27 @@ import (
 	"github.com/deft-dev/deft/sandbox/docker"
 )
 
+// TestNoAddress: an address of the engine that is none is said where one is needed.
+func TestNoAddress(t *testing.T) {
+	t.Parallel()
+	p, err := docker.New(docker.Options{Dir: filepath.Join(t.TempDir(), "docker"), Host: "nonsense", Self: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Remove(t.Context(), "one"); err != nil {
+		t.Errorf("Remove: %v", err)
+	}
+	_, errs := p.List(t.Context())
+	_, start := p.Start(t.Context(), sandbox.Spec{ID: "one", Argv: []string{program}, Workspace: t.TempDir()})
+	_, get := p.Get(t.Context(), "one")
+	for what, err := range map[string]error{"List": errs, "Start": start, "Get": get} {
+		if !fault.Is(err, fault.Invalid) || fault.HintOf(err) == "" {
+			t.Errorf("%s: %v, want an error of kind invalid with a hint", what, err)
+		}
+	}
+}
+
 // TestRemoteEngine: an engine elsewhere starts nothing here, and stands in nobody's
 // way: to remove what was never started asks none.
 func TestRemoteEngine(t *testing.T) {

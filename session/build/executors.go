@@ -139,14 +139,28 @@ func newProgramExecutors(file string, c ExecutorConfig) (map[string]tool.Executo
 		return nil, errors.Join(err, p.Close())
 	}
 	for _, kind := range p.Kinds() {
-		if old := all[kind]; old != nil {
+		old := all[kind]
+		all[kind] = p
+		if old != nil {
 			if err := old.Close(); err != nil {
-				return nil, errors.Join(err, p.Close())
+				return nil, errors.Join(err, closeAll(all))
 			}
 		}
-		all[kind] = p
 	}
 	return all, nil
+}
+
+// closeAll closes executors; one may stand for several kinds.
+func closeAll(all map[string]tool.Executor) error {
+	var errs []error
+	closed := map[tool.Executor]bool{}
+	for _, x := range all {
+		if !closed[x] {
+			closed[x] = true
+			errs = append(errs, x.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // besideKinds are the kinds of actions that run beside the controller, and that of
