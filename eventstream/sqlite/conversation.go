@@ -57,12 +57,17 @@ func (w *writer) create(c *conversation, meta eventstream.Meta) error {
 	}
 	c.key = last + 1
 	row := c.values()
-	n, err := w.db.exec(insertConversation, append(row, int64(checksum(0, row...)), document(meta.Summary), document(meta.Extra))...)
+	n, err := w.db.exec(insertConversation, append(row, int64(checksum(0, row...)))...)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return fault.New(fault.Conflict, fmt.Sprintf("conversation %s exists already", c.id))
+	}
+	if meta.Summary != nil || meta.Extra != nil {
+		if _, err := w.db.exec(replaceDocuments, c.key, document(meta.Summary), document(meta.Extra)); err != nil {
+			return err
+		}
 	}
 	for _, g := range c.segments {
 		if _, err := w.db.exec("INSERT INTO segments (conversation, first, source, source_first, events, checksum) VALUES (?, ?, ?, ?, ?, ?)",
@@ -90,8 +95,10 @@ func (s *Store) SetMeta(ctx context.Context, id event.ConversationID, meta event
 		}
 		c.metaRow = m
 		w.changed[id] = c // its other columns are written at the end of the transaction
-		_, err = w.db.exec("UPDATE conversations SET ("+metaColumns+", summary, extra) = (?"+strings.Repeat(", ?", 10)+") WHERE key = ?",
-			append(c.values()[2:11], document(meta.Summary), document(meta.Extra), c.key)...)
+		_, err = w.db.exec("UPDATE conversations SET ("+metaColumns+") = (?"+strings.Repeat(", ?", 8)+") WHERE key = ?", append(c.values()[2:11], c.key)...)
+		if err == nil {
+			_, err = w.db.exec(replaceDocuments, c.key, document(meta.Summary), document(meta.Extra))
+		}
 		return err
 	})
 }
@@ -108,6 +115,7 @@ func (s *Store) Delete(ctx context.Context, id event.ConversationID) error {
 			"INSERT OR IGNORE INTO deleted (conversation) SELECT source FROM segments WHERE conversation = ?",
 			"INSERT OR IGNORE INTO deleted (conversation) VALUES (?)",
 			"DELETE FROM segments WHERE conversation = ?",
+			"DELETE FROM documents WHERE conversation = ?",
 			"DELETE FROM conversations WHERE key = ?",
 		} {
 			if _, err := w.db.exec(sql, c.key); err != nil {

@@ -15,7 +15,7 @@ import (
 var schema string
 
 // version is the schema's version, kept in PRAGMA user_version.
-const version = 5
+const version = 6
 
 // lockDir makes the directory and opens its lock file. Each process holds a
 // shared lock on it while it has the store open.

@@ -82,11 +82,14 @@ func document(d json.RawMessage) driver.Value {
 const (
 	metaColumns        = "owner, title, tags, working_dir, parent_id, fork_of, summary_at, summary_sum, extra_sum"
 	summedColumns      = "key, id, " + metaColumns + ", status, created_at, updated_at, cost, events, shared"
+	summaryDocument    = "CAST((SELECT summary FROM documents WHERE conversation = key) AS BLOB)"
+	extraDocument      = "CAST((SELECT extra FROM documents WHERE conversation = key) AS BLOB)"
+	replaceDocuments   = "INSERT OR REPLACE INTO documents (conversation, summary, extra) VALUES (?, ?, ?)"
 	selectConversation = "SELECT " + summedColumns + ", checksum FROM conversations WHERE id = ?"
-	selectListed       = "SELECT " + summedColumns + ", checksum, CAST(summary AS BLOB) FROM conversations WHERE key = ?"
-	insertConversation = "INSERT INTO conversations (" + summedColumns + ", checksum, summary, extra) VALUES (" +
-		"?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
-	selectInfo = "SELECT " + summedColumns + ", checksum, CAST(summary AS BLOB), CAST(extra AS BLOB) FROM conversations WHERE id = ?"
+	selectListed       = "SELECT " + summedColumns + ", checksum, " + summaryDocument + " FROM conversations WHERE key = ?"
+	insertConversation = "INSERT INTO conversations (" + summedColumns + ", checksum) VALUES (" +
+		"?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
+	selectInfo = "SELECT " + summedColumns + ", checksum, " + summaryDocument + ", " + extraDocument + " FROM conversations WHERE id = ?"
 )
 
 // values are the summedColumns: those that the row's checksum covers.

@@ -1,4 +1,4 @@
--- The event database, version 5 (PRAGMA user_version). Any SQLite client can
+-- The event database, version 6 (PRAGMA user_version). Any SQLite client can
 -- read it, also while Deft runs:
 --
 --   SELECT seq, kind, source, body FROM conversation_events WHERE conversation = '…' ORDER BY seq;
@@ -22,11 +22,9 @@ CREATE TABLE conversations (
   events         INTEGER NOT NULL, -- how many it has, which is also the seq of the last one
   shared         INTEGER NOT NULL, -- how many of them, from the first on, belong to other conversations: see segments
   summary_at     INTEGER NOT NULL, -- seq of the last event that summary covers
-  checksum       INTEGER NOT NULL, -- of all columns but summary and extra
-  summary_sum    INTEGER NOT NULL, -- checksum of summary
-  extra_sum      INTEGER NOT NULL, -- checksum of extra
-  summary        TEXT,             -- JSON that describes the conversation, for listings
-  extra          TEXT              -- JSON of what the conversation was made from
+  checksum       INTEGER NOT NULL, -- of all columns
+  summary_sum    INTEGER NOT NULL, -- checksum of its summary in documents
+  extra_sum      INTEGER NOT NULL  -- checksum of its extra there
 );
 CREATE UNIQUE INDEX conversations_id ON conversations (id);
 CREATE INDEX conversations_created ON conversations (created_at);
@@ -34,6 +32,14 @@ CREATE INDEX conversations_updated ON conversations (updated_at);
 -- None begins with the owner: this is the store of one machine, whose conversations have
 -- few owners, and an index costs a page in every commit.
 CREATE INDEX conversations_status ON conversations (status, created_at);
+
+-- What is stored of a conversation beside its columns. It is a table of its own because
+-- every append changes the row of the conversation, and SQLite writes rows as a whole.
+CREATE TABLE documents (
+  conversation INTEGER PRIMARY KEY, -- conversations.key
+  summary      TEXT,                -- JSON that describes the conversation, for listings
+  extra        TEXT                 -- JSON of what the conversation was made from
+);
 
 CREATE TABLE events (
   conversation INTEGER NOT NULL, -- conversations.key

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -55,7 +56,7 @@ func TestReadable(t *testing.T) {
 	defer db.Close()
 	var row string
 	if err := db.QueryRow(`SELECT concat_ws('|', owner, title, status, tags ->> 'team', events, cost, working_dir, extra ->> 'agent',
-		created_at <= updated_at AND unixepoch(created_at) > 0) FROM conversations WHERE id = ?`, string(id)).Scan(&row); err != nil {
+		created_at <= updated_at AND unixepoch(created_at) > 0) FROM conversations JOIN documents ON conversation = key WHERE id = ?`, string(id)).Scan(&row); err != nil {
 		t.Fatal(err)
 	}
 	if want := "ann|A title|running|blue|12|0.25|/w|codeact|1"; row != want {
@@ -355,12 +356,14 @@ func TestExtraDamage(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := execSQL(dir, `UPDATE conversations SET extra = '{"n":2}'`); err != nil {
-		t.Fatal(err)
-	}
-	s = open(t, dir)
-	if _, err := s.Info(t.Context(), id); !fault.Is(err, fault.Corrupt) {
-		t.Errorf("info gives %v", err)
+	for _, damage := range []string{`UPDATE documents SET extra = '{"n":2}'`, "DELETE FROM documents"} {
+		if err := execSQL(dir, damage); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, dir)
+		if _, err := s.Info(t.Context(), id); !fault.Is(err, fault.Corrupt) {
+			t.Errorf("after %s info gives %v", damage, err)
+		}
 	}
 	n := 0
 	for _, err := range s.Read(t.Context(), id, 1) {
@@ -390,5 +393,37 @@ func TestLogStays(t *testing.T) {
 	log := sm.files["-wal"]
 	if len(log) == 0 || (len(log)-32)%(24+4096) != 0 || bytes.HasSuffix(log, make([]byte, 24+4096)) {
 		t.Errorf("the log has %d bytes, which are not whole frames", len(log))
+	}
+}
+
+// TestNothingIsLeft: a deleted conversation leaves nothing in any table.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir)
+	id := event.NewConversationID()
+	if err := s.Create(t.Context(), id, eventstream.Meta{Extra: json.RawMessage(`{}`), Summary: json.RawMessage(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, id, 3)
+	if err := s.Delete(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir) // what it had not cleaned up is cleaned up now
+	if err := s.Create(t.Context(), event.NewConversationID(), eventstream.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]int{"conversations": 1, "documents": 0, "segments": 0} {
+		db, err := sql.Open("sqlite", filepath.Join(dir, "events.db")+"?mode=ro")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		if err := errors.Join(db.QueryRow("SELECT count(*) FROM "+table).Scan(&n), db.Close()); err != nil || n != want {
+			t.Errorf("%d rows in %s, want %d: %v", n, table, want, err)
+		}
 	}
 }
