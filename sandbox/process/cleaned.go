@@ -48,11 +48,11 @@ func cleanedFiles(home string, readable []string) map[string]string {
 	}
 	out := map[string]string{}
 	for path, clean := range cleaners {
-		path = resolve(path)
 		raw, err := readConfig(path)
 		if err != nil && errors.Is(err, os.ErrNotExist) {
 			continue
 		}
+		path = resolve(path)
 		if err == nil && !credential().Match(raw) {
 			continue
 		}

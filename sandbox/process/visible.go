@@ -1,6 +1,8 @@
 package process
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,6 +127,10 @@ func hiddenPaths(home, workspace string, more []string) []string {
 			}
 		}
 	}
+	all = slices.DeleteFunc(all, func(p string) bool { // most do not exist: to resolve them takes longer
+		_, err := os.Lstat(p)
+		return errors.Is(err, fs.ErrNotExist)
+	})
 	for i, p := range all {
 		all[i] = resolve(p)
 	}
@@ -191,10 +197,12 @@ var prefixParts = []string{"bin", "sbin", "include", "lib", "lib64", "libexec", 
 func toolchains(env []string, home string, covered []string) []string {
 	var all []string
 	add := func(path string) {
+		if fi, err := os.Stat(path); err != nil || !fi.IsDir() {
+			return
+		}
 		path = resolve(path)
-		fi, err := os.Stat(path)
 		outside := home != "" && within(path, home) || slices.ContainsFunc(covered, func(dir string) bool { return within(path, dir) })
-		if err == nil && fi.IsDir() && outside && path != home && !within(home, path) && !slices.Contains(covered, path) {
+		if outside && path != home && !within(home, path) && !slices.Contains(covered, path) {
 			all = append(all, path)
 		}
 	}
