@@ -268,7 +268,7 @@ func (p *Provider) Close() error {
 	p.mu.Unlock()
 	p.cancel()
 	p.wg.Wait()
-	if p.unusable != nil {
+	if p.engine == nil {
 		return nil
 	}
 	return p.engine.Close()
