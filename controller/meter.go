@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,13 +36,19 @@ type metered struct {
 // Generate implements [llm.Model].
 func (m *metered) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	resp, err := m.Model.Generate(ctx, r, onDelta)
-	if err != nil {
-		return nil, err
+	var answers []*llm.Response
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		answers = e.Discarded
+	}
+	if err == nil {
+		answers = append(slices.Clone(resp.Discarded), resp)
 	}
 	m.meter.mu.Lock()
 	defer m.meter.mu.Unlock()
-	m.meter.calls = append(m.meter.calls, callRecord{m.usage, m.Info(), resp, time.Now()})
-	return resp, nil
+	for _, answer := range answers {
+		m.meter.calls = append(m.meter.calls, callRecord{m.usage, m.Info(), answer, time.Now()})
+	}
+	return resp, err
 }
 
 // record returns the state updates for the calls that were made.

@@ -27,6 +27,9 @@ type Error struct {
 	// Unreached reports that no connection to the endpoint could be made: the
 	// address may be wrong.
 	Unreached bool
+	// Discarded are answers that the provider gave and billed, and that were of no
+	// use: see [Response.Discarded].
+	Discarded []*Response
 }
 
 // CodeEmpty is the Code of an empty answer: no text, no reasoning and no tool

@@ -144,6 +144,9 @@ type Response struct {
 	// Served describes the model that answered where a layer chose between
 	// several; nil for the model that was called.
 	Served *Info
+	// Discarded are answers to the same request that came before this one and were
+	// of no use, such as empty ones. They have no Message and are billed too.
+	Discarded []*Response
 }
 
 // By returns the description of the model that answered a call to asked.

@@ -141,11 +141,13 @@ func (b *Broker) Expect(r llm.Request) int {
 // Generate implements llm.Model.
 func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	var fix repairs
+	var useless discarded
 	for attempt := 1; ; attempt++ {
 		resp, err := b.once(ctx, r, onDelta)
 		if err == nil {
-			return resp, nil
+			return useless.before(resp), nil
 		}
+		useless.take(err)
 		e, retry := b.worthRetrying(ctx, err, attempt)
 		if e != nil && b.repair(ctx, &fix, e, &r) {
 			b.notify(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Void: e.Partial})
@@ -153,12 +155,12 @@ func (b *Broker) Generate(ctx context.Context, r llm.Request, onDelta func(llm.D
 			continue
 		}
 		if !retry {
-			return nil, err
+			return nil, useless.with(err)
 		}
 		wait := b.wait(attempt, e.RetryAfter)
 		b.notify(ctx, Retry{Attempt: attempt, Of: b.opts.Attempts, Err: err, Wait: wait, Void: e.Partial})
 		if serr := b.opts.Sleep(ctx, wait); serr != nil {
-			return nil, canceled(e, serr)
+			return nil, useless.with(canceled(e, serr))
 		}
 		r = adjusted(r, e)
 	}
@@ -218,6 +220,13 @@ func (b *Broker) once(ctx context.Context, r llm.Request, onDelta func(llm.Delta
 		b.estimates.learn(&r, plain, resp.Usage.Prompt)
 		resp = repriced(resp, m.prices)
 	}
+	if e, ok := errors.AsType[*llm.Error](err); ok {
+		for i, d := range e.Discarded {
+			d = repriced(d, m.prices)
+			d.Served = &info
+			e.Discarded[i] = d
+		}
+	}
 	hold.settle(resp, err, m.prices, delivered)
 	b.count(info, r.Session, expected, resp, err)
 	return resp, err
@@ -263,6 +272,8 @@ func (r *Reservation) settle(resp *llm.Response, err error, p catalog.Prices, de
 		r.Settle(resp.Cost)
 	case err == nil: // without a usage, the reservation is the cost
 		r.Settle(r.amount())
+	case billed(err) > 0:
+		r.Settle(billed(err))
 	case delivered > 0: // providers bill an interrupted answer
 		cost, _ := p.At(r.prompt).Cost(llm.Usage{Prompt: r.prompt, Output: delivered/3 + 1})
 		r.Settle(min(cost, r.amount()))

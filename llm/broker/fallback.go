@@ -52,17 +52,19 @@ func (f *Fallback) Info() llm.Info { return f.chain[0].Info() }
 // Generate implements llm.Model. The error is that of the last model called.
 func (f *Fallback) Generate(ctx context.Context, r llm.Request, onDelta func(llm.Delta)) (*llm.Response, error) {
 	at := 0
+	var useless discarded
 	for {
 		resp, err := f.chain[at].Generate(ctx, r, onDelta)
 		if err == nil {
-			return servedBy(resp, f.chain[at]), nil
+			return useless.before(servedBy(resp, f.chain[at])), nil
 		}
+		useless.take(err)
 		if ctx.Err() != nil {
-			return nil, err
+			return nil, useless.with(err)
 		}
 		next := f.next(at, err, &r)
 		if next < 0 {
-			return nil, err
+			return nil, useless.with(err)
 		}
 		e, _ := errors.AsType[*llm.Error](err)
 		f.onSwitch(Switched{Service: serviceOf(ctx), From: f.chain[at].Info(), To: f.chain[next].Info(), Err: err, Void: e != nil && e.Partial})

@@ -90,3 +90,18 @@ func (c faultCase) run(t *testing.T, a Adapter, stream bool) {
 		t.Errorf("provider %q, model %q, text %q", e.Provider, e.Model, o.err)
 	}
 }
+
+const emptyCase = "empty answer with a usage"
+
+// runEmpty: an empty answer is an error that says what the provider counted for it.
+func runEmpty(t *testing.T, a Adapter, stream bool) {
+	b := start(t, a, stream, &llmtest.Script{Turns: []llmtest.Turn{{Reply: llmtest.Reply{Usage: &llmtest.Usage{Input: 120, Output: 3}}}}})
+	o := b.ask(t.Context(), hello())
+	e, ok := errors.AsType[*llm.Error](o.err)
+	if !ok || e.Code != llm.CodeEmpty {
+		t.Fatalf("error %v, want one of an empty answer", o.err)
+	}
+	if len(e.Discarded) != 1 || e.Discarded[0].Usage.Prompt != 120 || e.Discarded[0].Usage.Output != 3 {
+		t.Errorf("it was counted as %+v", e.Discarded)
+	}
+}

@@ -93,6 +93,15 @@ func Run(t *testing.T, a Adapter) {
 			})
 		}
 	}
+	for _, stream := range []bool{true, false} {
+		if slices.Contains(a.Skip, emptyCase) {
+			break
+		}
+		t.Run(modeName(stream)+"/"+emptyCase, func(t *testing.T) {
+			t.Parallel()
+			runEmpty(t, a, stream)
+		})
+	}
 	for name, test := range map[string]func(*testing.T, Adapter){
 		"cancel": testCancel, "timeouts": testTimeouts, "unreachable": testUnreachable,
 		"concurrent": testConcurrent, "key and session": testIdentity, "bad base URL": testBadURL,

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -42,7 +43,14 @@ func (e *Endpoint) Do(ctx context.Context, c Call) (*llm.Response, error) {
 		err = c.Stream(res, watch)
 	}
 	if err != nil {
-		return nil, e.Failure(ctx, watch, err, c.Deltas.HandedOut)
+		failed := e.Failure(ctx, watch, err, c.Deltas.HandedOut)
+		if failed.Code == llm.CodeEmpty {
+			if out := c.Finish(res.Header); out.Usage != (llm.Usage{}) {
+				out.Message, out.Latency = event.Message{}, time.Since(started)
+				failed.Discarded = []*llm.Response{out}
+			}
+		}
+		return nil, failed
 	}
 	finish(res, watch)
 	out := c.Finish(res.Header)
