@@ -88,7 +88,8 @@ func unbackslash(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}
-	decoded, _, err := expand.Format(nil, s, nil)
+	// A configuration of its own: all calls with nil share one, without a lock.
+	decoded, _, err := expand.Format(&expand.Config{}, s, nil)
 	if err != nil {
 		return s
 	}

@@ -2,6 +2,7 @@ package security_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/deft-dev/deft/event"
@@ -148,4 +149,20 @@ func TestRails(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestConcurrent: conversations are assessed side by side. The race detector looks.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				if _, err := (security.Rails{}).Assess(t.Context(), command(`printf '\x72\x6d\n' | sh; echo $'\x72'`)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -171,7 +171,7 @@ func (cr *commandReader) part(p syntax.WordPart, first bool) []text {
 		if !p.Dollar {
 			return []text{static(p.Value)}
 		}
-		s, _, err := expand.Format(nil, p.Value, nil)
+		s, _, err := expand.Format(&expand.Config{}, p.Value, nil)
 		return []text{{s: s, known: err == nil}}
 	case *syntax.DblQuoted:
 		return cr.quoted(p.Parts)
