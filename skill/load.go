@@ -260,14 +260,6 @@ func trusted(dir string) *loader {
 	return &loader{fsys: os.DirFS(dir), at: dir, strict: true, seen: map[string]bool{}}
 }
 
-// LoadDirectory loads a directory of skills that the user chose: name/SKILL.md
-// and *.md, as in ~/.openhands/skills. One that is not there holds none.
-func LoadDirectory(dir string) ([]Skill, []Warning) {
-	l := trusted(dir)
-	l.directory(".")
-	return l.skills, l.warnings
-}
-
 // LoadOne loads the skill of a directory with a SKILL.md. An error of kind
 // fault.Invalid says that it holds no valid one.
 func LoadOne(dir string) (Skill, error) {

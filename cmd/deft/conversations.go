@@ -221,36 +221,53 @@ func importedJSON(r openhands.Report) map[string]any {
 }
 
 type importCmd struct {
-	Path string `arg:"" help:"A trajectory file, or a directory of an OpenHands conversation." type:"existingpath"`
+	Path string `arg:"" help:"A trajectory file, a directory of an OpenHands conversation, or one that holds such directories." type:"existingpath"`
 	JSON bool   `name:"json" help:"Print what was read as a JSON object."`
 }
 
 // Run imports a conversation.
 func (c *importCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
+	dirs, err := openhands.Conversations(c.Path)
+	if err != nil {
+		return err
+	}
 	return withStore(ctx, std, g, func(_ paths, s *sqlite.Store) error {
-		report, err := c.read(ctx, s)
-		if fault.Is(err, fault.Conflict) && fault.HintOf(err) == "" {
-			return fault.New(fault.Conflict, "nothing was imported").Because(err).
-				Hint("delete the old one first with `deft conversations delete`, or give another --data")
+		if len(dirs) == 0 {
+			return c.report(std, func() (openhands.Report, error) { return c.trajectory(ctx, s) })
 		}
-		if err != nil {
-			return err
+		for _, dir := range dirs {
+			err := c.report(std, func() (openhands.Report, error) {
+				return openhands.Import(ctx, dir, s, string(session.LocalPrincipal))
+			})
+			if err != nil {
+				return err
+			}
 		}
-		if c.JSON {
-			return printJSON(std, importedJSON(report))
-		}
-		for _, w := range report.Problems {
-			fmt.Fprintln(std.err, "deft:", console.Line(w.File+": "+w.Why))
-		}
-		fmt.Fprintf(std.out, "%s  %d events\n", report.ID, report.Events)
 		return nil
 	})
 }
 
-func (c *importCmd) read(ctx context.Context, s *sqlite.Store) (openhands.Report, error) {
-	if st, err := os.Stat(c.Path); err == nil && st.IsDir() {
-		return openhands.Import(ctx, c.Path, s, string(session.LocalPrincipal))
+// report imports one conversation and prints what was read.
+func (c *importCmd) report(std *streams, read func() (openhands.Report, error)) error {
+	report, err := read()
+	if fault.Is(err, fault.Conflict) && fault.HintOf(err) == "" {
+		return fault.New(fault.Conflict, "the conversation was not imported").Because(err).
+			Hint("delete the old one first with `deft conversations delete`, or give another --data")
 	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(std, importedJSON(report))
+	}
+	for _, w := range report.Problems {
+		fmt.Fprintln(std.err, "deft:", console.Line(w.File+": "+w.Why))
+	}
+	_, err = fmt.Fprintf(std.out, "%s  %d events\n", report.ID, report.Events)
+	return err
+}
+
+func (c *importCmd) trajectory(ctx context.Context, s *sqlite.Store) (openhands.Report, error) {
 	f, err := os.Open(c.Path)
 	if err != nil {
 		return openhands.Report{}, fault.Wrap(err, fault.Invalid, "open the trajectory")

@@ -61,6 +61,42 @@ func importDir(ctx context.Context, dir string, s eventstream.Stream, owner stri
 	return im.rep, err
 }
 
+// Conversations returns the directories of conversations that path names: itself, or,
+// where it is a directory without a conversation of its own, those directly in it that
+// hold one, as Export makes them; path itself if there are none, so that Import says
+// what is missing. A path that is no directory has none.
+func Conversations(path string) ([]string, error) {
+	if st, err := os.Stat(path); err != nil || !st.IsDir() {
+		return nil, nil // Import, or who opens the file, says what is wrong with it
+	}
+	if isConversation(path) {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fsError(err, "look for conversations in "+path)
+	}
+	var inside []string
+	for _, e := range entries {
+		if dir := filepath.Join(path, e.Name()); e.IsDir() && isConversation(dir) {
+			inside = append(inside, dir)
+		}
+	}
+	if len(inside) == 0 {
+		return []string{path}, nil
+	}
+	return inside, nil
+}
+
+func isConversation(dir string) bool {
+	for _, name := range []string{"base_state.json", "events"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 type importer struct {
 	root *os.Root
 	rep  Report

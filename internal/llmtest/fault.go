@@ -3,7 +3,6 @@ package llmtest
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 )
 
@@ -84,9 +83,6 @@ var faultKinds = []FaultKind{
 	RateLimit, ServerError, Auth, ContextWindow, ContentFilter, Quota, BadRequest,
 	Reset, Hang, HalfToolCall, NoFinalChunk, MalformedJSON, HTML, Empty,
 }
-
-// FaultKinds returns all faults, for tests that try each.
-func FaultKinds() []FaultKind { return slices.Clone(faultKinds) }
 
 // UnmarshalYAML implements the decoder's interface: a kind, or a mapping.
 func (f *Fault) UnmarshalYAML(_ context.Context, decode func(any) error) error {

@@ -70,8 +70,8 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 		missing = append(missing, sandbox.Missing{Feature: level, Reason: setup.Error()})
 	}
 	if last.step == stepNetwork {
-		return nil, fault.New(fault.Unsupported, "this host cannot limit the network as asked: "+last.msg).
-			Hint("start without --net, or with --net for every public host; `deft doctor` shows what works").Because(last)
+		return nil, fault.New(fault.Unsupported, "this host cannot limit the network as asked").
+			Hint("start without --net, or with --net for every public host; `deft doctor` shows what works").Because(errors.New(last.msg))
 	}
 	return nil, fault.New(fault.Unsupported, "this host cannot isolate commands").
 		Hint("`deft doctor` shows what is missing; `--sandbox none` runs without isolation").Because(last)
