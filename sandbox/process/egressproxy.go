@@ -1,25 +1,16 @@
 package process
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"runtime"
 	"syscall"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/internal/landlock"
-	"github.com/deft-dev/deft/sandbox/internal/egress"
+	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 )
-
-// maxProxyFiles bounds the descriptors of a proxy: two for each connection, and
-// some for look-ups.
-const maxProxyFiles = 2*egress.MaxConnections + 128
 
 // restrictedArg is the second argument of a proxy that has given up its rights.
 const restrictedArg = "restricted"
@@ -29,7 +20,7 @@ const restrictedArg = "restricted"
 func runEgress(args []string) int {
 	var err error
 	if len(args) > 0 && args[0] == restrictedArg {
-		err = serveEgress()
+		err = egressproxy.Serve()
 	} else {
 		runtime.LockOSThread()
 		err = restrictEgress()
@@ -44,7 +35,7 @@ func runEgress(args []string) int {
 // restrictEgress leaves this process without capabilities, and without the right to
 // change files, to listen and to signal others.
 func restrictEgress() error {
-	for res, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: maxProxyFiles} {
+	for res, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: egressproxy.MaxFiles} {
 		if err := unix.Setrlimit(res, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return fmt.Errorf("set limits: %w", err)
 		}
@@ -61,7 +52,7 @@ func restrictEgress() error {
 	if err := loadFilter(false, true); err != nil {
 		return fmt.Errorf("load seccomp filter: %w", err)
 	}
-	return syscall.Exec("/proc/self/exe", []string{"deft", EgressArg, restrictedArg}, os.Environ())
+	return syscall.Exec("/proc/self/exe", []string{"deft", egressproxy.Arg, restrictedArg}, os.Environ())
 }
 
 // landlockEgress refuses everything that changes files, as far as the kernel can.
@@ -79,70 +70,4 @@ func landlockEgress() error {
 	}
 	defer rules.Close()
 	return rules.RestrictThread()
-}
-
-// serveEgress serves until the sandbox ends.
-func serveEgress() error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("protect memory: %w", err)
-	}
-	for fd := fdEgressConfig; fd <= fdEgressSocket; fd++ {
-		unix.CloseOnExec(fd)
-	}
-	var c egressConfig
-	if err := json.NewDecoder(os.NewFile(fdEgressConfig, "config")).Decode(&c); err != nil {
-		return fmt.Errorf("read configuration: %w", err)
-	}
-	listeners, err := receiveListeners(fdEgressSocket)
-	if err != nil || len(listeners) == 0 {
-		return err
-	}
-	for name, value := range c.Proxies {
-		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
-	}
-	p := egress.New(egress.Options{Network: c.Network, Token: c.Token, Upstream: http.ProxyFromEnvironment})
-	var g errgroup.Group
-	for _, l := range listeners {
-		g.Go(func() error { return p.Serve(l) })
-	}
-	for {
-		poll := []unix.PollFd{{Fd: fdEgressFirst, Events: unix.POLLIN}}
-		_, err := unix.Poll(poll, -1)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	return errors.Join(p.Close(), g.Wait())
-}
-
-// receiveListeners takes over what the init stage sends, nothing if it has failed.
-func receiveListeners(socket int) (all []net.Listener, err error) {
-	defer unix.Close(socket)
-	oob := make([]byte, unix.CmsgSpace(2*4))
-	n, oobn, _, _, err := unix.Recvmsg(socket, make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC)
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range messages {
-		fds, err := unix.ParseUnixRights(&m)
-		if err != nil {
-			return nil, err
-		}
-		for _, fd := range fds {
-			f := os.NewFile(uintptr(fd), "listener")
-			l, err := net.FileListener(f)
-			f.Close()
-			if err != nil {
-				return nil, fmt.Errorf("take over listener: %w", err)
-			}
-			all = append(all, l)
-		}
-	}
-	return all, nil
 }

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 )
 
 // InitArg is the hidden first argument that makes the binary an init stage,
-// ProbeArg the one that makes it try what a sandbox must refuse. See also
-// EgressArg.
+// ProbeArg the one that makes it try what a sandbox must refuse.
 const (
 	InitArg  = "sandbox-init"
 	ProbeArg = "sandbox-probe"
@@ -42,7 +42,7 @@ func MaybeInit() {
 		runCommand(os.Args[2:])
 	case ProbeArg:
 		os.Exit(runProbe(os.Args[2:]))
-	case EgressArg:
+	case egressproxy.Arg:
 		os.Exit(runEgress(os.Args[2:]))
 	}
 }

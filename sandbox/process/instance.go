@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/logfile"
+	"github.com/deft-dev/deft/sandbox/internal/pidfd"
 	"github.com/deft-dev/deft/sandbox/internal/socketpath"
 )
 
@@ -237,7 +238,7 @@ func (in *instance) unwatch() { in.pidfd.Close() }
 
 // wait returns when the process has ended or unwatch was called.
 func (in *instance) wait() {
-	ended, exit := awaitExit(in.pidfd)
+	ended, exit := pidfd.Await(in.pidfd)
 	in.p.mu.Lock()
 	if in.p.live[in.id] == in {
 		delete(in.p.live, in.id)

@@ -25,9 +25,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 	"golang.org/x/sys/unix"
-
-	"github.com/deft-dev/deft/sandbox/process"
 )
 
 // Addresses of the network that tests make: those of this machine in it, and those
@@ -281,7 +280,7 @@ func proxyOf(t *testing.T) string {
 	}
 	for _, file := range all {
 		line, err := os.ReadFile(file)
-		if err != nil || !strings.HasPrefix(string(line), "deft\x00"+process.EgressArg) {
+		if err != nil || !strings.HasPrefix(string(line), "deft\x00"+egressproxy.Arg) {
 			continue
 		}
 		pid := filepath.Base(filepath.Dir(file))

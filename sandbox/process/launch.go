@@ -17,6 +17,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 )
 
 // startTimeout bounds the init stage, which takes milliseconds.
@@ -193,7 +194,16 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 	pl.Processes = processLimit(held, st)
 	st.WatchedMemory = watchLimit(held, st)
 	if outside != nil {
-		if err := p.startEgress(ctx, pid, &pl, outside, files[1]); err != nil {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		proxy, err := egressproxy.Start(egressproxy.Options{
+			Self: p.opt.Self, First: pid, Network: pl.Network, Token: pl.Token, Socket: outside, Log: files[1],
+		})
+		if proxy != 0 {
+			err = errors.Join(err, p.proxies.Collect(proxy))
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/pidfd"
 )
 
 // Levels of isolation, for Options.Level and in Report.Level. LevelAuto is for
@@ -49,7 +50,7 @@ type Provider struct {
 
 	mu      sync.Mutex
 	live    map[string]*instance // sandboxes with a running watcher
-	proxies map[*os.File]bool    // pidfds of proxies that are waited for
+	proxies pidfd.Collector
 	closed  bool
 	wg      sync.WaitGroup
 }
@@ -98,7 +99,7 @@ func New(o Options) (*Provider, error) {
 	if o.TmpBytes <= 0 {
 		o.TmpBytes = usableMemory() / 4
 	}
-	return &Provider{opt: o, live: map[string]*instance{}, proxies: map[*os.File]bool{}}, nil
+	return &Provider{opt: o, live: map[string]*instance{}}, nil
 }
 
 // Start starts the sandbox, or returns the one that runs under the ID. The
@@ -205,10 +206,8 @@ func (p *Provider) Close() error {
 	for _, in := range p.live {
 		in.unwatch()
 	}
-	for f := range p.proxies {
-		f.Close()
-	}
 	p.mu.Unlock()
+	p.proxies.Close()
 	p.wg.Wait()
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/pidfd"
 )
 
 // Status implements sandbox.Sandbox.
@@ -47,16 +48,16 @@ func (st state) status(id string) sandbox.Status {
 
 // reasonOf says why a sandbox has ended, from the exit of its first process, as
 // far as this process may know it.
-func reasonOf(st state, exit *exitStatus) sandbox.Reason {
+func reasonOf(st state, exit *pidfd.Exit) sandbox.Reason {
 	switch {
-	case st.outOfMemory() && (exit == nil || exit.signal != 0):
+	case st.outOfMemory() && (exit == nil || exit.Signal != 0):
 		return sandbox.Reason{Cause: sandbox.CauseOutOfMemory, Message: "it used more memory than its limit allows"}
 	case exit == nil:
 		return sandbox.Reason{Cause: sandbox.CauseUnknown}
-	case exit.signal != 0:
-		return sandbox.Reason{Cause: sandbox.CauseKilled, Message: exit.signal.String()}
+	case exit.Signal != 0:
+		return sandbox.Reason{Cause: sandbox.CauseKilled, Message: exit.Signal.String()}
 	}
-	return sandbox.Reason{Cause: sandbox.CauseExited, ExitCode: exit.code}
+	return sandbox.Reason{Cause: sandbox.CauseExited, ExitCode: exit.Code}
 }
 
 // outOfMemory reports whether the kernel has killed a process for its group's

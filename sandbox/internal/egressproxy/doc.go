@@ -1,0 +1,11 @@
+// Package egressproxy runs the proxy of package egress as a process beside a
+// sandbox: the only one by which the sandbox reaches the network.
+//
+// The sandbox's first stage makes listeners on its own loopback interface (Listen)
+// and sends them through a UNIX socket (Send); the process accepts connections on
+// them outside (Serve) and ends with the sandbox. Start starts it. A binary whose
+// first argument is Arg must call Serve, after it has given up its rights as far as
+// it can.
+//
+// Functions are safe for concurrent use. A proxy that gets no listeners ends.
+package egressproxy

@@ -1,0 +1,89 @@
+package egressproxy
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Listen listens on the loopback interface of the calling process's network
+// namespace and sends the listeners to the proxy through a UNIX socket. It returns
+// their port.
+func Listen(socket int) (port int, err error) {
+	fds, port, err := listenLoopback()
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}()
+	return port, unix.Sendmsg(socket, []byte{0}, unix.UnixRights(fds...), nil, 0)
+}
+
+// listenLoopback listens on one free port of 127.0.0.1 and, if there is IPv6, ::1.
+func listenLoopback() (fds []int, port int, err error) {
+	const backlog = 128
+	for range 8 { // the port may be in use on ::1
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return nil, 0, err
+		}
+		if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+			return nil, 0, err
+		}
+		if err := unix.Listen(fd, backlog); err != nil {
+			return nil, 0, err
+		}
+		own, err := unix.Getsockname(fd)
+		if err != nil {
+			return nil, 0, err
+		}
+		port := own.(*unix.SockaddrInet4).Port
+		fd6, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if errors.Is(err, unix.EAFNOSUPPORT) {
+			return []int{fd}, port, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		err = unix.Bind(fd6, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}})
+		if err == nil {
+			err = unix.Listen(fd6, backlog)
+		}
+		switch {
+		case err == nil:
+			return []int{fd, fd6}, port, nil
+		case !errors.Is(err, unix.EADDRINUSE): // IPv6 is turned off
+			unix.Close(fd6)
+			return []int{fd}, port, nil
+		}
+		unix.Close(fd)
+		unix.Close(fd6)
+	}
+	return nil, 0, unix.EADDRINUSE
+}
+
+// Environment returns an environment in which programs find the proxy.
+func Environment(env []string, port int, token string) []string {
+	u := url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port)}
+	if token != "" {
+		u.User = url.UserPassword("deft", token)
+	}
+	const own = "localhost,127.0.0.1,::1"
+	set := []string{"NODE_USE_ENV_PROXY=1"} // Node.js's own client asks for this
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		set = append(set, name+"="+u.String(), strings.ToLower(name)+"="+u.String())
+	}
+	set = append(set, "NO_PROXY="+own, "no_proxy="+own)
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
+	})
+	return append(env, set...)
+}
