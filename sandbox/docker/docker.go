@@ -21,6 +21,7 @@ import (
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/pidfd"
 )
 
 // Options configure a Provider.
@@ -56,6 +57,8 @@ type Provider struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	// proxies collects those of containers that this process has started.
+	proxies pidfd.Collector
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -99,6 +102,7 @@ const (
 	labelKey   = "dev.deft.spec"      // changes with what a running one must match
 	labelWork  = "dev.deft.workspace" // the Spec's
 	labelImage = "dev.deft.image"
+	labelNet   = "dev.deft.network"
 )
 
 // name is that of the container: the engine allows one of each, so two processes
@@ -268,6 +272,7 @@ func (p *Provider) Close() error {
 	p.mu.Unlock()
 	p.cancel()
 	p.wg.Wait()
+	p.proxies.Close()
 	if p.engine == nil {
 		return nil
 	}

@@ -54,6 +54,12 @@ func start() error {
 	if err != nil {
 		return err
 	}
+	env := environment(os.Environ(), p.Env)
+	if p.Proxy {
+		if env, err = listenForPrograms(env); err != nil {
+			return fmt.Errorf("%s%w", noProxy, err)
+		}
+	}
 	socket, err := listen()
 	if err != nil {
 		return err
@@ -73,7 +79,7 @@ func start() error {
 	if err := pass(map[int]int{1: log, 2: log, 3: socket, 4: journal}); err != nil {
 		return err
 	}
-	return &os.PathError{Op: "run", Path: p.Argv[0], Err: syscall.Exec(p.Argv[0], p.Argv, environment(os.Environ(), p.Env))}
+	return &os.PathError{Op: "run", Path: p.Argv[0], Err: syscall.Exec(p.Argv[0], p.Argv, env)}
 }
 
 const newSocket = "new.sock"

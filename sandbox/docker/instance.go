@@ -118,8 +118,13 @@ func (in *instance) reasonOf(exit *container.WaitResponse, failed error) sandbox
 func reportOf(found *container.InspectResponse) sandbox.Report {
 	h := found.HostConfig
 	r := sandbox.Report{Level: Level, Features: []string{
-		"runtime-" + h.Runtime, "user-" + found.Config.User, "capabilities-none", "no-new-privs", "seccomp", "network-none",
+		"runtime-" + h.Runtime, "user-" + found.Config.User, "capabilities-none", "no-new-privs", "seccomp",
 	}}
+	if n := sandbox.Network(found.Config.Labels[labelNet]); n.None() {
+		r.Features = append(r.Features, "network-none")
+	} else {
+		r.Features = append(r.Features, "egress-proxy")
+	}
 	if h.Memory > 0 {
 		r.Features = append(r.Features, "cgroup-memory")
 	}

@@ -40,14 +40,12 @@ type plan struct {
 	Argv      []string
 	Env       []string
 	Workspace string
+	// Proxy says that the first stage makes listeners for the sandbox's proxy.
+	Proxy bool
 }
 
 // launch creates and starts the container, and waits for its program.
 func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error) {
-	if !s.Network.None() {
-		return nil, fault.New(fault.Unsupported, "containers have no network yet, but the network is "+string(s.Network)).
-			Hint("start without --net, or with the built-in sandbox")
-	}
 	if err := p.prepare(s); err != nil {
 		return nil, err
 	}
@@ -83,7 +81,7 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 	if argv[0] == p.opt.Self {
 		argv = append([]string{insideSelf}, argv[1:]...)
 	}
-	raw, err := json.Marshal(plan{Argv: argv, Env: s.Env, Workspace: s.Workspace})
+	raw, err := json.Marshal(plan{Argv: argv, Env: s.Env, Workspace: s.Workspace, Proxy: !s.Network.None()})
 	if err != nil {
 		return err
 	}
@@ -158,6 +156,11 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 	if err := changed.Add(run); err != nil {
 		return nil, fmt.Errorf("watch the start: %w", err)
 	}
+	proxy, err := p.listenForProxy(s)
+	if err != nil {
+		return nil, err
+	}
+	defer proxy.close()
 	if _, err := p.engine.ContainerStart(ctx, name, client.ContainerStartOptions{}); err != nil {
 		return nil, startError(err, s)
 	}
@@ -169,6 +172,7 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 	if err != nil {
 		return nil, err
 	}
+	proxy.start(found.State.Pid)
 	listening := filepath.Join(run, socketName)
 	for {
 		if _, err := os.Lstat(listening); err == nil {
@@ -178,6 +182,8 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 		case <-changed.Events:
 		case err := <-changed.Errors:
 			return nil, fmt.Errorf("watch the start: %w", err)
+		case err := <-proxy.failed:
+			return nil, err
 		case <-in.ended:
 			return nil, p.endedAtOnce(ctx, s, name)
 		case <-ctx.Done():
@@ -211,6 +217,10 @@ func startError(err error, s sandbox.Spec) error {
 // and if even that did not run the engine's log has the reason.
 func (p *Provider) endedAtOnce(ctx context.Context, s sandbox.Spec, name string) error {
 	raw, err := os.ReadFile(filepath.Join(p.dir(s.ID), runDir, errorName))
+	if text, ok := strings.CutPrefix(string(raw), noProxy); ok {
+		return fault.New(fault.Unsupported, "this container cannot be given a network").Because(errors.New(text)).
+			Hint("start without --net, or with another OCI runtime")
+	}
 	if err == nil && len(raw) > 0 {
 		return fault.New(fault.Invalid, "cannot run "+s.Argv[0]+" in the image "+s.Container.Image).Because(errors.New(string(raw)))
 	}

@@ -155,7 +155,7 @@ func (p *Provider) createOptions(s sandbox.Spec) (client.ContainerCreateOptions,
 			Image: c.Image, User: c.User, WorkingDir: s.Workspace, Hostname: "sandbox",
 			Entrypoint: []string{insideSelf}, Cmd: []string{InitArg}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 			Labels: map[string]string{
-				labelOwner: p.owner, labelID: s.ID, labelKey: p.key(s), labelWork: s.Workspace, labelImage: c.Image,
+				labelOwner: p.owner, labelID: s.ID, labelKey: p.key(s), labelWork: s.Workspace, labelImage: c.Image, labelNet: string(s.Network),
 			},
 		},
 		HostConfig: host,

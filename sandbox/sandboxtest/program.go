@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -47,6 +50,8 @@ type request struct {
 	Journal string   `json:",omitempty"` // append this
 	Log     string   `json:",omitempty"` // write this to standard error
 	Read    bool     `json:",omitempty"` // answer with the journal
+	Get     string   `json:",omitempty"` // ask this URL
+	Direct  bool     `json:",omitempty"` // and not through the proxy that HTTP_PROXY names
 }
 
 type answer struct {
@@ -90,6 +95,8 @@ func (q request) do() answer {
 			_, err = journal.WriteString(q.Journal)
 		}
 		return failed(err)
+	case q.Get != "":
+		return q.get()
 	case q.Read:
 		raw, err := io.ReadAll(io.NewSectionReader(journal, 0, 1<<20))
 		if err != nil {
@@ -109,6 +116,25 @@ func (q request) do() answer {
 	}
 	return answer{Out: out.String()}
 }
+
+func (q request) get() answer {
+	t := &http.Transport{}
+	if proxy, err := url.Parse(os.Getenv("HTTP_PROXY")); err == nil && proxy.Host != "" && !q.Direct {
+		t.Proxy = http.ProxyURL(proxy) // for loopback, too
+	}
+	r, err := (&http.Client{Transport: t, Timeout: getTimeout}).Get(q.Get) //nolint:noctx // it has a timeout
+	if err != nil {
+		return answer{Out: err.Error()}
+	}
+	defer r.Body.Close()
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return failed(err)
+	}
+	return answer{Out: r.Status + "\n" + string(raw)}
+}
+
+const getTimeout = 5 * time.Second
 
 func failed(err error) answer {
 	if err == nil {
@@ -148,4 +174,12 @@ func Shell(t *testing.T, s sandbox.Sandbox, script string) string {
 		t.Fatalf("%s: code %d, %s", script, a.Code, a.Out)
 	}
 	return strings.TrimSpace(a.Out)
+}
+
+// Get asks a URL from inside a sandbox that runs the program, through the proxy that
+// its environment names or, with direct, not. It returns the status and the body, or
+// the error.
+func Get(t *testing.T, s sandbox.Sandbox, address string, direct bool) string {
+	t.Helper()
+	return ask(t, s, request{Get: address, Direct: direct}).Out
 }

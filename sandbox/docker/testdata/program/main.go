@@ -4,10 +4,12 @@ package main
 
 import (
 	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
 )
 
 func main() {
+	process.MaybeInit() // the proxy
 	docker.MaybeInit()
 	sandboxtest.MaybeServe()
 }

@@ -1,0 +1,131 @@
+package docker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
+	"github.com/deft-dev/deft/sandbox/internal/socketpath"
+)
+
+// A container has no network of the engine's. With a Spec.Network its first stage
+// listens on the container's own loopback interface, hands these listeners to the
+// proxy's process outside through proxySocket, and waits until that runs.
+
+const proxySocket = "proxy.sock"
+
+// noProxy begins the first stage's error if it cannot reach the provider.
+const noProxy = "hand over listeners: "
+
+// proxyStart starts the proxy of one container. Its methods do nothing if the
+// container has no network.
+type proxyStart struct {
+	p        *Provider
+	s        sandbox.Spec
+	listener *net.UnixListener // nil without a network
+	failed   chan error        // gets at most one
+	wg       sync.WaitGroup
+}
+
+// listenForProxy waits for the first stage's listeners.
+func (p *Provider) listenForProxy(s sandbox.Spec) (*proxyStart, error) {
+	ps := &proxyStart{p: p, s: s, failed: make(chan error, 1)}
+	if s.Network.None() {
+		return ps, nil
+	}
+	path, release, err := socketpath.Short(filepath.Join(p.dir(s.ID), runDir, proxySocket))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if ps.listener, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"}); err != nil {
+		return nil, fmt.Errorf("listen for the container's first stage: %w", err)
+	}
+	ps.listener.SetUnlinkOnClose(false) // path may no longer be valid then
+	// The container's user may be another one; the parent directory keeps all others out.
+	if err := os.Chmod(path, 0o777); err != nil {
+		ps.listener.Close()
+		return nil, fmt.Errorf("open the socket for the container's first stage: %w", err)
+	}
+	return ps, nil
+}
+
+// start takes the first stage's connection, in the background, and starts the proxy,
+// which ends with the process first. It is called at most once.
+func (ps *proxyStart) start(first int) {
+	if ps.listener == nil {
+		return
+	}
+	ps.wg.Go(func() {
+		if err := ps.serve(first); err != nil && !errors.Is(err, net.ErrClosed) {
+			ps.failed <- err
+		}
+	})
+}
+
+func (ps *proxyStart) serve(first int) error {
+	conn, err := ps.listener.AcceptUnix()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	socket, err := conn.File()
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	log, err := os.OpenFile(filepath.Join(ps.p.dir(ps.s.ID), logName), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("open the sandbox's log: %w", err)
+	}
+	defer log.Close()
+	pid, err := egressproxy.Start(egressproxy.Options{Self: ps.p.opt.Self, First: first, Network: ps.s.Network, Socket: socket, Log: log})
+	if pid != 0 {
+		err = errors.Join(err, ps.p.proxies.Collect(pid))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte{0})
+	return err
+}
+
+// close waits for what start has begun, and removes the socket.
+func (ps *proxyStart) close() {
+	if ps.listener == nil {
+		return
+	}
+	ps.listener.Close()
+	ps.wg.Wait()
+	_ = os.Remove(filepath.Join(ps.p.dir(ps.s.ID), runDir, proxySocket)) // one that stays accepts nothing
+}
+
+// listenForPrograms is the first stage's part. It returns the environment in which
+// programs find the proxy.
+func listenForPrograms(env []string) ([]string, error) {
+	path := filepath.Join(insideRun, proxySocket)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return nil, &os.PathError{Op: "connect", Path: path, Err: err}
+	}
+	port, err := egressproxy.Listen(fd)
+	if err != nil {
+		return nil, err
+	}
+	started := make([]byte, 1)
+	if n, err := unix.Read(fd, started); err != nil || n == 0 {
+		return nil, errors.Join(errors.New("the proxy did not start"), err)
+	}
+	return egressproxy.Environment(env, port, ""), nil
+}
