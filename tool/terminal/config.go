@@ -14,8 +14,10 @@ type Config struct {
 	// (PS1, PROMPT_COMMAND, BASH_ENV …) are left out, and pagers are set to
 	// cat unless Env sets them.
 	Env []string
-	// Shell is the path of bash. Default: bash, as found on PATH.
-	Shell string
+	// Shell is the path of bash, or of a POSIX shell. Default: bash, as found on PATH,
+	// else sh.
+	Shell  string
+	syntax shellSyntax // of Shell, once that is resolved
 	// Command changes the path and the arguments by which it is started, to protect
 	// this process from what it runs; nil for none.
 	Command func(path string, args []string) (string, []string)
@@ -59,6 +61,5 @@ func (c Config) withDefaults() Config {
 	c.MaxOutput = cmp.Or(c.MaxOutput, 30_000)
 	c.MaxSaved = cmp.Or(c.MaxSaved, 200_000_000)
 	c.Rows, c.Cols = cmp.Or(c.Rows, 50), cmp.Or(c.Cols, 200)
-	c.Shell = cmp.Or(c.Shell, "bash")
 	return c
 }

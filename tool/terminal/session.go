@@ -117,7 +117,7 @@ func (s *session) startShell(ctx context.Context) error {
 	if exports != "" {
 		setUp = "{\n" + exports + "\n:; } 2>/dev/null"
 	}
-	if err := s.run("", initScript+script(setUp, s.expect(), 0)); err != nil {
+	if err := s.run("", s.cfg.syntax.begin()+s.cfg.syntax.script(setUp, s.expect(), 0)); err != nil {
 		return err
 	}
 	return s.ready(ctx)
@@ -207,7 +207,7 @@ func (s *session) start(command, exports string) error {
 	s.mu.Lock()
 	status := s.last.status
 	s.mu.Unlock()
-	return s.run(command, exports+script(command, s.expect(), max(status, 0)))
+	return s.run(command, exports+s.cfg.syntax.script(command, s.expect(), max(status, 0)))
 }
 
 // input sends bytes to the program that runs.

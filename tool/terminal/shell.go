@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +18,7 @@ import (
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
-//go:embed init.bash
-var initScript string
-
-// shell is one bash process on the terminal.
+// shell is one process of bash, or of the image's own sh, on the terminal.
 //
 // It is interactive, so that it has job control and goes on after C-c, but
 // its commands do not come from the terminal: they come from a pipe on its
@@ -49,7 +45,7 @@ type prompt struct {
 	path   string
 }
 
-// startShell starts bash on the terminal, in dir. onExit is called once, when
+// startShell starts the shell on the terminal, in dir. onExit is called once, when
 // the process has ended.
 func startShell(cfg Config, tty *os.File, dir string, onExit func(*shell)) (*shell, error) {
 	control, childIn, err := pipe(true)
@@ -84,14 +80,21 @@ func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) e
 		return fmt.Errorf("make memory file: %w", err)
 	}
 	sh.exitFile = os.NewFile(uintptr(fd), "deft-shell")
-	program, args := cfg.Shell, []string{"bash", "--norc", "--noprofile", "--noediting", "-i"}
+	program, args := cfg.Shell, cfg.syntax.args()
 	if cfg.Command != nil {
 		program, args = cfg.Command(program, args)
 	}
+	output := tty
+	if cfg.syntax.greets() {
+		if output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+			return err
+		}
+		defer output.Close()
+	}
 	sh.process, err = cfg.Starter.inner().Start(spawn.Command{
 		Path: program, Args: args,
-		Env: shellEnv(cfg.Env), Dir: dir, Files: []*os.File{in, tty, tty, out, sh.exitFile},
-		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1},
+		Env: shellEnv(cfg.Env), Dir: dir, Files: []*os.File{in, output, tty, out, sh.exitFile},
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2},
 	})
 	return err
 }
@@ -142,38 +145,10 @@ func (sh *shell) exitState() (dir, exports string) {
 	return string(d), string(e)
 }
 
-// restoreState is a script that resets, after a command, options and traps that
-// would print the lines between two commands or end the shell there.
-const restoreState = `{ __deft_s=$?; \builtin set +euxv; \builtin trap - DEBUG RETURN ERR; PS1= PS2=; \builtin unset PROMPT_COMMAND PS0; } >/dev/null 2>&1`
-
-// script returns what bash reads for one command. status is what $? is at its
-// beginning. The empty line makes bash forget a syntax error in the command,
-// and the last line runs even if the first was cut short by C-c. The nonce is
-// only in the last line, which no program sees before it runs.
-//
-// While the command runs, its fd 0 is the terminal, and the session's own
-// descriptors (230: terminal, 231: report) are /dev/null (232), so that no
-// program holds or writes them. Copying from a high descriptor makes bash
-// keep what it must restore above it, where no script's `exec 10>…` or
-// `exec 200>…` overwrites it. The file for the EXIT trap (240) closes when a program
-// starts.
-func script(command, nonce string, status int) string {
-	return `{ __deft_status ` + strconv.Itoa(status) + `; \builtin eval ` + quote(command) + `
-` + restoreState + `; __deft_status "$__deft_s"; } 0<&230 230<&232 231<&232
-` + reportLines(nonce)
-}
-
-// reportLines is the end of a script: the shell's status, then the marker.
-func reportLines(nonce string) string {
-	return `
-` + restoreState + `; \builtin printf '%s\0%s\0%s\0%s\0%s\0' ` + nonce +
-		` "$__deft_s" "$!" "$PWD" "${PATH:0:8192}" >&231; \builtin printf '\e_DEFT%s\e\\' ` + nonce + " >&230\n"
-}
-
 // quote makes one shell word of any text without NUL.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// send writes text for bash to read. A shell that has ended is no error: the
+// send writes text for the shell to read. A shell that has ended is no error: the
 // marker reports its end.
 func (sh *shell) send(text string) error {
 	if err := sh.control.SetWriteDeadline(time.Now().Add(30 * time.Second)); err != nil {

@@ -39,6 +39,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,6 +76,8 @@ type executor struct {
 	username string
 	hostname string
 	python   pythonFinder
+	// toldShell says that the model knows that its shell is not bash.
+	toldShell bool
 }
 
 var (
@@ -186,7 +189,11 @@ func (e *executor) run(ctx context.Context, a *event.TerminalAction, note string
 	if before := s.takeEnding(); before != nil {
 		note += before.note()
 	}
-	if err := s.start(a.Command, exporting(c.Secrets)); err != nil {
+	if _, ok := s.cfg.syntax.(posix); ok && !e.toldShell {
+		e.toldShell = true
+		note += "[There is no bash here: commands run in sh.]\n"
+	}
+	if err := s.start(a.Command, exporting(s.cfg.syntax, c.Secrets)); err != nil {
 		return nil, fmt.Errorf("run command: %w", err)
 	}
 	return e.finish(ctx, a, note, c.Progress)
@@ -202,6 +209,9 @@ func (e *executor) await(ctx context.Context, a *event.TerminalAction, input, no
 		if err := e.session.input(input); err != nil {
 			return e.refuse(a, "The program does not take input at the moment: "+err.Error()+
 				". Wait with an empty command, or stop it with C-c."), nil
+		}
+		if e.session.cfg.syntax.discards() && strings.Contains(input, "\x03") {
+			e.session.askUntilIdle()
 		}
 	}
 	return e.finish(ctx, a, note, send)
@@ -301,8 +311,12 @@ func (e *executor) resolve() (Config, error) {
 	if info, err := os.Stat(cfg.WorkingDir); err != nil || !info.IsDir() {
 		return cfg, fault.New(fault.NotFound, "the working directory "+cfg.WorkingDir+" does not exist").Because(err)
 	}
-	if cfg.Shell, err = lookShell(cfg.Shell); err != nil {
-		return cfg, fault.New(fault.Unsupported, "the terminal needs bash").Hint("install bash").Because(err)
+	if cfg.Shell, err = findShell(cfg.Shell); err != nil {
+		return cfg, fault.New(fault.Unsupported, "the terminal needs bash, or another shell").Hint("install bash").Because(err)
+	}
+	cfg.syntax = posix{}
+	if filepath.Base(cfg.Shell) == "bash" {
+		cfg.syntax = bash{}
 	}
 	e.hostname, e.username = hostname(), username()
 	return cfg, nil
@@ -323,6 +337,18 @@ var (
 		return id
 	})
 )
+
+// findShell finds the shell of a name; "" for bash or, in images without it, sh.
+func findShell(name string) (string, error) {
+	if name != "" {
+		return lookShell(name)
+	}
+	path, err := lookShell("bash")
+	if err != nil {
+		return lookShell("sh")
+	}
+	return path, nil
+}
 
 // lookShell finds the shell's program. If it is removed later, starting it fails.
 func lookShell(name string) (string, error) {

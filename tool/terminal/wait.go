@@ -157,7 +157,18 @@ func (s *session) askAgain() {
 		return
 	}
 	// A shell that accepts nothing any more is killed in the end.
-	_ = sh.send(reportLines(nonce))
+	_ = sh.send(s.cfg.syntax.report(nonce))
+}
+
+// askUntilIdle asks again for a while after a C-c that was typed, for shells that
+// discard what they have read then.
+func (s *session) askUntilIdle() {
+	for wait := 20 * time.Millisecond; wait <= 320*time.Millisecond; wait *= 2 {
+		if s.waitIdle(wait) {
+			return
+		}
+		s.askAgain()
+	}
 }
 
 // signalForeground signals the process group that owns the terminal. When

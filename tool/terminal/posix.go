@@ -1,0 +1,45 @@
+package terminal
+
+import (
+	_ "embed"
+	"strconv"
+)
+
+//go:embed init.sh
+var posixBegin string
+
+// posix is the syntax for images without bash: that of POSIX, as dash and busybox
+// read it. They have no high descriptors: the terminal is 7, the report 8, /dev/null 9,
+// and the file for the EXIT trap 6.
+type posix struct{}
+
+func (posix) args() []string { return []string{"sh", "-i"} }
+
+func (posix) begin() string { return posixBegin }
+
+// script implements shellSyntax. At an error the shell would discard what it has read,
+// the end of the script included; "command" keeps errors inside the eval. At C-c it
+// does so all the same, and $? is then what the shell says.
+func (posix) script(command, nonce string, status int) string {
+	return `__deft_s=; { __deft_status ` + strconv.Itoa(status) + `; command eval ` + quote(command) + `
+} 0<&7 6<&9 7<&9 8<&9
+` + posix{}.report(nonce)
+}
+
+func (posix) report(nonce string) string {
+	return `
+__deft_s=${__deft_s:-$?}; { set +euxv; PS1= PS2=; } >/dev/null 2>&1; command printf '%s\000%s\000%s\000%s\000%s\000' ` + nonce +
+		` "$__deft_s" "$!" "$PWD" "$PATH" >&8; command printf '\033_DEFT%s\033\\' ` + nonce + " >&7\n"
+}
+
+func (posix) greets() bool { return true } // busybox does
+
+func (posix) discards() bool { return true }
+
+func (posix) export(assignments []string) string {
+	text := "{ set +xv"
+	for _, a := range assignments {
+		text += "; export " + a
+	}
+	return text + "; } >/dev/null 2>&1\n"
+}
