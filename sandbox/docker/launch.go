@@ -237,6 +237,10 @@ func (p *Provider) endedAtOnce(ctx context.Context, s sandbox.Spec, name string)
 	if _, err := stdcopy.StdCopy(&text, &text, io.LimitReader(r, 1<<16)); err != nil {
 		return ended.Because(err)
 	}
+	if strings.Contains(text.String(), "exec "+insideSelf+": no such file") {
+		return fault.New(fault.Unsupported, "this binary of Deft needs a C library that the image "+s.Container.Image+" has not").
+			Hint("use a release, or build it with CGO_ENABLED=0")
+	}
 	if text.Len() > 0 {
 		ended = ended.Because(errors.New(strings.TrimSpace(text.String())))
 	}

@@ -13,7 +13,9 @@ var posixBegin string
 // and the file for the EXIT trap 6.
 type posix struct{}
 
-func (posix) args() []string { return []string{"sh", "-i"} }
+// args have the pipe read as a script: from its standard input busybox would read with
+// buffers that programs of its own inherit.
+func (posix) args() []string { return []string{"sh", "-i", "/proc/self/fd/0"} }
 
 func (posix) begin() string { return posixBegin }
 

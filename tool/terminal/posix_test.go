@@ -30,7 +30,7 @@ func TestOtherShells(t *testing.T) {
 				t.Errorf("first: %q, %v", body(o), o.ExitCode)
 			}
 			b.want(b.run("echo $?; x='a  b'; export y=\"it's\"; mkdir -p sub && cd sub"), "3", 0)
-			b.want(b.run(`echo "$x" "$y"; pwd; sh -c 'echo "$y"'; basename "$0"`), "a  b it's\n"+b.dir+"/sub\nit's\nsh", 0)
+			b.want(b.run(`echo "$x" "$y"; pwd; sh -c 'echo "$y"'; basename "$0"`), "a  b it's\n"+b.dir+"/sub\nit's\n0", 0)
 			b.want(b.run("f() { echo f$1; }\nfor i in 1 2; do\n  f $i\ndone"), "f1\nf2", 0)
 			b.want(b.run("cat <<'E'\n$x `y`\nE\nfalse"), "$x `y`", 1)
 			b.want(b.run(`test -t 0 && echo terminal; set -eu; set +eu; /bin/ls -l /proc/self/fd 2>/dev/null | grep -c memfd`), "terminal\n0", 1)

@@ -1,5 +1,5 @@
-// Package terminal is the tool that runs commands: one bash on a pseudo
-// terminal that lasts for a whole conversation.
+// Package terminal is the tool that runs commands: one bash, or the sh of an image
+// without it, on a pseudo terminal that lasts for a whole conversation.
 //
 // # Usage
 //
