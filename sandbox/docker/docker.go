@@ -36,6 +36,9 @@ type Options struct {
 	Host string
 	// Self is the binary whose main calls MaybeInit; default: this one.
 	Self string
+	// Home is the user's home directory, which is never taken for a repository around
+	// a workspace. Default: that of this process.
+	Home string
 	// Hidden are paths hidden in every sandbox, where a mount would show them.
 	Hidden []string
 }
@@ -79,6 +82,7 @@ func New(o Options) (*Provider, error) {
 			return nil, fmt.Errorf("find the binary: %w", err)
 		}
 	}
+	o.Home = realpath.Resolve(cmp.Or(o.Home, os.Getenv("HOME"), "/"))
 	options := []client.Opt{client.FromEnv}
 	if o.Host != "" {
 		options = append(options, client.WithHost(o.Host))

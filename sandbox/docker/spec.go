@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/repository"
 )
 
 // Where the binary and the directory for the start are inside.
@@ -47,6 +49,9 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 		return s, fault.New(fault.Invalid, "the workspace is not a directory: "+real)
 	}
 	s.Workspace = real
+	if err := repository.Check(real); err != nil {
+		return s, err
+	}
 	for _, dir := range slices.Concat([]string{real}, s.Readable, s.Writable) {
 		if dir == "/" || !path.IsAbs(dir) || slices.ContainsFunc([]string{"/proc", "/sys", "/dev", "/.deft"}, func(no string) bool { return within(dir, no) }) {
 			return s, fault.New(fault.Invalid, "a container cannot be given "+dir).Hint("use a project's directory")
@@ -188,11 +193,9 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 	all := []mount.Mount{
 		bind(p.opt.Self, insideSelf, true), bind(filepath.Join(p.dir(s.ID), runDir), insideRun, false), bind(s.Workspace, s.Workspace, false),
 	}
-	for _, dir := range s.Readable {
-		all = append(all, bind(dir, dir, true))
-	}
-	for _, dir := range s.Writable {
-		all = append(all, bind(dir, dir, false))
+	granted := p.granted(s)
+	for _, dir := range slices.Sorted(maps.Keys(granted)) {
+		all = append(all, bind(dir, dir, !granted[dir]))
 	}
 	for _, m := range s.Container.Mounts {
 		b := bind(m.Source, path.Clean(m.Target), m.Mode == sandbox.MountReadOnly)
@@ -220,4 +223,24 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 		}
 	}
 	return all, nil
+}
+
+// granted are the directories and files outside the workspace that appear at their own
+// paths, and whether they are writable: the repository around it, and what the user
+// grants.
+func (p *Provider) granted(s sandbox.Spec) map[string]bool {
+	all := map[string]bool{}
+	for _, g := range repository.Grants(s.Workspace, p.opt.Home) {
+		all[g.Path] = g.Writable
+	}
+	for _, dir := range s.Readable {
+		if _, known := all[dir]; !known {
+			all[dir] = false
+		}
+	}
+	for _, dir := range s.Writable {
+		all[dir] = true
+	}
+	delete(all, s.Workspace)
+	return all
 }

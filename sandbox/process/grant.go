@@ -8,6 +8,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/repository"
 )
 
 // grant is a directory or file outside the workspace that appears inside at its
@@ -55,7 +56,7 @@ func (p *Provider) grants(s sandbox.Spec, covered []string) []grant {
 	for _, target := range linkedToolchains(home, covered) {
 		all[target] = false
 	}
-	for _, g := range repository(s.Workspace, home) {
+	for _, g := range repository.Grants(s.Workspace, home) {
 		all[g.Path] = g.Writable
 	}
 	for _, dir := range s.Readable {

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/pidfd"
+	"github.com/deft-dev/deft/sandbox/internal/repository"
 )
 
 // Levels of isolation, for Options.Level and in Report.Level. LevelAuto is for
@@ -254,7 +255,7 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 			return s, fault.New(fault.Invalid, "the workspace is among the hidden paths: "+real)
 		}
 	}
-	if err := checkRepository(s.Workspace); err != nil {
+	if err := repository.Check(s.Workspace); err != nil {
 		return s, err
 	}
 	return s, p.checkGrants(s)

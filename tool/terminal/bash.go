@@ -16,9 +16,9 @@ type shellSyntax interface {
 	script(command, nonce string, status int) string
 	// report is the end of a script: the shell's status, then the marker.
 	report(nonce string) string
-	// greets reports whether the shell may write something when it starts. Its standard
+	// writesAtStart reports whether the shell may write something when it starts. Its standard
 	// output is then nothing until begin has made it the terminal, which is 2.
-	greets() bool
+	writesAtStart() bool
 	// discards reports whether the shell discards at C-c what it has read from its pipe,
 	// the end of a script included.
 	discards() bool
@@ -63,7 +63,7 @@ func (bash) report(nonce string) string {
 		` "$__deft_s" "$!" "$PWD" "${PATH:0:8192}" >&231; \builtin printf '\e_DEFT%s\e\\' ` + nonce + " >&230\n"
 }
 
-func (bash) greets() bool { return false }
+func (bash) writesAtStart() bool { return false }
 
 func (bash) discards() bool { return false }
 

@@ -34,7 +34,7 @@ __deft_s=${__deft_s:-$?}; { set +euxv; PS1= PS2=; } >/dev/null 2>&1; command pri
 		` "$__deft_s" "$!" "$PWD" "$PATH" >&8; command printf '\033_DEFT%s\033\\' ` + nonce + " >&7\n"
 }
 
-func (posix) greets() bool { return true } // busybox does
+func (posix) writesAtStart() bool { return true } // busybox does
 
 func (posix) discards() bool { return true }
 

@@ -85,7 +85,7 @@ func (sh *shell) start(cfg Config, tty *os.File, dir string, in, out *os.File) e
 		program, args = cfg.Command(program, args)
 	}
 	output := tty
-	if cfg.syntax.greets() {
+	if cfg.syntax.writesAtStart() {
 		if output, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
 			return err
 		}

@@ -1,4 +1,8 @@
-package process
+// Package repository says what a sandbox needs of a git repository around its
+// workspace, and refuses repositories that would have git outside run what commands
+// inside choose. Its functions are safe for concurrent use, and only read, except for
+// files and directories that Grants makes in .git so that commands cannot.
+package repository
 
 import (
 	"io"
@@ -9,13 +13,21 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/internal/workspacedir"
 )
 
 // maxGitFile bounds the small files of a repository that are read here.
 const maxGitFile = 64 << 10
 
-// repository returns what git needs outside the workspace: for a worktree the
+// Grant is a directory or file outside the workspace that appears inside at its own
+// path.
+type Grant struct {
+	Path     string
+	Writable bool
+}
+
+// Grants returns what git needs outside the workspace: for a worktree the
 // repository's directory, for a directory in a repository the rest of it, read-only,
 // since git would take files that it does not see for deleted. The configuration
 // and the hooks of the repository stay read-only.
@@ -23,18 +35,18 @@ const maxGitFile = 64 << 10
 // The workspace is hostile, so what its .git file says counts only if the
 // repository says the same about the workspace: commands could write the one,
 // but not the other.
-func repository(workspace, home string) []grant {
+func Grants(workspace, home string) []Grant {
 	top := topLevel(workspace)
 	if top == "" {
 		return nil
 	}
-	var all []grant
+	var all []Grant
 	dotGit := filepath.Join(top, ".git")
 	if top != workspace {
 		if _, err := (workspacedir.Rules{Home: home}).Check(top); err != nil || !owned(top, workspace) {
 			return nil // a home, for example: not all in it is one project
 		}
-		all = append(all, grant{Path: top})
+		all = append(all, Grant{Path: top})
 	}
 	fi, err := os.Lstat(dotGit)
 	switch {
@@ -68,10 +80,10 @@ func topLevel(dir string) string {
 // which run outside later, or belong to other worktrees.
 var protectedGit = []string{"commondir", "config", "config.worktree", "hooks", "info", "modules", "worktrees"}
 
-// checkRepository refuses a workspace below a repository whose .git directory says
+// Check refuses a workspace below a repository whose .git directory says
 // that its configuration is elsewhere. Git writes that only into the directories of
 // linked worktrees, and reads it everywhere.
-func checkRepository(workspace string) error {
+func Check(workspace string) error {
 	top := topLevel(workspace)
 	if top == "" || top == workspace {
 		return nil
@@ -130,8 +142,8 @@ func ownConfig(common, dir string) {
 // mainGitDir returns the .git directory of a repository that has the workspace
 // inside. It is writable unless commands could say there that the configuration is
 // elsewhere.
-func mainGitDir(dir string) []grant {
-	all := []grant{{Path: dir, Writable: keepCommonDir(dir)}}
+func mainGitDir(dir string) []Grant {
+	all := []Grant{{Path: dir, Writable: keepCommonDir(dir)}}
 	ownConfig(dir, dir)
 	for _, name := range protectedGit {
 		path := filepath.Join(dir, name)
@@ -139,7 +151,7 @@ func mainGitDir(dir string) []grant {
 			_ = os.Mkdir(path, 0o755) // else commands could make it; mostly it exists
 		}
 		if fi, err := os.Lstat(path); err == nil && fi.Mode()&os.ModeSymlink == 0 {
-			all = append(all, grant{Path: path})
+			all = append(all, Grant{Path: path})
 		}
 	}
 	return all
@@ -147,7 +159,7 @@ func mainGitDir(dir string) []grant {
 
 // worktreeGitDir returns what a linked worktree needs of its repository, or nil if
 // the repository does not know the worktree.
-func worktreeGitDir(dotGit, workspace, home string) []grant {
+func worktreeGitDir(dotGit, workspace, home string) []Grant {
 	to, ok := strings.CutPrefix(gitFile(dotGit), "gitdir: ")
 	if !ok {
 		return nil
@@ -164,7 +176,7 @@ func worktreeGitDir(dotGit, workspace, home string) []grant {
 	if fi, err := os.Lstat(filepath.Join(common, "HEAD")); err != nil || !fi.Mode().IsRegular() {
 		return nil
 	}
-	all := []grant{{Path: common}, {Path: dir, Writable: true}}
+	all := []Grant{{Path: common}, {Path: dir, Writable: true}}
 	for _, name := range []string{"objects", "refs", "logs"} {
 		path := filepath.Join(common, name)
 		if name == "logs" {
@@ -173,12 +185,12 @@ func worktreeGitDir(dotGit, workspace, home string) []grant {
 		if fi, err := os.Lstat(path); err != nil || !fi.IsDir() { // a link would grant another directory
 			return nil
 		}
-		all = append(all, grant{path, true})
+		all = append(all, Grant{path, true})
 	}
 	ownConfig(common, dir)
 	for _, name := range []string{"commondir", "config.worktree"} { // git writes gitdir itself
 		if path := filepath.Join(dir, name); exists(path) {
-			all = append(all, grant{Path: path})
+			all = append(all, Grant{Path: path})
 		}
 	}
 	return all
@@ -192,7 +204,7 @@ func from(dir, path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	return resolve(path)
+	return realpath.Resolve(path)
 }
 
 // gitFile reads a file of one line; it returns "" if it is something else.
@@ -224,7 +236,26 @@ func readGitFile(path string) string {
 // owned reports whether a path is the user's own, as git demands it too; for root
 // also whether it is the workspace's owner's.
 func owned(path, workspace string) bool {
-	uid, _ := ownerOf(path)
-	worker, _ := ownerOf(workspace)
+	uid, worker := ownerOf(path), ownerOf(workspace)
 	return int(uid) == os.Geteuid() || os.Geteuid() == 0 && uid == worker
+}
+
+// ownerOf returns the user who owns a path; this process's if it has gone.
+func ownerOf(path string) uint32 {
+	if fi, err := os.Stat(path); err == nil {
+		if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+			return st.Uid
+		}
+	}
+	return uint32(os.Geteuid())
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// within reports whether a path is dir, or below it.
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
