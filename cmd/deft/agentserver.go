@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -57,7 +56,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	l, err := new(net.ListenConfig).Listen(ctx, cfg.Network(), cfg.Address())
+	l, err := std.listen(ctx, cfg.Network(), cfg.Address())
 	if err != nil {
 		return cannotListen(cfg.Address(), "--host and --port", err)
 	}

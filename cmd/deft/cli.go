@@ -29,7 +29,9 @@ type grammar struct {
 	Licenses      licensesCmd      `cmd:"" help:"Print the licences of Deft and of everything that is linked into it."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`
 	Dev           devCmd           `cmd:"" help:"Tools for those who work on Deft."`
-	AgentServer   agentServerCmd   `cmd:"" name:"agent-server" help:"Serve conversations to OpenHands clients: REST and WebSockets."`
+	RuntimeAPI    runtimeAPICmd    `cmd:"" name:"runtime-api" help:"Start sandboxes for clients of OpenHands' Runtime API."`
+	SandboxServer sandboxServerCmd `cmd:"" name:"sandbox-server" hidden:"" help:"Wait inside a sandbox for what to run."`
+	agentServerGrammar
 	actionServerGrammar
 }
 
@@ -38,6 +40,9 @@ type grammar struct {
 type (
 	runGrammar struct {
 		Run runCmd `cmd:"" help:"Work on a task in a directory."`
+	}
+	agentServerGrammar struct {
+		AgentServer agentServerCmd `cmd:"" name:"agent-server" help:"Serve conversations to OpenHands clients: REST and WebSockets."`
 	}
 	actionServerGrammar struct {
 		ActionServer actionServerCmd `cmd:"" hidden:"" help:"Serve actions to clients of OpenHands, or inside a sandbox."`
@@ -55,6 +60,18 @@ func grammarFor(args []string) (any, *globalFlags) {
 		var g struct {
 			globalFlags
 			runGrammar
+		}
+		return &g, &g.globalFlags
+	case "agent-server":
+		var g struct {
+			globalFlags
+			agentServerGrammar
+		}
+		return &g, &g.globalFlags
+	case "sandbox-server":
+		var g struct {
+			globalFlags
+			SandboxServer sandboxServerCmd `cmd:"" name:"sandbox-server"`
 		}
 		return &g, &g.globalFlags
 	case "action-server":

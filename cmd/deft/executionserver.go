@@ -121,7 +121,7 @@ func (f *executionServerFlags) serveOpenHands(ctx context.Context, std *streams,
 	if err := os.MkdirAll(f.WorkingDir, 0o755); err != nil {
 		return fault.Wrap(err, fault.Denied, "make the working directory")
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := std.listen(ctx, "tcp", address)
 	if err != nil {
 		return fault.Wrap(err, fault.Unavailable, "listen on "+address)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 
@@ -32,6 +33,17 @@ type streams struct {
 	inPiped bool
 	// same says that both outputs lead to the same file or pipe.
 	same bool
+	// listener is where a server listens, whatever its flags say; nil for an address of
+	// its own. A sandbox gives it.
+	listener net.Listener
+}
+
+// listen returns the listener that was given, or listens on an address.
+func (s *streams) listen(ctx context.Context, network, address string) (net.Listener, error) {
+	if s.listener != nil {
+		return s.listener, nil
+	}
+	return new(net.ListenConfig).Listen(ctx, network, address)
 }
 
 func standard() *streams {

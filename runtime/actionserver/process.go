@@ -39,6 +39,17 @@ type orphans struct {
 	done   chan struct{}
 }
 
+// OwnProcess does for a process that exists for another server alone what
+// Options.OwnProcess does: it hides its memory and reaps orphans. end kills the processes
+// that are left.
+func OwnProcess(log *slog.Logger) (end func() error, err error) {
+	o, err := ownProcess(log)
+	if err != nil {
+		return nil, err
+	}
+	return o.end, nil
+}
+
 // ownProcess prepares a process that exists for the server alone.
 func ownProcess(log *slog.Logger) (*orphans, error) {
 	// Commands run as the same user. Without this they could read the

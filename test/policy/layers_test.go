@@ -81,11 +81,13 @@ const servers = 9
 // parts are packages below a domain that its adapters share. They are
 // imported like the domain itself; folders named internal are parts as well.
 var parts = []string{
-	"llm/broker",       // wraps the models of any adapter
-	"llm/catalog",      // data about models
-	"llm/probe",        // asks any model what it can do
-	"llm/structured",   // asks any model
-	"runtime/protocol", // the wire form that client and server agree on
+	"llm/broker",        // wraps the models of any adapter
+	"llm/catalog",       // data about models
+	"llm/probe",         // asks any model what it can do
+	"llm/structured",    // asks any model
+	"sandbox/bootstrap", // what the program of any provider's sandbox is told
+	"sandbox/pool",      // keeps sandboxes of any provider
+	"runtime/protocol",  // the wire form that client and server agree on
 }
 
 // trees are domains of several packages, which may import one another.
@@ -94,7 +96,7 @@ var trees = []string{"internal/settings"}
 // withoutHTTP are packages, with all below them, that import neither net/http
 // nor what the routes of the server share: they work the same for every way
 // in, and their errors carry kinds instead of statuses.
-var withoutHTTP = []string{"schema", "spec", "internal/settings", "session", "internal/doctor", "internal/listing"}
+var withoutHTTP = []string{"schema", "spec", "internal/settings", "session", "internal/doctor", "internal/listing", "sandbox/bootstrap", "sandbox/pool", "internal/runtimeapi/registry"}
 
 // routers link the adapters of some domains to choose one by name. Like
 // adapters, they are imported by programs only.

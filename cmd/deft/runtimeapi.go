@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/filelock"
+	"github.com/deft-dev/deft/internal/runtimeapi"
+	"github.com/deft-dev/deft/internal/runtimeapi/registry"
+	"github.com/deft-dev/deft/internal/runtimeapi/store"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/session/build"
+)
+
+// runtimeAPICmd serves the Runtime API of OpenHands.
+type runtimeAPICmd struct {
+	Host        string          `help:"Address to listen on, also for the ports of runtimes." default:"127.0.0.1" placeholder:"ADDRESS"`
+	Port        int             `help:"Port to listen on; 0 takes a free one, which is printed." default:"3000"`
+	APIKeyFile  string          `name:"api-key-file" help:"File with the keys of clients: on each line KEY, NAME KEY or NAME KEY QUOTA." placeholder:"FILE" type:"path"`
+	APIKeyEnv   string          `name:"api-key-env" help:"Variable that holds the keys, in the same form (default: DEFT_RUNTIME_API_KEYS)." placeholder:"NAME"`
+	Quota       int             `help:"How many runtimes each key may have; 0 for no limit." default:"100" placeholder:"N"`
+	Sandbox     string          `help:"What runtimes are: process (a built-in sandbox) or docker (a container)." enum:"process,docker" default:"process"`
+	Pool        string          `help:"JSON file that says which sandboxes wait for requests; SIGHUP reads it again." placeholder:"FILE" type:"path"`
+	RuntimeURL  string          `name:"runtime-url" help:"Where runtimes are reached: an address with {port}, each at a port of its own, or with {runtime_id} in the host's name or in the path, at the port of this server (default: http://HOST:{port})." placeholder:"URL"`
+	Ignore      []string        `help:"Fields of start requests that are passed over where the sandbox cannot do as they say; otherwise the request is refused: image, image_pull_policy, run_as_user, run_as_group, fs_group, runtime_class, resource_factor." placeholder:"FIELD"`
+	Net         sandbox.Network `help:"What runtimes may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none (default: none)." placeholder:"HOSTS"`
+	Memory      sandbox.Size    `help:"How much memory a runtime with the resource factor 1 may use, for example 4G." placeholder:"SIZE"`
+	CPUs        float64         `name:"cpus" help:"How many processors a runtime with the resource factor 1 may use." placeholder:"N"`
+	Pids        int             `help:"How many processes and threads each runtime may have; -1 for no limit." placeholder:"N"`
+	Idle        time.Duration   `help:"Pause runtimes that nobody has used for so long and that do not work; 0 for never." default:"1h"`
+	Keep        time.Duration   `help:"Remove paused and ended runtimes, with their files, after this time; 0 for never." default:"168h"`
+	ImagePrefix string          `name:"registry-prefix" help:"What the names of images that clients build begin with." default:"deft.local" placeholder:"NAME"`
+}
+
+// Help is shown by --help.
+func (c *runtimeAPICmd) Help() string {
+	return `Takes the place of OpenHands' Runtime API: its RemoteRuntime, RemoteSandboxService and
+APIRemoteWorkspace work with it unchanged. In each runtime runs Deft's agent server or
+action server, whatever path of OpenHands the client names.
+
+  DEFT_RUNTIME_API_KEYS=… deft runtime-api --sandbox docker
+  DEFT_RUNTIME_API_KEYS=… deft runtime-api --ignore image,image_pull_policy,run_as_user,fs_group,runtime_class
+                                     # sandboxes of this machine's own programs`
+}
+
+// defaultKeysVariable holds keys if nothing else is named.
+const defaultKeysVariable = "DEFT_RUNTIME_API_KEYS"
+
+// Run serves until it is told to stop. Runtimes run on.
+func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM) // SIGHUP reads the pool's file again
+	defer stop()
+	keys, err := c.keys(std)
+	if err != nil {
+		return err
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	p, err := findPaths(g.Data, std.env)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(p.data, "runtime-api")
+	if err := os.MkdirAll(dir, 0o711); err != nil { // users of containers enter their workspaces below it
+		return fault.Wrap(err, fault.Denied, "make the directory of runtimes")
+	}
+	unlock, err := lockRuntimes(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	log := slog.New(slog.NewTextHandler(std.err, nil))
+	pattern := c.RuntimeURL
+	if pattern == "" {
+		pattern = runtimeapi.DefaultPattern(c.Host)
+	}
+	addresses, err := runtimeapi.NewAddresses(pattern, c.Host, log)
+	if err != nil {
+		return err
+	}
+	kept, err := store.Open(ctx, filepath.Join(dir, "runtimes.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	o := registry.Options{
+		Dir: filepath.Join(dir, "workspaces"), Network: c.Net, Ignore: c.Ignore, Store: kept, Addresses: addresses,
+		Limits: sandbox.Limits{MemoryBytes: int64(c.Memory), CPUs: c.CPUs, PIDs: c.Pids}, Idle: c.Idle, Keep: c.Keep, Log: log,
+	}
+	provider, err := c.provider(dir, p, &o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, provider.Close()) }()
+	address := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
+	listener, err := std.listen(ctx, "tcp", address)
+	if err != nil {
+		return cannotListen(address, "--host and --port", err)
+	}
+	defer func() { _ = listener.Close() }() // it may be closed already
+	runtimes, err := registry.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer runtimes.Close()
+	server, err := runtimeapi.New(runtimeapi.Options{
+		Keys: keys, Registry: runtimes, Addresses: addresses, RegistryPrefix: c.ImagePrefix, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	if c.Pool != "" {
+		if err := c.setPool(runtimes); err != nil {
+			return err
+		}
+		defer c.reread(runtimes, log)()
+	}
+	fmt.Fprintf(std.out, "runtime API on http://%s\n", listener.Addr())
+	return server.Serve(ctx, listener)
+}
+
+func (c *runtimeAPICmd) check() error {
+	for _, name := range c.Ignore {
+		if !slices.Contains(registry.Fields, name) {
+			return fault.New(fault.Invalid, "--ignore: there is no field "+name).Hint("there are " + strings.Join(registry.Fields, ", "))
+		}
+	}
+	if c.Quota < 0 || c.CPUs < 0 || c.Idle < 0 || c.Keep < 0 {
+		return fault.New(fault.Invalid, "--quota, --cpus, --idle and --keep must not be negative")
+	}
+	return nil
+}
+
+// keys reads the keys of clients. They are never the value of a flag.
+func (c *runtimeAPICmd) keys(std *streams) ([]runtimeapi.Key, error) {
+	text, from := "", "--api-key-file"
+	if c.APIKeyFile != "" {
+		raw, err := os.ReadFile(c.APIKeyFile)
+		if err != nil {
+			return nil, fault.Wrap(err, fault.Invalid, "read the keys of --api-key-file")
+		}
+		text = string(raw)
+	} else {
+		from = first(c.APIKeyEnv, defaultKeysVariable)
+		text = std.env(from)
+	}
+	keys, err := runtimeapi.ParseKeys(text, c.Quota)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return keys, nil
+}
+
+// lockRuntimes keeps a second server from the same runtimes.
+func lockRuntimes(ctx context.Context, dir string) (unlock func(), err error) {
+	wait, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	unlock, err = filelock.Lock(wait, filepath.Join(dir, "lock"))
+	if err != nil && wait.Err() != nil && ctx.Err() == nil {
+		return nil, fault.New(fault.Conflict, "another runtime API uses "+dir).Hint("stop it, or give this one a directory with --data")
+	}
+	return unlock, err
+}
+
+// closingProvider is a provider with goroutines of its own.
+type closingProvider interface {
+	sandbox.Provider
+	Close() error
+}
+
+// provider makes the provider of sandboxes, and sets what the registry needs to know of it.
+func (c *runtimeAPICmd) provider(dir string, p paths, o *registry.Options) (closingProvider, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the binary: %w", err)
+	}
+	o.Self, o.Hidden = self, []string{p.data}
+	sandboxes := filepath.Join(dir, "sandboxes")
+	if c.Sandbox == "docker" {
+		o.Containers = true
+		provider, err := docker.New(docker.Options{Dir: sandboxes, Self: self})
+		if err != nil {
+			return nil, err
+		}
+		o.Provider = provider
+		return provider, nil
+	}
+	o.Env = build.CommandEnv(os.Environ())
+	provider, err := process.New(process.Options{Dir: sandboxes, Hidden: o.Hidden})
+	if err != nil {
+		return nil, err
+	}
+	o.Provider = provider
+	return provider, nil
+}
+
+// pooled is an entry of the file of --pool. Its fields are those of start requests.
+type pooled struct {
+	Image        string  `json:"image"`
+	Factor       float64 `json:"resource_factor"`
+	User         *int    `json:"run_as_user"`
+	Group        *int    `json:"run_as_group"`
+	FSGroup      *int    `json:"fs_group"`
+	Pull         string  `json:"image_pull_policy"`
+	RuntimeClass string  `json:"runtime_class"`
+	Size         int     `json:"size"`
+	MaxAge       string  `json:"max_age"`
+}
+
+// setPool reads the file of --pool.
+func (c *runtimeAPICmd) setPool(r *registry.Registry) error {
+	raw, err := os.ReadFile(c.Pool)
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "read the file of --pool")
+	}
+	var all []pooled
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&all); err != nil {
+		return fault.New(fault.Invalid, "the file of --pool is no list of sandboxes: "+err.Error())
+	}
+	var warm []registry.Warm
+	for i, e := range all {
+		w := registry.Warm{Request: registry.Request{
+			Image: e.Image, Factor: e.Factor, User: e.User, Group: e.Group, FSGroup: e.FSGroup, RuntimeClass: e.RuntimeClass,
+		}}
+		if w.Request.Pull, err = runtimeapi.ParsePullPolicy(e.Pull); err != nil {
+			return err
+		}
+		w.Size.Ready = e.Size
+		if e.MaxAge != "" {
+			if w.Size.MaxAge, err = time.ParseDuration(e.MaxAge); err != nil {
+				return fault.New(fault.Invalid, fmt.Sprintf("--pool: max_age of entry %d is no duration", i+1))
+			}
+		}
+		if e.Size < 1 || w.Size.MaxAge < 0 {
+			return fault.New(fault.Invalid, fmt.Sprintf("--pool: size and max_age of entry %d must be more than 0", i+1))
+		}
+		warm = append(warm, w)
+	}
+	return r.SetWarm(warm)
+}
+
+// reread reads the file again at each SIGHUP.
+func (c *runtimeAPICmd) reread(r *registry.Registry, log *slog.Logger) (stop func()) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range told {
+			if err := c.setPool(r); err != nil {
+				log.Error("the pool stays as it is", "err", err, "hint", fault.HintOf(err))
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(told)
+		close(told)
+		<-done
+	}
+}

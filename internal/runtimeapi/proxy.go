@@ -1,0 +1,71 @@
+package runtimeapi
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// dialKey finds the Dial of a request's runtime in its context.
+type dialKey struct{}
+
+// transport connects to the servers of runtimes. Connections are kept for each runtime and
+// each of its starts.
+var transport = &http.Transport{
+	DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		dial, ok := ctx.Value(dialKey{}).(func(context.Context) (net.Conn, error))
+		if !ok {
+			return nil, fault.New(fault.Internal, "a request without a runtime")
+		}
+		return dial(ctx)
+	},
+	MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, DisableCompression: true,
+}
+
+// proxy passes a request on to the server of a runtime, which checks the session key. The
+// first skip parts of the path are left out.
+func (s *Server) proxy(w http.ResponseWriter, r *http.Request, id string, skip int) {
+	c, err := s.o.Registry.Connect(id)
+	if err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	defer c.Release()
+	p := httputil.ReverseProxy{
+		Transport: transport, FlushInterval: -1,
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			out := pr.Out
+			out.URL.Scheme, out.URL.Host = "http", id+"-"+c.Runtime.Changed.UTC().Format("20060102150405.000000000")
+			out.URL.Path, out.URL.RawPath = tail(pr.In.URL.Path, skip), tail(pr.In.URL.RawPath, skip)
+			out.Host = pr.In.Host
+			// Clients of OpenHands send their key for this API along: no runtime gets it.
+			out.Header.Del("X-API-Key")
+			pr.SetXForwarded()
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil {
+				return // the client has disconnected
+			}
+			s.o.Log.Info("a runtime's server does not answer", "runtime", id, "err", err)
+			s.answer(w, http.StatusBadGateway, detail("the server of the runtime "+id+" does not answer"))
+		},
+	}
+	p.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), dialKey{}, c.Dial)))
+}
+
+// tail cuts the first parts off a path.
+func tail(path string, parts int) string {
+	if path == "" { // not escaped
+		return ""
+	}
+	for range parts {
+		_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+		path = "/" + rest
+	}
+	return path
+}

@@ -1,0 +1,153 @@
+package registry
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// Programs that run inside.
+const (
+	agentServer  = "agent-server"
+	actionServer = "action-server"
+)
+
+// Command is what a client wants to run, as one of Deft's programs.
+type Command struct {
+	// Args are the command line of Deft.
+	Args []string
+	// Port is the one that the client names.
+	Port int
+	// User is the value of --user-id; nil without one.
+	User *int
+}
+
+// agentModule and actionModule are OpenHands' programs, as Python modules.
+const (
+	agentModule  = "openhands.agent_server"
+	actionModule = "openhands.runtime.action_execution_server"
+)
+
+// ParseCommand reads a command, which is a string or a list of strings, and finds the
+// program of Deft that takes the place of OpenHands'. Errors: Invalid if it is no command,
+// Unsupported for another program.
+func ParseCommand(raw json.RawMessage) (Command, error) {
+	var words []string
+	if json.Unmarshal(raw, &words) != nil {
+		var line string
+		if json.Unmarshal(raw, &line) != nil {
+			return Command{}, fault.New(fault.Invalid, "command must be text or a list of texts")
+		}
+		if strings.ContainsAny(line, "\"'\\$`;|&<>(){}*?~\n") {
+			return Command{}, fault.New(fault.Unsupported, "command: a line with quotes or other signs of a shell is not run").Hint("send the command as a list")
+		}
+		words = strings.Fields(line)
+	}
+	if len(words) == 0 {
+		return Command{}, fault.New(fault.Invalid, "command is missing")
+	}
+	program, rest := program(words)
+	switch program {
+	case agentServer:
+		return agentCommand(rest)
+	case actionServer:
+		return actionCommand(rest)
+	}
+	return Command{}, fault.New(fault.Unsupported, "command: this server does not run "+strconv.Quote(shorten(words[0]))).
+		Hint("it runs openhands-agent-server, -m " + agentModule + " and -m " + actionModule + ", each by Deft's program")
+}
+
+func shorten(s string) string { return s[:min(len(s), 100)] }
+
+// program finds which program a command runs, and its arguments.
+func program(words []string) (name string, rest []string) {
+	if path.Base(words[0]) == "openhands-agent-server" {
+		return agentServer, words[1:]
+	}
+	// What comes before starts Python: micromamba run -n … poetry run python -u -m MODULE
+	if i := slices.Index(words, "-m"); i >= 0 && i+1 < len(words) && python(words[:i]) {
+		switch words[i+1] {
+		case agentModule:
+			return agentServer, words[i+2:]
+		case actionModule:
+			return actionServer, words[i+2:]
+		}
+	}
+	return "", nil
+}
+
+// python reports whether one of the words is Python's interpreter.
+func python(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(path.Base(w), "python") })
+}
+
+// agentCommand keeps the port and refuses the host: the server listens on the sandbox's
+// socket.
+func agentCommand(rest []string) (Command, error) {
+	c := Command{Args: []string{agentServer, "--host", "127.0.0.1"}}
+	for i := 0; i < len(rest); i++ {
+		name, value, inline := strings.Cut(rest[i], "=")
+		next := func() string {
+			if !inline && i+1 < len(rest) {
+				i++
+				value = rest[i]
+			}
+			return value
+		}
+		switch name {
+		case "--port":
+			port, err := parsePort(next())
+			if err != nil {
+				return Command{}, err
+			}
+			c.Port, c.Args = port, append(c.Args, "--port", strconv.Itoa(port))
+		case "--host": // it is reached over the sandbox's socket, from wherever this server is
+			next()
+		default:
+			c.Args = append(c.Args, rest[i])
+		}
+	}
+	return c, nil
+}
+
+// actionCommand takes the user out, who is the sandbox's.
+func actionCommand(rest []string) (Command, error) {
+	c := Command{Args: []string{actionServer}}
+	if len(rest) == 0 {
+		return Command{}, fault.New(fault.Invalid, "command: the action server needs a port")
+	}
+	port, err := parsePort(rest[0])
+	if err != nil {
+		return Command{}, err
+	}
+	c.Port, c.Args = port, append(c.Args, strconv.Itoa(port))
+	for i := 1; i < len(rest); i++ {
+		name, value, inline := strings.Cut(rest[i], "=")
+		if name != "--user-id" {
+			c.Args = append(c.Args, rest[i])
+			continue
+		}
+		if !inline && i+1 < len(rest) {
+			i++
+			value = rest[i]
+		}
+		id, err := strconv.Atoi(value)
+		if err != nil || id < 0 {
+			return Command{}, fault.New(fault.Invalid, "command: --user-id must be a number")
+		}
+		c.User = &id
+	}
+	return c, nil
+}
+
+func parsePort(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fault.New(fault.Invalid, "command: the port must be a number from 1 to 65535")
+	}
+	return int(n), nil
+}

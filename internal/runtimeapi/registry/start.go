@@ -1,0 +1,294 @@
+package registry
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/bootstrap"
+)
+
+// Start returns the runtime of a session, and starts or resumes it. One that still starts
+// after 20 seconds is returned as it is, and its start goes on.
+func (r *Registry) Start(ctx context.Context, q Request) (Runtime, error) {
+	began := time.Now()
+	if err := checkNames(q); err != nil {
+		return Runtime{}, err
+	}
+	c, err := r.class(&q)
+	if err != nil {
+		return Runtime{}, err
+	}
+	if q.SessionID == "" {
+		q.SessionID = newID()
+	}
+	for {
+		e, err := r.find(ctx, q, c)
+		if err != nil {
+			return Runtime{}, err
+		}
+		wait, cancel := context.WithTimeout(ctx, startWait)
+		taken := e.take(wait)
+		cancel()
+		if !taken {
+			if ctx.Err() != nil {
+				return Runtime{}, fault.Wrap(context.Cause(ctx), fault.Canceled, "start a runtime")
+			}
+			return e.snapshot(), nil
+		}
+		e.mu.Lock()
+		gone := e.gone
+		e.mu.Unlock()
+		if gone { // it was stopped meanwhile
+			e.release()
+			continue
+		}
+		return r.begin(ctx, e, q, c, began)
+	}
+}
+
+// begin starts the runtime if it does not run, and waits for a while. It gives the turn
+// back.
+func (r *Registry) begin(ctx context.Context, e *entry, q Request, c class, began time.Time) (Runtime, error) {
+	if rt := e.snapshot(); rt.Digest != digest(q, c) && rt.State != Stopped {
+		e.release()
+		return Runtime{}, fault.New(fault.Conflict, "the session "+q.SessionID+" has a runtime with another image, command or resources").Hint("stop it first")
+	}
+	done := make(chan error, 1)
+	r.wg.Go(func() { // also if the client gives up: it comes back for it
+		defer e.release()
+		ctx, cancel := context.WithTimeout(r.ctx, startTime)
+		defer cancel()
+		done <- r.run(ctx, e, q, c, began)
+	})
+	timer := time.NewTimer(startWait)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return e.snapshot(), err
+	case <-timer.C:
+		return e.snapshot(), nil
+	case <-ctx.Done():
+		return Runtime{}, fault.Wrap(context.Cause(ctx), fault.Canceled, "start a runtime")
+	}
+}
+
+// run makes a runtime run. The caller holds its turn.
+func (r *Registry) run(ctx context.Context, e *entry, q Request, c class, began time.Time) error {
+	switch rt := e.snapshot(); rt.State {
+	case Running:
+		return nil
+	case Paused:
+		return r.resume(ctx, e)
+	case Stopped:
+		if err := r.update(ctx, e, func(rt *Runtime) error {
+			rt.Restarts, rt.Reasons = rt.Restarts+1, append(slices.Clone(rt.Reasons), rt.Reason)
+			rt.Reasons = rt.Reasons[max(0, len(rt.Reasons)-10):]
+			rt.State, rt.Reason, rt.Digest, rt.Image, rt.Port = Starting, "", digest(q, c), q.Image, q.Command.Port
+			return r.open(rt)
+		}); err != nil {
+			return err
+		}
+	}
+	s, ready, err := r.launch(ctx, e, q, c)
+	if err != nil {
+		return r.notStarted(e, err)
+	}
+	err = r.update(ctx, e, func(rt *Runtime) error {
+		rt.State, rt.WorkingDir = Running, ready.Dir
+		return nil
+	})
+	if err != nil {
+		return r.notStarted(e, err)
+	}
+	e.mu.Lock()
+	e.sandbox, e.used = s, time.Now()
+	e.mu.Unlock()
+	r.watch(e, s)
+	r.claims.add(time.Since(began), e.snapshot().Warm)
+	return nil
+}
+
+// notStarted removes what a start has left. A runtime that never ran is forgotten; one with
+// files of an earlier run is stopped.
+func (r *Registry) notStarted(e *entry, cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	rt := e.snapshot()
+	if rt.Restarts > 0 {
+		if err := r.o.Provider.Remove(ctx, rt.ID); err != nil {
+			r.o.Log.Warn("the sandbox of a failed start cannot be removed", "runtime", rt.ID, "err", err)
+		}
+		if err := r.ended(ctx, e, "it could not be started: "+cause.Error()); err != nil {
+			r.o.Log.Error("a failed start cannot be stored", "runtime", rt.ID, "err", err)
+		}
+		return cause
+	}
+	if err := r.forget(ctx, e); err != nil {
+		r.o.Log.Warn("a failed start cannot be undone", "runtime", rt.ID, "err", err)
+	}
+	return cause
+}
+
+// launch takes a sandbox of the pool, or starts one, and tells it what to run.
+func (r *Registry) launch(ctx context.Context, e *entry, q Request, c class) (sandbox.Sandbox, bootstrap.Ready, error) {
+	rt := e.snapshot()
+	s, err := r.startSandbox(ctx, rt.ID, c, rt.Warm)
+	if err != nil {
+		return nil, bootstrap.Ready{}, err
+	}
+	ready, err := bootstrap.Assign(ctx, s, r.assignment(rt, q))
+	return s, ready, err
+}
+
+// startSandbox starts the sandbox of a runtime, or finds the one that was claimed.
+func (r *Registry) startSandbox(ctx context.Context, id string, c class, claimed bool) (sandbox.Sandbox, error) {
+	if claimed {
+		s, err := r.o.Provider.Get(ctx, id)
+		if err == nil || !fault.Is(err, fault.NotFound) {
+			return s, err
+		}
+	}
+	spec, err := r.spec(id, c)
+	if err != nil {
+		return nil, err
+	}
+	return r.o.Provider.Start(ctx, spec)
+}
+
+// spec describes the sandbox of a class.
+func (r *Registry) spec(id string, c class) (sandbox.Spec, error) {
+	dir := r.workspace(id)
+	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+		return sandbox.Spec{}, fault.Wrap(err, fault.Denied, "make the workspace")
+	}
+	if err := own(dir, c); err != nil {
+		return sandbox.Spec{}, err
+	}
+	s := sandbox.Spec{
+		ID: id, Argv: []string{r.o.Self, "sandbox-server"}, Env: r.o.Env, Workspace: dir, Hidden: r.o.Hidden, Network: r.o.Network,
+		Limits: scaled(r.o.Limits, c.Factor),
+	}
+	if r.o.Containers {
+		s.Container = c.container()
+		s.Container.Mounts = []sandbox.Mount{{Source: dir, Target: workspaceInside, Mode: sandbox.MountReadWrite}}
+	}
+	return s, nil
+}
+
+// workspaceInside is where clients of OpenHands expect the workspace.
+const workspaceInside = "/workspace"
+
+// inside returns a path as it is inside: where there are no images, the workspace is at its
+// own path.
+func (r *Registry) inside(path, workspace string) string {
+	if r.o.Containers || path != workspaceInside && !strings.HasPrefix(path, workspaceInside+"/") {
+		return path
+	}
+	return filepath.Join(workspace, strings.TrimPrefix(path, workspaceInside))
+}
+
+// assignment is what the runtime's program becomes.
+func (r *Registry) assignment(rt Runtime, q Request) bootstrap.Assignment {
+	workspace := r.workspace(rt.ID)
+	a := bootstrap.Assignment{Args: slices.Clone(q.Command.Args)}
+	for i, arg := range a.Args {
+		name, value, inline := strings.Cut(arg, "=")
+		if inline && strings.HasPrefix(name, "--") {
+			a.Args[i] = name + "=" + r.inside(value, workspace)
+		} else {
+			a.Args[i] = r.inside(arg, workspace)
+		}
+	}
+	for name, value := range q.Environment {
+		a.Env = append(a.Env, name+"="+r.inside(value, workspace))
+	}
+	slices.Sort(a.Env)
+	key := "OH_SESSION_API_KEYS_0="
+	if a.Args[0] == actionServer {
+		key = "SESSION_API_KEY="
+	}
+	a.Env = append(a.Env, key+rt.SessionKey)
+	dir := q.WorkingDir
+	if !r.o.Containers {
+		if dir = r.inside(dir, workspace); !strings.HasPrefix(dir, workspace) {
+			dir = workspace
+		}
+	}
+	a.Dirs = []string{dir, workspaceInside, workspace}
+	if dir == "" {
+		a.Dirs = a.Dirs[1:]
+	}
+	return a
+}
+
+// find returns the entry of a session, and makes it within the owner's quota.
+func (r *Registry) find(ctx context.Context, q Request, c class) (*entry, error) {
+	key := session{q.Owner, q.SessionID}
+	r.mu.Lock()
+	if e := r.sessions[key]; e != nil {
+		r.mu.Unlock()
+		return e, nil
+	}
+	count := 0
+	for _, e := range r.runtimes {
+		if rt := e.snapshot(); rt.Owner == q.Owner && rt.State != Stopped {
+			count++
+		}
+	}
+	if q.Quota > 0 && count >= q.Quota {
+		r.mu.Unlock()
+		return nil, fault.New(fault.RateLimit, fmt.Sprintf("this key has %d runtimes, as many as it may", count)).Hint("stop one first")
+	}
+	now := time.Now().UTC()
+	rt := Runtime{
+		ID: newID(), Owner: q.Owner, SessionID: q.SessionID, SessionKey: newKey(), State: Starting, Image: q.Image,
+		Digest: digest(q, c), Port: q.Command.Port, Created: now, Changed: now,
+	}
+	if m, ok := r.pool.Claim(c.name()); ok {
+		rt.ID, rt.Warm = m.ID, true
+		delete(r.waiting, m.ID)
+	}
+	e := newEntry(rt)
+	e.turn <- struct{}{} // nobody uses it before it is stored
+	r.sessions[key], r.runtimes[rt.ID] = e, e
+	r.mu.Unlock()
+	defer e.release()
+	if err := r.update(ctx, e, r.open); err != nil {
+		return nil, r.notStarted(e, err)
+	}
+	return e, nil
+}
+
+// open gives a runtime an address. It has one before it runs: clients ask for it while they
+// wait.
+func (r *Registry) open(rt *Runtime) (err error) {
+	rt.Address, err = r.o.Addresses.Open(rt.ID, rt.Address)
+	return err
+}
+
+// digest identifies what a runtime was started with.
+func digest(q Request, c class) string {
+	raw, err := json.Marshal([]any{c, q.Command.Args, q.WorkingDir})
+	if err != nil { // texts and numbers
+		panic(err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}
+
+// newID returns an id that nobody can guess, in letters that host names may have.
+func newID() string { return strings.ToLower(rand.Text())[:20] }
+
+// newKey returns a session key.
+func newKey() string { return rand.Text() + rand.Text() }

@@ -1,0 +1,106 @@
+package runtimeapi_test
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKilled: a server that was killed goes on with its runtimes, and leaves nothing that
+// belongs to nobody.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	pool := filepath.Join(t.TempDir(), "pool.json")
+	if err := os.WriteFile(pool, []byte(`[{"size": 2}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, "--ignore", ignored, "--pool", pool)
+	running, paused, dead := s.begin("running", action), s.begin("paused", action), s.begin("dead", action)
+	running.run(t, "sleep 1000 & X=1")
+	dead.run(t, "echo kept > f")
+	s.do("POST", "/pause", key, map[string]any{"runtime_id": paused.ID}, nil)
+	await(t, func() bool { return s.sandboxes() >= 5 }) // two of them the pool's
+	s.kill()
+	s.endSandbox(dead.ID)
+	s.start("--ignore", ignored)
+	var got runtime
+	if s.do("GET", "/sessions/running", key, nil, &got); got.Status != "running" || got.URL != running.URL || got.SessionKey != running.SessionKey {
+		t.Errorf("%+v, before %+v", got, running)
+	}
+	if out := running.run(t, "echo $X $(jobs -p | wc -l)"); out != "1 1" {
+		t.Errorf("the shell is another one: %q", out)
+	}
+	if s.do("GET", "/sessions/paused", key, nil, &got); got.Status != "paused" {
+		t.Errorf("%+v", got)
+	}
+	if again := s.begin("paused", action); again.ID != paused.ID || again.run(t, "echo ok") != "ok" {
+		t.Errorf("%+v", again)
+	}
+	if s.do("GET", "/sessions/dead", key, nil, &got); got.Status != "stopped" || got.PodStatus != "failed" {
+		t.Errorf("one that has ended: %+v", got)
+	}
+	if conn, err := net.Dial("tcp", strings.TrimPrefix(dead.URL, "http://")); err == nil {
+		conn.Close()
+		t.Error("the port of the one that has ended is open")
+	}
+	if again := s.begin("dead", action); again.ID != dead.ID || again.Restarts != 1 || len(again.Reasons) != 1 || again.run(t, "cat f") != "kept" {
+		t.Errorf("%+v", again)
+	}
+	if n := s.sandboxes(); n != 3 {
+		t.Errorf("%d sandboxes, 3 runtimes: the pool's are left", n)
+	}
+}
+
+// TestDies: the end of a sandbox is seen, and its session starts again with its files.
+func TestDies(t *testing.T) {
+	t.Parallel()
+	s := open(t, "--ignore", ignored)
+	r := s.begin("s", action)
+	r.run(t, "echo kept > f")
+	s.endSandbox(r.ID)
+	var got runtime
+	await(t, func() bool { s.do("GET", "/runtime/"+r.ID, key, nil, &got); return got.Status == "stopped" })
+	if got.PodStatus != "failed" {
+		t.Errorf("%+v", got)
+	}
+	if status := s.do("POST", "/resume", key, map[string]any{"runtime_id": r.ID}, nil); status != http.StatusConflict {
+		t.Errorf("resume: %d", status)
+	}
+	if again := s.begin("s", action); again.ID != r.ID || again.Restarts != 1 || again.run(t, "cat f") != "kept" {
+		t.Errorf("%+v", again)
+	}
+}
+
+// TestSecondServer: one server at a time has the runtimes of a directory.
+func TestSecondServer(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	second := *s.cmd
+	out, err := command(second.Path, second.Args[1:], second.Env).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "another runtime API uses") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// sandboxes counts those that there are.
+func (s *server) sandboxes() int {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "data/runtime-api/workspaces"))
+	if err != nil {
+		s.t.Error(err)
+	}
+	return len(entries)
+}
+
+// await waits until something is so.
+func await(t *testing.T, what func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !what(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not happen")
+		}
+	}
+}
