@@ -49,12 +49,8 @@ type (
 	}
 )
 
-// grammarFor returns what parses a command line, and its global flags.
-func grammarFor(args []string) (any, *globalFlags) {
-	var command string
-	if len(args) > 0 {
-		command = args[0]
-	}
+// grammarFor returns what parses the arguments of a command, and its global flags.
+func grammarFor(command string) (any, *globalFlags) {
 	switch command {
 	case "run":
 		var g struct {
@@ -95,33 +91,55 @@ Without a key, "deft demo" shows how it looks.`
 // executeCommandLine parses and runs one command and returns its exit code.
 func executeCommandLine(ctx context.Context, args []string, std *streams) (code int) {
 	args = normalizeArgs(joinPlugins(args))
-	g, flags := grammarFor(args)
-	exited := -1
-	parser, err := kong.New(g,
-		kong.Name("deft"), kong.Description(description),
-		kong.Writers(std.out, std.err),
-		kong.Exit(func(c int) { exited = c; panic(exitEarly{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, flags),
-	)
+	var command string
+	if len(args) > 0 {
+		command = args[0]
+	}
+	c, err := newCommandLine(ctx, command, std)
 	if err != nil {
 		fmt.Fprintln(std.err, "deft:", err)
 		return fault.ExitError
 	}
+	return c.execute(args)
+}
+
+// commandLine parses and runs one command.
+type commandLine struct {
+	parser *kong.Kong
+	std    *streams
+	exited int
+}
+
+// newCommandLine returns what parses the arguments of a command, "" for any.
+func newCommandLine(ctx context.Context, command string, std *streams) (*commandLine, error) {
+	c := &commandLine{std: std, exited: -1}
+	g, flags := grammarFor(command)
+	var err error
+	c.parser, err = kong.New(g,
+		kong.Name("deft"), kong.Description(description),
+		kong.Writers(std.out, std.err),
+		kong.Exit(func(code int) { c.exited = code; panic(exitEarly{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.TypeMapper(reflect.TypeFor[sandbox.Network](), networkFlag{}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(std, flags),
+	)
+	return c, err
+}
+
+func (c *commandLine) execute(args []string) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, early := r.(exitEarly); !early {
 				panic(r)
 			}
-			code = exited
+			code = c.exited
 		}
 	}()
-	k, err := parser.Parse(args)
+	k, err := c.parser.Parse(args)
 	if err != nil {
-		return usage(std, err, args)
+		return usage(c.std, err, args)
 	}
-	return std.report(k.Run())
+	return c.std.report(k.Run())
 }
 
 // normalizeArgs understands what people type without having read the help.

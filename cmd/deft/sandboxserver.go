@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
@@ -38,6 +40,18 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+	said := &lastText{}
+	inner := *std
+	inner.err = io.MultiWriter(std.err, said)
+	// What can be done before anybody waits is done: the command lines are made, and one
+	// processor is enough to start with, which spares the others from looking for work.
+	commands := map[string]*commandLine{}
+	for _, name := range assignable {
+		if commands[name], err = newCommandLine(ctx, name, &inner); err != nil {
+			return err
+		}
+	}
+	processors := runtime.GOMAXPROCS(1)
 	a, err := bootstrap.Wait(listener)
 	if err != nil {
 		return fmt.Errorf("wait for what to run: %w", err)
@@ -46,10 +60,9 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 		a.Fail(err)
 		return err
 	}
-	said := &lastText{}
-	inner := *std
-	inner.listener, inner.err = a.Listener, io.MultiWriter(std.err, said)
-	if code := executeCommandLine(ctx, a.Args, &inner); code != fault.ExitOK {
+	a.Serving = func() { runtime.GOMAXPROCS(processors) }
+	inner.listener = a.Listener
+	if code := commands[a.Args[0]].execute(joinPlugins(a.Args)); code != fault.ExitOK {
 		a.Fail(fault.New(fault.Invalid, "the server did not start: "+oneLine(said.String())))
 		return runcommand.Exit(code)
 	}
@@ -58,7 +71,7 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 
 // apply makes the environment and the working directory those of an assignment.
 func apply(a *bootstrap.Assigned) error {
-	if len(a.Args) == 0 || a.Args[0] != assignable[0] && a.Args[0] != assignable[1] {
+	if len(a.Args) == 0 || !slices.Contains(assignable, a.Args[0]) {
 		return fault.New(fault.Unsupported, "a sandbox runs "+strings.Join(assignable, " or ")+" only")
 	}
 	for _, kv := range a.Env {

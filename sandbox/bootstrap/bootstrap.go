@@ -85,6 +85,8 @@ type Assigned struct {
 	// Listener is the sandbox's. Its first Accept tells the client that the program
 	// serves.
 	Listener net.Listener
+	// Serving is called once the client was told so; nil for nothing.
+	Serving func()
 
 	conn net.Conn
 	once sync.Once
@@ -126,12 +128,15 @@ func (a *Assigned) Fail(err error) {
 	a.reply(answer{Error: err.Error(), Kind: fault.KindOf(err)})
 }
 
-func (a *Assigned) reply(msg answer) {
+// reply sends the one answer, and reports whether this was it.
+func (a *Assigned) reply(msg answer) (first bool) {
 	a.once.Do(func() {
+		first = true
 		_ = a.conn.SetDeadline(time.Now().Add(answerTime))
 		_ = json.NewEncoder(a.conn).Encode(msg) // a client that is gone asks again
 		_ = a.conn.Close()
 	})
+	return first
 }
 
 // reporting reports the first Accept.
@@ -141,7 +146,9 @@ type reporting struct {
 }
 
 func (l *reporting) Accept() (net.Conn, error) {
-	l.a.reply(answer{Ready: &Ready{Dir: l.a.Dir}})
+	if l.a.reply(answer{Ready: &Ready{Dir: l.a.Dir}}) && l.a.Serving != nil {
+		l.a.Serving()
+	}
 	return l.Listener.Accept()
 }
 

@@ -13,9 +13,8 @@
 // # Refilling
 //
 // Claimed members are replaced in the background, a few at a time, and only once claims
-// have paused for a moment, or nothing is left: starts would take the processors from those
-// who wait. A class
-// whose starts fail is tried again after a growing delay. Members are checked at
+// have paused for a moment, or last for a second: starts would take the processors from
+// those who wait. A class whose starts fail is tried again after a growing delay. Members are checked at
 // intervals, replaced when they are old, and removed when their class has changed.
 //
 // # Concurrency and failure
@@ -52,6 +51,7 @@ const (
 
 const (
 	quiet       = 50 * time.Millisecond // without a claim, before members are made
+	longestWait = time.Second           // for that
 	firstDelay  = time.Second           // after a failure
 	longest     = time.Minute           // of such delays
 	checkTime   = 5 * time.Second       // for a member to answer
@@ -96,10 +96,12 @@ type Pool struct {
 	wg     sync.WaitGroup
 	wake   chan struct{}
 
-	mu      sync.Mutex
-	classes map[Class]*class
-	claimed time.Time // the last claim
-	closed  bool
+	mu       sync.Mutex
+	classes  map[Class]*class
+	claimed  time.Time // the last claim
+	holds    int
+	deferred time.Time // since when refilling waits; zero if it does not
+	closed   bool
 }
 
 type class struct {
@@ -192,6 +194,20 @@ func (p *Pool) Claim(name Class) (Member, bool) {
 	}
 	c.metrics.Misses++
 	return Member{}, false
+}
+
+// Hold keeps the pool from starting members until release is called, though for a second
+// at most: while somebody waits for a member that was claimed to become what it is to be.
+func (p *Pool) Hold() (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holds++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.holds--
+		p.signal()
+	}
 }
 
 // Close removes all members and waits until they are gone.

@@ -175,6 +175,20 @@ func TestSteadyClaims(t *testing.T) {
 		if hits < 100 {
 			t.Errorf("%d hits of 500", hits)
 		}
+		time.Sleep(time.Second)
+		release := p.Hold()
+		for ok := true; ok; {
+			_, ok = p.Claim("a")
+		}
+		time.Sleep(500 * time.Millisecond)
+		if got := one(t, p); got.Ready != 0 || got.Making != 0 {
+			t.Errorf("members are made while starts hold the pool: %+v", got)
+		}
+		time.Sleep(time.Second)
+		if got := one(t, p); got.Ready != 5 {
+			t.Errorf("the pool is held for ever: %+v", got)
+		}
+		release()
 	})
 }
 

@@ -37,15 +37,21 @@ func (p *Pool) refill() (next time.Duration) {
 		return 0
 	}
 	now := time.Now()
+	// Those who claim have the processors first, but not for ever.
+	if p.holds > 0 || now.Sub(p.claimed) < quiet {
+		if p.deferred.IsZero() {
+			p.deferred = now
+		}
+		if now.Sub(p.deferred) < longestWait {
+			return quiet
+		}
+		next = quiet
+	} else {
+		p.deferred = time.Time{}
+	}
 	total := 0
-	var empty bool
 	for _, c := range p.classes {
 		total += c.making
-		empty = empty || len(c.ready) == 0 && c.size.Ready > 0
-	}
-	// Those who claim have the processors first, unless there is nothing left to claim.
-	if pause := quiet - now.Sub(p.claimed); pause > 0 && !p.claimed.IsZero() && !empty {
-		return pause
 	}
 	for name, c := range p.classes {
 		for total < p.o.Parallel && len(c.ready)+c.making < c.size.Ready {

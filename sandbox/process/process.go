@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
@@ -53,6 +54,7 @@ type Provider struct {
 	live    map[string]*instance // sandboxes with a running watcher
 	proxies pidfd.Collector
 	closed  bool
+	swept   time.Time // when ended sandboxes were looked for last
 	wg      sync.WaitGroup
 }
 

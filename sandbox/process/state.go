@@ -160,9 +160,22 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
+// sweepInterval is between two sweeps.
+const sweepInterval = time.Minute
+
 // sweep cleans up after sandboxes that ended while no provider ran. Their journals
-// and logs stay. One whose lock is held is skipped.
+// and logs stay. One whose lock is held is skipped. It looks at all sandboxes, so it does
+// that once in a while.
 func (p *Provider) sweep() {
+	p.mu.Lock()
+	recent := time.Since(p.swept) < sweepInterval
+	if !recent {
+		p.swept = time.Now()
+	}
+	p.mu.Unlock()
+	if recent {
+		return
+	}
 	entries, err := os.ReadDir(p.opt.Dir)
 	if err != nil {
 		return // making the sandbox's directory has just worked; the next start tries again

@@ -94,7 +94,7 @@ type Registry struct {
 	mu       sync.Mutex
 	runtimes map[string]*entry // by ID
 	sessions map[session]*entry
-	waiting  map[string]bool // sandboxes of the pool, by ID
+	waiting  map[string]sandbox.Sandbox // the pool's, by ID; nil while one starts
 	classes  map[pool.Class]class
 }
 
@@ -104,6 +104,8 @@ type session struct{ owner, id string }
 type entry struct {
 	// turn is held by what changes the runtime.
 	turn chan struct{}
+	// claimed is the pool's sandbox that the runtime is to have; nil once it has it.
+	claimed sandbox.Sandbox
 
 	mu      sync.Mutex
 	rt      Runtime
@@ -134,7 +136,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 		return nil, fault.Wrap(err, fault.Denied, "make the directory of workspaces")
 	}
 	r := &Registry{
-		o: o, runtimes: map[string]*entry{}, sessions: map[session]*entry{}, waiting: map[string]bool{}, classes: map[pool.Class]class{},
+		o: o, runtimes: map[string]*entry{}, sessions: map[session]*entry{}, waiting: map[string]sandbox.Sandbox{}, classes: map[pool.Class]class{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	stored, err := o.Store.Load(ctx)
@@ -189,6 +191,18 @@ func (r *Registry) recover(ctx context.Context, e *entry) error {
 // removeOrphans removes the sandboxes and workspaces that are neither a runtime's nor the
 // pool's: those of a process that was killed.
 func (r *Registry) removeOrphans(ctx context.Context) error {
+	known := map[string]bool{} // also those that are removed while this goes on
+	note := func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for id := range r.runtimes {
+			known[id] = true
+		}
+		for id := range r.waiting {
+			known[id] = true
+		}
+	}
+	note()
 	list, err := r.o.Provider.List(ctx)
 	if err != nil {
 		return err
@@ -204,12 +218,10 @@ func (r *Registry) removeOrphans(ctx context.Context) error {
 	for _, e := range entries {
 		ids = append(ids, e.Name())
 	}
+	note()
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		r.mu.Lock()
-		known := r.runtimes[id] != nil || r.waiting[id]
-		r.mu.Unlock()
-		if known {
+		if known[id] {
 			continue
 		}
 		r.o.Log.Info("a sandbox without a record is removed", "sandbox", id)

@@ -67,6 +67,7 @@ func (r *Registry) begin(ctx context.Context, e *entry, q Request, c class, bega
 	done := make(chan error, 1)
 	r.wg.Go(func() { // also if the client gives up: it comes back for it
 		defer e.release()
+		defer r.pool.Hold()()
 		ctx, cancel := context.WithTimeout(r.ctx, startTime)
 		defer cancel()
 		done <- r.run(ctx, e, q, c, began)
@@ -143,7 +144,11 @@ func (r *Registry) notStarted(e *entry, cause error) error {
 // launch takes a sandbox of the pool, or starts one, and tells it what to run.
 func (r *Registry) launch(ctx context.Context, e *entry, q Request, c class) (sandbox.Sandbox, bootstrap.Ready, error) {
 	rt := e.snapshot()
-	s, err := r.startSandbox(ctx, rt.ID, c, rt.Warm)
+	s, err := e.claimed, error(nil)
+	e.claimed = nil
+	if s == nil {
+		s, err = r.startSandbox(ctx, rt.ID, c)
+	}
 	if err != nil {
 		return nil, bootstrap.Ready{}, err
 	}
@@ -151,14 +156,8 @@ func (r *Registry) launch(ctx context.Context, e *entry, q Request, c class) (sa
 	return s, ready, err
 }
 
-// startSandbox starts the sandbox of a runtime, or finds the one that was claimed.
-func (r *Registry) startSandbox(ctx context.Context, id string, c class, claimed bool) (sandbox.Sandbox, error) {
-	if claimed {
-		s, err := r.o.Provider.Get(ctx, id)
-		if err == nil || !fault.Is(err, fault.NotFound) {
-			return s, err
-		}
-	}
+// startSandbox starts a sandbox whose program waits.
+func (r *Registry) startSandbox(ctx context.Context, id string, c class) (sandbox.Sandbox, error) {
 	spec, err := r.spec(id, c)
 	if err != nil {
 		return nil, err
@@ -255,16 +254,24 @@ func (r *Registry) find(ctx context.Context, q Request, c class) (*entry, error)
 		ID: newID(), Owner: q.Owner, SessionID: q.SessionID, SessionKey: newKey(), State: Starting, Image: q.Image,
 		Digest: digest(q, c), Port: q.Command.Port, Created: now, Changed: now,
 	}
+	var claimed sandbox.Sandbox
 	if m, ok := r.pool.Claim(c.name()); ok {
-		rt.ID, rt.Warm = m.ID, true
+		rt.ID, rt.Warm, claimed = m.ID, true, r.waiting[m.ID]
 		delete(r.waiting, m.ID)
 	}
 	e := newEntry(rt)
+	e.claimed = claimed
 	e.turn <- struct{}{} // nobody uses it before it is stored
 	r.sessions[key], r.runtimes[rt.ID] = e, e
 	r.mu.Unlock()
 	defer e.release()
-	if err := r.update(ctx, e, r.open); err != nil {
+	var err error
+	if rt.Warm { // if it is not stored, it has no owner, and is removed
+		err = r.open(&e.rt)
+	} else {
+		err = r.update(ctx, e, r.open)
+	}
+	if err != nil {
 		return nil, r.notStarted(e, err)
 	}
 	return e, nil

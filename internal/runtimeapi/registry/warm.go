@@ -48,7 +48,7 @@ func (m poolMaker) Make(ctx context.Context, name pool.Class) (pool.Member, erro
 	r, id := m.r, newID()
 	r.mu.Lock()
 	c, ok := r.classes[name]
-	r.waiting[id] = true
+	r.waiting[id] = nil
 	r.mu.Unlock()
 	member := pool.Member{ID: id}
 	err := error(fault.New(fault.NotFound, "the pool has no such class any more"))
@@ -67,7 +67,7 @@ func (m poolMaker) Make(ctx context.Context, name pool.Class) (pool.Member, erro
 }
 
 func (m poolMaker) start(ctx context.Context, member *pool.Member, c class) error {
-	s, err := m.r.startSandbox(ctx, member.ID, c, false)
+	s, err := m.r.startSandbox(ctx, member.ID, c)
 	if err != nil {
 		return err
 	}
@@ -76,14 +76,19 @@ func (m poolMaker) start(ctx context.Context, member *pool.Member, c class) erro
 		return err
 	}
 	member.Made = time.Now()
+	m.r.mu.Lock()
+	m.r.waiting[member.ID] = s
+	m.r.mu.Unlock()
 	return nil
 }
 
 // Check implements pool.Maker.
 func (m poolMaker) Check(ctx context.Context, x pool.Member) error {
-	s, err := m.r.o.Provider.Get(ctx, x.ID)
-	if err != nil {
-		return err
+	m.r.mu.Lock()
+	s := m.r.waiting[x.ID]
+	m.r.mu.Unlock()
+	if s == nil { // it was claimed
+		return nil
 	}
 	return bootstrap.Ping(ctx, s)
 }

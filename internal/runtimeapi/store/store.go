@@ -30,7 +30,10 @@ import (
 )
 
 // Store implements [registry.Store].
-type Store struct{ db *sql.DB }
+type Store struct {
+	db   *sql.DB
+	save *sql.Stmt
+}
 
 var _ registry.Store = (*Store)(nil)
 
@@ -62,11 +65,16 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return nil, errors.Join(failed(err), db.Close())
 	}
-	return &Store{db}, nil
+	save, err := db.PrepareContext(ctx, `INSERT INTO runtimes (id, owner, session_id, state, document) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET state = excluded.state, document = excluded.document`)
+	if err != nil {
+		return nil, errors.Join(failed(err), db.Close())
+	}
+	return &Store{db, save}, nil
 }
 
 // Close closes the database.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error { return errors.Join(s.save.Close(), s.db.Close()) }
 
 // Load implements [registry.Store].
 func (s *Store) Load(ctx context.Context) ([]registry.Runtime, error) {
@@ -96,8 +104,7 @@ func (s *Store) Save(ctx context.Context, r registry.Runtime) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.ExecContext(ctx, `INSERT INTO runtimes (id, owner, session_id, state, document) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET state = excluded.state, document = excluded.document`, r.ID, r.Owner, r.SessionID, string(r.State), string(raw))
+	_, err = s.save.ExecContext(ctx, r.ID, r.Owner, r.SessionID, string(r.State), string(raw))
 	return failed(err)
 }
 
