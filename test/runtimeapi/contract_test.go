@@ -18,7 +18,7 @@ func TestActionServer(t *testing.T) {
 		t.Errorf("a session that there is not: %d", status)
 	}
 	r := s.begin("s", action)
-	if got := r.run(t, "echo $OF_THE_CLIENT $OF_THE_SERVER $SESSION_API_KEY; pwd; echo x > f"); got != "yes\n"+filepath.Join(s.dir, "data/runtime-api/workspaces", r.ID) {
+	if got := r.run(t, "echo $OF_THE_CLIENT $OF_THE_SERVER $SESSION_API_KEY; pwd; echo x > f"); got != "yes\n"+filepath.Join(s.dir, "data/runtime-api/workspaces", r.ID, "workspace") {
 		t.Errorf("%q", got)
 	}
 	if status := request(t, "POST", r.URL+"/execute_action", map[string]string{"X-Session-API-Key": key}, map[string]any{}, nil); status != http.StatusForbidden {

@@ -46,7 +46,7 @@ type Options struct {
 	Containers bool
 	// Self is the binary of Deft, an absolute path. Required.
 	Self string
-	// Dir holds the workspaces, one for each runtime. Required.
+	// Dir holds the workspaces, in a directory for each runtime. Required.
 	Dir string
 	// Hidden are paths that no sandbox shows.
 	Hidden []string
@@ -237,13 +237,17 @@ func (r *Registry) remove(ctx context.Context, id string) error {
 	if err := r.o.Provider.Remove(ctx, id); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(r.workspace(id)); err != nil {
+	if err := os.RemoveAll(filepath.Join(r.o.Dir, id)); err != nil {
 		return fmt.Errorf("remove the workspace of %s: %w", id, err)
 	}
 	return nil
 }
 
-func (r *Registry) workspace(id string) string { return filepath.Join(r.o.Dir, id) }
+func (r *Registry) workspace(id string) string { return filepath.Join(r.o.Dir, id, "workspace") }
+
+// machineID is the file that a container shows as /etc/machine-id: all containers of an
+// image would have the image's.
+func (r *Registry) machineID(id string) string { return filepath.Join(r.o.Dir, id, "machine-id") }
 
 // Close removes the pool's sandboxes. Runtimes run on.
 func (r *Registry) Close() {

@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,7 +170,11 @@ func (r *Registry) startSandbox(ctx context.Context, id string, c class) (sandbo
 // spec describes the sandbox of a class.
 func (r *Registry) spec(id string, c class) (sandbox.Spec, error) {
 	dir := r.workspace(id)
-	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+	err := os.Mkdir(filepath.Dir(dir), 0o711) // the container's user enters the workspace
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return sandbox.Spec{}, fault.Wrap(err, fault.Denied, "make the workspace")
 	}
 	if err := own(dir, c); err != nil {
@@ -179,8 +185,14 @@ func (r *Registry) spec(id string, c class) (sandbox.Spec, error) {
 		Limits: scaled(r.o.Limits, c.Factor),
 	}
 	if r.o.Containers {
+		if err := os.WriteFile(r.machineID(id), []byte(newMachineID()), 0o444); err != nil && !errors.Is(err, fs.ErrPermission) { // an earlier run's stays
+			return sandbox.Spec{}, fault.Wrap(err, fault.Denied, "make the machine id")
+		}
 		s.Container = c.container()
-		s.Container.Mounts = []sandbox.Mount{{Source: dir, Target: workspaceInside, Mode: sandbox.MountReadWrite}}
+		s.Container.Mounts = []sandbox.Mount{
+			{Source: dir, Target: workspaceInside, Mode: sandbox.MountReadWrite},
+			{Source: r.machineID(id), Target: "/etc/machine-id", Mode: sandbox.MountReadOnly},
+		}
 	}
 	return s, nil
 }
@@ -296,6 +308,13 @@ func digest(q Request, c class) string {
 
 // newID returns an id that nobody can guess, in letters that host names may have.
 func newID() string { return strings.ToLower(rand.Text())[:20] }
+
+// newMachineID returns the content of an /etc/machine-id (machine-id(5)).
+func newMachineID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:]) + "\n"
+}
 
 // newKey returns a session key.
 func newKey() string { return rand.Text() + rand.Text() }

@@ -84,6 +84,7 @@ def main():
     import scenarios_agents
     import scenarios_packages
     import scenarios_run
+    import scenarios_runtime_api
     import scenarios_clients
     import scenarios_state
     import scenarios_workspace  # noqa: F401

@@ -85,6 +85,7 @@ func play(t *testing.T, python string, args ...string) {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
+	cmd.Env = append(cmd.Env, "INTEROP_DOCKER="+os.Getenv("DEFT_TEST_DOCKER")) // for the Runtime API's containers
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
