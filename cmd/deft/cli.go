@@ -26,6 +26,7 @@ type grammar struct {
 	LLM           llmCmd           `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
 	Completion    completionCmd    `cmd:"" help:"Print a completion script for a shell."`
 	Complete      completeCmd      `cmd:"" hidden:"" help:"Print values for a completion script."`
+	Build         buildCmd         `cmd:"" help:"Build Deft with packages of your own linked in."`
 	Licenses      licensesCmd      `cmd:"" help:"Print the licences of Deft and of everything that is linked into it."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`
 	Dev           devCmd           `cmd:"" help:"Tools for those who work on Deft."`

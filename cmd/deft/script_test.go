@@ -35,6 +35,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("KEY", key)
 			env.Setenv("UID", strconv.Itoa(os.Getuid()))
+			for name, value := range toolchain() {
+				env.Setenv(name, value)
+			}
 			return os.Mkdir(filepath.Join(env.WorkDir, "home"), 0o700)
 		},
 		Condition: func(cond string) (bool, error) {
@@ -52,6 +55,23 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// toolchain is what scripts need to build Deft again: they have a home of their own.
+var toolchain = sync.OnceValue(func() map[string]string {
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err)
+	}
+	vars := map[string]string{"SOURCE": source}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS"} {
+		out, err := exec.Command("go", "env", name).Output() //nolint:noctx // it ends at once
+		if err != nil {
+			panic(err)
+		}
+		vars[name] = strings.TrimSpace(string(out))
+	}
+	return vars
+})
 
 // has reports whether an outside program is there. Where everything is
 // installed on purpose, only the shells that nobody needs may be missing.

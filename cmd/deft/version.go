@@ -9,6 +9,9 @@ import (
 // version is set by the linker in releases.
 var version = "dev"
 
+// linkedIn are the packages that `deft build --with` has added.
+var linkedIn []string
+
 type versionCmd struct {
 	JSON bool `name:"json" help:"Print as a JSON object."`
 }
@@ -24,10 +27,19 @@ func (c *versionCmd) Run(std *streams) error {
 		}
 	}
 	if c.JSON {
-		return printJSON(std, map[string]string{
+		fields := map[string]any{
 			"version": version, "revision": revision, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
-		})
+		}
+		if len(linkedIn) > 0 {
+			fields["with"] = linkedIn
+		}
+		return printJSON(std, fields)
 	}
 	_, err := fmt.Fprintf(std.out, "deft %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, m := range linkedIn {
+		if err == nil {
+			_, err = fmt.Fprintln(std.out, "with", m)
+		}
+	}
 	return err
 }

@@ -136,17 +136,20 @@ func FromEnvironment(p session.Placement, env func(string) string) session.Place
 	return p
 }
 
-// StandardClasses returns the classes that ship with Deft. The caller may add
-// to it.
+// StandardClasses returns the classes that ship with Deft, and those that linked
+// packages have registered. The caller may add to it.
 func StandardClasses() Classes {
-	return Classes{
+	c := Classes{
 		Agents: map[string]AgentClass{CodeActAgent: newCodeAct},
 		Runtimes: map[string]RuntimeClass{
 			LocalRuntime: newLocalRuntime, SandboxedRuntime: newSandboxedRuntime,
 		},
 		Sandboxes: map[string]SandboxClass{ProcessSandbox: newProcessSandbox, DockerSandbox: newDockerSandbox},
 		Executors: map[string]ExecutorClass{StandardExecutor: NewExecutors},
+		Tools:     map[string]*tool.Definition{},
 	}
+	c.addRegistered()
+	return c
 }
 
 func (c Classes) empty() bool {
