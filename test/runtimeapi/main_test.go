@@ -35,6 +35,8 @@ type server struct {
 	dir string
 	cmd *exec.Cmd
 	log string
+	// docker is the engine's address; "" for none.
+	docker string
 }
 
 var listens = regexp.MustCompile(`runtime API on (http://\S+)`)
@@ -42,11 +44,17 @@ var listens = regexp.MustCompile(`runtime API on (http://\S+)`)
 // open starts a server in a directory of its own. It and its runtimes end with the test.
 func open(t *testing.T, args ...string) *server {
 	t.Helper()
+	return openWith(t, "", args...)
+}
+
+// openWith is open with a Docker engine.
+func openWith(t *testing.T, docker string, args ...string) *server {
+	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "deft-runtime-api-") // /tmp is a sandbox's own
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, dir: dir, log: filepath.Join(dir, "log")}
+	s := &server{t: t, dir: dir, log: filepath.Join(dir, "log"), docker: docker}
 	t.Cleanup(func() {
 		s.end()
 		if err := os.RemoveAll(dir); err != nil {
@@ -72,7 +80,7 @@ func (s *server) start(args ...string) {
 	s.cmd = exec.Command(binary.Path(), append([]string{"runtime-api", "--port", "0"}, args...)...)
 	s.cmd.Env = []string{
 		"HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "DEFT_DATA=" + filepath.Join(s.dir, "data"),
-		"DEFT_RUNTIME_API_KEYS=one " + key + " 400\nanother " + otherKey + " 1", "OF_THE_SERVER=secret",
+		"DEFT_RUNTIME_API_KEYS=one " + key + " 400\nanother " + otherKey + " 1", "OF_THE_SERVER=secret", "DOCKER_HOST=" + s.docker,
 	}
 	s.cmd.Stdout, s.cmd.Stderr = out, log
 	if err := s.cmd.Start(); err != nil {

@@ -104,3 +104,23 @@ func await(t *testing.T, what func() bool) {
 		}
 	}
 }
+
+// TestReaper: what nobody uses is paused, and removed later; what works, or is used, is not.
+func TestReaper(t *testing.T) {
+	t.Parallel()
+	s := open(t, "--ignore", ignored, "--idle", "1s", "--keep", "2s")
+	idle, works := s.begin("idle", action), s.begin("works", action)
+	works.run(t, "(while :; do :; done) & echo begun")
+	var got runtime
+	await(t, func() bool { s.do("GET", "/runtime/"+idle.ID, key, nil, &got); return got.Status == "paused" })
+	if s.do("GET", "/runtime/"+works.ID, key, nil, &got); got.Status != "running" {
+		t.Errorf("one that works: %+v", got)
+	}
+	await(t, func() bool { return s.do("GET", "/runtime/"+idle.ID, key, nil, nil) == http.StatusNotFound })
+	if s.do("GET", "/runtime/"+works.ID, key, nil, &got); got.Status != "running" {
+		t.Errorf("one that works: %+v", got)
+	}
+	if n := s.sandboxes(); n != 1 {
+		t.Errorf("%d sandboxes, 1 runtime", n)
+	}
+}

@@ -5,8 +5,19 @@ import (
 	"time"
 )
 
-// reapInterval is between two looks at all runtimes.
-const reapInterval = 15 * time.Second
+// longestInterval is between two looks at all runtimes, at most.
+const longestInterval = 15 * time.Second
+
+// interval is between two looks: short enough for the times that runtimes have.
+func (r *Registry) interval() time.Duration {
+	every := longestInterval
+	for _, limit := range []time.Duration{r.o.Idle, r.o.Keep} {
+		if limit > 0 {
+			every = min(every, max(limit/4, 100*time.Millisecond))
+		}
+	}
+	return every
+}
 
 // busyShare is the part of a processor's time above which a runtime is not idle, though
 // nobody is connected to it: an agent may work.
@@ -15,7 +26,7 @@ const busyShare = 0.005
 // reap pauses idle runtimes, removes those that were not used for long, and sandboxes that
 // belong to nobody.
 func (r *Registry) reap() {
-	tick := time.NewTicker(reapInterval)
+	tick := time.NewTicker(r.interval())
 	defer tick.Stop()
 	for {
 		select {
@@ -78,7 +89,7 @@ func (r *Registry) idle(ctx context.Context, e *entry) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil {
-		if stats.CPU-e.cpu > time.Duration(busyShare*float64(reapInterval)) {
+		if stats.CPU-e.cpu > time.Duration(busyShare*float64(r.interval())) {
 			e.used = time.Now()
 		}
 		e.cpu = stats.CPU

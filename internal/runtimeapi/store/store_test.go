@@ -1,0 +1,77 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/runtimeapi/registry"
+	"github.com/deft-dev/deft/internal/runtimeapi/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, path string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a b%?.db")
+	s := open(t, path)
+	one := registry.Runtime{ID: "1", Owner: "o", SessionID: "s", SessionKey: "k", State: registry.Starting, Reasons: []string{"r"}, Created: time.Now().UTC().Round(0)}
+	two := registry.Runtime{ID: "2", Owner: "p", SessionID: "s"}
+	for _, r := range []registry.Runtime{one, two} {
+		if err := s.Save(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Save(t.Context(), registry.Runtime{ID: "3", Owner: "o", SessionID: "s"}); err == nil {
+		t.Error("a session has two runtimes")
+	}
+	one.State = registry.Running
+	if err := s.Save(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Delete(t.Context(), "2"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := open(t, path).Load(t.Context())
+	if diff := cmp.Diff([]registry.Runtime{one}, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", fi.Mode(), err)
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	if err := os.WriteFile(path, []byte("this is no database, whatever its name says, and it is long enough to be one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), path); !fault.Is(err, fault.Corrupt) {
+		t.Errorf("%v", err)
+	}
+	if _, err := store.Open(t.Context(), filepath.Join(path, "y")); !fault.Is(err, fault.Denied) {
+		t.Errorf("%v", err)
+	}
+}

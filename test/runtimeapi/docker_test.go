@@ -1,0 +1,109 @@
+package runtimeapi_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// image is the one that `make deps` makes: busybox alone.
+const image = "deft-test-busybox:1"
+
+// engine returns the address of a Docker engine. It skips the test where there is none,
+// which CI must have.
+func engine(t *testing.T) string {
+	t.Helper()
+	for _, host := range []string{os.Getenv("DOCKER_HOST"), os.Getenv("DEFT_TEST_DOCKER"), "unix:///var/run/docker.sock"} {
+		path, ok := strings.CutPrefix(host, "unix://")
+		if !ok {
+			continue
+		}
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}}, Timeout: 5 * time.Second}
+		if answer, err := client.Get("http://docker/images/" + image + "/json"); err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return host
+			}
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("no Docker engine with " + image + " (make deps)")
+	}
+	t.Skip("no Docker engine with " + image + " (make deps)")
+	return ""
+}
+
+// inContainer starts a runtime from the image.
+func (s *server) inContainer(session string, more map[string]any) (runtime, int) {
+	s.t.Helper()
+	ask := map[string]any{
+		"image": image, "image_pull_policy": "Never", "command": action, "working_dir": "/workspace", "session_id": session,
+		"environment": map[string]string{"OF_THE_CLIENT": "yes"},
+	}
+	for name, value := range more {
+		ask[name] = value
+	}
+	var r runtime
+	return r, s.do("POST", "/start", key, ask, &r)
+}
+
+// TestContainers: the same life in containers, whose users and limits are the client's.
+func TestContainers(t *testing.T) {
+	t.Parallel()
+	host := engine(t)
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give workspaces to other users")
+	}
+	pool := filepath.Join(t.TempDir(), "pool.json")
+	if err := os.WriteFile(pool, []byte(`[{"image": "`+image+`", "image_pull_policy": "Never", "run_as_user": 1000, "size": 2}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, host, "--sandbox", "docker", "--pool", pool, "--memory", "256M")
+	await(t, func() bool { return s.metric("deft_pool_ready") == 2 })
+	seen := map[string]bool{}
+	for _, session := range []string{"a", "b"} {
+		r, status := s.inContainer(session, nil) // --user-id 1000
+		if status != http.StatusOK {
+			t.Fatalf("%d, %+v", status, r)
+		}
+		if got := r.run(t, "echo $OF_THE_CLIENT $OF_THE_SERVER; id -u; pwd; ls -A | wc -l; stat -c %u ."); got != "yes\n1000\n/workspace\n0\n1000" {
+			t.Errorf("%q", got)
+		}
+		machine := r.run(t, "cat /etc/machine-id")
+		if len(machine) != 32 || seen[machine] {
+			t.Errorf("the machine id %q", machine)
+		}
+		seen[machine] = true
+	}
+	if hits := s.metric("deft_pool_hits_total"); hits != 2 {
+		t.Errorf("%d of 2 starts were served by the pool", hits)
+	}
+	r, status := s.inContainer("c", map[string]any{"run_as_user": 10001, "run_as_group": 10002, "fs_group": 10003, "resource_factor": 2})
+	if status != http.StatusOK {
+		t.Fatalf("%d, %+v", status, r)
+	}
+	if got := r.run(t, "id -u; id -g; stat -c %g /workspace; cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null"); got != "10001\n10002\n10003\n536870912" {
+		t.Errorf("%q", got)
+	}
+	for field, text := range map[string]string{"runtime_class": "no-such-runtime", "image": "no-such-image:1"} {
+		if got, status := s.inContainer("bad", map[string]any{field: text}); status != http.StatusUnprocessableEntity || !strings.Contains(got.Detail, text) {
+			t.Errorf("%s: %d, %+v", field, status, got)
+		}
+	}
+	r.run(t, "echo kept > f")
+	s.kill()
+	s.start("--sandbox", "docker", "--memory", "256M")
+	if got := r.run(t, "cat f"); got != "kept" {
+		t.Errorf("after a restart: %q", got)
+	}
+	if n := s.sandboxes(); n != 3 {
+		t.Errorf("%d sandboxes, 3 runtimes", n)
+	}
+}
