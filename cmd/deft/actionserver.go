@@ -70,6 +70,7 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		IgnoreSignals: c.Signals && os.Getpid() == 1,
 
 		Programs: build.SandboxPrograms(c.Workspace, os.Environ(), c.Program),
+		PTYs:     build.SandboxPTYs(c.Workspace, os.Environ()),
 		Logger:   log,
 	})
 }

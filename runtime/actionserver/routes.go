@@ -26,6 +26,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/shutdown", s.shutdown)
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /v1/tools", s.tools)
+	s.ptyRoutes(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, fault.New(fault.NotFound, "the action server has no "+r.Method+" "+r.URL.Path))
 	})

@@ -16,7 +16,8 @@
 // time, the server interrupts what runs, records the results and ends, so
 // nothing that it started outlives that time. SIGTERM, SIGINT, POST
 // /v1/shutdown and the end of Serve's context end it in the same way. A program
-// that a controller talks to ends with its connection.
+// that a controller talks to ends with its connection. A pseudo terminal goes on
+// without one, and ends with the server.
 //
 // # Concurrency and failure
 //
@@ -29,6 +30,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"log/slog"
 	"net"
@@ -71,6 +73,9 @@ type Options struct {
 	// Programs starts the programs that a controller talks to, such as MCP servers;
 	// nil if it can have none.
 	Programs tool.Starter
+	// PTYs are the pseudo terminals that clients open; nil if there can be none.
+	// Serve closes them if they are an io.Closer.
+	PTYs tool.PTYs
 	// Masked are values that must not be in the journal, beside the secrets that
 	// requests bring.
 	Masked []string
@@ -95,6 +100,7 @@ type server struct {
 	started  time.Time
 	presence *presence
 	programs tool.Starter
+	ptys     tool.PTYs
 	offered  []tool.External
 	setupErr error
 
@@ -132,7 +138,7 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	s := &server{
 		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
-		presence: newPresence(o.Grace), programs: o.Programs, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
+		presence: newPresence(o.Grace), programs: o.Programs, ptys: o.PTYs, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
 	}
 	s.x.Mask(o.Masked...)
 	if !o.OwnProcess {
@@ -182,6 +188,9 @@ func (s *server) shut(web *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := s.x.Close(ctx)
+	if c, ok := s.ptys.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
 	ctx, cancel = context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	if web.Shutdown(ctx) != nil { // clients that do not read have had their time

@@ -12,6 +12,11 @@
 //	GET  /health                     Health
 //	GET  /v1/tools                   Tools
 //	POST /v1/programs                a program → 101, then its input and output
+//	POST /v1/ptys                    a tool.PTYSpec → tool.PTY: opens a pseudo terminal
+//	GET  /v1/ptys                    PTYs
+//	POST /v1/ptys/{id}/attach        → 101, then its input and output
+//	POST /v1/ptys/{id}/resize        PTYSize: changes its size
+//	DELETE /v1/ptys/{id}             ends it
 //
 // The body of a request for an action is an object; all of its fields may be
 // missing:
@@ -30,6 +35,12 @@
 // output. The client's last chunk, or the loss of the connection, makes the server
 // end the program. After its own last chunk the server sends a ProgramEnd as JSON
 // and closes the connection.
+//
+// A connection to a pseudo terminal is the same, with "Upgrade: deft-pty". It begins
+// with ?offset=N: output behind the first N bytes that the terminal has written, or
+// with the oldest that is kept; the header Deft-Offset of the answer says which. The
+// client's last chunk, or the loss of the connection, detaches the client: the
+// terminal goes on. The end of the connection is a PTYEnd.
 //
 // An error before anything was streamed has the HTTP status of its kind; its
 // body is a Line as well, so that a client reads only one form.

@@ -2,19 +2,15 @@ package remote
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"net/http/httputil"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/protocol"
 	"github.com/deft-dev/deft/tool"
 )
@@ -31,63 +27,15 @@ const maxEnd = 64 << 10
 // StartProgram implements [tool.Starter]. The program has a connection of its own
 // and outlives Close of the Runtime.
 func (r *Runtime) StartProgram(ctx context.Context, p tool.Program) (tool.Process, error) {
-	ctx, done := r.while(ctx)
-	defer done()
 	body, err := protocol.EncodeProgram(p)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := r.dial(ctx)
+	conn, in, _, err := r.connect(ctx, "/v1/programs", protocol.Upgrade, body)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, r.left(ctx)
-		}
-		return nil, fault.Wrap(err, fault.Unavailable, "the action server cannot be reached")
-	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	in, err := upgrade(conn, body)
-	if !stop() {
-		return nil, r.left(ctx)
-	}
-	if err != nil {
-		conn.Close()
 		return nil, err
 	}
 	return newProcess(conn, in), nil
-}
-
-// upgrade asks for a program, and returns what its answer is read from.
-func upgrade(conn net.Conn, body []byte) (*bufio.Reader, error) {
-	lost := func(err error) error {
-		return fault.Wrap(err, fault.Unavailable, "the connection to the action server was lost")
-	}
-	req, err := http.NewRequest(http.MethodPost, host+"/v1/programs", bytes.NewReader(body)) //nolint:noctx // the caller closes the connection
-	if err != nil {
-		return nil, lost(err)
-	}
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", protocol.Upgrade)
-	if err := req.Write(conn); err != nil {
-		return nil, lost(err)
-	}
-	in := bufio.NewReaderSize(conn, 32<<10)
-	resp, err := http.ReadResponse(in, req)
-	if err != nil {
-		return nil, lost(err)
-	}
-	if resp.StatusCode == http.StatusSwitchingProtocols && strings.EqualFold(resp.Header.Get("Upgrade"), protocol.Upgrade) {
-		return in, nil // the connection stays, and the answer has no body
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxEnd))
-	if err != nil {
-		return nil, lost(err)
-	}
-	var line protocol.Line
-	if err := json.Unmarshal(raw, &line); err != nil || line.Error == nil {
-		return nil, fault.New(fault.Corrupt, "the action server answered with HTTP status "+resp.Status)
-	}
-	return nil, line.Error.Err()
 }
 
 // process is a program at the other end of a connection.

@@ -70,6 +70,7 @@ var (
 	_ runtime.Preparer     = (*Runtime)(nil)
 	_ runtime.Offering     = (*Runtime)(nil)
 	_ tool.Starter         = (*Runtime)(nil)
+	_ tool.PTYs            = (*Runtime)(nil)
 )
 
 // Start begins to start the sandbox and returns at once. The provider gets the

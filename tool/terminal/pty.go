@@ -3,10 +3,11 @@ package terminal
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/tool/internal/tty"
 )
 
 // ptyPair is a pseudo terminal. The master is read and written by the
@@ -18,35 +19,22 @@ type ptyPair struct {
 	modes  unix.Termios
 }
 
-// openPTY makes a terminal of the given size. It does not go through a path
-// for the slave (TIOCGPTPEER), because a sandbox may see another /dev/pts.
+// openPTY makes a terminal of the given size.
 func openPTY(rows, cols uint16) (*ptyPair, error) {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	master, slave, err := tty.Open(rows, cols)
 	if err != nil {
-		return nil, fmt.Errorf("open /dev/ptmx: %w", err)
+		return nil, err
 	}
-	p := &ptyPair{master: os.NewFile(uintptr(fd), "ptmx")}
-	if err := p.setUp(fd, rows, cols); err != nil {
+	p := &ptyPair{master: master, slave: slave}
+	if err := p.setUp(); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *ptyPair) setUp(fd int, rows, cols uint16) error {
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		return fmt.Errorf("unlock pty: %w", err)
-	}
-	slave, err := openPeer(fd)
-	if err != nil {
-		return err
-	}
-	p.slave = os.NewFile(uintptr(slave), "pts")
-	size := unix.Winsize{Row: rows, Col: cols}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &size); err != nil {
-		return fmt.Errorf("set size of pty: %w", err)
-	}
-	modes, err := unix.IoctlGetTermios(slave, unix.TCGETS)
+func (p *ptyPair) setUp() error {
+	modes, err := unix.IoctlGetTermios(int(p.slave.Fd()), unix.TCGETS)
 	if err != nil {
 		return fmt.Errorf("read modes of pty: %w", err)
 	}
@@ -57,23 +45,6 @@ func (p *ptyPair) setUp(fd int, rows, cols uint16) error {
 	modes.Oflag &^= unix.TABDLY
 	p.modes = *modes
 	return p.restore()
-}
-
-func openPeer(master int) (int, error) {
-	flags := unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC
-	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, uintptr(flags))
-	if errno == 0 {
-		return int(fd), nil
-	}
-	n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
-	if err != nil {
-		return -1, fmt.Errorf("number of pty: %w", err)
-	}
-	slave, err := unix.Open("/dev/pts/"+strconv.Itoa(n), flags, 0)
-	if err != nil {
-		return -1, fmt.Errorf("open slave of pty: %w", err)
-	}
-	return slave, nil
 }
 
 // restore resets the line discipline and drops input that was not read.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/internal/tty"
 )
 
 // session is a terminal with a shell on it. One goroutine reads the terminal;
@@ -140,7 +141,7 @@ var defaultSignals = sync.OnceFunc(func() {
 func (s *session) forgetEmpty() error {
 	var left []int
 	for _, id := range s.shells {
-		members, err := sessionMembers([]int{id})
+		members, err := tty.SessionMembers([]int{id})
 		if err != nil {
 			return err
 		}
@@ -334,7 +335,7 @@ func describeExit(sh *shell) (status int, how string) {
 
 // close ends everything on the terminal and waits for it.
 func (s *session) close() error {
-	err := killSessions(s.shells)
+	err := tty.KillSessions(s.shells)
 	s.mu.Lock()
 	sh := s.shell
 	s.mu.Unlock()

@@ -1,4 +1,4 @@
-package terminal
+package tty
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killSessions ends all processes of the given sessions, those in the
+// KillSessions ends all processes of the given sessions, those in the
 // background too. Processes that made a session of their own (daemons) are
 // out of its reach; the sandbox ends them.
-func killSessions(ids []int) error {
+func KillSessions(ids []int) error {
 	// A process may fork while the list is read: once more until it is empty.
 	// A process that hangs in the kernel is not waited for longer than this.
 	for range 5 {
-		members, err := sessionMembers(ids)
+		members, err := SessionMembers(ids)
 		if err != nil {
 			return err
 		}
@@ -55,8 +55,8 @@ func awaitEnds(pids []int, limit time.Duration) {
 	}
 }
 
-// sessionMembers lists the living processes of the given sessions.
-func sessionMembers(ids []int) ([]int, error) {
+// SessionMembers lists the living processes of the given sessions.
+func SessionMembers(ids []int) ([]int, error) {
 	sessions, err := allProcesses.count()
 	if err != nil {
 		return nil, err
