@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Builder makes what a conversation works with. Package session/build has the
@@ -103,6 +104,8 @@ type Resources struct {
 	Isolation func() string
 	// Programs runs a program beside the actions, in the same runtime.
 	Programs func(ctx context.Context, p Program) (ProgramResult, error)
+	// Terminals are the pseudo terminals of the runtime; nil if there are none.
+	Terminals tool.PTYs
 	// Close ends what the resources run. keep leaves the sandbox and the
 	// processes in it running for a while, so that it can be reused.
 	Close func(ctx context.Context, keep bool) error

@@ -22,6 +22,7 @@ type grammar struct {
 	runGrammar
 	Demo          demoCmd          `cmd:"" help:"Watch a recorded session fix a failing test, with real tools and no key."`
 	Conversations conversationsCmd `cmd:"" aliases:"conv" help:"List, show, export, import and delete conversations."`
+	Shell         shellCmd         `cmd:"" help:"Open a shell in the sandbox of a conversation."`
 	Doctor        doctorCmd        `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
 	LLM           llmCmd           `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
 	Completion    completionCmd    `cmd:"" help:"Print a completion script for a shell."`
@@ -91,7 +92,7 @@ Without a key, "deft demo" shows how it looks.`
 
 // executeCommandLine parses and runs one command and returns its exit code.
 func executeCommandLine(ctx context.Context, args []string, std *streams) (code int) {
-	args = normalizeArgs(joinPlugins(args))
+	args = wordsAfterDashes(normalizeArgs(joinPlugins(args)))
 	var command string
 	if len(args) > 0 {
 		command = args[0]

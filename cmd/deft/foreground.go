@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -75,24 +76,39 @@ func (r *foreground) isolate(p *session.Placement) {
 
 // run opens the sessions and runs.
 func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) {
-	ring, err := openRing(r.std, r.paths.data)
+	log := r.view.Log()
+	r.models.log = log
+	builder, sessions, err := r.open(r.view.Watch(r.models), log)
 	if err != nil {
 		return err
 	}
-	log := r.view.Log()
-	r.models.log = log
+	defer func() { err = errors.Join(err, sessions.Close(context.WithoutCancel(ctx)), builder.Close()) }()
+	o.Sessions, o.View, o.Keep = sessions, r.view, r.grace > 0
+	return runcommand.Run(ctx, o)
+}
+
+// open opens the sessions, and what builds them. The caller closes the sessions first.
+func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Builder, _ *session.Manager, err error) {
+	ring, err := openRing(r.std, r.paths.data)
+	if err != nil {
+		return nil, nil, err
+	}
 	builder, err := build.New(build.Options{
 		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
 		Store: r.store, OneUser: true,
 		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, builder.Close()) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, builder.Close())
+		}
+	}()
 	locks, err := conversationlock.Open(r.paths.store())
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	home := first(r.std.env("HOME"), r.paths.data) // an empty one would be the working directory
 	persistence, err := config.PersistenceDir(r.std.env)
@@ -100,16 +116,14 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 		persistence = r.paths.data
 	}
 	sessions, err := session.Open(session.Options{
-		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: r.view.Watch(r.models), Builder: builder,
+		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: models, Builder: builder,
 		Files:   session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.env("EXTENSIONS_PATH"))},
 		IdleTTL: -1, // what matters of its log is in the events, which the view shows
 	})
 	if err != nil {
-		return errors.Join(err, locks.Close())
+		return nil, nil, errors.Join(err, locks.Close())
 	}
-	defer func() { err = errors.Join(err, sessions.Close(context.WithoutCancel(ctx))) }()
-	o.Sessions, o.View, o.Keep = sessions, r.view, r.grace > 0
-	return runcommand.Run(ctx, o)
+	return builder, sessions, nil
 }
 
 // existing are the directories of a list that are there.

@@ -195,7 +195,7 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	}
 	return &session.Resources{
 		Agent: a, Runtime: e.Runtime, Local: e.Local, Warnings: p.warnings, Warm: e.Warm,
-		Ready: e.Ready, Isolation: e.Isolation,
+		Ready: e.Ready, Isolation: e.Isolation, Terminals: e.Terminals,
 		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
 			return runProgram(ctx, e.Runtime, prog)
 		},

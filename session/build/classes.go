@@ -86,7 +86,9 @@ type Execution struct {
 	Tools func(ctx context.Context) ([]tool.External, error)
 	// Programs starts the programs of MCP servers, beside the actions; nil if it
 	// can start none.
-	Programs  tool.Starter
+	Programs tool.Starter
+	// Terminals are the pseudo terminals of where actions run; nil if there are none.
+	Terminals tool.PTYs
 	Ready     func(ctx context.Context) error
 	Isolation func() string
 	Warm      func(ctx context.Context) error

@@ -19,6 +19,7 @@ import (
 	"github.com/deft-dev/deft/runtime/sandboxed"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
 )
@@ -32,10 +33,11 @@ func newLocalRuntime(_ context.Context, c RuntimeConfig) (*Execution, error) {
 	offered := tool.OfferedBy(execs)
 	maps.Copy(execs, c.Local)
 	rt := local.New(executor.New(execs, executor.InMemory()))
+	terminals := hostPTYs(c.Executors.Workspace, c.Executors.Env)
 	return &Execution{
-		Runtime: rt, Local: rt, Programs: HostPrograms(c.Executors.Workspace), Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
+		Runtime: rt, Local: rt, Programs: HostPrograms(c.Executors.Workspace), Terminals: terminals, Warm: warmShell(execs, c.Tools), Isolation: func() string { return NoSandbox },
 		Tools: func(context.Context) ([]tool.External, error) { return offered, nil },
-		Close: func(context.Context, bool) error { return rt.Close() },
+		Close: func(context.Context, bool) error { return errors.Join(rt.Close(), terminals.Close()) },
 	}, nil
 }
 
@@ -57,46 +59,14 @@ const closeHooks = 8 * time.Second
 // newSandboxedRuntime runs actions in a sandbox of the conversation's own, which
 // starts in the background.
 func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, error) {
-	r, o := c.Request, c.Builder.o
+	r := c.Request
 	provider, err := c.Builder.Sandboxes(r.SandboxClass, r.Isolation)
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find the deft binary: %w", err)
-	}
-	dir, err := filepath.Abs(r.Workspace)
-	if err != nil {
-		return nil, fmt.Errorf("find the workspace: %w", err)
-	}
-	var shown []string
-	if o.OneUser {
-		shown = slices.Concat(r.Readable, r.Writable, repositoryAround(dir))
-	}
-	others, err := c.Builder.others.beside(ctx, dir, shown)
+	box, err := c.Builder.sandboxSpec(ctx, r, c.Executors.Env, c.EnvMark)
 	if err != nil {
 		return nil, err
-	}
-	box := sandbox.Spec{
-		AlsoHidden: others,
-		ID:         r.ID.Hex(), Workspace: dir, Readable: r.Readable, Writable: r.Writable, Limits: r.Limits, Network: r.Network, Env: c.Executors.Env, EnvMark: c.EnvMark, Container: r.Container,
-		Argv: []string{
-			self, "action-server", "--workspace", dir, "--grace", max(o.Grace, time.Second).String(),
-			"--executor", r.ExecutorClass,
-		},
-	}
-	for _, name := range r.SecretEnv {
-		box.Argv = append(box.Argv, "--mask", name)
-	}
-	if r.Isolation != process.LevelNone {
-		network, err := sandbox.ParseNetwork(string(r.Network))
-		if err != nil {
-			return nil, err
-		}
-		box.Argv = append(box.Argv, "--ignore-signals", "--net="+string(network))
-	} else { // there /tmp is shared with everything else
-		box.Argv = append(box.Argv, "--results", filepath.Join(o.SandboxDir, box.ID, "results"))
 	}
 	var shutdown time.Duration
 	if r.ExecutorClass != StandardExecutor {
@@ -112,7 +82,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	rt := newBesideRuntime(c.Local)
 	var programs tool.Starter
 	if r.Isolation == process.LevelNone {
-		programs = HostPrograms(dir)
+		programs = HostPrograms(box.Workspace)
 	} else {
 		programs = &ownSandboxes{shared: w, options: options, provider: provider}
 	}
@@ -121,7 +91,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 		tools = w.Tools
 	}
 	return &Execution{
-		Runtime: w, Local: rt, Programs: programs, Tools: tools,
+		Runtime: w, Local: rt, Programs: programs, Terminals: w, Tools: tools,
 		Isolation: func() string { return level.Load().(string) },
 		Ready: func(ctx context.Context) error {
 			_, err := w.Ready(ctx)
@@ -134,6 +104,48 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 			return errors.Join(w.Stop(context.WithoutCancel(ctx)), rt.Close())
 		},
 	}, nil
+}
+
+// sandboxSpec describes the sandbox of a conversation whose commands get env.
+func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env []string, mark string) (sandbox.Spec, error) {
+	o := b.o
+	self, err := os.Executable()
+	if err != nil {
+		return sandbox.Spec{}, fmt.Errorf("find the deft binary: %w", err)
+	}
+	dir, err := filepath.Abs(r.Workspace)
+	if err != nil {
+		return sandbox.Spec{}, fmt.Errorf("find the workspace: %w", err)
+	}
+	var shown []string
+	if o.OneUser {
+		shown = slices.Concat(r.Readable, r.Writable, repositoryAround(dir))
+	}
+	others, err := b.others.beside(ctx, dir, shown)
+	if err != nil {
+		return sandbox.Spec{}, err
+	}
+	box := sandbox.Spec{
+		AlsoHidden: others,
+		ID:         r.ID.Hex(), Workspace: dir, Readable: r.Readable, Writable: r.Writable, Limits: r.Limits, Network: r.Network, Env: env, EnvMark: mark, Container: r.Container,
+		Argv: []string{
+			self, "action-server", "--workspace", dir, "--grace", max(o.Grace, time.Second).String(),
+			"--executor", r.ExecutorClass,
+		},
+	}
+	for _, name := range r.SecretEnv {
+		box.Argv = append(box.Argv, "--mask", name)
+	}
+	if r.Isolation != process.LevelNone {
+		network, err := sandbox.ParseNetwork(string(r.Network))
+		if err != nil {
+			return sandbox.Spec{}, err
+		}
+		box.Argv = append(box.Argv, "--ignore-signals", "--net="+string(network))
+	} else { // there /tmp is shared with everything else
+		box.Argv = append(box.Argv, "--results", filepath.Join(o.SandboxDir, box.ID, "results"))
+	}
+	return box, nil
 }
 
 // connect makes the runtime that talks to a sandbox's action server.
