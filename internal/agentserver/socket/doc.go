@@ -10,7 +10,8 @@
 // /sockets/events/{id} sends the full state, then the requested history, then new
 // events. /sockets/session/{id} sends the same in envelopes with a sequence number
 // to resume from, and answers while they stream. /sockets/bash-events sends the
-// events of shell commands. See
+// events of shell commands. /sockets/terminal/{id} is a pseudo terminal in the
+// conversation's sandbox, which only Deft has. See
 // docs/openhands/sdk-wire.md section 9 and docs/openhands/sdk-wire-1.58.md
 // section C.1.
 //

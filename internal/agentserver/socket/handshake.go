@@ -21,6 +21,7 @@ const (
 	plain    style = iota // events
 	envelope              // events in envelopes
 	shell                 // events of shell commands
+	terminal              // a pseudo terminal
 )
 
 // plan is what a client requested in its handshake.
@@ -29,9 +30,10 @@ type plan struct {
 	id    event.ConversationID
 	// all requests the whole history, since the events from a time on, after
 	// those after a sequence number of the wire.
-	all   bool
-	since event.Timestamp
-	after *int
+	all      bool
+	since    event.Timestamp
+	after    *int
+	terminal terminalPlan
 	// known is set when the client has sent a key, or needs none.
 	known bool
 }

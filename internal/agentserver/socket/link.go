@@ -80,9 +80,10 @@ func (l *link) Read(p []byte) (int, error) {
 
 // The first bytes of frames (RFC 6455 section 5.2).
 const (
-	opText  = 0x81
-	opClose = 0x88
-	opPing  = 0x89
+	opText   = 0x81
+	opBinary = 0x82
+	opClose  = 0x88
+	opPing   = 0x89
 )
 
 // Write implements [io.Writer] for package websocket, which writes whole control

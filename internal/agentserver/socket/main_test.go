@@ -17,6 +17,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
+	"github.com/deft-dev/deft/tool"
 	"go.uber.org/goleak"
 )
 
@@ -30,10 +31,11 @@ type talk struct {
 	gone  chan struct{} // gets one whenever the last follower has left
 	large string        // makes the full state larger
 
-	mu       sync.Mutex
-	watchers map[int]func(socket.Transient)
-	made     int // full states, numbered
-	fail     error
+	mu        sync.Mutex
+	watchers  map[int]func(socket.Transient)
+	terminals tool.PTYs
+	made      int // full states, numbered
+	fail      error
 }
 
 func (c *talk) ID() event.ConversationID   { return c.id }

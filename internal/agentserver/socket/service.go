@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/tool"
 )
 
 // Conversation is what a socket needs of a conversation.
@@ -31,6 +32,8 @@ type Conversation interface {
 	// Send adds a message and runs the agent, as send_message(run=True).
 	// The message has a role and content of known types.
 	Send(ctx context.Context, m event.Message) error
+	// Terminals returns the pseudo terminals of its sandbox.
+	Terminals(ctx context.Context) (tool.PTYs, error)
 }
 
 // Options configure the sockets. Durations and sizes of 0 take their defaults.
@@ -115,6 +118,7 @@ func (s *Service) Routes() []rest.Route {
 	routes := []rest.Route{
 		route("events/{conversation_id}", s.events),
 		route("session/{conversation_id}", s.session),
+		route("terminal/{conversation_id}", s.terminal),
 	}
 	if s.o.Bash != nil {
 		routes = append(routes, route("bash-events", s.shell))

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// TestShellCommand types into a shell in the sandbox, changes the window's size, and
+// leaves with an exit code.
+func TestShellCommand(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, `
+  - {reply: {tool_calls: [{name: finish, arguments: {message: "fine"}}]}}
+`)
+	b.run(t, 0, "run", "-q", "speak")
+	cmd := b.command(t, "shell")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 99})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := follow(cmd, tty)
+	say := func(text string) {
+		t.Helper()
+		if _, err := tty.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("stty size; echo dir-$PWD\n")
+	p.until(t, "33 99")
+	p.until(t, "dir-"+b.ws)
+	// The program in the sandbox is told, and Ctrl-C is for it alone.
+	say("sh -c 'trap \"stty size; exit 5\" WINCH; echo wait''ing; while :; do sleep 0.1; done'\n")
+	p.until(t, "waiting")
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: 44, Cols: 111}); err != nil {
+		t.Fatal(err)
+	}
+	p.until(t, "44 111")
+	say("echo slee''ping; sleep 1000\n")
+	p.until(t, "sleeping")
+	say("\x03")
+	p.until(t, "^C")
+	say("echo still-$((40+2)); exit 9\n")
+	code, out := p.wait(t)
+	if code != 9 || !strings.Contains(out, "still-42") {
+		t.Errorf("exit code %d:\n%q", code, out)
+	}
+}
