@@ -233,15 +233,6 @@ func (c *Conversation) CheckWorkspace() error {
 	return c.rec.checkDirectory()
 }
 
-// OpenWorkspace opens the directory of the conversation. The error is of kind
-// Invalid if it is gone, or another one than when the conversation was made.
-func (c *Conversation) OpenWorkspace() (*os.Root, error) {
-	c.mu.Lock()
-	rec := c.rec
-	c.mu.Unlock()
-	return rec.Directory.Open(rec.Workspace.WorkingDir)
-}
-
 func (r *record) checkDirectory() error {
 	err := r.Directory.Verify(r.Workspace.WorkingDir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -41,6 +41,7 @@ import (
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // services are the parts of an agent server that is configured.
@@ -199,15 +200,17 @@ func (s *services) openSockets(context.Context) error {
 	return nil
 }
 
-// workspace is that of a conversation.
-type workspace struct {
+// scopedWorkspace is the workspace of a conversation.
+type scopedWorkspace struct {
 	c    *session.Conversation
 	path string
 }
 
-func (w workspace) Path() string { return w.path }
+func (w scopedWorkspace) Path() string { return w.path }
 
-func (w workspace) Open() (*os.Root, error) { return w.c.OpenWorkspace() }
+func (w scopedWorkspace) Contains(path string) bool { return w.c.WorkspaceContains(path) }
+
+func (w scopedWorkspace) Open(ctx context.Context) (workspace.Files, error) { return w.c.Files(ctx) }
 
 // workspaceOf implements [workspacescope.WorkspaceOf].
 func (s *services) workspaceOf(ctx context.Context, id string) (workspacescope.Workspace, error) {
@@ -220,7 +223,7 @@ func (s *services) workspaceOf(ctx context.Context, id string) (workspacescope.W
 		return nil, err
 	}
 	path, err := filepath.Abs(c.Workspace())
-	return workspace{c, path}, err
+	return scopedWorkspace{c, path}, err
 }
 
 // routes are those of all parts.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/internal/console"
-	"github.com/deft-dev/deft/internal/gitview"
 	"github.com/deft-dev/deft/session"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/gitview"
+	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 )
 

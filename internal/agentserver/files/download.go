@@ -3,14 +3,15 @@ package files
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"path"
 	"strings"
 	"syscall"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/workspace"
 )
 
 func (s *Service) download(w http.ResponseWriter, r *http.Request) error {
@@ -18,21 +19,25 @@ func (s *Service) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	at, err := locate(r, name)
+	files, release, err := filesOf(r)
 	if err != nil {
 		return err
 	}
-	defer at.close()
-	f, st, err := at.openRegular()
+	defer release()
+	f, err := files.Open(r.Context(), name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return rest.Fail(http.StatusNotFound, "File not found")
-	case errors.Is(err, errNotFile), errors.Is(err, syscall.ENXIO): // a socket
+	case errors.Is(err, workspace.ErrNotFile):
 		return rest.Fail(http.StatusBadRequest, "Path is not a file")
 	case err != nil:
 		return refused("open a file", err)
 	}
 	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return refused("open a file", err)
+	}
 	attach(w, path.Base(name), "application/octet-stream")
 	serve(w, r, f, st)
 	return nil
@@ -67,7 +72,7 @@ func escape(text, safe string) string {
 }
 
 // serve sends a file, ranges of it, or 304 when the client has it.
-func serve(w http.ResponseWriter, r *http.Request, f *os.File, st os.FileInfo) {
+func serve(w http.ResponseWriter, r *http.Request, f io.ReadSeeker, st fs.FileInfo) {
 	w.Header().Set("ETag", fmt.Sprintf(`"%x-%x"`, st.ModTime().UnixNano(), st.Size()))
 	http.ServeContent(w, r, "", st.ModTime(), f)
 }

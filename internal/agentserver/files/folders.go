@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/workspace"
 )
 
 func (s *Service) makeDirectory(w http.ResponseWriter, r *http.Request) error {
@@ -18,13 +19,13 @@ func (s *Service) makeDirectory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	at, err := locate(r, path)
+	files, release, err := filesOf(r)
 	if err != nil {
 		return err
 	}
-	defer at.close()
-	switch err := at.root.MkdirAll(at.name, 0o777); {
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+	defer release()
+	switch err := files.MakeDirectory(r.Context(), path); {
+	case errors.Is(err, workspace.ErrNotDirectory):
 		return rest.Fail(http.StatusBadRequest, "Path exists and is not a directory")
 	case err != nil:
 		return refused("create a directory", err)

@@ -1,17 +1,18 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"mime"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
-	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // page serves a file of a workspace, or the index.html of a directory
@@ -25,68 +26,50 @@ func (s *Service) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	root, err := ws.Open()
+	files, err := ws.Open(r.Context())
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return rest.Fail(http.StatusNotFound, "Workspace directory does not exist")
 	}
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	dir := root.Name()
-	name, err := below(dir, r.PathValue("file_path"))
-	if err != nil {
-		return err
-	}
-	f, st, err := openPage(root, dir, name)
+	defer files.Close()
+	f, err := openPage(r.Context(), files, r.PathValue("file_path"))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
 	guardPage(w, r, contentType(st.Name()))
 	serve(w, r, f, st)
 	return nil
 }
 
-// below returns a path relative to the workspace, after following its links.
-func below(dir, path string) (string, error) {
+// openPage opens a file of a workspace, or the index.html of a directory.
+func openPage(ctx context.Context, files workspace.Files, path string) (workspace.File, error) {
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
+		path = filepath.Join(files.Path(), path)
 	}
-	if !realpath.Inside(dir, path) {
-		return "", rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
-	}
-	name, err := filepath.Rel(dir, realpath.Resolve(path))
-	if err != nil {
-		return "", rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
-	}
-	return name, nil
-}
-
-// openPage opens a file through root, which is safe even if a link replaces the
-// file meanwhile.
-func openPage(root *os.Root, dir, name string) (*os.File, os.FileInfo, error) {
 	missing := "File not found"
-	if st, err := root.Stat(name); err == nil && st.IsDir() {
+	if st, err := files.Stat(ctx, path); err == nil && st.IsDir() {
 		missing = "No index.html in directory"
-		index, err := below(dir, filepath.Join(dir, name, "index.html"))
-		if err != nil {
-			return nil, nil, err
-		}
-		name = index
+		path = filepath.Join(path, "index.html")
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := files.Open(ctx, path)
 	switch {
+	case errors.Is(err, workspace.ErrOutside), errors.Is(err, syscall.EINVAL): // a null byte
+		return nil, rest.Fail(http.StatusBadRequest, "Path is outside the workspace")
 	case errors.Is(err, fs.ErrPermission):
-		return nil, nil, rest.Fail(http.StatusForbidden, "Permission denied")
+		return nil, rest.Fail(http.StatusForbidden, "Permission denied")
+	case fault.Is(err, fault.Unavailable):
+		return nil, err
 	case err != nil:
-		return nil, nil, rest.Fail(http.StatusNotFound, missing)
+		return nil, rest.Fail(http.StatusNotFound, missing)
 	}
-	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() {
-		return nil, nil, errors.Join(rest.Fail(http.StatusNotFound, missing), f.Close())
-	}
-	return f, st, nil
+	return f, nil
 }
 
 // The policies of pages. With either one a page cannot act as the user interface:

@@ -20,11 +20,12 @@ import (
 	"net/http"
 	"os/exec"
 
+	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
-	"github.com/deft-dev/deft/internal/gitview"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // Options are what the service needs.
@@ -107,11 +108,9 @@ func (s *Service) changes(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	scope, err := scopeOf(r)
-	if err != nil {
-		return reply(w, nil, []gitview.Change{}, err)
-	}
-	changes, err := scope.Changes(r.Context(), path, q.String("ref", ""))
+	changes, err := with(r, func(g workspace.Git) ([]gitview.Change, error) {
+		return g.Changes(r.Context(), path, q.String("ref", ""))
+	})
 	return reply(w, changes, []gitview.Change{}, err)
 }
 
@@ -142,10 +141,6 @@ func (s *Service) diff(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	scope, err := scopeOf(r)
-	if err != nil {
-		return reply(w, nil, gitview.Diff{}, err)
-	}
 	commit := q.String("commit", "")
 	if q.Has("commit") {
 		if err := checkSHA(commit, "query", "commit"); err != nil {
@@ -154,10 +149,10 @@ func (s *Service) diff(w http.ResponseWriter, r *http.Request) error {
 		if q.Has("ref") {
 			return rest.Fail(http.StatusBadRequest, "'ref' and 'commit' are mutually exclusive")
 		}
-		d, err := scope.CommitDiff(r.Context(), path, commit)
+		d, err := with(r, func(g workspace.Git) (gitview.Diff, error) { return g.CommitDiff(r.Context(), path, commit) })
 		return reply(w, d, gitview.Diff{}, err)
 	}
-	d, err := scope.FileDiff(r.Context(), path, q.String("ref", ""))
+	d, err := with(r, func(g workspace.Git) (gitview.Diff, error) { return g.FileDiff(r.Context(), path, q.String("ref", "")) })
 	return reply(w, d, gitview.Diff{}, err)
 }
 
@@ -167,11 +162,7 @@ func (s *Service) commits(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	var page gitview.Commits
-	err := with(r, path, func(v *gitview.View) (err error) {
-		page, err = v.Commits(r.Context(), limit)
-		return err
-	})
+	page, err := with(r, func(g workspace.Git) (gitview.Commits, error) { return g.Commits(r.Context(), path, limit) })
 	return reply(w, page, gitview.Commits{Commits: []gitview.Commit{}}, err)
 }
 
@@ -181,35 +172,41 @@ func (s *Service) commitChanges(w http.ResponseWriter, r *http.Request) error {
 	if err := errors.Join(q.Err(), checkSHA(commit, "path", "sha")); err != nil {
 		return err
 	}
-	var changes []gitview.Change
-	err := with(r, path, func(v *gitview.View) (err error) {
-		changes, err = v.CommitChanges(r.Context(), commit)
-		return err
-	})
+	changes, err := with(r, func(g workspace.Git) ([]gitview.Change, error) { return g.CommitChanges(r.Context(), path, commit) })
 	return reply(w, changes, []gitview.Change{}, err)
 }
 
-// scopeOf returns where the repositories of a request may be. A workspace that is
-// gone has none.
-func scopeOf(r *http.Request) (gitview.Scope, error) {
+// filesOf returns the files of a request's workspace. A workspace that is gone has no
+// repository. Close them.
+func filesOf(r *http.Request) (workspace.Files, error) {
 	s, scoped := workspacescope.Of(r.Context())
-	if scoped && s.Root == nil {
-		return gitview.Scope{}, gitview.ErrNoRepository
+	switch {
+	case !scoped:
+		files, err := workspace.Machine()
+		if err != nil {
+			return nil, err
+		}
+		return files, nil
+	case s.Files == nil:
+		return nil, gitview.ErrNoRepository
 	}
-	return gitview.Scope{Root: s.Root}, nil
+	return borrowed{s.Files}, nil
 }
 
-// with opens a repository for one use.
-func with(r *http.Request, path string, use func(*gitview.View) error) error {
-	scope, err := scopeOf(r)
+// borrowed are files that their owner closes.
+type borrowed struct{ workspace.Files }
+
+// Close implements [workspace.Files].
+func (borrowed) Close() error { return nil }
+
+// with asks a question about the repositories of a request.
+func with[T any](r *http.Request, ask func(workspace.Git) (T, error)) (found T, err error) {
+	files, err := filesOf(r)
 	if err != nil {
-		return err
+		return found, err
 	}
-	v, err := scope.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(use(v), v.Close())
+	found, err = ask(files)
+	return found, errors.Join(err, files.Close())
 }
 
 func (s *Service) repositories(w http.ResponseWriter, r *http.Request) error {

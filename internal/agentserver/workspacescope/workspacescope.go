@@ -12,7 +12,7 @@
 //
 // Everything is safe for concurrent use. The path in a query is checked before the
 // handler is called. Programs in the workspace may change its links at any time, so
-// handlers open files through [Scope.Root] only. A path outside is answered with 422,
+// handlers open files through [Scope.Files] only. A path outside is answered with 422,
 // an unknown conversation with 404 (docs/openhands/sdk-wire-1.58.md section C.2).
 package workspacescope
 
@@ -21,12 +21,12 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // IDParam is the name of the conversation in the paths of scoped routes.
@@ -39,20 +39,31 @@ const Prefix = "/api/conversations/{" + IDParam + "}"
 type Workspace interface {
 	// Path is its absolute path.
 	Path() string
-	// Open opens it. The error is fs.ErrNotExist if it is gone, and of kind
-	// fault.Invalid if it was replaced by another one. The name of what is open is
-	// a path without links.
-	Open() (*os.Root, error)
+	// Contains reports whether an absolute path is in it, as far as that can be said
+	// without its Files, which refuse what is not.
+	Contains(path string) bool
+	// Open opens its files. The error is fs.ErrNotExist if it is gone, and of kind
+	// fault.Invalid if it was replaced by another one.
+	Open(ctx context.Context) (workspace.Files, error)
 }
 
-// Directory is a Workspace by its path alone.
+// Directory is a Workspace on this machine, by its path alone.
 type Directory string
 
 // Path implements [Workspace].
 func (d Directory) Path() string { return string(d) }
 
+// Contains implements [Workspace]: links are followed.
+func (d Directory) Contains(path string) bool { return realpath.Inside(string(d), path) }
+
 // Open implements [Workspace].
-func (d Directory) Open() (*os.Root, error) { return os.OpenRoot(realpath.Resolve(string(d))) }
+func (d Directory) Open(context.Context) (workspace.Files, error) {
+	files, err := workspace.Open(string(d))
+	if err != nil {
+		return nil, err
+	}
+	return files, nil
+}
 
 // WorkspaceOf returns a conversation's workspace, for its id as 32 hexadecimal
 // digits; fault.NotFound if there is none.
@@ -60,9 +71,9 @@ type WorkspaceOf func(ctx context.Context, id string) (Workspace, error)
 
 // Scope is the conversation that a request was made under.
 type Scope struct {
-	ID        string   // 32 hexadecimal digits
-	Workspace string   // absolute path
-	Root      *os.Root // the workspace, until the handler returns; nil if it is gone
+	ID        string          // 32 hexadecimal digits
+	Workspace string          // absolute path
+	Files     workspace.Files // until the handler returns; nil if the workspace is gone
 }
 
 type key struct{}
@@ -97,20 +108,20 @@ func (w WorkspaceOf) guard(next rest.Handler) rest.Handler {
 		dir := ws.Path()
 		q := rest.QueryOf(r) // of a repeated parameter it checks the value that handlers use
 		for _, name := range []string{"path", "workspace_dir"} {
-			if path := q.String(name, ""); q.Has(name) && (!filepath.IsAbs(path) || !realpath.Inside(dir, path)) {
+			if path := q.String(name, ""); q.Has(name) && (!filepath.IsAbs(path) || !ws.Contains(path)) {
 				return Outside(name)
 			}
 		}
-		root, err := ws.Open()
+		files, err := ws.Open(r.Context())
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			root = nil
+			files = nil
 		case err != nil:
 			return err
 		default:
-			defer root.Close()
+			defer files.Close()
 		}
-		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir, Root: root}))
+		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir, Files: files}))
 		err = next(rw, inner)
 		r.Body = inner.Body // the server quotes what was read of it
 		return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/internal/gitview"
+	"github.com/deft-dev/deft/gitview"
 )
 
 func mkfifo(t *testing.T, path string) {

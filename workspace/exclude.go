@@ -1,17 +1,10 @@
-package files
+package workspace
 
 import (
 	"path"
 	"slices"
 	"strings"
 )
-
-// defaultExcludes are large or generated; archives leave them out unless a client
-// wants everything (docs/openhands/sdk-wire.md section 10).
-var defaultExcludes = []string{
-	".git/", "node_modules/", ".venv/", "venv/", "__pycache__/", ".mypy_cache/", ".pytest_cache/", ".ruff_cache/",
-	"dist/", "build/", ".next/", "target/", "*.pyc",
-}
 
 // excluded reports whether patterns exclude a path from an archive: a name matches
 // at any depth, a pattern with a slash from the top, and one that ends with a slash

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/deft-dev/deft/internal/gitview"
+	"github.com/deft-dev/deft/gitview"
 )
 
 // TestMain runs the tests as a user who ignores files named *.own everywhere.

@@ -1,4 +1,4 @@
-package files
+package workspace
 
 import (
 	"archive/tar"
@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,14 +42,14 @@ type tarball struct {
 }
 
 // writeTarball packs a directory's files and directories, without links.
-func writeTarball(ctx context.Context, dir location, excludes []string, w io.Writer) error {
-	root, err := dir.root.OpenRoot(dir.name)
+func (l *Local) writeTarball(ctx context.Context, dir string, excludes []string, w io.Writer) error {
+	root, err := l.root.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("pack a directory: %w", err)
 	}
 	defer root.Close()
 	zip := gzip.NewWriter(w)
-	t := &tarball{ctx: ctx, root: root, name: path.Base(dir.path()), excludes: excludes, out: tar.NewWriter(zip)}
+	t := &tarball{ctx: ctx, root: root, name: filepath.Base(filepath.Join(l.root.Name(), dir)), excludes: excludes, out: tar.NewWriter(zip)}
 	t.made = manifest{Format: "tar.gz", Source: t.name, Excludes: append([]string{}, excludes...)}
 	if err := t.directory("."); err != nil {
 		return fmt.Errorf("pack a directory: %w", err)
@@ -118,6 +119,9 @@ func (t *tarball) file(rel string) error {
 	st, err := f.Stat()
 	if err != nil || !st.Mode().IsRegular() {
 		return nil
+	}
+	if t.made.TotalBytes+st.Size() > MaxArchive {
+		return fmt.Errorf("%w: files of more than %d GiB", ErrTooLarge, int64(MaxArchive)>>30)
 	}
 	if err := t.header(st, path.Join(t.name, rel)); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/gitview"
+	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 

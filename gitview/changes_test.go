@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/internal/gitview"
+	"github.com/deft-dev/deft/gitview"
 )
 
 // changes writes a list as "A path" lines.
