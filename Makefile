@@ -66,6 +66,7 @@ deps: ## Install what tests need besides Go.
 bench: build ## Run the benchmarks, and measure bin/deft end to end against its budgets.
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
 	$(GO) run ./test/bench -deft bin/deft $(if $(wildcard $(DEFT_OPENHANDS_PYTHON)),-openhands $(DEFT_OPENHANDS_PYTHON))
+	$(GO) run ./test/bench/runtimeapi -deft bin/deft $(if $(wildcard $(DEFT_TEST_DOCKER:unix://%=%)),-docker $(DEFT_TEST_DOCKER))
 	$(GO) run ./test/bench/agentserver -deft bin/deft $(if $(wildcard $(DEFT_OPENHANDS_PYTHON)),-openhands $(DEFT_OPENHANDS_PYTHON))
 
 .PHONY: proof

@@ -184,8 +184,7 @@ func detail(text string) map[string]string { return map[string]string{"detail": 
 
 // refuse answers with an error.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		s.answer(w, http.StatusRequestEntityTooLarge, detail("the request is too large"))
 		return
 	}
@@ -221,8 +220,7 @@ func (s *Server) answer(w http.ResponseWriter, status int, v any) {
 func decode(r *http.Request, to any) error {
 	d := json.NewDecoder(r.Body)
 	if err := d.Decode(to); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) || fault.KindOf(err) != fault.Internal {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok || fault.KindOf(err) != fault.Internal {
 			return err
 		}
 		return fault.New(fault.Invalid, "the body is not the JSON object that is expected: "+strings.TrimPrefix(err.Error(), "json: "))

@@ -82,7 +82,7 @@ func (p *Pool) add(name Class, c *class) {
 		c.metrics.Failed++
 		c.delay = min(max(2*c.delay, firstDelay), longest)
 		c.retry = time.Now().Add(c.delay)
-		p.o.Log.Warn("the pool cannot be refilled", "class", name, "again in", c.delay, "err", err)
+		p.o.Log.Warn("the pool cannot be refilled", "class", name, "retry_in", c.delay, "err", err)
 	case p.closed || len(c.ready) >= c.size.Ready:
 		p.discard(m)
 	default:

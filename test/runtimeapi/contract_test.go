@@ -1,6 +1,7 @@
 package runtimeapi_test
 
 import (
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,10 @@ func TestActionServer(t *testing.T) {
 	r := s.begin("s", action)
 	if got := r.run(t, "echo $OF_THE_CLIENT $OF_THE_SERVER $SESSION_API_KEY; pwd; echo x > f"); got != "yes\n"+filepath.Join(s.dir, "data/runtime-api/workspaces", r.ID, "workspace") {
 		t.Errorf("%q", got)
+	}
+	// Nor can commands take the key from the server that runs them.
+	if got := r.run(t, "cat /proc/1/environ /proc/1/mem /proc/1/fd/3 2>/dev/null | wc -c"); got != "0" {
+		t.Errorf("the server's memory: %q", got)
 	}
 	if status := request(t, "POST", r.URL+"/execute_action", map[string]string{"X-Session-API-Key": key}, map[string]any{}, nil); status != http.StatusForbidden {
 		t.Errorf("a wrong session key: %d", status)
@@ -144,9 +149,7 @@ func TestRefused(t *testing.T) {
 		{map[string]any{"session_id": "a\nb"}, 422, "session_id"},
 	} {
 		body := map[string]any{"command": agent}
-		for name, value := range c.body {
-			body[name] = value
-		}
+		maps.Copy(body, c.body)
 		var r runtime
 		if status := s.do("POST", "/start", key, body, &r); status != c.status || !strings.Contains(r.Detail, c.text) {
 			t.Errorf("%v: %d, %+v", c.body, status, r)

@@ -2,6 +2,7 @@ package runtimeapi_test
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -47,9 +48,7 @@ func (s *server) inContainer(session string, more map[string]any) (runtime, int)
 		"image": image, "image_pull_policy": "Never", "command": action, "working_dir": "/workspace", "session_id": session,
 		"environment": map[string]string{"OF_THE_CLIENT": "yes"},
 	}
-	for name, value := range more {
-		ask[name] = value
-	}
+	maps.Copy(ask, more)
 	var r runtime
 	return r, s.do("POST", "/start", key, ask, &r)
 }

@@ -50,17 +50,9 @@ func open(t *testing.T, args ...string) *server {
 // openWith is open with a Docker engine.
 func openWith(t *testing.T, docker string, args ...string) *server {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "deft-runtime-api-") // /tmp is a sandbox's own
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	s := &server{t: t, dir: dir, log: filepath.Join(dir, "log"), docker: docker}
-	t.Cleanup(func() {
-		s.end()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(s.end)
 	s.start(args...)
 	return s
 }

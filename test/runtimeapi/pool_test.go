@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -119,70 +118,27 @@ func (s *server) signal(sig os.Signal) {
 	}
 }
 
-// TestClaims: of 300 claims at the same time each has a sandbox of its own, and nine of
-// ten are served within 300 ms, if the machine is quiet.
-func TestClaims(t *testing.T) {
-	if os.Getenv("DEFT_TEST_CLAIMS") == "" {
-		t.Skip("set DEFT_TEST_CLAIMS: it starts 300 sandboxes")
-	}
-	s, _ := withPool(t, 300)
-	took := make([]time.Duration, 300)
-	ids := make([]string, 300)
-	ready := make(chan struct{})
+// TestRacingClaims: of claims at the same time each has a sandbox of its own, whether the
+// pool has enough or not.
+func TestRacingClaims(t *testing.T) {
+	t.Parallel()
+	s, _ := withPool(t, 20)
+	ids := make([]string, 30)
+	begin := make(chan struct{})
 	var all sync.WaitGroup
-	for i := range took {
+	for i := range ids {
 		all.Go(func() {
-			<-ready
-			began := time.Now()
-			ids[i] = s.begin("claim-"+strconv.Itoa(i), action).ID
-			took[i] = time.Since(began)
+			<-begin
+			ids[i] = s.begin(strconv.Itoa(i), action).ID
 		})
 	}
-	close(ready)
+	close(begin)
 	all.Wait()
 	slices.Sort(ids)
-	if len(slices.Compact(ids)) != 300 {
+	if len(slices.Compact(ids)) != 30 {
 		t.Error("one sandbox has two owners")
 	}
-	if hits := s.metric("deft_pool_hits_total"); hits != 300 {
-		t.Errorf("%d of 300 claims were served by the pool", hits)
-	}
-	slices.Sort(took)
-	t.Logf("300 claims at once: p50 %v, p90 %v, p99 %v", took[150], took[270], took[297])
-	if took[270] > 300*time.Millisecond {
-		t.Errorf("p90 is %v", took[270])
-	}
-}
-
-// TestWarmLatency: from the request to the first command's end, 20 ms in half of all
-// cases, and 60 ms in 99 of 100, if the machine is quiet.
-func TestWarmLatency(t *testing.T) {
-	if os.Getenv("DEFT_TEST_CLAIMS") == "" {
-		t.Skip("set DEFT_TEST_CLAIMS: it measures, and wants a quiet machine")
-	}
-	for name, first := range map[string]func(runtime){
-		"action server": func(r runtime) { r.run(t, "true") },
-		"agent server": func(r runtime) {
-			request(t, "POST", r.URL+"/api/bash/execute_bash_command", map[string]string{"X-Session-API-Key": r.SessionKey}, map[string]any{"command": "true"}, nil)
-		},
-	} {
-		s, _ := withPool(t, 20)
-		var took []time.Duration
-		for i := range 100 {
-			await(t, func() bool { return s.metric("deft_pool_ready") > 5 })
-			time.Sleep(20 * time.Millisecond)
-			began := time.Now()
-			var command any = action
-			if strings.HasPrefix(name, "agent") {
-				command = agent
-			}
-			first(s.begin(strconv.Itoa(i), command))
-			took = append(took, time.Since(began))
-		}
-		slices.Sort(took)
-		t.Logf("%s: p50 %v, p99 %v", name, took[50], took[98])
-		if took[50] > 20*time.Millisecond || took[98] > 60*time.Millisecond {
-			t.Errorf("%s: p50 %v, p99 %v", name, took[50], took[98])
-		}
+	if hits := s.metric("deft_pool_hits_total"); hits < 20 {
+		t.Errorf("%d claims were served by a pool of 20", hits)
 	}
 }
