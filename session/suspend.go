@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/deft-dev/deft/event"
 )
 
 // Suspend interrupts all runs and closes what conversations work with, so that
@@ -47,4 +49,36 @@ func (m *Manager) suspend(ctx context.Context, c *Conversation) error {
 		return nil
 	}
 	return c.close(ctx, true) // ErrRunning if a client has started another run
+}
+
+// Release interrupts what runs in a conversation and closes what it works with, its
+// sandbox included; then it calls end, under the conversation's lock, for what an
+// earlier process left running. All starts again when the conversation is used.
+// NotFound if there is none, [ErrLocked] where another process works on it.
+func (m *Manager) Release(ctx context.Context, id event.ConversationID, end func(context.Context) error) error {
+	c, err := m.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if c.busy() {
+		if err := c.Interrupt(ctx); err != nil {
+			return err
+		}
+		if err := c.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	e := m.hold(id)
+	defer func() { m.release(id, e, e.c) }()
+	if e.c != nil {
+		if err := e.c.close(ctx, false); err != nil { // ErrRunning if a client has started another run
+			return err
+		}
+	}
+	unlock, err := m.lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return end(ctx)
 }

@@ -26,7 +26,8 @@ TypeScript clients work with it unchanged.
   OH_SESSION_API_KEYS_0=… deft agent-server --sandbox process
                                               # for others, who send the key
 
-With --sandbox process each conversation gets a sandbox around its workspace.
+With --sandbox process each conversation gets a sandbox around its workspace, with
+--sandbox docker a container from --image that has the workspace.
 Without it, as at the reference, commands of agents have the rights of the server:
 for a container or a machine that has nothing else to lose.
 

@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	mcproutes "github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/settings/profiles"
@@ -75,12 +76,19 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	if cfg.Sandbox == config.SandboxProcess {
 		o.Defaults.SandboxClass = build.ProcessSandbox
 	}
+	containers := containersOf(cfg, o.Defaults)
+	if cfg.Sandbox == config.SandboxDocker {
+		o.Defaults = containers.Docker
+	}
 	o.Defaults = build.FromEnvironment(o.Defaults, os.Getenv)
 	builder, err := build.New(o)
 	if err != nil {
 		return nil, err
 	}
-	b.Builder = builder
+	b.Builder, b.Orphans = builder, builder
+	if containers != nil {
+		containers.Sandboxes, b.Containers = builder, containers
+	}
 	closers = append(closers, builder.Close)
 	if b.Sandboxed = o.Defaults.SandboxClass != build.NoSandbox; b.Sandboxed { // what is wrong with it is said at the start
 		if err := makeHidden(cfg, a.log); err != nil {
@@ -92,6 +100,22 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	}
 	b.Lock, err = conversationlock.Open(cfg.ConversationsPath)
 	return b, err
+}
+
+// containersOf says how conversations get containers; nil if they get none. Those
+// that do not want one have a built-in sandbox where containers are the default.
+func containersOf(cfg *config.Loaded, local session.Placement) *conversation.Containers {
+	if !cfg.Containers() {
+		return nil
+	}
+	c := &conversation.Containers{
+		Docker: local, Local: local, Default: cfg.ConversationRuntime == config.RuntimeDocker, Selectable: cfg.ConversationRuntimeSelectable,
+	}
+	if c.Default {
+		c.Local.SandboxClass = build.ProcessSandbox
+	}
+	c.Docker.SandboxClass, c.Docker.Container, c.Docker.Limits = build.DockerSandbox, cfg.Container, cfg.ContainerLimits
+	return c
 }
 
 // makeHidden makes the directories that sandboxes hide: one that is made later would

@@ -7,6 +7,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
@@ -20,9 +21,20 @@ type Backend struct {
 	Models  session.Models
 	// Sandboxed says that each conversation gets a sandbox.
 	Sandboxed bool
+	// Containers are those of conversations; nil where there are none.
+	Containers *conversation.Containers
+	// Orphans removes sandboxes; nil where there are none.
+	Orphans Orphans
 	// Close closes what the backend holds beside Lock, which the sessions
 	// close.
 	Close func() error
+}
+
+// Orphans removes sandboxes that nothing needs.
+type Orphans interface {
+	// RemoveOrphans removes the sandboxes of a class whose conversations do not
+	// exist, and returns how many those were.
+	RemoveOrphans(ctx context.Context, class string, exists func(context.Context, event.ConversationID) (bool, error)) (int, error)
 }
 
 // Adapters are the parts of a program that a server asks directly.

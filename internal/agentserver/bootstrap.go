@@ -143,6 +143,10 @@ func (s *Server) about() info.Options {
 		// A server that waits for its configuration is ready to take it.
 		Ready:   func() bool { return cfg.DeferredInit || s.ready.Load() != nil },
 		Version: s.o.Version, Tools: mcp.UsableNames(mcp.Catalogue()), Capabilities: capabilities,
+		Runtime: cfg.ConversationRuntime,
+	}
+	if cfg.ConversationRuntimeSelectable {
+		o.Runtimes = []string{config.RuntimeLocal, config.RuntimeDocker}
 	}
 	if cfg.StaticFilesPath != nil {
 		o.Static = *cfg.StaticFilesPath
@@ -181,6 +185,7 @@ func (s *Server) openServices(ctx context.Context, cfg *config.Loaded) (*httpSer
 		return nil, errors.Join(err, v.close(context.WithoutCancel(ctx)))
 	}
 	fmt.Fprintf(s.o.Out, "deft agent-server on http://%s\n  conversations in %s\n  %s\n", s.o.Addr, cfg.ConversationsPath, v.isolation())
+	v.removeOrphans(ctx)
 	resumed, err := v.sessions.Load().Resume(ctx)
 	if resumed > 0 {
 		fmt.Fprintf(s.o.Out, "  resumed %d conversations\n", resumed)

@@ -1,10 +1,36 @@
 package agentserver
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
 )
+
+// orphansTimeout bounds the search for orphans: an engine that does not answer must
+// not keep the server from starting.
+const orphansTimeout = 20 * time.Second
+
+// removeOrphans removes the containers of conversations that do not exist any more,
+// as when one was deleted while the engine did not run. Without an engine it says so:
+// conversations need it, the server does not.
+func (s *services) removeOrphans(ctx context.Context) {
+	if s.backend.Containers == nil || s.backend.Orphans == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, orphansTimeout)
+	defer cancel()
+	n, err := s.backend.Orphans.RemoveOrphans(ctx, s.backend.Containers.Docker.SandboxClass, s.sessions.Load().Exists)
+	if n > 0 {
+		s.log.Warn("removed containers without a conversation", "containers", n)
+	}
+	if err != nil {
+		s.log.Warn("look for containers without a conversation", "err", err, "hint", fault.HintOf(err))
+	}
+}
 
 // inContainer reports whether this machine, with its root directory and the
 // environment of this process, looks like a container: by the files that Docker and

@@ -170,7 +170,7 @@ func (s *services) openSessions(context.Context) error {
 		return err
 	}
 	s.sessions.Store(m)
-	s.conversations = conversation.New(conversation.Options{Sessions: m, Launcher: launcher{s.settings, s.ring, s.adapters}})
+	s.conversations = conversation.New(conversation.Options{Sessions: m, Launcher: launcher{s.settings, s.ring, s.adapters}, Containers: s.backend.Containers})
 	return nil
 }
 
@@ -278,6 +278,9 @@ func (s *services) isolation() string {
 		network = "public hosts"
 	case "list":
 		network = "the hosts of --net"
+	}
+	if s.cfg.Sandbox == config.SandboxDocker {
+		return "isolation: a container for each conversation, which reaches " + network
 	}
 	return "isolation: a sandbox around the workspace of each conversation, which reaches " + network
 }

@@ -211,7 +211,7 @@ func (b *Builder) placement(p session.Placement) session.Placement {
 	d := b.o.Defaults
 	if p.SandboxClass == "" {
 		p.SandboxClass, p.Isolation, p.Network, p.Limits = d.SandboxClass, d.Isolation, d.Network, d.Limits
-		p.Readable, p.Writable = d.Readable, d.Writable
+		p.Readable, p.Writable, p.Container = d.Readable, d.Writable, d.Container
 	}
 	for _, f := range []struct {
 		name *string
@@ -246,10 +246,12 @@ func (b *Builder) Remove(ctx context.Context, id event.ConversationID) error {
 	all := slices.Collect(maps.Values(b.sandboxes))
 	b.mu.Unlock()
 	ids := []string{id.Hex()}
-	own, err := filepath.Glob(filepath.Join(b.o.SandboxDir, id.Hex()+ownSandboxMark+"*")) // of a process that was killed
-	errs = append(errs, err)
-	for _, dir := range own {
-		ids = append(ids, filepath.Base(dir))
+	for _, class := range []string{ProcessSandbox, DockerSandbox} {
+		own, err := filepath.Glob(filepath.Join(b.sandboxDir(class), id.Hex()+ownSandboxMark+"*")) // of a process that was killed
+		errs = append(errs, err)
+		for _, dir := range own {
+			ids = append(ids, filepath.Base(dir))
+		}
 	}
 	for _, p := range all {
 		for _, id := range ids {

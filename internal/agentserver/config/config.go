@@ -57,8 +57,8 @@ type Config struct {
 	AppBackendPublicURL *string   `json:"app_backend_public_url"`
 	ACPSkillSourcing    string    `json:"acp_skill_sourcing" oneof:"native openhands_managed"`
 	Telemetry           Telemetry `json:"telemetry"`
-	// ConversationRuntime must be local; the settings of the Docker runtime have
-	// no effect.
+	// ConversationRuntime is docker for a container per conversation, as
+	// --sandbox docker.
 	ConversationRuntime string `json:"conversation_runtime" oneof:"local docker"`
 	DockerRuntime
 

@@ -141,12 +141,12 @@ func TestRefused(t *testing.T) {
 		{"retries of a webhook", "", "OH_WEBHOOKS_0_NUM_RETRIES=-1", "must be at least 0"},
 		{"hole in a list", "", "OH_WEBHOOKS=2", "webhooks.0 (OH_WEBHOOKS_0) is missing"},
 		{"regex", `{"allow_cors_origin_regex": "(` + secret + `"}`, "", "allow_cors_origin_regex"},
-		{"docker", "", "OH_CONVERSATION_RUNTIME=docker", "only runs local"},
+		{"memory of containers", "", "OH_CONVERSATION_RUNTIME=docker OH_CONVERSATION_CONTAINER_MEMORY=" + secret, "conversation_container_memory"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := load(t, tt.file, config.Flags{}, tt.env)
+			_, err := load(t, tt.file, config.Flags{}, strings.Fields(tt.env)...)
 			if err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Fatalf("error %v, want one with %q", err, tt.says)
 			}

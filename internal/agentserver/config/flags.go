@@ -13,6 +13,7 @@ import (
 const (
 	SandboxNone    = "none"    // they run where the server stands
 	SandboxProcess = "process" // in a built-in sandbox around the workspace
+	SandboxDocker  = "docker"  // in a container of their own
 )
 
 // Flags are the command line, for kong. Zero values leave a setting to the
@@ -29,13 +30,16 @@ type Flags struct {
 	DefaultConversationsPath string          `kong:"-"`
 	WorkspacePath            string          `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
 	MaxConcurrentRuns        int             `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
-	Sandbox                  string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox) or process (a built-in sandbox around each workspace)." enum:"none,process" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
-	Net                      sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
-	Read                     []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
-	Write                    []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
-	Memory                   sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
-	Pids                     int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
-	CPUs                     float64         `name:"cpus" help:"How many processors each sandbox may use (default: all)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
+	Sandbox                  string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox), process (a built-in sandbox around each workspace) or docker (a container per conversation)." enum:"none,process,docker" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
+	Image                    string          `help:"Image for --sandbox docker; any image will do (default: python:3.13-bookworm, or conversation_image if that is set)." placeholder:"IMAGE" env:"DEFT_AGENT_SERVER_IMAGE"`
+	Pull                     string          `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_AGENT_SERVER_PULL"`
+	OCIRuntime               string          `name:"oci-runtime" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_AGENT_SERVER_OCI_RUNTIME"`
+	Net                      sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process or docker (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
+	Read                     []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
+	Write                    []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
+	Memory                   sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's; 4G in a container)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
+	Pids                     int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor; 512 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
+	CPUs                     float64         `name:"cpus" help:"How many processors each sandbox may use (default: all; 2 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
 
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
 	ImportModules   string `help:"For compatibility with OpenHands; no effect." hidden:""`
@@ -77,15 +81,19 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 	if f.CPUs < 0 {
 		return nil, fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
 	}
-	if (f.Memory != 0 || f.Pids != 0 || f.CPUs != 0) && f.Sandbox != SandboxProcess {
+	sandboxed := f.Sandbox == SandboxProcess || f.Sandbox == SandboxDocker
+	if (f.Memory != 0 || f.Pids != 0 || f.CPUs != 0) && !sandboxed {
 		return nil, fault.New(fault.Invalid, "--memory, --pids and --cpus are for sandboxes, and commands run without one").
 			Hint("add --sandbox process, or leave them out")
 	}
-	if len(f.Read)+len(f.Write) > 0 && f.Sandbox != SandboxProcess {
+	if len(f.Read)+len(f.Write) > 0 && !sandboxed {
 		return nil, fault.New(fault.Invalid, "--read and --write are for sandboxes, and commands run without one").
 			Hint("add --sandbox process, or leave them out")
 	}
-	if f.Net != "" && f.Sandbox != SandboxProcess {
+	if f.Image+f.Pull+f.OCIRuntime != "" && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
+		return nil, fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker, or leave them out")
+	}
+	if f.Net != "" && !sandboxed {
 		warnings = append(warnings, "--net limits commands in a sandbox: without --sandbox process they have the network of the server")
 	}
 	return warnings, nil

@@ -34,8 +34,11 @@ type Loaded struct {
 	// Host and Port are where to listen; a port of 0 is any.
 	Host string
 	Port int
-	// Sandbox is SandboxNone or SandboxProcess.
+	// Sandbox is SandboxNone, SandboxProcess or SandboxDocker.
 	Sandbox string
+	// Container and ContainerLimits are those of conversations in containers.
+	Container       sandbox.Container
+	ContainerLimits sandbox.Limits
 	// Net says what commands in a sandbox may reach.
 	Net sandbox.Network
 	// Limits bound each sandbox.
@@ -77,10 +80,16 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if err := d.object(reflect.ValueOf(c).Elem(), tree, ""); err != nil {
 		return nil, err
 	}
+	if err := f.chooseRuntime(c); err != nil {
+		return nil, err
+	}
 	l := &Loaded{Config: c, files: []string{cmpOr(named, DefaultFile), f.SessionAPIKeyFile}, Host: f.Host, Port: f.Port, Sandbox: cmpOr(f.Sandbox, SandboxNone), Net: f.Net, Limits: sandbox.Limits{MemoryBytes: int64(f.Memory), PIDs: f.Pids, CPUs: f.CPUs}}
 	c.applyKeys(tree, e)
 	ignored, err := f.apply(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.applyContainer(f); err != nil {
 		return nil, err
 	}
 	if l.PersistenceDir, err = PersistenceDir(func(name string) string { return e.vars[name] }); err != nil {
@@ -210,10 +219,6 @@ func (c *Config) check() error {
 			return wrong("allow_cors_origin_regex", "is not a regular expression of RE2")
 		}
 	}
-	if c.ConversationRuntime == "docker" {
-		return fault.New(fault.Unsupported, "this server only runs local conversations").
-			Hint("leave conversation_runtime (OH_CONVERSATION_RUNTIME) at local")
-	}
 	return nil
 }
 
@@ -226,10 +231,7 @@ func (c *Config) ineffective() (out []string) {
 	if c.Telemetry.Exporter != "none" {
 		out = append(out, "telemetry.exporter has no effect: this server sends no telemetry")
 	}
-	if c.ConversationRuntimeSelectable {
-		out = append(out, "conversation_runtime_selectable has no effect: there is only the local runtime")
-	}
-	return out
+	return append(out, c.DockerRuntime.ineffective()...)
 }
 
 // applyHost chooses the address. Without a key it refuses one that others can

@@ -74,12 +74,8 @@ type Launcher interface {
 // NewStartRequest returns a request with the defaults of what it leaves out.
 func NewStartRequest() *StartRequest { return &StartRequest{Setup: session.DefaultSetup()} }
 
-// check returns what is wrong with a request beside its form.
-func (r *StartRequest) check() error {
-	var v schema.Violations
-	if r.ConversationRuntime != nil && *r.ConversationRuntime != "local" {
-		v = append(v, schema.Invalid("This server only runs local conversations", *r.ConversationRuntime, "body", "conversation_runtime")...)
-	}
+// check returns what is wrong with a request beside its form and v.
+func (r *StartRequest) check(v schema.Violations) error {
 	if r.InitialMessage != nil {
 		v = append(v, checkMessage(r.InitialMessage, "body", "initial_message")...)
 	}
@@ -95,7 +91,8 @@ func (r *StartRequest) check() error {
 // Start makes the conversation that a request asks for; see
 // [session.Manager.Create].
 func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conversation, made bool, err error) {
-	if err := r.check(); err != nil {
+	placement, wrong := s.placement(r.ConversationRuntime)
+	if err := r.check(wrong); err != nil {
 		return nil, false, err
 	}
 	id, _ := event.ParseConversationID(r.ConversationID) // checked
@@ -107,7 +104,7 @@ func (s *Service) Start(ctx context.Context, r *StartRequest) (c *session.Conver
 	}
 	parent, _ := event.ParseConversationID(r.ParentConversationID) // checked
 	out := session.Spec{
-		ID: id, Parent: parent, Owner: session.LocalPrincipal, Setup: r.Setup, Tags: r.Tags, Secrets: r.Secrets, SecretsSealed: r.SecretsEncrypted, Message: r.InitialMessage,
+		ID: id, Parent: parent, Owner: session.LocalPrincipal, Setup: r.Setup, Placement: placement, Tags: r.Tags, Secrets: r.Secrets, SecretsSealed: r.SecretsEncrypted, Message: r.InitialMessage,
 	}
 	if r.Worktree {
 		out.Worktree = &session.WorktreeOptions{}

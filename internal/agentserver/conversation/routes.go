@@ -23,6 +23,8 @@ const tag = "Conversations"
 type Options struct {
 	Sessions *session.Manager
 	Launcher Launcher
+	// Containers are those of conversations; nil where there are none.
+	Containers *Containers
 }
 
 // Service has the operations on conversations and their events.
@@ -67,7 +69,10 @@ func (s *Service) Routes() []rest.Route {
 		r("POST", one+"/goal/resume", s.simple(func(c *session.Conversation, r *http.Request) error { return c.ResumeGoal(r.Context()) })),
 		r("POST", one+"/children", s.postChild),
 		r("GET", one+"/runtime", s.getRuntime),
-		r("POST", one+"/runtime/reprovision", s.getRuntime),
+		r("POST", one+"/runtime/reprovision", s.postReprovision),
+	}
+	if s.o.Containers != nil {
+		routes = append(routes, hidden(r("POST", one+"/runtime/credentials", s.postCredentials)), hidden(r("DELETE", one+"/runtime", s.deleteRuntime)))
 	}
 	return append(routes, s.eventRoutes()...)
 }
@@ -424,19 +429,4 @@ func (s *Service) postNavigate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return answerDescribed(w, r, http.StatusOK, c)
-}
-
-func (s *Service) getRuntime(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
-	if err != nil {
-		return err
-	}
-	ok, err := s.o.Sessions.Exists(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return unknown(fault.New(fault.NotFound, "no conversation"), id)
-	}
-	return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
 }

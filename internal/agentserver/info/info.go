@@ -21,6 +21,7 @@
 package info
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"os"
@@ -49,6 +50,10 @@ type Options struct {
 	Tools []string
 	// Capabilities are those of [Capabilities] that are implemented.
 	Capabilities []string
+	// Runtime is that of conversations whose request chooses none, "local" if empty;
+	// Runtimes are those that requests may choose, none if there is but one.
+	Runtime  string
+	Runtimes []string
 	// AppBackendURL is the origin of app backends; nil for none.
 	AppBackendURL *string
 	// Static is a directory to serve below /static; "" for none. It need not
@@ -172,7 +177,7 @@ func (s *Service) Info() Info {
 		Version: Contract, SDKVersion: Contract, ToolsVersion: Contract, WorkspaceVersion: Contract,
 		BuildGitSHA: orUnknown(sha), BuildGitRef: orUnknown(s.o.Env("OPENHANDS_BUILD_GIT_REF")),
 		PythonVersion: "none (deft " + s.o.Version + ", " + runtime.Version() + ")",
-		UsableTools:   s.o.Tools, ConversationRuntime: "local", AvailableRuntimes: []string{}, Capabilities: s.o.Capabilities,
+		UsableTools:   s.o.Tools, ConversationRuntime: cmp.Or(s.o.Runtime, "local"), AvailableRuntimes: append([]string{}, s.o.Runtimes...), Capabilities: s.o.Capabilities,
 		AppBackendIngressURL: s.o.AppBackendURL, Docs: "/docs", Redoc: "/redoc", DeftVersion: s.o.Version,
 	}
 	if t, err := strconv.ParseFloat(strings.TrimSpace(s.o.Env("OH_RUNTIME_IDLE_TIMEOUT_SECONDS")), 64); err == nil && t > 0 && t < 1e15 {

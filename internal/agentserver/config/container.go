@@ -1,0 +1,79 @@
+package config
+
+import (
+	"cmp"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Runtimes of conversations (docs/openhands/sdk-wire-1.58.md section D).
+const (
+	RuntimeLocal  = "local"
+	RuntimeDocker = "docker"
+)
+
+// Containers reports whether conversations can have containers.
+func (l *Loaded) Containers() bool {
+	return l.ConversationRuntime == RuntimeDocker || l.ConversationRuntimeSelectable
+}
+
+// chooseRuntime makes --sandbox docker and conversation_runtime say the same.
+func (f *Flags) chooseRuntime(c *Config) error {
+	switch {
+	case f.Sandbox == SandboxDocker:
+		c.ConversationRuntime = RuntimeDocker
+	case c.ConversationRuntime != RuntimeDocker:
+	case f.Sandbox == SandboxProcess:
+		return fault.New(fault.Invalid, "--sandbox process and conversation_runtime docker exclude each other").
+			Hint("leave one of them out")
+	default:
+		f.Sandbox = SandboxDocker
+		f.Image = cmp.Or(f.Image, c.ConversationImage)
+	}
+	return nil
+}
+
+// applyContainer fills in what containers are made with: the flags, then the
+// settings of the contract.
+func (l *Loaded) applyContainer(f Flags) error {
+	if !l.Containers() {
+		return nil
+	}
+	d := l.DockerRuntime
+	image := f.Image
+	if d.ConversationImage != Default().ConversationImage {
+		image = cmp.Or(image, d.ConversationImage)
+	}
+	l.Container = sandbox.Container{Image: image, Pull: f.Pull, Runtime: f.OCIRuntime}
+	memory := sandbox.Size(-1)
+	if d.ConversationContainerMemory != nil {
+		if memory.UnmarshalText([]byte(*d.ConversationContainerMemory)) != nil {
+			return wrong("conversation_container_memory", "is not a size, such as 4g")
+		}
+	}
+	or := sandbox.Limits{MemoryBytes: int64(memory), CPUs: -1, PIDs: -1}
+	if d.ConversationContainerCPUs != nil {
+		or.CPUs = *d.ConversationContainerCPUs
+	}
+	if d.ConversationContainerPidsLimit != nil {
+		or.PIDs = *d.ConversationContainerPidsLimit
+	}
+	l.ContainerLimits = l.Limits.Or(or)
+	return nil
+}
+
+// ineffective warns of settings without effect.
+func (d DockerRuntime) ineffective() (out []string) {
+	usual := Default().DockerRuntime
+	if d.ConversationContainerStartupTimeout != usual.ConversationContainerStartupTimeout {
+		out = append(out, "conversation_container_startup_timeout has no effect: a container has a minute from the start of its program")
+	}
+	if d.ConversationImageHasBrowser != nil {
+		out = append(out, "conversation_image_has_browser has no effect: there are no browser tools")
+	}
+	if d.ConversationStorageDiskBudget != nil || d.ConversationStorageRetentionDays != nil {
+		out = append(out, "conversation_storage_disk_budget and conversation_storage_retention_days have no effect: conversations are kept until they are deleted")
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// TestContainers: the flags and the settings of the contract choose containers.
+func TestContainers(t *testing.T) {
+	t.Parallel()
+	usual := sandbox.Limits{MemoryBytes: 4 << 30, CPUs: 2, PIDs: 512}
+	tests := map[string]struct {
+		flags   config.Flags
+		env     []string
+		sandbox string
+		image   string
+		limits  sandbox.Limits
+	}{
+		"neither":         {config.Flags{Sandbox: "none"}, nil, "none", "", sandbox.Limits{}},
+		"the flag":        {config.Flags{Sandbox: "docker"}, nil, "docker", "", usual},
+		"the flags":       {config.Flags{Sandbox: "docker", Image: "i", Pids: 9}, nil, "docker", "i", sandbox.Limits{MemoryBytes: 4 << 30, CPUs: 2, PIDs: 9}},
+		"the settings":    {config.Flags{Sandbox: "none"}, []string{"OH_CONVERSATION_RUNTIME=docker", "OH_CONVERSATION_CONTAINER_CPUS=1"}, "docker", "ghcr.io/openhands/agent-server:latest-python", sandbox.Limits{MemoryBytes: 4 << 30, CPUs: 1, PIDs: 512}},
+		"an image":        {config.Flags{Sandbox: "docker"}, []string{"OH_CONVERSATION_IMAGE=other"}, "docker", "other", usual},
+		"both":            {config.Flags{Sandbox: "docker", Image: "i"}, []string{"OH_CONVERSATION_RUNTIME=docker", "OH_CONVERSATION_IMAGE=other"}, "docker", "i", usual},
+		"for some":        {config.Flags{Sandbox: "process", Image: "i"}, []string{"OH_CONVERSATION_RUNTIME_SELECTABLE=true"}, "process", "i", usual},
+		"without a limit": {config.Flags{Sandbox: "docker", Memory: -1}, []string{"OH_CONVERSATION_CONTAINER_CPUS_IS_NONE=1"}, "docker", "", sandbox.Limits{MemoryBytes: -1, CPUs: -1, PIDs: 512}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, err := load(t, "", tt.flags, tt.env...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []any{l.Sandbox, l.Container.Image, l.ContainerLimits}
+			if d := cmp.Diff([]any{tt.sandbox, tt.image, tt.limits}, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestContainersRefused: what does not go together is refused by name.
+func TestContainersRefused(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		flags config.Flags
+		env   []string
+	}{
+		"two sandboxes":       {config.Flags{Sandbox: "process"}, []string{"OH_CONVERSATION_RUNTIME=docker"}},
+		"image of a process":  {config.Flags{Sandbox: "process", Image: "i"}, nil},
+		"runtime of nothing":  {config.Flags{Sandbox: "none", OCIRuntime: "runsc"}, nil},
+		"pulled for nothing":  {config.Flags{Sandbox: "none", Pull: "always"}, nil},
+		"memory of a process": {config.Flags{Sandbox: "none", Memory: 1 << 30}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := load(t, "", tt.flags, tt.env...); !fault.Is(err, fault.Invalid) || fault.HintOf(err) == "" {
+				t.Errorf("got %v, want an error of kind invalid with a hint", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package conversation
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
+)
+
+// Sandboxes are those of conversations.
+type Sandboxes interface {
+	// SandboxStatus says how a conversation's sandbox is. NotFound if none runs.
+	SandboxStatus(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Status, error)
+	// StopSandbox ends it, if one runs.
+	StopSandbox(ctx context.Context, p session.Placement, id event.ConversationID) error
+}
+
+// Containers say which conversations get a container each
+// (docs/openhands/sdk-wire-1.58.md section D).
+type Containers struct {
+	Sandboxes Sandboxes
+	// Docker is the placement of conversations in containers, and Local that of
+	// others.
+	Docker, Local session.Placement
+	// Default says that conversations get one whose request does not choose, and
+	// Selectable that requests may choose.
+	Default, Selectable bool
+}
+
+const (
+	runtimeLocal  = "local"
+	runtimeDocker = "docker"
+)
+
+// placement returns where the conversation of a request is to work, and what is wrong
+// with what it asks for.
+func (s *Service) placement(asked *string) (session.Placement, schema.Violations) {
+	c, usual := s.o.Containers, runtimeLocal
+	if c != nil && c.Default {
+		usual = runtimeDocker
+	}
+	runtime := usual
+	if asked != nil {
+		runtime = *asked
+	}
+	switch {
+	case runtime != usual && (c == nil || !c.Selectable):
+		return session.Placement{}, schema.Invalid("This server only runs "+usual+" conversations", runtime, "body", "conversation_runtime")
+	case c == nil:
+		return session.Placement{}, nil
+	case runtime == runtimeDocker:
+		return c.Docker, nil
+	}
+	return c.Local, nil
+}
+
+// runtimeInfo is the runtime_info of a conversation.
+type runtimeInfo struct {
+	Status    string        `json:"runtime_status"`
+	CanResume bool          `json:"can_resume"`
+	Error     *runtimeError `json:"runtime_error"`
+}
+
+type runtimeError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (s *Service) getRuntime(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.existing(r)
+	if err != nil {
+		return err
+	}
+	p, ok, err := s.container(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
+	}
+	info := runtimeInfo{Status: "available", CanResume: true}
+	switch status, err := s.o.Containers.Sandboxes.SandboxStatus(r.Context(), p, id); {
+	case fault.Is(err, fault.NotFound), err == nil && status.State == sandbox.Ended:
+		info.Status = "missing"
+	case err != nil:
+		info.Status, info.Error = "error", &runtimeError{string(fault.KindOf(err)), message(err)}
+	}
+	return rest.JSON(w, http.StatusOK, info)
+}
+
+// postReprovision starts the container of a conversation that has none.
+func (s *Service) postReprovision(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.existing(r)
+	if err != nil {
+		return err
+	}
+	if _, ok, err := s.container(r.Context(), id); err != nil {
+		return err
+	} else if ok {
+		c, err := s.o.Sessions.Get(r.Context(), id)
+		if err == nil {
+			err = c.Ready(r.Context())
+		}
+		if err != nil {
+			return containerError("Could not start conversation container", err)
+		}
+	}
+	return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
+}
+
+// postCredentials answers that there are none: only the tools of a conversation are
+// in its container, no server that would have a key.
+func (s *Service) postCredentials(_ http.ResponseWriter, r *http.Request) error {
+	if _, err := s.existing(r); err != nil {
+		return err
+	}
+	return rest.Fail(http.StatusNotImplemented, "The containers of this server have no key of their own; use this server's routes of the conversation with its session key")
+}
+
+// deleteRuntime ends the container. The conversation and its workspace stay, and the
+// next use starts a fresh one.
+func (s *Service) deleteRuntime(w http.ResponseWriter, r *http.Request) error {
+	id, err := s.existing(r)
+	if err != nil {
+		return err
+	}
+	p, ok, err := s.container(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return rest.Fail(http.StatusNotFound, "The conversation has no container")
+	}
+	err = s.o.Sessions.Release(r.Context(), id, func(ctx context.Context) error {
+		return s.o.Containers.Sandboxes.StopSandbox(ctx, p, id)
+	})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return unknown(err, id)
+	case fault.Is(err, fault.Conflict):
+		return worded(err)
+	case err != nil:
+		return containerError("Could not release conversation runtime", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// existing returns the id in the path of a conversation that exists.
+func (s *Service) existing(r *http.Request) (event.ConversationID, error) {
+	id, err := pathID(r)
+	if err != nil {
+		return "", err
+	}
+	ok, err := s.o.Sessions.Exists(r.Context(), id)
+	if err == nil && !ok {
+		err = unknown(fault.New(fault.NotFound, "no conversation"), id)
+	}
+	return id, err
+}
+
+// container returns the placement of a conversation, and whether that is a container.
+func (s *Service) container(ctx context.Context, id event.ConversationID) (session.Placement, bool, error) {
+	if s.o.Containers == nil {
+		return session.Placement{}, false, nil
+	}
+	c, err := s.o.Sessions.Get(ctx, id)
+	if err != nil {
+		return session.Placement{}, false, unknown(err, id)
+	}
+	p := c.Placement()
+	return p, p.SandboxClass == s.o.Containers.Docker.SandboxClass, nil
+}
+
+// containerError answers 503 where the engine does not answer, and 502 for all else
+// that is wrong with a container.
+func containerError(doing string, err error) error {
+	status := http.StatusBadGateway
+	if fault.Is(err, fault.Unavailable) {
+		status = http.StatusServiceUnavailable
+	}
+	return rest.Fail(status, doing+": "+message(err))
+}
+
+// message is an error with what to do about it.
+func message(err error) string {
+	if hint := fault.HintOf(err); hint != "" {
+		return err.Error() + "; " + hint
+	}
+	return err.Error()
+}

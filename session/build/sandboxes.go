@@ -1,0 +1,106 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/session"
+)
+
+// SandboxStatus says how the sandbox of a conversation is. NotFound if none runs.
+func (b *Builder) SandboxStatus(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Status, error) {
+	s, err := b.sandboxOf(ctx, p, id)
+	if err != nil {
+		return sandbox.Status{}, err
+	}
+	return s.Status(ctx)
+}
+
+// StopSandbox ends the sandbox of a conversation, if one runs. Its journal stays.
+func (b *Builder) StopSandbox(ctx context.Context, p session.Placement, id event.ConversationID) error {
+	s, err := b.sandboxOf(ctx, p, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.Stop(ctx)
+}
+
+func (b *Builder) sandboxOf(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Sandbox, error) {
+	p = b.placement(p)
+	provider, err := b.Sandboxes(p.SandboxClass, p.Isolation)
+	if err != nil {
+		return nil, err
+	}
+	return provider.Get(ctx, id.Hex())
+}
+
+// RemoveOrphans removes the sandboxes of a class whose conversations do not exist,
+// and returns how many those were. The error joins those of the sandboxes that could
+// not be removed.
+func (b *Builder) RemoveOrphans(ctx context.Context, class string, exists func(context.Context, event.ConversationID) (bool, error)) (n int, err error) {
+	provider, err := b.Sandboxes(class, b.o.Defaults.Isolation)
+	if err != nil {
+		return 0, err
+	}
+	ids, err := b.kept(class)
+	if err != nil {
+		return 0, err
+	}
+	running, err := provider.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range running {
+		ids[s.ID] = true
+	}
+	var errs []error
+	for id := range ids {
+		owner, _, _ := strings.Cut(id, ownSandboxMark)
+		conversation, ok := event.ParseConversationID(owner)
+		if !ok || conversation.Hex() != owner {
+			continue // not ours
+		}
+		found, err := exists(ctx, conversation)
+		if err == nil && !found {
+			n++
+			err = provider.Remove(ctx, id)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("sandbox %s: %w", id, err))
+		}
+	}
+	return n, errors.Join(errs...)
+}
+
+// kept are the ids of the sandboxes of a class that have files, also of those that
+// have ended.
+func (b *Builder) kept(class string) (map[string]bool, error) {
+	ids := map[string]bool{}
+	entries, err := os.ReadDir(b.sandboxDir(class))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list sandboxes: %w", err)
+	}
+	for _, e := range entries {
+		ids[e.Name()] = true
+	}
+	return ids, nil
+}
+
+// sandboxDir is where the sandboxes of a class have their directories.
+func (b *Builder) sandboxDir(class string) string {
+	if class == DockerSandbox {
+		return filepath.Join(b.o.SandboxDir, DockerSandbox)
+	}
+	return b.o.SandboxDir
+}
