@@ -107,6 +107,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	if err != nil {
 		return err
 	}
+	images, _ := provider.(runtimeapi.Images) // where there are any
 	defer func() { err = errors.Join(err, provider.Close()) }()
 	address := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
 	listener, err := std.listen(ctx, "tcp", address)
@@ -120,7 +121,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	}
 	defer runtimes.Close()
 	server, err := runtimeapi.New(runtimeapi.Options{
-		Keys: keys, Registry: runtimes, Addresses: addresses, RegistryPrefix: c.ImagePrefix, Log: log,
+		Keys: keys, Registry: runtimes, Addresses: addresses, Images: images, RegistryPrefix: c.ImagePrefix, Log: log,
 	})
 	if err != nil {
 		return err

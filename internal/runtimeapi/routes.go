@@ -217,7 +217,7 @@ func (s *Server) imageExists(r *http.Request, _ Key) (any, error) {
 	case s.o.Images == nil:
 		return nil, fault.New(fault.Unsupported, "image_exists: this server's sandboxes have no images")
 	}
-	image, err := s.o.Images.Find(r.Context(), name)
+	created, bytes, err := s.o.Images.FindImage(r.Context(), name)
 	if fault.Is(err, fault.NotFound) {
 		return map[string]any{"exists": false}, nil
 	}
@@ -225,7 +225,7 @@ func (s *Server) imageExists(r *http.Request, _ Key) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"exists": true, "image": map[string]any{
-		"upload_time": image.Created.UTC().Format(time.RFC3339), "image_size_bytes": image.Bytes,
+		"upload_time": created.UTC().Format(time.RFC3339), "image_size_bytes": bytes,
 	}}, nil
 }
 

@@ -62,14 +62,9 @@ type Options struct {
 
 // Images looks images up.
 type Images interface {
-	// Find returns an image that is there without being fetched. NotFound if it is not.
-	Find(ctx context.Context, name string) (Image, error)
-}
-
-// Image is one that is there.
-type Image struct {
-	Created time.Time
-	Bytes   int64
+	// FindImage returns when an image was made and its size. NotFound if it is not there
+	// without being fetched.
+	FindImage(ctx context.Context, name string) (created time.Time, bytes int64, err error)
 }
 
 // Server serves the Runtime API.

@@ -57,6 +57,8 @@ func (m *machine) Make(ctx context.Context, c pool.Class) (pool.Member, error) {
 }
 
 func (m *machine) Check(_ context.Context, x pool.Member) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if x.ID == m.sick {
 		return errors.New("it does not answer")
 	}
@@ -134,8 +136,11 @@ func TestRefill(t *testing.T) {
 		defer p.Close()
 		p.Configure(map[pool.Class]pool.Size{"a": {Ready: 10}})
 		time.Sleep(time.Second)
-		if got := one(t, p); got.Ready != 10 || got.Made != 10 || m.most != 3 {
-			t.Fatalf("%+v, %d at a time", got, m.most)
+		m.mu.Lock()
+		most := m.most
+		m.mu.Unlock()
+		if got := one(t, p); got.Ready != 10 || got.Made != 10 || most != 3 {
+			t.Fatalf("%+v, %d at a time", got, most)
 		}
 		if _, ok := p.Claim("b"); ok {
 			t.Error("a class that there is not has a member")
@@ -221,7 +226,9 @@ func TestFailures(t *testing.T) {
 			t.Fatalf("%+v", one(t, p))
 		}
 		time.Sleep(time.Second)
+		m.mu.Lock()
 		m.sick = string(got.ID[0]) + strconv.Itoa(m.next)
+		m.mu.Unlock()
 		time.Sleep(time.Minute)
 		if got := one(t, p); got.Failed != 5 || got.Ready != 1 {
 			t.Errorf("one that does not answer: %+v", got)

@@ -96,6 +96,19 @@ func TestContainers(t *testing.T) {
 			t.Errorf("%s: %d, %+v", field, status, got)
 		}
 	}
+	var found struct {
+		Exists bool
+		Image  struct {
+			Time  time.Time `json:"upload_time"`
+			Bytes int       `json:"image_size_bytes"`
+		}
+	}
+	if status := s.do("GET", "/image_exists?image="+image, key, nil, &found); status != http.StatusOK || !found.Exists || found.Image.Bytes == 0 || found.Image.Time.IsZero() {
+		t.Errorf("%d, %+v", status, found)
+	}
+	if status := s.do("GET", "/image_exists?image=no-such-image:1", key, nil, &found); status != http.StatusOK || found.Exists {
+		t.Errorf("%d, %+v", status, found)
+	}
 	r.run(t, "echo kept > f")
 	s.kill()
 	s.start("--sandbox", "docker", "--memory", "256M")

@@ -279,7 +279,10 @@ func (r *Registry) find(ctx context.Context, q Request, c class) (*entry, error)
 	defer e.release()
 	var err error
 	if rt.Warm { // if it is not stored, it has no owner, and is removed
-		err = r.open(&e.rt)
+		err = r.open(&rt)
+		e.mu.Lock()
+		e.rt = rt
+		e.mu.Unlock()
 	} else {
 		err = r.update(ctx, e, r.open)
 	}
