@@ -61,14 +61,14 @@ func TestContainers(t *testing.T) {
 		t.Skip("only root can give workspaces to other users")
 	}
 	pool := filepath.Join(t.TempDir(), "pool.json")
-	if err := os.WriteFile(pool, []byte(`[{"image": "`+image+`", "image_pull_policy": "Never", "run_as_user": 1000, "size": 2}]`), 0o600); err != nil {
+	if err := os.WriteFile(pool, []byte(`[{"image": "`+image+`", "run_as_user": 1000, "size": 2}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := openWith(t, host, "--sandbox", "docker", "--pool", pool, "--memory", "256M")
 	await(t, func() bool { return s.metric("deft_pool_ready") == 2 })
 	seen := map[string]bool{}
 	for _, session := range []string{"a", "b"} {
-		r, status := s.inContainer(session, nil) // --user-id 1000
+		r, status := s.inContainer(session, map[string]any{"image_pull_policy": "IfNotPresent"}) // --user-id 1000
 		if status != http.StatusOK {
 			t.Fatalf("%d, %+v", status, r)
 		}

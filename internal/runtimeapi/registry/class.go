@@ -35,6 +35,9 @@ func (r *Registry) class(q *Request) (class, error) {
 	if q.User == nil {
 		q.User = q.Command.User
 	}
+	if q.Pull == sandbox.PullMissing && r.o.Containers { // as without it: one class of the pool
+		q.Pull = ""
+	}
 	for _, f := range []struct {
 		name  string
 		set   bool
