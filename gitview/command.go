@@ -23,13 +23,13 @@ type CommandError struct {
 	Stderr  string
 	// Unresolved says that a revision names no commit.
 	Unresolved bool
-
-	timedOut bool
+	// TimedOut says that it took too long.
+	TimedOut bool
 }
 
 // Error implements error.
 func (e *CommandError) Error() string {
-	if e.timedOut {
+	if e.TimedOut {
 		return "Git command timed out: " + e.Command
 	}
 	return "Git command failed: " + e.Command
@@ -127,7 +127,7 @@ func (v *View) git(ctx context.Context, c call, args ...string) (string, error) 
 		return "", ErrMemory
 	}
 	return "", &CommandError{
-		Command: quote(append([]string{"git", "--no-pager"}, args...)), timedOut: ctx.Err() != nil,
+		Command: quote(append([]string{"git", "--no-pager"}, args...)), TimedOut: ctx.Err() != nil,
 		Stderr: redact(strings.TrimSpace(stderr.String())),
 	}
 }

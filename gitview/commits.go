@@ -55,7 +55,7 @@ func (v *View) CommitChanges(ctx context.Context, sha string) ([]Change, error) 
 	out, err := v.git(ctx, call{}, "diff-tree", "-r", "--root", "--no-commit-id", "--no-ext-diff", "--no-textconv", "--no-renames",
 		"--diff-merges=first-parent", "--name-status", "-z", sha+"^{commit}", "--")
 	var refused *CommandError
-	if errors.As(err, &refused) && !refused.timedOut {
+	if errors.As(err, &refused) && !refused.TimedOut {
 		return nil, unresolved(sha + "^{commit}")
 	}
 	if err != nil {

@@ -174,7 +174,7 @@ func (v *View) file(ctx context.Context, revision, rel string) (text string, fou
 			return "", false, err
 		}
 		return "", true, &PathError{"File too large for git diff: " + strings.TrimSpace(size) + fmt.Sprintf(" bytes (max: %d bytes)", maxFile)}
-	case errors.As(err, &refused) && !refused.timedOut:
+	case errors.As(err, &refused) && !refused.TimedOut:
 		return "", false, nil
 	}
 	return "", false, err

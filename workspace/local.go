@@ -119,12 +119,7 @@ func (l *Local) List(ctx context.Context, path string) ([]fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := l.root.OpenRoot(name)
-	if err != nil {
-		return nil, escaped(err)
-	}
-	defer dir.Close()
-	d, err := dir.Open(".")
+	d, err := l.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, escaped(err)
 	}
@@ -132,8 +127,8 @@ func (l *Local) List(ctx context.Context, path string) ([]fs.FileInfo, error) {
 	var found []fs.FileInfo
 	for {
 		names, err := d.Readdirnames(1024)
-		for _, name := range names {
-			if st, err := dir.Lstat(name); err == nil { // else it has vanished
+		for _, one := range names {
+			if st, err := l.root.Lstat(filepath.Join(name, one)); err == nil { // else it has vanished
 				found = append(found, st)
 			}
 		}

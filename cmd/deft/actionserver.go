@@ -69,8 +69,9 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		Listener: listener, Journal: journal, Tools: tools, SetupErr: err, Grace: c.Grace, OwnProcess: true, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
 		IgnoreSignals: c.Signals && os.Getpid() == 1,
 
-		Programs: build.SandboxPrograms(c.Workspace, os.Environ(), c.Program),
-		PTYs:     build.SandboxPTYs(c.Workspace, os.Environ()),
-		Logger:   log,
+		Workspace: c.Workspace,
+		Programs:  build.SandboxPrograms(c.Workspace, os.Environ(), c.Program),
+		PTYs:      build.SandboxPTYs(c.Workspace, os.Environ()),
+		Logger:    log,
 	})
 }

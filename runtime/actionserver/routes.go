@@ -27,6 +27,12 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /health", s.health)
 	mux.HandleFunc("GET /v1/tools", s.tools)
 	s.ptyRoutes(mux)
+	if s.files != nil {
+		mux.HandleFunc("/v1/files/", func(w http.ResponseWriter, r *http.Request) {
+			defer s.presence.enter()()
+			s.files.ServeHTTP(w, r)
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, fault.New(fault.NotFound, "the action server has no "+r.Method+" "+r.URL.Path))
 	})

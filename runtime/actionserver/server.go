@@ -44,6 +44,8 @@ import (
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/workspace"
+	"github.com/deft-dev/deft/workspace/link"
 )
 
 // DefaultGrace is the default of [Options.Grace].
@@ -76,6 +78,9 @@ type Options struct {
 	// PTYs are the pseudo terminals that clients open; nil if there can be none.
 	// Serve closes them if they are an io.Closer.
 	PTYs tool.PTYs
+	// Workspace is the directory whose files a controller may read and write; empty
+	// for none.
+	Workspace string
 	// Masked are values that must not be in the journal, beside the secrets that
 	// requests bring.
 	Masked []string
@@ -101,6 +106,7 @@ type server struct {
 	presence *presence
 	programs tool.Starter
 	ptys     tool.PTYs
+	files    http.Handler // nil for none
 	offered  []tool.External
 	setupErr error
 
@@ -141,6 +147,9 @@ func Serve(ctx context.Context, o Options) error {
 		presence: newPresence(o.Grace), programs: o.Programs, ptys: o.PTYs, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
 	}
 	s.x.Mask(o.Masked...)
+	if o.Workspace != "" {
+		s.files = link.Handler(func() (workspace.Files, error) { return workspace.Open(o.Workspace) })
+	}
 	if !o.OwnProcess {
 		return s.run(ctx, o.Listener)
 	}

@@ -11,6 +11,7 @@
 //	POST /v1/shutdown                ends the server
 //	GET  /health                     Health
 //	GET  /v1/tools                   Tools
+//	     /v1/files/…                 the workspace's files: see workspace/link
 //	POST /v1/programs                a program → 101, then its input and output
 //	POST /v1/ptys                    a tool.PTYSpec → tool.PTY: opens a pseudo terminal
 //	GET  /v1/ptys                    PTYs

@@ -88,6 +88,7 @@ var parts = []string{
 	"llm/structured",    // asks any model
 	"sandbox/bootstrap", // what the program of any provider's sandbox is told
 	"sandbox/pool",      // keeps sandboxes of any provider
+	"workspace/link",    // the wire form that client and server agree on
 	"runtime/protocol",  // the wire form that client and server agree on
 }
 
