@@ -20,8 +20,10 @@ import (
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/listing"
 	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // conversationsCmd works on stored conversations.
@@ -290,6 +292,11 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 			return err
 		}
 		defer sandboxes.Close()
+		containers, err := docker.New(docker.Options{Dir: filepath.Join(p.sandboxes(), build.DockerSandbox)})
+		if err != nil {
+			return err
+		}
+		defer containers.Close()
 		for _, name := range c.IDs {
 			id, err := resolve(ctx, s, name)
 			if err != nil {
@@ -300,7 +307,7 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 				return err
 			}
 			// What fails half way can be deleted again.
-			if err = sandboxes.Remove(ctx, id.Hex()); err == nil {
+			if err = errors.Join(sandboxes.Remove(ctx, id.Hex()), containers.Remove(ctx, id.Hex())); err == nil {
 				err = s.Delete(ctx, id)
 			}
 			unlock()

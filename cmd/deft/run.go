@@ -58,6 +58,11 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	r.sandbox, r.network, r.grace = c.Sandbox, c.Net, c.Grace
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
 	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime}
+	if c.Dockerfile+c.ExtraDeps != "" {
+		if r.container, err = c.buildImage(ctx, std, p, r.container); err != nil {
+			return err
+		}
+	}
 	if r.executor, err = build.AbsoluteExecutor(c.Executor); err != nil {
 		return err
 	}

@@ -36,6 +36,8 @@ type runCmd struct {
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none; or docker, a container of its own." enum:"auto,namespaces,landlock,none,docker" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
 	Image         string            `help:"Image for --sandbox docker; any image will do (default: python:3.13-bookworm)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
+	Dockerfile    string            `help:"Build the image for --sandbox docker from a Dockerfile, unless that was done." placeholder:"PATH" type:"path"`
+	ExtraDeps     string            `help:"A command that adds to the image, as root: 'apt-get install -y jq'." placeholder:"COMMAND"`
 	Pull          string            `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_PULL"`
 	OCIRuntime    string            `name:"oci-runtime" help:"Runtime of the container, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_OCI_RUNTIME"`
 	Executor      string            `help:"Program that executes actions in the sandbox beside the built-in tools, as exec:PATH (default: the built-in tools alone; a resumed conversation keeps its own)." placeholder:"exec:PATH"`
@@ -112,6 +114,12 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
 	case c.Image+c.Pull+c.OCIRuntime != "" && c.Sandbox != build.DockerSandbox:
 		return fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker")
+	case c.Dockerfile+c.ExtraDeps != "" && c.Sandbox != build.DockerSandbox:
+		return fault.New(fault.Invalid, "--dockerfile and --extra-deps are for containers").Hint("add --sandbox docker")
+	case c.Dockerfile != "" && c.Image != "":
+		return fault.New(fault.Invalid, "--image and --dockerfile exclude each other").Hint("the Dockerfile names the image that it begins with")
+	case c.Dockerfile+c.ExtraDeps != "" && c.Pull == sandbox.PullNever:
+		return fault.New(fault.Invalid, "--pull=never cannot be kept while an image is built").Hint("leave it out: images that are there are not fetched")
 	case c.EnvUnmasked && len(c.EnvFile) == 0:
 		return fault.New(fault.Invalid, "--env-unmasked goes with --env-file").Hint("leave it out")
 	case c.ReplayFrom != "" && c.Replay == "":

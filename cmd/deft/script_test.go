@@ -33,6 +33,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("DEFT_DATA", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("DEFT_TEST_DOCKER", os.Getenv("DEFT_TEST_DOCKER"))
 			env.Setenv("KEY", key)
 			env.Setenv("UID", strconv.Itoa(os.Getuid()))
 			for name, value := range toolchain() {
@@ -44,6 +45,12 @@ func TestScripts(t *testing.T) {
 			switch {
 			case cond == "root":
 				return os.Getuid() == 0, nil
+			case cond == "engine": // CI must have one
+				_, err := os.Stat(strings.TrimPrefix(os.Getenv("DEFT_TEST_DOCKER"), "unix://"))
+				if err != nil && os.Getenv("CI") == "true" {
+					return false, err
+				}
+				return err == nil, nil
 			case strings.HasPrefix(cond, "has:"):
 				return has(strings.TrimPrefix(cond, "has:"))
 			}

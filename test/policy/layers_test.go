@@ -90,6 +90,7 @@ var parts = []string{
 	"sandbox/pool",      // keeps sandboxes of any provider
 	"workspace/link",    // the wire form that client and server agree on
 	"runtime/protocol",  // the wire form that client and server agree on
+	"sandbox/image",     // what is built for sandboxes, by any builder
 }
 
 // trees are domains of several packages, which may import one another.

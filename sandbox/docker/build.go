@@ -1,0 +1,148 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/moby/moby/api/types/build"
+	"github.com/moby/moby/api/types/jsonstream"
+	"github.com/moby/moby/client"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox/image"
+)
+
+var _ image.Builder = (*Provider)(nil)
+
+// BuildImage implements image.Builder with the engine's own builder. Its steps run as
+// root in the engine's default network.
+func (p *Provider) BuildImage(ctx context.Context, r image.Request, progress func(line string)) (name string, err error) {
+	if p.unusable != nil {
+		return "", p.unusable
+	}
+	var base string
+	if r.Dockerfile == "" {
+		r.Base = cmp.Or(r.Base, p.opt.Image)
+		if base, err = p.imageID(ctx, r.Base, r.Refresh); err != nil {
+			return "", err
+		}
+	}
+	plan, err := image.NewPlan(r, base)
+	if err != nil {
+		return "", err
+	}
+	defer plan.Close()
+	tags := plan.Tags()
+	if !r.Refresh {
+		_, err := p.engine.ImageInspect(ctx, tags[0])
+		if err = engineError(err, "look for the image"); err == nil || !fault.Is(err, fault.NotFound) {
+			return tags[0], err
+		}
+	}
+	files, send := io.Pipe()
+	sent := make(chan error, 1)
+	go func() {
+		err := plan.WriteContext(send)
+		send.CloseWithError(err) // nil is the end of the stream
+		sent <- err
+	}()
+	result, err := p.engine.ImageBuild(ctx, files, client.ImageBuildOptions{
+		Tags: tags, Dockerfile: image.DockerfileName, Remove: true, ForceRemove: true,
+		PullParent: r.Refresh && r.Dockerfile != "", Version: build.BuilderV1,
+	})
+	if err == nil {
+		err = follow(result.Body, progress)
+		result.Body.Close()
+	} else {
+		err = engineError(err, "build the image")
+	}
+	files.Close() // the engine may not have read all of it
+	if failed := <-sent; failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
+		return "", failed
+	}
+	if ctx.Err() != nil {
+		return "", fault.Wrap(ctx.Err(), fault.Canceled, "build the image")
+	}
+	if err != nil {
+		return "", err
+	}
+	return tags[0], nil
+}
+
+// imageID returns the id of an image, which is fetched if it is not there, or with
+// refresh.
+func (p *Provider) imageID(ctx context.Context, name string, refresh bool) (string, error) {
+	if refresh {
+		if err := p.pull(ctx, name); err != nil {
+			return "", err
+		}
+	}
+	found, err := p.engine.ImageInspect(ctx, name)
+	if err = engineError(err, "look for the image "+name); fault.Is(err, fault.NotFound) {
+		if err := p.pull(ctx, name); err != nil {
+			return "", err
+		}
+		found, err = p.engine.ImageInspect(ctx, name)
+		err = engineError(err, "look for the image "+name)
+	}
+	return found.ID, err
+}
+
+const (
+	lastLines   = 10   // of a step that fails, in its error
+	maxLogLine  = 1000 // bytes; the rest of a longer one is left out
+	stepPrefix  = "Step "
+	unknownStep = "its start"
+)
+
+// follow reads the log of a build and passes its lines on.
+func follow(body io.Reader, progress func(line string)) error {
+	step, tail, part := unknownStep, []string(nil), ""
+	line := func(text string) {
+		text = strings.TrimRight(text[:min(len(text), maxLogLine)], "\r")
+		switch {
+		case strings.HasPrefix(text, stepPrefix):
+			step, tail = text, nil
+		case strings.HasPrefix(text, " ---> "), strings.HasPrefix(text, "Removing intermediate container"): // the engine's
+		case strings.TrimSpace(text) != "":
+			if tail = append(tail, text); len(tail) > lastLines {
+				tail = tail[1:]
+			}
+		}
+		progress(text)
+	}
+	for messages := json.NewDecoder(body); ; {
+		var m jsonstream.Message
+		switch err := messages.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fault.Wrap(err, fault.Unavailable, "the engine's log of the build was cut off")
+		case m.Error != nil:
+			return buildError(step, tail, m.Error.Message)
+		}
+		part += m.Stream
+		for {
+			text, rest, whole := strings.Cut(part, "\n")
+			if !whole && len(part) <= maxLogLine {
+				break
+			}
+			line(text)
+			part = rest
+		}
+	}
+}
+
+// buildError says which step has failed, and what it printed last.
+func buildError(step string, tail []string, message string) error {
+	err := fault.New(fault.Invalid, fmt.Sprintf("building the image failed at %s: %s", step, message))
+	if len(tail) > 0 {
+		err = err.Because(errors.New("it printed last:\n" + strings.Join(tail, "\n")))
+	}
+	return err
+}

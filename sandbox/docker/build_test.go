@@ -1,0 +1,113 @@
+package docker_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"github.com/deft-dev/deft/fault"
+	sandboximage "github.com/deft-dev/deft/sandbox/image"
+)
+
+// removeAfter removes an image when the test has ended.
+func removeAfter(t *testing.T, c *client.Client, name string) {
+	t.Helper()
+	t.Cleanup(func() {
+		_, _ = c.ImageRemove(context.Background(), name, client.ImageRemoveOptions{Force: true}) // it may not have come that far
+	})
+}
+
+// TestBuildImage builds once, and again when a file has changed.
+func TestBuildImage(t *testing.T) {
+	c := engine(t)
+	p := provider(t, t.TempDir())
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"Dockerfile": "FROM " + image + "\nCOPY . /from-context\nRUN echo building-$((40+2))\n", ".dockerignore": "secret\n",
+		"file": t.TempDir(), "secret": "no",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := sandboximage.Request{
+		Dockerfile: filepath.Join(dir, "Dockerfile"),
+		ExtraDeps:  "echo listed: $(ls -A /from-context)",
+	}
+	var log []string
+	progress := func(line string) { log = append(log, line) }
+	name, err := p.BuildImage(t.Context(), r, progress)
+	if err != nil {
+		t.Fatal(err, log)
+	}
+	removeAfter(t, c, name)
+	if !slices.Contains(log, "building-42") {
+		t.Errorf("the log does not have the output: %q", log)
+	}
+	log = nil
+	again, err := p.BuildImage(t.Context(), r, progress)
+	if err != nil || again != name || len(log) > 0 {
+		t.Errorf("built again: %q, %v, %q", again, err, log)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("changed"+t.TempDir()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := p.BuildImage(t.Context(), r, progress)
+	if err != nil || changed == name || len(log) == 0 {
+		t.Errorf("not built with another file: %q, %v", changed, err)
+	}
+	removeAfter(t, c, changed)
+	found, err := c.ImageInspect(t.Context(), changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := changed[:strings.LastIndex(changed, "_")]
+	if !slices.Contains(found.RepoTags, lock) || len(found.RepoTags) != 3 {
+		t.Errorf("tags %q, want %s among three", found.RepoTags, lock)
+	}
+	for _, tag := range found.RepoTags {
+		removeAfter(t, c, tag)
+	}
+	if !slices.Contains(log, "listed: Dockerfile file") {
+		t.Errorf("the context was another one: %q", log)
+	}
+}
+
+// TestBuildFails names the step and what it printed last.
+func TestBuildFails(t *testing.T) {
+	engine(t)
+	p := provider(t, t.TempDir())
+	ignore := func(string) {}
+	_, err := p.BuildImage(t.Context(), sandboximage.Request{Base: image, ExtraDeps: "echo first; echo no-such-package >&2; exit 3"}, ignore)
+	if !fault.Is(err, fault.Invalid) {
+		t.Fatalf("got %v", err)
+	}
+	for _, want := range []string{"Step 3/3 : RUN", "no-such-package", "code: 3"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in %v", want, err)
+		}
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "Dockerfile")
+	if err := os.WriteFile(file, []byte("FROM "+image+"\nNONSENSE x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.BuildImage(t.Context(), sandboximage.Request{Dockerfile: file}, ignore); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "NONSENSE") {
+		t.Errorf("nonsense in the Dockerfile: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = p.BuildImage(ctx, sandboximage.Request{Base: image, ExtraDeps: "echo waiting; sleep 1000"}, func(line string) {
+		if line == "waiting" {
+			cancel()
+		}
+	})
+	cancel()
+	if !fault.Is(err, fault.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}
