@@ -214,3 +214,45 @@ func TestRacingStarts(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedPort: runtimes are reached at the server's own port, by the host's name or by
+// the path.
+func TestSharedPort(t *testing.T) {
+	t.Parallel()
+	for pattern, at := range map[string]func(s *server, r runtime) (url, host string){
+		"https://example.org/runtimes/{runtime_id}": func(s *server, r runtime) (string, string) { return s.url + "/runtimes/" + r.ID, "example.org" },
+		"https://{runtime_id}.example.org":          func(s *server, r runtime) (string, string) { return s.url, r.ID + ".example.org" },
+	} {
+		s := open(t, "--ignore", ignored, "--runtime-url", pattern)
+		r := s.begin("s", agent)
+		if want := strings.Replace(pattern, "{runtime_id}", r.ID, 1); r.URL != want {
+			t.Errorf("%s, want %s", r.URL, want)
+		}
+		url, host := at(s, r)
+		for path, want := range map[string]int{"/health": http.StatusOK, "/api/conversations/search": http.StatusOK, "/sockets/bash-events": 0} {
+			if want == 0 {
+				conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(url, "http")+path+"?session_api_key="+r.SessionKey, &websocket.DialOptions{Host: host})
+				if err != nil {
+					t.Errorf("%s: %v", pattern, err)
+					continue
+				}
+				conn.CloseNow()
+				continue
+			}
+			q, err := http.NewRequestWithContext(t.Context(), "GET", url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Host = host
+			q.Header.Set("X-Session-API-Key", r.SessionKey)
+			answer, err := http.DefaultClient.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s%s: %d", pattern, path, answer.StatusCode)
+			}
+		}
+	}
+}
