@@ -22,10 +22,11 @@ func TestLicense(t *testing.T) {
 	}
 }
 
-// TestTour wants every package of the product in ARCHITECTURE.md.
+// TestTour wants every package of the product in ARCHITECTURE.md, or in
+// CONTRIBUTING.md if it is one of tests.
 func TestTour(t *testing.T) {
 	t.Parallel()
-	text := read(t, "ARCHITECTURE.md")
+	text := read(t, "ARCHITECTURE.md") + read(t, "CONTRIBUTING.md")
 	for _, p := range packages(t) {
 		if !strings.Contains(text, "`"+p.Path+"`") {
 			t.Errorf("ARCHITECTURE.md does not name `%s`", p.Path)

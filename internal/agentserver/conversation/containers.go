@@ -113,13 +113,14 @@ func (s *Service) postReprovision(w http.ResponseWriter, r *http.Request) error 
 	return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
 }
 
-// postCredentials answers that there are none: only the tools of a conversation are
-// in its container, no server that would have a key.
-func (s *Service) postCredentials(_ http.ResponseWriter, r *http.Request) error {
+// postCredentials answers with the key that the routes of the runtime take. Only the
+// tools of a conversation are in its container, and this server answers for it, so that
+// is the key of this request.
+func (s *Service) postCredentials(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.existing(r); err != nil {
 		return err
 	}
-	return rest.Fail(http.StatusNotImplemented, "The containers of this server have no key of their own; use this server's routes of the conversation with its session key")
+	return rest.JSON(w, http.StatusOK, map[string]string{"session_api_key": r.Header.Get(rest.KeyHeader)})
 }
 
 // deleteRuntime ends the container. The conversation and its workspace stay, and the
