@@ -119,3 +119,42 @@ func TestContainers(t *testing.T) {
 		t.Errorf("%d sandboxes, 3 runtimes", n)
 	}
 }
+
+// TestStopWhileStarting: a start that waits for a registry which does not answer is seen as
+// such, and ends when the client stops it.
+func TestStopWhileStarting(t *testing.T) {
+	t.Parallel()
+	host := engine(t)
+	registry, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	s := openWith(t, host, "--sandbox", "docker", "--ignore", "run_as_user")
+	ended := make(chan int, 1)
+	go func() {
+		_, status := s.inContainer("s", map[string]any{"image": registry.Addr().String() + "/slow:1", "image_pull_policy": "Always"})
+		ended <- status
+	}()
+	var got runtime
+	await(t, func() bool { return s.do("GET", "/sessions/s", key, nil, &got) == http.StatusOK })
+	if got.Status != "starting" || got.PodStatus != "pending" || got.URL == "" {
+		t.Errorf("%+v", got)
+	}
+	if status := request(t, "GET", got.URL+"/alive", nil, nil, nil); status != http.StatusServiceUnavailable {
+		t.Errorf("alive: %d", status)
+	}
+	began := time.Now()
+	if status := s.do("POST", "/stop", key, map[string]any{"runtime_id": got.ID}, nil); status != http.StatusOK {
+		t.Errorf("stop: %d", status)
+	}
+	if status := <-ended; status != http.StatusConflict {
+		t.Errorf("the start ended with %d", status)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if status := s.do("GET", "/sessions/s", key, nil, nil); status != http.StatusNotFound {
+		t.Errorf("it is still there: %d", status)
+	}
+}

@@ -67,15 +67,21 @@ func (r *Registry) change(ctx context.Context, owner, id string, do func(context
 	if err != nil {
 		return Runtime{}, err
 	}
-	if !e.take(ctx) {
+	wait, cancelWait := context.WithTimeout(ctx, startWait)
+	taken := e.take(wait)
+	cancelWait()
+	switch {
+	case !taken && ctx.Err() != nil:
 		return Runtime{}, fault.Wrap(context.Cause(ctx), fault.Canceled, "wait for the runtime")
+	case !taken:
+		return Runtime{}, fault.New(fault.Conflict, "the runtime "+id+" is "+string(e.snapshot().State)).Hint("ask again later, or stop it")
 	}
 	defer e.release()
 	e.mu.Lock()
 	gone := e.gone
 	e.mu.Unlock()
 	if gone {
-		return Runtime{}, fault.New(fault.NotFound, "there is no runtime "+shorten(id))
+		return e.snapshot(), fault.New(fault.NotFound, "there is no runtime "+shorten(id))
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
@@ -137,8 +143,24 @@ func (r *Registry) running(ctx context.Context, e *entry) (sandbox.Sandbox, erro
 }
 
 // Stop ends a runtime, and removes it with its files. Its session may start another one.
+// A start that is under way is given up.
 func (r *Registry) Stop(ctx context.Context, owner, id string) (Runtime, error) {
-	return r.change(ctx, owner, id, r.forget)
+	e, err := r.entry(owner, id)
+	if err != nil {
+		return Runtime{}, err
+	}
+	e.mu.Lock()
+	cancel := e.cancel
+	e.mu.Unlock()
+	if cancel == nil {
+		return r.change(ctx, owner, id, r.forget)
+	}
+	cancel()
+	rt, err := r.change(ctx, owner, id, r.forget)
+	if fault.Is(err, fault.NotFound) { // what the start has left is removed already
+		return e.snapshot(), nil
+	}
+	return rt, err
 }
 
 // forget removes all of a runtime. If that fails its record stays, so that it is tried

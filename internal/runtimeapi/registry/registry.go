@@ -111,6 +111,7 @@ type entry struct {
 	rt      Runtime
 	gone    bool
 	sandbox sandbox.Sandbox // nil if it does not run
+	cancel  func()          // ends its start; nil if it is not being started
 	clients int             // requests under way
 	used    time.Time
 	cpu     time.Duration // when it was last looked at

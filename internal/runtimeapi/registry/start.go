@@ -67,12 +67,18 @@ func (r *Registry) begin(ctx context.Context, e *entry, q Request, c class, bega
 		return Runtime{}, fault.New(fault.Conflict, "the session "+q.SessionID+" has a runtime with another image, command or resources").Hint("stop it first")
 	}
 	done := make(chan error, 1)
+	start, cancel := context.WithTimeout(r.ctx, startTime)
+	e.setCancel(cancel)
 	r.wg.Go(func() { // also if the client gives up: it comes back for it
 		defer e.release()
 		defer r.pool.Hold()()
-		ctx, cancel := context.WithTimeout(r.ctx, startTime)
 		defer cancel()
-		done <- r.run(ctx, e, q, c, began)
+		defer e.setCancel(nil)
+		err := r.run(start, e, q, c, began)
+		if err != nil && errors.Is(start.Err(), context.Canceled) {
+			err = fault.New(fault.Conflict, "the runtime was stopped while it started").Because(err)
+		}
+		done <- err
 	})
 	timer := time.NewTimer(startWait)
 	defer timer.Stop()
@@ -84,6 +90,12 @@ func (r *Registry) begin(ctx context.Context, e *entry, q Request, c class, bega
 	case <-ctx.Done():
 		return Runtime{}, fault.Wrap(context.Cause(ctx), fault.Canceled, "start a runtime")
 	}
+}
+
+func (e *entry) setCancel(cancel func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cancel = cancel
 }
 
 // run makes a runtime run. The caller holds its turn.
