@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 )
@@ -45,5 +48,31 @@ func TestShellCommand(t *testing.T) {
 	code, out := p.wait(t)
 	if code != 9 || !strings.Contains(out, "still-42") {
 		t.Errorf("exit code %d:\n%q", code, out)
+	}
+}
+
+// TestShellBesideRun opens a shell while another process runs the conversation.
+func TestShellBesideRun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, `
+  - {reply: {tool_calls: [{name: terminal, arguments: {command: "touch began; while [ ! -e go ]; do sleep 0.05; done; echo went"}}]}}
+  - {reply: {tool_calls: [{name: finish, arguments: {message: "fine"}}]}}
+`)
+	cmd := b.command(t, "run", "wait for me")
+	tty, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := follow(cmd, tty)
+	for exists := false; !exists; { // output of a command is shown when it has ended
+		_, err := os.Stat(filepath.Join(b.ws, "began"))
+		exists = err == nil
+		time.Sleep(10 * time.Millisecond)
+	}
+	if out := b.run(t, 3, "shell", "--", "sh", "-c", "touch go; echo in-$((1+1)); exit 3"); !strings.Contains(out, "in-2") {
+		t.Errorf("the shell wrote %q", out)
+	}
+	if code, out := p.wait(t); code != 0 || !strings.Contains(out, "went") {
+		t.Errorf("the run: exit code %d:\n%s", code, out)
 	}
 }
