@@ -127,14 +127,14 @@ func (c *cutter) cut() {
 // it, once.
 func TestPTYReattach(t *testing.T) {
 	t.Parallel()
-	s := withPTYs(t, pty.Options{})
+	s := withPTYs(t, pty.Options{Scrollback: 4 << 20}) // all of it: the program goes on meanwhile
 	link := &cutter{dial: s.dial}
 	rt, err := remote.New(remote.Options{Dial: link.Dial})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	const lines = 20_000
+	const lines = 100_000 // more than the buffers on the way hold
 	id := openPTY(t, rt, fmt.Sprintf("read x; seq 1 %d", lines))
 	var got bytes.Buffer
 	for try := 0; ; try++ {
