@@ -179,6 +179,14 @@ type Provider interface {
 	Remove(ctx context.Context, id string) error
 }
 
+// WorkspaceInside reports whether the workspaces of a provider's sandboxes are inside
+// them and not on this machine's disk: then their files are reached through the sandbox.
+// A provider for which that is so says it by a method of this name.
+func WorkspaceInside(p Provider) bool {
+	w, ok := p.(interface{ WorkspaceInside() bool })
+	return ok && w.WorkspaceInside()
+}
+
 // State is that of a sandbox.
 type State string
 

@@ -271,17 +271,31 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	c.mu.Lock()
 	rec, a := c.rec, c.agent
 	c.mu.Unlock()
-	if err = rec.checkDirectory(); err != nil {
+	inside, err := c.WorkspaceInside()
+	if err != nil {
+		return nil, err
+	}
+	if err = c.CheckWorkspace(); err != nil {
 		return nil, err
 	}
 	if w.models, err = c.openModels(a, rec.MaxCost); err != nil {
 		return nil, err
 	}
 	w.guard = &guard{secret.Guard{Registry: c.secrets}, c, w}
-	if w.skills, err = c.loadSkills(rec, a); err != nil {
+	project := func() (found []skill.Skill, warnings []skill.Warning) {
+		if inside { // they are added by the request's Project
+			return nil, nil
+		}
+		return c.m.o.Files.ProjectSkills(rec.Workspace.WorkingDir)
+	}
+	if w.skills, err = c.loadSkills(a, project); err != nil {
 		return nil, err
 	}
-	if w.res, err = c.m.o.Builder.Build(ctx, c.buildRequest(rec, a, w)); err != nil {
+	request := c.buildRequest(rec, a, w)
+	if inside && a.Context != nil && a.Context.LoadProjectSkills {
+		request.Project = c.addProject(a, w)
+	}
+	if w.res, err = c.m.o.Builder.Build(ctx, request); err != nil {
 		return nil, err
 	}
 	w.review, w.answers, w.output = &review{c: c, w: w}, newAnswerStream(c, w), newOutputStream(c)

@@ -198,6 +198,15 @@ func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID,
 	if err != nil {
 		return schema.Invalid("working_dir cannot be used", rec.Workspace.WorkingDir, "body", "workspace", "working_dir")
 	}
+	switch inside, err := m.o.Builder.WorkspaceInside(rec.Placement); {
+	case err != nil:
+		return err
+	case inside && o != nil:
+		return schema.Invalid("a worktree cannot be made: the workspace is inside the sandbox", nil, "body", "worktree")
+	case inside: // its sandbox makes it
+		rec.Workspace.WorkingDir = dir
+		return nil
+	}
 	dir = realpath.Resolve(dir)
 	if err := m.o.Files.Prepare(ctx, dir, o == nil); err != nil {
 		if fault.Is(err, fault.Invalid) {
@@ -228,6 +237,9 @@ func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID,
 // conversation has been replaced since it was made: by another one, or by a link.
 // One that is gone is not replaced.
 func (c *Conversation) CheckWorkspace() error {
+	if inside, err := c.WorkspaceInside(); err != nil || inside {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rec.checkDirectory()

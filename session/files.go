@@ -2,14 +2,40 @@ package session
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/skill"
+	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/workspace"
 )
 
-// Files opens the files of the conversation's workspace. fs.ErrNotExist if it is gone,
-// of kind Invalid if it is another one than when the conversation was made.
-func (c *Conversation) Files(context.Context) (workspace.Files, error) {
+// WorkspaceInside reports whether the conversation's workspace is inside its sandbox,
+// and not on this machine's disk.
+func (c *Conversation) WorkspaceInside() (bool, error) {
+	return c.m.o.Builder.WorkspaceInside(c.Placement())
+}
+
+// Files opens the files of the conversation's workspace: on this machine, or through
+// its sandbox, which is started. The error is of kind Invalid if a directory on this
+// machine is gone, or another one than when the conversation was made.
+func (c *Conversation) Files(ctx context.Context) (workspace.Files, error) {
+	inside, err := c.WorkspaceInside()
+	if err != nil {
+		return nil, err
+	}
+	if inside {
+		w, err := c.work(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if w.res.Files == nil {
+			return nil, fault.New(fault.Unsupported, "the files of a workspace inside the sandbox cannot be reached")
+		}
+		return shared{w.res.Files}, nil
+	}
 	c.mu.Lock()
 	rec := c.rec
 	c.mu.Unlock()
@@ -20,8 +46,34 @@ func (c *Conversation) Files(context.Context) (workspace.Files, error) {
 	return workspace.Below(root), nil
 }
 
+// shared are files that end with the conversation's resources.
+type shared struct{ workspace.Files }
+
+// Close implements [workspace.Files].
+func (shared) Close() error { return nil }
+
 // WorkspaceContains reports whether an absolute path is in the workspace, as far as
 // that can be said without its Files, which refuse what is not.
 func (c *Conversation) WorkspaceContains(path string) bool {
-	return realpath.Inside(c.Workspace(), path)
+	if inside, err := c.WorkspaceInside(); err == nil && !inside {
+		return realpath.Inside(c.Workspace(), path)
+	}
+	rel, err := filepath.Rel(c.Workspace(), path) // links are those of the sandbox
+	return err == nil && filepath.IsLocal(rel) && !strings.ContainsRune(path, 0)
+}
+
+// addProject completes a request by what the project says in a workspace that is inside
+// the sandbox.
+func (c *Conversation) addProject(a *spec.Agent, w *worker) func(context.Context, workspace.Files, *BuildRequest) error {
+	return func(ctx context.Context, files workspace.Files, r *BuildRequest) error {
+		found, warnings, err := files.Skills(ctx)
+		if err != nil {
+			return err
+		}
+		if w.skills, err = c.loadSkills(a, func() ([]skill.Skill, []skill.Warning) { return found, warnings }); err != nil {
+			return err
+		}
+		r.Skills, r.Prompt = w.skills, c.prompt(a, w)
+		return nil
+	}
 }

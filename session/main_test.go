@@ -29,6 +29,7 @@ import (
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/finish"
 	"github.com/deft-dev/deft/tool/think"
+	"github.com/deft-dev/deft/workspace"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -196,6 +197,7 @@ type fixture struct {
 	ring   *keyring.Ring
 	model  *model
 	tools  *commands
+	inside workspace.Files // of workspaces inside sandboxes; nil for those on this machine
 
 	mu       sync.Mutex
 	models   map[string]*model                  // others, by name
@@ -204,6 +206,7 @@ type fixture struct {
 	changes  []string                           // statuses passed to Changed
 	built    map[event.ConversationID]int       // how often resources were built
 	reject   func(r session.BuildRequest) error // makes builds fail
+	asked    session.BuildRequest               // the latest
 }
 
 func setup(t testing.TB, answer reply, change func(*session.Options)) *fixture {
@@ -310,11 +313,14 @@ func (h *fixture) Published(event.ConversationID, json.RawMessage) {}
 // Flush implements [session.Observer].
 func (h *fixture) Flush(context.Context, event.ConversationID) error { return nil }
 
+// WorkspaceInside implements [session.Builder].
+func (h *fixture) WorkspaceInside(session.Placement) (bool, error) { return h.inside != nil, nil }
+
 // Remove implements [session.Builder].
 func (h *fixture) Remove(context.Context, event.ConversationID) error { return nil }
 
 // Build implements [session.Builder].
-func (h *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Resources, error) {
+func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (*session.Resources, error) {
 	h.mu.Lock()
 	h.built[r.ID]++
 	reject := h.reject
@@ -335,8 +341,16 @@ func (h *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Res
 	rt := local.New(executor.New(map[string]tool.Executor{
 		"TerminalAction": h.tools, "FinishAction": finish.New(), "ThinkAction": think.New(),
 	}, executor.InMemory()))
+	if r.Project != nil {
+		if err := r.Project(ctx, h.inside, &r); err != nil {
+			return nil, err
+		}
+	}
+	h.mu.Lock()
+	h.asked = r
+	h.mu.Unlock()
 	return &session.Resources{
-		Agent: a, Runtime: rt, Local: rt, Close: func(context.Context, bool) error { return rt.Close() },
+		Agent: a, Runtime: rt, Local: rt, Files: h.inside, Close: func(context.Context, bool) error { return rt.Close() },
 	}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/spec"
 	"github.com/deft-dev/deft/state"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // Builder makes what a conversation works with. Package session/build has the
@@ -23,6 +24,9 @@ type Builder interface {
 	// ctx, and ends with [Resources.Close]. A part that is not available is a
 	// warning; an error means that the conversation cannot work.
 	Build(ctx context.Context, r BuildRequest) (*Resources, error)
+	// WorkspaceInside reports whether the workspace of a conversation is inside its
+	// sandbox, and not on this machine's disk.
+	WorkspaceInside(p Placement) (bool, error)
 	// Remove removes what is kept for a conversation that has been deleted, such
 	// as its sandbox.
 	Remove(ctx context.Context, id event.ConversationID) error
@@ -47,6 +51,9 @@ type BuildRequest struct {
 	// names of those that it did.
 	Skills  []skill.Skill
 	Invoked func(name string)
+	// Project, unless nil, is called as soon as the files of a workspace that is inside
+	// its sandbox can be read; it completes Skills and Prompt by what the project says.
+	Project func(ctx context.Context, files workspace.Files, r *BuildRequest) error
 	// Tasks returns the task tracker's list as the conversation has it.
 	Tasks func() []event.TaskItem
 	// SwitchLLM is what the switch_llm tool does; it returns the model's name.
@@ -102,6 +109,9 @@ type Resources struct {
 	// once. Isolation, valid after that, is the level of isolation in force.
 	Ready     func(ctx context.Context) error
 	Isolation func() string
+	// Files are those of a workspace that is inside its sandbox; nil for one on this
+	// machine.
+	Files workspace.Files
 	// Programs runs a program beside the actions, in the same runtime.
 	Programs func(ctx context.Context, p Program) (ProgramResult, error)
 	// Terminals are the pseudo terminals of the runtime; nil if there are none.

@@ -17,8 +17,8 @@ import (
 
 // loadSkills returns the skills of an agent: its own, and those of the project, the
 // user and the public repository where its context asks for them. Of one name, the
-// first is used.
-func (c *Conversation) loadSkills(rec record, a *spec.Agent) ([]skill.Skill, error) {
+// first is used. project loads those of the project.
+func (c *Conversation) loadSkills(a *spec.Agent, project func() ([]skill.Skill, []skill.Warning)) ([]skill.Skill, error) {
 	about := a.Context
 	if about == nil {
 		return nil, nil
@@ -36,7 +36,7 @@ func (c *Conversation) loadSkills(rec record, a *spec.Agent) ([]skill.Skill, err
 		all, warnings = skill.Merge(all, found), append(warnings, w...)
 	}
 	if about.LoadProjectSkills {
-		more(c.m.o.Files.ProjectSkills(rec.Workspace.WorkingDir))
+		more(project())
 	}
 	if about.LoadUserSkills {
 		more(c.m.o.Files.UserSkills())

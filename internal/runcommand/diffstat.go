@@ -3,14 +3,13 @@ package runcommand
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/internal/console"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // gitTimeout bounds what git is asked at either end of a run.
@@ -40,18 +39,31 @@ func (r *runner) startHead(ctx context.Context) (base func() string) {
 	}
 }
 
+// repositories returns the files in which the workspace's repository is: all of this
+// machine, or those of a workspace inside the sandbox.
+func (r *runner) repositories(ctx context.Context) (workspace.Files, error) {
+	inside, err := r.c.WorkspaceInside()
+	switch {
+	case err != nil:
+		return nil, err
+	case inside:
+		return r.c.Files(ctx)
+	}
+	return workspace.Machine()
+}
+
 // head returns the commit of HEAD, "" where there is none. It does not wait for the
-// sandbox.
+// sandbox unless the workspace is inside.
 func (r *runner) head(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
-	v, err := gitview.Open(r.c.Workspace())
-	if err != nil { // no repository, or one that git refuses too
+	files, err := r.repositories(ctx)
+	if err != nil {
 		return ""
 	}
-	defer v.Close()
-	commit, err := v.Head(ctx)
-	if err != nil {
+	defer files.Close()
+	commit, err := files.Head(ctx, r.c.Workspace())
+	if err != nil { // no repository, or one that git refuses too
 		return ""
 	}
 	return commit
@@ -84,21 +96,24 @@ func (r *runner) diffstat(ctx context.Context, base string, began time.Time) str
 			b.WriteString(" … and more untracked files\n")
 		}
 	}
-	if n := changedBefore(r.c.Workspace(), append(names, files...), began); n > 0 {
+	if n := r.changedBefore(ctx, append(names, files...), began); n > 0 {
 		fmt.Fprintf(&b, " (of these, %d had been changed before this run)\n", n)
 	}
 	return b.String()
 }
 
-// changedBefore counts the files in dir that were written last before a time.
-func changedBefore(dir string, names []string, t time.Time) (n int) {
-	root, err := os.OpenRoot(dir)
+// changedBefore counts the files of the workspace that were written last before a time.
+func (r *runner) changedBefore(ctx context.Context, names []string, t time.Time) (n int) {
+	files, err := r.c.Files(ctx)
 	if err != nil {
 		return 0
 	}
-	defer root.Close()
+	defer files.Close()
 	for _, name := range names {
-		if info, err := root.Lstat(name); err == nil && !info.IsDir() && info.ModTime().Before(t) {
+		if name == "" {
+			continue
+		}
+		if info, err := files.Stat(ctx, name); err == nil && !info.IsDir() && info.ModTime().Before(t) {
 			n++
 		}
 	}

@@ -135,6 +135,12 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	if err := b.o.Classes.check(r.Placement); err != nil {
 		return nil, err
 	}
+	env, mark := b.environment(ctx, r)
+	if r.Project != nil {
+		if err := b.readProject(ctx, &r, env, mark); err != nil {
+			return nil, err
+		}
+	}
 	p := &parts{local: localTools(r.Tasks), more: b.o.Classes.Tools}
 	if err := p.addTools(ctx, r, b.o.Log); err != nil {
 		return nil, err
@@ -148,7 +154,6 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	if err != nil {
 		return nil, err
 	}
-	env, mark := b.environment(ctx, r)
 	e, err := b.o.Classes.Runtimes[r.RuntimeClass](ctx, RuntimeConfig{
 		EnvMark: mark,
 		Builder: b, Request: r, Local: p.local, Tools: p.defs, Grace: b.o.Grace,
@@ -195,7 +200,7 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	}
 	return &session.Resources{
 		Agent: a, Runtime: e.Runtime, Local: e.Local, Warnings: p.warnings, Warm: e.Warm,
-		Ready: e.Ready, Isolation: e.Isolation, Terminals: e.Terminals,
+		Ready: e.Ready, Isolation: e.Isolation, Terminals: e.Terminals, Files: e.Files,
 		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
 			return runProgram(ctx, e.Runtime, prog)
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/workspace"
 )
 
 // Names of the classes that ship with Deft.
@@ -87,6 +88,9 @@ type Execution struct {
 	// Programs starts the programs of MCP servers, beside the actions; nil if it
 	// can start none.
 	Programs tool.Starter
+	// Files are those of a workspace that is inside its sandbox; nil for one on this
+	// machine.
+	Files workspace.Files
 	// Terminals are the pseudo terminals of where actions run; nil if there are none.
 	Terminals tool.PTYs
 	Ready     func(ctx context.Context) error

@@ -22,6 +22,8 @@ import (
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/tool/terminal"
+	"github.com/deft-dev/deft/workspace"
+	"github.com/deft-dev/deft/workspace/link"
 )
 
 // newLocalRuntime runs all actions in this process.
@@ -90,8 +92,12 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	if r.ExecutorClass != StandardExecutor { // asking waits for the sandbox
 		tools = w.Tools
 	}
+	var files workspace.Files
+	if sandbox.WorkspaceInside(provider) {
+		files = link.New(box.Workspace, w)
+	}
 	return &Execution{
-		Runtime: w, Local: rt, Programs: programs, Terminals: w, Tools: tools,
+		Runtime: w, Local: rt, Programs: programs, Terminals: w, Tools: tools, Files: files,
 		Isolation: func() string { return level.Load().(string) },
 		Ready: func(ctx context.Context) error {
 			_, err := w.Ready(ctx)
@@ -106,6 +112,19 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	}, nil
 }
 
+// othersBeside returns the workspaces of others that a sandbox does not show: none
+// where it sees no disk of this machine.
+func (b *Builder) othersBeside(ctx context.Context, r session.BuildRequest, dir string) ([]string, error) {
+	if inside, err := b.WorkspaceInside(r.Placement); err != nil || inside {
+		return nil, err
+	}
+	var shown []string
+	if b.o.OneUser {
+		shown = slices.Concat(r.Readable, r.Writable, repositoryAround(dir))
+	}
+	return b.others.beside(ctx, dir, shown)
+}
+
 // sandboxSpec describes the sandbox of a conversation whose commands get env.
 func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env []string, mark string) (sandbox.Spec, error) {
 	o := b.o
@@ -117,11 +136,7 @@ func (b *Builder) sandboxSpec(ctx context.Context, r session.BuildRequest, env [
 	if err != nil {
 		return sandbox.Spec{}, fmt.Errorf("find the workspace: %w", err)
 	}
-	var shown []string
-	if o.OneUser {
-		shown = slices.Concat(r.Readable, r.Writable, repositoryAround(dir))
-	}
-	others, err := b.others.beside(ctx, dir, shown)
+	others, err := b.othersBeside(ctx, r, dir)
 	if err != nil {
 		return sandbox.Spec{}, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
-	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/schema"
 )
 
@@ -196,7 +195,7 @@ func request(s *Service, r *http.Request) (Request, error) {
 	if err := rest.Read(r, RequestSchema, &req); err != nil {
 		return req, err
 	}
-	if s.o.Confined && req.Cwd != "" && !realpath.Inside(s.o.DefaultCwd, req.Cwd) {
+	if s.o.Contains != nil && req.Cwd != "" && !s.o.Contains(req.Cwd) {
 		return req, workspacescope.Outside("cwd")
 	}
 	return req, nil

@@ -11,7 +11,7 @@ import (
 
 // ScopeOptions configure the services of conversations.
 type ScopeOptions struct {
-	// Options are those of every service; Dir, DefaultCwd and Confined are
+	// Options are those of every service; Dir, DefaultCwd and Contains are
 	// set for each.
 	Options Options
 	// Dir returns the directory for the events of a conversation, by its id
@@ -54,7 +54,7 @@ func (c *Scopes) Acquire(scope workspacescope.Scope) (s *Service, release func()
 	e := c.of[scope.ID]
 	if e == nil {
 		o := c.o.Options
-		o.Dir, o.DefaultCwd, o.Confined = c.o.Dir(scope.ID), scope.Workspace, true
+		o.Dir, o.DefaultCwd, o.Contains = c.o.Dir(scope.ID), scope.Workspace, scope.Contains
 		if c.o.Runner != nil {
 			o.Runner = c.o.Runner(scope)
 		}

@@ -22,8 +22,8 @@ type Options struct {
 	// DefaultCwd is where commands run that name no directory; empty is the
 	// working directory of the server.
 	DefaultCwd string
-	// Confined refuses directories outside DefaultCwd.
-	Confined bool
+	// Contains reports whether a command may run in a directory; nil for any.
+	Contains func(dir string) bool
 	// Runner runs the commands; nil for this machine.
 	Runner Runner
 	// Environ returns the environment of commands before it is cleaned; nil

@@ -135,6 +135,9 @@ func (f *fixture) Build(_ context.Context, r session.BuildRequest) (*session.Res
 	return &session.Resources{Agent: a, Runtime: rt, Local: rt, Close: func(context.Context, bool) error { return rt.Close() }}, nil
 }
 
+// WorkspaceInside implements [session.Builder].
+func (f *fixture) WorkspaceInside(session.Placement) (bool, error) { return false, nil }
+
 // Remove implements [session.Builder].
 func (f *fixture) Remove(context.Context, event.ConversationID) error { return nil }
 

@@ -71,9 +71,11 @@ type WorkspaceOf func(ctx context.Context, id string) (Workspace, error)
 
 // Scope is the conversation that a request was made under.
 type Scope struct {
-	ID        string          // 32 hexadecimal digits
-	Workspace string          // absolute path
-	Files     workspace.Files // until the handler returns; nil if the workspace is gone
+	ID        string // 32 hexadecimal digits
+	Workspace string // absolute path
+	// Contains is that of the workspace.
+	Contains func(path string) bool
+	Files    workspace.Files // until the handler returns; nil if the workspace is gone
 }
 
 type key struct{}
@@ -121,7 +123,7 @@ func (w WorkspaceOf) guard(next rest.Handler) rest.Handler {
 		default:
 			defer files.Close()
 		}
-		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir, Files: files}))
+		inner := r.WithContext(context.WithValue(r.Context(), key{}, Scope{ID: id, Workspace: dir, Contains: ws.Contains, Files: files}))
 		err = next(rw, inner)
 		r.Body = inner.Body // the server quotes what was read of it
 		return err

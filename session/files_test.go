@@ -1,0 +1,70 @@
+package session_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/workspace"
+)
+
+// TestWorkspaceInside has a workspace that this machine does not have: nothing is made
+// here, and what the project says and the files come through the sandbox.
+func TestWorkspaceInside(t *testing.T) {
+	t.Parallel()
+	h := setup(t, inTurn(says("one"), says("two")), nil)
+	far := t.TempDir()
+	for name, text := range map[string]string{"AGENTS.md": "Always say please.", "file": "content"} {
+		if err := os.WriteFile(filepath.Join(far, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := workspace.Open(far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	h.inside, h.work = files, filepath.Join(h.work, "only", "inside")
+	const agent = `"agent":{"kind":"Agent","llm":{"model":"openai/mock","api_key":"k","usage_id":"agent"},"tools":[],"agent_context":{"load_project_skills":true}}`
+	c := h.begin(t, agent)
+	if _, err := os.Lstat(filepath.Dir(h.work)); err == nil {
+		t.Error("the workspace was made on this machine")
+	}
+	send(t, c, "hi")
+	settle(t, c)
+	h.mu.Lock()
+	asked := h.asked
+	h.mu.Unlock()
+	if !strings.Contains(asked.Prompt.Suffix, "Always say please.") || len(asked.Skills) != 1 {
+		t.Errorf("the agent was told %q, with %d skills", asked.Prompt.Suffix, len(asked.Skills))
+	}
+	for path, want := range map[string]bool{h.work: true, h.work + "/a": true, h.work + "/../x": false, "/": false, h.work + "-other": false} {
+		if got := c.WorkspaceContains(path); got != want {
+			t.Errorf("%s is contained: %v", path, got)
+		}
+	}
+	got, err := c.Files(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := got.Open(t.Context(), "file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(f)
+	if err != nil || string(b) != "content" || f.Close() != nil || got.Close() != nil {
+		t.Errorf("read %q %v", b, err)
+	}
+	if _, err := files.Stat(t.Context(), "file"); err != nil {
+		t.Errorf("the sandbox's files were closed: %v", err)
+	}
+	s := h.request(t, agent)
+	s.Worktree = &session.WorktreeOptions{}
+	if _, _, err := h.Create(t.Context(), s); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a worktree: %v", err)
+	}
+}
