@@ -1,12 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/creack/pty"
 )
 
@@ -75,4 +77,37 @@ func TestShellBesideRun(t *testing.T) {
 	if code, out := p.wait(t); code != 0 || !strings.Contains(out, "went") {
 		t.Errorf("the run: exit code %d:\n%s", code, out)
 	}
+}
+
+// TestShellBesideServer opens a terminal of a page, and a shell in the same sandbox.
+func TestShellBesideServer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, `
+  - {reply: {tool_calls: [{name: finish, arguments: {message: "fine"}}]}}
+`)
+	b.run(t, 0, "run", "-q", "speak")
+	var listed struct{ ID string }
+	if err := json.Unmarshal([]byte(b.run(t, 0, "conversations", "list", "--json")), &listed); err != nil {
+		t.Fatal(err)
+	}
+	s := b.serve(t)
+	ws, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/sockets/terminal/"+listed.ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.CloseNow()
+	if err := ws.Write(t.Context(), websocket.MessageBinary, []byte("umask 022; echo of-the-page > /tmp/page; echo written-$((1+1))\n")); err != nil {
+		t.Fatal(err)
+	}
+	for text := ""; !strings.Contains(text, "written-2"); {
+		_, piece, err := ws.Read(t.Context())
+		if err != nil {
+			t.Fatalf("%v after %q", err, text)
+		}
+		text += string(piece)
+	}
+	if out := b.run(t, 0, "shell", "--", "cat", "/tmp/page"); !strings.Contains(out, "of-the-page") {
+		t.Errorf("the shell is in another sandbox: %q", out)
+	}
+	s.stop(t)
 }
