@@ -211,6 +211,9 @@ func (t *remoteTerminal) reattach(ctx context.Context, offset int64, lost error)
 			t.mu.Lock()
 			t.conn = conn
 			t.mu.Unlock()
+			if lost := conn.Offset() - offset; lost > 0 {
+				fmt.Fprintf(t.std.err, "\r\n[%d bytes of output were lost with the connection]\r\n", lost)
+			}
 			return conn.Offset(), nil
 		case !fault.Is(err, fault.Unavailable):
 			return 0, errors.Join(lost, err)
