@@ -46,7 +46,7 @@ func judged(a netip.Addr) (reach, string) {
 }
 
 // start serves a proxy and returns its address.
-func start(t *testing.T, o Options) *url.URL {
+func start(t testing.TB, o Options) *url.URL {
 	t.Helper()
 	return serve(t, newProxy(o))
 }
@@ -57,7 +57,7 @@ func newProxy(o Options) *Proxy {
 	return p
 }
 
-func serve(t *testing.T, p *Proxy) *url.URL {
+func serve(t testing.TB, p *Proxy) *url.URL {
 	t.Helper()
 	l := listen(t, "127.0.0.1:0")
 	done := make(chan error, 1)
@@ -73,7 +73,7 @@ func serve(t *testing.T, p *Proxy) *url.URL {
 	return &url.URL{Scheme: "http", Host: l.Addr().String()}
 }
 
-func listen(t *testing.T, address string) net.Listener {
+func listen(t testing.TB, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
