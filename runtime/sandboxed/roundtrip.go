@@ -12,8 +12,8 @@ import (
 var _ http.RoundTripper = (*Runtime)(nil)
 
 // RoundTrip implements [http.RoundTripper] for requests to the server that are not
-// about actions. If the server has ended, a new one gets a request without a body, or
-// one that was not sent.
+// about actions. If the server has ended, a new one gets the request, unless its body
+// was sent and cannot be read again: it has no GetBody.
 func (r *Runtime) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	body := req.Body
 	if body != nil {
@@ -26,11 +26,16 @@ func (r *Runtime) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 			return fault.New(fault.Unsupported, "this runtime has no files")
 		}
 		again := req.Clone(req.Context())
-		if body != nil {
+		switch {
+		case req.GetBody != nil:
+			if again.Body, err = req.GetBody(); err != nil {
+				return fault.Wrap(err, fault.Invalid, "read the request again")
+			}
+		case body != nil:
 			again.Body = io.NopCloser(body) // closed above, not after the first attempt
 		}
 		resp, err = via.RoundTrip(again) //nolint:bodyclose // the caller closes it
-		if err != nil && body != nil && !errors.Is(err, runtime.ErrNotSent) {
+		if err != nil && body != nil && req.GetBody == nil && !errors.Is(err, runtime.ErrNotSent) {
 			final = err
 			return nil
 		}

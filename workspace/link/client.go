@@ -89,7 +89,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 		cancel(nil)
 		return nil, err
 	}
-	if body != nil {
+	if _, again := body.(*bytes.Reader); body != nil && !again { // those may be sent again
 		moving := &sent{r: body, silence: silence, timeout: timeout}
 		defer moving.end()
 		body = moving
@@ -212,6 +212,10 @@ func (c *Client) MakeDirectory(ctx context.Context, path string) error {
 
 // Write implements [workspace.Files].
 func (c *Client) Write(ctx context.Context, path string, r io.Reader) (int64, error) {
+	// A question is asked again if the server has ended meanwhile, but r can be read once.
+	if _, err := c.Stat(ctx, "."); fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+		return 0, err
+	}
 	resp, err := c.send(ctx, http.MethodPut, contentPath+"?path="+url.QueryEscape(path), r, contentTimeout)
 	if err != nil {
 		return 0, err

@@ -31,6 +31,10 @@ const serverArg = "test-action-server"
 
 func TestMain(m *testing.M) {
 	process.MaybeInit()
+	// A conversation starts "action-server --workspace DIR …".
+	if len(os.Args) > 3 && os.Args[1] == "action-server" {
+		os.Args = []string{os.Args[0], serverArg, os.Args[3]}
+	}
 	if len(os.Args) == 3 && os.Args[1] == serverArg {
 		if err := serve(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

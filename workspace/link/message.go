@@ -166,8 +166,7 @@ func failureOf(err error) *failure {
 	_ = errors.As(err, &f.Errno) // zero if there is none
 	var path *gitview.PathError
 	f.NoDiff = errors.As(err, &path)
-	var command *gitview.CommandError
-	if errors.As(err, &command) {
+	if command, ok := errors.AsType[*gitview.CommandError](err); ok {
 		short := *command
 		short.Command = short.Command[:min(len(short.Command), maxMessage)]
 		short.Stderr = short.Stderr[:min(len(short.Stderr), maxMessage)]
