@@ -123,7 +123,7 @@ func (s *Service) Routes() []rest.Route {
 	if s.o.Bash != nil {
 		routes = append(routes, route("bash-events", s.shell))
 	}
-	return routes
+	return append(routes, s.terminalRoutes()...)
 }
 
 // Followers returns how many sockets follow a conversation.

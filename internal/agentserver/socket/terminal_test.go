@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -254,5 +255,53 @@ func TestTerminalSlowReader(t *testing.T) {
 	d := h.dial(t, h.terminal()+"?terminal="+id)
 	if f := d.opened(); f.Offset < 99_000_000 {
 		t.Errorf("kept from %d on", f.Offset)
+	}
+}
+
+// TestTerminalRoutes list and close the terminals of pages that are gone.
+func TestTerminalRoutes(t *testing.T) {
+	t.Parallel()
+	h := withTerminals(t, pty.Options{}, withKeys("secret"))
+	c := h.dial(t, h.terminal(), "X-Session-API-Key", "secret")
+	id := c.opened().Terminal
+	_ = c.CloseNow()
+	ask := func(method, path, key string) (int, []tool.PTY) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, "http"+strings.TrimPrefix(h.url, "ws")+"/api/conversations/"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Session-API-Key", key)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var list []tool.PTY
+		if method == http.MethodGet && resp.StatusCode == http.StatusOK {
+			if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return resp.StatusCode, list
+	}
+	all := string(h.id) + "/terminals"
+	if status, list := ask("GET", all, "secret"); status != 200 || len(list) != 1 || list[0].ID != id {
+		t.Errorf("list: %d, %v", status, list)
+	}
+	other := "11111111-2222-4333-8444-555555555555/terminals"
+	for _, tt := range []struct {
+		method, path, key string
+		want              int
+	}{
+		{"GET", all, "wrong", 401}, {"DELETE", all + "/" + id, "wrong", 401}, {"GET", other, "secret", 404},
+		{"DELETE", all + "/unknown", "secret", 404}, {"DELETE", all + "/" + id, "secret", 200}, {"DELETE", all + "/" + id, "secret", 404},
+	} {
+		if status, _ := ask(tt.method, tt.path, tt.key); status != tt.want {
+			t.Errorf("%s %s with %s: %d, want %d", tt.method, tt.path, tt.key, status, tt.want)
+		}
+	}
+	if status, list := ask("GET", all, "secret"); status != 200 || len(list) != 0 {
+		t.Errorf("list: %d, %v", status, list)
 	}
 }
