@@ -71,14 +71,21 @@ func (c *Conversation) apply(ch Changes) (update event.Event, changed bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	if ch.WorkingDir != "" {
-		c.rec.Workspace.WorkingDir, c.meta.WorkingDir = ch.WorkingDir, ch.WorkingDir
-		if c.rec.Directory, err = workspacedir.Identify(ch.WorkingDir); err != nil {
-			return nil, false, err
-		}
-	}
 	if ch.Placement != nil {
 		c.rec.Placement = *ch.Placement
+	}
+	if ch.WorkingDir != "" {
+		c.rec.Workspace.WorkingDir, c.meta.WorkingDir = ch.WorkingDir, ch.WorkingDir
+		inside, err := c.m.o.Builder.WorkspaceInside(c.rec.Placement)
+		if err != nil {
+			return nil, false, err
+		}
+		c.rec.Directory = workspacedir.Identity{}
+		if !inside { // else it is not this machine's
+			if c.rec.Directory, err = workspacedir.Identify(ch.WorkingDir); err != nil {
+				return nil, false, err
+			}
+		}
 	}
 	if ch.MaxIterations > 0 {
 		c.rec.MaxIterations = ch.MaxIterations

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"maps"
 
@@ -35,6 +36,9 @@ func (c *Conversation) StartChild(ctx context.Context, o ChildOptions) (*Convers
 		return nil, err
 	}
 	if o.Worktree {
+		if inside, err := c.WorkspaceInside(); err != nil || inside {
+			return nil, cmp.Or(err, errNoWorktree)
+		}
 		root, work, err := m.o.Files.AddWorktree(ctx, c.Workspace(), id, nil)
 		if err != nil {
 			return nil, err

@@ -192,6 +192,9 @@ func located(err error, field string) error {
 	return err
 }
 
+// errNoWorktree refuses a worktree of a repository that this machine does not have.
+var errNoWorktree error = schema.Invalid("a worktree cannot be made: the workspace is inside the sandbox", nil, "body", "worktree")
+
 // prepareWorkspace makes the directory in which a conversation works.
 func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID, o *WorktreeOptions, rec *record) error {
 	dir, err := rec.Workspace.dir()
@@ -202,7 +205,7 @@ func (m *Manager) prepareWorkspace(ctx context.Context, id event.ConversationID,
 	case err != nil:
 		return err
 	case inside && o != nil:
-		return schema.Invalid("a worktree cannot be made: the workspace is inside the sandbox", nil, "body", "worktree")
+		return errNoWorktree
 	case inside: // its sandbox makes it
 		rec.Workspace.WorkingDir = dir
 		return nil

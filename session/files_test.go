@@ -67,4 +67,12 @@ func TestWorkspaceInside(t *testing.T) {
 	if _, _, err := h.Create(t.Context(), s); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a worktree: %v", err)
 	}
+	if _, err := c.StartChild(t.Context(), session.ChildOptions{Task: "a part", Worktree: true}); !fault.Is(err, fault.Invalid) {
+		t.Errorf("a child in a worktree: %v", err)
+	}
+	h.restart(t)
+	c = h.get(t, c.ID())
+	if err := c.Change(t.Context(), session.Changes{WorkingDir: "/only/elsewhere"}); err != nil || c.Workspace() != "/only/elsewhere" {
+		t.Errorf("another directory: %s %v", c.Workspace(), err)
+	}
 }
