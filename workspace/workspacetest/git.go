@@ -32,6 +32,11 @@ func (f *fixture) run(args ...string) string {
 // changes that are not committed.
 func (f *fixture) repository() (first, second string) {
 	f.Helper()
+	defer func() {
+		if _, err := f.Head(f.Context(), f.dir); errors.Is(err, exec.ErrNotFound) {
+			f.Skip("there is no git where the workspace is")
+		}
+	}()
 	f.run("init", "-q", "-b", "main")
 	f.run("add", "-A")
 	f.run("commit", "-qm", "first")

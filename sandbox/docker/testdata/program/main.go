@@ -3,6 +3,11 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/sandbox/sandboxtest"
@@ -12,4 +17,19 @@ func main() {
 	process.MaybeInit() // the proxy
 	docker.MaybeInit()
 	sandboxtest.MaybeServe()
+	if len(os.Args) == 3 && os.Args[1] == "files" {
+		if err := serveFiles(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// serveFiles is an action server for the files of a directory.
+func serveFiles(dir string) error {
+	l, journal, err := actionserver.Inherited()
+	if err != nil {
+		return err
+	}
+	return actionserver.Serve(context.Background(), actionserver.Options{Listener: l, Journal: journal, Workspace: dir, OwnProcess: true})
 }
