@@ -73,6 +73,7 @@ type Attempt struct {
 type Access struct {
 	Path               string
 	Readable, Writable bool
+	Layered            bool // writable in a layer of the workspace's own
 }
 
 // Sandbox is what can be tried in a sandbox. Package sandbox/process has one.

@@ -16,6 +16,7 @@ const (
 	writable = "writable"
 	readOnly = "read-only"
 	hidden   = "hidden"
+	layered  = "private layer"
 )
 
 // toolchainPrograms are programs that projects are built and tested with.
@@ -113,6 +114,8 @@ func tryAccess(ctx context.Context, s Sandbox, items []Item) (map[string]string,
 	found := map[string]string{}
 	for _, a := range all {
 		switch {
+		case a.Layered:
+			found[a.Path] = layered
 		case a.Writable:
 			found[a.Path] = writable
 		case a.Readable:

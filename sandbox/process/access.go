@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/deft-dev/deft/sandbox"
@@ -18,6 +19,8 @@ type Access struct {
 	Path     string `json:"path"`
 	Readable bool   `json:"readable"` // it is the host's own that can be read, not an empty stand-in
 	Writable bool   `json:"writable"`
+	// Layered: a cache that can be read, and written to in a layer of the workspace's own.
+	Layered bool `json:"layered"`
 }
 
 // Access starts a sandbox with an empty workspace, without network and with the grants
@@ -37,10 +40,16 @@ func (p *Provider) Access(ctx context.Context, grants sandbox.Spec, paths []stri
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id)) }()
+	defer func() {
+		err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id), p.removeCaches(workspace))
+	}()
 	err = readProbe(ctx, s, func(a access) {
 		same := a.Inode != 0 && a.Inode == inodeOf(a.Path)
-		all = append(all, Access{Path: a.Path, Readable: a.Readable && same, Writable: a.Writable && same})
+		granted := slices.ContainsFunc(grants.Writable, func(dir string) bool { return within(a.Path, dir) })
+		layered := a.Writable && !granted && p.inCache(a.Path) && slices.Contains(s.Report().Features, featureCaches)
+		all = append(all, Access{
+			Path: a.Path, Readable: a.Readable && (same || layered), Writable: a.Writable && same && !layered, Layered: layered,
+		})
 	})
 	if err == nil && len(all) != len(paths) {
 		err = fmt.Errorf("the probe looked at %d of %d paths", len(all), len(paths))
@@ -58,7 +67,7 @@ type access struct {
 func tryPaths(paths []string, w io.Writer) error {
 	enc := json.NewEncoder(w)
 	for _, path := range paths {
-		if err := enc.Encode(access{Access{path, canRead(path), canWrite(path)}, inodeOf(path)}); err != nil {
+		if err := enc.Encode(access{Access{Path: path, Readable: canRead(path), Writable: canWrite(path)}, inodeOf(path)}); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,11 @@ func TestAccess(t *testing.T) {
 			t.Parallel()
 			b := setup(t, level)
 			tool, absent := filepath.Join(b.home, "go/bin/tool"), filepath.Join(b.home, "nothing")
-			hidden, granted := filepath.Join(b.home, ".cache/pip"), filepath.Join(b.home, ".cache/go-build")
-			for _, dir := range []string{hidden, granted} {
+			cache, granted := filepath.Join(b.home, ".cache/pip"), filepath.Join(b.home, ".cache/go-build")
+			for _, dir := range []string{cache, granted} {
 				write(t, filepath.Join(dir, "file"), "cached")
 			}
-			got, err := b.Access(t.Context(), sandbox.Spec{Writable: []string{granted}}, []string{tool, filepath.Dir(tool), hidden, granted, absent})
+			got, err := b.Access(t.Context(), sandbox.Spec{Writable: []string{granted}}, []string{tool, filepath.Dir(tool), cache, granted, absent})
 			if err != nil {
 				missing(t, err)
 			}
@@ -30,7 +30,7 @@ func TestAccess(t *testing.T) {
 			want := []process.Access{
 				{Path: tool, Readable: true, Writable: !isolated},
 				{Path: filepath.Dir(tool), Readable: true, Writable: !isolated},
-				{Path: hidden, Readable: !isolated, Writable: !isolated},
+				{Path: cache, Readable: level != process.LevelLandlock, Writable: !isolated, Layered: level == process.LevelNamespaces},
 				{Path: granted, Readable: true, Writable: true},
 				{Path: absent},
 			}

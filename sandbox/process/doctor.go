@@ -91,7 +91,9 @@ func (p *Provider) probe(ctx context.Context, id string, t targets) (rep sandbox
 	if err != nil {
 		return rep, nil, err
 	}
-	defer func() { err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id)) }()
+	defer func() {
+		err = errors.Join(err, p.Remove(context.WithoutCancel(ctx), id), p.removeCaches(t.Workspace))
+	}()
 	checks, err = readChecks(ctx, s, t)
 	return s.Report(), checks, err
 }
@@ -181,7 +183,10 @@ func (p *Provider) unreachable(t targets) []string {
 	granted := p.grants(sandbox.Spec{Workspace: t.Workspace}, covered)
 	return slices.DeleteFunc(hiddenPaths(p.opt.Home, t.Workspace, p.opt.Hidden), func(path string) bool {
 		// What holds something that is shown is a directory that is not empty.
-		return within(t.Workspace, path) || slices.ContainsFunc(granted, func(g grant) bool { return within(g.Path, path) })
+		holdsCache := p.opt.Home != "" && slices.ContainsFunc(homeCaches, func(c homeCache) bool {
+			return within(resolve(p.cachePath(c.name, c.variable)), path)
+		})
+		return holdsCache || within(t.Workspace, path) || slices.ContainsFunc(granted, func(g grant) bool { return within(g.Path, path) })
 	})
 }
 

@@ -53,6 +53,13 @@ func (p *Provider) grants(s sandbox.Spec, covered []string) []grant {
 	for _, dir := range toolchains(p.opt.Env, home, covered) {
 		all[dir] = false
 	}
+	if home != "" && !within(home, s.Workspace) {
+		for _, name := range cachePrograms {
+			if dir := resolve(filepath.Join(home, name)); exists(dir) {
+				all[dir] = false
+			}
+		}
+	}
 	for _, target := range linkedToolchains(home, covered) {
 		all[target] = false
 	}

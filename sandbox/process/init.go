@@ -104,7 +104,7 @@ func setUp(w *json.Encoder) (step string, err error) {
 // isolate gives the process its own root, devices and loopback interface.
 func isolate(pl *plan, exe int, o *outcome) (step string, err error) {
 	limitInotify(o)
-	if step, err := newRoot(pl, exe); err != nil {
+	if step, err := newRoot(pl, exe, o); err != nil {
 		return step, err
 	}
 	o.Features = append(o.Features, "user-namespace", "mount-namespace", "pid-namespace",
@@ -158,6 +158,9 @@ func setTemporary(pl *plan) error {
 		if !isSet(pl.Env, name) {
 			pl.Env = append(pl.Env, name+"="+pl.Tmp)
 		}
+	}
+	for i := range pl.Caches {
+		pl.nameCache(&pl.Caches[i], pl.Caches[i].Upper)
 	}
 	for _, content := range pl.Cleaned {
 		if content == "" || isSet(pl.Env, "GIT_CONFIG_GLOBAL") {

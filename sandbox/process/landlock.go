@@ -74,6 +74,9 @@ func landlockGaps(abi int, pl *plan) []sandbox.Missing {
 		{Feature: "file-modes", Reason: "Landlock cannot keep the user's own files outside from having their mode, owner or times changed"},
 		{Feature: "unix-sockets", Reason: "refused by seccomp, since Landlock cannot keep them from the host's services"},
 	}
+	if len(pl.Caches) > 0 {
+		gaps = append(gaps, sandbox.Missing{Feature: featureCaches, Reason: "without mounts, caches of tools start empty for each workspace, where the tools' variables name them"})
+	}
 	if pl.Network.None() {
 		gaps = append(gaps, sandbox.Missing{Feature: "loopback", Reason: "without a network namespace all Internet sockets are refused"})
 	} else {
@@ -119,6 +122,13 @@ func fillRules(rules *landlock.Rules, pl *plan, exe int) error {
 			rights["/dev/"+name] = landlock.Read | writeFile
 		}
 		rights[pl.Tmp] = landlock.All
+	}
+	for _, c := range pl.Caches {
+		if pl.Level == LevelNamespaces {
+			rights[c.Path] = landlock.All
+		} else {
+			rights[c.Upper] = landlock.All
+		}
 	}
 	for _, g := range pl.Granted {
 		paths := []string{g.Path}

@@ -53,12 +53,21 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 	if p.opt.Level == LevelAuto {
 		levels = []string{LevelNamespaces, LevelLandlock}
 	}
+	caches := ""
+	if p.opt.Level != LevelNone && p.opt.Home != "" {
+		dir, release, err := p.claimCaches(s)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		caches = dir
+	}
 	var missing []sandbox.Missing
 	var last *setupError
 	for _, level := range levels {
-		in, err := p.launchAt(ctx, s, level, missing)
+		in, err := p.launchAt(ctx, s, level, caches, missing)
 		for n := 1; n < maxStarts && errors.Is(err, errKilled); n++ {
-			in, err = p.launchAt(ctx, s, level, missing)
+			in, err = p.launchAt(ctx, s, level, caches, missing)
 		}
 		var setup *setupError
 		if !errors.As(err, &setup) {
@@ -80,10 +89,10 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 
 // launchAt starts the sandbox at one level, or returns a *setupError if the
 // level does not work on this host.
-func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level string, missing []sandbox.Missing) (*instance, error) {
+func (p *Provider) launchAt(ctx context.Context, s sandbox.Spec, level, caches string, missing []sandbox.Missing) (*instance, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	st := state{Since: time.Now(), Boot: bootID(), Key: p.isolationKey(s), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
+	st := state{Caches: caches, Since: time.Now(), Boot: bootID(), Key: p.isolationKey(s), Report: sandbox.Report{Level: level, Missing: slices.Clone(missing)}}
 	if level == LevelLandlock {
 		tmp, err := os.MkdirTemp("", "deft-")
 		if err != nil {
@@ -151,7 +160,12 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		return fmt.Errorf("make pipe: %w", err)
 	}
 	defer outR.Close()
-	pl := p.plan(s, st.Report.Level)
+	pl, err := p.plan(s, st.Report.Level, st.Caches)
+	if err != nil {
+		planR.Close()
+		outW.Close()
+		return err
+	}
 	pl.Tmp = st.Tmp
 	attr := p.procAttr(&pl)
 	attr.Files = append(fds(files), planR.Fd(), outW.Fd())

@@ -30,7 +30,7 @@ const (
 
 // newRoot replaces the root of this mount namespace. exe is bound at its own
 // path, read-only, if nothing else shows it there.
-func newRoot(pl *plan, exe int) (step string, err error) {
+func newRoot(pl *plan, exe int, o *outcome) (step string, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return "keep mounts private", err
 	}
@@ -53,6 +53,13 @@ func newRoot(pl *plan, exe int) (step string, err error) {
 	if err != nil {
 		return "open granted directories", err
 	}
+	caches, missing := openCaches(pl)
+	o.Missing = append(o.Missing, missing...)
+	if len(pl.Caches) > 0 && len(missing) == 0 {
+		o.Features = append(o.Features, featureCaches)
+	}
+	layers = append(layers, caches...)
+	sortLayers(layers)
 	r := &root{size: pl.TmpBytes}
 	if r.fd, err = cloneTree(unix.AT_FDCWD, "/", readOnly); err != nil {
 		return "copy the file system's tree", err
@@ -119,8 +126,8 @@ type layer struct {
 	tree int
 }
 
-// openLayers returns what is hidden and shown beside the home's toolchains. What
-// lies deeper comes later, so the longest path decides.
+// openLayers returns what is hidden and shown beside the home's toolchains and the
+// caches. Once sorted, what lies deeper comes later, so the longest path decides.
 func openLayers(pl *plan, ws int) ([]layer, error) {
 	layers := []layer{{path: pl.Workspace, tree: ws}}
 	for _, path := range pl.Hidden {
@@ -149,6 +156,10 @@ func openLayers(pl *plan, ws int) ([]layer, error) {
 		}
 		layers = append(layers, layer{path: g.Path, tree: tree})
 	}
+	return layers, nil
+}
+
+func sortLayers(layers []layer) {
 	slices.SortStableFunc(layers, func(a, b layer) int {
 		switch c := strings.Compare(a.path, b.path); {
 		case c != 0 || a.hide == b.hide:
@@ -158,7 +169,6 @@ func openLayers(pl *plan, ws int) ([]layer, error) {
 		}
 		return 1
 	})
-	return layers, nil
 }
 
 func (r *root) lay(l layer) error {

@@ -25,6 +25,7 @@ type plan struct {
 	Hidden    []string          // sorted: a directory before what is in it
 	Granted   []grant           // sorted likewise
 	Sockets   []string          // of the host, to hide; namespaces only
+	Caches    []cacheLayer      // sorted by path; not at LevelNone
 	Cleaned   map[string]string // content to show instead of that of files
 	Network   sandbox.Network
 	ProxyPort int    // of the proxy on loopback; set by the init stage
@@ -49,8 +50,8 @@ const (
 	firstFree  = 8
 )
 
-func (p *Provider) plan(s sandbox.Spec, level string) plan {
-	pl := plan{
+func (p *Provider) plan(s sandbox.Spec, level, caches string) (pl plan, err error) {
+	pl = plan{
 		Level: level, Argv: s.Argv, Env: s.Env, Workspace: s.Workspace, Home: p.opt.Home,
 		Network: s.Network, TmpBytes: p.opt.TmpBytes, Covered: coveredPaths(p.opt.Home),
 		Hidden:  hiddenPaths(p.opt.Home, s.Workspace, slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden)),
@@ -71,8 +72,16 @@ func (p *Provider) plan(s sandbox.Spec, level string) plan {
 	case LevelLandlock:
 		pl.hideCleaned(p.opt.Home)
 	}
+	if level == LevelLandlock || pl.Home != "" {
+		if pl.Caches, err = p.cacheLayers(s, caches); err != nil {
+			return pl, err
+		}
+	}
+	if level == LevelNamespaces {
+		pl.Granted = slices.DeleteFunc(pl.Granted, pl.isCache)
+	}
 	pl.Token = proxyToken(&pl)
-	return pl
+	return pl, nil
 }
 
 // hideCleaned hides the files whose content would have to be replaced, which

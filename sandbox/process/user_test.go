@@ -23,7 +23,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Skip("runs as an ordinary user already")
 	}
 	t.Parallel()
-	base, err := os.MkdirTemp("", "deft-user-") // t.TempDir is closed to others
+	base, err := os.MkdirTemp("", "deft-") // t.TempDir is closed to others
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,14 @@ func TestHomeShowsToolsOnly(t *testing.T) {
 	s := b.start(t)
 	a := sh(t, s, `cd $HOME && find . | sort`)
 	want := `.
+./.bun
+./.bun/install
+./.bun/install/cache
+./.cache
+./.cache/deno
+./.cache/go-build
+./.cache/pip
+./.cache/uv
 ./.cargo
 ./.cargo/bin
 ./.cargo/bin/tool
@@ -29,18 +37,23 @@ func TestHomeShowsToolsOnly(t *testing.T) {
 ./.config/go
 ./.config/go/env
 ./.gitconfig
+./.gradle
+./.m2
+./.npm
+./.npm/_cacache
 ./go
 ./go/bin
 ./go/bin/tool
+./go/pkg
 `
 	if diff := cmp.Diff(want, a.Out); diff != "" {
 		t.Errorf("home (-want +got):\n%s", diff)
 	}
-	a = sh(t, s, `cd $HOME && mkdir .cache && echo x >.cache/f && cat .cache/f .cargo/credentials.toml; echo x >go/bin/tool; echo x >.cargo/bin/new; cat go/bin/tool`)
+	a = sh(t, s, `cd $HOME && mkdir .own && echo x >.own/f && cat .own/f .cargo/credentials.toml; echo x >go/bin/tool; echo x >.cargo/bin/new; cat go/bin/tool`)
 	if !strings.HasPrefix(a.Out, "x\n") || !strings.HasSuffix(a.Out, "\ntool") {
 		t.Errorf("writing in the home: %q", a.Out)
 	}
-	if _, err := os.Stat(filepath.Join(b.home, ".cache")); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(b.home, ".own")); !os.IsNotExist(err) {
 		t.Errorf("the private home wrote outside: %v", err)
 	}
 }

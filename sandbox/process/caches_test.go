@@ -1,0 +1,107 @@
+package process_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/sandbox/process"
+)
+
+// TestCaches writes to the caches of tools as these do: it works, lasts for the
+// workspace, and neither the user's own caches nor another workspace see it.
+func TestCaches(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	module := filepath.Join(b.home, "go/pkg/mod/cache/download/example.org")
+	program := filepath.Join(b.home, ".cargo/bin/tool")
+	secret := filepath.Join(b.home, ".cargo/credentials.toml")
+	write(t, filepath.Join(module, "old"), "the user's")
+	write(t, program, "the user's")
+	write(t, secret, "SECRET")
+	script := `cat "$HOME/go/pkg/mod/cache/download/example.org/old"
+echo changed >"$HOME/go/pkg/mod/cache/download/example.org/old"
+mkdir -p "$HOME/.cargo/registry" "$HOME/.m2/repository" "$HOME/.cache/go-build" && cd "$HOME"
+echo new >.cargo/registry/f && echo new >.m2/repository/f && echo new >.cache/go-build/f
+cat .cargo/credentials.toml
+(echo changed >.cargo/bin/tool) 2>/dev/null || echo " programs are read-only"`
+	read := `cd "$HOME" && cat go/pkg/mod/cache/download/example.org/old .cargo/registry/f .m2/repository/f .cache/go-build/f 2>/dev/null`
+
+	s := b.start(t)
+	if got := sh(t, s, script).Out; got != "the user's programs are read-only\n" {
+		t.Fatalf("writing: %q", got)
+	}
+	for path, want := range map[string]string{filepath.Join(module, "old"): "the user's", program: "the user's"} {
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("the user's %s reads %q, %v", path, got, err)
+		}
+	}
+	for _, name := range []string{".cargo/registry", ".m2", ".cache/go-build"} {
+		if _, err := os.Stat(filepath.Join(b.home, name)); !os.IsNotExist(err) {
+			t.Errorf("%s of the user: %v", name, err)
+		}
+	}
+
+	// At the same time another sandbox of the workspace has a layer of its own.
+	second := b.spec
+	second.ID = "second"
+	beside, err := b.Start(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sh(t, beside, read).Out; got != "the user's" {
+		t.Errorf("beside: %q", got)
+	}
+	if err := beside.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	// What was written lasts, also for another conversation.
+	if err := b.Remove(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	later := b.spec
+	later.ID = "later"
+	s, err = b.Start(t.Context(), later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sh(t, s, read).Out; got != "changed\nnew\nnew\nnew\n" {
+		t.Errorf("later: %q", got)
+	}
+
+	elsewhere := b.spec
+	elsewhere.ID, elsewhere.Workspace = "elsewhere", filepath.Join(filepath.Dir(b.ws), "elsewhere")
+	if err := os.Mkdir(elsewhere.Workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err = b.Start(t.Context(), elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sh(t, s, read).Out; got != "the user's" {
+		t.Errorf("in another workspace: %q", got)
+	}
+}
+
+// TestCachesByVariables is how caches work where no file system can be laid over
+// another one.
+func TestCachesByVariables(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelLandlock)
+	write(t, filepath.Join(b.home, "go/pkg/mod/f"), "the user's")
+	s := b.start(t)
+	a := sh(t, s, `for dir in "$GOMODCACHE" "$GOCACHE" "$CARGO_HOME" "$npm_config_cache" "$PIP_CACHE_DIR"; do
+mkdir -p "$dir" && echo new >"$dir/f" && cat "$dir/f" || exit 1; done; echo "$GOPROXY"; cat "$HOME/go/pkg/mod/f"`)
+	want := strings.Repeat("new\n", 5) + "file://" + filepath.Join(b.home, "go/pkg/mod/cache/download") + ",https://proxy.golang.org,direct\nthe user's"
+	if a.Code != 0 || a.Out != want {
+		t.Errorf("%+v, want %q", a, want)
+	}
+	if err := b.Remove(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	if got := sh(t, b.start(t), `cat "$CARGO_HOME/f"`).Out; got != "new\n" {
+		t.Errorf("later: %q", got)
+	}
+}
