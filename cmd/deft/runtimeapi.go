@@ -38,7 +38,7 @@ type runtimeAPICmd struct {
 	Pool        string          `help:"JSON file that says which sandboxes wait for requests; SIGHUP reads it again." placeholder:"FILE" type:"path"`
 	RuntimeURL  string          `name:"runtime-url" help:"Where runtimes are reached: an address with {port}, each at a port of its own, or with {runtime_id} in the host's name or in the path, at the port of this server (default: http://HOST:{port})." placeholder:"URL"`
 	Ignore      []string        `help:"Fields of start requests that are passed over where the sandbox cannot do as they say; otherwise the request is refused: image, image_pull_policy, run_as_user, run_as_group, fs_group, runtime_class, resource_factor." placeholder:"FIELD"`
-	Net         sandbox.Network `help:"What runtimes may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443) or none (default: none)." placeholder:"HOSTS"`
+	Net         sandbox.Network `help:"What runtimes may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none (default: none)." placeholder:"HOSTS"`
 	Memory      sandbox.Size    `help:"How much memory a runtime with the resource factor 1 may use, for example 4G." placeholder:"SIZE"`
 	CPUs        float64         `name:"cpus" help:"How many processors a runtime with the resource factor 1 may use." placeholder:"N"`
 	Pids        int             `help:"How many processes and threads each runtime may have; -1 for no limit." placeholder:"N"`

@@ -29,7 +29,7 @@ var cacheDirs = []struct{ tool, variable, below, home string }{
 	{"go modules", "GOMODCACHE", "", "go/pkg/mod"},
 	{"pip", "PIP_CACHE_DIR", "", ".cache/pip"},
 	{"uv", "UV_CACHE_DIR", "", ".cache/uv"},
-	{"npm", "npm_config_cache", "", ".npm"},
+	{"npm", "npm_config_cache", "_cacache", ".npm/_cacache"},
 	{"cargo", "CARGO_HOME", "registry", ".cargo/registry"},
 	{"maven", "", "", ".m2/repository"},
 	{"gradle", "GRADLE_USER_HOME", "caches", ".gradle/caches"},

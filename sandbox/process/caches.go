@@ -171,6 +171,10 @@ func (p *Provider) cachePath(name, variable string) string {
 		if v := value(variable); v != "" {
 			return v
 		}
+	case "GOMODCACHE":
+		if v, ok := strings.CutSuffix(value(variable), "/pkg/mod"); ok {
+			return v + "/pkg"
+		}
 	}
 	if below, ok := strings.CutPrefix(name, "go/"); ok {
 		if v, _, _ := strings.Cut(value("GOPATH"), ":"); v != "" {
