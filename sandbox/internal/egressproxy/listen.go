@@ -81,6 +81,21 @@ func Environment(env []string, port int, token string) []string {
 		set = append(set, name+"="+u.String(), strings.ToLower(name)+"="+u.String())
 	}
 	set = append(set, "NO_PROXY="+own, "no_proxy="+own)
+	if token == "" { // Java sends no password to a proxy for HTTPS
+		java := ""
+		for _, scheme := range []string{"http", "https"} {
+			java += " -D" + scheme + ".proxyHost=127.0.0.1 -D" + scheme + ".proxyPort=" + strconv.Itoa(port)
+		}
+		for _, name := range []string{"MAVEN_OPTS", "GRADLE_OPTS"} {
+			own := ""
+			for _, kv := range env {
+				if value, ok := strings.CutPrefix(kv, name+"="); ok {
+					own = value
+				}
+			}
+			set = append(set, name+"="+strings.TrimSpace(own+java))
+		}
+	}
 	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
