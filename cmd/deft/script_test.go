@@ -71,7 +71,7 @@ var toolchain = sync.OnceValue(func() map[string]string {
 	}
 	vars := map[string]string{"SOURCE": source}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS"} {
-		out, err := exec.Command("go", "env", name).Output() //nolint:noctx // it ends at once
+		out, err := exec.Command("go", "env", name).Output()
 		if err != nil {
 			panic(err)
 		}

@@ -66,8 +66,10 @@ func importDir(ctx context.Context, dir string, s eventstream.Stream, owner stri
 // hold one, as Export makes them; path itself if there are none, so that Import says
 // what is missing. A path that is no directory has none.
 func Conversations(path string) ([]string, error) {
-	if st, err := os.Stat(path); err != nil || !st.IsDir() {
-		return nil, nil // Import, or who opens the file, says what is wrong with it
+	if st, err := os.Stat(path); err != nil {
+		return nil, fsError(err, "cannot open "+path)
+	} else if !st.IsDir() {
+		return nil, nil
 	}
 	if isConversation(path) {
 		return []string{path}, nil

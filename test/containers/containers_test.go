@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -102,9 +103,7 @@ func (s server) create(t *testing.T, workspace string, more map[string]any) (id 
 		"autotitle": false, "worktree": false, "workspace": map[string]any{"working_dir": workspace},
 		"agent": map[string]any{"kind": "Agent", "tools": []any{}, "llm": map[string]any{"model": "openai/mock", "api_key": "x"}},
 	}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	var made struct{ ID string }
 	if status := s.do(t, "POST", "/api/conversations", body, &made); status != http.StatusCreated {
 		t.Fatalf("create: %d", status)

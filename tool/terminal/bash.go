@@ -3,6 +3,7 @@ package terminal
 import (
 	_ "embed"
 	"strconv"
+	"strings"
 )
 
 // shellSyntax is what differs between shells.
@@ -71,11 +72,11 @@ func (bash) discards() bool { return false }
 // history, as far as the user has turned these on. They must be two lines, because bash
 // puts a line into the history before it runs it.
 func (bash) export(assignments []string) string {
-	text := ""
+	var text strings.Builder
 	for _, a := range assignments {
-		text += "\\builtin export " + a + "; "
+		text.WriteString("\\builtin export " + a + "; ")
 	}
 	return `{ \builtin set +xv; [[ -o history ]]; __deft_h=$?; \builtin set +o history; } >/dev/null 2>&1
-{ ` + text + `((__deft_h)) || \builtin set -o history; } >/dev/null 2>&1
+{ ` + text.String() + `((__deft_h)) || \builtin set -o history; } >/dev/null 2>&1
 `
 }

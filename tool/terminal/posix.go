@@ -3,6 +3,7 @@ package terminal
 import (
 	_ "embed"
 	"strconv"
+	"strings"
 )
 
 //go:embed init.sh
@@ -39,9 +40,9 @@ func (posix) writesAtStart() bool { return true } // busybox does
 func (posix) discards() bool { return true }
 
 func (posix) export(assignments []string) string {
-	text := "{ set +xv"
+	var text strings.Builder
 	for _, a := range assignments {
-		text += "; export " + a
+		text.WriteString("; export " + a)
 	}
-	return text + "; } >/dev/null 2>&1\n"
+	return "{ set +xv" + text.String() + "; } >/dev/null 2>&1\n"
 }
