@@ -2,6 +2,7 @@ package egressproxy
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -82,10 +83,8 @@ func Environment(env []string, port int, token string) []string {
 	}
 	set = append(set, "NO_PROXY="+own, "no_proxy="+own)
 	if token == "" { // Java sends no password to a proxy for HTTPS
-		java := ""
-		for _, scheme := range []string{"http", "https"} {
-			java += " -D" + scheme + ".proxyHost=127.0.0.1 -D" + scheme + ".proxyPort=" + strconv.Itoa(port)
-		}
+		at := ".proxyHost=127.0.0.1 -D%s.proxyPort=" + strconv.Itoa(port)
+		java := fmt.Sprintf(" -Dhttp"+at+" -Dhttps"+at, "http", "https")
 		for _, name := range []string{"MAVEN_OPTS", "GRADLE_OPTS"} {
 			own := ""
 			for _, kv := range env {
