@@ -20,8 +20,6 @@ import (
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/listing"
 	"github.com/deft-dev/deft/internal/runcommand"
-	"github.com/deft-dev/deft/sandbox/docker"
-	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
 )
@@ -286,17 +284,12 @@ type deleteCmd struct {
 
 // Run deletes conversations that nobody runs, with their sandboxes.
 func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) error {
-		sandboxes, err := process.New(process.Options{Dir: p.sandboxes()})
+	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
+		sandboxes, err := build.New(build.Options{Dir: p.store(), SandboxDir: p.sandboxes()})
 		if err != nil {
 			return err
 		}
-		defer sandboxes.Close()
-		containers, err := docker.New(docker.Options{Dir: filepath.Join(p.sandboxes(), build.DockerSandbox)})
-		if err != nil {
-			return err
-		}
-		defer containers.Close()
+		defer func() { err = errors.Join(err, sandboxes.Close()) }()
 		for _, name := range c.IDs {
 			id, err := resolve(ctx, s, name)
 			if err != nil {
@@ -307,7 +300,7 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 				return err
 			}
 			// What fails half way can be deleted again.
-			if err = errors.Join(sandboxes.Remove(ctx, id.Hex()), containers.Remove(ctx, id.Hex())); err == nil {
+			if err = sandboxes.Remove(ctx, id); err == nil {
 				err = s.Delete(ctx, id)
 			}
 			unlock()

@@ -4,19 +4,24 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/doctor"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/route"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/session/build"
 )
 
 // doctorCmd shows what works here.
 type doctorCmd struct {
-	Sandbox string   `help:"Isolation to look at: auto, namespaces, landlock or none." enum:"auto,namespaces,landlock,none" default:"auto" env:"DEFT_SANDBOX"`
+	Sandbox string   `help:"Isolation to look at: auto, namespaces, landlock or none; or docker, a container." enum:"auto,namespaces,landlock,none,docker" default:"auto" env:"DEFT_SANDBOX"`
+	Image   string   `help:"Image to try with --sandbox docker (default: that of deft run)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
 	Read    []string `help:"As for deft run: whether toolchains and caches are visible is tried with it." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
 	Write   []string `help:"As for deft run." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`
 	JSON    bool     `name:"json" help:"Print as a JSON object."`
@@ -29,6 +34,8 @@ shown), programs, toolchains, caches and proxies. It starts a sandbox, tries in 
 commands can use the toolchains and caches.
 
 A check is ok (✓), a warning (!) or failed (✗).
+
+With --sandbox docker it describes the engine and starts a container of --image, which must be there.
 
 Exit codes: 0 nothing failed, 1 the sandbox or bash does not work, 2 the model is not known
 or the data directory is a file, 5 the key is missing, 7 the store is damaged or the disk is full.`
@@ -54,11 +61,27 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 	if tried.grants.Writable, err = rules.Granted("--write", c.Write); err != nil {
 		return err
 	}
-	tried.Provider, host.SandboxError = process.New(process.Options{Dir: p.sandboxes(), Level: c.Sandbox, Hidden: []string{p.data}})
-	if host.SandboxError == nil {
-		defer tried.Close()
+	if c.Image != "" && c.Sandbox != build.DockerSandbox {
+		return fault.New(fault.Invalid, "--image is for containers").Hint("add --sandbox docker")
 	}
-	host.Sandbox = tried
+	if c.Sandbox == build.DockerSandbox {
+		if len(c.Read)+len(c.Write) > 0 {
+			return fault.New(fault.Invalid, "--read and --write are tried in the built-in sandbox only").Hint("leave them out, or --sandbox docker")
+		}
+		containers, err := docker.New(docker.Options{Dir: filepath.Join(p.sandboxes(), build.DockerSandbox)})
+		if err != nil {
+			return err
+		}
+		defer containers.Close()
+		t := triedContainer{containers, c.Image}
+		host.Sandbox, host.Engine = t, t
+	} else {
+		tried.Provider, host.SandboxError = process.New(process.Options{Dir: p.sandboxes(), Level: c.Sandbox, Hidden: []string{p.data}})
+		if host.SandboxError == nil {
+			defer tried.Close()
+		}
+		host.Sandbox = tried
+	}
 	report := doctor.Examine(ctx, host)
 	if c.JSON {
 		err = printJSON(std, report)

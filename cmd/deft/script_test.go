@@ -51,6 +51,8 @@ func TestScripts(t *testing.T) {
 					return false, err
 				}
 				return err == nil, nil
+			case cond == "docker":
+				return hasDocker()
 			case strings.HasPrefix(cond, "has:"):
 				return has(strings.TrimPrefix(cond, "has:"))
 			}
@@ -59,6 +61,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"llm": cmdLLM, "server": cmdServer, "calls": cmdCalls, "exit": cmdExit, "jsonlines": cmdJSONLines, "tmpfs": cmdTmpfs,
 			"nobody": cmdNobody, "flip": cmdFlip, "html": cmdHTML, "large": cmdLarge,
+			"docker": cmdDocker, "agentserver": cmdAgentServer,
 		},
 	})
 }

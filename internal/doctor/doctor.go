@@ -40,7 +40,7 @@ const (
 // Check is what was found out about one thing.
 type Check struct {
 	// Name is short and stable: data, disk, user namespaces, model, key, the name
-	// of a program, toolchains, caches, proxies, sandbox.
+	// of a program, toolchains, caches, proxies, engine, sandbox.
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	// Text says what was found, Next what the user can do about it; "" for nothing.
@@ -102,6 +102,8 @@ type Host struct {
 	// Sandbox is tried; SandboxError says why there is none.
 	Sandbox      Sandbox
 	SandboxError error
+	// Engine runs the sandboxes that are containers; nil where they are none.
+	Engine Engine
 }
 
 // Report is everything that was found out.
@@ -123,13 +125,14 @@ func Examine(ctx context.Context, h Host) Report {
 	tools, caches := toolchains(h.Env), caches(h.Env)
 	var access map[string]string
 	var accessErr error
-	if r.Isolation != nil {
+	if r.Isolation != nil && h.Engine == nil { // a container has the tools of its image
 		access, accessErr = tryAccess(ctx, h.Sandbox, slices.Concat(tools, caches))
 	}
 	r.Checks = slices.Concat(
 		[]Check{h.checkStore(ctx), checkDisk(h.Data, spaceAt(h.Data)), h.checkNamespaces(r.Isolation)},
 		h.Model.checks(), programs(h.Env),
-		[]Check{checkToolchains(tools, access, accessErr), checkCaches(caches, access), checkProxies(h.Env), inside},
+		[]Check{checkToolchains(tools, access, accessErr), checkCaches(caches, access), checkProxies(h.Env)},
+		h.checkEngine(ctx), []Check{inside},
 	)
 	return r
 }

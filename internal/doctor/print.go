@@ -28,7 +28,9 @@ func (r Report) Print(w io.Writer, color bool) error {
 		for _, bound := range r.Isolation.Bounds {
 			fmt.Fprintf(&b, "  - %-20s %s\n", bound.Resource, console.Line(bound.Value))
 		}
-		fmt.Fprintf(&b, "  tried %d forbidden things inside:\n", len(r.Attempts))
+		if len(r.Attempts) > 0 {
+			fmt.Fprintf(&b, "  tried %d forbidden things inside:\n", len(r.Attempts))
+		}
 		for _, a := range r.Attempts {
 			fmt.Fprintf(&b, "  %s %-20s %s\n", console.Mark(a.OK, color), a.Name, console.Line(a.Detail))
 		}

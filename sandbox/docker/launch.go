@@ -116,7 +116,8 @@ func (p *Provider) create(ctx context.Context, s sandbox.Spec, o client.Containe
 	err = engineError(err, "create container")
 	if fault.Is(err, fault.NotFound) && s.Container.Pull != sandbox.PullAlways {
 		if s.Container.Pull == sandbox.PullNever {
-			return "", fault.Wrap(err, fault.Invalid, "there is no image "+s.Container.Image)
+			return "", fault.New(fault.Invalid, "there is no image "+s.Container.Image).
+				Hint("`docker pull " + s.Container.Image + "` fetches it, or choose one of `docker images`").Because(err)
 		}
 		if err := p.pull(ctx, s.Container.Image); err != nil {
 			return "", err
