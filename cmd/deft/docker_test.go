@@ -67,7 +67,8 @@ var staticDeft = sync.OnceValues(func() (dir string, err error) {
 
 // cmdDocker has the script use containers: it sets DOCKER_HOST and DEFT, the path of
 // a static binary, and removes the containers of the script's data at the end.
-// docker remove removes them at once, and docker count 1 wants so many.
+// docker remove removes them at once, and docker count 1 wants so many, which
+// may take a moment.
 func cmdDocker(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: docker [remove | count n]")
@@ -91,13 +92,36 @@ func cmdDocker(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("there is no container to remove")
 		}
 	case args[0] == "count" && len(args) == 2:
-		n, err := containers(host, ts.Getenv("WORK"), false)
+		n, err := awaitContainers(host, ts.Getenv("WORK"), args[1])
 		ts.Check(err)
 		if strconv.Itoa(n) != args[1] {
 			ts.Fatalf("%d containers, want %s", n, args[1])
 		}
 	default:
 		ts.Fatalf("usage: docker [remove | count n]")
+	}
+}
+
+// awaitContainers counts the containers, again at each event of the engine, until there
+// are so many or it has been long enough.
+func awaitContainers(host, below, want string) (n int, err error) {
+	c, err := client.New(client.FromEnv, client.WithHost(host))
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	events := c.Events(ctx, client.EventsListOptions{})
+	for {
+		if n, err = containers(host, below, false); err != nil || strconv.Itoa(n) == want {
+			return n, err
+		}
+		select {
+		case <-events.Messages:
+		case <-events.Err: // ctx has ended, mostly
+			return n, nil
+		}
 	}
 }
 

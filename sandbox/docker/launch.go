@@ -125,7 +125,10 @@ func (p *Provider) create(ctx context.Context, s sandbox.Spec, o client.Containe
 		made, err = p.engine.ContainerCreate(ctx, o)
 		err = engineError(err, "create container")
 	}
-	return made.ID, err
+	if err != nil {
+		return "", explain(err, s)
+	}
+	return made.ID, nil
 }
 
 // pull fetches an image.
@@ -163,7 +166,7 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 	}
 	defer proxy.close()
 	if _, err := p.engine.ContainerStart(ctx, name, client.ContainerStartOptions{}); err != nil {
-		return nil, startError(err, s)
+		return nil, explain(engineError(err, "start container"), s)
 	}
 	found, err := p.inspect(ctx, s.ID)
 	if err != nil {
@@ -198,8 +201,9 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 	return in, nil
 }
 
-// startError explains what the engine says of a container that cannot start.
-func startError(err error, s sandbox.Spec) error {
+// explain says what the user can do about what the engine says of a container that it
+// cannot make or start.
+func explain(err error, s sandbox.Spec) error {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "unable to find user"):
@@ -211,7 +215,7 @@ func startError(err error, s sandbox.Spec) error {
 	case strings.Contains(text, "no space left on device"):
 		return fault.New(fault.Unavailable, "start container").Hint("the disk is full: `docker system df`").Because(err)
 	}
-	return engineError(err, "start container")
+	return err
 }
 
 // endedAtOnce says why a program did not listen: the first stage leaves its error,
