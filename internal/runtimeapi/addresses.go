@@ -143,6 +143,9 @@ func (a *Addresses) Close(id string) {
 func (a *Addresses) close() error {
 	err := a.web.Close()
 	a.wg.Wait()
+	if errors.Is(err, net.ErrClosed) { // [Addresses.Close] was first, and Serve had not seen it yet
+		return nil
+	}
 	return err
 }
 

@@ -100,6 +100,6 @@ def runtime_api_of_containers(t):
     pool.write_text(json.dumps([about]))
     api = RuntimeAPI(t, "--sandbox", "docker", "--pool", str(pool), DOCKER_HOST=engine)
     life(t, api, "/workspace", runtime_class=None, image_pull_policy="Never")
-    with raises(Exception, "422"):  # its default class is one that this engine does not have
+    with raises(Exception, "501"):  # its default class is one that this engine does not have
         api.workspace(image_pull_policy="Never")
     contains(str(api.runtimes()), "[]")
