@@ -91,9 +91,15 @@ func TestContainers(t *testing.T) {
 	if got := r.run(t, "id -u; id -g; stat -c %g /workspace; cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null"); got != "10001\n10002\n10003\n536870912" {
 		t.Errorf("%q", got)
 	}
-	for field, text := range map[string]string{"runtime_class": "no-such-runtime", "image": "no-such-image:1"} {
-		if got, status := s.inContainer("bad", map[string]any{field: text}); status != http.StatusUnprocessableEntity || !strings.Contains(got.Detail, text) {
-			t.Errorf("%s: %d, %+v", field, status, got)
+	for _, c := range []struct {
+		field, text string
+		status      int
+	}{
+		{"runtime_class", "no-such-runtime", http.StatusNotImplemented},
+		{"image", "no-such-image:1", http.StatusUnprocessableEntity},
+	} {
+		if got, status := s.inContainer("bad", map[string]any{c.field: c.text}); status != c.status || !strings.Contains(got.Detail, c.text) {
+			t.Errorf("%s: %d, %+v", c.field, status, got)
 		}
 	}
 	var found struct {
