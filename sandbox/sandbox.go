@@ -240,7 +240,7 @@ type Stats struct {
 
 // Report says what isolates a sandbox.
 type Report struct {
-	// Level is "namespaces", "landlock" or "none".
+	// Level is "namespaces", "landlock", "container" or "none".
 	Level string `json:"level"`
 	// Features are the mechanisms in force, for example "user-namespace",
 	// "pid-namespace", "seccomp", "landlock-7", "cgroup-memory".

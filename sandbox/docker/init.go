@@ -6,11 +6,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox/internal/limits"
+	"github.com/deft-dev/deft/sandbox/internal/seccomp"
 )
 
 // InitArg is the hidden first argument that makes the binary the first stage of a
@@ -34,6 +38,7 @@ func MaybeInit() {
 // start prepares the descriptors that package sandbox describes and becomes the
 // program. It only returns on failure.
 func start() error {
+	runtime.LockOSThread() // the filter is for this thread, and exec makes it the only one
 	unix.Umask(0)
 	raw, err := os.ReadFile(filepath.Join(insideRun, planName))
 	if err != nil {
@@ -78,6 +83,12 @@ func start() error {
 	}
 	if err := pass(map[int]int{1: log, 2: log, 3: socket, 4: journal}); err != nil {
 		return err
+	}
+	if err := limits.SetOwn(); err != nil {
+		return err
+	}
+	if err := seccomp.Load(false, p.Proxy); err != nil {
+		return fmt.Errorf("load seccomp filter: %w", err)
 	}
 	return &os.PathError{Op: "run", Path: p.Argv[0], Err: syscall.Exec(p.Argv[0], p.Argv, env)}
 }

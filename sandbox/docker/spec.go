@@ -21,6 +21,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/internal/repository"
 )
 
@@ -127,9 +128,6 @@ func (p *Provider) key(s sandbox.Spec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// defaultPIDs is enough for large builds, whose threads count too.
-const defaultPIDs = 2048
-
 // createOptions describe the container.
 func (p *Provider) createOptions(s sandbox.Spec) (client.ContainerCreateOptions, error) {
 	c := s.Container
@@ -137,16 +135,14 @@ func (p *Provider) createOptions(s sandbox.Spec) (client.ContainerCreateOptions,
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
 	}
-	pids := int64(cmp.Or(s.Limits.PIDs, defaultPIDs))
+	held := limits.WithDefaults(s.Limits)
+	pids := int64(held.PIDs)
 	init := false
 	host := &container.HostConfig{
 		NetworkMode: "none", IpcMode: "private", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
 		Mounts: mounts, ReadonlyRootfs: c.ReadOnly, ExtraHosts: c.ExtraHosts, Runtime: c.Runtime, Init: &init,
 		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "1"}},
-		Resources: container.Resources{PidsLimit: &pids, NanoCPUs: int64(max(0, s.Limits.CPUs) * 1e9)},
-	}
-	if n := s.Limits.MemoryBytes; n > 0 {
-		host.Memory, host.MemorySwap = n, n
+		Resources: container.Resources{PidsLimit: &pids, NanoCPUs: int64(max(0, held.CPUs) * 1e9), Memory: max(0, held.MemoryBytes), MemorySwap: max(0, held.MemoryBytes)},
 	}
 	if c.ReadOnly {
 		host.Tmpfs = map[string]string{"/tmp": "mode=1777,exec", "/run": "mode=755"}

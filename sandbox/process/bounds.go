@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/limits"
 )
 
 const notBounded = "not bounded"
@@ -58,7 +59,7 @@ func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Boun
 	}
 	var files unix.Rlimit
 	if rep.Level != LevelNone && unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
-		set("descriptors", strconv.FormatUint(min(files.Max, maxFiles), 10)+" of a process")
+		set("descriptors", strconv.FormatUint(min(files.Max, limits.MaxFiles), 10)+" of a process")
 	}
 	if instances, watches := inotifyShareOf("max_user_instances"), inotifyShareOf("max_user_watches"); has("inotify-share") {
 		set("inotify", fmt.Sprintf("%d instances, %d watches", instances, watches))

@@ -31,7 +31,7 @@ type limit struct {
 	optional   string      // a file that some kernels do not have
 }
 
-func limits(l sandbox.Limits) []limit {
+func cgroupLimits(l sandbox.Limits) []limit {
 	all := []limit{{controller: "freezer"}}
 	if n := l.MemoryBytes; n > 0 {
 		v := strconv.FormatInt(n, 10)
@@ -72,7 +72,7 @@ func applyLimits(name string, l sandbox.Limits, st *state) {
 	if err != nil {
 		b = nil // then no controller is found, which is reported below
 	}
-	for _, lim := range limits(l) {
+	for _, lim := range cgroupLimits(l) {
 		dir, err := lim.apply(string(b), name, st.PID)
 		if dir != "" && !slices.Contains(st.Cgroups, dir) { // version 2 has one for all
 			st.Cgroups = append(st.Cgroups, dir)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/landlock"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
+	"github.com/deft-dev/deft/sandbox/internal/seccomp"
 )
 
 // restrictedArg is the second argument of a proxy that has given up its rights.
@@ -49,7 +50,7 @@ func restrictEgress() error {
 	if err := dropCapabilities(nil); err != nil {
 		return fmt.Errorf("drop capabilities: %w", err)
 	}
-	if err := loadFilter(false, true); err != nil {
+	if err := seccomp.Load(false, true); err != nil {
 		return fmt.Errorf("load seccomp filter: %w", err)
 	}
 	return syscall.Exec("/proc/self/exe", []string{"deft", egressproxy.Arg, restrictedArg}, os.Environ())

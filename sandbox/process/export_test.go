@@ -12,11 +12,7 @@ var (
 	ParseStat       = func(b []byte) error { _, err := parseStat(b); return err }
 	AllowedChildren = allowedChildren
 	SplitHome       = splitHome
-	Filter          = filter
 	Connect         = socketpath.Dial
-	MemoryIn        = memoryIn
-	DefaultMemory   = defaultMemory
-	DefaultPIDs     = defaultPIDs
 	ProxyChecks     = func(service string) (all []Check) {
 		for _, a := range modeAttempts(sandbox.NetworkOpen) {
 			if strings.HasSuffix(a.tried, " through the proxy") { // the others would send something

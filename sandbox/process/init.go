@@ -16,6 +16,7 @@ import (
 
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
+	"github.com/deft-dev/deft/sandbox/internal/seccomp"
 )
 
 // InitArg is the hidden first argument that makes the binary an init stage,
@@ -144,7 +145,7 @@ func restrict(pl *plan, exe int, o *outcome) (step string, err error) {
 	if len(pl.KeepCaps) > 0 {
 		o.Features[len(o.Features)-1] = "few-capabilities"
 	}
-	if err := loadFilter(pl.Level == LevelLandlock, !pl.Network.None()); err != nil {
+	if err := seccomp.Load(pl.Level == LevelLandlock, !pl.Network.None()); err != nil {
 		return "load seccomp filter", err
 	}
 	o.Features = append(o.Features, "seccomp")

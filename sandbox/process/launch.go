@@ -18,6 +18,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
+	"github.com/deft-dev/deft/sandbox/internal/limits"
 )
 
 // startTimeout bounds the init stage, which takes milliseconds.
@@ -203,7 +204,7 @@ func (p *Provider) run(ctx context.Context, s sandbox.Spec, st *state) error {
 		return fmt.Errorf("read process state: %w", err)
 	}
 	st.Started = stat.started
-	held := withDefaults(s.Limits)
+	held := limits.WithDefaults(s.Limits)
 	applyLimits(p.cgroupName(s.ID), held, st)
 	pl.Processes = processLimit(held, st)
 	st.WatchedMemory = watchLimit(held, st)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/process"
 )
 
@@ -29,18 +30,6 @@ func limited(t *testing.T, l sandbox.Limits, feature string) sandbox.Sandbox {
 		}
 	}
 	return s
-}
-
-func TestForkBombIsBounded(t *testing.T) {
-	t.Parallel()
-	s := limited(t, sandbox.Limits{PIDs: 60}, "cgroup-pids")
-	a := sh(t, s, `i=0; while [ $i -lt 200 ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done; echo all`)
-	if strings.Contains(a.Out, "all") {
-		t.Error("200 processes were made with a limit of 60")
-	}
-	if err := s.Stop(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestMemoryIsBounded(t *testing.T) {
@@ -172,7 +161,7 @@ func TestForkBombOfDefaults(t *testing.T) {
 			if level == process.LevelLandlock && !slices.Contains(s.Report().Features, "cgroup-pids") {
 				t.Skip("there the limit counts all processes of the user: other tests could start none")
 			}
-			most := process.DefaultPIDs()
+			most := limits.WithDefaults(sandbox.Limits{}).PIDs
 			a := sh(t, s, `trap 'echo $i' EXIT; i=0; while [ $i -lt `+strconv.Itoa(most+500)+` ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done`)
 			lines := strings.Fields(a.Out)
 			if got, err := strconv.Atoi(lines[len(lines)-1]); err != nil || got > most || got < most-200 {
@@ -182,45 +171,6 @@ func TestForkBombOfDefaults(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// TestUsableMemory looks at the machine and at the control groups of this process.
-func TestUsableMemory(t *testing.T) {
-	t.Parallel()
-	const machine = 8 << 30
-	for name, c := range map[string]struct {
-		self  string
-		files map[string]string
-		want  int64
-	}{
-		"machine":           {"0::/\n", nil, machine},
-		"version 2":         {"0::/a/b\n", map[string]string{"a/b/memory.max": "max\n", "a/memory.max": "2147483648\n"}, 2 << 30},
-		"version 2, own":    {"0::/a/b\n", map[string]string{"a/b/memory.max": "1073741824\n", "a/memory.max": "2147483648\n"}, 1 << 30},
-		"container":         {"0::/\n", map[string]string{"memory.max": "536870912\n"}, 512 << 20},
-		"its own part only": {"0::/docker/x\n", map[string]string{"memory.max": "536870912\n"}, 512 << 20},
-		"another's group":   {"0::/a\n", map[string]string{"a/memory.max": "max\n", "b/memory.max": "1\n"}, machine},
-		"version 1":         {"4:cpu:/z\n3:memory:/a\n", map[string]string{"memory/a/memory.limit_in_bytes": "9223372036854771712\n", "memory/memory.limit_in_bytes": "4294967296\n"}, 4 << 30},
-		"above the machine": {"0::/a\n", map[string]string{"a/memory.max": "99999999999999\n"}, machine},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			write(t, filepath.Join(dir, "proc/meminfo"), "MemTotal:        8388608 kB\nMemFree:         1 kB\n")
-			write(t, filepath.Join(dir, "proc/self/cgroup"), c.self)
-			write(t, filepath.Join(dir, "cgroup/x"), "")
-			for path, text := range c.files {
-				write(t, filepath.Join(dir, "cgroup", path), text)
-			}
-			if got := process.MemoryIn(dir+"/proc", dir+"/cgroup"); got != c.want {
-				t.Errorf("%d bytes, want %d", got, c.want)
-			}
-		})
-	}
-	for usable, want := range map[int64]int64{16 << 30: 12 << 30, 4 << 30: 3 << 30, 1200 << 20: 1 << 30, 512 << 20: 512 << 20} {
-		if got := process.DefaultMemory(usable); got != want {
-			t.Errorf("of %d bytes a sandbox gets %d, want %d", usable, got, want)
-		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,32 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/limits"
 )
 
-const (
-	// leastPIDs and pidsPerProcessor are enough for large builds, whose threads count
-	// too: compilers run side by side, each with threads for every processor.
-	leastPIDs        = 1024
-	pidsPerProcessor = 64
-	// maxFiles is how many descriptors a process may have at most.
-	maxFiles = 65536
-	// inotifyShare is the part of the user's inotify instances and watches that one
-	// sandbox may use.
-	inotifyShare = 4
-)
-
-// withDefaults fills in limits that the caller leaves open; processors are not limited.
-func withDefaults(l sandbox.Limits) sandbox.Limits {
-	if l.MemoryBytes == 0 {
-		l.MemoryBytes = defaultMemory(usableMemory())
-	}
-	if l.PIDs == 0 {
-		l.PIDs = defaultPIDs()
-	}
-	return l
-}
-
-func defaultPIDs() int { return max(leastPIDs, pidsPerProcessor*runtime.NumCPU()) }
+// inotifyShare is the part of the user's inotify instances and watches that one
+// sandbox may use.
+const inotifyShare = 4
 
 // processLimitFeature says that a resource limit bounds the processes.
 const processLimitFeature = "process-limit"
@@ -94,16 +73,8 @@ func ownThreads() int {
 
 // limitResources sets the limits of this process that all it starts inherit.
 func limitResources(pl *plan) error {
-	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
-		return fmt.Errorf("forbid core dumps: %w", err)
-	}
-	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+	if err := limits.SetOwn(); err != nil {
 		return err
-	}
-	files.Cur, files.Max = min(files.Cur, maxFiles), min(files.Max, maxFiles)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		return fmt.Errorf("limit descriptors: %w", err)
 	}
 	if pl.Processes > 0 {
 		n := uint64(pl.Processes)

@@ -33,9 +33,6 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == serveArg {
 		serve()
 	}
-	if len(os.Args) == 3 && os.Args[1] == attackArg {
-		attack(os.Args[2])
-	}
 	// As all commands of deft do, see cmd/deft: what starts a sandbox need not be dumpable.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		panic(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/internal/pidfd"
 	"github.com/deft-dev/deft/sandbox/internal/repository"
 )
@@ -100,7 +101,7 @@ func New(o Options) (*Provider, error) {
 		o.Home = "" // an account without a home
 	}
 	if o.TmpBytes <= 0 {
-		o.TmpBytes = usableMemory() / 4
+		o.TmpBytes = limits.UsableMemory() / 4
 	}
 	return &Provider{opt: o, live: map[string]*instance{}}, nil
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -26,7 +28,10 @@ const programArg = "sandboxtest-program"
 // MaybeServe must be called by the main of the program that runs in the sandboxes,
 // or by TestMain, after what the provider's own stages need.
 func MaybeServe() {
-	if len(os.Args) < 2 || os.Args[1] != programArg {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == attackArg:
+		attack(os.Args[2])
+	case len(os.Args) < 2 || os.Args[1] != programArg:
 		return
 	}
 	fmt.Fprintln(os.Stderr, serve())
@@ -46,6 +51,7 @@ func (o Options) argv(t testing.TB) []string {
 // request is what the program is asked: to run a command, or to do something itself.
 type request struct {
 	Argv    []string `json:",omitempty"`
+	Self    []string `json:",omitempty"` // run the program itself with these arguments
 	Exit    *int     `json:",omitempty"` // end with this code
 	Journal string   `json:",omitempty"` // append this
 	Log     string   `json:",omitempty"` // write this to standard error
@@ -59,8 +65,12 @@ type answer struct {
 	Code int
 }
 
-// serve answers requests; it only returns on failure.
+// serve does what an action server does: it protects its memory and answers requests.
+// It only returns on failure.
 func serve() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return err
+	}
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	if err != nil {
 		return err
@@ -97,6 +107,12 @@ func (q request) do() answer {
 		return failed(err)
 	case q.Get != "":
 		return q.get()
+	case q.Self != nil:
+		self, err := os.Executable()
+		if err != nil {
+			return failed(err)
+		}
+		q.Argv = append([]string{self}, q.Self...)
 	case q.Read:
 		raw, err := io.ReadAll(io.NewSectionReader(journal, 0, 1<<20))
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,9 +49,13 @@ func Run(t *testing.T, o Options) {
 		"journal":        journal,
 		"exit":           exiting,
 		"out of memory":  outOfMemory,
+		"fork bomb":      forkBomb,
+		"descriptors":    descriptors,
 		"stats":          stats,
 		"logs":           logs,
 		"isolation":      isolation,
+		"kernel attacks": kernelAttacks,
+		"escapes":        escapes,
 		"conflicts":      conflicts,
 		"other provider": otherProvider,
 		"bad specs":      badSpecs,
@@ -375,6 +380,41 @@ func outOfMemory(t *testing.T, f *fixture) {
 	}
 	if strings.Contains(a.Out, "250000000") {
 		t.Errorf("250 MB were held with a limit of 96: %+v", a)
+	}
+}
+
+// forkBomb: processes are bounded, and the program survives those that take all.
+func forkBomb(t *testing.T, f *fixture) {
+	f.spec.Limits.PIDs = 60
+	s := f.start(t)
+	if !slices.Contains(s.Report().Features, "cgroup-pids") {
+		if os.Getenv("CI") == "true" && os.Getuid() == 0 {
+			t.Fatalf("root gets no control group: %+v", s.Report())
+		}
+		t.Skip("the host gives no control group")
+	}
+	a := ask(t, s, request{Argv: []string{"/bin/sh", "-c", `i=0; while [ $i -lt 200 ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done; echo all`}})
+	if strings.Contains(a.Out, "all") {
+		t.Error("200 processes were made with a limit of 60")
+	}
+	if a := ask(t, s, request{Journal: "on"}); a.Code != 0 {
+		t.Errorf("then: %+v", a)
+	}
+	stop(t, s)
+}
+
+// descriptors are bounded for each process, and there are no core dumps.
+func descriptors(t *testing.T, f *fixture) {
+	s := f.start(t)
+	if s.Report().Level == "none" {
+		t.Skip("the provider does not isolate")
+	}
+	got := strings.Fields(Shell(t, s, `ulimit -Hn; ulimit -Hc`))
+	if len(got) != 2 || got[1] != "0" {
+		t.Fatalf("limits %q", got)
+	}
+	if n, err := strconv.Atoi(got[0]); err != nil || n > 65536 {
+		t.Errorf("%s descriptors of a process, %v", got[0], err)
 	}
 }
 

@@ -1,4 +1,20 @@
-package process
+// Package seccomp refuses the system calls that lead out of a sandbox, or into parts of
+// the kernel that no development tool needs: namespaces, mounts, tracing, modules,
+// rarely used kinds of sockets, files that run with their owner's rights, typing into
+// terminals, and signals to process 1, the sandbox's program.
+//
+// # Usage
+//
+// The first stage of every sandbox on this machine calls [Load] as the last thing
+// before it becomes the sandbox's program: what is loaded cannot be taken back, and
+// holds for all that the program starts. In containers it adds to the engine's own
+// filter; the stricter answer wins.
+//
+// # Concurrency and failure
+//
+// The filter holds for the calling thread, which must be locked and then executes. A
+// first stage that cannot load it must not go on.
+package seccomp
 
 import (
 	"math"
@@ -238,8 +254,10 @@ func filterPersonality(b *assembler) {
 	b.allow()
 }
 
-// loadFilter applies the filter to this thread and all it executes.
-func loadFilter(closed, network bool) error {
+// Load applies the filter to this thread and all it executes. The thread must have set
+// no_new_privs. closed is for sandboxes without namespaces of their own, network says
+// whether commands in such a one have a proxy to the network. Errors are the system's.
+func Load(closed, network bool) error {
 	f := filter(closed, network)
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))

@@ -1,4 +1,4 @@
-package process
+package limits
 
 import (
 	"math"
@@ -17,8 +17,8 @@ const (
 	unknownMemory = 4 << 30
 )
 
-// usableMemory is how much memory this process and what it starts can have.
-var usableMemory = sync.OnceValue(func() int64 { return memoryIn("/proc", cgroupRoot) })
+// UsableMemory is how many bytes of memory this process and what it starts can have.
+var UsableMemory = sync.OnceValue(func() int64 { return memoryIn("/proc", "/sys/fs/cgroup") })
 
 // memoryIn is the machine's memory, or the least limit of this process's control group
 // and those above it, as in a container.
@@ -54,7 +54,11 @@ func memoryIn(proc, cgroups string) int64 {
 // leastAbove returns the least limit in a control group and those above it, up to base.
 func leastAbove(base, group, file string) int64 {
 	least := int64(math.MaxInt64)
-	for dir := nearest(base, group); within(dir, base); dir = filepath.Dir(dir) {
+	dir := filepath.Join(base, group)
+	if _, err := os.Lstat(dir); err != nil {
+		dir = base // as in a container, which sees its own part only
+	}
+	for ; dir == base || strings.HasPrefix(dir, base+"/"); dir = filepath.Dir(dir) {
 		if raw, err := os.ReadFile(filepath.Join(dir, file)); err == nil { // the first has none
 			least = min(least, number(strings.TrimSpace(string(raw))))
 		}
