@@ -79,6 +79,7 @@ func (c *doctorCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 		tried.Provider, host.SandboxError = process.New(process.Options{Dir: p.sandboxes(), Level: c.Sandbox, Hidden: []string{p.data}})
 		if host.SandboxError == nil {
 			defer tried.Close()
+			host.Layers = tried
 		}
 		host.Sandbox = tried
 	}
@@ -142,6 +143,15 @@ func (t triedSandbox) Access(ctx context.Context, paths []string) (found []docto
 	all, err := t.Provider.Access(ctx, t.grants, paths)
 	for _, a := range all {
 		found = append(found, doctor.Access(a))
+	}
+	return found, err
+}
+
+// CacheLayers implements [doctor.Layers].
+func (t triedSandbox) CacheLayers(ctx context.Context) (found []doctor.Layer, err error) {
+	all, err := t.Caches(ctx)
+	for _, c := range all {
+		found = append(found, doctor.Layer{Workspace: c.Workspace, Dir: c.Dir, Bytes: c.Bytes})
 	}
 	return found, err
 }

@@ -84,6 +84,17 @@ type Sandbox interface {
 	Access(ctx context.Context, paths []string) ([]Access, error)
 }
 
+// Layer is what the sandboxes of a workspace have written to caches of toolchains.
+type Layer struct {
+	Workspace, Dir string
+	Bytes          int64
+}
+
+// Layers lists them. Package sandbox/process has them.
+type Layers interface {
+	CacheLayers(ctx context.Context) ([]Layer, error)
+}
+
 // Host is what Examine looks at.
 type Host struct {
 	// Data is the directory of Deft's data, absolute.
@@ -102,6 +113,8 @@ type Host struct {
 	// Sandbox is tried; SandboxError says why there is none.
 	Sandbox      Sandbox
 	SandboxError error
+	// Layers has the layers over caches; nil where sandboxes have none.
+	Layers Layers
 	// Engine runs the sandboxes that are containers; nil where they are none.
 	Engine Engine
 }
@@ -131,7 +144,7 @@ func Examine(ctx context.Context, h Host) Report {
 	r.Checks = slices.Concat(
 		[]Check{h.checkStore(ctx), checkDisk(h.Data, spaceAt(h.Data)), h.checkNamespaces(r.Isolation)},
 		h.Model.checks(), programs(h.Env),
-		[]Check{checkToolchains(tools, access, accessErr), checkCaches(caches, access), checkProxies(h.Env)},
+		[]Check{checkToolchains(tools, access, accessErr), h.checkCaches(ctx, caches, access), checkProxies(h.Env)},
 		h.checkEngine(ctx), []Check{inside},
 	)
 	return r

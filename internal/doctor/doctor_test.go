@@ -64,6 +64,13 @@ func (s tried) Access(_ context.Context, paths []string) (all []doctor.Access, e
 	return all, s.accerr
 }
 
+// layers are those of two workspaces.
+type layers struct{ err error }
+
+func (l layers) CacheLayers(context.Context) ([]doctor.Layer, error) {
+	return []doctor.Layer{{"/a", "/data/caches/1", 3 << 20}, {"/b", "/data/caches/2", 2 << 20}}, l.err
+}
+
 // machine is a host on which all is well: a home with the program go and a cache.
 func machine(t *testing.T) (h doctor.Host, env map[string]string) {
 	t.Helper()
@@ -238,6 +245,15 @@ func TestChecks(t *testing.T) {
 				env["GOCACHE"] = filepath.Join(h.Data, "elsewhere")
 				write(t, filepath.Join(env["GOCACHE"], "file"), "")
 			}, "caches", doctor.OK, "/elsewhere (hidden), ", "--env GOCACHE", 0,
+		},
+		{
+			"layers", func(_ *testing.T, h *doctor.Host, _ map[string]string) { h.Layers = layers{} },
+			"caches", doctor.OK, "; private layers of workspaces: 2 with 5 MiB in /data/caches", "", 0,
+		},
+		{
+			"layers not measured", func(_ *testing.T, h *doctor.Host, _ map[string]string) {
+				h.Layers = layers{errors.New("no answer")}
+			}, "caches", doctor.Warning, "could not be measured: no answer", "", 0,
 		},
 		{
 			"no caches", func(t *testing.T, h *doctor.Host, _ map[string]string) { remove(t, h.Data, "go/pkg/mod") },

@@ -2,11 +2,13 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 )
@@ -165,12 +167,8 @@ func checkToolchains(items []Item, access map[string]string, accessErr error) Ch
 	return c
 }
 
-func checkCaches(items []Item, access map[string]string) Check {
+func (h Host) checkCaches(ctx context.Context, items []Item, access map[string]string) Check {
 	c := Check{Name: "caches", State: OK, Items: with(items, access)}
-	if len(items) == 0 {
-		c.Text = "none found in the home directory"
-		return c
-	}
 	var list []string
 	for _, i := range c.Items {
 		text := i.Value
@@ -183,5 +181,30 @@ func checkCaches(items []Item, access map[string]string) Check {
 		list = append(list, text)
 	}
 	c.Text = strings.Join(list, ", ")
+	if len(list) == 0 {
+		c.Text = "none found in the home directory"
+	}
+	if h.Layers == nil {
+		return c
+	}
+	ctx, cancel := context.WithTimeout(ctx, layersTime)
+	defer cancel()
+	layers, err := h.Layers.CacheLayers(ctx)
+	if err != nil {
+		c.State = Warning
+		c.Text += "; the private layers could not be measured: " + err.Error()
+		return c
+	}
+	sum := int64(0)
+	for _, l := range layers {
+		sum += l.Bytes
+		c.Items = append(c.Items, Item{Name: "private layer of " + l.Workspace, Value: fmt.Sprintf("%s, %d MiB", l.Dir, l.Bytes>>20)})
+	}
+	if len(layers) > 0 {
+		c.Text += fmt.Sprintf("; private layers of workspaces: %d with %d MiB in %s", len(layers), sum>>20, filepath.Dir(layers[0].Dir))
+	}
 	return c
 }
+
+// layersTime bounds how long layers are measured.
+const layersTime = 10 * time.Second

@@ -1,24 +1,17 @@
 package process
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
 )
-
-// cachesDir is the directory in Options.Dir with the caches of all workspaces. It is
-// no sandbox's id.
-const cachesDir = ".caches"
 
 // featureCaches says in a report that caches of tools are layers over the user's.
 const featureCaches = "cache-overlay"
@@ -47,79 +40,26 @@ var homeCaches = []homeCache{
 type cacheLayer struct {
 	Path     string // of the user's cache, and inside
 	Variable string `json:",omitempty"` // names it to the tool
-	Exists   bool   // there is something at Path
-	Upper    string // what is written
-	Work     string // for overlayfs
+	Lower    string // what is written over: the home with the cache in it, or the cache
+	Layer    string // the directories below; caches with the same Lower share it
 }
 
-// claimCaches returns the directory for what a sandbox writes to caches: that of its
-// workspace or, while another sandbox uses that, a further one. Nobody else can claim
-// one of the workspace until release.
-func (p *Provider) claimCaches(s sandbox.Spec) (dir string, release func(), err error) {
-	base := p.workspaceCaches(s.Workspace)
-	if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", nil, fmt.Errorf("make directory of caches: %w", err)
-	}
-	release, err = lock(base)
-	if err != nil {
-		return "", nil, err
-	}
-	for n := 0; ; n++ {
-		dir = filepath.Join(base, strconv.Itoa(n))
-		owner := filepath.Join(dir, "sandbox")
-		id, err := os.ReadFile(owner)
-		if err == nil && string(id) != s.ID && p.usesCaches(string(id), dir) {
-			continue
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			release()
-			return "", nil, fmt.Errorf("make directory of caches: %w", err)
-		}
-		if string(id) != s.ID {
-			err = os.WriteFile(owner, []byte(s.ID), 0o600)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(base, "workspace"), []byte(s.Workspace+"\n"), 0o600)
-		}
-		if err != nil {
-			release()
-			return "", nil, fmt.Errorf("claim caches: %w", err)
-		}
-		return dir, release, nil
-	}
-}
+// The directories of a layer. What programs write to directly, not through overlayfs,
+// could look like its marks, so that is kept apart.
+const (
+	layerFiles = "files" // what is written through overlayfs
+	layerWork  = "work"  // for overlayfs
+	layerMount = "mount" // where it is mounted while the sandbox starts
+	layerPlain = "plain" // what is written where there is no overlay
+)
 
-func (p *Provider) usesCaches(id, dir string) bool {
-	st, err := readState(p.dir(id))
-	return err == nil && st.Caches == dir && st.alive()
-}
-
-// workspaceCaches is where what sandboxes of a workspace write to caches lies.
-func (p *Provider) workspaceCaches(workspace string) string {
-	sum := sha256.Sum256([]byte(workspace))
-	return filepath.Join(p.opt.Dir, cachesDir, hex.EncodeToString(sum[:8]))
-}
-
-// removeCaches deletes what sandboxes of a workspace have written to caches.
-func (p *Provider) removeCaches(workspace string) error {
-	dir := p.workspaceCaches(workspace)
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() { // modules of Go are read-only
-			return os.Chmod(path, 0o700)
-		}
-		return nil // RemoveAll says what it cannot delete
-	})
-	if err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("open caches: %w", err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove caches: %w", err)
-	}
-	return nil
+// plain is where what is written to the cache without an overlay lies.
+func (c *cacheLayer) plain() string {
+	return filepath.Join(c.Layer, layerPlain, strings.TrimPrefix(c.Path, c.Lower))
 }
 
 // cacheLayers returns the caches of the user that a sandbox writes over, sorted, and
-// makes their directories in dir.
+// makes the directories of their layers in dir.
 func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]cacheLayer, error) {
 	if p.opt.Home == "" || dir == "" {
 		return nil, nil
@@ -132,20 +72,37 @@ func (p *Provider) cacheLayers(s sandbox.Spec, dir string) ([]cacheLayer, error)
 		if inWorkspace || granted || within(p.opt.Home, path) {
 			continue
 		}
-		name := strings.ReplaceAll(strings.TrimPrefix(c.name, "."), "/", "-")
-		l := cacheLayer{Path: path, Variable: c.variable, Upper: filepath.Join(dir, name, "files"), Work: filepath.Join(dir, name, "work")}
-		if fi, err := os.Stat(path); err == nil {
-			l.Exists = fi.IsDir()
+		l := cacheLayer{Path: path, Variable: c.variable, Lower: p.opt.Home, Layer: filepath.Join(dir, "home")}
+		if !sameMount(path, p.opt.Home) {
+			l.Lower = path
+			l.Layer = filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(c.name, "."), "/", "-"))
 		}
-		for _, d := range []string{l.Upper, l.Work} {
-			if err := os.MkdirAll(d, 0o700); err != nil {
-				return nil, fmt.Errorf("make directory of a cache: %w", err)
+		if len(all) == 0 || all[len(all)-1].Layer != l.Layer {
+			for _, part := range []string{layerFiles, layerWork, layerMount} {
+				if err := os.MkdirAll(filepath.Join(l.Layer, part), 0o700); err != nil {
+					return nil, fmt.Errorf("make directory of a cache: %w", err)
+				}
 			}
 		}
 		all = append(all, l)
 	}
 	slices.SortFunc(all, func(a, b cacheLayer) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
+}
+
+// sameMount reports whether a path, as far as it exists, lies beneath dir without a
+// mount between them: overlayfs shows only what lies in one.
+func sameMount(path, dir string) bool {
+	if !within(path, dir) {
+		return false
+	}
+	for !exists(path) {
+		path = filepath.Dir(path)
+	}
+	var a, b unix.Statx_t
+	err := errors.Join(
+		unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_MNT_ID, &a), unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_MNT_ID, &b))
+	return err == nil && a.Mask&b.Mask&unix.STATX_MNT_ID != 0 && a.Mnt_id == b.Mnt_id
 }
 
 // inCache reports whether a path is in a cache of the user.
@@ -194,61 +151,4 @@ func (pl *plan) isCache(g grant) bool {
 			return g.Path == filepath.Join(c.Path, filepath.Base(name))
 		})
 	})
-}
-
-// openCaches mounts what is written to the caches over them. Where the kernel has no
-// overlayfs for that, the private directory is shown elsewhere, and the tools' variables
-// name it.
-func openCaches(pl *plan) (layers []layer, missing []sandbox.Missing) {
-	all := pl.Caches
-	pl.Caches = nil
-	for i := range all {
-		c := &all[i]
-		var tree int
-		var err error
-		if c.Exists {
-			tree, err = overlay(c)
-		} else {
-			tree, err = cloneTree(unix.AT_FDCWD, c.Upper, plainAttr)
-		}
-		if err != nil {
-			if len(missing) == 0 {
-				missing = []sandbox.Missing{{Feature: featureCaches, Reason: "caches of tools start empty for each workspace: " + err.Error()}}
-			}
-			path := filepath.Join(pl.Home, ".cache/deft", filepath.Base(filepath.Dir(c.Upper)))
-			if tree, err = cloneTree(unix.AT_FDCWD, c.Upper, plainAttr); err != nil {
-				continue // as read-only as it was
-			}
-			pl.nameCache(c, path) // while Path is the user's
-			c.Path = path
-		}
-		layers = append(layers, layer{path: c.Path, tree: tree})
-		pl.Caches = append(pl.Caches, *c)
-	}
-	return layers, missing
-}
-
-// overlay makes the file system of a cache, with what is written over the user's.
-func overlay(c *cacheLayer) (int, error) {
-	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`)
-	return newFS("overlay", map[string]string{
-		"lowerdir": escape.Replace(c.Path), "upperdir": c.Upper, "workdir": c.Work, "userxattr": "",
-	}, plainAttr)
-}
-
-// nameCache has the tool's variable, unless Env sets it, name a directory in place of
-// the user's cache. Go still finds there what the user has fetched.
-func (pl *plan) nameCache(c *cacheLayer, path string) {
-	switch {
-	case isSet(pl.Env, c.Variable):
-		return
-	case c.Variable == "MAVEN_ARGS":
-		path = "-Dmaven.repo.local=" + filepath.Join(path, "repository")
-	case c.Variable == "GOMODCACHE":
-		path = filepath.Join(path, "mod")
-		if c.Exists && !isSet(pl.Env, "GOPROXY") {
-			pl.Env = append(pl.Env, "GOPROXY=file://"+filepath.Join(c.Path, "mod/cache/download")+",https://proxy.golang.org,direct")
-		}
-	}
-	pl.Env = append(pl.Env, c.Variable+"="+path)
 }

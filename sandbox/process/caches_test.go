@@ -105,3 +105,54 @@ mkdir -p "$dir" && echo new >"$dir/f" && cat "$dir/f" || exit 1; done; echo "$GO
 		t.Errorf("later: %q", got)
 	}
 }
+
+// TestCacheCredentials looks for credentials that tools keep beside their caches, and
+// tries to get at them by way of the layer.
+func TestCacheCredentials(t *testing.T) {
+	t.Parallel()
+	secrets := []string{
+		".npmrc", ".yarnrc.yml", ".pypirc", ".pip/pip.conf", ".config/pip/pip.conf", ".config/uv/uv.toml", ".config/go/env", ".cargo/credentials", ".cargo/credentials.toml",
+		".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".gradle/init.gradle", ".gradle/init.d/own.gradle",
+	}
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, level)
+			for _, name := range secrets {
+				write(t, filepath.Join(b.home, name), "SECRET")
+			}
+			for _, dir := range []string{".npm/_cacache", ".cache/pip", ".m2/repository", ".gradle/caches", "go/pkg/mod"} {
+				write(t, filepath.Join(b.home, dir, "f"), "the user's")
+			}
+			look := func(id string) {
+				spec := b.spec
+				spec.ID = id
+				s, err := b.Start(t.Context(), spec)
+				if err != nil {
+					missing(t, err)
+				}
+				for _, name := range secrets {
+					got := sh(t, s, `cd "$HOME"; cat "$1"; d=$(dirname "$1"); rm -f "$1"; mv "$1" "$1.moved"; mv "$d" "$d.moved"; ln "$1" linked; cp -r "$d" copied; rm -rf "$d"
+for f in "$1.moved" "$d.moved" linked copied; do grep -rs SECRET "$f"; done
+cat "$1" "$HOME/go/pkg/../../$1" "$HOME/.m2/../$1"`, name).Out
+					if strings.Contains(got, "SECRET") {
+						t.Errorf("%s in %s: %s", name, id, got)
+					}
+				}
+				if got := sh(t, s, `grep -rs SECRET "$HOME" "$XDG_CACHE_HOME" "$CARGO_HOME" "$GOMODCACHE"`).Out; got != "" {
+					t.Errorf("in %s: %s", id, got)
+				}
+				if err := s.Stop(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			look("first")
+			look("later") // with what the first has left in the layer
+			for _, name := range secrets {
+				if got, err := os.ReadFile(filepath.Join(b.home, name)); err != nil || string(got) != "SECRET" {
+					t.Errorf("the user's %s: %q, %v", name, got, err)
+				}
+			}
+		})
+	}
+}

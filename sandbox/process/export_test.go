@@ -13,6 +13,7 @@ var (
 	AllowedChildren = allowedChildren
 	SplitHome       = splitHome
 	Connect         = socketpath.Dial
+	Trim            = (*Provider).trim
 	ProxyChecks     = func(service string) (all []Check) {
 		for _, a := range modeAttempts(sandbox.NetworkOpen) {
 			if strings.HasSuffix(a.tried, " through the proxy") { // the others would send something
@@ -21,4 +22,10 @@ var (
 		}
 		return all
 	}
+)
+
+// Bounds of caches.
+const (
+	MaxCacheBytes = maxCacheBytes
+	MaxCacheAge   = maxCacheAge
 )

@@ -161,7 +161,11 @@ func setTemporary(pl *plan) error {
 		}
 	}
 	for i := range pl.Caches {
-		pl.nameCache(&pl.Caches[i], pl.Caches[i].Upper)
+		c := &pl.Caches[i]
+		if err := os.MkdirAll(c.plain(), 0o700); err != nil {
+			return err
+		}
+		pl.nameCache(c, c.plain())
 	}
 	for _, content := range pl.Cleaned {
 		if content == "" || isSet(pl.Env, "GIT_CONFIG_GLOBAL") {

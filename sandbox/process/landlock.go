@@ -127,7 +127,7 @@ func fillRules(rules *landlock.Rules, pl *plan, exe int) error {
 		if pl.Level == LevelNamespaces {
 			rights[c.Path] = landlock.All
 		} else {
-			rights[c.Upper] = landlock.All
+			rights[c.plain()] = landlock.All
 		}
 	}
 	for _, g := range pl.Granted {

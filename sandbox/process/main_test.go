@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
@@ -102,6 +103,8 @@ func (r request) do() answer {
 		return answer{Out: fmt.Sprint(err)}
 	case "fds":
 		return answer{Out: strings.Join(inherited, " ")}
+	case "refused":
+		return refusedByProxy()
 	case "nested":
 		out, err := nested()
 		if err != nil {
@@ -127,6 +130,21 @@ func (r request) do() answer {
 		a = answer{Out: err.Error(), Code: 127}
 	}
 	return a
+}
+
+// refusedByProxy asks the sandbox's proxy what it has refused.
+func refusedByProxy() answer {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(os.Getenv("HTTPS_PROXY") + "/refused?within=1m")
+	if err != nil {
+		return answer{Out: err.Error(), Code: 1}
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return answer{Out: err.Error(), Code: 1}
+	}
+	return answer{Out: string(raw)}
 }
 
 // nested starts a sandbox inside a sandbox and describes it. UNIX sockets

@@ -53,6 +53,10 @@ func newRoot(pl *plan, exe int, o *outcome) (step string, err error) {
 	if err != nil {
 		return "open granted directories", err
 	}
+	r := &root{size: pl.TmpBytes}
+	if r.fd, err = cloneTree(unix.AT_FDCWD, "/", readOnly); err != nil {
+		return "copy the file system's tree", err
+	}
 	caches, missing := openCaches(pl)
 	o.Missing = append(o.Missing, missing...)
 	if len(pl.Caches) > 0 && len(missing) == 0 {
@@ -60,10 +64,6 @@ func newRoot(pl *plan, exe int, o *outcome) (step string, err error) {
 	}
 	layers = append(layers, caches...)
 	sortLayers(layers)
-	r := &root{size: pl.TmpBytes}
-	if r.fd, err = cloneTree(unix.AT_FDCWD, "/", readOnly); err != nil {
-		return "copy the file system's tree", err
-	}
 	if err := r.attachSomewhere(); err != nil {
 		return "attach the new root", err
 	}

@@ -57,6 +57,10 @@ type Provider struct {
 	closed  bool
 	swept   time.Time // when ended sandboxes were looked for last
 	wg      sync.WaitGroup
+
+	trimming bool            // caches
+	closing  context.Context // ends with Close
+	cancel   context.CancelFunc
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -103,7 +107,9 @@ func New(o Options) (*Provider, error) {
 	if o.TmpBytes <= 0 {
 		o.TmpBytes = limits.UsableMemory() / 4
 	}
-	return &Provider{opt: o, live: map[string]*instance{}}, nil
+	p := &Provider{opt: o, live: map[string]*instance{}}
+	p.closing, p.cancel = context.WithCancel(context.Background())
+	return p, nil
 }
 
 // Start starts the sandbox, or returns the one that runs under the ID. The
@@ -150,6 +156,7 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	if err != nil {
 		return nil, err
 	}
+	p.trimCaches()
 	return &handle{in, false}, nil
 }
 
@@ -211,6 +218,7 @@ func (p *Provider) Close() error {
 		in.unwatch()
 	}
 	p.mu.Unlock()
+	p.cancel()
 	p.proxies.Close()
 	p.wg.Wait()
 	return nil

@@ -141,24 +141,30 @@ func writeState(dir string, st state) error {
 	return nil
 }
 
-// lock waits for the sandbox's lock file, which is held while a sandbox starts and
-// at the end of a stop.
+// lock waits for the lock file of a sandbox, which is held while one starts and at the
+// end of a stop, or of a workspace's caches. A file that was deleted meanwhile is no lock.
 func lock(dir string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open sandbox lock: %w", err)
-	}
+	path := filepath.Join(dir, "lock")
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			break
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("open sandbox lock: %w", err)
 		}
-	}
-	if err != nil {
+		for {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+			if !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock sandbox: %w", err)
+		}
+		if sameFile(path, int(f.Fd())) {
+			return func() { f.Close() }, nil
+		}
 		f.Close()
-		return nil, fmt.Errorf("lock sandbox: %w", err)
 	}
-	return func() { f.Close() }, nil
 }
 
 // sweepInterval is between two sweeps.

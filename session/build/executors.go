@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/executor/external"
@@ -67,8 +67,16 @@ func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) {
 			workspace: c.Workspace, home: os.Getenv("HOME"), system: process.IsSystemPath,
 			hidden: os.Getpid() == 1, // with a PID namespace there are mounts, too
 		}
-		shell.Explain = func(output string) string {
-			return cmp.Or(networkHint(c.Network, output), paths.explain(output))
+		network := networkHint{network: c.Network, since: time.Now()}
+		if !c.Network.None() {
+			network.proxy = proxyIn(c.Env)
+		}
+		shell.Explain = func(output string, status int) string {
+			hint := network.explain(output, status)
+			if hint == "" && status != 0 {
+				hint = paths.explain(output)
+			}
+			return hint
 		}
 	}
 	if c.Shell != nil {

@@ -1,8 +1,14 @@
 package build
 
 import (
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -23,12 +29,56 @@ func TestNetworkHint(t *testing.T) {
 		{"none", "FAIL: TestSum", ""},
 		{"none", "Could not resolve host" + strings.Repeat(" later output", 1000), ""},
 		{"open", "ssh: Could not resolve hostname x: Temporary failure in name resolution", "HTTPS_PROXY only"},
-		{"pypi.org", "curl: (56) CONNECT tunnel failed, response 403", "refused the host"},
 		{"pypi.org", "Get x: deft: x is not a host that this sandbox may reach (--net=x allows it), CONNECT tunnel failed, response 403", ""},
 	} {
-		got := networkHint(c.network, c.output)
+		got := (&networkHint{network: c.network}).explain(c.output, 1)
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s, %.60s: %q", c.network, c.output, got)
 		}
+	}
+}
+
+// TestRefusedHint names the hosts that the sandbox's proxy has refused, and asks it only
+// after a command that failed.
+func TestRefusedHint(t *testing.T) {
+	t.Parallel()
+	const one, two = "one.test is not a host that this sandbox may reach (--net=one.test allows it)", "two.test is a private address (--net=two.test allows it)"
+	asked, text, server := 0, one+"\n"+two+"\n", "deft"
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		within, err := time.ParseDuration(r.URL.Query().Get("within"))
+		if err != nil || within <= 0 || within > time.Minute || r.URL.Path != "/refused" ||
+			r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("deft:token")) {
+			t.Errorf("%s %q", r.URL, r.Header)
+		}
+		w.Header().Set("Server", server)
+		_, _ = io.WriteString(w, text)
+	}))
+	defer proxy.Close()
+	u := proxyIn([]string{"A=b", "HTTPS_PROXY=" + strings.Replace(proxy.URL, "://", "://deft:token@", 1)})
+	if u == nil {
+		t.Fatal("no proxy found")
+	}
+	h := &networkHint{network: "x.test", proxy: u, since: time.Now()}
+	if got := h.explain("curl: (56) CONNECT tunnel failed, response 403", 0); got != "" || asked != 0 {
+		t.Errorf("after success: %q, asked %d times", got, asked)
+	}
+	if got := h.explain("curl: (56) CONNECT tunnel failed, response 403", 56); !strings.Contains(got, one+"; "+two+". Only the user") {
+		t.Errorf("both: %q", got)
+	}
+	if got := h.explain("npm error 403 deft: "+one, 1); strings.Contains(got, "one.test") || !strings.Contains(got, two) {
+		t.Errorf("said already: %q", got)
+	}
+	text = ""
+	if got := h.explain("FAIL: TestSum", 1); got != "" {
+		t.Errorf("nothing refused: %q", got)
+	}
+	text, server = "<html>\n", "squid"
+	if got := h.explain("FAIL: TestSum", 1); got != "" {
+		t.Errorf("another proxy: %q", got)
+	}
+	h.proxy = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+	if got := h.explain("FAIL: TestSum", 1); got != "" {
+		t.Errorf("no proxy: %q", got)
 	}
 }

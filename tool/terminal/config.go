@@ -46,9 +46,9 @@ type Config struct {
 	OutputDir string
 	// MaxSaved is how many bytes of one output are saved. Default 200 MB.
 	MaxSaved int64
-	// Explain returns what to say, in one line, after the output of a command that
-	// failed, or "". Nil: nothing.
-	Explain func(output string) string
+	// Explain is called when a command has ended, with its output and its exit code. It
+	// returns what to say, in one line, after the output, or "". Nil: nothing.
+	Explain func(output string, status int) string
 	// Rows and Cols are the size of the terminal. Default 50 by 200.
 	Rows, Cols uint16
 }

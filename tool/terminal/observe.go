@@ -120,8 +120,8 @@ func (e *executor) observe(a *event.TerminalAction, why reason, note string) *ev
 	o.Metadata.Prefix = note
 	o.Timeout = why == silent || why == timedOut
 	o.Metadata.Suffix = e.suffix(why, n, status, a)
-	if n.ending != nil && status != 0 && e.cfg.Explain != nil {
-		if reason := e.cfg.Explain(body); reason != "" {
+	if n.ending != nil && e.cfg.Explain != nil {
+		if reason := e.cfg.Explain(body, status); reason != "" {
 			o.Metadata.Suffix += "\n[" + reason + "]"
 		}
 	}

@@ -23,7 +23,8 @@
 //
 // A Proxy is safe for concurrent use and serves at most [MaxConnections] at a time;
 // more wait. What is refused gets 403 with the host and the flag that would allow
-// it, what cannot be reached 502 or 504. Nothing is logged.
+// it, what cannot be reached 502 or 504. Nothing is logged; clients can ask for what was
+// refused lately ([RefusedPath]).
 package egress
 
 import (
@@ -78,6 +79,7 @@ type Proxy struct {
 	direct   *http.Transport
 	upstream *http.Transport
 	slots    chan struct{}
+	refused  refused
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -120,7 +122,10 @@ func New(o Options) *Proxy {
 			r.Out.Host = r.In.URL.Host
 		},
 		Transport: roundTripper(p.roundTrip), FlushInterval: -1, ErrorLog: quiet,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { answer(w, err) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			p.refused.note(err)
+			answer(w, err)
+		},
 	}
 	p.server = &http.Server{
 		Handler: p, ErrorLog: quiet, MaxHeaderBytes: maxHeader,
@@ -182,6 +187,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.connect(w, r)
 	case r.URL.Scheme == "http" && r.URL.Host != "":
 		p.forward.ServeHTTP(w, r)
+	case r.Method == http.MethodGet && r.URL.Host == "" && r.URL.Path == RefusedPath:
+		p.refused.ServeHTTP(w, r)
 	default:
 		http.Error(w, "deft: this is the proxy of a sandbox; it takes CONNECT, and http:// addresses", http.StatusBadRequest)
 	}

@@ -18,6 +18,7 @@ import (
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	to, err := p.open(r)
 	if err != nil {
+		p.refused.note(err)
 		refuse(w, err)
 		return
 	}

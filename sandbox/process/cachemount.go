@@ -1,0 +1,121 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// openCaches mounts what is written to the caches over them. Where the kernel has no
+// overlayfs for that, the private directory is shown elsewhere, and the tools' variables
+// name it.
+func openCaches(pl *plan) (layers []layer, missing []sandbox.Missing) {
+	all := pl.Caches
+	pl.Caches = nil
+	overlays := map[string]overlayResult{}
+	around := ""
+	for i := range all {
+		c := &all[i]
+		if around != "" && within(c.Path, around) {
+			continue // part of that layer; its path there may be what commands made
+		}
+		around = c.Path
+		var tree int
+		var err error
+		if exists(c.Lower) {
+			tree, err = openCache(c, overlays)
+		} else {
+			tree, err = openPlain(c)
+		}
+		if err != nil {
+			if len(missing) == 0 {
+				missing = []sandbox.Missing{{Feature: featureCaches, Reason: "caches of tools start empty for each workspace: " + err.Error()}}
+			}
+			path := filepath.Join(pl.Home, ".cache/deft", filepath.Base(c.Layer), strings.TrimPrefix(c.Path, c.Lower))
+			if tree, err = openPlain(c); err != nil {
+				continue // as read-only as it was
+			}
+			pl.nameCache(c, path) // while Path is the user's
+			c.Path = path
+		} else { // it is not shown without its layer first
+			pl.Shown = slices.DeleteFunc(pl.Shown, func(rel string) bool { return filepath.Join(pl.Home, rel) == c.Path })
+		}
+		layers = append(layers, layer{path: c.Path, tree: tree})
+		pl.Caches = append(pl.Caches, *c)
+	}
+	return layers, missing
+}
+
+// overlayResult is an overlay that was made, or why it could not.
+type overlayResult struct {
+	fd  int
+	err error
+}
+
+// openCache returns the mounts of a cache with its layer. To make an overlay takes long,
+// so one serves all caches with the same Lower; it is mounted in the old root, where its
+// parts can be cloned.
+func openCache(c *cacheLayer, overlays map[string]overlayResult) (int, error) {
+	o, ok := overlays[c.Layer]
+	if !ok {
+		o.fd, o.err = overlay(c)
+		if o.err == nil {
+			o.err = unix.MoveMount(o.fd, "", unix.AT_FDCWD, filepath.Join(c.Layer, layerMount), unix.MOVE_MOUNT_F_EMPTY_PATH)
+		}
+		overlays[c.Layer] = o
+	}
+	if o.err != nil {
+		return -1, o.err
+	}
+	rel := strings.TrimPrefix(c.Path, c.Lower)
+	if err := os.MkdirAll(filepath.Join(c.Layer, layerMount, rel), 0o700); err != nil {
+		return -1, err
+	}
+	dir, err := unix.Openat2(o.fd, relative(rel), &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
+	})
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	return unix.OpenTree(dir, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+}
+
+// overlay makes the file system of caches, with what is written over the user's.
+func overlay(c *cacheLayer) (int, error) {
+	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`)
+	return newFS("overlay", map[string]string{
+		"lowerdir": escape.Replace(c.Lower), "upperdir": filepath.Join(c.Layer, layerFiles),
+		"workdir": filepath.Join(c.Layer, layerWork), "userxattr": "",
+	}, plainAttr)
+}
+
+// openPlain returns the mounts of what is written to a cache without an overlay.
+func openPlain(c *cacheLayer) (int, error) {
+	if err := os.MkdirAll(c.plain(), 0o700); err != nil {
+		return -1, err
+	}
+	return cloneTree(unix.AT_FDCWD, c.plain(), plainAttr)
+}
+
+// nameCache has the tool's variable, unless Env sets it, name a directory in place of
+// the user's cache. Go still finds there what the user has fetched.
+func (pl *plan) nameCache(c *cacheLayer, path string) {
+	switch {
+	case isSet(pl.Env, c.Variable):
+		return
+	case c.Variable == "MAVEN_ARGS":
+		path = "-Dmaven.repo.local=" + filepath.Join(path, "repository")
+	case c.Variable == "GOMODCACHE":
+		path = filepath.Join(path, "mod")
+		if exists(c.Path) && !isSet(pl.Env, "GOPROXY") {
+			pl.Env = append(pl.Env, "GOPROXY=file://"+filepath.Join(c.Path, "mod/cache/download")+",https://proxy.golang.org,direct")
+		}
+	}
+	pl.Env = append(pl.Env, c.Variable+"="+path)
+}
