@@ -1,12 +1,22 @@
 package process
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 )
+
+// Refused returns, inside a sandbox with this environment, which hosts its proxy has
+// refused of late and what would allow each, the latest last; nil without a proxy.
+func Refused(ctx context.Context, env []string, within time.Duration) ([]string, error) {
+	return egressproxy.Refused(ctx, env, within)
+}
 
 // proxyToken returns what programs must show the proxy of a sandbox, which at the
 // landlock level listens where all users of the machine can connect.

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -284,8 +285,8 @@ func proxyOf(t *testing.T) string {
 			continue
 		}
 		pid := filepath.Base(filepath.Dir(file))
-		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err != nil || !strings.Contains(string(stat), fmt.Sprint(") S ", os.Getpid(), " ")) &&
-			!strings.Contains(string(stat), fmt.Sprint(") R ", os.Getpid(), " ")) {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || !regexp.MustCompile(fmt.Sprintf(`\) [A-Z] %d `, os.Getpid())).Match(stat) {
 			continue
 		}
 		if found != "" {

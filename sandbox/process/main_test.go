@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -104,7 +104,11 @@ func (r request) do() answer {
 	case "fds":
 		return answer{Out: strings.Join(inherited, " ")}
 	case "refused":
-		return refusedByProxy()
+		hosts, err := process.Refused(context.Background(), os.Environ(), time.Minute)
+		if err != nil {
+			return answer{Out: err.Error(), Code: 1}
+		}
+		return answer{Out: strings.Join(hosts, "\n")}
 	case "nested":
 		out, err := nested()
 		if err != nil {
@@ -130,21 +134,6 @@ func (r request) do() answer {
 		a = answer{Out: err.Error(), Code: 127}
 	}
 	return a
-}
-
-// refusedByProxy asks the sandbox's proxy what it has refused.
-func refusedByProxy() answer {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get(os.Getenv("HTTPS_PROXY") + "/refused?within=1m")
-	if err != nil {
-		return answer{Out: err.Error(), Code: 1}
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return answer{Out: err.Error(), Code: 1}
-	}
-	return answer{Out: string(raw)}
 }
 
 // nested starts a sandbox inside a sandbox and describes it. UNIX sockets

@@ -69,7 +69,9 @@ func NewExecutors(c ExecutorConfig) (map[string]tool.Executor, error) {
 		}
 		network := networkHint{network: c.Network, since: time.Now()}
 		if !c.Network.None() {
-			network.proxy = proxyIn(c.Env)
+			network.refused = func(ctx context.Context, within time.Duration) ([]string, error) {
+				return process.Refused(ctx, c.Env, within)
+			}
 		}
 		shell.Explain = func(output string, status int) string {
 			hint := network.explain(output, status)

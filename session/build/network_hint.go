@@ -2,10 +2,7 @@ package build
 
 import (
 	"context"
-	"encoding/base64"
-	"io"
-	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,12 +20,8 @@ var unreachable = []string{
 // hintRange is how much of the end of an output is searched, in bytes.
 const hintRange = 4096
 
-// refusedPath is where the proxy of a sandbox says what it has refused, and refusedWait
-// how long it is waited for.
-const (
-	refusedPath = "/refused"
-	refusedWait = 2 * time.Second
-)
+// refusedWait is how long the sandbox's proxy is waited for.
+const refusedWait = 2 * time.Second
 
 // maxRefused is how many refused hosts a hint names.
 const maxRefused = 5
@@ -37,20 +30,9 @@ const maxRefused = 5
 // network may be why, and which flag changes that. It is for one caller at a time.
 type networkHint struct {
 	network sandbox.Network
-	proxy   *url.URL  // nil for none
 	since   time.Time // when the last command ended
-}
-
-// proxyIn returns the sandbox's proxy, as an environment names it, or nil.
-func proxyIn(env []string) *url.URL {
-	for _, kv := range env {
-		if value, ok := strings.CutPrefix(kv, "HTTPS_PROXY="); ok {
-			if u, err := url.Parse(value); err == nil && u.Host != "" {
-				return u
-			}
-		}
-	}
-	return nil
+	// refused returns which hosts the sandbox's proxy has refused; nil without one.
+	refused func(ctx context.Context, within time.Duration) ([]string, error)
 }
 
 // explain returns "" if it does not look like it.
@@ -60,7 +42,7 @@ func (h *networkHint) explain(output string, status int) string {
 	if status == 0 {
 		return ""
 	}
-	if refused := h.refused(time.Since(since), output); refused != "" {
+	if refused := h.refusedHosts(time.Since(since), output); refused != "" {
 		return refused
 	}
 	output = output[max(0, len(output)-hintRange):]
@@ -83,38 +65,19 @@ func (h *networkHint) explain(output string, status int) string {
 	return ""
 }
 
-// refused says which hosts the proxy has refused while a command ran: most programs do
-// not show the proxy's own words. What the output has already is left out.
-func (h *networkHint) refused(within time.Duration, output string) string {
-	if h.proxy == nil {
+// refusedHosts says which hosts the proxy has refused while a command ran: most programs
+// do not show the proxy's own words. What the output has already is left out.
+func (h *networkHint) refusedHosts(within time.Duration, output string) string {
+	if h.refused == nil {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), refusedWait)
 	defer cancel()
-	u := url.URL{Scheme: h.proxy.Scheme, Host: h.proxy.Host, Path: refusedPath, RawQuery: "within=" + within.String()}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	hosts, err := h.refused(ctx, within)
 	if err != nil {
-		return ""
+		return "" // without the proxy, what commands say of it has to do
 	}
-	if password, ok := h.proxy.User.Password(); ok {
-		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(h.proxy.User.Username()+":"+password)))
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy
-	resp, err := client.Do(req)
-	if err != nil {
-		return "" // the proxy is gone; commands have told so
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, hintRange))
-	if err != nil || resp.StatusCode != http.StatusOK || resp.Header.Get("Server") != "deft" {
-		return ""
-	}
-	var hosts []string
-	for line := range strings.Lines(string(raw)) {
-		if line = strings.TrimSpace(line); !strings.Contains(output, line) {
-			hosts = append(hosts, line)
-		}
-	}
+	hosts = slices.DeleteFunc(hosts, func(text string) bool { return strings.Contains(output, text) })
 	if len(hosts) == 0 {
 		return ""
 	}

@@ -1,11 +1,9 @@
 package build
 
 import (
-	"encoding/base64"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,41 +41,28 @@ func TestNetworkHint(t *testing.T) {
 func TestRefusedHint(t *testing.T) {
 	t.Parallel()
 	const one, two = "one.test is not a host that this sandbox may reach (--net=one.test allows it)", "two.test is a private address (--net=two.test allows it)"
-	asked, text, server := 0, one+"\n"+two+"\n", "deft"
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
-		within, err := time.ParseDuration(r.URL.Query().Get("within"))
-		if err != nil || within <= 0 || within > time.Minute || r.URL.Path != "/refused" ||
-			r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("deft:token")) {
-			t.Errorf("%s %q", r.URL, r.Header)
+	asked, hosts, failed := 0, []string{one, two}, error(nil)
+	h := &networkHint{network: "x.test", since: time.Now(), refused: func(_ context.Context, within time.Duration) ([]string, error) {
+		if asked++; within <= 0 || within > time.Minute {
+			t.Error(within)
 		}
-		w.Header().Set("Server", server)
-		_, _ = io.WriteString(w, text)
-	}))
-	defer proxy.Close()
-	u := proxyIn([]string{"A=b", "HTTPS_PROXY=" + strings.Replace(proxy.URL, "://", "://deft:token@", 1)})
-	if u == nil {
-		t.Fatal("no proxy found")
-	}
-	h := &networkHint{network: "x.test", proxy: u, since: time.Now()}
-	if got := h.explain("curl: (56) CONNECT tunnel failed, response 403", 0); got != "" || asked != 0 {
+		return slices.Clone(hosts), failed
+	}}
+	const curl = "curl: (56) CONNECT tunnel failed, response 403"
+	if got := h.explain(curl, 0); got != "" || asked != 0 {
 		t.Errorf("after success: %q, asked %d times", got, asked)
 	}
-	if got := h.explain("curl: (56) CONNECT tunnel failed, response 403", 56); !strings.Contains(got, one+"; "+two+". Only the user") {
+	if got := h.explain(curl, 56); !strings.Contains(got, one+"; "+two+". Only the user") {
 		t.Errorf("both: %q", got)
 	}
 	if got := h.explain("npm error 403 deft: "+one, 1); strings.Contains(got, "one.test") || !strings.Contains(got, two) {
 		t.Errorf("said already: %q", got)
 	}
-	text = ""
+	hosts = nil
 	if got := h.explain("FAIL: TestSum", 1); got != "" {
 		t.Errorf("nothing refused: %q", got)
 	}
-	text, server = "<html>\n", "squid"
-	if got := h.explain("FAIL: TestSum", 1); got != "" {
-		t.Errorf("another proxy: %q", got)
-	}
-	h.proxy = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+	hosts, failed = []string{one}, errors.New("gone")
 	if got := h.explain("FAIL: TestSum", 1); got != "" {
 		t.Errorf("no proxy: %q", got)
 	}

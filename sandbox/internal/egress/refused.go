@@ -14,6 +14,9 @@ import (
 // duration, leaves out what is longer ago.
 const RefusedPath = "/refused"
 
+// ServerName is in the header Server of that answer, unlike in another proxy's.
+const ServerName = "deft"
+
 // maxRefused is how many hosts are remembered, the latest ones.
 const maxRefused = 32
 
@@ -52,7 +55,7 @@ func (r *refused) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Server", "deft") // not another proxy's page
+	w.Header().Set("Server", ServerName)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.latest {
