@@ -92,6 +92,18 @@ func (b *bench) input(s string) *event.TerminalObservation {
 	return b.do(b.t.Context(), event.TerminalAction{Command: s, IsInput: true, Timeout: new(60.0)})
 }
 
+// interrupt presses Ctrl-C until the command has ended: on a busy machine the first may
+// come before the shell has begun with the command.
+func (b *bench) interrupt() {
+	b.t.Helper()
+	for range 20 {
+		if o := b.do(b.t.Context(), event.TerminalAction{Command: "C-c", IsInput: true, Timeout: new(3.0)}); *o.ExitCode != -1 {
+			return
+		}
+	}
+	b.t.Fatal("the command cannot be interrupted")
+}
+
 // until polls, from observation o on, until all text together contains want;
 // it returns that text.
 func (b *bench) until(o *event.TerminalObservation, want string) string {
