@@ -58,6 +58,10 @@ type Spec struct {
 	Container Container
 }
 
+// ImageVariables are right in an image, and wrong outside it: providers of images leave
+// them out of Env.
+var ImageVariables = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD", "HOSTNAME", "LD_LIBRARY_PATH"}
+
 // Container is the part of a Spec for providers that start from an image.
 type Container struct {
 	// Image to start from; default: the provider's.
@@ -240,7 +244,7 @@ type Stats struct {
 
 // Report says what isolates a sandbox.
 type Report struct {
-	// Level is "namespaces", "landlock", "container" or "none".
+	// Level is "namespaces", "landlock", "container", "remote" or "none".
 	Level string `json:"level"`
 	// Features are the mechanisms in force, for example "user-namespace",
 	// "pid-namespace", "seccomp", "landlock-7", "cgroup-memory".

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/runtime/actionserver"
+	"github.com/deft-dev/deft/runtime/tunnel"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session/build"
@@ -27,6 +29,7 @@ type actionServerCmd struct {
 	Signals   bool            `name:"ignore-signals" help:"Let no signal end the server." hidden:""`
 	Program   bool            `name:"own-program" help:"The sandbox is for one program with a network of its own." hidden:""`
 	Masked    []string        `name:"mask" help:"Variables whose values are secret." hidden:""`
+	Mark      string          `help:"Changes with what a sandbox that runs must have been started with." hidden:""`
 	Results   string          `help:"Directory for results that do not fit (default: in the sandbox's own /tmp)." hidden:"" type:"path"`
 }
 
@@ -38,9 +41,9 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	if c.Workspace == "" {
 		return fault.New(fault.Invalid, "the action server needs a port").Hint("deft action-server PORT --working-dir DIR")
 	}
-	listener, journal, err := actionserver.Inherited()
+	listener, journal, err := c.inherited(std)
 	if err != nil {
-		return fmt.Errorf("take over the sandbox's socket and journal: %w", err)
+		return err
 	}
 	// Results that do not fit are kept where commands can read them.
 	if c.Results == "" {
@@ -66,7 +69,7 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 	}
 	return actionserver.Serve(ctx, actionserver.Options{
 		Masked:   masked,
-		Listener: listener, Journal: journal, Tools: tools, SetupErr: err, Grace: c.Grace, OwnProcess: true, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
+		Listener: listener, Journal: journal, Tools: tools, SetupErr: err, Grace: c.Grace, OwnProcess: std.listener == nil, // Without a PID namespace SIGTERM says that the sandbox's first process has died.
 		IgnoreSignals: c.Signals && os.Getpid() == 1,
 
 		Workspace: c.Workspace,
@@ -74,4 +77,24 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		PTYs:      build.SandboxPTYs(c.Workspace, os.Environ()),
 		Logger:    log,
 	})
+}
+
+// inherited returns the sandbox's socket and journal. In a runtime of `deft runtime-api`
+// connections come through HTTP, with a session key that commands must not have.
+func (c *actionServerCmd) inherited(std *streams) (net.Listener, *os.File, error) {
+	if std.listener == nil {
+		listener, journal, err := actionserver.Inherited()
+		if err != nil {
+			return nil, nil, fmt.Errorf("take over the sandbox's socket and journal: %w", err)
+		}
+		return listener, journal, nil
+	}
+	key := std.env(sessionKeyVariable)
+	if key == "" {
+		return nil, nil, fault.New(fault.Invalid, "the action server needs a session key").Hint("set " + sessionKeyVariable)
+	}
+	if err := os.Unsetenv(sessionKeyVariable); err != nil {
+		return nil, nil, err
+	}
+	return tunnel.Listen(std.listener, key), std.journal, nil
 }

@@ -285,7 +285,11 @@ type deleteCmd struct {
 // Run deletes conversations that nobody runs, with their sandboxes.
 func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
-		sandboxes, err := build.New(build.Options{Dir: p.store(), SandboxDir: p.sandboxes()})
+		classes, err := runtimeAPIFromEnvironment(std.env).classes(std.env)
+		if err != nil {
+			return err
+		}
+		sandboxes, err := build.New(build.Options{Dir: p.store(), SandboxDir: p.sandboxes(), Classes: classes})
 		if err != nil {
 			return err
 		}

@@ -29,12 +29,13 @@ type foreground struct {
 	store   *sqlite.Store
 	view    *runcommand.View
 	models  *runModels
-	sandbox string          // level of isolation, or docker
+	sandbox string          // level of isolation, docker or remote
+	api     runtimeAPIFlags // for remote sandboxes
 	network sandbox.Network // of --net; "": not given
 	read    []string        // of --read, checked
 	write   []string        // of --write, checked
 	limits  sandbox.Limits
-	// container is what --image and its like say, for --sandbox docker.
+	// container is what --image and its like say, for --sandbox docker and remote.
 	container sandbox.Container
 	// executor is the executor class of --executor; "": not given.
 	executor string
@@ -48,6 +49,7 @@ type foreground struct {
 func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.View) *foreground {
 	return &foreground{
 		std: std, paths: p, store: store, view: view, sandbox: "auto", grace: build.DefaultGrace,
+		api: runtimeAPIFromEnvironment(std.env),
 		models: &runModels{
 			by:       sync.OnceValues(func() (*opener, error) { return newOpener(std) }),
 			breakers: broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
@@ -69,8 +71,8 @@ func (r *foreground) placement() session.Placement {
 // isolate writes what --sandbox and --image say.
 func (r *foreground) isolate(p *session.Placement) {
 	p.SandboxClass, p.Isolation, p.Container = build.ProcessSandbox, r.sandbox, sandbox.Container{}
-	if r.sandbox == build.DockerSandbox {
-		p.SandboxClass, p.Isolation, p.Container = build.DockerSandbox, "", r.container
+	if r.sandbox == build.DockerSandbox || r.sandbox == build.RemoteSandbox {
+		p.SandboxClass, p.Isolation, p.Container = r.sandbox, "", r.container
 	}
 }
 
@@ -93,8 +95,13 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 	if err != nil {
 		return nil, nil, err
 	}
+	classes, err := r.api.classes(r.std.env)
+	if err != nil {
+		return nil, nil, err
+	}
 	builder, err := build.New(build.Options{
-		Dir: r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
+		Classes: classes,
+		Dir:     r.paths.store(), SandboxDir: r.paths.sandboxes(), Hidden: append(existing(userDirs(r.std.env)...), r.paths.data),
 		Store: r.store, OneUser: true,
 		Grace: max(r.grace, time.Second), Defaults: r.placement(), Log: log,
 	})

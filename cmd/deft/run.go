@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -41,7 +42,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if c.task, err = src.Read(); err != nil {
 		return err
 	}
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.check(), c.checkRuntimeAPI(c.Sandbox, std.env)); err != nil {
 		return err
 	}
 	// A reader that goes away must not stop the agent half way.
@@ -55,7 +56,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	}
 	defer store.Close()
 	r := newForeground(std, p, store, newView(c, std, g))
-	r.sandbox, r.network, r.grace = c.Sandbox, c.Net, c.Grace
+	r.sandbox, r.network, r.grace, r.api = c.Sandbox, c.Net, c.Grace, c.runtimeAPIFlags
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
 	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime}
 	if c.Dockerfile+c.ExtraDeps != "" {
@@ -121,10 +122,21 @@ func (c *runCmd) options(ctx context.Context, r *foreground) (o runcommand.Optio
 	return o, nil
 }
 
-// workspace is the directory of a flag, or else another.
-func (c *runCmd) workspace(r *foreground, or string) (string, error) {
+// workspace is the directory of a flag, or else another; inside says that it is one
+// inside the sandbox.
+func (c *runCmd) workspace(r *foreground, or string, inside bool) (string, error) {
+	if inside {
+		dir := first(c.Workspace, or)
+		if info, err := os.Stat(dir); c.Workspace != "" && err == nil && info.IsDir() {
+			r.view.Warn("the workspace is " + dir + " inside the remote sandbox; it does not see this machine's " + dir)
+		}
+		return dir, nil
+	}
 	return runcommand.Workspace(first(c.Workspace, or), r.paths.data, r.std.env("HOME"))
 }
+
+// remoteWorkspace is where Runtime APIs have it.
+const remoteWorkspace = "/workspace"
 
 // spec is what a new conversation is made from. dir, unless empty, is where an
 // imported one worked.
@@ -132,7 +144,11 @@ func (c *runCmd) spec(ctx context.Context, r *foreground, o runcommand.Options, 
 	if err := c.choose(r.std); err != nil {
 		return session.Spec{}, err
 	}
-	dir, err := c.workspace(r, first(dir, "."))
+	remote := r.sandbox == build.RemoteSandbox
+	if remote && c.Workspace == "" {
+		dir = remoteWorkspace
+	}
+	dir, err := c.workspace(r, first(dir, "."), remote)
 	if err != nil {
 		return session.Spec{}, err
 	}
@@ -164,8 +180,8 @@ func (c *runCmd) servers(ctx context.Context, r *foreground, o runcommand.Option
 	if len(c.MCPConfig) > 0 {
 		return runcommand.ReadServers(c.MCPConfig...)
 	}
-	if c.Replay != "" && c.task.Text == "" {
-		return nil, nil // nothing would call them
+	if c.Replay != "" && c.task.Text == "" || r.sandbox == build.RemoteSandbox {
+		return nil, nil // nothing would call them, or the project is not on this machine
 	}
 	return runcommand.Project{
 		Dir: dir, Answers: r.paths.mcpAnswers(), Unsandboxed: r.sandbox == build.NoSandbox, Prompter: o.Prompter, Tell: r.view.Warn,
@@ -180,7 +196,8 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 			return ch, err
 		}
 	}
-	dir, err := c.workspace(r, conv.Workspace())
+	remote := r.sandbox == build.RemoteSandbox || r.sandbox == "auto" && conv.Placement().SandboxClass == build.RemoteSandbox
+	dir, err := c.workspace(r, conv.Workspace(), remote)
 	if err != nil {
 		return ch, err
 	}
@@ -195,7 +212,7 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 		ch.Placement = &p
 	}
 	if p.SandboxClass != "" {
-		known := p.SandboxClass == build.DockerSandbox || p.SandboxClass == build.ProcessSandbox && p.Isolation != ""
+		known := p.SandboxClass == build.DockerSandbox || p.SandboxClass == build.RemoteSandbox || p.SandboxClass == build.ProcessSandbox && p.Isolation != ""
 		if r.sandbox != "auto" || !known {
 			r.isolate(&p)
 		}

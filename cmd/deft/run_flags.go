@@ -34,28 +34,29 @@ type runCmd struct {
 	ReplayFrom    string            `name:"replay-workspace" help:"Directory in which the trajectory was recorded (default: that of its first command). Its paths become those of the workspace." placeholder:"DIR"`
 	Resume        string            `help:"Go on with a conversation: its id, the start of it, or \"last\". With a task, the task is added." placeholder:"ID" complete:"conversations"`
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
-	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none; or docker, a container of its own." enum:"auto,namespaces,landlock,none,docker" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
-	Image         string            `help:"Image for --sandbox docker; any image will do (default: python:3.13-bookworm)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
-	Dockerfile    string            `help:"Build the image for --sandbox docker from a Dockerfile, unless that was done." placeholder:"PATH" type:"path"`
-	ExtraDeps     string            `help:"A command that adds to the image, as root: 'apt-get install -y jq'." placeholder:"COMMAND"`
-	Pull          string            `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_PULL"`
-	OCIRuntime    string            `name:"oci-runtime" help:"Runtime of the container, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_OCI_RUNTIME"`
-	Executor      string            `help:"Program that executes actions in the sandbox beside the built-in tools, as exec:PATH (default: the built-in tools alone; a resumed conversation keeps its own)." placeholder:"exec:PATH"`
-	Net           sandbox.Network   `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
-	Read          []string          `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
-	Write         []string          `help:"Directory outside the workspace that the agent's commands may change. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`
-	Memory        sandbox.Size      `help:"How much memory the sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_MEMORY"`
-	Pids          int               `help:"How many processes and threads the sandbox may have; -1 for no limit (default: 1024, or 64 for each processor)." placeholder:"N" env:"DEFT_PIDS"`
-	CPUs          float64           `name:"cpus" help:"How many processors the sandbox may use (default: all)." placeholder:"N" env:"DEFT_CPUS"`
-	Grace         time.Duration     `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
-	MCPConfig     []string          `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
-	SecretEnv     []string          `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
-	Env           []string          `help:"A variable for the agent's commands. A name alone takes the value that it has here. May be repeated." placeholder:"NAME[=VALUE]" sep:"none"`
-	EnvFile       []string          `name:"env-file" help:"File of NAME=VALUE lines for the agent's commands, such as the project's .env. Its values are masked. May be repeated." placeholder:"FILE" type:"path" sep:"none"`
-	EnvUnmasked   bool              `name:"env-unmasked" help:"Do not mask the values of --env-file."`
-	Confirm       string            `help:"Which actions wait for your yes: never, risky or always (default: never; a resumed conversation keeps its own)." enum:",never,risky,always" default:"" placeholder:"WHEN"`
-	Quiet         bool              `short:"q" help:"Print only the final answer."`
-	Thoughts      bool              `help:"Show the model's reasoning as well."`
+	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none; docker, a container of its own; or remote, a sandbox of a Runtime API." enum:"auto,namespaces,landlock,none,docker,remote" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
+	runtimeAPIFlags
+	Image       string          `help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
+	Dockerfile  string          `help:"Build the image for --sandbox docker from a Dockerfile, unless that was done." placeholder:"PATH" type:"path"`
+	ExtraDeps   string          `help:"A command that adds to the image, as root: 'apt-get install -y jq'." placeholder:"COMMAND"`
+	Pull        string          `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_PULL"`
+	OCIRuntime  string          `name:"oci-runtime" help:"Runtime of the container, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_OCI_RUNTIME"`
+	Executor    string          `help:"Program that executes actions in the sandbox beside the built-in tools, as exec:PATH (default: the built-in tools alone; a resumed conversation keeps its own)." placeholder:"exec:PATH"`
+	Net         sandbox.Network `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
+	Read        []string        `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
+	Write       []string        `help:"Directory outside the workspace that the agent's commands may change. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`
+	Memory      sandbox.Size    `help:"How much memory the sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's)." placeholder:"SIZE" env:"DEFT_MEMORY"`
+	Pids        int             `help:"How many processes and threads the sandbox may have; -1 for no limit (default: 1024, or 64 for each processor)." placeholder:"N" env:"DEFT_PIDS"`
+	CPUs        float64         `name:"cpus" help:"How many processors the sandbox may use (default: all)." placeholder:"N" env:"DEFT_CPUS"`
+	Grace       time.Duration   `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
+	MCPConfig   []string        `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
+	SecretEnv   []string        `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
+	Env         []string        `help:"A variable for the agent's commands. A name alone takes the value that it has here. May be repeated." placeholder:"NAME[=VALUE]" sep:"none"`
+	EnvFile     []string        `name:"env-file" help:"File of NAME=VALUE lines for the agent's commands, such as the project's .env. Its values are masked. May be repeated." placeholder:"FILE" type:"path" sep:"none"`
+	EnvUnmasked bool            `name:"env-unmasked" help:"Do not mask the values of --env-file."`
+	Confirm     string          `help:"Which actions wait for your yes: never, risky or always (default: never; a resumed conversation keeps its own)." enum:",never,risky,always" default:"" placeholder:"WHEN"`
+	Quiet       bool            `short:"q" help:"Print only the final answer."`
+	Thoughts    bool            `help:"Show the model's reasoning as well."`
 
 	task     runcommand.Task
 	services map[string]string // profiles of services other than the agent
@@ -112,10 +113,12 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
 	case c.Grace < 0:
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
-	case c.Image+c.Pull+c.OCIRuntime != "" && c.Sandbox != build.DockerSandbox:
+	case c.Image+c.Pull+c.OCIRuntime != "" && c.Sandbox != build.DockerSandbox && c.Sandbox != build.RemoteSandbox:
 		return fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker")
 	case c.Dockerfile+c.ExtraDeps != "" && c.Sandbox != build.DockerSandbox:
 		return fault.New(fault.Invalid, "--dockerfile and --extra-deps are for containers").Hint("add --sandbox docker")
+	case c.Sandbox == build.RemoteSandbox && (c.Net != "" || len(c.Read)+len(c.Write) > 0 || c.Memory != 0 || c.Pids != 0 || c.CPUs != 0):
+		return fault.New(fault.Invalid, "--net, --read, --write, --memory, --pids and --cpus cannot be given to a sandbox of a Runtime API").Hint("the API's own settings decide on that")
 	case c.Dockerfile != "" && c.Image != "":
 		return fault.New(fault.Invalid, "--image and --dockerfile exclude each other").Hint("the Dockerfile names the image that it begins with")
 	case c.Dockerfile+c.ExtraDeps != "" && c.Pull == sandbox.PullNever:

@@ -31,10 +31,7 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 	if err != nil {
 		return fmt.Errorf("take over the sandbox's socket: %w", err)
 	}
-	// Only servers with a protocol of their own need it.
-	if err := journal.Close(); err != nil {
-		return fmt.Errorf("close the journal: %w", err)
-	}
+	defer journal.Close() // only Deft's own action server uses it
 	end, err := actionserver.OwnProcess(slog.New(slog.NewJSONHandler(std.err, nil)))
 	if err != nil {
 		return err
@@ -61,7 +58,7 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 		return err
 	}
 	a.Serving = func() { runtime.GOMAXPROCS(processors) }
-	inner.listener = a.Listener
+	inner.listener, inner.journal = a.Listener, journal
 	if code := commands[a.Args[0]].execute(joinPlugins(a.Args)); code != fault.ExitOK {
 		a.Fail(fault.New(fault.Invalid, "the server did not start: "+oneLine(said.String())))
 		return runcommand.Exit(code)

@@ -36,6 +36,8 @@ type streams struct {
 	// listener is where a server listens, whatever its flags say; nil for an address of
 	// its own. A sandbox gives it.
 	listener net.Listener
+	// journal is that of the sandbox that gives the listener.
+	journal *os.File
 }
 
 // listen returns the listener that was given, or listens on an address.

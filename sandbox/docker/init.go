@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/internal/seccomp"
 )
@@ -136,16 +137,13 @@ func pass(fds map[int]int) error {
 	return nil
 }
 
-// imageVariables are right in the image, and wrong outside it.
-var imageVariables = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD", "HOSTNAME", "LD_LIBRARY_PATH"}
-
 // environment is the image's, and what the Spec gives that is not the image's
 // business. A home that cannot be written becomes a temporary one.
 func environment(image, given []string) []string {
 	all := slices.Clone(image)
 	for _, kv := range given {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(imageVariables, name) {
+		if slices.Contains(sandbox.ImageVariables, name) {
 			continue
 		}
 		all = slices.DeleteFunc(all, func(old string) bool { return strings.HasPrefix(old, name+"=") })

@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
 	"github.com/deft-dev/deft/sandbox/process"
+	"github.com/deft-dev/deft/sandbox/remote"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
 	"github.com/deft-dev/deft/workspace"
@@ -28,6 +29,7 @@ const (
 	SandboxedRuntime = "sandboxed" // in an Action Execution Server inside a sandbox
 	ProcessSandbox   = "process"
 	DockerSandbox    = "docker"
+	RemoteSandbox    = "remote" // of a Runtime API, see [RuntimeAPI]
 	NoSandbox        = "none"
 	StandardExecutor = "standard"
 )
@@ -150,7 +152,7 @@ func StandardClasses() Classes {
 		Runtimes: map[string]RuntimeClass{
 			LocalRuntime: newLocalRuntime, SandboxedRuntime: newSandboxedRuntime,
 		},
-		Sandboxes: map[string]SandboxClass{ProcessSandbox: newProcessSandbox, DockerSandbox: newDockerSandbox},
+		Sandboxes: map[string]SandboxClass{ProcessSandbox: newProcessSandbox, DockerSandbox: newDockerSandbox, RemoteSandbox: RuntimeAPI{}.newSandbox},
 		Executors: map[string]ExecutorClass{StandardExecutor: NewExecutors},
 		Tools:     map[string]*tool.Definition{},
 	}
@@ -209,4 +211,22 @@ func newDockerSandbox(c SandboxConfig) (sandbox.Provider, error) {
 
 func newProcessSandbox(c SandboxConfig) (sandbox.Provider, error) {
 	return process.New(process.Options{Dir: c.Dir, Level: c.Isolation, Hidden: c.Hidden})
+}
+
+// RuntimeAPI is where the sandboxes of the class RemoteSandbox run. Without an address
+// they cannot be started.
+type RuntimeAPI struct {
+	// URL is its address, Key this client's key for it, and KeyName the variable that
+	// holds the key, for messages.
+	URL, Key, KeyName string
+}
+
+// Use makes the class RemoteSandbox one of this API.
+func (a RuntimeAPI) Use(c Classes) { c.Sandboxes[RemoteSandbox] = a.newSandbox }
+
+func (a RuntimeAPI) newSandbox(c SandboxConfig) (sandbox.Provider, error) {
+	if c.Isolation != "" {
+		return nil, fault.New(fault.Invalid, "sandboxes of a Runtime API have no level of isolation "+c.Isolation)
+	}
+	return remote.New(remote.Options{Dir: filepath.Join(c.Dir, RemoteSandbox), URL: a.URL, Key: a.Key, KeyName: a.KeyName})
 }

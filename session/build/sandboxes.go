@@ -99,8 +99,8 @@ func (b *Builder) kept(class string) (map[string]bool, error) {
 
 // sandboxDir is where the sandboxes of a class have their directories.
 func (b *Builder) sandboxDir(class string) string {
-	if class == DockerSandbox {
-		return filepath.Join(b.o.SandboxDir, DockerSandbox)
+	if class == DockerSandbox || class == RemoteSandbox {
+		return filepath.Join(b.o.SandboxDir, class)
 	}
 	return b.o.SandboxDir
 }

@@ -90,6 +90,7 @@ var parts = []string{
 	"sandbox/pool",      // keeps sandboxes of any provider
 	"workspace/link",    // the wire form that client and server agree on
 	"runtime/protocol",  // the wire form that client and server agree on
+	"runtime/tunnel",    // how client and server reach each other through HTTP
 	"sandbox/image",     // what is built for sandboxes, by any builder
 }
 

@@ -26,6 +26,10 @@ type Command struct {
 	User *int
 }
 
+// ownPort stands for the port of Deft's own action server, which has none: it is reached at
+// the runtime's URL.
+const ownPort = 60000
+
 // agentModule and actionModule are OpenHands' programs, as Python modules.
 const (
 	agentModule  = "openhands.agent_server"
@@ -49,6 +53,9 @@ func ParseCommand(raw json.RawMessage) (Command, error) {
 	}
 	if len(words) == 0 {
 		return Command{}, fault.New(fault.Invalid, "command is missing")
+	}
+	if path.Base(words[0]) == "deft" && len(words) > 1 && words[1] == actionServer && slices.Contains(words, "--workspace") {
+		return Command{Args: words[1:], Port: ownPort}, nil
 	}
 	program, rest := program(words)
 	switch program {

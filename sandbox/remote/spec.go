@@ -1,0 +1,86 @@
+package remote
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// startRequest is the body of POST /start.
+type startRequest struct {
+	Image        string            `json:"image,omitempty"`
+	Command      []string          `json:"command"`
+	WorkingDir   string            `json:"working_dir"`
+	Environment  map[string]string `json:"environment"`
+	SessionID    string            `json:"session_id"`
+	User         *int              `json:"run_as_user,omitempty"`
+	Group        *int              `json:"run_as_group,omitempty"`
+	Pull         string            `json:"image_pull_policy,omitempty"`
+	RuntimeClass string            `json:"runtime_class,omitempty"`
+}
+
+// pullPolicies are the contract's names.
+var pullPolicies = map[string]string{"": "", sandbox.PullAlways: "Always", sandbox.PullMissing: "IfNotPresent", sandbox.PullNever: "Never"}
+
+// request is how the contract says what s does.
+func (p *Provider) request(s sandbox.Spec, session string) (startRequest, error) {
+	c := s.Container
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"a network", !s.Network.None()}, {"readable directories", len(s.Readable) > 0}, {"writable directories", len(s.Writable) > 0},
+		{"limits", s.Limits != sandbox.Limits{}}, {"mounts", len(c.Mounts) > 0}, {"extra hosts", len(c.ExtraHosts) > 0},
+		{"GPUs", c.GPUs != ""}, {"a read-only image", c.ReadOnly},
+	} {
+		if f.set {
+			return startRequest{}, fault.New(fault.Unsupported, "a sandbox of a Runtime API cannot be given "+f.name).
+				Hint("the API's own settings decide on that")
+		}
+	}
+	switch {
+	case !validID().MatchString(s.ID):
+		return startRequest{}, fault.New(fault.Invalid, "not a sandbox id: "+s.ID)
+	case len(s.Argv) == 0 || !filepath.IsAbs(s.Argv[0]):
+		return startRequest{}, fault.New(fault.Invalid, "the sandbox's program must be an absolute path")
+	case !path.IsAbs(s.Workspace) || path.Clean(s.Workspace) == "/":
+		return startRequest{}, fault.New(fault.Invalid, "the workspace must be the absolute path of a directory inside: "+s.Workspace).Hint("for example /workspace")
+	}
+	q := startRequest{
+		Image: c.Image, Command: append([]string{"deft"}, s.Argv[1:]...), WorkingDir: path.Clean(s.Workspace), Environment: map[string]string{},
+		SessionID: session, RuntimeClass: c.Runtime,
+	}
+	if s.EnvMark != "" {
+		q.Command = append(q.Command, "--mark", s.EnvMark)
+	}
+	for _, kv := range s.Env {
+		if name, value, _ := strings.Cut(kv, "="); !slices.Contains(sandbox.ImageVariables, name) {
+			q.Environment[name] = value
+		}
+	}
+	var ok bool
+	if q.Pull, ok = pullPolicies[c.Pull]; !ok {
+		return q, fault.New(fault.Invalid, "unknown pull policy "+c.Pull).Hint("use missing, always or never")
+	}
+	if c.User != "" {
+		user, group, both := strings.Cut(c.User, ":")
+		var err error
+		if q.User, err = number(user); err == nil && both {
+			q.Group, err = number(group)
+		}
+		if err != nil {
+			return q, fault.New(fault.Unsupported, "a Runtime API takes users by number only, not "+c.User)
+		}
+	}
+	return q, nil
+}
+
+func number(text string) (*int, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	return new(int(n)), err
+}
