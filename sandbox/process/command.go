@@ -52,9 +52,15 @@ func scopeSignals() error {
 	if err != nil || abi < landlock.ScopeABI {
 		return nil
 	}
-	rules, err := landlock.New(unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL})
+	// Rules that do not mention the move of files to other directories forbid it.
+	rules, err := landlock.New(unix.LandlockRulesetAttr{
+		Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER, Scoped: unix.LANDLOCK_SCOPE_SIGNAL,
+	})
 	if err == nil {
 		defer rules.Close()
+		err = rules.AllowPath("/", unix.LANDLOCK_ACCESS_FS_REFER)
+	}
+	if err == nil {
 		err = rules.RestrictThread()
 	}
 	if err != nil {

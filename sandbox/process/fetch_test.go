@@ -170,48 +170,66 @@ func serveGit(t *testing.T, mux *http.ServeMux) {
 	})
 }
 
+// packages are what the registries have.
+var packages = []string{"demo", "prior"}
+
 func servePyPI(t *testing.T, mux *http.ServeMux) {
-	const info = "demo-1.0.dist-info/"
-	wheel := zipped(t, map[string]string{
-		"demo.py": "print('FETCHED')\n", info + "METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
-		info + "WHEEL":  "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-		info + "RECORD": "demo.py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n",
-	})
-	mux.HandleFunc("GET /simple/demo/", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprint(w, `<!DOCTYPE html><a href="/files/demo-1.0-py3-none-any.whl">demo-1.0-py3-none-any.whl</a>`)
-	})
-	serveBytes(mux, "/files/demo-1.0-py3-none-any.whl", wheel)
+	for _, name := range packages {
+		info := name + "-1.0.dist-info/"
+		wheel := zipped(t, map[string]string{
+			name + ".py": "print('FETCHED')\n", info + "METADATA": "Metadata-Version: 2.1\nName: " + name + "\nVersion: 1.0\n",
+			info + "WHEEL":  "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+			info + "RECORD": name + ".py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n",
+		})
+		file := name + "-1.0-py3-none-any.whl"
+		mux.HandleFunc("GET /simple/"+name+"/", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, `<!DOCTYPE html><a href="/files/%[1]s">%[1]s</a>`, file)
+		})
+		mux.HandleFunc("GET /files/"+file, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=86400") // as on PyPI
+			_, _ = w.Write(wheel)
+		})
+	}
 }
 
 func serveNPM(t *testing.T, mux *http.ServeMux) {
-	tarball := tarred(t, map[string]string{
-		"package/package.json": `{"name":"demo","version":"1.0.0","main":"index.js"}`, "package/index.js": "console.log('FETCHED')\n",
-	})
-	sum := sha512.Sum512(tarball)
-	serveBytes(mux, "/npm/demo", fmt.Appendf(nil, `{"name":"demo","dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{"name":"demo","version":"1.0.0",
-		"dist":{"tarball":"https://npm.test/npm/demo/-/demo-1.0.0.tgz","integrity":"sha512-%s"}}}}`, base64.StdEncoding.EncodeToString(sum[:])))
-	serveBytes(mux, "/npm/demo/-/demo-1.0.0.tgz", tarball)
+	for _, name := range packages {
+		tarball := tarred(t, map[string]string{
+			"package/package.json": `{"name":"` + name + `","version":"1.0.0","main":"index.js"}`, "package/index.js": "console.log('FETCHED')\n",
+		})
+		sum := sha512.Sum512(tarball)
+		serveBytes(mux, "/npm/"+name, fmt.Appendf(nil, `{"name":"%[1]s","dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{"name":"%[1]s","version":"1.0.0",
+		"dist":{"tarball":"https://npm.test/npm/%[1]s/-/%[1]s-1.0.0.tgz","integrity":"sha512-%[2]s"}}}}`, name, base64.StdEncoding.EncodeToString(sum[:])))
+		serveBytes(mux, "/npm/"+name+"/-/"+name+"-1.0.0.tgz", tarball)
+	}
 }
 
 func serveGoProxy(t *testing.T, mux *http.ServeMux) {
-	const base, mod = "/go/demo.test/demo/@v/", "module demo.test/demo\n\ngo 1.20\n"
-	serveBytes(mux, base+"list", []byte("v1.0.0\n"))
-	serveBytes(mux, base+"v1.0.0.info", []byte(`{"Version":"v1.0.0","Time":"2026-01-01T00:00:00Z"}`))
-	serveBytes(mux, base+"v1.0.0.mod", []byte(mod))
-	serveBytes(mux, base+"v1.0.0.zip", zipped(t, map[string]string{
-		"demo.test/demo@v1.0.0/go.mod": mod, "demo.test/demo@v1.0.0/demo.go": "package demo // FETCHED\n",
-	}))
+	for _, name := range packages {
+		base, mod := "/go/"+name+".test/"+name+"/@v/", "module "+name+".test/"+name+"\n\ngo 1.20\n"
+		serveBytes(mux, base+"list", []byte("v1.0.0\n"))
+		serveBytes(mux, base+"v1.0.0.info", []byte(`{"Version":"v1.0.0","Time":"2026-01-01T00:00:00Z"}`))
+		serveBytes(mux, base+"v1.0.0.mod", []byte(mod))
+		in := name + ".test/" + name + "@v1.0.0/"
+		serveBytes(mux, base+"v1.0.0.zip", zipped(t, map[string]string{
+			in + "go.mod": mod, in + name + ".go": "package " + name + " // FETCHED\n\n// Text is a text.\nconst Text = \"text\"\n",
+		}))
+	}
 }
 
 func serveCrates(t *testing.T, mux *http.ServeMux) {
-	crate := tarred(t, map[string]string{
-		"demo-1.0.0/Cargo.toml": "[package]\nname = \"demo\"\nversion = \"1.0.0\"\nedition = \"2021\"\n", "demo-1.0.0/src/lib.rs": "// FETCHED\n",
-	})
-	sum := sha256.Sum256(crate)
 	serveBytes(mux, "/index/config.json", []byte(`{"dl":"https://crates.test/dl"}`))
-	serveBytes(mux, "/index/de/mo/demo", fmt.Appendf(nil, `{"name":"demo","vers":"1.0.0","deps":[],"cksum":"%s","features":{},"yanked":false}`+"\n", hex.EncodeToString(sum[:])))
-	serveBytes(mux, "/dl/demo/1.0.0/download", crate)
+	for _, name := range packages {
+		in := name + "-1.0.0/"
+		crate := tarred(t, map[string]string{
+			in + "Cargo.toml": "[package]\nname = \"" + name + "\"\nversion = \"1.0.0\"\nedition = \"2021\"\n",
+			in + "src/lib.rs": "// FETCHED\npub const TEXT: &str = \"text\";\n",
+		})
+		sum := sha256.Sum256(crate)
+		serveBytes(mux, "/index/"+name[:2]+"/"+name[2:4]+"/"+name, fmt.Appendf(nil, `{"name":"%s","vers":"1.0.0","deps":[],"cksum":"%s","features":{},"yanked":false}`+"\n", name, hex.EncodeToString(sum[:])))
+		serveBytes(mux, "/dl/"+name+"/1.0.0/download", crate)
+	}
 }
 
 func zipped(t *testing.T, files map[string]string) []byte {

@@ -45,7 +45,7 @@ const (
 var hostNames = map[string][]string{
 	"site.test": {world4, world6}, "other.test": {world4}, "six.test": {world6},
 	"private.test": {private4}, "private6.test": {private6}, "loop.test": {"127.0.0.1", "::1"}, "own.test": {own4, own6}, "metadata.test": {metadata},
-	"pypi.test": {world4}, "npm.test": {world4}, "goproxy.test": {world4}, "crates.test": {world4}, "git.test": {world4},
+	"pypi.test": {world4}, "npm.test": {world4}, "goproxy.test": {world4}, "crates.test": {world4}, "git.test": {world4}, "maven.test": {world4},
 }
 
 // networkVariable makes a test process the one that has the network.
@@ -58,6 +58,13 @@ type internet struct {
 	port   string         // of the services of this machine, which no sandbox may reach
 	hits   atomic.Int32   // requests to them
 	world  atomic.Int32   // requests to the world
+	paths  sync.Map       // what was asked for there
+}
+
+// asked reports whether a path was asked for, and forgets it.
+func (n *internet) asked(path string) bool {
+	_, ok := n.paths.LoadAndDelete(path)
+	return ok
 }
 
 // inNetwork runs a test again in a user, network and mount namespace, where the
@@ -201,6 +208,7 @@ func (n *internet) serve(t *testing.T, plain, secure net.Listener) {
 	certificate := n.authority(t)
 	count := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n.world.Add(1)
+		n.paths.Store(r.URL.Path, true)
 		n.mux.ServeHTTP(w, r)
 	})
 	world := &http.Server{Handler: count}

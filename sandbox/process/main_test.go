@@ -199,6 +199,7 @@ type bench struct {
 	*process.Provider
 	dir, ws, home string
 	spec          sandbox.Spec
+	env           []string // the user's; that of this process without
 }
 
 // levels are the two that isolate; tests run at both where both promise it.
@@ -241,7 +242,7 @@ func setup(t testing.TB, level string) *bench {
 
 func (b *bench) provider(t testing.TB, level string) *process.Provider {
 	t.Helper()
-	p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, TmpBytes: 64 << 20})
+	p, err := process.New(process.Options{Dir: b.dir, Level: level, Home: b.home, Env: b.env, TmpBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

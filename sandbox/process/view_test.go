@@ -154,3 +154,18 @@ cat /dev/stdin <hello`, "here\nhello"},
 		}
 	}
 }
+
+// TestMoves moves and links files between the directories of a workspace, as compilers do.
+func TestMoves(t *testing.T) {
+	t.Parallel()
+	python := tool(t, "python3")
+	for _, level := range levels {
+		b := setup(t, level)
+		a := ask(t, b.start(t), request{Argv: []string{python, "-c", `import os
+os.makedirs("a/b"); open("a/b/f", "w").close()
+os.rename("a/b/f", "a/f"); os.rename("a/f", "f"); os.link("f", "a/b/f"); os.rename("a/b", "b"); print("moved")`}})
+		if a.Out != "moved\n" {
+			t.Errorf("%s: %+v", level, a)
+		}
+	}
+}
