@@ -15,6 +15,7 @@ import (
 // agentServerCmd serves conversations to OpenHands' clients.
 type agentServerCmd struct {
 	config.Flags
+	runtimeAPIFlags
 }
 
 // Help is shown by --help.
@@ -27,7 +28,8 @@ TypeScript clients work with it unchanged.
                                               # for others, who send the key
 
 With --sandbox process each conversation gets a sandbox around its workspace, with
---sandbox docker a container from --image that has the workspace.
+--sandbox docker a container from --image that has the workspace, and with --sandbox remote
+a runtime of the Runtime API of --runtime-api, whose workspace is inside.
 Without it, as at the reference, commands of agents have the rights of the server:
 for a container or a machine that has nothing else to lose.
 
@@ -53,6 +55,13 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 		c.DefaultConversationsPath = p.store()
 	}
 	cfg, err := config.Load(os.Environ(), c.Flags)
+	if err == nil {
+		err = c.checkRuntimeAPI(c.Sandbox, std.env)
+	}
+	if err != nil {
+		return err
+	}
+	classes, err := c.classes(std.env)
 	if err != nil {
 		return err
 	}
@@ -62,7 +71,7 @@ func (c *agentServerCmd) Run(ctx context.Context, std *streams, g *globalFlags) 
 		return cannotListen(cfg.Address(), "--host and --port", err)
 	}
 	s, err := agentserver.New(agentserver.Options{
-		Config: cfg, Adapters: adapters{log}, Addr: l.Addr(), Version: version, Out: std.err, Log: log,
+		Config: cfg, Adapters: adapters{log, classes}, Addr: l.Addr(), Version: version, Out: std.err, Log: log,
 	})
 	if err != nil {
 		return errors.Join(err, l.Close())

@@ -34,7 +34,10 @@ import (
 )
 
 // adapters implements [agentserver.Adapters] with what this program links.
-type adapters struct{ log *slog.Logger }
+type adapters struct {
+	log     *slog.Logger
+	classes build.Classes
+}
 
 // Open implements [agentserver.Adapters].
 func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.Backend, err error) {
@@ -71,10 +74,13 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 	}
 	b.Store = store
 	closers = append(closers, store.Close)
-	o := build.Options{Dir: cfg.ConversationsPath, Hidden: cfg.Private(), Store: store, Shells: shells, Log: a.log}
+	o := build.Options{Dir: cfg.ConversationsPath, Hidden: cfg.Private(), Store: store, Shells: shells, Classes: a.classes, Log: a.log}
 	o.Defaults = session.Placement{SandboxClass: build.NoSandbox, Network: cfg.Net, Limits: cfg.Limits, Readable: cfg.Readable, Writable: cfg.Writable}
 	if cfg.Sandbox == config.SandboxProcess {
 		o.Defaults.SandboxClass = build.ProcessSandbox
+	}
+	if cfg.Sandbox == config.SandboxRemote {
+		o.Defaults.SandboxClass, o.Defaults.Container = build.RemoteSandbox, cfg.Container
 	}
 	containers := containersOf(cfg, o.Defaults)
 	if cfg.Sandbox == config.SandboxDocker {

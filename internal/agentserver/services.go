@@ -272,6 +272,9 @@ func (s *services) isolation() string {
 		}
 		return "isolation: none\n  WARNING: commands of agents have your rights on this machine. Start the server with --sandbox process, or in a container"
 	}
+	if s.cfg.Sandbox == config.SandboxRemote {
+		return "isolation: a runtime of the Runtime API for each conversation, as that API isolates it"
+	}
 	network := "no network"
 	switch s.cfg.Net.Mode() {
 	case "open":

@@ -24,8 +24,8 @@ func (f *Flags) chooseRuntime(c *Config) error {
 	case f.Sandbox == SandboxDocker:
 		c.ConversationRuntime = RuntimeDocker
 	case c.ConversationRuntime != RuntimeDocker:
-	case f.Sandbox == SandboxProcess:
-		return fault.New(fault.Invalid, "--sandbox process and conversation_runtime docker exclude each other").
+	case f.Sandbox == SandboxProcess, f.Sandbox == SandboxRemote:
+		return fault.New(fault.Invalid, "--sandbox "+f.Sandbox+" and conversation_runtime docker exclude each other").
 			Hint("leave one of them out")
 	default:
 		f.Sandbox = SandboxDocker
@@ -37,6 +37,10 @@ func (f *Flags) chooseRuntime(c *Config) error {
 // applyContainer fills in what containers are made with: the flags, then the
 // settings of the contract.
 func (l *Loaded) applyContainer(f Flags) error {
+	if l.Sandbox == SandboxRemote {
+		l.Container = sandbox.Container{Image: f.Image, Pull: f.Pull, Runtime: f.OCIRuntime}
+		return nil
+	}
 	if !l.Containers() {
 		return nil
 	}

@@ -14,6 +14,7 @@ const (
 	SandboxNone    = "none"    // they run where the server stands
 	SandboxProcess = "process" // in a built-in sandbox around the workspace
 	SandboxDocker  = "docker"  // in a container of their own
+	SandboxRemote  = "remote"  // in a runtime of a Runtime API
 )
 
 // Flags are the command line, for kong. Zero values leave a setting to the
@@ -30,8 +31,8 @@ type Flags struct {
 	DefaultConversationsPath string          `kong:"-"`
 	WorkspacePath            string          `help:"Directory that conversations of the OpenAI gateway work in (default: workspace/project)." placeholder:"DIR"`
 	MaxConcurrentRuns        int             `help:"Conversations that may work at one time; more are answered with 429 (default: what memory, files and processes of this machine allow)." placeholder:"N"`
-	Sandbox                  string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox), process (a built-in sandbox around each workspace) or docker (a container per conversation)." enum:"none,process,docker" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
-	Image                    string          `help:"Image for --sandbox docker; any image will do (default: python:3.13-bookworm, or conversation_image if that is set)." placeholder:"IMAGE" env:"DEFT_AGENT_SERVER_IMAGE"`
+	Sandbox                  string          `help:"Isolation of what agents run: none (where the server stands, which itself should be a sandbox), process (a built-in sandbox around each workspace), docker (a container per conversation) or remote (a runtime of a Runtime API per conversation)." enum:"none,process,docker,remote" default:"none" env:"DEFT_AGENT_SERVER_SANDBOX"`
+	Image                    string          `help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm, or conversation_image if that is set)." placeholder:"IMAGE" env:"DEFT_AGENT_SERVER_IMAGE"`
 	Pull                     string          `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_AGENT_SERVER_PULL"`
 	OCIRuntime               string          `name:"oci-runtime" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_AGENT_SERVER_OCI_RUNTIME"`
 	Net                      sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process or docker (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
@@ -81,6 +82,10 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 	if f.CPUs < 0 {
 		return nil, fault.New(fault.Invalid, "--cpus must not be negative").Hint("leave it out for no limit")
 	}
+	if f.Sandbox == SandboxRemote && (f.Net != "" || len(f.Read)+len(f.Write) > 0 || f.Memory != 0 || f.Pids != 0 || f.CPUs != 0) {
+		return nil, fault.New(fault.Invalid, "--net, --read, --write, --memory, --pids and --cpus cannot be given to sandboxes of a Runtime API").
+			Hint("the API's own settings decide on that")
+	}
 	sandboxed := f.Sandbox == SandboxProcess || f.Sandbox == SandboxDocker
 	if (f.Memory != 0 || f.Pids != 0 || f.CPUs != 0) && !sandboxed {
 		return nil, fault.New(fault.Invalid, "--memory, --pids and --cpus are for sandboxes, and commands run without one").
@@ -90,7 +95,7 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 		return nil, fault.New(fault.Invalid, "--read and --write are for sandboxes, and commands run without one").
 			Hint("add --sandbox process, or leave them out")
 	}
-	if f.Image+f.Pull+f.OCIRuntime != "" && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
+	if f.Image+f.Pull+f.OCIRuntime != "" && f.Sandbox != SandboxDocker && f.Sandbox != SandboxRemote && !c.ConversationRuntimeSelectable {
 		return nil, fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker, or leave them out")
 	}
 	if f.Net != "" && !sandboxed {

@@ -34,7 +34,7 @@ type Loaded struct {
 	// Host and Port are where to listen; a port of 0 is any.
 	Host string
 	Port int
-	// Sandbox is SandboxNone, SandboxProcess or SandboxDocker.
+	// Sandbox is SandboxNone, SandboxProcess, SandboxDocker or SandboxRemote.
 	Sandbox string
 	// Container and ContainerLimits are those of conversations in containers.
 	Container       sandbox.Container
