@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,8 +24,9 @@ const maxConfig = 256 << 10
 var credential = lazyregexp.New(`(?i)https?://[^/\s"']*@|://[^/\s"'@]*:[^/\s"']*@|token|pass|secret|credential|auth|cookie|bearer|private|api.?key|gh[a-z]_\w{20}|glpat-|AKIA|[?&]\w*(key|sig)=`)
 
 // cleanedFiles returns the configurations of git and cargo in a home, and of
-// repositories in toolchains and granted directories, that hold credentials: with
-// the content to show instead. Empty content means that it could not be understood.
+// repositories in toolchains and granted directories, that hold credentials, and those
+// of package managers: with the content to show instead. Empty content means that there
+// is nothing to show, or that it could not be understood.
 func cleanedFiles(home string, readable []string) map[string]string {
 	cleaners := map[string]func([]byte) ([]byte, error){}
 	repositories := slices.Clone(readable)
@@ -46,15 +48,21 @@ func cleanedFiles(home string, readable []string) map[string]string {
 	for _, dir := range repositories {
 		cleaners[filepath.Join(dir, ".git/config")] = cleanGit
 	}
+	hidden := map[string]func([]byte) ([]byte, error){}
+	if home != "" {
+		hidden = registryFiles(home)
+		maps.Copy(cleaners, hidden)
+	}
 	out := map[string]string{}
 	for path, clean := range cleaners {
 		raw, err := readConfig(path)
 		if err != nil && errors.Is(err, os.ErrNotExist) {
 			continue
 		}
+		name := path
 		path = resolve(path)
-		if err == nil && !credential().Match(raw) {
-			continue
+		if err == nil && hidden[name] == nil && !credential().Match(raw) {
+			continue // shown as it is
 		}
 		var shown []byte
 		if err == nil {
@@ -64,8 +72,16 @@ func cleanedFiles(home string, readable []string) map[string]string {
 			shown = nil
 		}
 		out[path] = string(shown)
+		if hidden[name] != nil && name != path && len(shown) > 0 && !inShown(home, name) {
+			out[name] = string(shown) // the link to it is hidden too
+		}
 	}
 	return out
+}
+
+// inShown reports whether a path lies in a part of the home that is shown.
+func inShown(home, path string) bool {
+	return slices.ContainsFunc(homeShown, func(rel string) bool { return within(path, filepath.Join(home, rel)) })
 }
 
 func readConfig(path string) ([]byte, error) {

@@ -309,3 +309,37 @@ func TestCleanedConfigurations(t *testing.T) {
 		})
 	}
 }
+
+// TestRegistryConfigurations: package managers find the registries that the user has
+// configured, and nothing else of these files.
+func TestRegistryConfigurations(t *testing.T) {
+	t.Parallel()
+	b := setup(t, process.LevelNamespaces)
+	for name, text := range map[string]string{
+		"dotfiles/npmrc":       "; mine\nregistry=https://npm.corp/\n@own:registry = https://scope.corp/\n//npm.corp/:_authToken=SECRET\nemail=SECRET@x\n@key:registry=https://u:SECRET@x/\n",
+		".config/pip/pip.conf": "[global]\nindex-url = https://pip.corp/simple\nextra-index-url =\n  https://u:SECRET@a.corp/simple\n  https://b.corp/simple\nproxy = SECRET\n[install]\nuser = SECRET\n",
+		".config/go/env":       "GOPROXY=https://go.corp\nGOSUMDB=off\nGOAUTH=SECRET\nGONOPROXY=SECRET_TOKEN\n",
+		".m2/settings.xml": `<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"><servers><server><password>SECRET</password></server></servers>
+<mirrors><mirror><id>m</id><name>SECRET</name><mirrorOf>*</mirrorOf><url>https://mvn.corp/x</url></mirror><mirror><id>n</id><mirrorOf>x</mirrorOf><url>https://u:SECRET@n</url></mirror></mirrors></settings>`,
+		".pip/pip.conf": "[global]\npassword = SECRET\n",
+	} {
+		write(t, filepath.Join(b.home, name), text)
+	}
+	if err := os.Symlink("dotfiles/npmrc", filepath.Join(b.home, ".npmrc")); err != nil {
+		t.Fatal(err)
+	}
+	s := b.start(t)
+	for name, want := range map[string]string{
+		".npmrc":               "registry=https://npm.corp/\n@own:registry = https://scope.corp/\n",
+		".config/pip/pip.conf": "[global]\nindex-url = https://pip.corp/simple\nextra-index-url =\n  https://b.corp/simple\n[install]\n",
+		".config/go/env":       "GOPROXY=https://go.corp\nGOSUMDB=off\n",
+		".m2/settings.xml":     "<settings><mirrors><mirror><id>m</id><mirrorOf>*</mirrorOf><url>https://mvn.corp/x</url></mirror></mirrors></settings>",
+	} {
+		if got := sh(t, s, `cat "$HOME/$1"`, name).Out; got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := sh(t, s, `ls "$HOME/.pip"; grep -rs SECRET "$HOME"`).Out; strings.Contains(got, "SECRET") || strings.Contains(got, "pip.conf") {
+		t.Error(got)
+	}
+}

@@ -184,7 +184,15 @@ func (r *root) clean(pl *plan) error {
 	for path, content := range pl.Cleaned {
 		target, err := r.open(path, unix.O_NOFOLLOW)
 		if err != nil {
-			continue // not visible anyway
+			if content != "" && pl.Home != "" && within(path, pl.Home) {
+				if err := r.mkdirAll(filepath.Dir(path)); err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+				if err := r.touch(path, content); err != nil {
+					return fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			continue
 		}
 		n++
 		source := emptyFile + strconv.Itoa(n)

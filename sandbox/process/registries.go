@@ -1,0 +1,89 @@
+package process
+
+import (
+	"encoding/xml"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// registryFiles returns the configurations of package managers in a home, which are
+// hidden since they hold credentials, and what makes of one the part that is shown: which
+// registries to use. Of all else nothing is.
+func registryFiles(home string) map[string]func([]byte) ([]byte, error) {
+	return map[string]func([]byte) ([]byte, error){
+		filepath.Join(home, ".npmrc"): keepSettings(func(key string) bool {
+			return key == "registry" || strings.HasPrefix(key, "@") && strings.HasSuffix(key, ":registry")
+		}),
+		filepath.Join(home, ".pip/pip.conf"):        keepSettings(isPipSetting),
+		filepath.Join(home, ".config/pip/pip.conf"): keepSettings(isPipSetting),
+		filepath.Join(home, ".config/go/env"): keepSettings(func(key string) bool {
+			return slices.Contains([]string{"GOPROXY", "GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOTOOLCHAIN"}, key)
+		}),
+		filepath.Join(home, ".m2/settings.xml"): keepMirrors,
+	}
+}
+
+func isPipSetting(key string) bool {
+	return slices.Contains([]string{"index-url", "extra-index-url", "find-links", "trusted-host"}, strings.ReplaceAll(key, "_", "-"))
+}
+
+// keepSettings keeps lines such as "key = value" with these keys, with the headers of
+// sections and the indented lines that go on with a value, but none that looks like a
+// credential or takes a variable. Without any setting it keeps nothing.
+func keepSettings(keep func(key string) bool) func([]byte) ([]byte, error) {
+	return func(raw []byte) ([]byte, error) {
+		var out strings.Builder
+		kept, found := false, false
+		for line := range strings.Lines(string(raw)) {
+			line = strings.TrimRight(line, " \t\r\n")
+			trimmed := strings.TrimLeft(line, " \t")
+			switch {
+			case trimmed == "" || strings.ContainsAny(trimmed[:1], "#;"):
+				continue
+			case trimmed[0] == '[':
+				kept = false
+				if !credential().MatchString(line) {
+					out.WriteString(line + "\n")
+				}
+				continue
+			case trimmed == line || !kept:
+				key, _, _ := strings.Cut(trimmed, "=")
+				kept = keep(strings.TrimSpace(key))
+			}
+			if kept && !credential().MatchString(line) && !strings.Contains(line, "${") {
+				found = true
+				out.WriteString(line + "\n")
+			}
+		}
+		if !found {
+			return nil, nil
+		}
+		return []byte(out.String()), nil
+	}
+}
+
+// mavenMirror is one of settings.xml, maven.apache.org/settings.html.
+type mavenMirror struct {
+	ID       string `xml:"id"`
+	MirrorOf string `xml:"mirrorOf"`
+	URL      string `xml:"url"`
+}
+
+// keepMirrors keeps the mirrors of Maven's settings.
+func keepMirrors(raw []byte) ([]byte, error) {
+	var doc struct {
+		XMLName struct{}      `xml:"settings"`
+		Mirrors []mavenMirror `xml:"mirrors>mirror"`
+	}
+	if err := xml.Unmarshal(raw, &doc); err != nil {
+		return nil, err
+	}
+	doc.Mirrors = slices.DeleteFunc(doc.Mirrors, func(m mavenMirror) bool {
+		return credential().MatchString(m.URL) || strings.Contains(m.URL, "${")
+	})
+	if len(doc.Mirrors) == 0 {
+		return nil, nil
+	}
+	return xml.Marshal(doc)
+}
