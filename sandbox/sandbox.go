@@ -109,22 +109,6 @@ const (
 	PullNever   = "never"
 )
 
-// Mount shows a directory or file of the host, or a named volume, inside.
-type Mount struct {
-	Source string `json:"source"` // an absolute path, or the name of a volume
-	Target string `json:"target"` // absolute, inside
-	// Mode is MountReadWrite, MountReadOnly or MountOverlay: what is written to an
-	// overlay stays in the sandbox and ends with it.
-	Mode string `json:"mode"`
-}
-
-// Modes of a [Mount].
-const (
-	MountReadWrite = "rw"
-	MountReadOnly  = "ro"
-	MountOverlay   = "overlay"
-)
-
 // Limits bound what a sandbox uses. A zero field stands for the provider's default,
 // a negative one for no limit. They hold where the host allows (see Report).
 type Limits struct {

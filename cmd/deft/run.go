@@ -58,7 +58,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	r := newForeground(std, p, store, newView(c, std, g))
 	r.sandbox, r.network, r.grace, r.api = c.Sandbox, c.Net, c.Grace, c.runtimeAPIFlags
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
-	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime}
+	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime, ReadOnly: c.ReadOnly, GPUs: c.GPUs}
 	if c.Dockerfile+c.ExtraDeps != "" {
 		if r.container, err = c.buildImage(ctx, std, p, r.container); err != nil {
 			return err
@@ -72,6 +72,10 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		return err
 	}
 	if r.write, err = rules.Granted("--write", c.Write); err != nil {
+		return err
+	}
+	grant := func(dir string) (string, error) { return rules.Grant("--mount", dir) }
+	if r.container.Mounts, err = sandbox.GrantMounts(c.Mount, grant); err != nil {
 		return err
 	}
 	o, err := c.options(ctx, r)

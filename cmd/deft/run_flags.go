@@ -41,6 +41,9 @@ type runCmd struct {
 	ExtraDeps   string          `help:"A command that adds to the image, as root: 'apt-get install -y jq'." placeholder:"COMMAND"`
 	Pull        string          `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_PULL"`
 	OCIRuntime  string          `name:"oci-runtime" help:"Runtime of the container, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_OCI_RUNTIME"`
+	Mount       []sandbox.Mount `help:"Directory or volume that a container has as well, rw (the default), ro or overlay: what is written to an overlay stays in the sandbox. May be repeated; kept with the conversation." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
+	ReadOnly    bool            `name:"read-only-image" help:"Make the container's own files read-only; /tmp, /run and the home are in memory."`
+	GPUs        string          `name:"gpus" help:"GPUs of the container: all, a number, or ids (default: none)." placeholder:"GPUS"`
 	Executor    string          `help:"Program that executes actions in the sandbox beside the built-in tools, as exec:PATH (default: the built-in tools alone; a resumed conversation keeps its own)." placeholder:"exec:PATH"`
 	Net         sandbox.Network `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
 	Read        []string        `help:"Directory outside the workspace that the agent's commands may read. May be repeated; kept with the conversation." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
@@ -115,6 +118,8 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
 	case c.Image+c.Pull+c.OCIRuntime != "" && c.Sandbox != build.DockerSandbox && c.Sandbox != build.RemoteSandbox:
 		return fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker")
+	case (len(c.Mount) > 0 || c.ReadOnly || c.GPUs != "") && c.Sandbox != build.DockerSandbox:
+		return fault.New(fault.Invalid, "--mount, --read-only-image and --gpus are for containers").Hint("add --sandbox docker; --read and --write grant directories at their own paths")
 	case c.Dockerfile+c.ExtraDeps != "" && c.Sandbox != build.DockerSandbox:
 		return fault.New(fault.Invalid, "--dockerfile and --extra-deps are for containers").Hint("add --sandbox docker")
 	case c.Sandbox == build.RemoteSandbox && (c.Net != "" || len(c.Read)+len(c.Write) > 0 || c.Memory != 0 || c.Pids != 0 || c.CPUs != 0):

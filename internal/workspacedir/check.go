@@ -93,6 +93,15 @@ func (r Rules) Granted(flag string, dirs []string) ([]string, error) {
 	return all, nil
 }
 
+// Grant is [Rules.Granted] for one directory.
+func (r Rules) Grant(flag, dir string) (string, error) {
+	all, err := r.Granted(flag, []string{dir})
+	if err != nil {
+		return "", err
+	}
+	return all[0], nil
+}
+
 // Homes returns the home directories of the machine's users, and own unless it is
 // empty, without links.
 func Homes(own string) []string {

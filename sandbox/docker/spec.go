@@ -20,6 +20,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/realpath"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/internal/repository"
@@ -71,32 +72,7 @@ func (p *Provider) check(s sandbox.Spec) (sandbox.Spec, error) {
 			return s, err
 		}
 	}
-	for _, m := range s.Container.Mounts {
-		if err := checkMount(m); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
-
-func checkMount(m sandbox.Mount) error {
-	switch {
-	case !path.IsAbs(m.Target) || path.Clean(m.Target) == "/" || within(path.Clean(m.Target), "/.deft"):
-		return fault.New(fault.Invalid, "nothing can be mounted at "+strconv.Quote(m.Target))
-	case m.Source == "":
-		return fault.New(fault.Invalid, "the mount at "+m.Target+" has no source")
-	case m.Mode == sandbox.MountOverlay:
-		return fault.New(fault.Unsupported, "containers of this provider have no overlays yet: "+m.Target)
-	case m.Mode != sandbox.MountReadOnly && m.Mode != sandbox.MountReadWrite:
-		return fault.New(fault.Invalid, "unknown mode "+strconv.Quote(m.Mode)+" of the mount at "+m.Target).Hint("use rw or ro")
-	}
-	if !path.IsAbs(m.Source) {
-		return nil // a volume, which the engine makes
-	}
-	if _, err := os.Stat(m.Source); err != nil {
-		return fault.Wrap(err, fault.Invalid, "mount at "+m.Target)
-	}
-	return nil
+	return s, p.checkMounts(s)
 }
 
 func ownerOf(dir string) (string, error) {
@@ -179,13 +155,6 @@ func gpus(text string) container.DeviceRequest {
 // mounts are the binary, the directory for the start, the workspace and what is
 // granted; then what covers hidden paths in them.
 func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
-	bind := func(source, target string, readOnly bool) mount.Mount {
-		return mount.Mount{
-			Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly,
-			// What is mounted below a directory of the host later is not shown.
-			BindOptions: &mount.BindOptions{Propagation: mount.PropagationPrivate},
-		}
-	}
 	all := []mount.Mount{
 		bind(p.opt.Self, insideSelf, true), bind(filepath.Join(p.dir(s.ID), runDir), insideRun, false), bind(s.Workspace, s.Workspace, false),
 	}
@@ -193,14 +162,19 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 	for _, dir := range slices.Sorted(maps.Keys(granted)) {
 		all = append(all, bind(dir, dir, !granted[dir]))
 	}
-	for _, m := range s.Container.Mounts {
-		b := bind(m.Source, path.Clean(m.Target), m.Mode == sandbox.MountReadOnly)
-		if !path.IsAbs(m.Source) {
-			b.Type, b.BindOptions = mount.TypeVolume, nil
+	for i, m := range s.Container.Mounts {
+		more, err := p.mountOf(s, i, m)
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, b)
+		all = append(all, more)
 	}
 	shown := slices.Clone(all[2:])
+	for _, m := range s.Container.Mounts {
+		if m.Mode == sandbox.MountOverlay {
+			shown = append(shown, bind(realpath.Resolve(m.Source), path.Clean(m.Target), false))
+		}
+	}
 	for _, hidden := range slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden) {
 		for _, m := range shown {
 			if m.Type != mount.TypeBind || !within(hidden, m.Source) {

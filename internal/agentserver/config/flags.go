@@ -38,6 +38,7 @@ type Flags struct {
 	Net                      sandbox.Network `help:"What commands in a sandbox may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached. Needs --sandbox process or docker (default: none)." placeholder:"HOSTS" env:"DEFT_AGENT_SERVER_NET"`
 	Read                     []string        `help:"Directory outside the workspaces that commands in a sandbox may read. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_READ" sep:":"`
 	Write                    []string        `help:"Directory outside the workspaces that commands in a sandbox may change. May be repeated. Needs --sandbox process or docker." placeholder:"DIR" type:"path" env:"DEFT_AGENT_SERVER_WRITE" sep:":"`
+	Mount                    []sandbox.Mount `help:"Directory or volume that containers have as well, rw (the default), ro or overlay: what is written to an overlay stays in its sandbox. May be repeated. Needs --sandbox docker." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
 	Memory                   sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's; 4G in a container)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
 	Pids                     int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor; 512 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
 	CPUs                     float64         `name:"cpus" help:"How many processors each sandbox may use (default: all; 2 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
@@ -94,6 +95,9 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 	if len(f.Read)+len(f.Write) > 0 && !sandboxed {
 		return nil, fault.New(fault.Invalid, "--read and --write are for sandboxes, and commands run without one").
 			Hint("add --sandbox process, or leave them out")
+	}
+	if len(f.Mount) > 0 && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
+		return nil, fault.New(fault.Invalid, "--mount is for containers").Hint("add --sandbox docker, or leave it out")
 	}
 	if f.Image+f.Pull+f.OCIRuntime != "" && f.Sandbox != SandboxDocker && f.Sandbox != SandboxRemote && !c.ConversationRuntimeSelectable {
 		return nil, fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker, or leave them out")

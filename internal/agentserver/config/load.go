@@ -102,6 +102,10 @@ func Load(environ []string, f Flags) (*Loaded, error) {
 	if l.Writable, err = rules.Granted("--write", f.Write); err != nil {
 		return nil, err
 	}
+	grant := func(dir string) (string, error) { return rules.Grant("--mount", dir) }
+	if l.Container.Mounts, err = sandbox.GrantMounts(f.Mount, grant); err != nil {
+		return nil, err
+	}
 	l.Warnings = slices.Concat(e.warnings, d.warnings, e.unknown(), ignored, c.ineffective())
 	slices.Sort(l.Warnings)
 	if err := errors.Join(c.check(), l.applyHost()); err != nil {

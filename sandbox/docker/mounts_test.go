@@ -1,0 +1,134 @@
+package docker_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/sandboxtest"
+)
+
+func files(t *testing.T, dir string, texts map[string]string) {
+	t.Helper()
+	for name, text := range texts {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMounts: what is mounted is there with its mode; what is written to an overlay is
+// seen in this sandbox only, lasts as long as it, and never reaches the source.
+func TestMounts(t *testing.T) {
+	t.Parallel()
+	c := engine(t)
+	base := t.TempDir()
+	data, secret := filepath.Join(base, "data"), filepath.Join(base, "data/secret")
+	files(t, base, map[string]string{"data/file": "source", "data/old": "source", "data/secret/key": "SECRET", "ws/x": "", "ro/file": "read"})
+	dir := filepath.Join(base, "provider")
+	p := provider(t, dir)
+	volume := "deft-test-" + strings.ToLower(filepath.Base(filepath.Dir(base)))
+	t.Cleanup(func() {
+		if _, err := c.VolumeRemove(context.WithoutCancel(t.Context()), volume, client.VolumeRemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	spec := sandbox.Spec{
+		ID: "mounts" + strings.ToLower(filepath.Base(filepath.Dir(base))), Argv: []string{program, "sandboxtest-program"}, Workspace: filepath.Join(base, "ws"), Hidden: []string{secret},
+		Container: sandbox.Container{Pull: sandbox.PullNever, ReadOnly: true, Mounts: []sandbox.Mount{
+			{Source: data, Target: "/over", Mode: sandbox.MountOverlay},
+			{Source: filepath.Join(base, "ro"), Target: "/ro", Mode: sandbox.MountReadOnly},
+			{Source: volume, Target: "/vol", Mode: sandbox.MountReadWrite},
+		}},
+	}
+	start := func(id string) sandbox.Sandbox {
+		t.Helper()
+		spec := spec
+		spec.ID += id
+		s, err := p.Start(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, spec.ID)); !os.IsNotExist(err) {
+				t.Errorf("its directory is left: %v", err)
+			}
+		})
+		return s
+	}
+	first := start("a")
+	got := sandboxtest.Shell(t, first, `cd /over; cat file; echo changed >file; rm old; mkdir new; echo made >new/file; cat secret/key 2>/dev/null
+		cat /ro/file; (echo x >/ro/file) 2>/dev/null && echo wrote; (echo x >/etc/made) 2>/dev/null && echo wrote; echo x >/tmp/made && echo tmp; echo kept >/vol/file; ls`)
+	if got != "sourceread"+"tmp\nfile\nnew\nsecret" {
+		t.Errorf("inside: %q", got)
+	}
+	second := start("b")
+	if got := sandboxtest.Shell(t, second, `ls /over; cat /over/file /vol/file`); got != "file\nold\nsecret\nsourcekept" {
+		t.Errorf("in another sandbox: %q", got)
+	}
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-first.Done()
+	first, err := p.Start(t.Context(), func() sandbox.Spec { s := spec; s.ID += "a"; return s }())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sandboxtest.Shell(t, first, `ls /over; cat /over/file /over/new/file`); got != "file\nnew\nsecret\nchanged\nmade" {
+		t.Errorf("after a stop: %q", got)
+	}
+	for name, want := range map[string]string{"data/file": "source", "data/old": "source", "ro/file": "read"} {
+		if raw, err := os.ReadFile(filepath.Join(base, name)); err != nil || string(raw) != want {
+			t.Errorf("%s of this machine reads %q, %v", name, raw, err)
+		}
+	}
+}
+
+// TestRefusedMounts says which mount cannot be made, and why.
+func TestRefusedMounts(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	files(t, base, map[string]string{"ws/x": "", "data/file": ""})
+	host := engine(t).DaemonHost()
+	p := provider(t, filepath.Join(base, "provider"))
+	socket := filepath.Dir(strings.TrimPrefix(host, "unix://"))
+	for name, c := range map[string]struct {
+		spec func(*sandbox.Spec)
+		kind fault.Kind
+		text string
+	}{
+		"missing":          {mounted("/no/such", "/x", "ro"), fault.Invalid, "mount at /x"},
+		"file overlay":     {mounted(filepath.Join(base, "data/file"), "/x", "overlay"), fault.Invalid, "an overlay is of a directory"},
+		"own directory":    {mounted(base, "/.deft/run", "rw"), fault.Invalid, "nothing can be mounted at"},
+		"root":             {mounted(base, "/", "rw"), fault.Invalid, "no directory inside"},
+		"mode":             {mounted(base, "/x", "rx"), fault.Invalid, "unknown mode"},
+		"engine's socket":  {mounted(socket, "/x", "ro"), fault.Denied, "socket of a container engine"},
+		"socket by itself": {mounted(strings.TrimPrefix(host, "unix://"), "/x", "ro"), fault.Denied, "socket of a container engine"},
+		"socket, granted":  {func(s *sandbox.Spec) { s.Readable = []string{socket} }, fault.Denied, "socket of a container engine"},
+	} {
+		spec := sandbox.Spec{ID: "refused", Argv: []string{program}, Workspace: filepath.Join(base, "ws"), Container: sandbox.Container{Pull: sandbox.PullNever}}
+		c.spec(&spec)
+		if _, err := p.Start(t.Context(), spec); !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, want %s with %q", name, err, c.kind, c.text)
+		}
+	}
+}
+
+func mounted(source, target, mode string) func(*sandbox.Spec) {
+	return func(s *sandbox.Spec) {
+		s.Container.Mounts = []sandbox.Mount{{Source: source, Target: target, Mode: mode}}
+	}
+}
