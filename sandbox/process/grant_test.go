@@ -316,7 +316,7 @@ func TestRegistryConfigurations(t *testing.T) {
 	t.Parallel()
 	b := setup(t, process.LevelNamespaces)
 	for name, text := range map[string]string{
-		"dotfiles/npmrc":       "; mine\nregistry=https://npm.corp/\n@own:registry = https://scope.corp/\n//npm.corp/:_authToken=SECRET\nemail=SECRET@x\n@key:registry=https://u:SECRET@x/\n",
+		"dotfiles/npmrc":       "; mine\nregistry=https://npm.corp/\n@own:registry = https://scope.corp/\n//npm.corp/:_authToken=SECRET\nemail=SECRET@x\n@key:registry=https://u:SECRET@x/\n@path:registry=https://dl.corp/aB3dEfGhIjKlMn9x/npm/\n",
 		".config/pip/pip.conf": "[global]\nindex-url = https://pip.corp/simple\nextra-index-url =\n  https://u:SECRET@a.corp/simple\n  https://b.corp/simple\nproxy = SECRET\n[install]\nuser = SECRET\n",
 		".config/go/env":       "GOPROXY=https://go.corp\nGOSUMDB=off\nGOAUTH=SECRET\nGONOPROXY=SECRET_TOKEN\n",
 		".m2/settings.xml": `<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"><servers><server><password>SECRET</password></server></servers>

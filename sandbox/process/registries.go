@@ -51,7 +51,7 @@ func keepSettings(keep func(key string) bool) func([]byte) ([]byte, error) {
 				key, _, _ := strings.Cut(trimmed, "=")
 				kept = keep(strings.TrimSpace(key))
 			}
-			if kept && !credential().MatchString(line) && !strings.Contains(line, "${") {
+			if kept && !holdsSecret(line) {
 				found = true
 				out.WriteString(line + "\n")
 			}
@@ -62,6 +62,19 @@ func keepSettings(keep func(key string) bool) func([]byte) ([]byte, error) {
 		return []byte(out.String()), nil
 	}
 }
+
+// holdsSecret reports whether a setting looks like a credential, takes a variable, or has
+// an address with a part that looks like a token.
+func holdsSecret(line string) bool {
+	_, address, _ := strings.Cut(line, "://")
+	return credential().MatchString(line) || strings.Contains(line, "${") ||
+		slices.ContainsFunc(strings.Split(address, "/"), func(part string) bool {
+			return len(part) >= minToken && !strings.ContainsAny(part, ".:") && strings.ContainsAny(part, "0123456789")
+		})
+}
+
+// minToken is how long a token in an address is at least.
+const minToken = 16
 
 // mavenMirror is one of settings.xml, maven.apache.org/settings.html.
 type mavenMirror struct {
@@ -80,7 +93,7 @@ func keepMirrors(raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	doc.Mirrors = slices.DeleteFunc(doc.Mirrors, func(m mavenMirror) bool {
-		return credential().MatchString(m.URL) || strings.Contains(m.URL, "${")
+		return holdsSecret(m.URL)
 	})
 	if len(doc.Mirrors) == 0 {
 		return nil, nil

@@ -10,9 +10,9 @@ func TestCommandEnv(t *testing.T) {
 	t.Parallel()
 	got := CommandEnv([]string{
 		"PATH=/bin", "HOME=/h", "LC_ALL=C", "LLM_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k", "EDITOR=vi",
-		"GOPROXY=https://user:secret@proxy.example,direct", "GOFLAGS=-mod=mod", "BROKEN",
+		"GOPROXY=https://user:secret@proxy.example,direct", "GOFLAGS=-mod=mod", "GOPRIVATE=corp/*", "BROKEN",
 	})
-	want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "GOFLAGS=-mod=mod"}
+	want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "GOFLAGS=-mod=mod", "GOPRIVATE=corp/*"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
