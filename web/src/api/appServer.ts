@@ -1,0 +1,203 @@
+// The App Server, `deft serve`.
+import { Conversation } from './conversation';
+import { Failure } from './failure';
+import { query, request } from './http';
+import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Status } from './source';
+
+// The fields that the page reads of the App Server's answers.
+interface AppConversation {
+  id: string;
+  title: string | null;
+  selected_repository: string | null;
+  selected_branch: string | null;
+  llm_model: string | null;
+  metrics: { accumulated_cost: number } | null;
+  updated_at: string;
+  sandbox_id: string;
+  sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSED' | 'ERROR' | 'MISSING';
+  execution_status: Status | null;
+  session_api_key: string | null;
+}
+
+interface StartTask {
+  id: string;
+  status: string;
+  detail: string | null;
+  app_conversation_id: string | null;
+}
+
+interface Settings {
+  agent_settings: { llm?: { model?: string; base_url?: string | null } };
+  llm_api_key_set: boolean;
+}
+
+const steps: Record<string, string> = {
+  WORKING: 'Preparing',
+  WAITING_FOR_SANDBOX: 'Starting the sandbox',
+  PREPARING_REPOSITORY: 'Cloning the repository',
+  RUNNING_SETUP_SCRIPT: 'Running the setup script',
+  SETTING_UP_GIT_HOOKS: 'Setting up git hooks',
+  SETTING_UP_SKILLS: 'Loading skills',
+  STARTING_CONVERSATION: 'Starting the agent',
+};
+
+const base = '/api/v1';
+
+export class AppServer implements Source {
+  readonly kind = 'app-server';
+
+  async conversations(search: string, page: string | null): Promise<Page<ConversationSummary>> {
+    const answer = await request<{ items: AppConversation[]; next_page_id: string | null }>(
+      'GET',
+      `${base}/app-conversations/search${query({ title__contains: search, page_id: page, limit: 50 })}`,
+    );
+    return { items: answer.items.map(summary), next: answer.next_page_id };
+  }
+
+  private async get(id: string): Promise<AppConversation | null> {
+    const [found] = await request<(AppConversation | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
+    return found ?? null;
+  }
+
+  async conversation(id: string): Promise<ConversationSummary | null> {
+    const found = await this.get(id);
+    return found && summary(found);
+  }
+
+  async start(task: NewTask, progress: (step: string) => void): Promise<string> {
+    const content: unknown[] = [{ type: 'text', text: task.text }];
+    if (task.images.length) content.push({ type: 'image', image_urls: task.images });
+    let state = await request<StartTask>('POST', `${base}/app-conversations`, {
+      initial_message: { role: 'user', content, run: true },
+      selected_repository: task.repository || null,
+      selected_branch: task.branch || null,
+    });
+    while (state.status !== 'READY') {
+      if (state.status === 'ERROR') throw new Failure(500, state.detail ?? 'The conversation could not be started.');
+      progress(steps[state.status] ?? state.status);
+      await new Promise((done) => setTimeout(done, 250));
+      const [next] = await request<(StartTask | null)[]>('GET', `${base}/app-conversations/start-tasks${query({ ids: state.id })}`);
+      if (!next) throw new Failure(404, 'The server has forgotten the start of this conversation.');
+      state = next;
+    }
+    if (!state.app_conversation_id) throw new Failure(500, 'The server named no conversation.');
+    return state.app_conversation_id;
+  }
+
+  async rename(id: string, title: string): Promise<void> {
+    await request('PATCH', `${base}/app-conversations/${id}`, { title });
+  }
+
+  async remove(id: string): Promise<void> {
+    await request('DELETE', `${base}/app-conversations/${id}`);
+  }
+
+  async resume(id: string): Promise<void> {
+    const found = await this.get(id);
+    if (!found) throw new Failure(404, 'There is no such conversation.');
+    await request('POST', `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}/resume`);
+  }
+
+  async connect(id: string): Promise<Conversation> {
+    const found = await this.get(id);
+    if (!found) throw new Failure(404, 'There is no such conversation.');
+    return new Conversation(dashed(found.id), found.session_api_key);
+  }
+
+  async ready(): Promise<boolean> {
+    return (await this.model()).model !== '' && (await this.model()).keySet;
+  }
+
+  async model() {
+    try {
+      const { agent_settings: agent, llm_api_key_set: keySet } = await request<Settings>('GET', `${base}/settings`);
+      const baseURL = agent.llm?.base_url ?? '';
+      return { model: agent.llm?.model ?? '', baseURL, keySet: keySet || baseURL !== '' };
+    } catch (error) {
+      if (error instanceof Failure && error.status === 404) return { model: '', baseURL: '', keySet: false };
+      throw error;
+    }
+  }
+
+  async setModel(choice: ModelChoice): Promise<void> {
+    await request('POST', `${base}/settings`, { agent_settings_diff: { llm: llm(choice) } });
+  }
+
+  async models(): Promise<string[]> {
+    const { items } = await request<{ items: { provider: string | null; name: string }[] }>('GET', `${base}/config/models/search${query({ limit: 100 })}`);
+    return items.map((m) => (m.provider && !m.name.startsWith(`${m.provider}/`) ? `${m.provider}/${m.name}` : m.name));
+  }
+
+  async profiles(): Promise<Profile[]> {
+    const answer = await request<{
+      active_profile: string | null;
+      profiles: { name: string; model: string | null; base_url: string | null; api_key_set: boolean }[];
+    }>('GET', `${base}/settings/profiles`);
+    return answer.profiles.map((p) => ({
+      name: p.name,
+      model: p.model ?? '',
+      baseURL: p.base_url ?? '',
+      keySet: p.api_key_set,
+      active: p.name === answer.active_profile,
+    }));
+  }
+
+  async saveProfile(name: string, choice: ModelChoice): Promise<void> {
+    await request('POST', `${base}/settings/profiles/${encodeURIComponent(name)}`, { llm: llm(choice), include_secrets: true });
+  }
+
+  async activateProfile(name: string): Promise<void> {
+    await request('POST', `${base}/settings/profiles/${encodeURIComponent(name)}/activate`);
+  }
+
+  async deleteProfile(name: string): Promise<void> {
+    await request('DELETE', `${base}/settings/profiles/${encodeURIComponent(name)}`);
+  }
+
+  async secrets(): Promise<SecretName[]> {
+    const { items } = await request<{ items: { name: string; description: string | null }[] }>('GET', `${base}/secrets/search${query({ limit: 100 })}`);
+    return items.map((s) => ({ name: s.name, description: s.description ?? '' }));
+  }
+
+  async saveSecret(name: string, value: string, description: string): Promise<void> {
+    await request('POST', `${base}/secrets`, { name, value, description });
+  }
+
+  async deleteSecret(name: string): Promise<void> {
+    await request('DELETE', `${base}/secrets/${encodeURIComponent(name)}`);
+  }
+}
+
+function llm(choice: ModelChoice) {
+  return { model: choice.model, base_url: choice.baseURL || null, ...(choice.apiKey ? { api_key: choice.apiKey } : {}) };
+}
+
+function summary(c: AppConversation): ConversationSummary {
+  return {
+    id: c.id,
+    title: c.title ?? 'Untitled',
+    status: statusOf(c),
+    updatedAt: c.updated_at,
+    costUSD: c.metrics?.accumulated_cost ?? null,
+    model: c.llm_model,
+    location: [c.selected_repository, c.selected_branch].filter(Boolean).join(' · '),
+  };
+}
+
+function statusOf(c: AppConversation): Status {
+  switch (c.sandbox_status) {
+    case 'RUNNING':
+      return c.execution_status ?? 'idle';
+    case 'STARTING':
+      return 'starting';
+    case 'ERROR':
+      return 'error';
+    default:
+      return 'stopped';
+  }
+}
+
+// dashed gives an id the form of the agent server.
+export function dashed(id: string): string {
+  return /^[0-9a-f]{32}$/.test(id) ? id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') : id;
+}

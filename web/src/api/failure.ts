@@ -1,0 +1,47 @@
+// Failure is an answer of the server that is not a success, or the lack of one.
+export class Failure extends Error {
+  constructor(
+    readonly status: number, // 0 if the server could not be reached
+    message: string,
+  ) {
+    super(message);
+    this.name = 'Failure';
+  }
+
+  get unauthorized(): boolean {
+    return this.status === 401;
+  }
+}
+
+// readFailure makes a Failure of an answer. Servers say why in `detail`, a text,
+// an object or a list of violations; older routes in `message` or `error`.
+export async function readFailure(response: Response): Promise<Failure> {
+  const text = await response.text().catch(() => '');
+  return new Failure(response.status, reasonIn(text) || `The server answered ${response.status} ${response.statusText}`.trim());
+}
+
+export function reasonIn(text: string): string {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return text.length < 300 && !text.trimStart().startsWith('<') ? text.trim() : '';
+  }
+  if (typeof body === 'string') return body;
+  const { detail, message, error } = (body ?? {}) as Record<string, unknown>;
+  const reason = detail ?? message ?? error;
+  if (typeof reason === 'string') return reason;
+  if (Array.isArray(reason)) {
+    return reason
+      .map((v: { loc?: unknown[]; msg?: string }) => [v.loc?.filter((p) => p !== 'body').join('.'), v.msg].filter(Boolean).join(': '))
+      .join('; ');
+  }
+  const inner = (reason ?? {}) as { message?: unknown; detail?: unknown };
+  return String(inner.message ?? inner.detail ?? '');
+}
+
+// describe says what went wrong in words for people.
+export function describe(error: unknown): string {
+  if (error instanceof Failure) return error.status === 0 ? 'The server cannot be reached.' : error.message;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,52 @@
+import createClient, { type Client, type Middleware } from 'openapi-fetch';
+import { Failure, readFailure } from './failure';
+import type { paths } from './generated/agent-server';
+
+export type AgentServerClient = Client<paths>;
+
+// get, send: requests to routes of the same origin, with JSON both ways.
+export async function request<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch {
+    throw new Failure(0, 'The server cannot be reached.');
+  }
+  if (!response.ok) throw await readFailure(response);
+  const text = await response.text();
+  return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+// agentServerClient is typed by the agent server's contract. It throws a
+// Failure for every answer that is not a success.
+export function agentServerClient(sessionKey: string | null): AgentServerClient {
+  const client = createClient<paths>({ baseUrl: window.location.origin });
+  const middleware: Middleware = {
+    onRequest({ request: outgoing }) {
+      if (sessionKey) outgoing.headers.set('X-Session-API-Key', sessionKey);
+      return outgoing;
+    },
+    async onResponse({ response }) {
+      if (!response.ok) throw await readFailure(response);
+    },
+    onError({ error }) {
+      return error instanceof Failure ? error : new Failure(0, 'The server cannot be reached.');
+    },
+  };
+  client.use(middleware);
+  return client;
+}
+
+// query makes a query string of the values that are set.
+export function query(values: Record<string, string | number | boolean | undefined | null>): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined && value !== null && value !== '') params.set(name, String(value));
+  }
+  const text = params.toString();
+  return text && `?${text}`;
+}

@@ -1,0 +1,83 @@
+// Source is the server as the pages see it. Two servers implement it: the App
+// Server (`deft serve`) and a single agent server.
+import type { Conversation } from './conversation';
+
+export interface ConversationSummary {
+  id: string;
+  title: string;
+  status: Status;
+  updatedAt: string; // ISO 8601 with a zone
+  costUSD: number | null;
+  model: string | null;
+  location: string; // repository, or directory
+}
+
+export type Status =
+  | 'starting'
+  | 'idle'
+  | 'running'
+  | 'paused'
+  | 'waiting_for_confirmation'
+  | 'finished'
+  | 'error'
+  | 'stuck'
+  | 'stopped'; // its sandbox does not run
+
+export interface Page<T> {
+  items: T[];
+  next: string | null;
+}
+
+export interface NewTask {
+  text: string;
+  images: string[]; // data URLs
+  repository?: string;
+  branch?: string;
+  directory?: string;
+  confirm: boolean; // ask before risky actions
+}
+
+export interface Profile {
+  name: string;
+  model: string;
+  baseURL: string;
+  keySet: boolean;
+  active: boolean;
+}
+
+export interface ModelChoice {
+  model: string;
+  baseURL: string; // empty: the provider's
+  apiKey: string; // empty: unchanged
+}
+
+export interface SecretName {
+  name: string;
+  description: string;
+}
+
+export interface Source {
+  readonly kind: 'app-server' | 'agent-server';
+
+  conversations(search: string, page: string | null): Promise<Page<ConversationSummary>>;
+  conversation(id: string): Promise<ConversationSummary | null>;
+  start(task: NewTask, progress: (step: string) => void): Promise<string>;
+  rename(id: string, title: string): Promise<void>;
+  remove(id: string): Promise<void>;
+  resume(id: string): Promise<void>; // starts the sandbox of a stopped conversation
+  connect(id: string): Promise<Conversation>;
+
+  ready(): Promise<boolean>; // whether a model is set up
+  model(): Promise<{ model: string; baseURL: string; keySet: boolean }>;
+  setModel(choice: ModelChoice): Promise<void>;
+  models(): Promise<string[]>;
+
+  profiles(): Promise<Profile[]>;
+  saveProfile(name: string, choice: ModelChoice): Promise<void>;
+  activateProfile(name: string): Promise<void>;
+  deleteProfile(name: string): Promise<void>;
+
+  secrets(): Promise<SecretName[]>;
+  saveSecret(name: string, value: string, description: string): Promise<void>;
+  deleteSecret(name: string): Promise<void>;
+}

@@ -1,0 +1,70 @@
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { Route, Switch, useLocation } from 'wouter';
+import { SourceContext } from './api/context';
+import { detectSource } from './api/detect';
+import { describe, Failure } from './api/failure';
+import { ConversationPage } from './conversation/ConversationPage';
+import { Icon } from './design/Icon';
+import { Home } from './home/Home';
+import { Sidebar } from './home/Sidebar';
+
+const Settings = lazy(() => import('./settings/Settings'));
+
+export function App() {
+  const source = useQuery({ queryKey: ['source'], queryFn: detectSource, staleTime: Infinity });
+  const [menu, setMenu] = useState(false);
+  const [location] = useLocation();
+  useEffect(() => setMenu(false), [location]);
+
+  if (source.isPending) return null; // a flash of a spinner would be slower to read
+  if (source.isError) return <NoServer error={source.error} retry={() => void source.refetch()} />;
+  return (
+    <SourceContext.Provider value={source.data}>
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <div className="shell" data-menu={menu || undefined}>
+        <Sidebar onClose={() => setMenu(false)} />
+        {menu && <button className="scrim" aria-label="Close the menu" onClick={() => setMenu(false)} />}
+        <main id="main" tabIndex={-1}>
+          <button className="icon-button menu-button" aria-label="Open the menu" aria-expanded={menu} onClick={() => setMenu(true)}>
+            <Icon name="menu" />
+          </button>
+          <Suspense fallback={null}>
+            <Switch>
+              <Route path="/">
+                <Home />
+              </Route>
+              <Route path="/settings/:tab?">{({ tab }) => <Settings tab={tab ?? 'models'} />}</Route>
+              <Route path="/conversations/:id/:panel?">
+                {({ id, panel }) => <ConversationPage key={id} id={id} panel={panel ?? null} />}
+              </Route>
+              <Route>
+                <div className="center">
+                  <h1>There is no such page</h1>
+                  <a className="button" href="/">
+                    New task
+                  </a>
+                </div>
+              </Route>
+            </Switch>
+          </Suspense>
+        </main>
+      </div>
+    </SourceContext.Provider>
+  );
+}
+
+function NoServer({ error, retry }: { error: Error; retry: () => void }) {
+  const signedOut = error instanceof Failure && error.unauthorized;
+  return (
+    <main className="center">
+      <h1>{signedOut ? 'You are not signed in' : 'The server does not answer'}</h1>
+      <p>{signedOut ? 'Open the address that Deft printed when it started: it signs you in.' : describe(error)}</p>
+      <button className="button primary" onClick={retry}>
+        Try again
+      </button>
+    </main>
+  );
+}

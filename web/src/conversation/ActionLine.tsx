@@ -1,0 +1,178 @@
+import { lazy, memo, Suspense } from 'react';
+import { Ansi } from '../design/Ansi';
+import { duration } from '../design/format';
+import { Icon } from '../design/Icon';
+import { textOf, type Content } from '../events/event';
+import type { ActionItem, Outcome, ResultItem } from '../events/item';
+import { actionText, editOf, lineCounts, ownSummary } from './actionText';
+import { Output } from './Output';
+import { Plan } from './Plan';
+
+const DiffView = lazy(() => import('../panels/DiffView'));
+
+interface Props {
+  item: ActionItem;
+  directory: string;
+  open: boolean;
+  waiting: boolean; // for the user's decision
+  onToggle: (id: string) => void;
+}
+
+// ActionLine is one line for an action, which opens to all of it.
+export const ActionLine = memo(function ActionLine({ item, directory, open, waiting, onToggle }: Props) {
+  const { icon, verb, subject } = actionText(item.action, directory);
+  const outcome = item.outcome;
+  const observation = outcome?.state === 'done' ? outcome.observation : null;
+  const edit = editOf(item.action, observation);
+  const counts = edit && lineCounts(edit);
+  const failed = outcome?.state === 'failed' || (observation?.is_error ?? false) || exitCode(outcome) > 0;
+  return (
+    <div className={`action${failed ? ' failed' : ''}${outcome?.state === 'rejected' ? ' rejected' : ''}`}>
+      <button className="action-line" aria-expanded={open} onClick={() => onToggle(item.id)}>
+        <span className="action-icon">
+          <Icon name={icon} size={14} />
+        </span>
+        <span className="action-verb">{verb}</span>
+        <code className="action-subject">{subject}</code>
+        {(item.risk === 'HIGH' || item.risk === 'MEDIUM') && <span className={`risk ${item.risk}`}>{item.risk.toLowerCase()} risk</span>}
+        {counts && (
+          <span className="counts number">
+            {counts.added > 0 && <ins>+{counts.added}</ins>} {counts.removed > 0 && <del>−{counts.removed}</del>}
+          </span>
+        )}
+        <State item={item} outcome={outcome} waiting={waiting} failed={failed} />
+        <span className="action-chevron">
+          <Icon name="chevron" size={12} />
+        </span>
+      </button>
+      {open && <Details item={item} />}
+    </div>
+  );
+});
+
+function State({ item, outcome, waiting, failed }: { item: ActionItem; outcome: Outcome | null; waiting: boolean; failed: boolean }) {
+  if (!outcome) {
+    return waiting ? (
+      <span className="state warn">waits for you</span>
+    ) : (
+      <span className="state">
+        <span className="dot running" aria-hidden="true" />
+        <span className="visually-hidden">running</span>
+      </span>
+    );
+  }
+  if (outcome.state === 'rejected') return <span className="state">rejected</span>;
+  const code = exitCode(outcome);
+  const time = duration(item.time, outcome.time);
+  return (
+    <span className={failed ? 'state bad' : 'state'}>
+      {code > 0 ? `exit ${code}` : failed ? 'failed' : time}
+      {!failed && !time && <span className="visually-hidden">done</span>}
+    </span>
+  );
+}
+
+function exitCode(outcome: Outcome | null): number {
+  const code = outcome?.state === 'done' ? outcome.observation.exit_code : undefined;
+  return typeof code === 'number' ? code : 0;
+}
+
+function Details({ item }: { item: ActionItem }) {
+  const { action, outcome } = item;
+  const observation = outcome?.state === 'done' ? outcome.observation : null;
+  const edit = editOf(action, observation);
+  const summary = ownSummary(action);
+  const a = action.action;
+  let body;
+  if (a?.kind === 'TerminalAction') {
+    body = (
+      <>
+        <pre className="code command">
+          <span aria-hidden="true">$ </span>
+          {String(a.command ?? '')}
+        </pre>
+        {observation && <Output text={textOf(observation.content)} />}
+      </>
+    );
+  } else if (edit) {
+    body = (
+      <>
+        <Suspense fallback={<p className="hint">Comparing …</p>}>
+          <DiffView before={edit.before} after={edit.after} path={edit.path} split={false} />
+        </Suspense>
+        {observation?.is_error && <Output text={textOf(observation.content)} />}
+      </>
+    );
+  } else if (a?.kind === 'TaskTrackerAction' && Array.isArray(a.task_list) && a.task_list.length > 0) {
+    body = <Plan tasks={a.task_list as never} />;
+  } else {
+    body = (
+      <>
+        <pre className="code">{JSON.stringify(argumentsOf(action), null, 2)}</pre>
+        {observation && <Output text={textOf(observation.content)} />}
+        {observation && <Pictures observation={observation} />}
+      </>
+    );
+  }
+  return (
+    <div className="action-details">
+      {item.reasoning && <p className="reasoning-text">{item.reasoning}</p>}
+      {summary && <p className="hint">{summary}</p>}
+      {body}
+      {outcome?.state === 'failed' && <p className="banner bad">{outcome.error}</p>}
+      {outcome?.state === 'rejected' && (
+        <p className="banner warn">
+          {outcome.by === 'hook' ? 'A hook rejected this' : 'You rejected this'}: {outcome.reason}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function argumentsOf(e: ActionItem['action']): unknown {
+  if (e.action?.kind === 'MCPToolAction') return e.action.data;
+  if (e.action) {
+    const { kind: _, ...rest } = e.action;
+    return rest;
+  }
+  try {
+    return JSON.parse(e.tool_call?.arguments ?? '');
+  } catch {
+    return e.tool_call?.arguments ?? '';
+  }
+}
+
+// Pictures of an observation. Only data is shown: an address would be asked for.
+function Pictures({ observation }: { observation: { content?: Content[]; screenshot_data?: unknown } }) {
+  const urls = (observation.content ?? []).flatMap((c) => c.image_urls ?? []);
+  const screenshot = observation.screenshot_data;
+  if (typeof screenshot === 'string' && screenshot) urls.push(screenshot.startsWith('data:') ? screenshot : `data:image/png;base64,${screenshot}`);
+  return urls.filter((u) => u.startsWith('data:image/')).map((url, i) => <img key={i} className="picture" src={url} alt={`Picture ${i + 1} of the result`} />);
+}
+
+// ResultLine is a result whose action is not loaded.
+export function ResultLine({ item, open, onToggle }: { item: ResultItem; open: boolean; onToggle: (id: string) => void }) {
+  const { outcome } = item;
+  const text = outcome.state === 'done' ? textOf(outcome.observation.content) : outcome.state === 'failed' ? outcome.error : outcome.reason;
+  return (
+    <div className={`action${outcome.state === 'failed' ? ' failed' : ''}`}>
+      <button className="action-line" aria-expanded={open} onClick={() => onToggle(item.id)}>
+        <span className="action-icon">
+          <Icon name="tool" size={14} />
+        </span>
+        <span className="action-verb">Result of {item.tool}</span>
+        <code className="action-subject">
+          <Ansi text={text.slice(0, 200).replace(/\s+/g, ' ')} />
+        </code>
+        <span className="action-chevron">
+          <Icon name="chevron" size={12} />
+        </span>
+      </button>
+      {open && (
+        <div className="action-details">
+          <Output text={text} />
+        </div>
+      )}
+    </div>
+  );
+}

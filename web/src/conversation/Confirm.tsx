@@ -1,0 +1,91 @@
+import { useCallback, useEffect, useState } from 'react';
+import { describe } from '../api/failure';
+import type { ActionItem } from '../events/item';
+import { actionText, editOf, ownSummary } from './actionText';
+
+interface Props {
+  actions: ActionItem[];
+  directory: string;
+  onAnswer: (accept: boolean, reason: string) => Promise<void>;
+}
+
+// Confirm asks whether the agent may do what it proposes. Y and N answer while
+// no text is being written.
+export function Confirm({ actions, directory, onAnswer }: Props) {
+  const [reason, setReason] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState('');
+
+  const answer = useCallback(
+    async (accept: boolean) => {
+      setBusy(true);
+      setProblem('');
+      try {
+        await onAnswer(accept, accept ? '' : reason.trim());
+      } catch (error) {
+        setProblem(describe(error));
+        setBusy(false);
+      }
+    },
+    [onAnswer, reason],
+  );
+
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      const writing = e.target instanceof HTMLElement && (e.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName));
+      if (writing || busy || e.repeat || e.ctrlKey || e.metaKey || e.altKey) return;
+      if (e.key === 'y') void answer(true);
+      if (e.key === 'n') void answer(false);
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, [answer, busy]);
+
+  const n = actions.length;
+  return (
+    <section className="confirm" aria-label="Confirmation">
+      <h2>{n > 1 ? `The agent asks to take these ${n} actions` : 'The agent asks to take this action'}</h2>
+      <ul>
+        {actions.map((item) => {
+          const { verb, subject } = actionText(item.action, directory);
+          const whole = item.action.action?.kind === 'TerminalAction' ? String(item.action.action.command ?? '') : editOf(item.action, null)?.after;
+          return (
+            <li key={item.id}>
+              <p>
+                <strong>{verb}</strong> {whole !== String(subject) && <code>{subject}</code>}
+                {item.risk !== 'UNKNOWN' && <span className={`risk ${item.risk}`}>{item.risk.toLowerCase()} risk</span>}
+              </p>
+              {ownSummary(item.action) && <p className="hint">{ownSummary(item.action)}</p>}
+              {whole && (
+                <pre className="code" tabIndex={0} role="region" aria-label="What it would do">
+                  {whole}
+                </pre>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+      {problem && (
+        <p className="banner bad" role="alert">
+          {problem}
+        </p>
+      )}
+      <div className="confirm-buttons">
+        <input
+          className="input"
+          aria-label="Reason for a rejection"
+          placeholder="Reason, if you reject"
+          value={reason}
+          onChange={(e) => setReason(e.target.value)}
+          onKeyDown={(e) => e.key === 'Enter' && void answer(false)}
+        />
+        <button className="button danger" disabled={busy} onClick={() => void answer(false)}>
+          Reject <kbd>N</kbd>
+        </button>
+        <button className="button primary" disabled={busy} onClick={() => void answer(true)}>
+          Allow <kbd>Y</kbd>
+        </button>
+      </div>
+    </section>
+  );
+}

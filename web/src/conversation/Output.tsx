@@ -1,0 +1,28 @@
+import { useState } from 'react';
+import { Ansi } from '../design/Ansi';
+import '../design/ansi.css';
+
+// shown is how much of an output is drawn at first, in characters.
+const shown = 20_000;
+
+// Output of a program. Of a long one the end is shown: results and errors are there.
+export function Output({ text }: { text: string }) {
+  const [all, setAll] = useState(false);
+  if (text === '') return <p className="hint">No output</p>;
+  const cut = !all && text.length > shown;
+  return (
+    <>
+      {cut && (
+        <p className="hint">
+          The last {shown.toLocaleString()} of {text.length.toLocaleString()} characters.{' '}
+          <button className="link" onClick={() => setAll(true)}>
+            Show all
+          </button>
+        </p>
+      )}
+      <pre className="code output" tabIndex={0} role="region" aria-label="Output">
+        <Ansi text={cut ? text.slice(-shown) : text} />
+      </pre>
+    </>
+  );
+}

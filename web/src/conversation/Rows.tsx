@@ -1,0 +1,89 @@
+import { memo, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { Icon } from '../design/Icon';
+import { Markdown } from '../design/Markdown';
+import type { ErrorItem, MessageItem, NoteItem } from '../events/item';
+
+interface Foldable {
+  open: boolean;
+  onToggle: (id: string) => void;
+}
+
+export const Message = memo(function Message({ item, open, onToggle }: { item: MessageItem } & Foldable) {
+  return (
+    <div className={`message ${item.from}`}>
+      <span className="visually-hidden">{item.from === 'user' ? 'You' : 'Agent'}:</span>
+      {item.reasoning && <Reasoning id={item.id} text={item.reasoning} open={open} onToggle={onToggle} />}
+      {item.from === 'user' ? <p className="user-text">{item.text}</p> : item.text && <Markdown text={item.text} />}
+      {item.images
+        .filter((url) => url.startsWith('data:image/'))
+        .map((url, i) => (
+          <img key={i} className="picture" src={url} alt={`Attached image ${i + 1}`} />
+        ))}
+    </div>
+  );
+});
+
+export function Reasoning({ id, text, open, onToggle }: { id: string; text: string } & Foldable) {
+  return (
+    <div className="reasoning">
+      <button className="fold" aria-expanded={open} onClick={() => onToggle(id)}>
+        <Icon name="chevron" size={12} /> Reasoning {!open && <span className="ellipsis">{text.slice(0, 160)}</span>}
+      </button>
+      {open && <p className="reasoning-text">{text}</p>}
+    </div>
+  );
+}
+
+export function Note({ item, open, onToggle }: { item: NoteItem } & Foldable) {
+  if (!item.detail) return <p className="note">{item.text}</p>;
+  return (
+    <div className="note">
+      <button className="fold" aria-expanded={open} onClick={() => onToggle(item.id)}>
+        <Icon name="chevron" size={12} /> {item.text}
+      </button>
+      {open && <pre className="code">{item.detail}</pre>}
+    </div>
+  );
+}
+
+export function ErrorBlock({ item, last, onRetry }: { item: ErrorItem; last: boolean; onRetry: () => void }) {
+  return (
+    <div className="banner bad error-block" role="alert">
+      <Icon name="alert" />
+      <div className="grow">
+        <strong>{titleOf(item.code)}</strong>
+        <p>{item.detail}</p>
+      </div>
+      {last && <Cure cure={item.cure} onRetry={onRetry} />}
+    </div>
+  );
+}
+
+function Cure({ cure, onRetry }: { cure: ErrorItem['cure']; onRetry: () => void }): ReactNode {
+  return (
+    <span className="row">
+      {cure === 'settings' && (
+        <Link className="button" href="/settings/models">
+          Open the settings
+        </Link>
+      )}
+      <button className="button" onClick={onRetry}>
+        Try again
+      </button>
+    </span>
+  );
+}
+
+const titles: Record<string, string> = {
+  LLMAuthenticationError: 'The model’s provider refused the API key',
+  LLMRateLimitError: 'The provider’s rate limit is reached',
+  LLMServiceUnavailableError: 'The model’s provider cannot be reached',
+  LLMContextWindowExceedError: 'The conversation does not fit into the model’s context',
+  MaxIterationsReached: 'The agent has used all of its steps',
+  MaxBudgetReached: 'The budget of this conversation is used up',
+};
+
+function titleOf(code: string): string {
+  return titles[code] ?? code.replace(/^LLM|Error$/g, '').replace(/([a-z])([A-Z])/g, '$1 $2');
+}

@@ -1,0 +1,151 @@
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { VList, type VListHandle } from 'virtua';
+import { Icon } from '../design/Icon';
+import { Markdown } from '../design/Markdown';
+import type { Item } from '../events/item';
+import type { View } from '../events/store';
+import { ActionLine, ResultLine } from './ActionLine';
+import { ErrorBlock, Message, Note, Reasoning } from './Rows';
+
+interface Props {
+  view: View;
+  onOlder: () => void;
+  onRetry: () => void;
+}
+
+// near is how close to an end counts as being there, in pixels.
+const near = 60;
+
+// Timeline draws only the rows that are in view. It follows the newest row until
+// the user scrolls away from it.
+export function Timeline({ view, onOlder, onRetry }: Props) {
+  const { timeline, older } = view;
+  const { items, draft, status, retry } = timeline;
+  const list = useRef<VListHandle>(null);
+  const following = useRef(true);
+  const [away, setAway] = useState(false);
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+
+  const toggle = useCallback((id: string) => {
+    setOpened((before) => {
+      const next = new Set(before);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
+  }, []);
+
+  // Rows that are put in front must not move those in view.
+  const first = items[0]?.id;
+  const lastFirst = useRef(first);
+  const shift = lastFirst.current !== undefined && first !== lastFirst.current;
+  useLayoutEffect(() => {
+    lastFirst.current = first;
+  }, [first]);
+
+  const tail = tailOf(view);
+  const count = items.length + (tail ? 1 : 0);
+  useLayoutEffect(() => {
+    if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
+  }, [items, draft, count]);
+
+  useEffect(() => {
+    const handle = list.current;
+    if (older === 'more' && handle && handle.scrollSize <= handle.viewportSize + near) onOlder();
+  }, [items, older, onOlder]);
+
+  const onScroll = (offset: number) => {
+    const handle = list.current;
+    if (!handle) return;
+    following.current = offset + handle.viewportSize >= handle.scrollSize - near;
+    setAway(!following.current);
+    if (older === 'more' && offset < handle.viewportSize) onOlder();
+  };
+
+  const waiting = status === 'waiting_for_confirmation';
+  return (
+    <div className="timeline" role="log" aria-label="Conversation" aria-live="off">
+      {older === 'loading' && (
+        <p className="timeline-older" role="status">
+          Loading earlier events …
+        </p>
+      )}
+      <VList ref={list} className="timeline-list" shift={shift} onScroll={onScroll} tabIndex={0} bufferSize={400}>
+        {items.map((item, i) => (
+          <div key={item.id} className={`timeline-row ${item.type}`}>
+            <Row
+              item={item}
+              directory={timeline.directory}
+              open={opened.has(item.id)}
+              waiting={waiting}
+              last={i === items.length - 1}
+              onToggle={toggle}
+              onRetry={onRetry}
+            />
+          </div>
+        ))}
+        {tail && (
+          <div key="tail" className="timeline-row">
+            {draft ? (
+              <div className="message agent draft">
+                {draft.reasoning && <Reasoning id="draft" text={draft.reasoning} open={opened.has('draft') || !draft.text} onToggle={toggle} />}
+                {draft.text && <Markdown text={draft.text} />}
+              </div>
+            ) : (
+              <p className="note working" role="status">
+                <span className="dot running" aria-hidden="true" />{' '}
+                {retry ? `The model did not answer. Attempt ${retry.attempt + 1} of ${retry.attempts}: ${retry.detail}` : 'Thinking …'}
+              </p>
+            )}
+          </div>
+        )}
+      </VList>
+      {away && (
+        <button
+          className="icon-button jump"
+          aria-label="Jump to the newest event"
+          onClick={() => {
+            following.current = true;
+            setAway(false);
+            list.current?.scrollToIndex(count - 1, { align: 'end' });
+          }}
+        >
+          <Icon name="down" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+// tailOf reports whether a row behind the last event is shown: what the model is
+// writing, or that it is at work.
+function tailOf({ timeline }: View): boolean {
+  if (timeline.draft) return true;
+  if (timeline.status !== 'running') return false;
+  const last = timeline.items.at(-1);
+  return !(last?.type === 'action' && last.outcome === null);
+}
+
+interface RowProps {
+  item: Item;
+  directory: string;
+  open: boolean;
+  waiting: boolean;
+  last: boolean;
+  onToggle: (id: string) => void;
+  onRetry: () => void;
+}
+
+function Row({ item, directory, open, waiting, last, onToggle, onRetry }: RowProps) {
+  switch (item.type) {
+    case 'message':
+      return <Message item={item} open={open} onToggle={onToggle} />;
+    case 'action':
+      return <ActionLine item={item} directory={directory} open={open} waiting={waiting} onToggle={onToggle} />;
+    case 'result':
+      return <ResultLine item={item} open={open} onToggle={onToggle} />;
+    case 'error':
+      return <ErrorBlock item={item} last={last} onRetry={onRetry} />;
+    case 'note':
+      return <Note item={item} open={open} onToggle={onToggle} />;
+  }
+}

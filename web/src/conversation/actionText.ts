@@ -1,0 +1,118 @@
+// What an action does, in a few words.
+import type { ActionEvent } from '../events/event';
+import type { IconName } from '../design/Icon';
+
+export interface ActionText {
+  icon: IconName;
+  verb: string;
+  subject: string; // a command, path or query; shown in the code font
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value));
+
+export function actionText(e: ActionEvent, directory: string): ActionText {
+  const a = e.action;
+  const path = (value: unknown) => relative(text(value), directory);
+  switch (a?.kind) {
+    case 'TerminalAction':
+      if (a.reset) return { icon: 'terminal', verb: 'Restart the terminal', subject: '' };
+      return { icon: 'terminal', verb: a.is_input ? 'Type' : 'Run', subject: oneLine(text(a.command)) };
+    case 'FileEditorAction':
+    case 'PlanningFileEditorAction':
+      switch (a.command) {
+        case 'view':
+          return { icon: 'file', verb: 'Read', subject: path(a.path) };
+        case 'create':
+          return { icon: 'pencil', verb: 'Create', subject: path(a.path) };
+        case 'undo_edit':
+          return { icon: 'pencil', verb: 'Undo the edit of', subject: path(a.path) };
+        default:
+          return { icon: 'pencil', verb: 'Edit', subject: path(a.path) };
+      }
+    case 'EditAction':
+      return { icon: 'pencil', verb: 'Edit', subject: path(a.file_path) };
+    case 'WriteFileAction':
+      return { icon: 'pencil', verb: 'Write', subject: path(a.file_path) };
+    case 'ReadFileAction':
+      return { icon: 'file', verb: 'Read', subject: path(a.file_path) };
+    case 'ApplyPatchAction':
+      return { icon: 'pencil', verb: 'Apply a patch', subject: '' };
+    case 'ListDirectoryAction':
+      return { icon: 'folder', verb: 'List', subject: path(a.dir_path) };
+    case 'GlobAction':
+      return { icon: 'search', verb: 'Find files', subject: text(a.pattern) };
+    case 'GrepAction':
+      return { icon: 'search', verb: 'Search', subject: text(a.pattern) };
+    case 'TaskTrackerAction':
+      return { icon: 'list', verb: a.command === 'view' ? 'Look at the plan' : 'Update the plan', subject: '' };
+    case 'MCPToolAction':
+      return { icon: 'plug', verb: e.tool_name, subject: oneLine(text(a.data)) };
+    case 'InvokeSkillAction':
+      return { icon: 'file', verb: 'Use the skill', subject: text(a.name ?? a.skill_name) };
+    case 'TaskAction':
+      return { icon: 'list', verb: 'Delegate', subject: oneLine(text(a.description ?? a.prompt)) };
+    case 'SwitchLLMAction':
+      return { icon: 'refresh', verb: 'Switch the model', subject: text(a.profile_name) };
+    case 'BrowserNavigateAction':
+      return { icon: 'globe', verb: 'Open', subject: text(a.url) };
+  }
+  const icon = a?.kind.startsWith('Browser') ? 'globe' : 'tool';
+  return { icon, verb: words(e.tool_name), subject: oneLine(ownSummary(e)) };
+}
+
+// ownSummary is what the model said about its call; servers fill a missing
+// summary with the tool's name and its arguments.
+export function ownSummary(e: ActionEvent): string {
+  const summary = e.summary ?? '';
+  return summary.startsWith(`${e.tool_name}: {`) ? '' : summary;
+}
+
+function words(name: string): string {
+  const spaced = name.replace(/[_-]+/g, ' ');
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}
+
+function oneLine(command: string): string {
+  return command.slice(0, 400).replace(/\s*\n\s*/g, ' ⏎ ');
+}
+
+export function relative(path: string, directory: string): string {
+  return directory && path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
+}
+
+// Edit is what an action did to one file.
+export interface Edit {
+  path: string;
+  before: string;
+  after: string;
+}
+
+// editOf returns the edit of an action, whole files if the observation has them.
+export function editOf(e: ActionEvent, observation: Record<string, unknown> | null): Edit | null {
+  const a = e.action;
+  if (!a) return null;
+  const path = text(a.path ?? a.file_path);
+  const after = observation?.new_content;
+  if (typeof after === 'string' && observation?.is_error !== true) return { path, before: text(observation?.old_content), after };
+  if (a.command === 'create' || a.kind === 'WriteFileAction') return { path, before: '', after: text(a.file_text ?? a.content) };
+  if (a.command === 'str_replace') return { path, before: text(a.old_str), after: text(a.new_str) };
+  if (a.command === 'insert') return { path, before: '', after: text(a.new_str) };
+  if (a.kind === 'EditAction') return { path, before: text(a.old_string), after: text(a.new_string) };
+  return null;
+}
+
+// lineCounts says how many lines an edit adds and removes between what is equal
+// at its start and its end.
+export function lineCounts({ before, after }: Edit): { added: number; removed: number } {
+  const old = lines(before);
+  const now = lines(after);
+  let start = 0;
+  while (start < old.length && start < now.length && old[start] === now[start]) start++;
+  let end = 0;
+  while (end < old.length - start && end < now.length - start && old[old.length - 1 - end] === now[now.length - 1 - end]) end++;
+  return { added: now.length - start - end, removed: old.length - start - end };
+}
+
+function lines(s: string): string[] {
+  return s === '' ? [] : s.replace(/\n$/, '').split('\n');
+}

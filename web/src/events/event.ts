@@ -1,0 +1,159 @@
+// The events of a conversation, as far as the page reads them. Their form is
+// that of OpenHands; unknown kinds are shown by their name.
+
+export interface Content {
+  type: 'text' | 'image';
+  text?: string;
+  image_urls?: string[];
+}
+
+interface Base {
+  id: string;
+  timestamp: string; // without a zone; compared and sent back as text
+  source: 'agent' | 'user' | 'environment' | 'hook';
+}
+
+export interface ActionData {
+  kind: string;
+  [field: string]: unknown;
+}
+
+export interface ObservationData {
+  kind: string;
+  content?: Content[];
+  is_error?: boolean;
+  [field: string]: unknown;
+}
+
+export interface ActionEvent extends Base {
+  kind: 'ActionEvent';
+  action?: ActionData | null; // missing: the arguments were invalid
+  thought?: Content[];
+  reasoning_content?: string | null;
+  tool_name: string;
+  tool_call_id: string;
+  tool_call?: { arguments?: string };
+  security_risk?: string;
+  summary?: string | null;
+}
+
+export interface ObservationEvent extends Base {
+  kind: 'ObservationEvent';
+  tool_name: string;
+  action_id: string;
+  observation: ObservationData;
+}
+
+export interface UserRejectObservation extends Base {
+  kind: 'UserRejectObservation';
+  tool_name: string;
+  action_id: string;
+  rejection_reason: string;
+  rejection_source?: string;
+}
+
+export interface AgentErrorEvent extends Base {
+  kind: 'AgentErrorEvent';
+  tool_name: string;
+  tool_call_id: string;
+  error: string;
+}
+
+export interface MessageEvent extends Base {
+  kind: 'MessageEvent';
+  llm_message: { role: string; content: Content[]; reasoning_content?: string | null };
+}
+
+export interface StateUpdate extends Base {
+  kind: 'ConversationStateUpdateEvent';
+  key: string;
+  value: unknown;
+}
+
+export interface StreamingDelta extends Base {
+  kind: 'StreamingDeltaEvent';
+  content?: string | null;
+  reasoning_content?: string | null;
+}
+
+export interface ConversationError extends Base {
+  kind: 'ConversationErrorEvent';
+  code: string;
+  detail: string;
+  classification?: { kind: string; retryable: boolean; user_action: string };
+}
+
+export interface ServerError extends Base {
+  kind: 'ServerErrorEvent';
+  code: string;
+  detail: string;
+}
+
+export interface Condensation extends Base {
+  kind: 'Condensation';
+  forgotten_event_ids: string[];
+  summary?: string | null;
+}
+
+export interface SecurityAnalysis extends Base {
+  kind: 'SecurityAnalysisEvent';
+  analyzer: string;
+  risks: Record<string, string>;
+}
+
+export interface HookExecution extends Base {
+  kind: 'HookExecutionEvent';
+  hook_event_type: string;
+  hook_command: string;
+  success: boolean;
+  blocked: boolean;
+  reason?: string | null;
+  stdout?: string;
+  stderr?: string;
+}
+
+export interface Plain extends Base {
+  kind: 'PauseEvent' | 'InterruptEvent' | 'CondensationRequest' | 'SystemPromptEvent' | 'TokenEvent' | 'CondensationSummaryEvent';
+}
+
+export type Event =
+  | ActionEvent
+  | ObservationEvent
+  | UserRejectObservation
+  | AgentErrorEvent
+  | MessageEvent
+  | StateUpdate
+  | StreamingDelta
+  | ConversationError
+  | ServerError
+  | Condensation
+  | SecurityAnalysis
+  | HookExecution
+  | Plain;
+
+// isEvent accepts what servers send as events, and nothing else.
+export function isEvent(value: unknown): value is Event {
+  const e = value as Partial<Base> & { kind?: unknown };
+  return (
+    typeof e === 'object' && e !== null && typeof e.id === 'string' && e.id !== '' && typeof e.timestamp === 'string' && typeof e.kind === 'string'
+  );
+}
+
+// stored reports whether the event is in the conversation's log. Others are sent
+// once and must not move the cursor.
+export function stored(e: Event): boolean {
+  return (
+    e.kind !== 'StreamingDeltaEvent' && e.kind !== 'ServerErrorEvent' && !(e.kind === 'ConversationStateUpdateEvent' && e.key === 'full_state')
+  );
+}
+
+export function textOf(content: Content[] | undefined): string {
+  return (content ?? [])
+    .filter((c) => c.type === 'text')
+    .map((c) => c.text ?? '')
+    .join('\n');
+}
+
+export function imagesOf(content: Content[] | undefined): string[] {
+  return (content ?? []).flatMap((c) => c.image_urls ?? []);
+}

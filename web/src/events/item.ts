@@ -1,0 +1,55 @@
+import type { ActionEvent, ObservationData } from './event';
+
+// An Item is a line or block of the conversation's page.
+export type Item = MessageItem | ActionItem | ResultItem | ErrorItem | NoteItem;
+
+export interface MessageItem {
+  type: 'message';
+  id: string;
+  time: string;
+  from: 'user' | 'agent';
+  text: string;
+  images: string[];
+  reasoning: string;
+}
+
+export interface ActionItem {
+  type: 'action';
+  id: string;
+  time: string;
+  action: ActionEvent;
+  reasoning: string;
+  risk: string; // LOW, MEDIUM, HIGH or UNKNOWN
+  outcome: Outcome | null; // null: not finished
+}
+
+export type Outcome =
+  | { state: 'done'; time: string; observation: ObservationData }
+  | { state: 'rejected'; time: string; reason: string; by: string }
+  | { state: 'failed'; time: string; error: string };
+
+// A ResultItem is a result whose action is in an older window.
+export interface ResultItem {
+  type: 'result';
+  id: string;
+  time: string;
+  tool: string;
+  outcome: Outcome;
+}
+
+export interface ErrorItem {
+  type: 'error';
+  id: string;
+  time: string;
+  code: string;
+  detail: string;
+  cure: 'none' | 'retry' | 'settings';
+}
+
+export interface NoteItem {
+  type: 'note';
+  id: string;
+  time: string;
+  text: string;
+  detail: string;
+}

@@ -1,0 +1,153 @@
+// The store of one open conversation: loads the newest window, follows the
+// WebSocket by cursor, and loads older windows on request.
+import type { Conversation } from '../api/conversation';
+import { describe } from '../api/failure';
+import { isEvent, type Event } from './event';
+import { append, empty, prepend, type Timeline } from './timeline';
+
+export type Connection = 'connecting' | 'live' | 'lost' | 'gone';
+
+export interface View {
+  timeline: Timeline;
+  connection: Connection;
+  loaded: boolean; // the newest window is there
+  older: 'none' | 'more' | 'loading';
+  failure: string; // why nothing could be loaded
+}
+
+// Delays between attempts to connect, in milliseconds. The first ones are short:
+// a server that restarts is back within a second.
+const delays = [100, 250, 500, 1000, 2000, 5000];
+
+export class EventStore {
+  private view: View = { timeline: empty, connection: 'connecting', loaded: false, older: 'none', failure: '' };
+  private readonly listeners = new Set<() => void>();
+  private readonly waiting: Event[] = [];
+  private frame = 0;
+  private socket: WebSocket | null = null;
+  private retry: ReturnType<typeof setTimeout> | undefined;
+  private attempts = 0;
+  private next: string | null = null; // page of the next older window
+  private closed = false;
+
+  constructor(private readonly conversation: Conversation) {}
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  readonly get = (): View => this.view;
+
+  open(): void {
+    this.closed = false;
+    window.addEventListener('online', this.reconnect);
+    void this.load();
+  }
+
+  close(): void {
+    this.closed = true;
+    window.removeEventListener('online', this.reconnect);
+    clearTimeout(this.retry);
+    cancelAnimationFrame(this.frame);
+    this.socket?.close();
+  }
+
+  private set(change: Partial<View>): void {
+    this.view = { ...this.view, ...change };
+    for (const listener of this.listeners) listener();
+  }
+
+  private async load(): Promise<void> {
+    try {
+      const { events, next } = await this.conversation.eventsBefore(null);
+      if (this.closed) return;
+      this.next = next;
+      this.attempts = 0;
+      this.set({ timeline: append(this.view.timeline, events.toReversed()), loaded: true, older: next ? 'more' : 'none', failure: '' });
+      this.connect();
+    } catch (error) {
+      if (this.closed) return;
+      this.set({ failure: describe(error), connection: 'lost' });
+      this.later(() => void this.load());
+    }
+  }
+
+  private later(action: () => void): void {
+    const delay = delays[Math.min(this.attempts++, delays.length - 1)];
+    this.retry = setTimeout(action, delay);
+  }
+
+  private readonly reconnect = (): void => {
+    if (this.view.connection !== 'lost') return;
+    clearTimeout(this.retry);
+    this.attempts = 0;
+    if (this.view.loaded) this.connect();
+    else void this.load();
+  };
+
+  private connect(): void {
+    // Events of the cursor's own instant come again and are dropped by id.
+    const cursor = this.view.timeline.cursor;
+    const since = cursor ? `?resend_mode=since&after_timestamp=${encodeURIComponent(cursor)}` : '?resend_mode=all';
+    const socket = this.conversation.socket('events', since);
+    this.socket = socket;
+    socket.onmessage = ({ data }) => {
+      let event: unknown;
+      try {
+        event = JSON.parse(String(data));
+      } catch {
+        return; // not an event of the contract
+      }
+      if (!isEvent(event)) return;
+      if (this.view.connection !== 'live') {
+        this.attempts = 0;
+        this.set({ connection: 'live' });
+      }
+      this.waiting.push(event);
+      this.schedule();
+    };
+    socket.onclose = ({ code }) => {
+      if (this.closed || this.socket !== socket) return;
+      this.flush();
+      if (code === 4001 || code === 4004) {
+        this.set({ connection: 'gone' });
+        return;
+      }
+      // What the model was writing is sent again from its start, or stored by then.
+      this.set({ connection: 'lost', timeline: { ...this.view.timeline, draft: null } });
+      this.later(() => this.connect());
+    };
+  }
+
+  // schedule collects the events of a frame; a page in the background has no
+  // frames and uses a timer.
+  private schedule(): void {
+    if (this.frame) return;
+    if (document.hidden) {
+      this.frame = 1;
+      setTimeout(() => this.flush(), 200);
+    } else {
+      this.frame = requestAnimationFrame(() => this.flush());
+    }
+  }
+
+  private flush(): void {
+    this.frame = 0;
+    if (this.closed || this.waiting.length === 0) return;
+    this.set({ timeline: append(this.view.timeline, this.waiting.splice(0)) });
+  }
+
+  async loadOlder(): Promise<void> {
+    if (this.view.older !== 'more' || this.next === null) return;
+    this.set({ older: 'loading' });
+    try {
+      const { events, next } = await this.conversation.eventsBefore(this.next);
+      if (this.closed) return;
+      this.next = next;
+      this.set({ timeline: prepend(this.view.timeline, events.toReversed()), older: next ? 'more' : 'none' });
+    } catch {
+      this.set({ older: 'more' }); // scrolling up tries again
+    }
+  }
+}

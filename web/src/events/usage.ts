@@ -1,0 +1,80 @@
+// What a conversation has used, from the statistics of the server.
+
+export interface Call {
+  model: string;
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens: number;
+  seconds: number;
+}
+
+export interface Usage {
+  costUSD: number;
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens: number;
+  reasoningTokens: number;
+  contextTokens: number; // of the newest call
+  contextWindow: number; // 0: unknown
+  budgetUSD: number | null;
+  calls: Call[];
+}
+
+interface Tokens {
+  prompt_tokens?: number;
+  completion_tokens?: number;
+  cache_read_tokens?: number;
+  reasoning_tokens?: number;
+  context_window?: number;
+  per_turn_token?: number;
+  response_id?: string;
+}
+
+interface Metrics {
+  model_name?: string;
+  accumulated_cost?: number;
+  max_budget_per_task?: number | null;
+  accumulated_token_usage?: Tokens | null;
+  token_usages?: Tokens[];
+  response_latencies?: { latency: number; response_id: string }[];
+}
+
+export function readUsage(stats: unknown): Usage {
+  const metrics = Object.entries((stats as { usage_to_metrics?: Record<string, Metrics> } | null)?.usage_to_metrics ?? {});
+  const usage: Usage = {
+    costUSD: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    cachedTokens: 0,
+    reasoningTokens: 0,
+    contextTokens: 0,
+    contextWindow: 0,
+    budgetUSD: null,
+    calls: [],
+  };
+  for (const [name, m] of metrics) {
+    const total = m.accumulated_token_usage ?? {};
+    usage.costUSD += m.accumulated_cost ?? 0;
+    usage.promptTokens += total.prompt_tokens ?? 0;
+    usage.completionTokens += total.completion_tokens ?? 0;
+    usage.cachedTokens += total.cache_read_tokens ?? 0;
+    usage.reasoningTokens += total.reasoning_tokens ?? 0;
+    usage.budgetUSD = m.max_budget_per_task ?? usage.budgetUSD;
+    // The agent's model, not the one of titles or condensers, fills the context.
+    if (name === 'default' || name === 'agent' || metrics.length === 1) {
+      usage.contextTokens = total.per_turn_token ?? 0;
+      usage.contextWindow = total.context_window ?? 0;
+    }
+    const seconds = new Map((m.response_latencies ?? []).map((l) => [l.response_id, l.latency]));
+    for (const t of m.token_usages ?? []) {
+      usage.calls.push({
+        model: m.model_name ?? '',
+        promptTokens: t.prompt_tokens ?? 0,
+        completionTokens: t.completion_tokens ?? 0,
+        cachedTokens: t.cache_read_tokens ?? 0,
+        seconds: seconds.get(t.response_id ?? '') ?? 0,
+      });
+    }
+  }
+  return usage;
+}

@@ -1,0 +1,74 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useSource } from '../api/context';
+import { describe } from '../api/failure';
+import { guess } from './modelGuess';
+
+// FirstRun asks for the one thing that Deft cannot know: which model to use. An
+// API key says that by its form; a URL is a server of one's own.
+export function FirstRun() {
+  const source = useSource();
+  const queries = useQueryClient();
+  const [value, setValue] = useState('');
+  const [model, setModel] = useState('');
+  const models = useQuery({ queryKey: ['models'], queryFn: () => source.models() });
+  const guessed = guess(value, models.data ?? []);
+  const save = useMutation({
+    mutationFn: () => source.setModel({ ...guessed, model: model.trim() || guessed.model }),
+    onSuccess: () => queries.invalidateQueries(),
+  });
+  const unclear = value.trim() !== '' && guessed.model === '';
+  return (
+    <form
+      className="first-run"
+      onSubmit={(e) => {
+        e.preventDefault();
+        save.mutate();
+      }}
+    >
+      <label className="field">
+        <span>API key, or the address of a local model</span>
+        <input
+          className="input mono"
+          autoFocus
+          autoComplete="off"
+          spellCheck={false}
+          value={value}
+          onChange={(e) => setValue(e.target.value)}
+          placeholder="sk-… or http://localhost:11434"
+        />
+      </label>
+      {(unclear || model) && (
+        <label className="field">
+          <span>Model</span>
+          <input
+            className="input mono"
+            list="models"
+            spellCheck={false}
+            value={model}
+            onChange={(e) => setModel(e.target.value)}
+            placeholder="provider/name"
+          />
+          <datalist id="models">
+            {models.data?.map((m) => (
+              <option key={m} value={m} />
+            ))}
+          </datalist>
+        </label>
+      )}
+      <div className="row">
+        <p className="hint grow">
+          {guessed.model ? `Will use ${model || guessed.model}.` : 'The key stays on this server, encrypted. You can change all of this in the settings.'}
+        </p>
+        <button className="button primary" disabled={!value.trim() || (unclear && !model.trim()) || save.isPending}>
+          Continue
+        </button>
+      </div>
+      {save.isError && (
+        <p className="banner bad" role="alert">
+          {describe(save.error)}
+        </p>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,200 @@
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useDeferredValue, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useSource } from '../api/context';
+import { describe } from '../api/failure';
+import type { ConversationSummary } from '../api/source';
+import { Dialog } from '../design/Dialog';
+import { ago, statusText } from '../design/format';
+import { Icon } from '../design/Icon';
+import { isDark, setTheme } from '../design/theme';
+
+export function Sidebar({ onClose }: { onClose: () => void }) {
+  const [search, setSearch] = useState('');
+  return (
+    <nav className="sidebar" aria-label="Conversations">
+      <header>
+        <Link href="/" className="brand">
+          <img src="/icon.svg" width="20" height="20" alt="" />
+          Deft
+        </Link>
+        <button className="icon-button close-menu" aria-label="Close the menu" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div className="sidebar-top">
+        <Link href="/" className="button">
+          <Icon name="plus" /> New task
+        </Link>
+        <label className="search">
+          <span className="visually-hidden">Search conversations</span>
+          <Icon name="search" size={14} />
+          <input className="input" type="search" placeholder="Search" value={search} onChange={(e) => setSearch(e.target.value)} />
+        </label>
+      </div>
+      <ConversationList search={useDeferredValue(search)} />
+      <footer>
+        <Link href="/settings" className="button quiet">
+          <Icon name="gear" /> Settings
+        </Link>
+        <ThemeButton />
+      </footer>
+    </nav>
+  );
+}
+
+function ThemeButton() {
+  const [dark, setDark] = useState(isDark);
+  const toggle = () => {
+    setTheme(dark ? 'light' : 'dark');
+    setDark(!dark);
+  };
+  return (
+    <button className="icon-button" aria-label={dark ? 'Use the light theme' : 'Use the dark theme'} onClick={toggle}>
+      <Icon name={dark ? 'sun' : 'moon'} />
+    </button>
+  );
+}
+
+function ConversationList({ search }: { search: string }) {
+  const source = useSource();
+  const [current] = useLocation();
+  const [renaming, setRenaming] = useState<ConversationSummary | null>(null);
+  const [removing, setRemoving] = useState<ConversationSummary | null>(null);
+  const list = useInfiniteQuery({
+    queryKey: ['conversations', search],
+    queryFn: ({ pageParam }) => source.conversations(search, pageParam),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    refetchInterval: 10_000, // only while the page is visible
+    placeholderData: (old) => old,
+  });
+  const items = list.data?.pages.flatMap((p) => p.items) ?? [];
+
+  if (list.isError && items.length === 0) {
+    return (
+      <div className="sidebar-top">
+        <p className="banner bad" role="alert">
+          {describe(list.error)}
+        </p>
+      </div>
+    );
+  }
+  return (
+    <>
+      <ul className="conversation-list">
+        {items.map((c) => (
+          <li key={c.id}>
+            <Link
+              href={`/conversations/${c.id}`}
+              className="conversation-link"
+              aria-current={current.startsWith(`/conversations/${c.id}`) ? 'page' : undefined}
+            >
+              <span className={`dot ${c.status}`} aria-hidden="true" />
+              <span className="ellipsis">{c.title}</span>
+              <small className="ellipsis">
+                {statusText(c.status)} · {ago(c.updatedAt)}
+              </small>
+            </Link>
+            <span className="conversation-actions">
+              <button className="icon-button" aria-label={`Rename ${c.title}`} onClick={() => setRenaming(c)}>
+                <Icon name="pencil" size={14} />
+              </button>
+              <button className="icon-button" aria-label={`Delete ${c.title}`} onClick={() => setRemoving(c)}>
+                <Icon name="trash" size={14} />
+              </button>
+            </span>
+          </li>
+        ))}
+        {list.isSuccess && items.length === 0 && (
+          <li className="hint" style={{ padding: '8px' }}>
+            {search ? 'No conversation has this in its title.' : 'Your conversations will be listed here.'}
+          </li>
+        )}
+        {list.hasNextPage && (
+          <li>
+            <button className="button quiet" disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+              Show more
+            </button>
+          </li>
+        )}
+      </ul>
+      {renaming && <Rename conversation={renaming} onClose={() => setRenaming(null)} />}
+      {removing && <Remove conversation={removing} onClose={() => setRemoving(null)} />}
+    </>
+  );
+}
+
+function Rename({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
+  const source = useSource();
+  const queries = useQueryClient();
+  const [title, setTitle] = useState(conversation.title);
+  const rename = useMutation({
+    mutationFn: () => source.rename(conversation.id, title.trim()),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      void queries.invalidateQueries({ queryKey: ['conversation', conversation.id] });
+      onClose();
+    },
+  });
+  return (
+    <Dialog title="Rename the conversation" onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          rename.mutate();
+        }}
+      >
+        <input className="input" aria-label="Title" autoFocus maxLength={200} value={title} onChange={(e) => setTitle(e.target.value)} />
+        {rename.isError && (
+          <p className="banner bad" role="alert">
+            {describe(rename.error)}
+          </p>
+        )}
+        <div className="dialog-buttons">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button className="button primary" disabled={!title.trim() || rename.isPending}>
+            Rename
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Remove({ conversation, onClose }: { conversation: ConversationSummary; onClose: () => void }) {
+  const source = useSource();
+  const queries = useQueryClient();
+  const [location, navigate] = useLocation();
+  const remove = useMutation({
+    mutationFn: () => source.remove(conversation.id),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      onClose();
+      if (location.startsWith(`/conversations/${conversation.id}`)) navigate('/');
+    },
+  });
+  return (
+    <Dialog title="Delete the conversation?" onClose={onClose}>
+      <div className="dialog-form">
+        <p>“{conversation.title}” and its events are deleted for good.</p>
+        {remove.isError && (
+          <p className="banner bad" role="alert">
+            {describe(remove.error)}
+          </p>
+        )}
+        <div className="dialog-buttons">
+          <button className="button" autoFocus onClick={onClose}>
+            Cancel
+          </button>
+          <button className="button danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
+            Delete
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,46 @@
+import { useState } from 'react';
+import { VList } from 'virtua';
+import type { Event } from '../events/event';
+
+interface Props {
+  events: Event[];
+  older: 'none' | 'more' | 'loading';
+  onOlder: () => void;
+}
+
+// RawEvents shows the stored events as the server sent them, newest first.
+export function RawEvents({ events, older, onOlder }: Props) {
+  const [filter, setFilter] = useState('');
+  const [open, setOpen] = useState<string | null>(null);
+  const wanted = filter.toLowerCase();
+  const shown = events.toReversed().filter((e) => wanted === '' || JSON.stringify(e).toLowerCase().includes(wanted));
+  return (
+    <div className="panel-body raw">
+      <div className="panel-tools">
+        <input className="input" type="search" aria-label="Filter events" placeholder="Filter" value={filter} onChange={(e) => setFilter(e.target.value)} />
+        <span className="hint number">{shown.length}</span>
+        {older !== 'none' && (
+          <button className="button quiet" disabled={older === 'loading'} onClick={onOlder}>
+            Load earlier
+          </button>
+        )}
+      </div>
+      <VList className="raw-list">
+        {shown.map((e) => (
+          <div key={e.id} className="raw-event">
+            <button aria-expanded={open === e.id} onClick={() => setOpen(open === e.id ? null : e.id)}>
+              <span className="hint number">{e.timestamp.slice(11, 23)}</span>
+              <span className="grow ellipsis">
+                {e.kind}
+                {e.kind === 'ConversationStateUpdateEvent' && <span className="hint"> {e.key}</span>}
+                {(e.kind === 'ActionEvent' || e.kind === 'ObservationEvent') && <span className="hint"> {e.tool_name}</span>}
+              </span>
+              <span className="hint">{e.source}</span>
+            </button>
+            {open === e.id && <pre className="code">{JSON.stringify(e, null, 2)}</pre>}
+          </div>
+        ))}
+      </VList>
+    </div>
+  );
+}

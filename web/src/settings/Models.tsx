@@ -1,0 +1,165 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import { useSource } from '../api/context';
+import { describe } from '../api/failure';
+import type { ModelChoice } from '../api/source';
+
+export function Models() {
+  const source = useSource();
+  const queries = useQueryClient();
+  const current = useQuery({ queryKey: ['model'], queryFn: () => source.model() });
+  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles() });
+  const [adding, setAdding] = useState(false);
+  const refresh = () => queries.invalidateQueries();
+  const activate = useMutation({ mutationFn: (name: string) => source.activateProfile(name), onSettled: refresh });
+  const remove = useMutation({ mutationFn: (name: string) => source.deleteProfile(name), onSettled: refresh });
+  const failure = activate.error ?? remove.error ?? profiles.error ?? current.error;
+  return (
+    <>
+      {failure && (
+        <p className="banner bad" role="alert">
+          {describe(failure)}
+        </p>
+      )}
+      <section className="card" aria-labelledby="model-title">
+        <h2 id="model-title">Model</h2>
+        {current.data && (
+          <ModelForm
+            key={`${current.data.model} ${current.data.baseURL}`}
+            start={current.data}
+            button="Save"
+            onSave={async (choice) => {
+              await source.setModel(choice);
+              await refresh();
+            }}
+          />
+        )}
+      </section>
+      <section className="card" aria-labelledby="profiles-title">
+        <h2 id="profiles-title">Profiles</h2>
+        <p className="hint">Named models, to switch between.</p>
+        {profiles.data && profiles.data.length > 0 && (
+          <ul className="settings-list">
+            {profiles.data.map((p) => (
+              <li key={p.name}>
+                <span className="grow">
+                  <strong>{p.name}</strong> {p.active && <span className="tag">in use</span>}
+                  <br />
+                  <code className="hint">
+                    {p.model} {p.baseURL}
+                  </code>
+                </span>
+                {!p.active && (
+                  <button className="button" disabled={activate.isPending} onClick={() => activate.mutate(p.name)}>
+                    Use
+                  </button>
+                )}
+                <button className="button quiet" aria-label={`Delete ${p.name}`} disabled={remove.isPending} onClick={() => remove.mutate(p.name)}>
+                  Delete
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        {adding ? (
+          <ModelForm
+            named
+            start={{ model: '', baseURL: '', keySet: false }}
+            button="Add"
+            onSave={async (choice, name) => {
+              await source.saveProfile(name, choice);
+              await refresh();
+              setAdding(false);
+            }}
+          />
+        ) : (
+          <button className="button" onClick={() => setAdding(true)}>
+            Add a profile
+          </button>
+        )}
+      </section>
+    </>
+  );
+}
+
+interface FormProps {
+  start: { model: string; baseURL: string; keySet: boolean };
+  named?: boolean;
+  button: string;
+  onSave: (choice: ModelChoice, name: string) => Promise<void>;
+}
+
+function ModelForm({ start, named, button, onSave }: FormProps) {
+  const source = useSource();
+  const models = useQuery({ queryKey: ['models'], queryFn: () => source.models() });
+  const [name, setName] = useState('');
+  const [model, setModel] = useState(start.model);
+  const [baseURL, setBaseURL] = useState(start.baseURL);
+  const [apiKey, setApiKey] = useState('');
+  const save = useMutation({
+    mutationFn: () => onSave({ model: model.trim(), baseURL: baseURL.trim(), apiKey: apiKey.trim() }, name.trim()),
+    onSuccess: () => setApiKey(''),
+  });
+  return (
+    <form
+      className="settings-form"
+      onSubmit={(e: FormEvent) => {
+        e.preventDefault();
+        save.mutate();
+      }}
+    >
+      {named && (
+        <label className="field">
+          <span>Name</span>
+          <input className="input" required pattern="[A-Za-z0-9][A-Za-z0-9._\-]{0,63}" value={name} onChange={(e) => setName(e.target.value)} />
+        </label>
+      )}
+      <label className="field">
+        <span>Model</span>
+        <input className="input mono" required list="all-models" spellCheck={false} value={model} onChange={(e) => setModel(e.target.value)} />
+      </label>
+      <datalist id="all-models">
+        {models.data?.map((m) => (
+          <option key={m} value={m} />
+        ))}
+      </datalist>
+      <label className="field">
+        <span>Address</span>
+        <input
+          className="input mono"
+          type="url"
+          spellCheck={false}
+          placeholder="the provider’s"
+          value={baseURL}
+          onChange={(e) => setBaseURL(e.target.value)}
+        />
+      </label>
+      <label className="field">
+        <span>API key</span>
+        <input
+          className="input mono"
+          type="password"
+          autoComplete="off"
+          placeholder={start.keySet ? 'unchanged' : ''}
+          value={apiKey}
+          onChange={(e) => setApiKey(e.target.value)}
+        />
+      </label>
+      {save.isError && (
+        <p className="banner bad" role="alert">
+          {describe(save.error)}
+        </p>
+      )}
+      <div className="row">
+        <button className="button primary" disabled={save.isPending}>
+          {button}
+        </button>
+        {save.isSuccess && (
+          <span className="hint" role="status">
+            Saved
+          </span>
+        )}
+      </div>
+    </form>
+  );
+}

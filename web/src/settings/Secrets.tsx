@@ -1,0 +1,85 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useSource } from '../api/context';
+import { describe } from '../api/failure';
+
+export function Secrets() {
+  const source = useSource();
+  const queries = useQueryClient();
+  const secrets = useQuery({ queryKey: ['secrets'], queryFn: () => source.secrets() });
+  const [name, setName] = useState('');
+  const [value, setValue] = useState('');
+  const [description, setDescription] = useState('');
+  const refresh = () => queries.invalidateQueries({ queryKey: ['secrets'] });
+  const save = useMutation({
+    mutationFn: () => source.saveSecret(name.trim(), value, description.trim()),
+    onSuccess: () => {
+      setName('');
+      setValue('');
+      setDescription('');
+      return refresh();
+    },
+  });
+  const remove = useMutation({ mutationFn: (secret: string) => source.deleteSecret(secret), onSettled: refresh });
+  const failure = save.error ?? remove.error ?? secrets.error;
+  return (
+    <section className="card" aria-labelledby="secrets-title">
+      <h2 id="secrets-title">Secrets</h2>
+      <p className="hint">Variables of the agent’s commands. They are stored encrypted; the model sees their names only, and values are masked in what it reads.</p>
+      {failure && (
+        <p className="banner bad" role="alert">
+          {describe(failure)}
+        </p>
+      )}
+      {secrets.data && secrets.data.length > 0 && (
+        <ul className="settings-list">
+          {secrets.data.map((s) => (
+            <li key={s.name}>
+              <span className="grow">
+                <code>{s.name}</code>
+                {s.description && <span className="hint"> {s.description}</span>}
+              </span>
+              <button className="button quiet" aria-label={`Delete ${s.name}`} disabled={remove.isPending} onClick={() => remove.mutate(s.name)}>
+                Delete
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <form
+        className="settings-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          save.mutate();
+        }}
+      >
+        <label className="field">
+          <span>Name</span>
+          <input
+            className="input mono"
+            required
+            pattern="[A-Za-z][A-Za-z0-9_]{0,63}"
+            title="A letter, then letters, digits and _"
+            spellCheck={false}
+            value={name}
+            onChange={(e) => setName(e.target.value)}
+            placeholder="DEPLOY_TOKEN"
+          />
+        </label>
+        <label className="field">
+          <span>Value</span>
+          <input className="input mono" required type="password" autoComplete="off" value={value} onChange={(e) => setValue(e.target.value)} />
+        </label>
+        <label className="field">
+          <span>What it is for</span>
+          <input className="input" value={description} onChange={(e) => setDescription(e.target.value)} />
+        </label>
+        <div className="row">
+          <button className="button primary" disabled={save.isPending}>
+            Store
+          </button>
+        </div>
+      </form>
+    </section>
+  );
+}

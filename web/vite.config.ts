@@ -1,0 +1,24 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vitest/config';
+
+// The server that `npm run dev` forwards to: `deft serve` or `deft agent-server`.
+const server = process.env.DEFT_SERVER ?? 'http://127.0.0.1:8000';
+
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    target: 'es2022',
+    sourcemap: false,
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0, // the policy of the page forbids scripts in data URLs
+    license: { fileName: 'LICENSES.md' },
+  },
+  server: {
+    proxy: {
+      '/api': { target: server },
+      '/server_info': { target: server },
+      '/sockets': { target: server, ws: true },
+    },
+  },
+  test: { environment: 'node', include: ['src/**/*.test.ts'] },
+});
