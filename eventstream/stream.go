@@ -10,8 +10,8 @@
 //		…
 //	}
 //
-// eventstream/sqlite is the store of one machine. eventstreamtest holds the
-// conformance suite that every store passes.
+// eventstream/sqlite is the store of one machine, eventstream/postgres that of
+// several. eventstreamtest holds the conformance suite that every store passes.
 //
 // # Concurrency
 //
@@ -195,7 +195,18 @@ type ListQuery struct {
 	// without a status is "idle".
 	Status string
 	// Owner lists those of this owner only; empty for all owners.
-	Owner     string
+	Owner string
+	// Title lists those whose title contains it, without regard to the case of ASCII
+	// letters.
+	Title string
+	// CreatedFrom and UpdatedFrom list those of this time or later, CreatedBefore and
+	// UpdatedBefore those of an earlier one; zero for no bound.
+	CreatedFrom, CreatedBefore, UpdatedFrom, UpdatedBefore time.Time
+	// WithoutParent lists those that no other conversation has started.
+	WithoutParent bool
+	// Only lists some conversations, as far as they exist and fit the rest of the
+	// query; nil for all.
+	Only      []event.ConversationID
 	ByUpdated bool // order by Updated instead of Created
 	Ascending bool
 	// PageID is where the page starts: ListPage.NextID of the page before, or

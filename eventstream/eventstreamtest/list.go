@@ -111,3 +111,45 @@ func testListChanges(t *testing.T, s eventstream.Stream) {
 		}
 	}
 }
+
+// testListFilters selects conversations by title, time, parent and id.
+func testListFilters(t *testing.T, s eventstream.Stream) {
+	base := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var ids []event.ConversationID
+	for i, title := range []string{"Fix the parser", "write DOCS 100%", "fix_me", "Tests"} {
+		id := event.NewConversationID()
+		meta := eventstream.Meta{Title: title, Created: base.Add(time.Duration(i) * time.Hour)}
+		if i == 2 {
+			meta.Parent = ids[0]
+		}
+		if err := s.Create(t.Context(), id, meta); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	at := func(hours int) time.Time { return base.Add(time.Duration(hours) * time.Hour) }
+	info, err := s.Info(t.Context(), ids[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		q    eventstream.ListQuery
+		want []event.ConversationID
+	}{
+		"title":          {eventstream.ListQuery{Title: "FIX"}, []event.ConversationID{ids[2], ids[0]}},
+		"percent":        {eventstream.ListQuery{Title: "0%"}, []event.ConversationID{ids[1]}},
+		"underscore":     {eventstream.ListQuery{Title: "fix_"}, []event.ConversationID{ids[2]}},
+		"backslash":      {eventstream.ListQuery{Title: `\`}, nil},
+		"created from":   {eventstream.ListQuery{CreatedFrom: at(2)}, []event.ConversationID{ids[3], ids[2]}},
+		"created before": {eventstream.ListQuery{CreatedBefore: at(2)}, []event.ConversationID{ids[1], ids[0]}},
+		"between":        {eventstream.ListQuery{CreatedFrom: at(1), CreatedBefore: at(2)}, []event.ConversationID{ids[1]}},
+		"updated from":   {eventstream.ListQuery{UpdatedFrom: info.Updated}, []event.ConversationID{ids[3]}},
+		"updated before": {eventstream.ListQuery{UpdatedBefore: base}, nil},
+		"without parent": {eventstream.ListQuery{WithoutParent: true}, []event.ConversationID{ids[3], ids[1], ids[0]}},
+		"only":           {eventstream.ListQuery{Only: []event.ConversationID{ids[0], event.NewConversationID(), ids[3]}}, []event.ConversationID{ids[3], ids[0]}},
+		"only none":      {eventstream.ListQuery{Only: []event.ConversationID{}}, nil},
+		"in pages":       {eventstream.ListQuery{WithoutParent: true, Limit: 1}, []event.ConversationID{ids[3], ids[1], ids[0]}},
+	} {
+		same(t, name, c.want, listIDs(t, s, c.q))
+	}
+}

@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) eventstream.Stream) {
 		"List":           testList,
 		"WorkingDirs":    testWorkingDirs,
 		"ListOwner":      testListOwner,
+		"ListFilters":    testListFilters,
 		"ListOrder":      testListOrder,
 		"ListChanges":    testListChanges,
 		"Delete":         testDelete,

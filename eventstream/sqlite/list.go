@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -118,21 +119,51 @@ func (s *Store) WorkingDirs(ctx context.Context, n int) (dirs []string, err erro
 	return dirs, nil
 }
 
+// likeEscaper makes a text one that LIKE takes literally.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
 // selected returns the condition of a query on conversations. idle is the column
 // that idle ones are found by.
 func selected(q eventstream.ListQuery, idle string) (where string, args []driver.Value) {
 	where = " WHERE 1"
+	and := func(condition string, arg driver.Value) {
+		where += " AND " + condition
+		args = append(args, arg)
+	}
 	if q.Owner != "" {
-		where += " AND owner = ?"
-		args = append(args, q.Owner)
+		and("owner = ?", q.Owner)
+	}
+	if q.Title != "" {
+		and(`title LIKE ? ESCAPE '\'`, "%"+likeEscaper.Replace(q.Title)+"%")
+	}
+	for _, bound := range []struct {
+		condition string
+		at        time.Time
+	}{
+		{"created_at >= ?", q.CreatedFrom},
+		{"created_at < ?", q.CreatedBefore},
+		{"updated_at >= ?", q.UpdatedFrom},
+		{"updated_at < ?", q.UpdatedBefore},
+	} {
+		if !bound.at.IsZero() {
+			and(bound.condition, bound.at.UTC().Format(timeFormat))
+		}
+	}
+	if q.WithoutParent {
+		where += " AND parent_id = ''"
+	}
+	if q.Only != nil {
+		where += " AND id IN (NULL" + strings.Repeat(", ?", len(q.Only)) + ")"
+		for _, id := range q.Only {
+			args = append(args, string(id))
+		}
 	}
 	switch q.Status {
 	case "":
 	case "idle":
 		where += " AND " + idle + " IN ('idle', '')"
 	default:
-		where += " AND status = ?"
-		args = append(args, q.Status)
+		and("status = ?", q.Status)
 	}
 	return where, args
 }

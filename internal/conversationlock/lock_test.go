@@ -10,6 +10,8 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/locktest"
 )
 
 // holder is the environment variable that makes the test binary a process
@@ -55,37 +57,12 @@ func take(t *testing.T, b *conversationlock.Locks, id event.ConversationID) func
 	return release
 }
 
-func TestOneAtATime(t *testing.T) {
+func TestConformance(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	one, other := open(t, dir), open(t, dir)
-	id, second := event.NewConversationID(), event.NewConversationID()
-	release := take(t, one, id)
-	for name, b := range map[string]*conversationlock.Locks{"the same process": one, "another process": other} {
-		if _, err := b.Acquire(t.Context(), id); !errors.Is(err, conversationlock.ErrLocked) {
-			t.Errorf("taken twice, by %s: %v", name, err)
-		}
-	}
-	take(t, other, second)()
-	release()
-	release() // releases nothing any more
-	again := take(t, other, id)
-	if _, err := one.Acquire(t.Context(), id); !errors.Is(err, conversationlock.ErrLocked) {
-		t.Errorf("a second release released the lock of another: %v", err)
-	}
-	again()
-}
-
-func TestCloseReleases(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	id := event.NewConversationID()
-	one := open(t, dir)
-	take(t, one, id)
-	if err := one.Close(); err != nil {
-		t.Fatal(err)
-	}
-	take(t, open(t, dir), id)
+	locktest.Run(t, func(t *testing.T) func() session.Lock {
+		dir := t.TempDir()
+		return func() session.Lock { return open(t, dir) }
+	})
 }
 
 func TestKilledProcess(t *testing.T) {
@@ -172,24 +149,9 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-func TestHeld(t *testing.T) {
+func TestHeldBadID(t *testing.T) {
 	t.Parallel()
-	dir, id := t.TempDir(), event.NewConversationID()
-	mine, other := open(t, dir), open(t, dir)
-	check := func(when string, want bool) {
-		t.Helper()
-		for name, l := range map[string]*conversationlock.Locks{"its own": mine, "another": other} {
-			if held, err := l.Held(id); held != want || err != nil {
-				t.Errorf("%s: %s lock file says %v, %v", when, name, held, err)
-			}
-		}
-	}
-	check("before", false)
-	release := take(t, mine, id)
-	check("while it is locked", true)
-	release()
-	check("after", false)
-	if _, err := mine.Held("no id"); err == nil {
+	if _, err := open(t, t.TempDir()).Held("no id"); err == nil {
 		t.Error("no error for what is no id")
 	}
 }

@@ -1,0 +1,202 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/postgres"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/locktest"
+)
+
+var _ session.LockWatcher = (*postgres.Locks)(nil)
+
+func TestLocks(t *testing.T) {
+	t.Parallel()
+	locktest.Run(t, func(t *testing.T) func() session.Lock {
+		url := postgrestest.URL(t)
+		return func() session.Lock { return open(t, url).Locks() }
+	})
+}
+
+// execute runs a statement as somebody else.
+func execute(t testing.TB, url, sql string, args ...any) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if _, err := c.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// disconnect ends the connection that holds the locks of a process for good: it is not
+// known any more when it comes back.
+const disconnect = `WITH gone AS (DELETE FROM processes RETURNING id) SELECT pg_terminate_backend(k.pid) FROM pg_locks k JOIN gone ON k.objid = gone.id::bigint::oid
+WHERE k.locktype = 'advisory' AND k.classid = current_schema()::regnamespace::oid AND k.granted`
+
+// TestFencing has another process take over while the first one goes on.
+func TestFencing(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	one, other := open(t, url), open(t, url)
+	id := newConversation(t, one)
+	lost := make(chan event.ConversationID, 1)
+	watch(t, one, nil, func(id event.ConversationID) { lost <- id })
+	release := acquire(t, one, id)
+	fill(t, one, id, 3)
+	execute(t, url, disconnect)
+	if got := <-lost; got != id {
+		t.Errorf("lost %s, want %s", got, id)
+	}
+	releaseOther := acquire(t, other, id)
+	if _, err := one.Append(t.Context(), id, event.NewUserMessage("late")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a process that has lost the lock appends: %v", err)
+	}
+	if err := one.SetMeta(t.Context(), id, eventstream.Meta{Title: "late"}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a process that has lost the lock changes the title: %v", err)
+	}
+	if err := one.Delete(t.Context(), id); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a process that has lost the lock deletes the conversation: %v", err)
+	}
+	fill(t, other, id, 1)
+	if err := other.SetMeta(t.Context(), id, eventstream.Meta{Title: "in time"}); err != nil {
+		t.Error(err)
+	}
+	releaseOther()
+	if _, err := one.Append(t.Context(), id, event.NewUserMessage("late")); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a process that has lost the lock appends after it was released: %v", err)
+	}
+	release()
+	acquire(t, one, id)()
+	fill(t, one, id, 1)
+	if n, err := one.Last(t.Context(), id); n != 5 || err != nil {
+		t.Errorf("got %d events, %v, want 5", n, err)
+	}
+}
+
+func acquire(t testing.TB, s *postgres.Store, id event.ConversationID) (release func()) {
+	t.Helper()
+	release, err := s.Locks().Acquire(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return release
+}
+
+// watch watches until the test ends.
+func watch(t testing.TB, s *postgres.Store, orphaned, lost func(event.ConversationID)) {
+	t.Helper()
+	nobody := func(id event.ConversationID) { t.Errorf("called for %s", id) }
+	if orphaned == nil {
+		orphaned = nobody
+	}
+	if lost == nil {
+		lost = nobody
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.Locks().Watch(ctx, orphaned, lost) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; !fault.Is(err, fault.Canceled) {
+			t.Errorf("the watch ended with %v", err)
+		}
+	})
+}
+
+// TestTakeOver kills a process while two others watch: one of them takes over its
+// conversations, and unlocks the one that it does not acquire.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	stores := []*postgres.Store{open(t, url), open(t, url)}
+	kept, left := newConversation(t, stores[0]), newConversation(t, stores[0])
+	child := startChild(t, "lock", url, string(kept), string(left))
+	child.expect(t, "locked")
+	type call struct {
+		by *postgres.Store
+		id event.ConversationID
+	}
+	called := make(chan call, 10)
+	for i, s := range stores {
+		watch(t, s, func(id event.ConversationID) {
+			if _, err := stores[1-i].Locks().Acquire(t.Context(), id); !fault.Is(err, fault.Conflict) {
+				t.Errorf("another process acquires what is taken over: %v", err)
+			}
+			if id == kept {
+				acquire(t, s, id)
+			}
+			called <- call{s, id}
+		}, nil)
+	}
+	if held, err := stores[0].Locks().Held(kept); !held || err != nil {
+		t.Errorf("held by the other process: %v, %v", held, err)
+	}
+	killed := time.Now()
+	child.kill(t)
+	first, second := <-called, <-called
+	t.Logf("taken over after %v", time.Since(killed))
+	if first.by != second.by || first.id == second.id {
+		t.Errorf("called %v and %v", first, second)
+	}
+	fill(t, first.by, kept, 1)
+	for end := time.Now().Add(20 * time.Second); ; {
+		_, err := stores[1].Locks().Acquire(t.Context(), left)
+		if err == nil {
+			break
+		}
+		if !fault.Is(err, fault.Conflict) || time.Now().After(end) {
+			t.Fatalf("what was not acquired: %v", err)
+		}
+	}
+	if len(called) > 0 {
+		t.Errorf("called again: %v", <-called)
+	}
+}
+
+// TestReconnect ends the connection that holds the locks: the process gets it back and
+// loses nothing.
+func TestReconnect(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	one, other := open(t, url), open(t, url)
+	watch(t, one, nil, nil)
+	watch(t, other, nil, nil)
+	id := newConversation(t, one)
+	acquire(t, one, id)
+	for range 3 {
+		execute(t, url, `SELECT pg_terminate_backend(k.pid) FROM pg_locks k WHERE k.locktype = 'advisory' AND k.classid = current_schema()::regnamespace::oid AND k.granted`)
+		awaitHeld(t, other, id)
+	}
+	fill(t, one, id, 1)
+	if _, err := other.Locks().Acquire(t.Context(), id); !fault.Is(err, fault.Conflict) {
+		t.Errorf("acquired beside the process that has come back: %v", err)
+	}
+}
+
+// awaitHeld waits until the process that has a conversation locked is connected.
+func awaitHeld(t testing.TB, s *postgres.Store, id event.ConversationID) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; {
+		held, err := s.Locks().Held(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the process does not come back")
+		}
+	}
+}
