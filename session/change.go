@@ -227,10 +227,3 @@ func (c *Conversation) Agent() *spec.Agent {
 	defer c.mu.Unlock()
 	return c.agent
 }
-
-// Placement returns how the conversation is isolated, as it was made or changed.
-func (c *Conversation) Placement() Placement {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rec.Placement
-}

@@ -83,7 +83,7 @@ func TestDeleteBesideStart(t *testing.T) {
 			}
 		})
 		both.Go(func() {
-			if err := h.Delete(t.Context(), c.ID()); err != nil {
+			if _, err := h.Delete(t.Context(), c.ID()); err != nil {
 				t.Error("delete:", err)
 			}
 		})

@@ -45,6 +45,7 @@ type Conversation struct {
 	created time.Time
 
 	used   atomic.Int64 // when it was last used, Unix nanoseconds
+	worked atomic.Int64 // when what it works with was last used
 	ended  atomic.Int64 // when its last run ended
 	polled atomic.Int64 // when a client last read its description
 	listed atomic.Int64 // when a client last listed its events
@@ -92,6 +93,11 @@ type worker struct {
 	untitled atomic.Pointer[string]
 	// bill records what the title cost; nil if that is recorded.
 	bill atomic.Pointer[func(context.Context) error]
+	// checkpoints keep the workspace's files.
+	checkpoints checkpointer
+	// ctx is that of runs. abandon ends it where another process goes on.
+	ctx     context.Context
+	abandon context.CancelFunc
 	// streams says that clients want the answer as it is written.
 	streams atomic.Bool
 }
@@ -110,7 +116,13 @@ func (c *Conversation) Owner() Principal {
 func (c *Conversation) Stream() eventstream.Stream { return c.m.o.Store }
 
 // Watch calls f for what is published and never stored. f must not block.
-func (c *Conversation) Watch(f func(Transient)) (cancel func()) { return c.hub.watch(f) }
+func (c *Conversation) Watch(f func(Transient)) (cancel func()) {
+	stop := c.hub.watch(f)
+	return func() {
+		stop()
+		c.m.mayBeIdle()
+	}
+}
 
 // Workspace returns the directory where it works.
 func (c *Conversation) Workspace() string {
@@ -120,11 +132,6 @@ func (c *Conversation) Workspace() string {
 }
 
 func (c *Conversation) touch() { c.used.Store(time.Now().UnixNano()) }
-
-// idleSince reports whether it has been unused since a time.
-func (c *Conversation) idleSince(t time.Time) bool {
-	return c.used.Load() < t.UnixNano() && !c.busy() && !c.hub.watched()
-}
 
 // restore makes a Conversation of what is stored. Secrets that no key opens are an
 // error, schema.ErrSealed, unless it is to be deleted.
@@ -184,6 +191,7 @@ func (c *Conversation) agentState() (json.RawMessage, error) {
 // ended in an error that says why.
 func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	c.touch()
+	c.worked.Store(time.Now().UnixNano())
 	if w := c.active.Load(); w != nil {
 		return w, nil
 	}
@@ -210,6 +218,7 @@ func (c *Conversation) work(ctx context.Context) (*worker, error) {
 	}
 	c.active.Store(w)
 	live = c // again, if it was evicted
+	c.m.notPaused(c.id)
 	// A goal that a crash left behind can be resumed.
 	if err := c.endGoal(ctx, w, goalInterrupted); err != nil {
 		c.m.o.Log.Warn("record the end of a goal", "conversation", c.id, "err", err)
@@ -259,6 +268,7 @@ func (c *Conversation) newWorkerLimited(ctx context.Context) (*worker, error) {
 // newWorker builds what a conversation works with.
 func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 	w := &worker{}
+	w.ctx, w.abandon = context.WithCancel(c.m.ctx)
 	defer func() {
 		if err != nil {
 			// A sandbox that was there before may run what a later start waits for.
@@ -305,7 +315,8 @@ func (c *Conversation) newWorker(ctx context.Context) (_ *worker, err error) {
 		ID: c.id, Stream: c.m.o.Store, Agent: w.agent, Runtime: w.res.Runtime, Local: w.res.Local,
 		LLM: w.models.get, CountedAs: w.models.countedAs, MaxIterations: rec.MaxIterations, Parallel: max(a.ToolConcurrencyLimit, 1),
 		Review: w.review.judge, Guard: w.guard, Permit: c.permit, Stuck: stuckThresholds(rec), OnOutput: w.output.feed,
-		Log: c.m.o.Log,
+		BeforeActions: c.checkpointBefore(w),
+		Log:           c.m.o.Log,
 	})
 	if err == nil {
 		w.models.spent(w.State().Stats.Cost())
@@ -340,6 +351,11 @@ func (c *Conversation) buildRequest(rec record, a *spec.Agent, w *worker) BuildR
 // close releases everything but what is stored. keep lets the sandbox live on
 // for a while. [ErrRunning], and nothing changes, while a run is at work.
 func (c *Conversation) close(ctx context.Context, keep bool) error {
+	return c.closeBy(ctx, func(w *worker) error { return w.closeResources(ctx, keep) })
+}
+
+// closeBy is close with another way to close the resources.
+func (c *Conversation) closeBy(ctx context.Context, end func(*worker) error) error {
 	c.opening.Lock()
 	defer c.opening.Unlock()
 	w := c.active.Load()
@@ -354,11 +370,14 @@ func (c *Conversation) close(ctx context.Context, keep bool) error {
 	}
 	c.saveSummary(w)
 	c.active.Store(nil)
-	return w.close(ctx, keep)
+	w.abandon()
+	defer w.unlock()
+	return end(w)
 }
 
 // close closes the resources and releases the conversation's lock.
 func (w *worker) close(ctx context.Context, keep bool) error {
+	w.abandon()
 	if w.unlock != nil {
 		defer w.unlock()
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/controller"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
@@ -256,23 +255,25 @@ func (r *record) checkDirectory() error {
 	return err
 }
 
-// Delete stops a conversation and removes it. NotFound if there is none.
-func (m *Manager) Delete(ctx context.Context, id event.ConversationID) error {
+// Delete stops a conversation and removes it. NotFound if there is none. left says what
+// could not be removed of a conversation that is deleted, such as its sandbox.
+func (m *Manager) Delete(ctx context.Context, id event.ConversationID) (left, err error) {
 	c, e, err := m.holdStopped(ctx, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	closed, err := c.delete(ctx)
 	if err != nil {
 		m.release(id, e, e.c)
-		return err
+		return nil, err
 	}
 	m.release(id, e, nil)
-	m.cleanUp(ctx, c, closed)
+	m.notPaused(id)
+	left = m.cleanUp(ctx, c, closed)
 	c.mu.Lock()
 	worktree := c.rec.Worktree
 	c.mu.Unlock()
-	return m.removeWorktree(ctx, worktree)
+	return left, m.removeWorktree(ctx, worktree)
 }
 
 // delete closes the conversation, with which error, and deletes its events under
@@ -285,11 +286,12 @@ func (c *Conversation) delete(ctx context.Context) (closed, err error) {
 		if err != nil {
 			return nil, err
 		}
-		w = &worker{unlock: unlock}
+		w = &worker{unlock: unlock, abandon: func() {}}
 	}
 	defer w.unlock()
 	c.m.announceDeletion(ctx, c)
 	c.active.Store(nil)
+	w.abandon()
 	closed = w.closeResources(ctx, false)
 	return closed, c.m.o.Store.Delete(ctx, c.id)
 }
@@ -340,22 +342,43 @@ func (m *Manager) holdSealed(ctx context.Context, id event.ConversationID) (*Con
 	return nil, nil, err
 }
 
-// cleanUp removes what is kept for a conversation that has been deleted.
-// Failures are logged: its events are gone.
-func (m *Manager) cleanUp(ctx context.Context, c *Conversation, closed error) {
+// removeTimeout bounds how long a deletion waits for the sandbox to be removed: the
+// engine of its container may hang.
+const removeTimeout = 30 * time.Second
+
+// cleanUp removes what is kept for a conversation that has been deleted, and returns
+// what is left of it: its events are gone. closed is the error of closing it, which
+// does not matter if the sandbox can be removed.
+func (m *Manager) cleanUp(ctx context.Context, c *Conversation, closed error) (left error) {
 	dir := filepath.Join(m.o.Dir, c.id.Hex())
+	limited, cancel := context.WithTimeout(ctx, removeTimeout)
+	removed := m.o.Builder.Remove(limited, c.id) // ends what still writes files
+	cancel()
 	for _, step := range []struct {
 		what string
 		err  error
 	}{
 		{"close it", closed},
-		{"remove its resources", m.o.Builder.Remove(ctx, c.id)}, // ends what still writes files
+		{"remove its resources", removed},
 		{"remove its files", os.RemoveAll(dir)},
+		{"remove its checkpoints", m.removeCheckpoints(ctx, c.id)},
 	} {
-		if step.err != nil {
-			m.o.Log.Warn("clean up after a deleted conversation", "conversation", c.id, "step", step.what, "err", step.err)
+		if step.err == nil {
+			continue
+		}
+		m.o.Log.Warn("clean up after a deleted conversation", "conversation", c.id, "step", step.what, "err", step.err, "hint", fault.HintOf(step.err))
+		if step.what != "close it" {
+			left = errors.Join(left, fmt.Errorf("%s: %w", step.what, step.err))
 		}
 	}
+	return left
+}
+
+func (m *Manager) removeCheckpoints(ctx context.Context, id event.ConversationID) error {
+	if m.o.Checkpoints == nil {
+		return nil
+	}
+	return m.o.Checkpoints.Remove(ctx, id)
 }
 
 // removeWorktree removes the worktree of a conversation that was deleted,
@@ -398,66 +421,4 @@ func (m *Manager) announceDeletion(ctx context.Context, c *Conversation) {
 	if err := m.o.Observer.Flush(ctx, c.id); err != nil {
 		m.o.Log.Warn("pass on the last events of a conversation", "conversation", c.id, "err", err)
 	}
-}
-
-// ForkOptions say how a fork differs from its source. JSON names are those of
-// OpenHands (docs/openhands/sdk-wire.md section 4).
-type ForkOptions struct {
-	ID           event.ConversationID `json:"id"` // empty for a new one
-	Title        string               `json:"title"`
-	Tags         map[string]string    `json:"tags"`
-	ResetMetrics *bool                `json:"reset_metrics"` // true by default
-	From         event.ID             `json:"from_event_id"` // the last event it shares; HEAD if empty
-}
-
-// Fork makes a conversation that shares the events up to one of this one.
-// Conflict if the id is taken, NotFound for an unknown event.
-func (c *Conversation) Fork(ctx context.Context, o ForkOptions) (*Conversation, error) {
-	if o.ID == "" {
-		o.ID = event.NewConversationID()
-	}
-	w, err := c.work(ctx)
-	if err != nil {
-		return nil, err
-	}
-	e := c.m.hold(o.ID)
-	if e.c != nil {
-		c.m.release(o.ID, e, e.c)
-		return nil, errTaken(o.ID)
-	}
-	f, err := c.forkTo(ctx, w, o)
-	c.m.release(o.ID, e, f)
-	return f, err
-}
-
-func errTaken(id event.ConversationID) error {
-	return fault.New(fault.Conflict, "Conversation with id "+string(id)+" already exists")
-}
-
-func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (*Conversation, error) {
-	c.mu.Lock()
-	f := &Conversation{m: c.m, id: o.ID, rec: c.rec, agent: c.agent, shown: c.shown}
-	f.meta = eventstream.Meta{
-		Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: c.meta.WorkingDir, ForkOf: c.id,
-	}
-	c.mu.Unlock()
-	f.rec.Children, f.rec.ForkedAt = nil, o.From
-	f.created = time.Now()
-	f.meta.Created = f.created
-	meta, err := f.encodeMeta()
-	if err != nil {
-		return nil, err
-	}
-	keep := o.ResetMetrics != nil && !*o.ResetMetrics
-	err = w.Controller.Fork(ctx, o.ID, controller.ForkOptions{At: o.From, KeepMetrics: keep, Meta: meta})
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return nil, fault.New(fault.NotFound, "Unknown from_event_id: "+string(o.From))
-	case fault.Is(err, fault.Conflict):
-		return nil, errTaken(o.ID)
-	case err != nil:
-		return nil, err
-	}
-	f.touch()
-	return f, f.openSecrets(f.rec.Secrets)
 }

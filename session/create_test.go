@@ -70,7 +70,7 @@ func TestCreateAtOnce(t *testing.T) {
 	if got := h.kinds(t, id); len(got) != 4 {
 		t.Errorf("events: %q", got)
 	}
-	if n, err := h.Count(t.Context(), ""); n != 1 || err != nil {
+	if n, err := h.All().Count(t.Context(), eventstream.ListQuery{}); n != 1 || err != nil {
 		t.Errorf("%d conversations: %v", n, err)
 	}
 }
@@ -86,7 +86,7 @@ func TestCreateRefused(t *testing.T) {
 			t.Errorf("%s: %v", more, err)
 		}
 	}
-	if n, err := h.Count(t.Context(), ""); n != 0 || err != nil {
+	if n, err := h.All().Count(t.Context(), eventstream.ListQuery{}); n != 0 || err != nil {
 		t.Errorf("%d conversations: %v", n, err)
 	}
 }
@@ -204,7 +204,7 @@ func TestIndex(t *testing.T) {
 	if diff := cmp.Diff(cold, h.listed(t)); diff != "" {
 		t.Errorf("listed at rest and loaded (-rest +loaded):\n%s", diff)
 	}
-	if n, err := h.Count(t.Context(), "finished"); n != 3 || err != nil {
+	if n, err := h.All().Count(t.Context(), eventstream.ListQuery{Status: "finished"}); n != 3 || err != nil {
 		t.Errorf("%d finished: %v", n, err)
 	}
 }

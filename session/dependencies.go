@@ -16,17 +16,6 @@ import (
 	"github.com/deft-dev/deft/spec"
 )
 
-// Lock makes this process the only one that works on a conversation. Package
-// internal/conversationlock has the one that locks a file.
-type Lock interface {
-	// Acquire locks a conversation until release is called or the process
-	// ends. The error is of kind Conflict if it is locked already.
-	Acquire(ctx context.Context, id event.ConversationID) (release func(), err error)
-	// Held reports whether a conversation is locked, by whomever.
-	Held(id event.ConversationID) (bool, error)
-	Close() error
-}
-
 // Keys seal the secrets that are stored. Package internal/keyring has the ones
 // that ship.
 type Keys interface {

@@ -37,11 +37,12 @@ func TestLease(t *testing.T) {
 	}
 	const owned = "Conversation is owned by another agent server instance; the write was refused"
 	title := "mine"
+	_, derr := other.Delete(t.Context(), c.ID())
 	for what, err := range map[string]error{
 		"a message": twin.Send(t.Context(), message("me too", true)),
 		"a title":   twin.Patch(t.Context(), &title, nil),
 		"tags":      twin.Patch(t.Context(), nil, &map[string]string{"a": "b"}),
-		"deletion":  other.Delete(t.Context(), c.ID()),
+		"deletion":  derr,
 	} {
 		if !fault.Is(err, fault.Conflict) || err.Error() != owned {
 			t.Errorf("%s beside the owner: %v", what, err)
@@ -156,13 +157,13 @@ func TestDeleteRunning(t *testing.T) {
 	send(t, c, "work")
 	<-h.tools.started
 	send(t, c, "more") // must not keep it alive
-	if err := h.Delete(t.Context(), c.ID()); err != nil {
+	if _, err := h.Delete(t.Context(), c.ID()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Get(t.Context(), c.ID()); !fault.Is(err, fault.NotFound) {
 		t.Errorf("after the deletion: %v", err)
 	}
-	if err := h.Delete(t.Context(), c.ID()); !fault.Is(err, fault.NotFound) {
+	if _, err := h.Delete(t.Context(), c.ID()); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a second deletion: %v", err)
 	}
 	if err := c.Send(t.Context(), message("still there?", true)); err == nil {
@@ -189,7 +190,7 @@ func TestDeleteSealed(t *testing.T) {
 	if _, err := h.Get(t.Context(), id); !errors.Is(err, schema.ErrSealed) {
 		t.Fatalf("loaded with another key: %v", err)
 	}
-	if err := h.Delete(t.Context(), id); err != nil {
+	if _, err := h.Delete(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Get(t.Context(), id); !fault.Is(err, fault.NotFound) {
@@ -232,7 +233,7 @@ func TestDeleteLocked(t *testing.T) {
 				send(t, c, "hi")
 				settle(t, c)
 			}
-			if err := h.Delete(t.Context(), c.ID()); err != nil {
+			if _, err := h.Delete(t.Context(), c.ID()); err != nil {
 				t.Fatal(err)
 			}
 			if !s.held {
@@ -523,7 +524,7 @@ func TestWorktreeShared(t *testing.T) {
 		if len(dropped) > 0 {
 			t.Errorf("the worktree is gone before %s", id)
 		}
-		if err := h.Delete(t.Context(), id); err != nil {
+		if _, err := h.Delete(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 	}

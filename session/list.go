@@ -12,9 +12,10 @@ import (
 	"github.com/deft-dev/deft/state"
 )
 
-// Page is one page of descriptions. NextID is empty on the last one.
+// Page is one page of descriptions, and whose they are. NextID is empty on the last one.
 type Page struct {
 	Items  []json.RawMessage
+	IDs    []event.ConversationID
 	NextID string
 }
 
@@ -36,14 +37,9 @@ func (m *Manager) List(ctx context.Context, q eventstream.ListQuery) (Page, erro
 			m.o.Log.Warn("describe a conversation", "conversation", info.ID, "err", err)
 			continue
 		}
-		out.Items = append(out.Items, raw)
+		out.Items, out.IDs = append(out.Items, raw), append(out.IDs, info.ID)
 	}
 	return out, nil
-}
-
-// Count returns how many conversations have a status; any for "".
-func (m *Manager) Count(ctx context.Context, status string) (int, error) {
-	return m.o.Store.CountConversations(ctx, eventstream.ListQuery{Status: status})
 }
 
 // Summary returns the description of one conversation, with its runtime.

@@ -206,6 +206,7 @@ type fixture struct {
 	changes  []string                           // statuses passed to Changed
 	built    map[event.ConversationID]int       // how often resources were built
 	reject   func(r session.BuildRequest) error // makes builds fail
+	extend   func(*session.Resources)           // changes what was built
 	asked    session.BuildRequest               // the latest
 }
 
@@ -349,9 +350,13 @@ func (h *fixture) Build(ctx context.Context, r session.BuildRequest) (*session.R
 	h.mu.Lock()
 	h.asked = r
 	h.mu.Unlock()
-	return &session.Resources{
+	res := &session.Resources{
 		Agent: a, Runtime: rt, Local: rt, Files: h.inside, Close: func(context.Context, bool) error { return rt.Close() },
-	}, nil
+	}
+	if h.extend != nil {
+		h.extend(res)
+	}
+	return res, nil
 }
 
 // made returns how often the resources of a conversation were built.

@@ -36,13 +36,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
@@ -51,6 +51,7 @@ import (
 // Defaults of [Options].
 const (
 	DefaultIdleTTL      = 20 * time.Minute // docs/openhands/sdk-wire.md section 1
+	DefaultPausedTTL    = 24 * time.Hour
 	DefaultRepublish    = 200 * time.Millisecond
 	DefaultStartTimeout = 90 * time.Second
 )
@@ -72,6 +73,10 @@ type Options struct {
 	// Files are the directories in which conversations work;
 	// [PlainDirectories] if nil.
 	Files WorkspaceFiles
+	// Checkpoints keep the files of workspaces on this machine, at CheckpointTimes;
+	// nil for none.
+	Checkpoints     *checkpoint.Store
+	CheckpointTimes CheckpointTimes // CheckpointTurns if empty
 	// Observer is notified of changes; nil for none.
 	Observer Observer
 	// BaseURL is where this machine reaches the program: relative URLs of
@@ -79,9 +84,12 @@ type Options struct {
 	BaseURL string
 	// MaxRuns bounds the runs at one time; 0 for no bound.
 	MaxRuns int
-	// IdleTTL is after what time without use a conversation is evicted; 0
-	// takes DefaultIdleTTL, a negative value keeps it.
+	// IdleTTL is after what time without use a conversation is evicted, and its
+	// sandbox paused if that can be (see [Resources]); 0 takes DefaultIdleTTL, a
+	// negative value keeps both.
 	IdleTTL time.Duration
+	// PausedTTL is after what time such a sandbox is stopped; 0 takes DefaultPausedTTL.
+	PausedTTL time.Duration
 	// StartTimeout is how long a conversation may take to get ready to work, 0
 	// for DefaultStartTimeout. After that it ends in an error.
 	StartTimeout time.Duration
@@ -98,8 +106,11 @@ type Manager struct {
 	runs    chan struct{} // permits; nil for no bound
 	active  atomic.Int64  // runs at work
 
-	mu   sync.Mutex
-	live map[event.ConversationID]*slot
+	mu     sync.Mutex
+	live   map[event.ConversationID]*slot
+	paused map[event.ConversationID]pausedSandbox
+
+	loaded chan struct{} // tells evictLoop that something may soon be idle
 }
 
 // slot holds one live conversation; its lock serializes loading, creating and
@@ -117,7 +128,7 @@ func Open(o Options) (*Manager, error) {
 		return nil, fault.New(fault.Invalid, "a session manager needs a store, a lock, a key ring, models and a builder")
 	}
 	o.applyDefaults()
-	m := &Manager{o: o, cpu: newCPULimiter(), live: map[event.ConversationID]*slot{}}
+	m := &Manager{o: o, cpu: newCPULimiter(), live: map[event.ConversationID]*slot{}, paused: map[event.ConversationID]pausedSandbox{}, loaded: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	if o.MaxRuns > 0 {
 		m.runs = make(chan struct{}, o.MaxRuns)
@@ -131,6 +142,9 @@ func Open(o Options) (*Manager, error) {
 func (o *Options) applyDefaults() {
 	if o.IdleTTL == 0 {
 		o.IdleTTL = DefaultIdleTTL
+	}
+	if o.PausedTTL == 0 {
+		o.PausedTTL = DefaultPausedTTL
 	}
 	if o.StartTimeout == 0 {
 		o.StartTimeout = DefaultStartTimeout
@@ -156,10 +170,7 @@ func (m *Manager) Resume(ctx context.Context) (n int, err error) {
 			return n, fmt.Errorf("find what was running: %w", err)
 		}
 		for _, info := range page.Infos {
-			c, err := m.Get(ctx, info.ID)
-			if err == nil {
-				err = c.Run(ctx)
-			}
+			err := m.resume(ctx, info.ID)
 			switch {
 			case err == nil:
 				n++
@@ -248,6 +259,9 @@ func (m *Manager) hold(id event.ConversationID) *slot {
 // release unlocks the slot and sets what is in it now.
 func (m *Manager) release(id event.ConversationID, e *slot, c *Conversation) {
 	m.mu.Lock()
+	if c != nil && e.c == nil {
+		m.mayBeIdle()
+	}
 	e.c = c
 	if e.uses--; e.uses == 0 && c == nil {
 		delete(m.live, id)
@@ -304,53 +318,3 @@ func (m *Manager) Evict(ctx context.Context, id event.ConversationID, keep bool)
 	m.release(id, e, nil)
 	return err
 }
-
-// evictLoop evicts idle conversations from time to time.
-func (m *Manager) evictLoop() {
-	tick := time.NewTicker(max(min(m.o.IdleTTL, viewedTTL)/2, time.Second))
-	defer tick.Stop()
-	for {
-		select {
-		case <-m.ctx.Done():
-			return
-		case now := <-tick.C:
-			m.evictIdle(now)
-		}
-	}
-}
-
-// viewedTTL is how long a conversation is kept that was only looked at.
-const viewedTTL = 2 * time.Second
-
-// evictIdle evicts conversations that have been idle for their time.
-func (m *Manager) evictIdle(now time.Time) {
-	gone := 0
-	for _, c := range m.all() {
-		since := now.Add(-m.o.IdleTTL)
-		if c.active.Load() == nil {
-			since = now.Add(-min(m.o.IdleTTL, viewedTTL))
-		}
-		if !c.idleSince(since) {
-			continue
-		}
-		e := m.hold(c.id)
-		kept := e.c
-		if kept == c && c.idleSince(since) {
-			err := c.close(m.ctx, true)
-			if !errors.Is(err, ErrRunning) { // otherwise it is used after all
-				kept = nil
-				gone++
-				if err != nil {
-					m.o.Log.Warn("evict a conversation", "conversation", c.id, "err", err)
-				}
-			}
-		}
-		m.release(c.id, e, kept)
-	}
-	if gone > manyEvictions {
-		debug.FreeOSMemory()
-	}
-}
-
-// manyEvictions is after how many evictions memory is given back at once.
-const manyEvictions = 100

@@ -82,7 +82,7 @@ func TestObserver(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("renamed at rest", "info finished another")
-	if err := h.Delete(t.Context(), c.ID()); err != nil {
+	if _, err := h.Delete(t.Context(), c.ID()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"leaf_event_id":"`, `"x":"y"`, `"last_user_message_id":"`} {

@@ -119,4 +119,11 @@ type Resources struct {
 	// Close ends what the resources run. keep leaves the sandbox and the
 	// processes in it running for a while, so that it can be reused.
 	Close func(ctx context.Context, keep bool) error
+	// Pause is Close for a conversation that is idle: the sandbox uses no processor
+	// until the resources are built again, and nothing in it is lost. stop ends it.
+	// Nil where sandboxes are not paused.
+	Pause func(ctx context.Context) (stop func(context.Context) error, err error)
+	// InUse reports whether somebody uses the sandbox beside the conversation, as in
+	// a terminal; nil where Pause is.
+	InUse func(ctx context.Context) bool
 }

@@ -70,9 +70,10 @@ func (c *Conversation) drive(w *worker, begin func(controller.RunOptions) (func(
 		return err
 	}
 	c.warm(w)
+	c.checkpointAhead(w)
 	c.m.running.Go(func() {
-		err := work(c.m.ctx)
-		if err != nil && c.m.ctx.Err() == nil { // otherwise another process goes on
+		err := work(w.ctx)
+		if err != nil && w.ctx.Err() == nil { // otherwise another process goes on
 			c.m.o.Log.Error("a run failed", "conversation", c.id, "err", err)
 			c.publishError("RunFailed", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
@@ -353,7 +354,7 @@ func TestCapacity(t *testing.T) {
 		t.Errorf("run beyond capacity: %v", err)
 	}
 	// A conversation that cannot answer its first message is not created.
-	before, err := h.Count(t.Context(), "")
+	before, err := h.All().Count(t.Context(), eventstream.ListQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +362,7 @@ func TestCapacity(t *testing.T) {
 	if _, _, err := h.Create(t.Context(), r); !fault.Is(err, fault.RateLimit) {
 		t.Errorf("create beyond capacity: %v", err)
 	}
-	if after, err := h.Count(t.Context(), ""); err != nil || after != before {
+	if after, err := h.All().Count(t.Context(), eventstream.ListQuery{}); err != nil || after != before {
 		t.Errorf("%d conversations, then %d: %v", before, after, err)
 	}
 	close(h.tools.release)

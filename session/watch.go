@@ -9,8 +9,8 @@ import (
 )
 
 // Transient is something that is published and never stored: a full_state, a
-// ServerErrorEvent, a piece of what the model writes, or output of a running
-// action.
+// ServerErrorEvent, a piece of what the model writes, output of a running action, or a
+// warning.
 type Transient struct {
 	// After is the Seq of the last stored event that came before it: a
 	// follower shows it after that one. Output has none.
@@ -20,6 +20,7 @@ type Transient struct {
 	FullState bool // Event is a full_state
 	Piece     *Piece
 	Output    *Output
+	Warning   string // for a person who watches
 }
 
 // Output is what a running action prints, without secrets.

@@ -198,7 +198,7 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
-	return &session.Resources{
+	res := &session.Resources{
 		Agent: a, Runtime: e.Runtime, Local: e.Local, Warnings: p.warnings, Warm: e.Warm,
 		Ready: e.Ready, Isolation: e.Isolation, Terminals: e.Terminals, Files: e.Files,
 		Programs: func(ctx context.Context, prog session.Program) (session.ProgramResult, error) {
@@ -208,7 +208,16 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 			// MCP servers end in order once nothing calls them, before their sandbox.
 			return errors.Join(e.Local.Close(), p.close(), e.Close(ctx, keep))
 		},
-	}, nil
+		InUse: e.InUse,
+	}
+	if e.Pause != nil {
+		res.Pause = func(ctx context.Context) (func(context.Context) error, error) {
+			err := errors.Join(e.Local.Close(), p.close())
+			stop, perr := e.Pause(ctx)
+			return stop, errors.Join(err, perr)
+		}
+	}
+	return res, nil
 }
 
 // placement fills in what a conversation does not choose.

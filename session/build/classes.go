@@ -99,6 +99,9 @@ type Execution struct {
 	Isolation func() string
 	Warm      func(ctx context.Context) error
 	Close     func(ctx context.Context, keep bool) error
+	// Pause and InUse are those of [session.Resources], or nil.
+	Pause func(ctx context.Context) (stop func(context.Context) error, err error)
+	InUse func(ctx context.Context) bool
 }
 
 // SandboxClass makes a provider of sandboxes.

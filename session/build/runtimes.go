@@ -58,6 +58,9 @@ func warmShell(execs map[string]tool.Executor, tools []*tool.Definition) func(co
 // closeHooks is how long the close hooks of executors may take.
 const closeHooks = 8 * time.Second
 
+// stopTimeout bounds how long a sandbox may take to end: what it runs in may hang.
+const stopTimeout = closeHooks + 30*time.Second
+
 // newSandboxedRuntime runs actions in a sandbox of the conversation's own, which
 // starts in the background.
 func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, error) {
@@ -96,7 +99,7 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 	if sandbox.WorkspaceInside(provider) {
 		files = link.New(box.Workspace, w)
 	}
-	return &Execution{
+	e := &Execution{
 		Runtime: w, Local: rt, Programs: programs, Terminals: w, Tools: tools, Files: files,
 		Isolation: func() string { return level.Load().(string) },
 		Ready: func(ctx context.Context) error {
@@ -107,9 +110,19 @@ func newSandboxedRuntime(ctx context.Context, c RuntimeConfig) (*Execution, erro
 			if keep {
 				return errors.Join(w.Close(), rt.Close())
 			}
-			return errors.Join(w.Stop(context.WithoutCancel(ctx)), rt.Close())
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+			defer cancel()
+			return errors.Join(w.Stop(ctx), rt.Close())
 		},
-	}, nil
+	}
+	if r.SandboxClass == DockerSandbox { // others end by themselves after their grace
+		e.InUse = w.InUse
+		e.Pause = func(ctx context.Context) (func(context.Context) error, error) {
+			stop, err := w.Pause(ctx)
+			return stop, errors.Join(err, rt.Close())
+		}
+	}
+	return e, nil
 }
 
 // othersBeside returns the workspaces of others that a sandbox does not show: none

@@ -17,16 +17,36 @@ import (
 
 // SandboxStatus says how the sandbox of a conversation is. NotFound if none runs.
 func (b *Builder) SandboxStatus(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Status, error) {
-	s, err := b.sandboxOf(ctx, p, id)
+	s, err := b.Sandbox(ctx, p, id)
 	if err != nil {
 		return sandbox.Status{}, err
 	}
 	return s.Status(ctx)
 }
 
+// SandboxStates says how the sandboxes of conversations are that run or are paused.
+func (b *Builder) SandboxStates(ctx context.Context, p session.Placement) (map[event.ConversationID]sandbox.Status, error) {
+	p = b.placement(p)
+	provider, err := b.Sandboxes(p.SandboxClass, p.Isolation)
+	if err != nil {
+		return nil, err
+	}
+	list, err := provider.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[event.ConversationID]sandbox.Status{}
+	for _, s := range list {
+		if id, ok := event.ParseConversationID(s.ID); ok {
+			all[id] = s
+		}
+	}
+	return all, nil
+}
+
 // StopSandbox ends the sandbox of a conversation, if one runs. Its journal stays.
 func (b *Builder) StopSandbox(ctx context.Context, p session.Placement, id event.ConversationID) error {
-	s, err := b.sandboxOf(ctx, p, id)
+	s, err := b.Sandbox(ctx, p, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
@@ -36,8 +56,13 @@ func (b *Builder) StopSandbox(ctx context.Context, p session.Placement, id event
 	return s.Stop(ctx)
 }
 
-func (b *Builder) sandboxOf(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Sandbox, error) {
+// Sandbox returns the sandbox of a conversation that runs or is paused. NotFound if
+// none does, Unsupported if the conversation works without one.
+func (b *Builder) Sandbox(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Sandbox, error) {
 	p = b.placement(p)
+	if p.RuntimeClass == LocalRuntime {
+		return nil, fault.New(fault.Unsupported, "this conversation works without a sandbox")
+	}
 	provider, err := b.Sandboxes(p.SandboxClass, p.Isolation)
 	if err != nil {
 		return nil, err

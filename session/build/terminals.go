@@ -50,17 +50,47 @@ func (b *Builder) Terminals(ctx context.Context, r session.BuildRequest, lock fu
 	if fault.Is(err, fault.NotFound) {
 		box, err = b.startSandbox(ctx, provider, r, env, mark, lock)
 	}
-	if err == nil {
-		err = box.Resume(ctx)
-	}
 	if err != nil {
 		return nil, nil, err
 	}
-	rt, err := remote.New(remote.Options{Dial: box.Dial})
+	rt, err := linkTo(ctx, box)
 	if err != nil {
 		return nil, nil, err
 	}
 	return rt, rt.Close, nil
+}
+
+// linkTo connects to the action server of a sandbox, which goes on if it is paused.
+func linkTo(ctx context.Context, box sandbox.Sandbox) (*remote.Runtime, error) {
+	if err := box.Resume(ctx); err != nil {
+		return nil, err
+	}
+	return remote.New(remote.Options{Dial: box.Dial})
+}
+
+// Link connects to the action server of a conversation's sandbox, also while another
+// process works on the conversation. The caller closes it. NotFound if the sandbox does
+// not run, Unsupported for a conversation without one.
+func (b *Builder) Link(ctx context.Context, r session.BuildRequest) (*remote.Runtime, error) {
+	r.Placement = b.placement(r.Placement)
+	if err := b.o.Classes.check(r.Placement); err != nil {
+		return nil, err
+	}
+	if r.RuntimeClass == LocalRuntime {
+		return nil, fault.New(fault.Unsupported, "the conversation has no sandbox: its programs run on this machine")
+	}
+	provider, err := b.Sandboxes(r.SandboxClass, r.Isolation)
+	if err != nil {
+		return nil, err
+	}
+	box, err := provider.Get(ctx, r.ID.Hex())
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.NotFound, "the sandbox of the conversation does not run")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return linkTo(ctx, box)
 }
 
 func (b *Builder) startSandbox(ctx context.Context, provider sandbox.Provider, r session.BuildRequest, env []string, mark string, lock func() (func(), error)) (_ sandbox.Sandbox, err error) {

@@ -1,0 +1,218 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/deft-dev/deft/checkpoint"
+	"github.com/deft-dev/deft/controller"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/internal/workspacedir"
+)
+
+// ForkOptions say how a fork differs from its source. JSON names are those of
+// OpenHands (docs/openhands/sdk-wire.md section 4).
+type ForkOptions struct {
+	ID           event.ConversationID `json:"id"` // empty for a new one
+	Title        string               `json:"title"`
+	Tags         map[string]string    `json:"tags"`
+	ResetMetrics *bool                `json:"reset_metrics"` // true by default
+	From         event.ID             `json:"from_event_id"` // the last event it shares; HEAD if empty
+	// Files gives the fork files of its own, as they were at From; nil lets it work
+	// in the directory of its source, with the files as they are.
+	Files *ForkFiles `json:"-"`
+}
+
+// ForkFiles say where the files of a fork are.
+type ForkFiles struct {
+	// Dir is the directory, which is empty or made; it is absolute. Empty means a Git
+	// worktree of the source's repository.
+	Dir string
+}
+
+// Fork makes a conversation that shares the events up to one of this one.
+// Conflict if the id is taken, NotFound for an unknown event, or one without a
+// checkpoint if the fork is to have files of its own.
+func (c *Conversation) Fork(ctx context.Context, o ForkOptions) (*Conversation, error) {
+	if o.ID == "" {
+		o.ID = event.NewConversationID()
+	}
+	w, err := c.work(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := c.m.hold(o.ID)
+	if e.c != nil {
+		c.m.release(o.ID, e, e.c)
+		return nil, errTaken(o.ID)
+	}
+	f, err := c.forkTo(ctx, w, o)
+	c.m.release(o.ID, e, f)
+	if err != nil || o.Files == nil {
+		return f, err
+	}
+	return f, f.recordMove(ctx, c.Workspace())
+}
+
+func errTaken(id event.ConversationID) error {
+	return fault.New(fault.Conflict, "Conversation with id "+string(id)+" already exists")
+}
+
+func (c *Conversation) forkTo(ctx context.Context, w *worker, o ForkOptions) (_ *Conversation, err error) {
+	c.mu.Lock()
+	f := &Conversation{m: c.m, id: o.ID, rec: c.rec, agent: c.agent, shown: c.shown}
+	f.meta = eventstream.Meta{
+		Owner: c.meta.Owner, Title: o.Title, Tags: maps.Clone(o.Tags), WorkingDir: c.meta.WorkingDir, ForkOf: c.id,
+	}
+	c.mu.Unlock()
+	f.rec.Children, f.rec.ForkedAt = nil, o.From
+	f.created = time.Now()
+	f.meta.Created = f.created
+	if o.Files != nil {
+		remove, err := c.forkFiles(ctx, w, f, o)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, remove(context.WithoutCancel(ctx)))
+			}
+		}()
+	}
+	meta, err := f.encodeMeta()
+	if err != nil {
+		return nil, err
+	}
+	keep := o.ResetMetrics != nil && !*o.ResetMetrics
+	err = w.Controller.Fork(ctx, o.ID, controller.ForkOptions{At: o.From, KeepMetrics: keep, Meta: meta})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, fault.New(fault.NotFound, "Unknown from_event_id: "+string(o.From))
+	case fault.Is(err, fault.Conflict):
+		return nil, errTaken(o.ID)
+	case err != nil:
+		return nil, err
+	}
+	f.touch()
+	return f, f.openSecrets(f.rec.Secrets)
+}
+
+// forkFiles gives f a workspace with the files of the event that it begins at.
+func (c *Conversation) forkFiles(ctx context.Context, w *worker, f *Conversation, o ForkOptions) (remove func(context.Context) error, err error) {
+	cps, err := c.checkpoints()
+	if err != nil {
+		return nil, err
+	}
+	r, all, err := c.filesToFork(ctx, cps, w, o.From)
+	if err != nil {
+		return nil, err
+	}
+	root, dir, remove, err := c.forkDirectory(ctx, o, r)
+	if err != nil {
+		return nil, err
+	}
+	from := checkpoint.Point{Workspace: c.Workspace(), Conversation: c.id}
+	to := checkpoint.Point{Workspace: dir, Conversation: f.id, Event: r.Event}
+	if err = cps.Fork(ctx, from, to, all, r); err == nil {
+		f.rec.Directory, err = workspacedir.Identify(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, remove(context.WithoutCancel(ctx)))
+	}
+	f.rec.Workspace.WorkingDir, f.rec.Worktree, f.meta.WorkingDir = dir, root, dir
+	return func(ctx context.Context) error { return errors.Join(remove(ctx), cps.Remove(ctx, f.id)) }, nil
+}
+
+// filesToFork returns the checkpoint of an event, "" for HEAD, and the events that have
+// one. At HEAD the files are taken as they are now.
+func (c *Conversation) filesToFork(ctx context.Context, cps *checkpoint.Store, w *worker, at event.ID) (r checkpoint.Record, have []event.ID, err error) {
+	head := w.State().Head
+	if at == "" || at == head {
+		if w.Busy() {
+			return r, nil, fault.New(fault.Conflict, "the conversation is running").Hint("stop it first, or fork at an earlier event")
+		}
+		p := c.pointOf(ctx, head)
+		p.Again = true
+		if r, err = cps.Take(ctx, p); err != nil {
+			return r, nil, fmt.Errorf("keep the files: %w", err)
+		}
+	}
+	all, err := cps.All(ctx, c.Workspace(), c.id)
+	if err != nil {
+		return r, nil, err
+	}
+	for id := range all {
+		have = append(have, id)
+	}
+	if r.Tree != "" {
+		return r, have, nil
+	}
+	t, err := c.eventTree(ctx)
+	if err != nil {
+		return r, nil, err
+	}
+	if at, err = c.onTree(ctx, at); err == nil {
+		err = c.settled(ctx, at)
+	}
+	if err != nil {
+		return r, nil, err
+	}
+	r, ok := t.filesAt(at, all)
+	if !ok {
+		return r, nil, noFilesAt(at)
+	}
+	r.Event = at // of which the fork has a checkpoint then
+	return r, have, nil
+}
+
+// forkDirectory makes the directory of a fork: dir, and the root of its worktree if it
+// is in one. remove takes it away again.
+func (c *Conversation) forkDirectory(ctx context.Context, o ForkOptions, r checkpoint.Record) (root, dir string, remove func(context.Context) error, err error) {
+	if dir = o.Files.Dir; dir == "" {
+		base := WorktreeOptions{Base: "head"}
+		if r.Commit != "" {
+			base.Base, base.Ref = "ref", &r.Commit
+		}
+		if root, dir, err = c.m.o.Files.AddWorktree(ctx, c.Workspace(), o.ID, &base); err != nil {
+			return "", "", nil, err
+		}
+		if root == "" {
+			return "", "", nil, fault.New(fault.Invalid, "the workspace "+c.Workspace()+" is in no Git repository with a commit").
+				Hint("name a directory for its files: --workspace DIR")
+		}
+		return root, dir, func(ctx context.Context) error { return c.m.o.Files.RemoveWorktree(ctx, root) }, nil
+	}
+	dir = realpath.Resolve(dir)
+	found, err := os.ReadDir(dir)
+	missing := errors.Is(err, os.ErrNotExist)
+	switch {
+	case err != nil && !missing:
+		return "", "", nil, fault.Wrap(err, fault.Invalid, "read the directory of the fork")
+	case len(found) > 0:
+		return "", "", nil, fault.New(fault.Conflict, dir+" is not empty").Hint("name an empty directory, or a new one")
+	}
+	if err := c.m.o.Files.Prepare(ctx, dir, true); err != nil {
+		return "", "", nil, err
+	}
+	return "", dir, func(context.Context) error {
+		if !missing {
+			return nil // it is the user's
+		}
+		return os.RemoveAll(dir)
+	}, nil
+}
+
+// recordMove tells the model of a fork that its files are in another directory.
+func (c *Conversation) recordMove(ctx context.Context, from string) error {
+	text := "From here on you work in a copy of the files in " + c.Workspace() + ". Paths below " + from + " that were used so far are of another copy: use " + c.Workspace() + " in their place."
+	m := event.NewUserMessage(text)
+	m.Source = event.SourceEnvironment
+	return c.withWorker(ctx, func(w *worker) error { return w.Record(ctx, m) })
+}
