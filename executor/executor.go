@@ -108,14 +108,17 @@ func (x *Executor) ExecuteJSON(ctx context.Context, r tool.Request) (json.RawMes
 	if err := checkID(r.ID); err != nil {
 		return nil, err
 	}
-	run, res, err := x.begin(r)
+	run, unfollow, res, err := x.begin(r)
 	if err != nil {
 		return nil, err
 	}
 	if run == nil {
 		return res.open()
 	}
-	defer run.follow(r)()
+	if unfollow == nil {
+		unfollow = run.follow(r)
+	}
+	defer unfollow()
 	select {
 	case <-run.done:
 		return run.result.open()
@@ -124,49 +127,53 @@ func (x *Executor) ExecuteJSON(ctx context.Context, r tool.Request) (json.RawMes
 	}
 }
 
-// begin returns the run of the request's action, starting it if it has to be,
-// or its recorded result.
-func (x *Executor) begin(r tool.Request) (*run, result, error) {
+// begin returns the run of the request's action, starting it if it has to be, or its
+// recorded result. A request that starts it follows its output, until unfollow is
+// called: for one that joins, unfollow is nil, since showing it the tail may take time.
+func (x *Executor) begin(r tool.Request) (_ *run, unfollow func(), _ result, _ error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if run := x.running[r.ID]; run != nil {
-		return run, result{}, nil
+		return run, nil, result{}, nil
 	}
 	res, state, err := x.journal.lookup(r.ID)
 	switch {
 	case err != nil:
-		return nil, result{}, fmt.Errorf("read the result of action %s: %w", r.ID, err)
+		return nil, nil, result{}, fmt.Errorf("read the result of action %s: %w", r.ID, err)
 	case state == stateFinished:
-		return nil, res, nil
+		return nil, nil, res, nil
 	case state == stateStarted:
-		return nil, result{}, interruptedError("the action was running when its server died; its effect is unknown")
+		return nil, nil, result{}, interruptedError("the action was running when its server died; its effect is unknown")
 	case x.closed:
-		return nil, result{}, fault.New(fault.Unavailable, "the executor is closed")
+		return nil, nil, result{}, fault.New(fault.Unavailable, "the executor is closed")
 	case r.Action == nil:
-		return nil, result{}, fault.New(fault.Invalid, "a new action id without an action")
+		return nil, nil, result{}, fault.New(fault.Invalid, "a new action id without an action")
 	}
 	t := x.tools[r.Action.Kind()]
 	if t == nil {
-		return nil, result{}, fault.New(fault.Unsupported, fmt.Sprintf("no tool here runs a %q", r.Action.Kind()))
+		return nil, nil, result{}, fault.New(fault.Unsupported, fmt.Sprintf("no tool here runs a %q", r.Action.Kind()))
 	}
 	if r.Again && !x.journal.provesNeverStarted() {
-		return nil, result{}, interruptedError("it is unknown whether the action was started before a crash")
+		return nil, nil, result{}, interruptedError("it is unknown whether the action was started before a crash")
 	}
 	if err := x.journal.start(r.ID, r.Again); err != nil {
-		return nil, result{}, fmt.Errorf("record the start of action %s: %w", r.ID, err)
+		return nil, nil, result{}, fmt.Errorf("record the start of action %s: %w", r.ID, err)
 	}
-	return x.launch(r, t), result{}, nil
+	run, unfollow := x.launch(r, t)
+	return run, unfollow, result{}, nil
 }
 
 func interruptedError(msg string) error {
 	return fault.New(fault.Interrupted, msg).Hint("check the current state before repeating the action")
 }
 
-// launch starts the goroutine that owns the action. x.mu is held.
-func (x *Executor) launch(r tool.Request, t tool.Executor) *run {
+// launch starts the goroutine that owns the action; the request follows its output from
+// the first byte. x.mu is held.
+func (x *Executor) launch(r tool.Request, t tool.Executor) (started *run, unfollow func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	run := newRun(cancel)
 	x.running[r.ID] = run
+	unfollow = run.follow(r)
 	for _, value := range r.Secrets {
 		x.given.Track(value)
 	}
@@ -186,7 +193,7 @@ func (x *Executor) launch(r tool.Request, t tool.Executor) *run {
 			run.finish(res)
 		})
 	})
-	return run
+	return run, unfollow
 }
 
 // Prepare says that the caller has no action pending, so that from now on a new

@@ -24,6 +24,17 @@ import (
 	"github.com/deft-dev/deft/tool"
 )
 
+// EndedError is an error of kind fault.Interrupted of an action whose sandbox has ended
+// meanwhile. There is a fresh one.
+type EndedError struct {
+	Reason string // for the user
+	Err    error
+}
+
+func (e *EndedError) Error() string { return "the sandbox ended (" + e.Reason + "): " + e.Err.Error() }
+
+func (e *EndedError) Unwrap() error { return e.Err }
+
 // Runtime executes actions.
 type Runtime interface {
 	// Execute runs an action at most once for each id and returns its

@@ -80,6 +80,9 @@ type Container struct {
 	// ReadOnly makes the image's own files read-only; /tmp, /run and the home are
 	// then in memory.
 	ReadOnly bool `json:"read_only,omitempty"`
+	// DiskBytes is how much may be written beside the workspace and mounts; 0 for no
+	// limit. Few engines can limit it.
+	DiskBytes int64 `json:"disk_bytes,omitempty"`
 	// Runtime is the OCI runtime, for example "runsc" for gVisor; default: the
 	// engine's.
 	Runtime string `json:"runtime,omitempty"`
@@ -93,7 +96,7 @@ func (c Container) First() string {
 		set  bool
 	}{
 		{"image", c.Image != ""}, {"pull policy", c.Pull != ""}, {"user", c.User != ""}, {"mounts", len(c.Mounts) > 0},
-		{"extra hosts", len(c.ExtraHosts) > 0}, {"GPUs", c.GPUs != ""}, {"read-only image", c.ReadOnly}, {"OCI runtime", c.Runtime != ""},
+		{"extra hosts", len(c.ExtraHosts) > 0}, {"GPUs", c.GPUs != ""}, {"read-only image", c.ReadOnly}, {"disk limit", c.DiskBytes != 0}, {"OCI runtime", c.Runtime != ""},
 	} {
 		if f.set {
 			return f.name

@@ -18,6 +18,7 @@ type runtime struct {
 	Reasons       []string       `json:"restart_reasons"`
 	WorkingDir    string         `json:"working_dir"`
 	FailureReason string         `json:"reason,omitempty"`
+	Hint          string         `json:"hint,omitempty"` // what to do then
 }
 
 // statuses are how clients read a state. Paused and stopped runtimes have no pod; a
@@ -39,6 +40,9 @@ func (s *Server) describe(rt registry.Runtime) runtime {
 	}
 	if rt.State == registry.Stopped && rt.Reason == "" { // it was told to stop
 		out.PodStatus = "not found"
+	}
+	if out.FailureReason != "" {
+		out.Hint = "start the session again, or stop the runtime"
 	}
 	if out.Reasons == nil {
 		out.Reasons = []string{}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runtimeapi/registry"
@@ -203,32 +202,4 @@ func (s *Server) runtime(r *http.Request, key Key) (any, error) {
 		return nil, err
 	}
 	return s.describe(rt), nil
-}
-
-func (s *Server) registryPrefix(*http.Request, Key) (any, error) {
-	return map[string]string{"registry_prefix": s.o.RegistryPrefix}, nil
-}
-
-func (s *Server) imageExists(r *http.Request, _ Key) (any, error) {
-	name := r.URL.Query().Get("image")
-	switch {
-	case name == "":
-		return nil, fault.New(fault.Invalid, "query.image: Field required")
-	case s.o.Images == nil:
-		return nil, fault.New(fault.Unsupported, "image_exists: this server's sandboxes have no images")
-	}
-	created, bytes, err := s.o.Images.FindImage(r.Context(), name)
-	if fault.Is(err, fault.NotFound) {
-		return map[string]any{"exists": false}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"exists": true, "image": map[string]any{
-		"upload_time": created.UTC().Format(time.RFC3339), "image_size_bytes": bytes,
-	}}, nil
-}
-
-func (s *Server) build(*http.Request, Key) (any, error) {
-	return nil, fault.New(fault.Unsupported, "this server builds no images").Hint("any image will do as it is: start it by its name")
 }

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/runtimeapi/builds"
 	"github.com/deft-dev/deft/internal/runtimeapi/registry"
 )
 
@@ -55,7 +56,10 @@ type Options struct {
 	Addresses *Addresses
 	// Images answers what there is to start from; nil if the sandboxes have none.
 	Images Images
-	// RegistryPrefix is what the names of built images begin with.
+	// Builds builds images; nil if the sandboxes have none.
+	Builds *builds.Queue
+	// RegistryPrefix is what the names of built images begin with, before the name of the
+	// key.
 	RegistryPrefix string
 	Log            *slog.Logger
 }
@@ -94,11 +98,12 @@ func New(o Options) (*Server, error) {
 		"GET /runtime/{id}":    s.runtime,
 		"GET /registry_prefix": s.registryPrefix,
 		"GET /image_exists":    s.imageExists,
-		"POST /build":          s.build,
-		"GET /build_status":    s.build,
+		"GET /build_status":    s.buildStatus,
+		"GET /build_log":       s.buildLog,
 	} {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.handle(w, r, handle) })
 	}
+	s.mux.HandleFunc("POST /build", s.build)
 	s.mux.HandleFunc("GET /metrics", s.metrics)
 	s.mux.HandleFunc("GET /alive", s.alive)
 	s.mux.HandleFunc("GET /health", s.alive)

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/gitlimit"
 	"github.com/deft-dev/deft/internal/spawn"
 )
@@ -70,6 +72,33 @@ func safeSettings(ctx context.Context, dir string) []string {
 
 // call runs git with settings: names and values in turn.
 func call(ctx context.Context, dir string, args []string, settings ...string) (string, error) {
+	var out bytes.Buffer
+	if err := callTo(ctx, &out, dir, args, settings...); err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// What a worktree may have.
+const (
+	maxFiles = 1_000_000 // and directories
+	maxBytes = 64 << 30
+)
+
+// checkSize refuses a commit that does not fit into a worktree.
+func checkSize(ctx context.Context, dir, commit string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	size := gitlimit.Checkout{MaxFiles: maxFiles, MaxBytes: maxBytes}
+	err := callTo(ctx, &size, dir, gitlimit.ListTree(commit), noPrograms...)
+	if size.Err() != nil {
+		return fault.Wrap(size.Err(), fault.Invalid, "the commit "+commit+" is too large for a worktree")
+	}
+	return err
+}
+
+// callTo is call with the output to a writer.
+func callTo(ctx context.Context, out io.Writer, dir string, args []string, settings ...string) error {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{
@@ -78,8 +107,8 @@ func call(ctx context.Context, dir string, args []string, settings ...string) (s
 		"GIT_NO_LAZY_FETCH=1", "GIT_PROXY_COMMAND=", "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
 	}
 	cmd.Env = append(cmd.Env, gitlimit.Environ(settings...)...)
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = out, &stderr
 	cmd.WaitDelay = time.Second
 	bounds := spawn.Bounds{Memory: gitlimit.Memory}
 	if args[0] == "fetch" {
@@ -87,9 +116,9 @@ func call(ctx context.Context, dir string, args []string, settings ...string) (s
 	}
 	if err := bounds.Run(cmd); err != nil {
 		if text := strings.TrimSpace(stderr.String()); text != "" {
-			return "", fmt.Errorf("%s: %w", text, err)
+			return fmt.Errorf("%s: %w", text, err)
 		}
-		return "", err
+		return err
 	}
-	return strings.TrimSpace(out.String()), nil
+	return nil
 }

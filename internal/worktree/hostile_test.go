@@ -1,13 +1,16 @@
 package worktree_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/worktree"
 )
 
@@ -78,6 +81,80 @@ func TestNothingRuns(t *testing.T) {
 			}
 			if _, err := os.Lstat(mark); err == nil {
 				t.Error("a program of the repository's configuration ran")
+			}
+		})
+	}
+}
+
+// TestPromisedObjects: git fetches what a partial clone lacks, with the program that its
+// configuration names, whatever command misses it.
+func TestPromisedObjects(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "ran")
+	repo := t.TempDir()
+	git(t, repo, "init", "-q", "-b", "main")
+	write(t, filepath.Join(repo, "a.txt"), "one\n")
+	git(t, repo, "add", ".")
+	git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+	const blob = "5626abf0f72e58d7a153368ba57db4c673c0e171" // of "one\n"
+	if err := os.Remove(filepath.Join(repo, ".git/objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(repo, ".git/config"), marked(`[core]
+	repositoryformatversion = 1
+[extensions]
+	partialClone = origin
+[remote "origin"]
+	url = .
+	promisor = true
+	partialclonefilter = blob:none
+	uploadpack = "touch MARK; git-upload-pack"
+`, mark))
+	if tree, err := worktree.Add(t.Context(), worktree.Options{Root: t.TempDir(), Dir: repo, Name: "x", Branch: "openhands/x"}); err == nil {
+		t.Errorf("a worktree without its file: %+v", tree)
+	}
+	if _, err := os.Lstat(mark); err == nil {
+		t.Error("a program of the repository's configuration ran")
+	}
+}
+
+// TestBombs refuses commits of some kilobytes that unpack to any number of files or bytes.
+func TestBombs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		size, levels int
+		want         string
+	}{
+		"files": {1, 9, "more than 1000000 files"},
+		"bytes": {16 << 20, 4, "more than 68719476736 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo, root := t.TempDir(), t.TempDir()
+			git(t, repo, "init", "-q", "-b", "main")
+			write(t, filepath.Join(repo, "file"), strings.Repeat("x", c.size))
+			about := "100644 blob " + git(t, repo, "hash-object", "-w", "file")
+			for range c.levels {
+				var list strings.Builder
+				for i := range 10 {
+					fmt.Fprintf(&list, "%s\t%d\n", about, i)
+				}
+				cmd := exec.CommandContext(t.Context(), "git", "mktree")
+				cmd.Dir, cmd.Stdin = repo, strings.NewReader(list.String())
+				out, err := cmd.Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				about = "040000 tree " + strings.TrimSpace(string(out))
+			}
+			git(t, repo, "update-ref", "refs/heads/main", git(t, repo, "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "x", strings.Fields(about)[2]))
+			git(t, repo, "repack", "-adq")
+			tree, err := worktree.Add(t.Context(), worktree.Options{Root: root, Dir: repo, Name: "x", Branch: "openhands/x"})
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v, %v; want %q", tree, err, c.want)
+			}
+			if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
 	}

@@ -47,6 +47,9 @@ const (
 // other texts for instructions where to write what it fetches.
 var RefForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 
+// commitForm matches whole names of commits.
+var commitForm = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
 // limit bounds one call of git; fetching a reference is the longest.
 const limit = time.Minute
 
@@ -61,7 +64,7 @@ type Options struct {
 	Name   string // of a directory in Root; the worktree is a directory in it, named as the repository
 	Branch string // to be made
 	Base   string // DefaultBranch, Head or Ref; "" is DefaultBranch
-	Ref    string // with Ref: a branch, tag or commit, fetched from origin first
+	Ref    string // with Ref: a branch, tag or commit; fetched from origin first, but for a commit that is there
 }
 
 // Tree is a worktree.
@@ -101,6 +104,9 @@ func Add(ctx context.Context, o Options) (Tree, error) {
 	defer unlock()
 	base, err := o.base(ctx, top)
 	if err != nil {
+		return Tree{}, err
+	}
+	if err := checkSize(ctx, top, base); err != nil {
 		return Tree{}, err
 	}
 	root, err := filepath.Abs(filepath.Join(o.Root, o.Name, filepath.Base(top)))
@@ -157,6 +163,11 @@ func (o Options) base(ctx context.Context, top string) (string, error) {
 	case Ref:
 		if !RefForm().MatchString(o.Ref) {
 			return "", fault.New(fault.Invalid, "a worktree cannot start from "+o.Ref)
+		}
+		if commitForm().MatchString(o.Ref) {
+			if at, err := commit(o.Ref); err == nil { // it is the same at its origin
+				return at, nil
+			}
 		}
 		// A reference that the remote does not have may be local.
 		if err := fetch(ctx, top, o.Ref); err == nil {

@@ -78,6 +78,9 @@ type Options struct {
 	// PTYs are the pseudo terminals that clients open; nil if there can be none.
 	// Serve closes them if they are an io.Closer.
 	PTYs tool.PTYs
+	// Ports lets controllers connect to what listens in the sandbox; nil for not. The
+	// server's process must have a network of the sandbox's own.
+	Ports *Ports
 	// Workspace is the directory whose files a controller may read and write; empty
 	// for none.
 	Workspace string
@@ -106,6 +109,7 @@ type server struct {
 	presence *presence
 	programs tool.Starter
 	ptys     tool.PTYs
+	ports    *Ports
 	files    http.Handler // nil for none
 	offered  []tool.External
 	setupErr error
@@ -144,7 +148,7 @@ func Serve(ctx context.Context, o Options) error {
 	}
 	s := &server{
 		x: executor.New(o.Tools, journal), log: o.Logger, started: time.Now(),
-		presence: newPresence(o.Grace), programs: o.Programs, ptys: o.PTYs, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
+		presence: newPresence(o.Grace), programs: o.Programs, ptys: o.PTYs, ports: o.Ports, offered: tool.OfferedBy(o.Tools), setupErr: o.SetupErr, stopping: make(chan struct{}),
 	}
 	s.x.Mask(o.Masked...)
 	if o.Workspace != "" {

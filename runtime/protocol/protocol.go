@@ -18,6 +18,8 @@
 //	POST /v1/ptys/{id}/attach        → 101, then its input and output
 //	POST /v1/ptys/{id}/resize        PTYSize: changes its size
 //	DELETE /v1/ptys/{id}             ends it
+//	GET  /v1/ports                   Ports
+//	POST /v1/ports/{port}/connect    → 101, then the bytes of a TCP connection
 //
 // The body of a request for an action is an object; all of its fields may be
 // missing:
@@ -42,6 +44,9 @@
 // with the oldest that is kept; the header Deft-Offset of the answer says which. The
 // client's last chunk, or the loss of the connection, detaches the client: the
 // terminal goes on. The end of the connection is a PTYEnd.
+//
+// A connection to a port, with "Upgrade: deft-port", is in chunked form too: the last
+// chunk of a direction says that nothing more comes from there.
 //
 // An error before anything was streamed has the HTTP status of its kind; its
 // body is a Line as well, so that a client reads only one form.

@@ -1,6 +1,7 @@
 package sandboxed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -14,6 +15,7 @@ import (
 // attempt is one start of the sandbox.
 type attempt struct {
 	cancel context.CancelFunc // cancels the start
+	after  string             // why the sandbox before it has ended; "" if that is not known
 
 	done    chan struct{}   // closed when the rest is set
 	sandbox sandbox.Sandbox // if this start gave none, that of the start before
@@ -30,6 +32,9 @@ type attempt struct {
 func (r *Runtime) launch(ctx context.Context, old *attempt) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &attempt{done: make(chan struct{}), cancel: cancel, sandbox: old.sandbox}
+	if old.reported { // it gave none
+		a.after = old.after
+	}
 	r.current = a
 	go func() {
 		defer close(a.done)
@@ -116,12 +121,37 @@ func (r *Runtime) running(ctx context.Context) (*attempt, error) {
 // restart replaces the attempt old, whose server has ended, unless another
 // caller has done so already.
 func (r *Runtime) restart(ctx context.Context, old *attempt) (*attempt, error) {
+	why := old.whyEnded(ctx)
 	r.mu.Lock()
 	if r.current == old && !r.ended {
 		r.launch(ctx, old)
+		r.current.after = why
 	}
 	r.mu.Unlock()
 	return r.outcome(ctx)
+}
+
+// endKnown is how long after the loss of its connection a sandbox may take to say that
+// it has ended. Of one that goes on only the server has ended, or the connection.
+const endKnown = 2 * time.Second
+
+// whyEnded says why the sandbox has ended, or "".
+func (a *attempt) whyEnded(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, endKnown)
+	defer cancel()
+	select {
+	case <-a.sandbox.Done():
+	case <-ctx.Done():
+		return ""
+	}
+	s, err := a.sandbox.Status(ctx)
+	if err != nil || s.State != sandbox.Ended {
+		return ""
+	}
+	if s.Reason.Message == "" && s.Reason.Cause == sandbox.CauseExited {
+		return fmt.Sprintf("its program ended with exit code %d", s.Reason.ExitCode)
+	}
+	return cmp.Or(s.Reason.Message, string(s.Reason.Cause))
 }
 
 // outcome waits for the current attempt, and fails once the Runtime has ended.

@@ -55,6 +55,9 @@ type serverSandbox struct {
 	path            string
 }
 
+// Done implements [sandbox.Sandbox]; its end is not noticed.
+func (s serverSandbox) Done() <-chan struct{} { return nil }
+
 func (s serverSandbox) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", s.path)
 }

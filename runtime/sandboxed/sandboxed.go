@@ -18,7 +18,8 @@
 // When the server has ended, Execute starts a new server on the same journal and
 // asks for the action again, with Again set unless the request was certainly
 // never sent. The new server answers with the recorded result, or with
-// fault.Interrupted if the action had begun. After five servers in a row that
+// fault.Interrupted if the action had begun: a [runtime.EndedError] if it is known that
+// the sandbox has ended, and why. After five servers in a row that
 // have ended the last error is returned.
 //
 // If the sandbox cannot be started, [Runtime.Ready] returns the provider's
@@ -93,13 +94,16 @@ func (r *Runtime) Ready(ctx context.Context) (sandbox.Sandbox, error) {
 
 // Execute implements [runtime.Runtime].
 func (r *Runtime) Execute(ctx context.Context, q tool.Request) (obs event.Observation, err error) {
-	err = r.try(ctx, func(rt runtime.Runtime) (err error) {
+	a, err := r.tryAny(ctx, func(rt runtime.Runtime) (err error) {
 		obs, err = rt.Execute(ctx, q)
 		if err != nil && !errors.Is(err, runtime.ErrNotSent) {
 			q.Again = true
 		}
 		return err
 	})
+	if fault.Is(err, fault.Interrupted) && a.after != "" {
+		err = &runtime.EndedError{Reason: a.after, Err: err}
+	}
 	return obs, err
 }
 
@@ -144,14 +148,20 @@ const maxServers = 5
 
 // try calls ask with the server, and with a new one each time that it has ended.
 func (r *Runtime) try(ctx context.Context, ask func(runtime.Runtime) error) error {
+	_, err := r.tryAny(ctx, ask)
+	return err
+}
+
+// tryAny is try. It returns the last attempt, nil if there is no sandbox.
+func (r *Runtime) tryAny(ctx context.Context, ask func(runtime.Runtime) error) (*attempt, error) {
 	a, err := r.running(ctx)
 	for n := 1; ; n++ {
 		if err != nil {
-			return unavailable(ctx, err)
+			return nil, unavailable(ctx, err)
 		}
 		err = ask(a.rt)
 		if !fault.Is(err, fault.Unavailable) || ctx.Err() != nil || n == maxServers {
-			return err
+			return a, err
 		}
 		a, err = r.restart(ctx, a)
 	}

@@ -22,11 +22,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // provider is a sandbox.Provider whose starts are scripted.
 type provider struct {
-	start func(ctx context.Context, n int) error // n counts from 1
+	start    func(ctx context.Context, n int) error // n counts from 1
+	pauseErr error                                  // of pauses
+	ended    sandbox.Reason                         // why sandboxes have ended, if they have
 
 	mu     sync.Mutex
 	starts int
 	stops  int
+	pauses int
 }
 
 func (p *provider) Start(ctx context.Context, _ sandbox.Spec) (sandbox.Sandbox, error) {
@@ -57,11 +60,32 @@ func (p *provider) counts() (starts, stops int) {
 	return p.starts, p.stops
 }
 
-// fakeSandbox only counts its stops; its other methods are not called.
+// fakeSandbox counts its stops and pauses. It has ended for the provider's reason, if
+// that has one; its other methods are not called.
 type fakeSandbox struct {
 	sandbox.Sandbox
 	provider *provider
 	n        int
+}
+
+func (s *fakeSandbox) Done() <-chan struct{} {
+	if s.provider.ended == (sandbox.Reason{}) {
+		return nil
+	}
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (s *fakeSandbox) Status(context.Context) (sandbox.Status, error) {
+	return sandbox.Status{State: sandbox.Ended, Reason: s.provider.ended}, nil
+}
+
+func (s *fakeSandbox) Pause(context.Context) error {
+	s.provider.mu.Lock()
+	defer s.provider.mu.Unlock()
+	s.provider.pauses++
+	return s.provider.pauseErr
 }
 
 func (s *fakeSandbox) Stop(context.Context) error {

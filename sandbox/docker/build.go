@@ -17,7 +17,10 @@ import (
 	"github.com/deft-dev/deft/sandbox/image"
 )
 
-var _ image.Builder = (*Provider)(nil)
+var (
+	_ image.Builder        = (*Provider)(nil)
+	_ image.ContextBuilder = (*Provider)(nil)
+)
 
 // BuildImage implements image.Builder with the engine's own builder. Its steps run as
 // root in the engine's default network.
@@ -51,27 +54,51 @@ func (p *Provider) BuildImage(ctx context.Context, r image.Request, progress fun
 		send.CloseWithError(err) // nil is the end of the stream
 		sent <- err
 	}()
-	result, err := p.engine.ImageBuild(ctx, files, client.ImageBuildOptions{
-		Tags: tags, Dockerfile: image.DockerfileName, Remove: true, ForceRemove: true,
-		PullParent: r.Refresh && r.Dockerfile != "", Version: build.BuilderV1,
-	})
+	err = p.build(ctx, files, client.ImageBuildOptions{
+		Tags: tags, Dockerfile: image.DockerfileName, PullParent: r.Refresh && r.Dockerfile != "",
+	}, progress)
+	files.Close() // the engine may not have read all of it
+	if failed := <-sent; failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
+		return "", failed
+	}
+	if err != nil {
+		return "", err
+	}
+	return tags[0], nil
+}
+
+// cpuPeriod is the one of the kernel's scheduler that CPUQuota refers to, in microseconds.
+const cpuPeriod = 100_000
+
+// BuildContext implements image.ContextBuilder with the engine's own builder.
+func (p *Provider) BuildContext(ctx context.Context, c image.Context, progress func(line string)) error {
+	if p.unusable != nil {
+		return p.unusable
+	}
+	o := client.ImageBuildOptions{Tags: c.Tags, Dockerfile: "Dockerfile", NetworkMode: "none", Memory: c.MemoryBytes, MemorySwap: c.MemoryBytes}
+	if c.Network {
+		o.NetworkMode = "default"
+	}
+	if c.CPUs > 0 {
+		o.CPUPeriod, o.CPUQuota = cpuPeriod, int64(c.CPUs*cpuPeriod)
+	}
+	return p.build(ctx, c.Files, o, progress)
+}
+
+// build sends a context to the engine and follows the build.
+func (p *Provider) build(ctx context.Context, files io.Reader, o client.ImageBuildOptions, progress func(line string)) error {
+	o.Remove, o.ForceRemove, o.Version = true, true, build.BuilderV1
+	result, err := p.engine.ImageBuild(ctx, files, o)
 	if err == nil {
 		err = follow(result.Body, progress)
 		result.Body.Close()
 	} else {
 		err = engineError(err, "build the image")
 	}
-	files.Close() // the engine may not have read all of it
-	if failed := <-sent; failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
-		return "", failed
-	}
 	if ctx.Err() != nil {
-		return "", fault.Wrap(ctx.Err(), fault.Canceled, "build the image")
+		return fault.Wrap(ctx.Err(), fault.Canceled, "build the image")
 	}
-	if err != nil {
-		return "", err
-	}
-	return tags[0], nil
+	return err
 }
 
 // imageID returns the id of an image, which is fetched if it is not there, or with
@@ -94,10 +121,11 @@ func (p *Provider) imageID(ctx context.Context, name string, refresh bool) (stri
 }
 
 const (
-	lastLines   = 10   // of a step that fails, in its error
-	maxLogLine  = 1000 // bytes; the rest of a longer one is left out
-	stepPrefix  = "Step "
-	unknownStep = "its start"
+	lastLines        = 10   // of a step that fails, in its error
+	maxLogLine       = 1000 // bytes; the rest of a longer one is left out
+	stepPrefix       = "Step "
+	podmanStepPrefix = "STEP "
+	unknownStep      = "its start"
 )
 
 // follow reads the log of a build and passes its lines on.
@@ -106,9 +134,9 @@ func follow(body io.Reader, progress func(line string)) error {
 	line := func(text string) {
 		text = strings.TrimRight(text[:min(len(text), maxLogLine)], "\r")
 		switch {
-		case strings.HasPrefix(text, stepPrefix):
+		case strings.HasPrefix(text, stepPrefix), strings.HasPrefix(text, podmanStepPrefix):
 			step, tail = text, nil
-		case strings.HasPrefix(text, " ---> "), strings.HasPrefix(text, "Removing intermediate container"): // the engine's
+		case strings.HasPrefix(text, " ---> "), strings.HasPrefix(text, "--> "), strings.HasPrefix(text, "Removing intermediate container"): // the engine's
 		case strings.TrimSpace(text) != "":
 			if tail = append(tail, text); len(tail) > lastLines {
 				tail = tail[1:]

@@ -202,7 +202,9 @@ func (p *Provider) List(ctx context.Context) ([]sandbox.Status, error) {
 		return nil, p.unusable
 	}
 	found, err := p.engine.ContainerList(ctx, client.ContainerListOptions{
-		Filters: make(client.Filters).Add("label", labelOwner+"="+p.owner),
+		All: true, // without it Podman leaves paused ones out
+		Filters: make(client.Filters).Add("label", labelOwner+"="+p.owner).
+			Add("status", string(container.StateRunning), string(container.StatePaused)),
 	})
 	if err != nil {
 		return nil, engineError(err, "list containers")
@@ -235,13 +237,15 @@ func (p *Provider) Remove(ctx context.Context, id string) error {
 		return err
 	}
 	defer unlock()
+	image := p.opt.Image
+	if found, err := p.inspect(ctx, id); err == nil {
+		image = found.Config.Image
+	}
 	if err := p.delete(ctx, p.name(id)); err != nil {
-		return err
+		return fault.New(fault.KindOf(err), "remove the container").Because(err).
+			Hint("when the engine runs, `docker rm -f " + p.name(id) + "` removes it")
 	}
-	if err := os.RemoveAll(p.dir(id)); err != nil {
-		return fmt.Errorf("remove sandbox directory: %w", err)
-	}
-	return nil
+	return p.removeDir(ctx, id, image)
 }
 
 // delete removes a container, whatever its state, if there is one.
@@ -249,11 +253,34 @@ func (p *Provider) delete(ctx context.Context, name string) error {
 	if p.unusable != nil {
 		return p.unusable
 	}
+	// gVisor takes 10 seconds to end what is paused. An error says that it is not.
+	_, _ = p.engine.ContainerUnpause(ctx, name, client.ContainerUnpauseOptions{})
 	_, err := p.engine.ContainerRemove(ctx, name, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if err = engineError(err, "remove container"); err != nil && !fault.Is(err, fault.NotFound) {
-		return err
+	err = engineError(err, "remove container")
+	if fault.Is(err, fault.Conflict) { // somebody else removes it
+		err = p.removed(ctx, name, err)
 	}
-	return nil
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// removed waits until a container is removed that could not be removed because of an
+// error.
+func (p *Provider) removed(ctx context.Context, name string, failed error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, failed)
+	defer cancel()
+	wait := p.engine.ContainerWait(ctx, name, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
+	select {
+	case <-wait.Result:
+		return nil
+	case err := <-wait.Error:
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return engineError(err, "wait until the container is removed")
+	}
 }
 
 // inspect returns the container of a sandbox. NotFound if there is none.

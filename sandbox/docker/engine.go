@@ -14,7 +14,7 @@ type Engine struct {
 	// Rootless says that the engine runs without root's rights: root in a container is
 	// then an ordinary user.
 	Rootless bool
-	// Runtimes are the OCI runtimes, the default one first.
+	// Runtimes are the OCI runtimes that containers can have, the default one first.
 	Runtimes []string
 	// Security are the mechanisms that the engine uses, for example "seccomp".
 	Security []string
@@ -46,8 +46,12 @@ func (p *Provider) Engine(ctx context.Context) (e Engine, err error) {
 			e.Security = append(e.Security, name)
 		}
 	}
+	podman, err := p.podman(ctx)
+	if err != nil {
+		return e, err
+	}
 	for name := range got.Info.Runtimes {
-		if name != got.Info.DefaultRuntime {
+		if name != got.Info.DefaultRuntime && !podman { // which has no choice, see forPodman
 			e.Runtimes = append(e.Runtimes, name)
 		}
 	}
@@ -56,10 +60,15 @@ func (p *Provider) Engine(ctx context.Context) (e Engine, err error) {
 	for _, i := range images.Items {
 		for _, name := range i.RepoTags {
 			if name != "<none>:<none>" {
-				e.Images = append(e.Images, name)
+				e.Images = append(e.Images, shortName(name))
 			}
 		}
 	}
 	slices.Sort(e.Images)
 	return e, nil
+}
+
+// shortName is the name of an image as users give it: Podman shows where it is from.
+func shortName(image string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(image, "localhost/"), "docker.io/library/")
 }

@@ -1,13 +1,18 @@
 package docker_test
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/moby/moby/client"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/sandbox/sandboxtest"
 )
 
 // TestEngine asks the engine what it is.
@@ -37,5 +42,95 @@ func TestNoEngine(t *testing.T) {
 		if !fault.Is(err, fault.Unavailable) || fault.HintOf(err) == "" {
 			t.Errorf("%s: %v, want an error of kind unavailable with a hint", what, err)
 		}
+	}
+}
+
+// TestOCIRuntimeUnknown: a runtime that the engine does not have, or would not use, is
+// refused.
+func TestOCIRuntimeUnknown(t *testing.T) {
+	t.Parallel()
+	engine(t)
+	p := provider(t, t.TempDir())
+	_, err := p.Start(t.Context(), sandbox.Spec{
+		ID: "one", Argv: []string{program}, Workspace: t.TempDir(),
+		Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: "nonsense"},
+	})
+	if !fault.Is(err, fault.Unsupported) || fault.HintOf(err) == "" {
+		t.Errorf("%v, want an error of kind unsupported with a hint", err)
+	}
+}
+
+// TestNameTaken: a container that is in the way, as one that somebody still removes, is
+// replaced.
+func TestNameTaken(t *testing.T) {
+	t.Parallel()
+	c := engine(t)
+	dir := t.TempDir()
+	spec := sandbox.Spec{
+		ID: "taken", Argv: []string{program, "sandboxtest-program"}, Workspace: t.TempDir(), Container: sandbox.Container{Pull: sandbox.PullNever},
+	}
+	first := provider(t, dir)
+	if _, err := first.Start(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := first.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	list, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", "dev.deft.workspace="+spec.Workspace)})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatalf("%d containers, %v", len(list.Items), err)
+	}
+	removed := make(chan error, 1)
+	go func() {
+		_, err := c.ContainerRemove(t.Context(), list.Items[0].ID, client.ContainerRemoveOptions{Force: true})
+		removed <- err
+	}()
+	s, err := provider(t, dir).Start(t.Context(), spec) // finds it, or replaces it
+	if rerr := <-removed; rerr != nil {
+		t.Fatal(rerr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Reused() {
+		<-s.Done()
+		if s, err = provider(t, dir).Start(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := s.Status(t.Context()); err != nil || got.State != sandbox.Running {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestDiskLimit: what a container writes is limited, or the limit is refused.
+func TestDiskLimit(t *testing.T) {
+	t.Parallel()
+	engine(t)
+	p := provider(t, t.TempDir())
+	spec := sandbox.Spec{
+		ID: "disk", Argv: []string{program, "sandboxtest-program"}, Workspace: t.TempDir(),
+		Container: sandbox.Container{Pull: sandbox.PullNever, User: "0", DiskBytes: 20 << 20},
+	}
+	s, err := p.Start(t.Context(), spec)
+	if fault.Is(err, fault.Unsupported) {
+		if !strings.Contains(fault.HintOf(err), "--disk") {
+			t.Errorf("the hint of %v is %q", err, fault.HintOf(err))
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Remove(context.WithoutCancel(t.Context()), spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	got := sandboxtest.Shell(t, s, `head -c 1000000 /dev/zero >/tmp/small && echo small; head -c 40000000 /dev/zero >/tmp/large && echo large; echo end`)
+	if !strings.HasPrefix(got, "small\n") || strings.Contains(got, "large\n") || !slices.Contains(s.Report().Features, "disk-limit") {
+		t.Errorf("with a limit of 20 MiB: %q, features %q", got, s.Report().Features)
 	}
 }

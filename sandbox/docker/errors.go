@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/containerd/errdefs"
@@ -24,7 +25,7 @@ func engineError(err error, doing string) error {
 		return fault.New(fault.Denied, "use the Docker engine").Hint("add your user to the group of the engine's socket, or use the built-in sandbox").Because(err)
 	case client.IsErrConnectionFailed(err):
 		return fault.New(fault.Unavailable, "reach the Docker engine").Hint(check).Because(err)
-	case errdefs.IsNotFound(err):
+	case errdefs.IsNotFound(err), strings.Contains(err.Error(), "no such container"): // Podman's words for one that goes meanwhile
 		return fault.Wrap(err, fault.NotFound, doing)
 	case errdefs.IsConflict(err), errdefs.IsAlreadyExists(err):
 		return fault.Wrap(err, fault.Conflict, doing)
@@ -35,5 +36,5 @@ func engineError(err error, doing string) error {
 	case errdefs.IsUnavailable(err):
 		return fault.New(fault.Unavailable, doing).Hint(check).Because(err)
 	}
-	return fault.Wrap(err, fault.Internal, doing)
+	return fault.New(fault.Internal, doing).Hint("the engine's log may say more").Because(err)
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/internal/egressproxy"
 	"github.com/deft-dev/deft/sandbox/internal/limits"
 	"github.com/deft-dev/deft/sandbox/internal/seccomp"
 )
@@ -26,7 +27,19 @@ const InitArg = "container-init"
 // containers, and of TestMain in its tests. It returns at once unless this process
 // is the first stage of a container, which becomes the container's program.
 func MaybeInit() {
-	if len(os.Args) < 2 || os.Args[1] != InitArg {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == egressproxy.RelayArg:
+		if err := egressproxy.Relay(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "deft:", err)
+		}
+		os.Exit(1)
+	case len(os.Args) == 2 && os.Args[1] == removeArg:
+		if err := removeAll(); err != nil {
+			fmt.Fprintln(os.Stderr, "deft:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(os.Args) < 2 || os.Args[1] != InitArg:
 		return
 	}
 	err := start()

@@ -61,22 +61,42 @@ func (p *Provider) watch(id string, found *container.InspectResponse) (*instance
 		},
 	}
 	p.live[id] = in
-	wait := p.engine.ContainerWait(p.ctx, found.ID, client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
+	wait := in.engineWait()
 	p.wg.Go(func() { in.wait(wait) })
 	return in, nil
 }
+
+func (in *instance) engineWait() client.ContainerWaitResult {
+	return in.p.engine.ContainerWait(in.p.ctx, in.name, client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
+}
+
+// Containers may run on while the engine is restarted (its option live-restore).
+const (
+	engineAway  = time.Minute // until a container counts as ended
+	engineRetry = 200 * time.Millisecond
+)
 
 // wait returns when the container has ended or the provider is closed.
 func (in *instance) wait(w client.ContainerWaitResult) {
 	var exit *container.WaitResponse
 	var err error
-	select {
-	case r := <-w.Result:
-		exit = &r
-	case err = <-w.Error:
+	for exit == nil {
+		select {
+		case r := <-w.Result:
+			exit = &r
+			continue
+		case err = <-w.Error:
+		}
 		if in.p.ctx.Err() != nil {
 			return
 		}
+		if !in.runsOn() {
+			break
+		}
+		w = in.engineWait()
+	}
+	if in.p.ctx.Err() != nil {
+		return
 	}
 	in.p.mu.Lock()
 	if in.p.live[in.id] == in {
@@ -85,6 +105,26 @@ func (in *instance) wait(w client.ContainerWaitResult) {
 	in.p.mu.Unlock()
 	in.reason = in.reasonOf(exit, err)
 	close(in.ended)
+}
+
+// runsOn waits until the engine answers, and reports whether the container runs.
+func (in *instance) runsOn() bool {
+	ctx, cancel := context.WithTimeout(in.p.ctx, engineAway)
+	defer cancel()
+	for {
+		found, err := in.p.engine.ContainerInspect(ctx, in.name, client.ContainerInspectOptions{})
+		if err == nil && !found.Container.State.Running || fault.Is(engineError(err, ""), fault.NotFound) {
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(engineRetry):
+		}
+		if err == nil {
+			return true
+		}
+	}
 }
 
 // reasonOf says why the container has ended, and removes it: its journal and log
@@ -106,10 +146,10 @@ func (in *instance) reasonOf(exit *container.WaitResponse, failed error) sandbox
 	switch state := found.Container.State; {
 	case state.OOMKilled:
 		return sandbox.Reason{Cause: sandbox.CauseOutOfMemory, Message: "it used more memory than its limit allows"}
-	case exit == nil:
-		return sandbox.Reason{Cause: sandbox.CauseUnknown, Message: failed.Error()}
-	case exit.StatusCode == killed:
+	case state.ExitCode == killed:
 		return sandbox.Reason{Cause: sandbox.CauseKilled, Message: "killed"}
+	case exit == nil:
+		return sandbox.Reason{Cause: sandbox.CauseExited, ExitCode: state.ExitCode, Message: "it ended while the engine did not answer: " + failed.Error()}
 	}
 	return sandbox.Reason{Cause: sandbox.CauseExited, ExitCode: int(exit.StatusCode)}
 }
@@ -117,7 +157,7 @@ func (in *instance) reasonOf(exit *container.WaitResponse, failed error) sandbox
 // reportOf says what isolates a container.
 func reportOf(found *container.InspectResponse) sandbox.Report {
 	h := found.HostConfig
-	r := sandbox.Report{Level: Level, Features: []string{
+	r := sandbox.Report{Level: Level, Bounds: boundsOf(h), Features: []string{
 		"runtime-" + h.Runtime, "user-" + found.Config.User, "capabilities-none", "no-new-privs", "seccomp",
 	}}
 	if n := sandbox.Network(found.Config.Labels[labelNet]); n.None() {
@@ -130,6 +170,9 @@ func reportOf(found *container.InspectResponse) sandbox.Report {
 	}
 	if h.PidsLimit != nil && *h.PidsLimit > 0 {
 		r.Features = append(r.Features, "cgroup-pids")
+	}
+	if h.StorageOpt["size"] != "" {
+		r.Features = append(r.Features, "disk-limit")
 	}
 	if h.ReadonlyRootfs {
 		r.Features = append(r.Features, "read-only-image")

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/fsnotify/fsnotify"
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
@@ -33,6 +34,7 @@ const (
 	logName     = "log"
 	planName    = "plan.json"
 	errorName   = "error"
+	emptyDir    = "empty" // is shown in place of what is hidden
 )
 
 // plan is what the first stage does. It holds variables that may be secret.
@@ -49,7 +51,7 @@ func (p *Provider) launch(ctx context.Context, s sandbox.Spec) (*instance, error
 	if err := p.prepare(s); err != nil {
 		return nil, err
 	}
-	options, err := p.createOptions(s)
+	options, err := p.createOptions(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +75,9 @@ func (p *Provider) prepare(s sandbox.Spec) error {
 	}
 	if err := os.Mkdir(run, 0o700); err != nil {
 		return fmt.Errorf("make the directory for the start: %w", err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, emptyDir), 0o555); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the empty directory: %w", err)
 	}
 	if err := os.Chmod(run, 0o777); err != nil {
 		return fmt.Errorf("open the directory for the start: %w", err)
@@ -112,7 +117,12 @@ func (p *Provider) create(ctx context.Context, s sandbox.Spec, o client.Containe
 			return "", err
 		}
 	}
-	made, err := p.engine.ContainerCreate(ctx, o)
+	made, err := p.createContainer(ctx, o)
+	if err != nil && nameTaken(err) { // by one that is being removed: the sandbox is locked
+		if err = p.delete(ctx, o.Name); err == nil {
+			made, err = p.createContainer(ctx, o)
+		}
+	}
 	err = engineError(err, "create container")
 	if fault.Is(err, fault.NotFound) && s.Container.Pull != sandbox.PullAlways {
 		if s.Container.Pull == sandbox.PullNever {
@@ -122,13 +132,46 @@ func (p *Provider) create(ctx context.Context, s sandbox.Spec, o client.Containe
 		if err := p.pull(ctx, s.Container.Image); err != nil {
 			return "", err
 		}
-		made, err = p.engine.ContainerCreate(ctx, o)
+		made, err = p.createContainer(ctx, o)
 		err = engineError(err, "create container")
 	}
 	if err != nil {
 		return "", explain(err, s)
 	}
-	return made.ID, nil
+	return made, nil
+}
+
+// createContainer makes a container. The engine goes on to make one whose client gives up,
+// which is removed then.
+func (p *Provider) createContainer(ctx context.Context, o client.ContainerCreateOptions) (id string, err error) {
+	type result struct {
+		id  string
+		err error
+	}
+	done := make(chan result)
+	p.wg.Go(func() {
+		create, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+		defer cancel()
+		made, err := p.engine.ContainerCreate(create, o)
+		select {
+		case done <- result{made.ID, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = p.delete(create, made.ID) // the directory stays, and is removed with the container later
+			}
+		}
+	})
+	select {
+	case r := <-done:
+		return r.id, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// nameTaken reports whether there is a container of the name of one that was to be made.
+func nameTaken(err error) bool {
+	return errdefs.IsConflict(err) || strings.Contains(err.Error(), "is already in use") // Podman's words
 }
 
 // pull fetches an image.
@@ -191,7 +234,11 @@ func (p *Provider) begin(ctx context.Context, s sandbox.Spec, name string) (*ins
 		case <-in.ended:
 			return nil, p.endedAtOnce(ctx, s, name)
 		case <-ctx.Done():
-			return nil, fault.New(fault.Timeout, "wait for the container's program").Hint("`docker logs " + p.name(s.ID) + "` may say more").Because(context.Cause(ctx))
+			hint := "`docker logs " + p.name(s.ID) + "` may say more"
+			if s.Container.Runtime != "" {
+				hint += "; the runtime " + s.Container.Runtime + " must let UNIX sockets through, as gVisor does with --host-uds=all"
+			}
+			return nil, fault.New(fault.Timeout, "wait for the container's program").Hint(hint).Because(context.Cause(ctx))
 		}
 	}
 	// Commands have no path to the server: they have not begun yet.
@@ -208,8 +255,12 @@ func explain(err error, s sandbox.Spec) error {
 	switch {
 	case strings.Contains(text, "unable to find user"):
 		return fault.Wrap(err, fault.Invalid, "the image "+s.Container.Image+" has no user "+s.Container.User)
-	case strings.Contains(text, "unknown or invalid runtime"), strings.Contains(text, "Unknown runtime"):
+	case strings.Contains(text, "unknown or invalid runtime"), strings.Contains(text, "Unknown runtime"),
+		s.Container.Runtime != "" && strings.Contains(text, "OCI runtime") && strings.Contains(text, "not found"):
 		return fault.New(fault.Unsupported, "the engine has no runtime "+s.Container.Runtime).Hint("`docker info` lists those it has").Because(err)
+	case s.Container.DiskBytes > 0 && strings.Contains(text, "storage-opt"):
+		return fault.New(fault.Unsupported, "the engine's storage cannot limit what a container writes").
+			Hint("Docker's can on XFS that is mounted with pquota, on btrfs and on ZFS; leave --disk out").Because(err)
 	case strings.Contains(text, "could not select device driver"):
 		return fault.Wrap(err, fault.Unsupported, "the engine has no GPUs")
 	case strings.Contains(text, "no space left on device"):
@@ -224,7 +275,7 @@ func (p *Provider) endedAtOnce(ctx context.Context, s sandbox.Spec, name string)
 	raw, err := os.ReadFile(filepath.Join(p.dir(s.ID), runDir, errorName))
 	if text, ok := strings.CutPrefix(string(raw), noProxy); ok {
 		return fault.New(fault.Unsupported, "this container cannot be given a network").Because(errors.New(text)).
-			Hint("start without --net, or with another OCI runtime")
+			Hint("start without --net, or with another OCI runtime; gVisor needs the argument --host-uds=all")
 	}
 	if err == nil && len(raw) > 0 {
 		return fault.New(fault.Invalid, "cannot run "+s.Argv[0]+" in the image "+s.Container.Image).Because(errors.New(string(raw)))

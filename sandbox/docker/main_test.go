@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,5 +102,32 @@ func TestConformance(t *testing.T) {
 	sandboxtest.Run(t, sandboxtest.Options{
 		Open:    func(t *testing.T, dir string) sandbox.Provider { return provider(t, dir) },
 		Program: program, Container: sandbox.Container{Pull: sandbox.PullNever},
+	})
+}
+
+// gVisor is the OCI runtime of gVisor, which `make deps` builds. It skips the test
+// where the engine does not have it, as CI must.
+func gVisor(t testing.TB) string {
+	t.Helper()
+	const name = "runsc"
+	e, err := provider(t, t.TempDir()).Engine(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(e.Runtimes, name) {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the engine has no runtime %s but %v", name, e.Runtimes)
+		}
+		t.Skipf("the engine has no runtime %s: make deps builds it", name)
+	}
+	return name
+}
+
+// TestGVisor is TestConformance in gVisor.
+func TestGVisor(t *testing.T) {
+	t.Parallel()
+	sandboxtest.Run(t, sandboxtest.Options{
+		Open:    func(t *testing.T, dir string) sandbox.Provider { return provider(t, dir) },
+		Program: program, Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: gVisor(t)}, OwnKernel: true,
 	})
 }

@@ -17,9 +17,13 @@ import (
 
 // A container has no network of the engine's. With a Spec.Network its first stage
 // listens on the container's own loopback interface, hands these listeners to the
-// proxy's process outside through proxySocket, and waits until that runs.
+// proxy's process outside through proxySocket, and waits until that runs. gVisor cannot
+// hand them over: the proxy listens on relaySocket then, which a relay inside connects to.
 
-const proxySocket = "proxy.sock"
+const (
+	proxySocket = "proxy.sock"
+	relaySocket = "relay.sock"
+)
 
 // noProxy begins the first stage's error if it cannot reach the provider.
 const noProxy = "hand over listeners: "
@@ -35,26 +39,37 @@ type proxyStart struct {
 }
 
 // listenForProxy waits for the first stage's listeners.
-func (p *Provider) listenForProxy(s sandbox.Spec) (*proxyStart, error) {
+func (p *Provider) listenForProxy(s sandbox.Spec) (_ *proxyStart, err error) {
 	ps := &proxyStart{p: p, s: s, failed: make(chan error, 1)}
 	if s.Network.None() {
 		return ps, nil
 	}
-	path, release, err := socketpath.Short(filepath.Join(p.dir(s.ID), runDir, proxySocket))
+	if ps.listener, err = p.listenUnix(s.ID, proxySocket, "unixpacket"); err != nil {
+		return nil, fmt.Errorf("listen for the container's first stage: %w", err)
+	}
+	return ps, nil
+}
+
+// listenUnix listens on a socket that the container can connect to.
+func (p *Provider) listenUnix(id, name, network string) (*net.UnixListener, error) {
+	path, release, err := socketpath.Short(filepath.Join(p.dir(id), runDir, name))
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if ps.listener, err = net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"}); err != nil {
-		return nil, fmt.Errorf("listen for the container's first stage: %w", err)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
 	}
-	ps.listener.SetUnlinkOnClose(false) // path may no longer be valid then
+	l, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // path may no longer be valid then
 	// The container's user may be another one; the parent directory keeps all others out.
 	if err := os.Chmod(path, 0o777); err != nil {
-		ps.listener.Close()
-		return nil, fmt.Errorf("open the socket for the container's first stage: %w", err)
+		return nil, errors.Join(err, l.Close())
 	}
-	return ps, nil
+	return l, nil
 }
 
 // start takes the first stage's connection, in the background, and starts the proxy,
@@ -76,7 +91,7 @@ func (ps *proxyStart) serve(first int) error {
 		return err
 	}
 	defer conn.Close()
-	socket, err := conn.File()
+	socket, err := ps.listeners(conn)
 	if err != nil {
 		return err
 	}
@@ -95,6 +110,23 @@ func (ps *proxyStart) serve(first int) error {
 	}
 	_, err = conn.Write([]byte{0})
 	return err
+}
+
+// listeners returns the socket by which the proxy gets its listeners.
+func (ps *proxyStart) listeners(conn *net.UnixConn) (*os.File, error) {
+	relay, err := egressproxy.Relayed(conn)
+	if err != nil {
+		return nil, fmt.Errorf("wait for the container's listeners: %w", err)
+	}
+	if !relay {
+		return conn.File()
+	}
+	l, err := ps.p.listenUnix(ps.s.ID, relaySocket, "unix")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the container's relay: %w", err)
+	}
+	defer l.Close() // the proxy has it
+	return egressproxy.Handed(l)
 }
 
 // close waits for what start has begun, and removes the socket.
@@ -119,7 +151,7 @@ func listenForPrograms(env []string) ([]string, error) {
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return nil, &os.PathError{Op: "connect", Path: path, Err: err}
 	}
-	port, err := egressproxy.Listen(fd)
+	port, err := egressproxy.Listen(fd, &egressproxy.RelayOptions{Self: insideSelf, Path: filepath.Join(insideRun, relaySocket)})
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,12 @@ import (
 // TestNetwork proves that programs in a container reach what the Spec grants, through
 // the sandbox's proxy, and nothing else in any way. The host's own proxy stands for
 // the world: the tests' engine has no other network.
-func TestNetwork(t *testing.T) {
+func TestNetwork(t *testing.T) { testNetwork(t, "") }
+
+// TestNetworkOfGVisor is TestNetwork with a relay inside.
+func TestNetworkOfGVisor(t *testing.T) { testNetwork(t, gVisor(t)) }
+
+func testNetwork(t *testing.T, runtime string) {
 	var world, services atomic.Int32
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		world.Add(1)
@@ -71,8 +76,8 @@ func TestNetwork(t *testing.T) {
 		t.Run(string(c.network)+" "+c.url, func(t *testing.T) {
 			p := provider(t, dir)
 			spec := sandbox.Spec{
-				ID: fmt.Sprintf("net%d", i), Argv: []string{program, "sandboxtest-program"}, Workspace: ws, Network: c.network,
-				Container: sandbox.Container{Pull: sandbox.PullNever},
+				ID: fmt.Sprintf("net%s%d", runtime, i), Argv: []string{program, "sandboxtest-program"}, Workspace: ws, Network: c.network,
+				Container: sandbox.Container{Pull: sandbox.PullNever, Runtime: runtime},
 			}
 			s, err := p.Start(t.Context(), spec)
 			if err != nil {

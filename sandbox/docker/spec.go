@@ -2,6 +2,7 @@ package docker
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -105,7 +106,7 @@ func (p *Provider) key(s sandbox.Spec) string {
 }
 
 // createOptions describe the container.
-func (p *Provider) createOptions(s sandbox.Spec) (client.ContainerCreateOptions, error) {
+func (p *Provider) createOptions(ctx context.Context, s sandbox.Spec) (client.ContainerCreateOptions, error) {
 	c := s.Container
 	mounts, err := p.mounts(s)
 	if err != nil {
@@ -123,14 +124,21 @@ func (p *Provider) createOptions(s sandbox.Spec) (client.ContainerCreateOptions,
 	if c.ReadOnly {
 		host.Tmpfs = map[string]string{"/tmp": "mode=1777,exec", "/run": "mode=755"}
 	}
+	if c.DiskBytes > 0 {
+		host.StorageOpt = map[string]string{"size": strconv.FormatInt(c.DiskBytes, 10)}
+	}
 	if c.GPUs != "" {
 		host.DeviceRequests = []container.DeviceRequest{gpus(c.GPUs)}
+	}
+	if err := p.forPodman(ctx, host); err != nil {
+		return client.ContainerCreateOptions{}, err
 	}
 	return client.ContainerCreateOptions{
 		Name: p.name(s.ID),
 		Config: &container.Config{
 			Image: c.Image, User: c.User, WorkingDir: s.Workspace, Hostname: "sandbox",
 			Entrypoint: []string{insideSelf}, Cmd: []string{InitArg}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+			StopTimeout: new(1), // the program ignores signals, and an engine that ends would wait longer
 			Labels: map[string]string{
 				labelOwner: p.owner, labelID: s.ID, labelKey: p.key(s), labelWork: s.Workspace, labelImage: c.Image, labelNet: string(s.Network),
 			},
@@ -186,7 +194,8 @@ func (p *Provider) mounts(s sandbox.Spec) ([]mount.Mount, error) {
 			}
 			target := m.Target + strings.TrimPrefix(hidden, m.Source)
 			if fi.IsDir() {
-				all = append(all, mount.Mount{Type: mount.TypeTmpfs, Target: target, ReadOnly: true, TmpfsOptions: &mount.TmpfsOptions{SizeBytes: 4096, Mode: 0o555}})
+				// A tmpfs would do with Docker; Podman copies into it what is below.
+				all = append(all, bind(filepath.Join(p.dir(s.ID), emptyDir), target, true))
 			} else {
 				all = append(all, bind(os.DevNull, target, true))
 			}

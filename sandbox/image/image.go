@@ -40,6 +40,28 @@ type Builder interface {
 	BuildImage(ctx context.Context, r Request, progress func(line string)) (name string, err error)
 }
 
+// ContextBuilder builds images from contexts that were uploaded. It is safe for concurrent
+// use.
+type ContextBuilder interface {
+	// BuildContext builds an image. progress gets each line of the log. The error of a
+	// step that fails has the last lines of its output.
+	BuildContext(ctx context.Context, c Context, progress func(line string)) error
+}
+
+// Context is an uploaded context.
+type Context struct {
+	// Files is a tar stream with a Dockerfile in its first directory. Whoever makes it has
+	// checked it.
+	Files io.Reader
+	// Tags are the names of the image.
+	Tags []string
+	// Network gives the steps the builder's default network; otherwise they have none.
+	Network bool
+	// MemoryBytes and CPUs limit each step; 0 for no limit.
+	MemoryBytes int64
+	CPUs        float64
+}
+
 // Request says what to build: a Dockerfile, further dependencies, or both.
 type Request struct {
 	// Base is the image that ExtraDeps are added to; unused with a Dockerfile.

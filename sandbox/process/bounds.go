@@ -33,9 +33,9 @@ func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Boun
 		all[slices.IndexFunc(all, func(b sandbox.Bound) bool { return b.Resource == resource })].Value = value
 	}
 	if has("cgroup-memory") {
-		set("memory", size(l.MemoryBytes))
+		set("memory", limits.Text(l.MemoryBytes))
 	} else if has(memoryWatch) {
-		set("memory", size(l.MemoryBytes)+" in processes, while Deft runs")
+		set("memory", limits.Text(l.MemoryBytes)+" in processes, while Deft runs")
 	} else if l.MemoryBytes > 0 {
 		set("memory", notBounded+": "+reasonFor(rep, "cgroup-memory"))
 	}
@@ -55,7 +55,7 @@ func bounds(l sandbox.Limits, tmpBytes int64, rep sandbox.Report) []sandbox.Boun
 		set("processors", notBounded+": "+reasonFor(rep, "cgroup-cpu"))
 	}
 	if rep.Level == LevelNamespaces {
-		set("private files", size(tmpBytes)+", in memory")
+		set("private files", limits.Text(tmpBytes)+", in memory")
 	}
 	var files unix.Rlimit
 	if rep.Level != LevelNone && unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil {
@@ -89,12 +89,4 @@ func inotifyShareOf(limit string) int {
 		return 0
 	}
 	return max(n/inotifyShare, 1)
-}
-
-// size is a number of bytes for people.
-func size(n int64) string {
-	if n < 1<<30 {
-		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 0, 64) + " MiB"
-	}
-	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
 }

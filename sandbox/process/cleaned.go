@@ -25,14 +25,24 @@ var credential = lazyregexp.New(`(?i)https?://[^/\s"']*@|://[^/\s"'@]*:[^/\s"']*
 
 // cleanedFiles returns the configurations of git and cargo in a home, and of
 // repositories in toolchains and granted directories, that hold credentials, and those
-// of package managers: with the content to show instead. Empty content means that there
-// is nothing to show, or that it could not be understood.
-func cleanedFiles(home string, readable []string) map[string]string {
+// of package managers, and of git if they include others: with the content to show
+// instead. Empty content means that there is nothing to show, or that it could not be
+// understood.
+func cleanedFiles(home, workspace string, readable []string) map[string]string {
 	cleaners := map[string]func([]byte) ([]byte, error){}
 	repositories := slices.Clone(readable)
+	including := map[string]bool{}
 	if home != "" {
 		for _, name := range []string{".gitconfig", ".config/git/config"} {
-			cleaners[filepath.Join(home, name)] = cleanGit
+			path := filepath.Join(home, name)
+			cleaners[path] = cleanGit
+			if raw, err := readConfig(path); err == nil && gitInclude().Match(raw) {
+				including[path] = true
+				cleaners[path] = func(raw []byte) ([]byte, error) {
+					clean, err := cleanGit(raw)
+					return append(clean, gitIdentity(home, workspace)...), err
+				}
+			}
 		}
 		for _, name := range []string{".cargo/config.toml", ".cargo/config"} {
 			cleaners[filepath.Join(home, name)] = cleanTOML
@@ -61,7 +71,7 @@ func cleanedFiles(home string, readable []string) map[string]string {
 		}
 		name := path
 		path = resolve(path)
-		if err == nil && hidden[name] == nil && !credential().Match(raw) {
+		if err == nil && hidden[name] == nil && !including[name] && !credential().Match(raw) {
 			continue // shown as it is
 		}
 		var shown []byte

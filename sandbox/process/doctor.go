@@ -181,7 +181,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 func (p *Provider) unreachable(t targets) []string {
 	covered := coveredPaths(p.opt.Home)
 	granted := p.grants(sandbox.Spec{Workspace: t.Workspace}, covered)
-	cleaned := cleanedFiles(p.opt.Home, nil)
+	cleaned := cleanedFiles(p.opt.Home, t.Workspace, nil)
 	return slices.DeleteFunc(hiddenPaths(p.opt.Home, t.Workspace, p.opt.Hidden), func(path string) bool {
 		// What holds something that is shown is a directory that is not empty.
 		holdsCache := p.opt.Home != "" && slices.ContainsFunc(homeCaches, func(c homeCache) bool {

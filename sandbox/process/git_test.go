@@ -3,6 +3,7 @@ package process_test
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,5 +64,40 @@ for path in sys.argv[1:]:
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// TestGitIncludes: a name that depends on the directory of the repository, in a file of
+// its own, counts inside too, and nothing else of that file.
+func TestGitIncludes(t *testing.T) {
+	t.Parallel()
+	tool(t, "git")
+	for _, level := range levels {
+		for name, c := range map[string]struct{ condition, want string }{
+			"around":      {"[includeIf \"gitdir:WS/\"]", "Work \"of\" us <me@work>"},
+			"always":      {"[Include]", "Work \"of\" us <me@work>"},
+			"elsewhere":   {"[includeIf \"gitdir:~/work/\"]", "Me <me@home>"},
+			"on a branch": {"[includeIf \"onbranch:other\"]", "Me <me@home>"},
+		} {
+			t.Run(level+" "+name, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, level)
+				if out, err := exec.Command("git", "init", "-q", b.ws).CombinedOutput(); err != nil {
+					t.Fatal(err, string(out))
+				}
+				write(t, filepath.Join(b.home, ".gitconfig"), "[user]\n\tname = Me\n\temail = me@home\n"+strings.ReplaceAll(c.condition, "WS", b.ws)+"\n\tpath = conf/work\n[core]\n\tabbrev = 9\n")
+				write(t, filepath.Join(b.home, "conf/work"), "[user]\n\tname = Work \\\"of\\\" us\n[core]\n\tpager = SECRET\n[include]\n\tpath = \"more\"\n\tpath = "+b.ws+"/planted\n")
+				write(t, filepath.Join(b.ws, "planted"), "[core]\n\teditor = SECRET\n")
+				write(t, filepath.Join(b.home, "conf/more"), "[user]\n\temail = me@work\n\tpassword = SECRET\n")
+				s := b.start(t)
+				got := sh(t, s, `git add hello && git commit -qm one && git log --format='%an <%ae>' && git config core.abbrev`)
+				if got.Out != c.want+"\n9\n" {
+					t.Errorf("%q, want %q", got.Out, c.want)
+				}
+				if got := sh(t, s, `git config --list; cat "$HOME/.gitconfig" "$HOME/conf/work"`).Out; strings.Contains(got, "SECRET") {
+					t.Error(got)
+				}
+			})
+		}
 	}
 }

@@ -26,7 +26,7 @@ func limitNetwork(pl *plan, o *outcome) error {
 			return err
 		}
 	}
-	port, err := egressproxy.Listen(fdProxy)
+	port, err := egressproxy.Listen(fdProxy, nil)
 	if err != nil {
 		return err
 	}

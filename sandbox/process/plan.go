@@ -55,7 +55,7 @@ func (p *Provider) plan(s sandbox.Spec, level, caches string) (pl plan, err erro
 		Level: level, Argv: s.Argv, Env: s.Env, Workspace: s.Workspace, Home: p.opt.Home,
 		Network: s.Network, TmpBytes: p.opt.TmpBytes, Covered: coveredPaths(p.opt.Home),
 		Hidden:  hiddenPaths(p.opt.Home, s.Workspace, slices.Concat([]string{p.opt.Dir}, p.opt.Hidden, s.Hidden, s.AlsoHidden)),
-		Cleaned: cleanedFiles(p.opt.Home, s.Readable),
+		Cleaned: cleanedFiles(p.opt.Home, s.Workspace, s.Readable),
 	}
 	pl.Granted = p.grants(s, pl.Covered)
 	// It may be one of the directories in which others are hidden.

@@ -76,9 +76,14 @@ func (a *api) call(ctx context.Context, method, path string, in, out any) error 
 			return err
 		}
 	}
+	return retry(ctx, func() (time.Duration, error) { return a.once(ctx, method, path, body, out) })
+}
+
+// retry sends a request until it is answered. send returns how long the API asks to wait.
+func retry(ctx context.Context, send func() (after time.Duration, err error)) error {
 	giveUp, pause := time.Now().Add(retryTime), 100*time.Millisecond
 	for tries := 1; ; tries++ {
-		after, err := a.once(ctx, method, path, body, out)
+		after, err := send()
 		again := fault.Is(err, fault.Unavailable) || fault.Is(err, fault.RateLimit) && tries < busyTries
 		pause = max(min(2*pause, 5*time.Second), min(after, 10*time.Second))
 		if !again || time.Now().Add(pause).After(giveUp) {
@@ -97,8 +102,16 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return fault.Wrap(context.Cause(ctx), fault.Canceled, "wait for the Runtime API")
+		return gaveUp(ctx, "wait for the Runtime API")
 	}
+}
+
+// gaveUp is why nothing more is asked: the time that a start has is over, or the caller left.
+func gaveUp(ctx context.Context, what string) error {
+	if cause := context.Cause(ctx); fault.Is(cause, fault.Timeout) {
+		return cause
+	}
+	return fault.Wrap(context.Cause(ctx), fault.Canceled, what)
 }
 
 // once sends a request. after is how long the API asks to wait.
@@ -107,15 +120,21 @@ func (a *api) once(ctx context.Context, method, path string, body []byte, out an
 	if err != nil {
 		return 0, fault.Wrap(err, fault.Invalid, "ask the Runtime API")
 	}
-	r.Header.Set("X-API-Key", a.key)
-	r.Header.Set("Accept", "application/json")
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := a.client.Do(r)
+	return a.send(a.client, r, out)
+}
+
+// send sends a request, and reads the answer into out.
+func (a *api) send(c *http.Client, r *http.Request, out any) (after time.Duration, err error) {
+	ctx := r.Context()
+	r.Header.Set("X-API-Key", a.key)
+	r.Header.Set("Accept", "application/json")
+	resp, err := c.Do(r)
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0, fault.Wrap(context.Cause(ctx), fault.Canceled, "ask the Runtime API")
+			return 0, gaveUp(ctx, "ask the Runtime API")
 		}
 		return 0, fault.New(fault.Unavailable, "the Runtime API at "+a.base+" does not answer").Hint("is it running, and is --runtime-api its address?").Because(err)
 	}
@@ -163,7 +182,12 @@ func (a *api) refusal(resp *http.Response, raw []byte) error {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return of(fault.Unavailable)
 	default:
-		if code/100 == 4 {
+		switch code / 100 {
+		case 3: // the key is not sent there
+			to := resp.Header.Get("Location")
+			return fault.New(fault.Invalid, "the Runtime API at "+a.base+" redirects to "+strconv.Quote(to[:min(len(to), 200)])).
+				Hint("if that is right, name it with --runtime-api").Because(because)
+		case 4:
 			return of(fault.Invalid)
 		}
 		return fault.New(fault.Internal, "the Runtime API fails: "+text).Because(because)

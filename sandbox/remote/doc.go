@@ -11,6 +11,8 @@
 // several clients can share a key. The runtime runs Deft's own action server; connections
 // to it go through HTTP at the runtime's URL (runtime/tunnel). The workspace is inside.
 //
+// A Provider builds images as well, by the API's /build ([Provider.BuildImage]).
+//
 // # Concurrency and failure
 //
 // Safe for concurrent use. Requests are repeated, for a bounded time, while the API or

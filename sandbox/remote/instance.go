@@ -69,7 +69,7 @@ func (p *Provider) instance(ctx context.Context, id, session string, rt runtime)
 	}
 	in = &instance{
 		life: &life{done: make(chan struct{})}, p: p, id: id, session: session, runtimeID: rt.ID, image: rt.Image, workspace: rt.WorkingDir,
-		began: time.Now(), dialer: d,
+		began: p.startedAt(id), dialer: d,
 	}
 	var conn net.Conn
 	if rt.Status != statusPaused {
@@ -195,6 +195,8 @@ func (in *instance) Dial(ctx context.Context) (net.Conn, error) {
 		return nil, fault.New(fault.Unavailable, "the sandbox was removed").Because(err)
 	case serr != nil:
 		return nil, errors.Join(err, serr)
+	case rt.Status != statusRunning && rt.Status != statusStarting && rt.Status != statusPaused:
+		return nil, fault.New(fault.Unavailable, "the sandbox has ended").Because(err)
 	case rt.Status != statusPaused || paused:
 		return nil, err
 	}
@@ -242,6 +244,11 @@ func (in *instance) setPaused(ctx context.Context, paused bool) error {
 		what = "pause"
 	}
 	err := in.p.api.change(ctx, what, in.runtimeID)
+	if fault.Is(err, fault.Conflict) { // the API keeps those that have ended, for their files
+		if st, serr := in.Status(ctx); serr == nil && st.State == sandbox.Ended {
+			return fault.New(fault.NotFound, "the sandbox has ended").Because(err)
+		}
+	}
 	if err == nil {
 		in.mu.Lock()
 		in.paused = paused

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/filelock"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -99,8 +100,18 @@ func (p *Provider) Close() error {
 	return nil
 }
 
-// mark is the file that says that a sandbox was started.
+// mark is the file that says that a sandbox was started, and by its time, when. Starts
+// lock it.
 func (p *Provider) mark(id string) string { return filepath.Join(p.o.Dir, id) }
+
+// startedAt is when a sandbox was started; zero if that is not known.
+func (p *Provider) startedAt(id string) time.Time {
+	info, err := os.Stat(p.mark(id))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
 
 // session is the name of a sandbox's session.
 func (p *Provider) session(id string) (string, error) {
@@ -154,14 +165,21 @@ func (p *Provider) Start(ctx context.Context, s sandbox.Spec) (sandbox.Sandbox, 
 	late := fault.New(fault.Timeout, "the Runtime API did not start the sandbox within "+p.o.StartTimeout.String())
 	ctx, cancel := context.WithTimeoutCause(ctx, p.o.StartTimeout, late)
 	defer cancel()
+	unlock, err := filelock.Lock(ctx, p.mark(s.ID)) // one of several starts makes it, the others find it
+	if err != nil {
+		return nil, fmt.Errorf("note the sandbox: %w", err)
+	}
+	defer unlock()
 	before, err := p.api.session(ctx, session)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
-	if err := os.WriteFile(p.mark(s.ID), nil, 0o600); err != nil {
-		return nil, fmt.Errorf("note the sandbox: %w", err)
-	}
 	reused := before.Status == statusRunning || before.Status == statusPaused
+	if now := time.Now(); !reused {
+		if err := os.Chtimes(p.mark(s.ID), now, now); err != nil {
+			return nil, fmt.Errorf("note the sandbox: %w", err)
+		}
+	}
 	rt, err := p.start(ctx, q)
 	if err == nil && rt.WorkingDir != "" && filepath.Clean(rt.WorkingDir) != q.WorkingDir {
 		err = fault.New(fault.Unsupported, "this Runtime API has no "+q.WorkingDir+" in its sandboxes; the workspace there is "+rt.WorkingDir).
@@ -190,7 +208,7 @@ func (p *Provider) start(ctx context.Context, q startRequest) (rt runtime, err e
 			return rt, err
 		}
 		switch {
-		case rt.ID == "" || rt.URL == "":
+		case rt.ID == "" || !strings.HasPrefix(rt.URL, "http://") && !strings.HasPrefix(rt.URL, "https://"):
 			return rt, fault.New(fault.Corrupt, "the Runtime API's answer to a start names no runtime")
 		case rt.Status == statusRunning:
 			return rt, nil
@@ -272,7 +290,9 @@ func (p *Provider) List(ctx context.Context) ([]sandbox.Status, error) {
 	list := []sandbox.Status{}
 	for _, rt := range all.Runtimes {
 		if id, ours := strings.CutPrefix(rt.SessionID, prefix); ours && (rt.Status == statusRunning || rt.Status == statusPaused) {
-			list = append(list, statusOf(id, rt))
+			st := statusOf(id, rt)
+			st.Started = p.startedAt(id)
+			list = append(list, st)
 		}
 	}
 	slices.SortFunc(list, func(a, b sandbox.Status) int { return strings.Compare(a.ID, b.ID) })

@@ -11,8 +11,7 @@ import (
 // escapes tries, with a shell, to read what is hidden, to change what is outside, and to
 // learn of the provider and of the sandbox's program.
 func escapes(t *testing.T, f *fixture) {
-	base := filepath.Dir(f.spec.Workspace)
-	outside, hidden := filepath.Join(base, "beside/file"), filepath.Join(f.spec.Workspace, "private/key")
+	outside, hidden := filepath.Join(f.base, "beside/file"), filepath.Join(f.base, "work/private/key")
 	write := func(path, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -24,12 +23,17 @@ func escapes(t *testing.T, f *fixture) {
 	}
 	write(outside, "outside")
 	write(hidden, "SECRET")
-	f.spec.Hidden = []string{filepath.Dir(hidden)}
+	if f.workspaceOf == nil { // else all of this machine is hidden
+		f.spec.Hidden = []string{filepath.Dir(hidden)}
+	}
 	f.spec.Env = append(f.spec.Env, "DEFT_TEST_SECRET=hunter2")
 	// Another workspace in the same provider.
 	other := f.spec
-	other.ID, other.Workspace, other.Hidden = f.spec.ID+"other", filepath.Join(base, "other"), nil
-	write(filepath.Join(other.Workspace, "key"), "SECRET")
+	other.ID, other.Hidden = f.spec.ID+"other", nil
+	if f.workspaceOf == nil {
+		other.Workspace = filepath.Join(f.base, "other")
+		write(filepath.Join(other.Workspace, "key"), "SECRET")
+	}
 	t.Cleanup(func() {
 		if err := f.Remove(context.WithoutCancel(t.Context()), other.ID); err != nil {
 			t.Error(err)
@@ -38,7 +42,13 @@ func escapes(t *testing.T, f *fixture) {
 	if _, err := f.Start(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
+	others := f.workspace(t, other)
+	write(filepath.Join(others, "key"), "SECRET")
 	s := f.start(t)
+	hostLimits := `for f in /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/memory.limit_in_bytes /sys/fs/cgroup/*/pids.max /sys/fs/cgroup/*/cgroup.procs /sys/fs/cgroup/*/release_agent; do (: >>$f) && echo SECRET $f; done; for d in /sys/fs/cgroup/deft /sys/fs/cgroup/memory/deft; do mkdir $d && echo SECRET && rmdir $d; done`
+	if f.ownKernel {
+		hostLimits = ":" // it sees none of them
+	}
 	for name, script := range map[string]string{
 		"/proc/self/root":      `cat /proc/self/root$1 /proc/self/root$2/key; echo x >/proc/self/root$1`,
 		"/proc/1/root":         `cat /proc/1/root$2/key; echo x >/proc/1/root$1`,
@@ -65,10 +75,13 @@ func escapes(t *testing.T, f *fixture) {
 		"user of outside":      `su root -c "cat $2/key"; sudo -n cat $2/key`,
 		"core pattern":         `echo '|/bin/sh' >/proc/sys/kernel/core_pattern && echo SECRET`,
 		"kernel's settings":    `echo 1 >/proc/sys/kernel/sysrq && echo SECRET; echo b >/proc/sysrq-trigger && echo SECRET; echo 0 >/proc/sys/vm/overcommit_memory && echo SECRET`,
+		"kernel's memory":      `test -n "$(head -c 1 /proc/kcore | od -An -c)" && echo SECRET; test -n "$(head -c 1 /dev/mem | od -An -c)" && echo SECRET`,
+		"open descriptors":     `for f in 3 4 5 6 7 8 9; do test -e /proc/$$/fd/$f && echo SECRET $f; done`,
+		"own limits":           hostLimits + `; (ulimit -Hn 1000000 && echo SECRET); (ulimit -Hc 1000 && echo SECRET)`,
 		"provider":             `cat "$3"/*/* && echo SECRET; cat "$3"/*/run/journal && echo SECRET; ls "$3" && echo SECRET`,
 		"engine's socket":      `test -S /var/run/docker.sock && echo SECRET; test -S /run/podman/podman.sock && echo SECRET`,
 	} {
-		got := ask(t, s, request{Argv: []string{"/bin/sh", "-c", "exec 2>&1; " + script, "sh", outside, other.Workspace, f.dir}})
+		got := ask(t, s, request{Argv: []string{"/bin/sh", "-c", "exec 2>&1; " + script, "sh", outside, others, f.dir}})
 		if strings.Contains(got.Out, "SECRET") {
 			t.Errorf("%s: %s", name, got.Out)
 		}

@@ -1,6 +1,7 @@
 package sandboxtest
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -31,6 +32,8 @@ func MaybeServe() {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == attackArg:
 		attack(os.Args[2])
+	case len(os.Args) > 2 && os.Args[1] == reachArg:
+		reach(os.Args[2:])
 	case len(os.Args) < 2 || os.Args[1] != programArg:
 		return
 	}
@@ -44,6 +47,9 @@ func (o Options) argv(t testing.TB) []string {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.WorkspaceOf != nil { // a Runtime API knows Deft's programs only, and takes this for one
+		return []string{cmp.Or(o.Program, self), "action-server", "--workspace", inside}
 	}
 	return []string{cmp.Or(o.Program, self), programArg}
 }
@@ -65,30 +71,46 @@ type answer struct {
 	Code int
 }
 
-// serve does what an action server does: it protects its memory and answers requests.
+// serve does what an action server does: it protects its memory, keeps its descriptors from
+// commands, and answers requests.
 // It only returns on failure.
 func serve() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
 	}
+	unix.CloseOnExec(3)
+	unix.CloseOnExec(4)
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	if err != nil {
 		return err
 	}
+	return Serve(l)
+}
+
+// Serve answers requests, for programs whose listener is not descriptor 3. Descriptor 4 is
+// their journal. It returns when the listener fails.
+func Serve(l net.Listener) error {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return err
 		}
-		go func() {
-			defer c.Close()
-			var q request
-			if err := json.NewDecoder(c).Decode(&q); err != nil {
-				return // whoever asked has gone
-			}
-			_ = json.NewEncoder(c).Encode(q.do())
-		}()
+		go answerOn(c)
 	}
+}
+
+func answerOn(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReader(c)
+	if start, err := r.Peek(5); err == nil && string(start) == "POST " { // /v1/shutdown of runtime/protocol
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		os.Exit(0)
+	}
+	var q request
+	if err := json.NewDecoder(r).Decode(&q); err != nil {
+		return // whoever asked has gone
+	}
+	_ = json.NewEncoder(c).Encode(q.do())
 }
 
 func (q request) do() answer {

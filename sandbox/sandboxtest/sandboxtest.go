@@ -34,7 +34,19 @@ type Options struct {
 	Program string
 	// Container is that of all Specs.
 	Container sandbox.Container
+	// OwnKernel says that the sandboxes have a kernel of their own, as in gVisor: its
+	// devices and control groups are none of the host's, and a limit of the host may end
+	// it.
+	OwnKernel bool
+	// WorkspaceOf is set for a provider whose workspaces are inside its sandboxes, on
+	// another machine as far as it knows: it returns where the one of a sandbox is after
+	// all, for the suite to look at it. Such a provider has no limits, bounds, numbers,
+	// logs and exit codes to tell, and says so.
+	WorkspaceOf func(t *testing.T, id string) string
 }
+
+// inside is the workspace where that is inside.
+const inside = "/workspace"
 
 // Run runs the suite.
 func Run(t *testing.T, o Options) {
@@ -53,7 +65,10 @@ func Run(t *testing.T, o Options) {
 		"descriptors":    descriptors,
 		"stats":          stats,
 		"logs":           logs,
+		"bounds":         bounds,
 		"isolation":      isolation,
+		"no network":     noNetwork,
+		"signals":        signals,
 		"kernel attacks": kernelAttacks,
 		"escapes":        escapes,
 		"conflicts":      conflicts,
@@ -71,9 +86,11 @@ func Run(t *testing.T, o Options) {
 // fixture is what each test starts from.
 type fixture struct {
 	sandbox.Provider
-	open func(*testing.T, string) sandbox.Provider
-	dir  string
-	spec sandbox.Spec
+	open        func(*testing.T, string) sandbox.Provider
+	workspaceOf func(t *testing.T, id string) string // nil where it is the Spec's
+	ownKernel   bool
+	base, dir   string
+	spec        sandbox.Spec
 }
 
 func setUp(t *testing.T, o Options) *fixture {
@@ -82,7 +99,7 @@ func setUp(t *testing.T, o Options) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{open: o.Open, dir: filepath.Join(base, "provider")}
+	f := &fixture{open: o.Open, workspaceOf: o.WorkspaceOf, ownKernel: o.OwnKernel, base: base, dir: filepath.Join(base, "provider")}
 	ws := filepath.Join(base, "work")
 	for path, text := range map[string]string{"work/hello": "hello", "beside/secret": "SECRET"} {
 		path = filepath.Join(base, path)
@@ -100,12 +117,24 @@ func setUp(t *testing.T, o Options) *fixture {
 		Container: o.Container,
 		Env:       []string{"PATH=/usr/local/bin:/usr/bin:/bin", "GIVEN=here"},
 	}
+	if f.workspaceOf != nil {
+		f.spec.Workspace = inside
+	}
 	t.Cleanup(func() {
 		if err := f.Remove(context.WithoutCancel(t.Context()), f.spec.ID); err != nil {
 			t.Error(err)
 		}
 	})
 	return f
+}
+
+// workspace is where the suite sees the workspace of a sandbox that was started.
+func (f *fixture) workspace(t *testing.T, s sandbox.Spec) string {
+	t.Helper()
+	if f.workspaceOf == nil {
+		return s.Workspace
+	}
+	return f.workspaceOf(t, s.ID)
 }
 
 func alphanumeric(r rune) rune {
@@ -121,7 +150,27 @@ func (f *fixture) start(t *testing.T) sandbox.Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if f.workspaceOf != nil {
+		if err := os.WriteFile(filepath.Join(f.workspace(t, f.spec), "hello"), []byte("hello"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
+}
+
+// startLimited starts a sandbox with limits. Where there cannot be any, they are refused by
+// name, and the rest of the test is skipped.
+func (f *fixture) startLimited(t *testing.T, l sandbox.Limits) sandbox.Sandbox {
+	t.Helper()
+	f.spec.Limits = l
+	if f.workspaceOf == nil {
+		return f.start(t)
+	}
+	if s, err := f.Start(t.Context(), f.spec); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "limits") {
+		t.Fatalf("limits: %v, %v", s, err)
+	}
+	t.Skip("the provider sets no limits")
+	return nil
 }
 
 func status(t *testing.T, s sandbox.Sandbox) sandbox.Status {
@@ -150,7 +199,7 @@ func commands(t *testing.T, f *fixture) {
 	if got := Shell(t, s, `pwd; cat hello; echo; echo $GIVEN; echo new >made; umask`); !strings.HasPrefix(got, f.spec.Workspace+"\nhello\nhere\n") {
 		t.Errorf("inside: %q", got)
 	}
-	raw, err := os.ReadFile(filepath.Join(f.spec.Workspace, "made"))
+	raw, err := os.ReadFile(filepath.Join(f.workspace(t, f.spec), "made"))
 	if err != nil || string(raw) != "new\n" {
 		t.Errorf("outside: %q, %v", raw, err)
 	}
@@ -238,8 +287,9 @@ func listing(t *testing.T, f *fixture) {
 func counter(t *testing.T, f *fixture, s sandbox.Sandbox) (size func() int64) {
 	t.Helper()
 	Shell(t, s, `mkfifo started; (echo >started; while :; do echo x >>count; done) >/dev/null 2>&1 & read line <started`)
+	count := filepath.Join(f.workspace(t, f.spec), "count")
 	return func() int64 {
-		fi, err := os.Stat(filepath.Join(f.spec.Workspace, "count"))
+		fi, err := os.Stat(count)
 		if err != nil {
 			return 0
 		}
@@ -352,7 +402,11 @@ func exiting(t *testing.T, f *fixture) {
 	}
 	<-s.Done()
 	want := sandbox.Reason{Cause: sandbox.CauseExited, ExitCode: 3}
-	if st := status(t, s); st.State != sandbox.Ended || st.Reason != want {
+	st := status(t, s)
+	if f.workspaceOf != nil { // it has heard of the reason only
+		want = sandbox.Reason{Cause: sandbox.CauseUnknown, Message: "exited with code 3"}
+	}
+	if st.State != sandbox.Ended || st.Reason != want {
 		t.Errorf("status %+v, want %+v", st, want)
 	}
 }
@@ -360,8 +414,7 @@ func exiting(t *testing.T, f *fixture) {
 // outOfMemory: a command that uses too much ends, not the machine, and if the
 // program itself dies the status says why.
 func outOfMemory(t *testing.T, f *fixture) {
-	f.spec.Limits.MemoryBytes = 96 << 20
-	s := f.start(t)
+	s := f.startLimited(t, sandbox.Limits{MemoryBytes: 96 << 20})
 	for _, m := range s.Report().Missing {
 		if m.Feature == "cgroup-memory" {
 			if os.Getenv("CI") == "true" && os.Getuid() == 0 {
@@ -385,17 +438,23 @@ func outOfMemory(t *testing.T, f *fixture) {
 
 // forkBomb: processes are bounded, and the program survives those that take all.
 func forkBomb(t *testing.T, f *fixture) {
-	f.spec.Limits.PIDs = 60
-	s := f.start(t)
+	s := f.startLimited(t, sandbox.Limits{PIDs: 60})
 	if !slices.Contains(s.Report().Features, "cgroup-pids") {
 		if os.Getenv("CI") == "true" && os.Getuid() == 0 {
 			t.Fatalf("root gets no control group: %+v", s.Report())
 		}
 		t.Skip("the host gives no control group")
 	}
-	a := ask(t, s, request{Argv: []string{"/bin/sh", "-c", `i=0; while [ $i -lt 200 ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done; echo all`}})
+	a, err := exchange(t.Context(), s, request{Argv: []string{"/bin/sh", "-c", `i=0; while [ $i -lt 200 ]; do sleep 1000 >/dev/null 2>&1 & i=$((i+1)); done; echo all`}})
 	if strings.Contains(a.Out, "all") {
 		t.Error("200 processes were made with a limit of 60")
+	}
+	if err != nil && f.ownKernel { // it has threads of the host for its processes, and ended
+		<-s.Done()
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	if a := ask(t, s, request{Journal: "on"}); a.Code != 0 {
 		t.Errorf("then: %+v", a)
@@ -422,6 +481,12 @@ func stats(t *testing.T, f *fixture) {
 	s := f.start(t)
 	Shell(t, s, `i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done`)
 	got, err := s.Stats(t.Context())
+	if f.workspaceOf != nil {
+		if !fault.Is(err, fault.Unsupported) {
+			t.Errorf("stats %+v, %v", got, err)
+		}
+		return
+	}
 	if err != nil || got.Processes < 1 || got.MemoryBytes < 1<<20 || got.CPU <= 0 {
 		t.Errorf("stats %+v, %v", got, err)
 	}
@@ -436,6 +501,12 @@ func logs(t *testing.T, f *fixture) {
 	ask(t, s, request{Log: "first line"})
 	ask(t, s, request{Log: "second line"})
 	all, err := s.Logs(t.Context(), 1<<20, true)
+	if f.workspaceOf != nil {
+		if !fault.Is(err, fault.Unsupported) {
+			t.Errorf("logs %v, %v", all, err)
+		}
+		return
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -472,13 +543,49 @@ func logs(t *testing.T, f *fixture) {
 	}
 }
 
+// bounds: the report says of each resource how much there is of it, or that the disk's,
+// the machine's or the user's share is not bounded.
+func bounds(t *testing.T, f *fixture) {
+	s := f.start(t)
+	if f.workspaceOf != nil {
+		if r := s.Report(); len(r.Bounds) > 0 || !slices.ContainsFunc(r.Missing, func(m sandbox.Missing) bool { return m.Feature == "known-isolation" }) {
+			t.Errorf("report %+v", r)
+		}
+		return
+	}
+	said := map[string]string{}
+	for _, b := range s.Report().Bounds {
+		said[b.Resource] = b.Value
+	}
+	for _, resource := range []string{"memory", "processes", "processors", "private files", "descriptors", "inotify", "workspace"} {
+		if said[resource] == "" {
+			t.Errorf("the report does not say how much of %s there is: %q", resource, said)
+		}
+	}
+}
+
+// signals: no command ends or stops the sandbox's program.
+func signals(t *testing.T, f *fixture) {
+	s := f.start(t)
+	if level := s.Report().Level; level == "landlock" || level == "none" {
+		t.Skip("the program is a process as its commands are")
+	}
+	a := ask(t, s, request{Argv: []string{"/bin/sh", "-c", `for p in 1 $PPID; do kill -KILL $p; kill -STOP $p; done 2>&1; kill -KILL -1; true`}})
+	if a := ask(t, s, request{Journal: "on"}); a.Code != 0 {
+		t.Errorf("then: %+v", a)
+	}
+	if st := status(t, s); st.State != sandbox.Running {
+		t.Errorf("status %+v after %+v", st, a)
+	}
+}
+
 // isolation: what was not given is not there.
 func isolation(t *testing.T, f *fixture) {
 	s := f.start(t)
 	if s.Report().Level == "none" {
 		t.Skip("the provider does not isolate")
 	}
-	beside := filepath.Join(filepath.Dir(f.spec.Workspace), "beside/secret")
+	beside := filepath.Join(f.base, "beside/secret")
 	got := Shell(t, s, `cat `+beside+` 2>/dev/null; ls `+f.dir+` 2>/dev/null; cat /proc/1/environ 2>/dev/null | grep SECRET; true`)
 	if got != "" {
 		t.Errorf("inside: %q", got)
@@ -536,7 +643,7 @@ func otherProvider(t *testing.T, f *fixture) {
 }
 
 func badSpecs(t *testing.T, f *fixture) {
-	for name, change := range map[string]func(*sandbox.Spec){
+	bad := map[string]func(*sandbox.Spec){
 		"no id":              func(s *sandbox.Spec) { s.ID = "" },
 		"id is a path":       func(s *sandbox.Spec) { s.ID = "../x" },
 		"no program":         func(s *sandbox.Spec) { s.Argv = nil },
@@ -546,7 +653,13 @@ func badSpecs(t *testing.T, f *fixture) {
 		"the root":           func(s *sandbox.Spec) { s.Workspace = "/" },
 		"no such network":    func(s *sandbox.Spec) { s.Network = "-" },
 		"no such program":    func(s *sandbox.Spec) { s.Argv = []string{"/no/such/program"} },
-	} {
+	}
+	if f.workspaceOf != nil { // directories are made there, programs are not this machine's, and networks are refused as such
+		for _, name := range []string{"no such workspace", "a file", "no such network", "no such program"} {
+			delete(bad, name)
+		}
+	}
+	for name, change := range bad {
 		spec := f.spec
 		change(&spec)
 		if s, err := f.Start(t.Context(), spec); !fault.Is(err, fault.Invalid) {

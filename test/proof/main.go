@@ -3,6 +3,7 @@
 // with what came out. The tests of the sandbox try both levels of isolation.
 //
 //	go run ./test/proof
+//	go run ./test/proof sandbox/docker test/runtimeapi    (what these packages try)
 //
 // Started by an ordinary user, it proves that half only and says so. It exits with 1 if
 // a test failed, or was skipped for another reason than who runs it.
@@ -34,7 +35,7 @@ const nobody = 65534
 const longest = 15 * time.Minute
 
 func main() {
-	if err := run(context.Background(), os.Stdout); err != nil {
+	if err := run(context.Background(), os.Stdout, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "proof:", err)
 		os.Exit(1)
 	}
@@ -80,20 +81,37 @@ func attacks(text string) (all []attack) {
 	return all
 }
 
-func run(ctx context.Context, out io.Writer) error {
+// run tries all, or what some packages try.
+func run(ctx context.Context, out io.Writer, only []string) error {
 	text, err := os.ReadFile("docs/security.md")
 	if err != nil {
 		return fmt.Errorf("run it at the top of the repository: %w", err)
 	}
 	all := attacks(string(text))
+	if len(only) > 0 {
+		for i := range all {
+			all[i].tests = slices.DeleteFunc(all[i].tests, func(t string) bool {
+				pkg, _, _ := strings.Cut(t, " ")
+				return !slices.Contains(only, pkg)
+			})
+		}
+		all = slices.DeleteFunc(all, func(a attack) bool { return len(a.tests) == 0 })
+	}
 	dir, err := os.MkdirTemp(parent(), "deft-proof-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	p := &proof{dir: dir, results: map[string]string{}}
 	if err := os.Chmod(dir, 0o755); err != nil { // the ordinary user runs what is in it
 		return err
+	}
+	if os.Getuid() == 0 {
+		if p.engine, err = shareEngine(ctx, filepath.Join(dir, "docker.sock")); err != nil {
+			return err
+		}
 	}
 	if err := p.copySources(ctx); err != nil {
 		return err
@@ -159,6 +177,7 @@ func binaryOf(pkg string) string { return strings.ReplaceAll(pkg, "/", "_") + ".
 // proof are the results so far.
 type proof struct {
 	dir     string
+	engine  string            // for the ordinary user; "" if there is none
 	results map[string]string // by user, package and test
 	failed  bytes.Buffer
 }
@@ -234,7 +253,7 @@ func (p *proof) try(ctx context.Context, user, pkg string, names []string) error
 			}
 			cmd.Env = []string{
 				"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + temporary, "CI=" + os.Getenv("CI"),
-				"DEFT_BIN=" + filepath.Join(p.dir, "deft"), "DEFT_TEST_USER=1",
+				"DEFT_BIN=" + filepath.Join(p.dir, "deft"), "DEFT_TEST_USER=1", "DEFT_TEST_DOCKER=" + p.engine,
 			}
 			cmd.Dir = filepath.Join(p.dir, "src", pkg)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}

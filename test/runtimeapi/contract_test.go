@@ -89,6 +89,10 @@ func TestAgentServer(t *testing.T) {
 	if status := request(t, "GET", r.URL+"/api/conversations/search", nil, nil, nil); status != http.StatusUnauthorized {
 		t.Errorf("without the session key: %d", status)
 	}
+	other := s.begin("b", agent)
+	if status := request(t, "GET", other.URL+"/api/conversations/search", map[string]string{"X-Session-API-Key": r.SessionKey}, nil, nil); status != http.StatusUnauthorized {
+		t.Errorf("with the session key of another runtime: %d", status)
+	}
 	// Clients of OpenHands send the API key along: it must not get inside.
 	headers := map[string]string{"X-Session-API-Key": r.SessionKey, "X-API-Key": key}
 	var out struct {

@@ -1,6 +1,7 @@
 package runtimeapi_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -140,5 +141,51 @@ func TestRacingClaims(t *testing.T) {
 	}
 	if hits := s.metric("deft_pool_hits_total"); hits < 20 {
 		t.Errorf("%d claims were served by a pool of 20", hits)
+	}
+}
+
+// TestPoolPrepared: a sandbox that waits makes the agent server's store, which is empty,
+// before anybody asks for one.
+func TestPoolPrepared(t *testing.T) {
+	t.Parallel()
+	host := engine(t)
+	file := filepath.Join(t.TempDir(), "pool.json")
+	if err := os.WriteFile(file, []byte(`[{"image": "`+image+`", "image_pull_policy": "Never", "size": 1}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, host, "--sandbox", "docker", "--pool", file)
+	await(t, func() bool { return s.metric("deft_pool_ready") == 1 })
+	waiting, err := os.ReadDir(filepath.Join(s.dir, "data/runtime-api/workspaces"))
+	if err != nil || len(waiting) != 1 {
+		t.Fatalf("%v, %v", waiting, err)
+	}
+	answer, err := ofEngine(host).Get(`http://docker/containers/json?filters={"label":["dev.deft.sandbox=` + waiting[0].Name() + `"]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []struct {
+		ID string `json:"Id"`
+	}
+	err = json.NewDecoder(answer.Body).Decode(&all)
+	answer.Body.Close()
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	await(t, func() bool {
+		answer, err := ofEngine(host).Head("http://docker/containers/" + all[0].ID + "/archive?path=/root/.local/share/deft/events/events.db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+	r, status := s.inContainer("s", map[string]any{"command": agent})
+	if status != http.StatusOK || r.ID != waiting[0].Name() {
+		t.Fatalf("%d, %+v", status, r)
+	}
+	var found struct{ Items []any }
+	headers := map[string]string{"X-Session-API-Key": r.SessionKey}
+	if status := request(t, "GET", r.URL+"/api/conversations/search", headers, nil, &found); status != http.StatusOK || len(found.Items) != 0 {
+		t.Errorf("%d, %+v", status, found)
 	}
 }

@@ -2,6 +2,7 @@ package runtimeapi_test
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,6 +59,22 @@ func TestRemoteAgentServer(t *testing.T) {
 		var files any
 		if status := do(t, "GET", "/api/conversations/"+id+"/git/changes?path="+workspace, nil, &files); status >= 500 {
 			t.Errorf("git changes: %d, %v", status, files)
+		}
+	})
+	t.Run("projects of this machine", func(t *testing.T) {
+		serve(t)
+		project := t.TempDir()
+		if err := os.WriteFile(filepath.Join(project, "AGENTS.md"), []byte("of another directory"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, route := range []string{"skills", "plugins", "sub-agents", "hooks"} {
+			var refused struct{ Detail string }
+			if status := do(t, "POST", "/api/"+route, map[string]any{"project_dir": project}, &refused); status != http.StatusUnprocessableEntity || !strings.Contains(refused.Detail, "project_dir") {
+				t.Errorf("%s of a project: %d %+v", route, status, refused)
+			}
+			if status := do(t, "POST", "/api/"+route, map[string]any{"load_public": false}, nil); status != http.StatusOK {
+				t.Errorf("%s without a project: %d", route, status)
+			}
 		}
 	})
 	t.Run("second server", func(t *testing.T) {

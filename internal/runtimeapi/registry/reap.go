@@ -23,6 +23,10 @@ func (r *Registry) interval() time.Duration {
 // nobody is connected to it: an agent may work.
 const busyShare = 0.005
 
+// keepFailed is how long a runtime that has never run is kept, so that its client learns
+// the reason.
+const keepFailed = time.Hour
+
 // reap pauses idle runtimes, removes those that were not used for long, and sandboxes that
 // belong to nobody.
 func (r *Registry) reap() {
@@ -68,6 +72,8 @@ func (r *Registry) reapOne(e *entry) {
 	case rt.State == Running && r.o.Idle > 0 && r.idle(ctx, e) >= r.o.Idle:
 		r.o.Log.Info("an idle runtime is paused", "runtime", rt.ID)
 		err = r.pause(ctx, e)
+	case rt.State == Stopped && rt.WorkingDir == "" && time.Since(rt.Changed) >= keepFailed:
+		err = r.forget(ctx, e)
 	case (rt.State == Paused || rt.State == Stopped) && r.o.Keep > 0 && time.Since(rt.Changed) >= r.o.Keep:
 		r.o.Log.Info("a runtime that was not used is removed", "runtime", rt.ID)
 		err = r.forget(ctx, e)

@@ -30,6 +30,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -112,6 +113,7 @@ type entry struct {
 	gone    bool
 	sandbox sandbox.Sandbox // nil if it does not run
 	cancel  func()          // ends its start; nil if it is not being started
+	unseen  bool            // its start ends when its client is gone, or was answered
 	clients int             // requests under way
 	used    time.Time
 	cpu     time.Duration // when it was last looked at
@@ -312,6 +314,9 @@ func (r *Registry) watch(e *entry, s sandbox.Sandbox) {
 		reason := "its program has ended"
 		if st, err := s.Status(r.ctx); err == nil && st.Reason.Cause != "" {
 			reason = string(st.Reason.Cause)
+			if st.Reason.Cause == sandbox.CauseExited {
+				reason += " with code " + strconv.Itoa(st.Reason.ExitCode)
+			}
 			if st.Reason.Message != "" {
 				reason += ": " + st.Reason.Message
 			}

@@ -86,10 +86,20 @@ func (r *Registry) begin(ctx context.Context, e *entry, q Request, c class, bega
 	case err := <-done:
 		return e.snapshot(), err
 	case <-timer.C:
+		e.leave()
 		return e.snapshot(), nil
 	case <-ctx.Done():
+		e.leave()
 		return Runtime{}, fault.Wrap(context.Cause(ctx), fault.Canceled, "start a runtime")
 	}
+}
+
+// leave records that nobody waits for the end of a start: if it fails, the reason has to be
+// found later.
+func (e *entry) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.unseen = true
 }
 
 func (e *entry) setCancel(cancel func()) {
@@ -100,6 +110,9 @@ func (e *entry) setCancel(cancel func()) {
 
 // run makes a runtime run. The caller holds its turn.
 func (r *Registry) run(ctx context.Context, e *entry, q Request, c class, began time.Time) error {
+	e.mu.Lock()
+	e.unseen = false
+	e.mu.Unlock()
 	switch rt := e.snapshot(); rt.State {
 	case Running:
 		return nil
@@ -134,25 +147,35 @@ func (r *Registry) run(ctx context.Context, e *entry, q Request, c class, began 
 	return nil
 }
 
-// notStarted removes what a start has left. A runtime that never ran is forgotten; one with
-// files of an earlier run is stopped.
+// notStarted removes what a start has left. A runtime that never ran is forgotten if its
+// client is told why; one with files of an earlier run is stopped, with the reason.
 func (r *Registry) notStarted(e *entry, cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	rt := e.snapshot()
-	if rt.Restarts > 0 {
-		if err := r.o.Provider.Remove(ctx, rt.ID); err != nil {
-			r.o.Log.Warn("the sandbox of a failed start cannot be removed", "runtime", rt.ID, "err", err)
+	e.mu.Lock()
+	rt, unseen := e.rt, e.unseen
+	e.mu.Unlock()
+	if rt.Restarts == 0 && !unseen {
+		err := r.forget(ctx, e)
+		if err == nil {
+			return cause
 		}
-		if err := r.ended(ctx, e, "it could not be started: "+cause.Error()); err != nil {
-			r.o.Log.Error("a failed start cannot be stored", "runtime", rt.ID, "err", err)
-		}
-		return cause
+		r.o.Log.Warn("a failed start cannot be undone", "runtime", rt.ID, "err", err) // it is tried again later
+	} else if err := r.o.Provider.Remove(ctx, rt.ID); err != nil {
+		r.o.Log.Warn("the sandbox of a failed start cannot be removed", "runtime", rt.ID, "err", err)
 	}
-	if err := r.forget(ctx, e); err != nil {
-		r.o.Log.Warn("a failed start cannot be undone", "runtime", rt.ID, "err", err)
+	if err := r.ended(ctx, e, "it could not be started: "+withHint(cause)); err != nil {
+		r.o.Log.Error("a failed start cannot be stored", "runtime", rt.ID, "err", err)
 	}
 	return cause
+}
+
+// withHint is an error as a person reads it.
+func withHint(err error) string {
+	if hint := fault.HintOf(err); hint != "" {
+		return err.Error() + ": " + hint
+	}
+	return err.Error()
 }
 
 // launch takes a sandbox of the pool, or starts one, and tells it what to run.

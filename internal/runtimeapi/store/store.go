@@ -1,16 +1,17 @@
-// Package store keeps the runtimes of a Runtime API in a SQLite database: a table of
-// JSON documents that any SQLite client can read.
+// Package store keeps the runtimes and builds of a Runtime API in a SQLite database: tables
+// of JSON documents that any SQLite client can read. Session keys in them are sealed.
 //
 // # Usage
 //
-//	s, err := store.Open(ctx, filepath.Join(dir, "runtimes.db"))
+//	s, err := store.Open(ctx, filepath.Join(dir, "runtimes.db"), ring)
 //	defer s.Close()
 //
 // # Concurrency and failure
 //
 // A Store is safe for concurrent use by one process. What was saved survives the end of
 // the process at any moment; a power loss may take the last seconds, and with them the
-// sandboxes themselves. Errors: fault.Denied if the file may not be used, fault.Corrupt if
+// sandboxes themselves. Errors: fault.Denied if the file may not be used, or was written
+// with a key that is missing, fault.Corrupt if
 // what it holds cannot be read, fault.Full if there is no space.
 package store
 
@@ -26,6 +27,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/runtimeapi/builds"
 	"github.com/deft-dev/deft/internal/runtimeapi/registry"
 )
 
@@ -33,9 +36,13 @@ import (
 type Store struct {
 	db   *sql.DB
 	save *sql.Stmt
+	ring *keyring.Ring
 }
 
-var _ registry.Store = (*Store)(nil)
+var (
+	_ registry.Store = (*Store)(nil)
+	_ builds.Store   = (*Store)(nil)
+)
 
 const schema = `CREATE TABLE IF NOT EXISTS runtimes (
   id         TEXT PRIMARY KEY,
@@ -44,11 +51,20 @@ const schema = `CREATE TABLE IF NOT EXISTS runtimes (
   state      TEXT NOT NULL,
   document   TEXT NOT NULL, -- all of it, as JSON
   UNIQUE (owner, session_id)
-) WITHOUT ROWID`
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS builds (
+  id       TEXT PRIMARY KEY,
+  owner    TEXT NOT NULL,
+  status   TEXT NOT NULL,
+  document TEXT NOT NULL
+)`
 
-// Open opens the database, and makes it if there is none. Only its owner may read it: it
-// holds session keys.
-func Open(ctx context.Context, path string) (*Store, error) {
+// Open opens the database, and makes it if there is none. Only its owner may read it. ring
+// seals session keys.
+func Open(ctx context.Context, path string, ring *keyring.Ring) (*Store, error) {
+	if !ring.CanSeal() {
+		return nil, fault.New(fault.Invalid, "there is no key that seals session keys")
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Denied, "open the database of runtimes")
@@ -70,7 +86,7 @@ ON CONFLICT (id) DO UPDATE SET state = excluded.state, document = excluded.docum
 	if err != nil {
 		return nil, errors.Join(failed(err), db.Close())
 	}
-	return &Store{db, save}, nil
+	return &Store{db, save, ring}, nil
 }
 
 // Close closes the database.
@@ -93,6 +109,12 @@ func (s *Store) Load(ctx context.Context) ([]registry.Runtime, error) {
 		if err := json.Unmarshal(raw, &r); err != nil {
 			return nil, fault.Wrap(err, fault.Corrupt, "the database of runtimes is damaged")
 		}
+		plain, err := s.ring.Open(r.SessionKey)
+		if err != nil {
+			return nil, fault.New(fault.Denied, "the session keys in the database of runtimes cannot be read").
+				Hint("start the server with the secret key that it had, or delete the directory runtime-api in Deft's data directory, with all runtimes").Because(err)
+		}
+		r.SessionKey = string(plain)
 		all = append(all, r)
 	}
 	return all, failed(rows.Err())
@@ -100,6 +122,11 @@ func (s *Store) Load(ctx context.Context) ([]registry.Runtime, error) {
 
 // Save implements [registry.Store].
 func (s *Store) Save(ctx context.Context, r registry.Runtime) error {
+	sealed, err := s.ring.Seal([]byte(r.SessionKey))
+	if err != nil {
+		return err
+	}
+	r.SessionKey = sealed
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"bytes"
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/runtimeapi/builds"
 	"github.com/deft-dev/deft/internal/runtimeapi/registry"
 	"github.com/deft-dev/deft/internal/runtimeapi/store"
 )
@@ -18,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, path string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), path)
+	s, err := store.Open(t.Context(), path, keyring.New("test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +72,68 @@ func TestDamaged(t *testing.T) {
 	if err := os.WriteFile(path, []byte("this is no database, whatever its name says, and it is long enough to be one"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Open(t.Context(), path); !fault.Is(err, fault.Corrupt) {
+	if _, err := store.Open(t.Context(), path, keyring.New("test")); !fault.Is(err, fault.Corrupt) {
 		t.Errorf("%v", err)
 	}
-	if _, err := store.Open(t.Context(), filepath.Join(path, "y")); !fault.Is(err, fault.Denied) {
+	if _, err := store.Open(t.Context(), filepath.Join(path, "y"), keyring.New("test")); !fault.Is(err, fault.Denied) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSealed: the files have no session key, and another secret key does not read them.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.db")
+	s := open(t, path)
+	key := rand.Text()
+	if err := s.Save(t.Context(), registry.Runtime{ID: "1", SessionKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		raw, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil || bytes.Contains(raw, []byte(key)) {
+			t.Errorf("%s has the session key (%v)", f.Name(), err)
+		}
+	}
+	other, err := store.Open(t.Context(), path, keyring.New("other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if got, err := other.Load(t.Context()); !fault.Is(err, fault.Denied) || fault.HintOf(err) == "" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if s, err := store.Open(t.Context(), path, keyring.New("")); !fault.Is(err, fault.Invalid) {
+		t.Errorf("%v, %v without a key", s, err)
+	}
+}
+
+func TestBuilds(t *testing.T) {
+	t.Parallel()
+	s := open(t, filepath.Join(t.TempDir(), "x.db"))
+	one := builds.Build{ID: "1", Owner: "o", Tags: []string{"a:1", "a:2"}, Status: builds.Queued, Created: time.Now().UTC().Round(0)}
+	two := builds.Build{ID: "2", Tags: []string{"b:1"}}
+	for _, b := range []builds.Build{one, two} {
+		if err := s.SaveBuild(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one.Status, one.Log, one.LogSkipped = builds.Failure, "log", 7
+	if err := s.SaveBuild(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.DeleteBuild(t.Context(), "2"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.LoadBuilds(t.Context())
+	if diff := cmp.Diff([]builds.Build{one}, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }

@@ -5,7 +5,8 @@
 // and sends them through a UNIX socket (Send); the process accepts connections on
 // them outside (Serve) and ends with the sandbox. Start starts it. A binary whose
 // first argument is Arg must call Serve, after it has given up its rights as far as
-// it can.
+// it can. Where a sandbox has a kernel of its own, a relay inside (Relay) passes
+// connections on to a UNIX socket of the proxy.
 //
 // Functions are safe for concurrent use. A proxy that gets no listeners ends.
 package egressproxy

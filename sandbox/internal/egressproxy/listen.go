@@ -11,10 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// RelayOptions are for sandboxes with a kernel of their own.
+type RelayOptions struct {
+	Self string // the binary
+	Path string // where the proxy's UNIX socket will be
+}
+
 // Listen listens on the loopback interface of the calling process's network
 // namespace and sends the listeners to the proxy through a UNIX socket. It returns
-// their port.
-func Listen(socket int) (port int, err error) {
+// their port. Where the kernel can send no listeners, the socket gets a message that says
+// so, and a relay is started if options are given.
+func Listen(socket int, relay *RelayOptions) (port int, err error) {
 	fds, port, err := listenLoopback()
 	if err != nil {
 		return 0, err
@@ -24,7 +31,14 @@ func Listen(socket int) (port int, err error) {
 			unix.Close(fd)
 		}
 	}()
-	return port, unix.Sendmsg(socket, []byte{0}, unix.UnixRights(fds...), nil, 0)
+	err = unix.Sendmsg(socket, []byte{0}, unix.UnixRights(fds...), nil, 0)
+	if !errors.Is(err, unix.EINVAL) || relay == nil {
+		return port, err
+	}
+	if err := unix.Sendto(socket, []byte{wantsRelay}, 0, nil); err != nil {
+		return 0, err
+	}
+	return port, startRelay(relay.Self, relay.Path, fds)
 }
 
 // listenLoopback listens on one free port of 127.0.0.1 and, if there is IPv6, ::1.

@@ -1,0 +1,50 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/deft-dev/deft/internal/gitlimit"
+	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/spawn"
+)
+
+// gitInclude finds a section by which a configuration of git includes others, which are
+// hidden inside.
+var gitInclude = lazyregexp.New(`(?im)^\s*\[include`)
+
+// identityTime is how long git may take to say who the user is.
+const identityTime = 2 * time.Second
+
+// gitIdentity returns a section with the name and the address that git would give to a
+// commit in the workspace, by the user's configuration with all that it includes. Git is
+// asked, since conditions depend on the repository. Nothing else is taken over: commands
+// may be able to write an included file that lies in the workspace.
+func gitIdentity(home, workspace string) []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), identityTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "config", "--global", "--includes", "-z", "--get-regexp", `^user\.(name|email)$`)
+	cmd.Dir = workspace
+	cmd.Env = append(gitlimit.Environ(), "PATH="+os.Getenv("PATH"), "HOME="+home, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := (spawn.Bounds{Memory: gitlimit.Memory}).Run(cmd); err != nil {
+		return nil // there is no git, or no name
+	}
+	section := []byte("[user]\n")
+	for field := range strings.SplitSeq(out.String(), "\x00") {
+		key, value, _ := strings.Cut(field, "\n")
+		name, ok := strings.CutPrefix(key, "user.")
+		if !ok || strings.ContainsFunc(value, unicode.IsControl) {
+			continue
+		}
+		value = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
+		section = append(section, "\t"+name+" = \""+value+"\"\n"...)
+	}
+	return section
+}
