@@ -19,7 +19,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/info"
 	"github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/agentserver/openapi"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // capabilities are what clients may count on here.

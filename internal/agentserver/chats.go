@@ -35,7 +35,7 @@ func (s *services) findChat(ctx context.Context, id string) (gateway.Conversatio
 	if !ok {
 		return nil, fault.New(fault.NotFound, "Conversation not found: "+id)
 	}
-	c, err := s.sessions.Load().Get(ctx, cid)
+	c, err := s.scope.Get(ctx, cid)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *services) startChat(ctx context.Context, r gateway.Request) (gateway.Co
 	if profile.Text("agent_kind") != "acp" {
 		req.LaunchAdditions.LLMProfile = r.Profile
 	}
-	confirmations(req, doc.Conversation)
+	ApplySettings(&req.Setup, doc.Conversation)
 	c, made, err := s.conversations.Start(ctx, req)
 	if err == nil && !made { // another request with this id was faster
 		err = c.Send(ctx, *req.InitialMessage)
@@ -82,8 +82,8 @@ func (s *services) startChat(ctx context.Context, r gateway.Request) (gateway.Co
 	return chat{c, s.atCapacity}, nil
 }
 
-// confirmations takes over what the settings say of conversations.
-func confirmations(r *conversation.StartRequest, settings *schema.Map) {
+// ApplySettings takes over what a user's settings say of conversations.
+func ApplySettings(r *session.Setup, settings *schema.Map) {
 	var v struct {
 		MaxIterations *int   `json:"max_iterations"`
 		Confirm       bool   `json:"confirmation_mode"`

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/sandbox"
 )
 
 // orphansTimeout bounds the search for orphans: an engine that does not answer must
@@ -29,6 +30,23 @@ func (s *services) removeOrphans(ctx context.Context) {
 	}
 	if err != nil {
 		s.log.Warn("look for containers without a conversation", "err", err, "hint", fault.HintOf(err))
+		return
+	}
+	s.addPaused(ctx)
+}
+
+// addPaused has the containers that an earlier server has paused end in time.
+func (s *services) addPaused(ctx context.Context) {
+	c := s.backend.Containers
+	all, err := c.Sandboxes.SandboxStates(ctx, c.Docker)
+	if err != nil {
+		s.log.Warn("look for paused containers", "err", err, "hint", fault.HintOf(err))
+		return
+	}
+	for id, status := range all {
+		if status.State == sandbox.Paused {
+			s.sessions.Load().AddPaused(id, func(ctx context.Context) error { return c.Sandboxes.StopSandbox(ctx, c.Docker, id) })
+		}
 	}
 }
 

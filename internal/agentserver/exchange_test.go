@@ -24,8 +24,8 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/files"
 	"github.com/deft-dev/deft/internal/agentserver/git"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 

@@ -76,8 +76,8 @@ func (l launcher) LLM(ctx context.Context, doc any) (*spec.LLM, error) {
 	return m, m.Resolve(l.settings.Profiles.Connections.Find(ctx), "")
 }
 
-// usableTool reports whether agents of this server can have a tool.
-func usableTool(name string) bool {
+// UsableTool reports whether agents of this server can have a tool.
+func UsableTool(name string) bool {
 	return slices.Contains(mcp.UsableNames(mcp.Catalogue()), name)
 }
 
@@ -87,7 +87,7 @@ func (l launcher) CheckClientTool(raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if usableTool(name) {
+	if UsableTool(name) {
 		return fault.New(fault.Invalid,
 			"Client tool name '"+name+"' collides with an existing non-client tool. Choose a unique client tool name.")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
 	"github.com/deft-dev/deft/internal/agentserver/config"
@@ -23,7 +25,6 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/hooks"
 	"github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/agentserver/plugins"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	settingsroutes "github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
 	"github.com/deft-dev/deft/internal/agentserver/skills"
@@ -33,6 +34,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/webhook"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/workspaces"
 	"github.com/deft-dev/deft/internal/workspacedir"
@@ -58,6 +60,7 @@ type services struct {
 	settings      *settings.Service
 	skills        *skills.Service
 	sessions      atomic.Pointer[session.Manager] // webhooks ask early
+	scope         *session.Scope                  // what clients may use of them
 	conversations *conversation.Service
 	bash          *bash.Service
 	scopes        *bash.Scopes
@@ -120,41 +123,46 @@ func (s *services) describe(ctx context.Context, id event.ConversationID) (json.
 
 func (s *services) openSettings(ctx context.Context) (err error) {
 	s.skills = skills.New(skills.Options{
-		Home: s.home, Persistence: s.cfg.PersistenceDir, Public: os.Getenv("EXTENSIONS_PATH"), Log: s.log,
+		Home: s.home, Persistence: s.cfg.PersistenceDir, Public: os.Getenv("EXTENSIONS_PATH"), Log: s.log, CheckProject: s.checkProject,
 	})
 	s.settings, err = settings.Open(ctx, settings.Options{
-		Dir: s.cfg.PersistenceDir, Keys: s.ring, Ping: s.ping, Log: s.log, Usable: usableTool,
+		Dir: s.cfg.PersistenceDir, Keys: s.ring, Ping: Pinger(s.adapters), Log: s.log, Usable: UsableTool,
 		Skills: s.skills.ProfileSkills, PublicSkills: s.skills.PublicNames,
 	})
 	return err
 }
 
-// ping makes a short call to a model. A name without a known provider is sent to the
-// LLM's own server; if that cannot be reached, the name is what is wrong, as LiteLLM
-// says before any request.
-func (s *services) ping(ctx context.Context, l *spec.LLM) error {
-	err := spec.Pinger(s.adapters.NewModel)(ctx, l)
-	if e, ok := errors.AsType[*llm.Error](err); ok && e.Unreached && !s.knownModel(l.Model) {
-		return fault.Wrap(err, fault.Invalid, "the provider of model "+l.Model+" is not known")
+// Pinger returns a function that makes a short call to a model. A name without a known
+// provider is sent to the LLM's own server; if that cannot be reached, the name is what
+// is wrong, as LiteLLM says before any request.
+func Pinger(a Adapters) func(context.Context, *spec.LLM) error {
+	return func(ctx context.Context, l *spec.LLM) error {
+		err := spec.Pinger(a.NewModel)(ctx, l)
+		if e, ok := errors.AsType[*llm.Error](err); ok && e.Unreached && !knownModel(a, l.Model) {
+			return fault.Wrap(err, fault.Invalid, "the provider of model "+l.Model+" is not known")
+		}
+		return err
 	}
-	return err
 }
 
-func (s *services) knownModel(name string) bool {
+func knownModel(a Adapters, name string) bool {
 	prefix, _, ok := strings.Cut(name, "/")
 	if !ok {
 		_, ok = catalog.Default().Lookup(name)
 		return ok
 	}
-	return slices.Contains(s.adapters.Providers(), strings.ToLower(prefix)+"/")
+	return slices.Contains(a.Providers(), strings.ToLower(prefix)+"/")
 }
 
 func (s *services) openSessions(context.Context) error {
 	o := session.Options{
 		Store: s.backend.Store, Lock: s.backend.Lock, Dir: s.cfg.ConversationsPath, Ring: s.ring, Log: s.log,
 		Settings: savedSettings{s}, Models: s.backend.Models, Builder: cleaningBuilder{s.backend.Builder, s},
-		Files: worktrees{
-			session.PlainDirectories{Skills: skill.NewCatalog(s.home, s.cfg.PersistenceDir, os.Getenv("EXTENSIONS_PATH"))}, s.cfg.ConversationWorktreeRoot,
+		Files: directories{
+			session.Worktrees{
+				PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(s.home, s.cfg.PersistenceDir, os.Getenv("EXTENSIONS_PATH"))},
+				Root:             s.cfg.ConversationWorktreeRoot,
+			},
 			workspacedir.Rules{Home: s.home, Data: s.cfg.Data()}, s.log,
 		},
 		BaseURL: s.url, MaxRuns: s.cfg.MaxConcurrentRuns, IdleTTL: -1,
@@ -170,7 +178,8 @@ func (s *services) openSessions(context.Context) error {
 		return err
 	}
 	s.sessions.Store(m)
-	s.conversations = conversation.New(conversation.Options{Sessions: m, Launcher: launcher{s.settings, s.ring, s.adapters}, Containers: s.backend.Containers})
+	s.scope = m.All()
+	s.conversations = conversation.New(conversation.Options{Sessions: s.scope, Launcher: launcher{s.settings, s.ring, s.adapters}, Containers: s.backend.Containers, Keys: s.cfg.Keys})
 	return nil
 }
 
@@ -194,7 +203,7 @@ func (s *services) openBash(context.Context) (err error) {
 
 func (s *services) openSockets(context.Context) error {
 	s.sockets = socket.New(socket.Options{
-		Find: sessionsOf(s.sessions.Load()), Bash: s.bash,
+		Find: sessionsOf(s.scope), Bash: s.bash,
 		Keys: s.cfg.Keys, Origin: s.cfg.Origin, Log: s.log,
 	})
 	return nil
@@ -218,7 +227,7 @@ func (s *services) workspaceOf(ctx context.Context, id string) (workspacescope.W
 	if !ok {
 		return nil, fault.New(fault.NotFound, "Conversation not found: "+id)
 	}
-	c, err := s.sessions.Load().Get(ctx, cid)
+	c, err := s.scope.Get(ctx, cid)
 	if err != nil {
 		return nil, err
 	}
@@ -232,14 +241,14 @@ func (s *services) routes() []rest.Route {
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: s.trajectory, Home: s.home})
 	g := git.New(git.Options{Secret: s.storedSecret})
 	return slices.Concat(
-		s.conversations.Routes(), s.sockets.Routes(), settingsroutes.Routes(s.settings, s.log),
+		s.conversations.Routes(), s.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(s.settings), s.log),
 		settingsroutes.Workspaces(workspaces.New(filepath.Join(s.cfg.ConversationsPath, "..", ".openhands"))),
 		llmlist.New(catalog.Default(), s.adapters.Providers()).Routes(),
 		[]rest.Route{{Method: "POST", Path: "/api/conversations/prepare-for-sandbox-pause", Hidden: true, Handle: s.suspend}},
 		s.bash.Routes(), s.scopes.Routes(of), f.Routes(), f.ScopedRoutes(of), g.Routes(), g.ScopedRoutes(of),
-		s.skills.Routes(), hooks.Routes(s.log),
-		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log}).Routes(),
-		subagents.New(subagents.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log}).Routes(),
+		s.skills.Routes(), hooks.Routes(s.log, s.checkProject),
+		plugins.New(plugins.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log, CheckProject: s.checkProject}).Routes(),
+		subagents.New(subagents.Options{Home: s.home, Persistence: s.cfg.PersistenceDir, Log: s.log, CheckProject: s.checkProject}).Routes(),
 		s.newGateway().Routes(),
 		mcp.New(mcp.Options{Probe: s.adapters.ProbeMCP, Keys: s.ring, Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(), unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
@@ -252,12 +261,24 @@ func (s *services) trajectory(ctx context.Context, id string, add files.AddFile)
 	if !ok {
 		return fault.New(fault.NotFound, "Conversation not found: "+id)
 	}
+	return trajectory(ctx, s.adapters, s.backend.Store, cid, add)
+}
+
+// WriteTrajectory answers with a zip file of a conversation's files, as OpenHands lays
+// them out.
+func WriteTrajectory(w http.ResponseWriter, r *http.Request, a Adapters, store eventstream.Stream, id event.ConversationID) error {
+	return files.WriteTrajectory(w, r, id.Hex(), func(ctx context.Context, _ string, add files.AddFile) error {
+		return trajectory(ctx, a, store, id, add)
+	})
+}
+
+func trajectory(ctx context.Context, a Adapters, store eventstream.Stream, id event.ConversationID, add files.AddFile) error {
 	dir, err := os.MkdirTemp("", "deft-trajectory-")
 	if err != nil {
 		return fault.Wrap(err, fault.Full, "make a directory for the trajectory")
 	}
 	defer os.RemoveAll(dir)
-	path, err := s.adapters.Export(ctx, s.backend.Store, cid, dir)
+	path, err := a.Export(ctx, store, id, dir)
 	if err != nil {
 		return err
 	}

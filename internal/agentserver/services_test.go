@@ -32,7 +32,7 @@ func TestPing(t *testing.T) {
 		l := spec.NewLLM(model)
 		l.BaseURL, l.APIKey = &down.URL, "a key"
 		l.NumRetries = 0
-		if err := s.ping(context.Background(), l); fault.KindOf(err) != want {
+		if err := Pinger(s.adapters)(context.Background(), l); fault.KindOf(err) != want {
 			t.Errorf("%s: %v, want kind %s", model, err, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // sessionsOf returns the function with which the sockets find conversations.
-func sessionsOf(m *session.Manager) func(context.Context, event.ConversationID) (socket.Conversation, error) {
+func sessionsOf(m *session.Scope) func(context.Context, event.ConversationID) (socket.Conversation, error) {
 	return func(ctx context.Context, id event.ConversationID) (socket.Conversation, error) {
 		c, err := m.Get(ctx, id)
 		if err != nil {
@@ -25,7 +25,7 @@ type socketConversation struct{ *session.Conversation }
 // Watch implements [socket.Conversation].
 func (c socketConversation) Watch(tell func(socket.Transient)) (cancel func()) {
 	return c.Conversation.Watch(func(t session.Transient) {
-		if t.Output == nil { // the contract has no form for it
+		if t.Output == nil && t.Warning == "" { // the contract has no form for them
 			tell(transient(t))
 		}
 	})

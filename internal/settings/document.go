@@ -111,11 +111,13 @@ func (s *Service) opens(d *filestore.Document, part ...string) error {
 	if errors.Is(err, filestore.ErrUnreadable) { // which readable reports
 		return nil
 	}
+	var v any = m
 	for _, name := range part {
-		m = m.Object(name)
+		object, _ := v.(*schema.Map)
+		v = object.Get(name)
 	}
-	if err == nil && s.keys != nil && m != nil {
-		_, err = schema.Renew(s.keys, m)
+	if err == nil && s.keys != nil && v != nil {
+		_, err = schema.Renew(s.keys, v)
 	}
 	return err
 }

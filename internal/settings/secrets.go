@@ -50,7 +50,12 @@ var secretsSchema = &schema.Object{
 		m.Set(customSecrets, out)
 		return nil
 	},
-	Fields: []schema.Field{{Name: customSecrets, Type: schema.Dict{Of: secretSchema}, Default: func() any { return schema.NewMap() }}},
+	Fields: []schema.Field{
+		{Name: customSecrets, Type: schema.Dict{Of: secretSchema}, Default: func() any { return schema.NewMap() }},
+		{Name: providerTokens, Type: schema.Dict{Of: tokenSchema}, MayBeAbsent: true},
+		{Name: string(SearchKey), Type: schema.Opt(schema.Secret{}), MayBeAbsent: true},
+		{Name: string(SandboxKey), Type: schema.Opt(schema.Secret{}), MayBeAbsent: true},
+	},
 }
 
 // errSecretsBlocked is the error of a file of secrets that must not be written
@@ -102,6 +107,43 @@ func (s *Service) SetSecret(ctx context.Context, name string, value llm.Secret, 
 	})
 }
 
+// CreateSecret makes a secret, a Conflict if there is one of that name.
+func (s *Service) CreateSecret(ctx context.Context, name string, value llm.Secret, description *string) error {
+	return s.changeSecrets(ctx, func(all, _ *schema.Map) error {
+		if _, ok := all.Lookup(name); ok {
+			return fault.New(fault.Conflict, "Secret "+name+" already exists")
+		}
+		all.Set(name, schema.Of("name", name, "secret", value.Reveal(), "description", nullable(description)))
+		return nil
+	})
+}
+
+// RenameSecret gives a secret another name and, unless it is nil, another
+// description; its value stays. NotFound where there is none, Conflict if the name
+// is taken.
+func (s *Service) RenameSecret(ctx context.Context, name, to string, description *string) error {
+	return s.changeSecrets(ctx, func(all, versions *schema.Map) error {
+		one := all.Object(name)
+		if one == nil {
+			return fault.New(fault.NotFound, "Secret not found")
+		}
+		if description != nil {
+			one.Set("description", *description)
+		}
+		if name == to {
+			return nil
+		}
+		if _, ok := all.Lookup(to); ok {
+			return fault.New(fault.Conflict, "Secret "+to+" already exists")
+		}
+		one.Set("name", to)
+		all.Delete(name)
+		all.Set(to, one)
+		versions.Delete(name)
+		return nil
+	})
+}
+
 // DeleteSecret removes a secret, NotFound where there is none.
 func (s *Service) DeleteSecret(ctx context.Context, name string) error {
 	return s.changeSecrets(ctx, func(all, versions *schema.Map) error {
@@ -120,10 +162,7 @@ func (s *Service) changeSecrets(ctx context.Context, f func(all, versions *schem
 		if err := f(m.Object(customSecrets), versions); err != nil {
 			return err
 		}
-		m.Delete(generations)
-		if versions.Len() > 0 {
-			m.Set(generations, versions)
-		}
+		setOrDelete(m, generations, versions)
 		return nil
 	})
 }

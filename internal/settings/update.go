@@ -16,6 +16,9 @@ type Diff struct {
 	ActiveProfile             **string
 	ActiveAgentProfile        **string
 	ActiveMetaProfile         **string
+	// Servers returns the MCP servers that take the place of the present ones, all of
+	// them in the clear; nil for no change beside Agent's.
+	Servers func(present *schema.Map) (*schema.Map, error)
 }
 
 // ErrInvalid is the error of settings that do not fit. It has no details, which
@@ -83,10 +86,54 @@ func withLLM(doc *Document, d Diff, model *schema.Map) Diff {
 	return d
 }
 
+// withServers turns Servers into a merge patch, which removes what is not among
+// them.
+func withServers(doc *Document, d Diff) (Diff, error) {
+	if d.Servers == nil {
+		return d, nil
+	}
+	present, err := agentsettings.Dump(doc.Agent, schema.Writing{Mode: schema.Plain})
+	if err != nil {
+		return d, err
+	}
+	old := present.Object("mcp_config")
+	next, err := d.Servers(old)
+	if err != nil {
+		return d, err
+	}
+	agent := schema.NewMap()
+	if d.Agent != nil {
+		agent = d.Agent.Copy()
+	}
+	agent.Set("mcp_config", replacement(old, next))
+	d.Agent = agent
+	return d, nil
+}
+
+// replacement is the merge patch that makes next of old.
+func replacement(old, next *schema.Map) *schema.Map {
+	patch := next.Copy()
+	for _, key := range old.Keys() {
+		now, ok := next.Lookup(key)
+		was, both := old.Get(key).(*schema.Map)
+		is, _ := now.(*schema.Map)
+		switch {
+		case !ok:
+			patch.Set(key, nil)
+		case both && is != nil:
+			patch.Set(key, replacement(was, is))
+		}
+	}
+	return patch
+}
+
 // apply changes settings in memory: all of it or nothing.
 func (s *Service) apply(doc *Document, d Diff) error {
 	agent, conversation := doc.Agent, doc.Conversation
-	var err error
+	d, err := withServers(doc, d)
+	if err != nil {
+		return err
+	}
 	if d.Agent != nil {
 		if agent, err = agentsettings.Apply(agent, d.Agent, schema.Reading{Keys: s.keys}); err != nil {
 			return ErrInvalid

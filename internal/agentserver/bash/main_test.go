@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/deft-dev/deft/internal/agentserver/bash"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

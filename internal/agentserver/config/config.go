@@ -44,7 +44,7 @@ type Config struct {
 	// system, and such locks do not expire.
 	LeaseTTLSeconds float64 `json:"lease_ttl_seconds" min:"0"`
 	// ConversationIdleTTLSeconds is how long an idle conversation stays in
-	// memory; nil for ever.
+	// memory, and its container runs; nil for ever.
 	ConversationIdleTTLSeconds *float64 `json:"conversation_idle_ttl_seconds" above:"0"`
 
 	EnableVSCode   bool    `json:"enable_vscode"`

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -114,6 +115,21 @@ func TestForms(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestIdleTimeout: the flag wins over the setting, and 0 is for never.
+func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
+	const file = `{"conversation_idle_ttl_seconds": 5}`
+	for given, want := range map[time.Duration]*float64{0: nil, 90 * time.Second: new(90.0)} {
+		got := mustLoad(t, file, config.Flags{IdleTimeout: &given}).ConversationIdleTTLSeconds
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("--idle-timeout %s: %s", given, d)
+		}
+	}
+	if got := mustLoad(t, file, config.Flags{}).ConversationIdleTTLSeconds; got == nil || *got != 5 {
+		t.Errorf("without the flag: %v", got)
 	}
 }
 

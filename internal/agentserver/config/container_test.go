@@ -56,6 +56,7 @@ func TestContainersRefused(t *testing.T) {
 		"image of a process":  {config.Flags{Sandbox: "process", Image: "i"}, nil},
 		"runtime of nothing":  {config.Flags{Sandbox: "none", OCIRuntime: "runsc"}, nil},
 		"pulled for nothing":  {config.Flags{Sandbox: "none", Pull: "always"}, nil},
+		"disk of a process":   {config.Flags{Sandbox: "process", Disk: 1 << 30}, nil},
 		"memory of a process": {config.Flags{Sandbox: "none", Memory: 1 << 30}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

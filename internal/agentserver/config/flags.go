@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/llm"
@@ -41,6 +42,8 @@ type Flags struct {
 	Mount                    []sandbox.Mount `help:"Directory or volume that containers have as well, rw (the default), ro or overlay: what is written to an overlay stays in its sandbox. May be repeated. Needs --sandbox docker." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
 	Memory                   sandbox.Size    `help:"How much memory each sandbox may use, for example 8G, or none for no limit (default: three quarters of this machine's; 4G in a container)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_MEMORY"`
 	Pids                     int             `help:"How many processes and threads each sandbox may have; -1 for no limit (default: 1024, or 64 for each processor; 512 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_PIDS"`
+	Disk                     sandbox.Size    `help:"How much each container may write beside the workspace and mounts, for example 10G, where the engine can limit it (default: no limit)." placeholder:"SIZE" env:"DEFT_AGENT_SERVER_DISK"`
+	IdleTimeout              *time.Duration  `help:"After what time without use a conversation is unloaded from memory and its container paused, until it is used again; 0 for never (default: 20m, or conversation_idle_ttl_seconds)." placeholder:"DURATION" env:"DEFT_AGENT_SERVER_IDLE_TIMEOUT"`
 	CPUs                     float64         `name:"cpus" help:"How many processors each sandbox may use (default: all; 2 in a container)." placeholder:"N" env:"DEFT_AGENT_SERVER_CPUS"`
 
 	Reload          bool   `help:"For compatibility with OpenHands; no effect." hidden:""`
@@ -67,6 +70,14 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 		return nil, fault.New(fault.Invalid, "--max-concurrent-runs must be at least 1")
 	case f.MaxConcurrentRuns > 0:
 		c.MaxConcurrentRuns = f.MaxConcurrentRuns
+	}
+	if t := f.IdleTimeout; t != nil {
+		switch c.ConversationIdleTTLSeconds = nil; {
+		case *t < 0:
+			return nil, fault.New(fault.Invalid, "--idle-timeout must not be negative").Hint("0 is for never")
+		case *t > 0:
+			c.ConversationIdleTTLSeconds = new(t.Seconds())
+		}
 	}
 	if f.SessionAPIKeyFile != "" {
 		if c.SessionAPIKeys, err = keysIn(f.SessionAPIKeyFile); err != nil {
@@ -98,6 +109,9 @@ func (f Flags) apply(c *Config) (warnings []string, err error) {
 	}
 	if len(f.Mount) > 0 && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
 		return nil, fault.New(fault.Invalid, "--mount is for containers").Hint("add --sandbox docker, or leave it out")
+	}
+	if f.Disk > 0 && f.Sandbox != SandboxDocker && !c.ConversationRuntimeSelectable {
+		return nil, fault.New(fault.Invalid, "--disk is for containers").Hint("add --sandbox docker, or leave it out")
 	}
 	if f.Image+f.Pull+f.OCIRuntime != "" && f.Sandbox != SandboxDocker && f.Sandbox != SandboxRemote && !c.ConversationRuntimeSelectable {
 		return nil, fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker, or leave them out")

@@ -6,7 +6,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -16,6 +16,8 @@ import (
 type Sandboxes interface {
 	// SandboxStatus says how a conversation's sandbox is. NotFound if none runs.
 	SandboxStatus(ctx context.Context, p session.Placement, id event.ConversationID) (sandbox.Status, error)
+	// SandboxStates says how those of all conversations are that run or are paused.
+	SandboxStates(ctx context.Context, p session.Placement) (map[event.ConversationID]sandbox.Status, error)
 	// StopSandbox ends it, if one runs.
 	StopSandbox(ctx context.Context, p session.Placement, id event.ConversationID) error
 }
@@ -59,18 +61,6 @@ func (s *Service) placement(asked *string) (session.Placement, schema.Violations
 	return c.Local, nil
 }
 
-// runtimeInfo is the runtime_info of a conversation.
-type runtimeInfo struct {
-	Status    string        `json:"runtime_status"`
-	CanResume bool          `json:"can_resume"`
-	Error     *runtimeError `json:"runtime_error"`
-}
-
-type runtimeError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
 func (s *Service) getRuntime(w http.ResponseWriter, r *http.Request) error {
 	id, err := s.existing(r)
 	if err != nil {
@@ -83,14 +73,7 @@ func (s *Service) getRuntime(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return rest.Bytes(w, http.StatusOK, session.RuntimeAvailable)
 	}
-	info := runtimeInfo{Status: "available", CanResume: true}
-	switch status, err := s.o.Containers.Sandboxes.SandboxStatus(r.Context(), p, id); {
-	case fault.Is(err, fault.NotFound), err == nil && status.State == sandbox.Ended:
-		info.Status = "missing"
-	case err != nil:
-		info.Status, info.Error = "error", &runtimeError{string(fault.KindOf(err)), message(err)}
-	}
-	return rest.JSON(w, http.StatusOK, info)
+	return rest.JSON(w, http.StatusOK, runtimeInfoOf(s.o.Containers.Sandboxes.SandboxStatus(r.Context(), p, id)))
 }
 
 // postReprovision starts the container of a conversation that has none.
@@ -115,12 +98,17 @@ func (s *Service) postReprovision(w http.ResponseWriter, r *http.Request) error 
 
 // postCredentials answers with the key that the routes of the runtime take. Only the
 // tools of a conversation are in its container, and this server answers for it, so that
-// is the key of this request.
+// is the key that admitted this request: no other key, and none where none is needed.
 func (s *Service) postCredentials(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.existing(r); err != nil {
 		return err
 	}
-	return rest.JSON(w, http.StatusOK, map[string]string{"session_api_key": r.Header.Get(rest.KeyHeader)})
+	key := r.Header.Get(rest.KeyHeader)
+	if s.o.Keys == nil || !rest.Allowed(s.o.Keys(), key) {
+		key = ""
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return rest.JSON(w, http.StatusOK, map[string]string{"session_api_key": key})
 }
 
 // deleteRuntime ends the container. The conversation and its workspace stay, and the
@@ -166,16 +154,13 @@ func (s *Service) existing(r *http.Request) (event.ConversationID, error) {
 }
 
 // container returns the placement of a conversation, and whether that is a container.
+// Asking is no use of the conversation.
 func (s *Service) container(ctx context.Context, id event.ConversationID) (session.Placement, bool, error) {
 	if s.o.Containers == nil {
 		return session.Placement{}, false, nil
 	}
-	c, err := s.o.Sessions.Get(ctx, id)
-	if err != nil {
-		return session.Placement{}, false, unknown(err, id)
-	}
-	p := c.Placement()
-	return p, p.SandboxClass == s.o.Containers.Docker.SandboxClass, nil
+	p, err := s.o.Sessions.Placement(ctx, id)
+	return p, err == nil && s.contained(p), unknown(err, id)
 }
 
 // containerError answers 503 where the engine does not answer, and 502 for all else

@@ -19,9 +19,9 @@ import (
 	"github.com/deft-dev/deft/executor"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/conversationlock"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/runtime/local"
 	"github.com/deft-dev/deft/schema"
@@ -64,7 +64,7 @@ func setup(t *testing.T, answers []*llm.Response, change func(*session.Options))
 	if f.Manager, err = session.Open(o); err != nil {
 		t.Fatal(err)
 	}
-	f.service = conversation.New(conversation.Options{Sessions: f.Manager, Launcher: f})
+	f.service = conversation.New(conversation.Options{Sessions: f.Manager.All(), Launcher: f})
 	t.Cleanup(func() {
 		if err := f.Close(context.Background()); err != nil {
 			t.Error(err)

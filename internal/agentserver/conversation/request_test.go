@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 )
@@ -40,7 +41,7 @@ func TestStartRefused(t *testing.T) {
 			}
 		})
 	}
-	if n, err := h.Count(t.Context(), ""); n != 0 || err != nil {
+	if n, err := h.All().Count(t.Context(), eventstream.ListQuery{}); n != 0 || err != nil {
 		t.Errorf("%d conversations: %v", n, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 )
@@ -21,10 +21,12 @@ const tag = "Conversations"
 
 // Options say what a [Service] works with.
 type Options struct {
-	Sessions *session.Manager
+	Sessions *session.Scope
 	Launcher Launcher
 	// Containers are those of conversations; nil where there are none.
 	Containers *Containers
+	// Keys are those that clients may show; nil for none.
+	Keys func() []string
 }
 
 // Service has the operations on conversations and their events.
@@ -208,7 +210,11 @@ func (s *Service) getConversation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return unknown(err, id)
 	}
-	return rest.Bytes(w, http.StatusOK, raw)
+	one := []json.RawMessage{raw}
+	if err := s.describeContainers(r.Context(), one, []event.ConversationID{id}); err != nil {
+		return unknown(err, id)
+	}
+	return rest.Bytes(w, http.StatusOK, one[0])
 }
 
 func (s *Service) getBatch(w http.ResponseWriter, r *http.Request) error {
@@ -223,7 +229,7 @@ func (s *Service) getBatch(w http.ResponseWriter, r *http.Request) error {
 			Ctx: map[string]any{"field_type": "List", "max_length": 99, "actual_length": len(ids)},
 		}}
 	}
-	out := make([]json.RawMessage, len(ids))
+	out, found := make([]json.RawMessage, len(ids)), make([]event.ConversationID, len(ids))
 	for i, text := range ids {
 		hex, wrong := schema.ParseUUID(text, "query", "ids", i)
 		if wrong != nil {
@@ -237,7 +243,10 @@ func (s *Service) getBatch(w http.ResponseWriter, r *http.Request) error {
 		case err != nil:
 			return err
 		}
-		out[i] = raw
+		out[i], found[i] = raw, id
+	}
+	if err := s.describeContainers(r.Context(), out, found); err != nil {
+		return err
 	}
 	return rest.Bytes(w, http.StatusOK, list(out))
 }
@@ -297,6 +306,9 @@ func (s *Service) getSearch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := s.describeContainers(r.Context(), p.Items, p.IDs); err != nil {
+		return err
+	}
 	return rest.Bytes(w, http.StatusOK, page(p.Items, p.NextID))
 }
 
@@ -306,7 +318,7 @@ func (s *Service) getCount(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	n, err := s.o.Sessions.Count(r.Context(), status)
+	n, err := s.o.Sessions.Count(r.Context(), eventstream.ListQuery{Status: status})
 	if err != nil {
 		return err
 	}
@@ -333,10 +345,18 @@ func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	if err := s.o.Sessions.Delete(r.Context(), id); err != nil {
+	left, err := s.o.Sessions.Delete(r.Context(), id)
+	if err != nil {
 		return unknown(err, id)
 	}
-	return rest.OK(w)
+	done := struct {
+		rest.Success
+		Left string `json:"left_behind,omitempty"` // the contract has no such field
+	}{Success: rest.Success{Success: true}}
+	if left != nil {
+		done.Left = message(left)
+	}
+	return rest.JSON(w, http.StatusOK, done)
 }
 
 func (s *Service) getFinalResponse(w http.ResponseWriter, r *http.Request) error {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 )
@@ -77,7 +77,11 @@ func (s *Service) searchEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := given.Err(); err != nil {
 		return err
 	}
-	p, err := s.o.Sessions.Store().Search(r.Context(), id, q)
+	store, err := s.o.Sessions.Events(r.Context(), id)
+	if err != nil {
+		return unknown(err, id)
+	}
+	p, err := store.Search(r.Context(), id, q)
 	if err != nil {
 		return unknown(err, id)
 	}
@@ -98,7 +102,11 @@ func (s *Service) countEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := given.Err(); err != nil {
 		return err
 	}
-	n, err := s.o.Sessions.Store().Count(r.Context(), id, q)
+	store, err := s.o.Sessions.Events(r.Context(), id)
+	if err != nil {
+		return unknown(err, id)
+	}
+	n, err := store.Count(r.Context(), id, q)
 	if err != nil {
 		return unknown(err, id)
 	}
@@ -106,17 +114,15 @@ func (s *Service) countEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Service) getEvent(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r)
+	id, err := s.existing(r)
 	if err != nil {
 		return err
 	}
-	if ok, err := s.o.Sessions.Exists(r.Context(), id); err != nil || !ok {
-		if err == nil {
-			err = unknown(fault.New(fault.NotFound, "no conversation"), id)
-		}
-		return err
+	store, err := s.o.Sessions.Events(r.Context(), id)
+	if err != nil {
+		return unknown(err, id)
 	}
-	rec, err := s.o.Sessions.Store().Get(r.Context(), id, event.ID(r.PathValue("event_id")))
+	rec, err := store.Get(r.Context(), id, event.ID(r.PathValue("event_id")))
 	if fault.Is(err, fault.NotFound) {
 		return rest.Fail(http.StatusNotFound, "Event not found: "+r.PathValue("event_id"))
 	}
@@ -141,15 +147,16 @@ func (s *Service) batchEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ids, _ := doc.([]any)
-	if ok, err := s.o.Sessions.Exists(r.Context(), id); err != nil || !ok {
-		if err == nil {
-			err = unknown(fault.New(fault.NotFound, "no conversation"), id)
-		}
+	if _, err := s.existing(r); err != nil {
 		return err
+	}
+	store, err := s.o.Sessions.Events(r.Context(), id)
+	if err != nil {
+		return unknown(err, id)
 	}
 	items := make([]json.RawMessage, len(ids))
 	for i, ev := range ids {
-		rec, err := s.o.Sessions.Store().Get(r.Context(), id, event.ID(ev.(string)))
+		rec, err := store.Get(r.Context(), id, event.ID(ev.(string)))
 		switch {
 		case fault.Is(err, fault.NotFound):
 			items[i] = json.RawMessage("null")

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/internal/agentserver/conversation/form"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 func (s *Service) postTitle(w http.ResponseWriter, r *http.Request) error {

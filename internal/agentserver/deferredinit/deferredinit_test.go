@@ -13,7 +13,7 @@ import (
 
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/deferredinit"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 func say(text string) rest.Handler {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/deft-dev/deft/gitview"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/workspace"
 )
 

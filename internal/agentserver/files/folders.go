@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/workspace"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // Options are what the service needs.

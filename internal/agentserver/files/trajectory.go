@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 func (s *Service) trajectory(w http.ResponseWriter, r *http.Request) error {
@@ -30,8 +30,13 @@ func (s *Service) trajectory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return WriteTrajectory(w, r, id, s.o.Trajectory)
+}
+
+// WriteTrajectory answers with a zip file of what write adds for a conversation.
+func WriteTrajectory(w http.ResponseWriter, r *http.Request, id string, write func(ctx context.Context, id string, add AddFile) error) error {
 	z := &zipped{w: w, id: id, dirs: map[string]bool{}}
-	if err := s.o.Trajectory(r.Context(), id, z.add); err != nil {
+	if err := write(r.Context(), id, z.add); err != nil {
 		if z.out == nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 )
 

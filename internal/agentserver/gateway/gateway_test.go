@@ -17,7 +17,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/gateway"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 const id = "11111111-2222-3333-4444-555555555555"

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // Repository is a repository at a provider.

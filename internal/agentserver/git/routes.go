@@ -21,9 +21,9 @@ import (
 	"os/exec"
 
 	"github.com/deft-dev/deft/gitview"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/workspace"
 )

@@ -19,8 +19,8 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/git"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,7 +3,7 @@
 //
 // # Usage
 //
-//	routes := hooks.Routes(log)
+//	routes := hooks.Routes(log, nil)
 //
 // # Concurrency and failure
 //
@@ -16,20 +16,24 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/hook"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
 
 var bodySchema = spec.Reference("HooksRequest", schema.Object{})
 
-// Routes returns the operations.
-func Routes(log *slog.Logger) []rest.Route {
+// Routes returns the operations. check is asked before a project is read.
+func Routes(log *slog.Logger, check workspacescope.CheckProject) []rest.Route {
 	return []rest.Route{{Method: "POST", Path: "/api/hooks", Tag: "Hooks", Handle: func(w http.ResponseWriter, r *http.Request) error {
 		var body struct {
 			ProjectDir string `json:"project_dir"`
 		}
 		if err := rest.Read(r, bodySchema, &body); err != nil {
+			return err
+		}
+		if err := check.Check(true, body.ProjectDir); err != nil {
 			return err
 		}
 		answer := struct {

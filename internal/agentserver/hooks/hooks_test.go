@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/agentserver/hooks"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // project returns a directory with a hooks.json.
@@ -32,7 +32,7 @@ func project(t *testing.T, text string) string {
 // TestAnswers compares with what the reference answers.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	server, err := rest.New(rest.Options{Routes: hooks.Routes(slog.New(slog.DiscardHandler)), Keys: func() []string { return nil }})
+	server, err := rest.New(rest.Options{Routes: hooks.Routes(slog.New(slog.DiscardHandler), nil), Keys: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // Contract is the release of the reference whose contract the server follows.

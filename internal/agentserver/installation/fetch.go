@@ -1,22 +1,18 @@
 package installation
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/gitlimit"
-	"github.com/deft-dev/deft/internal/lazyregexp"
-	"github.com/deft-dev/deft/internal/spawn"
 )
 
 // gitTime is how long a fetch may take.
@@ -68,7 +64,7 @@ func fetch(ctx context.Context, from Source, temp, rootName string) (fetched, er
 		return fetched{dir: dir}, err
 	}
 	if rootName == "" {
-		rootName = repositoryName(source)
+		rootName = gitfetch.RepositoryName(source)
 	}
 	clone := filepath.Join(temp, rootName)
 	commit, err := Clone(ctx, source, deref(from.Ref), clone)
@@ -117,19 +113,9 @@ func deref(s *string) string {
 	return *s
 }
 
-var (
-	scheme = lazyregexp.New(`^(https?|ssh|git|file)://[^-]`)
-	scp    = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-:]`)
-	// aRef is what may name a branch, tag or commit: never an option.
-	aRef = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$`)
-)
-
-// maxRef bounds the length of a reference.
-const maxRef = 255
-
 // IsGitURL reports whether a source is fetched with Git. Transports that run
 // programs (ext::) are refused.
-func IsGitURL(source string) bool { return scheme().MatchString(source) || scp().MatchString(source) }
+func IsGitURL(source string) bool { return gitfetch.IsURL(source) }
 
 // local resolves a directory of this machine.
 func local(source, sub string) (string, error) {
@@ -176,23 +162,11 @@ func within(dir, sub string) (string, error) {
 	return at, nil
 }
 
-func repositoryName(url string) string {
-	name := strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
-	if i := strings.LastIndexAny(name, "/:"); i >= 0 {
-		name = name[i+1:]
-	}
-	name = path.Base("/" + name)
-	if name == "/" || name == "." || strings.HasPrefix(name, ".") {
-		return "repository"
-	}
-	return name
-}
-
 // Clone fetches one commit of a repository into a directory that it makes, and
 // returns the commit. ref "" is the default branch. Errors are [ErrFetch] and
 // show no credentials.
 func Clone(ctx context.Context, url, ref, dir string) (commit string, err error) {
-	if !IsGitURL(url) || len(ref) > maxRef || ref != "" && !aRef().MatchString(ref) {
+	if !IsGitURL(url) || ref != "" && !gitfetch.IsRef(ref) {
 		return "", failed("not the URL and ref of a repository")
 	}
 	if ref == "" {
@@ -203,63 +177,48 @@ func Clone(ctx context.Context, url, ref, dir string) (commit string, err error)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("clone: %w", err)
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
 	for _, args := range [][]string{
 		{"init", "--quiet", "--template="},
 		{"fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", url, ref},
-		{"checkout", "--quiet", "--detach", "FETCH_HEAD"},
 	} {
 		if _, err := git(ctx, dir, args...); err != nil {
-			return "", errors.Join(err, os.RemoveAll(dir))
+			return "", err
 		}
+	}
+	size := gitlimit.Checkout{MaxFiles: maxCheckoutFiles, MaxBytes: maxCheckoutBytes}
+	if err := gitTo(ctx, &size, dir, gitlimit.ListTree("FETCH_HEAD")...); size.Err() != nil {
+		return "", failed("%w", size.Err())
+	} else if err != nil {
+		return "", err
+	}
+	if _, err := git(ctx, dir, "checkout", "--quiet", "--detach", "FETCH_HEAD"); err != nil {
+		return "", err
 	}
 	return git(ctx, dir, "rev-parse", "HEAD")
 }
 
-// git runs Git without anything that a repository, or a configuration that the
-// agent could write, may bring to it.
+// What a repository may have: some hundred bytes can name any number of files.
+const (
+	maxCheckoutFiles = 200_000 // and directories
+	maxCheckoutBytes = 2 << 30
+)
+
 func git(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{
-		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
-		"-c", "protocol.ext.allow=never", "-c", "credential.helper=", "-c", "http.followRedirects=initial",
-	}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false",
-		"GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_LFS_SKIP_SMUDGE=1",
+	out, err := gitfetch.Output(ctx, dir, args...)
+	if err != nil {
+		err = failed("%w", err)
 	}
-	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
-		if v, ok := os.LookupEnv(name); ok {
-			cmd.Env = append(cmd.Env, name+"="+v)
-		}
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 2 * time.Second
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &limited{w: &out}, &limited{w: &said}
-	cmd.Env = append(cmd.Env, gitlimit.Environ()...)
-	err := spawn.Bounds{Memory: gitlimit.FetchMemory}.Run(cmd)
-	switch {
-	case ctx.Err() != nil:
-		return "", failed("git %s: %w", args[0], ctx.Err())
-	case err != nil: // what it said may hold the URL with its credentials
-		return "", failed("git %s: %s", args[0], withoutCredentials(strings.TrimSpace(said.String())))
-	}
-	return strings.TrimSpace(out.String()), nil
+	return out, err
 }
 
-var credentials = lazyregexp.New(`://[^/\s@]*@`)
-
-func withoutCredentials(s string) string { return credentials().ReplaceAllString(s, "://****@") }
-
-// limited drops what goes beyond some kilobytes.
-type limited struct{ w *bytes.Buffer }
-
-func (l *limited) Write(b []byte) (int, error) {
-	const limit = 64 << 10
-	if space := limit - l.w.Len(); space > 0 {
-		l.w.Write(b[:min(space, len(b))])
+func gitTo(ctx context.Context, out io.Writer, dir string, args ...string) error {
+	if err := gitfetch.Run(ctx, out, dir, nil, args...); err != nil {
+		return failed("%w", err)
 	}
-	return len(b), nil
+	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // document describes the routes.
@@ -30,7 +30,7 @@ func (o Options) document() (object, error) {
 		}
 		ops[strings.ToLower(r.Method)] = op
 	}
-	schemas := map[string]any{"Failure": failure}
+	schemas := map[string]any{"Failure": failure()}
 	for _, ops := range paths {
 		c.reachable(ops, schemas)
 	}
@@ -64,13 +64,16 @@ func entitle(name string, schema any) {
 	s["title"] = strings.TrimSuffix(strings.TrimSuffix(name, "-Input"), "-Output")
 }
 
-// failure is the form of errors that no schema of the contract has.
-var failure = object{
-	"type": "object",
-	"properties": object{
-		"detail": object{}, "exception": object{"type": "string"}, "error_id": object{"type": "string"},
-	},
-	"required": []any{"detail"},
+// failure is the form of errors that no schema of the contract has. Each document has
+// one of its own, since what names schemas changes it.
+func failure() object {
+	return object{
+		"type": "object",
+		"properties": object{
+			"detail": object{}, "exception": object{"type": "string"}, "error_id": object{"type": "string"},
+		},
+		"required": []any{"detail"},
+	}
 }
 
 // describe returns the description of one route and the path it stands under.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 //go:embed page.html

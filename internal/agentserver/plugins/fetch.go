@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver/installation"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // Fetch asks what a plugin contains, without installing it.

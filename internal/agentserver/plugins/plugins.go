@@ -24,6 +24,7 @@ import (
 	"sort"
 
 	"github.com/deft-dev/deft/internal/agentserver/installation"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/skill"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	Home        string       // of the user
 	Persistence string       // OH_PERSISTENCE_DIR, or ~/.openhands
 	Log         *slog.Logger // nil for none
+	// CheckProject is asked before a project is read.
+	CheckProject workspacescope.CheckProject
 }
 
 // Service lists and installs plugins. Make one with [New].

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/internal/agentserver/installation"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -65,6 +65,9 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request) error {
 		ProjectDir string `json:"project_dir"`
 	}
 	if err := rest.Read(r, listSchema, &body); err != nil {
+		return err
+	}
+	if err := s.o.CheckProject.Check(body.Project, body.ProjectDir); err != nil {
 		return err
 	}
 	list := []available{}

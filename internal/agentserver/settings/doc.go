@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-//	routes := settings.Routes(service, log)
+//	routes := settings.Routes(of, log) // of finds the settings of a request's caller
 //	routes = append(routes, settings.Workspaces(store)...)
 //
 // # Concurrency

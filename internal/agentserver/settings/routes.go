@@ -1,26 +1,41 @@
 package settings
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
 
-// server answers requests about settings.
+// ServiceOf returns the settings that a request is about: those of its caller.
+type ServiceOf func(ctx context.Context) (*settings.Service, error)
+
+// Only returns the settings of a server that has one user.
+func Only(service *settings.Service) ServiceOf {
+	return func(context.Context) (*settings.Service, error) { return service, nil }
+}
+
+// server answers requests about one user's settings.
 type server struct {
 	*settings.Service
 	log *slog.Logger
 }
 
 // handler returns the answer to a request, which is sent as JSON.
-type handler func(r *http.Request) (any, error)
+type handler func(s server, r *http.Request) (any, error)
+
+// routes makes routes of operations.
+type routes struct {
+	of  ServiceOf
+	log *slog.Logger
+}
 
 // operation is one route of a group.
 type operation struct {
@@ -30,48 +45,70 @@ type operation struct {
 }
 
 // Routes returns the operations on everything that a service keeps.
-func Routes(service *settings.Service, log *slog.Logger) []rest.Route {
-	s := server{service, log}
-	all := group("Settings", "/api/settings", []operation{
-		{"GET", "", s.getSettings, 0},
-		{"PATCH", "", s.patchSettings, 0},
+func Routes(of ServiceOf, log *slog.Logger) []rest.Route {
+	t := routes{of, log}
+	all := t.group("Settings", "/api/settings", []operation{
+		{"GET", "", server.getSettings, 0},
+		{"PATCH", "", server.patchSettings, 0},
 		{"GET", "/agent-schema", agentSchema, 0},
 		{"GET", "/conversation-schema", conversationSchema, 0},
-		{"POST", "/mcp/{settings_key}", s.postServer, http.StatusCreated},
-		{"PATCH", "/mcp/{settings_key}", s.patchServer, 0},
-		{"DELETE", "/mcp/{settings_key}", s.deleteServer, 0},
-		{"GET", "/secrets", s.listSecrets, 0},
-		{"PUT", "/secrets", s.putSecret, 0},
-		{"DELETE", "/secrets/{name}", s.deleteSecret, 0},
+		{"POST", "/mcp/{settings_key}", server.postServer, http.StatusCreated},
+		{"PATCH", "/mcp/{settings_key}", server.patchServer, 0},
+		{"DELETE", "/mcp/{settings_key}", server.deleteServer, 0},
+		{"GET", "/secrets", server.listSecrets, 0},
+		{"PUT", "/secrets", server.putSecret, 0},
+		{"DELETE", "/secrets/{name}", server.deleteSecret, 0},
 	})
-	all = append(all, rest.Route{Method: "GET", Path: "/api/settings/secrets/{name}", Tag: "Settings", Handle: s.getSecret})
-	all = append(all, group("Profiles", "/api/profiles", s.llms())...)
-	all = append(all, group("Agent Profiles", "/api/agent-profiles", s.agents())...)
-	all = append(all, group("Meta-profiles", "/api/meta-profiles", s.metas())...)
-	return append(all, group("LLM Provider Connections", "/api/llm/provider-connections", []operation{
-		{"GET", "", s.listConnections, 0},
-		{"POST", "", s.createConnection, http.StatusCreated},
-		{"PATCH", "/{connection_id}", s.updateConnection, 0},
-		{"DELETE", "/{connection_id}", s.deleteConnection, 0},
+	all = append(all, rest.Route{Method: "GET", Path: "/api/settings/secrets/{name}", Tag: "Settings", Handle: t.getSecret})
+	all = append(all, t.group("Profiles", "/api/profiles", llms())...)
+	all = append(all, t.group("Agent Profiles", "/api/agent-profiles", agents())...)
+	all = append(all, t.group("Meta-profiles", "/api/meta-profiles", metas())...)
+	return append(all, t.group("LLM Provider Connections", "/api/llm/provider-connections", []operation{
+		{"GET", "", server.listConnections, 0},
+		{"POST", "", server.createConnection, http.StatusCreated},
+		{"PATCH", "/{connection_id}", server.updateConnection, 0},
+		{"DELETE", "/{connection_id}", server.deleteConnection, 0},
 	})...)
 }
 
+// AgentProfiles returns the operations on agent profiles.
+func AgentProfiles(of ServiceOf, log *slog.Logger) []rest.Route {
+	return routes{of, log}.group("Agent Profiles", "/api/agent-profiles", agents())
+}
+
+// server returns what answers a request.
+func (t routes) server(ctx context.Context) (server, error) {
+	service, err := t.of(ctx)
+	return server{service, t.log}, err
+}
+
 // group returns the routes of operations below a path.
-func group(tag, base string, list []operation) []rest.Route {
+func (t routes) group(tag, base string, list []operation) []rest.Route {
 	out := make([]rest.Route, len(list))
 	for i, o := range list {
 		if o.status == 0 {
 			o.status = http.StatusOK
 		}
-		out[i] = rest.Route{Method: o.method, Path: base + o.path, Tag: tag, Handle: func(w http.ResponseWriter, r *http.Request) error {
-			v, err := o.handle(r)
+		out[i] = rest.Route{Method: o.method, Path: base + o.path, Tag: tag, Handle: answer(o.status, func(r *http.Request) (any, error) {
+			s, err := t.server(r.Context())
 			if err != nil {
-				return refused(err)
+				return nil, err
 			}
-			return rest.JSON(w, o.status, v)
-		}}
+			return o.handle(s, r)
+		})}
 	}
 	return out
+}
+
+// answer sends what a function returns as JSON.
+func answer(status int, handle func(r *http.Request) (any, error)) rest.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := handle(r)
+		if err != nil {
+			return refused(err)
+		}
+		return rest.JSON(w, status, v)
+	}
 }
 
 // refused gives an error the status that the reference answers with: 400 for

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
@@ -13,10 +13,10 @@ import (
 )
 
 // agents are the operations on agent profiles.
-func (s server) agents() []operation {
-	return s.operations(named{
+func agents() []operation {
+	return operations(named{
 		what: "Agent profile", listKey: "profiles",
-		list: func(ctx context.Context) (any, error) {
+		list: func(s server, ctx context.Context) (any, error) {
 			if _, err := s.EnsureActive(ctx); err != nil { // one is always active
 				return nil, err
 			}
@@ -25,11 +25,11 @@ func (s server) agents() []operation {
 		active: func(doc *settings.Document) (string, *string) {
 			return "active_agent_profile_id", doc.ActiveAgentProfile
 		},
-		get: func(r *http.Request, name string) (any, error) {
+		get: func(s server, r *http.Request, name string) (any, error) {
 			p, err := s.Profiles.Agents.Load(r.Context(), name)
 			return schema.Of("name", name, "profile", p), err
 		},
-		save: func(r *http.Request, name string) error {
+		save: func(s server, r *http.Request, name string) error {
 			v, err := rest.RequiredDocument(r)
 			if err != nil {
 				return err
@@ -40,10 +40,13 @@ func (s server) agents() []operation {
 			}
 			return s.Profiles.Agents.Save(r.Context(), p)
 		},
-		remove: s.DeleteAgentProfile, rename: s.Profiles.Agents.Rename,
+		remove: server.DeleteAgentProfile,
+		rename: func(s server, ctx context.Context, from, to string) error {
+			return s.Profiles.Agents.Rename(ctx, from, to)
+		},
 	},
-		operation{"POST", "/{profile_id}/activate", s.activateAgent, 0},
-		operation{"POST", "/{name}/materialize", byName(s.materialize), 0},
+		operation{"POST", "/{profile_id}/activate", server.activateAgent, 0},
+		operation{"POST", "/{name}/materialize", byName(server.materialize), 0},
 	)
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/schema"
@@ -16,25 +16,25 @@ type named struct {
 	what string // as messages call one
 	// list returns all of them; listKey is its field of the answer, active
 	// that of the pointer to the one in use.
-	list    func(ctx context.Context) (any, error)
+	list    func(s server, ctx context.Context) (any, error)
 	listKey string
 	active  func(doc *settings.Document) (key string, pointer *string)
-	get     func(r *http.Request, name string) (any, error)
-	save    func(r *http.Request, name string) error
-	remove  func(ctx context.Context, name string) error
-	rename  func(ctx context.Context, from, to string) error // nil if names stay
+	get     func(s server, r *http.Request, name string) (any, error)
+	save    func(s server, r *http.Request, name string) error
+	remove  func(s server, ctx context.Context, name string) error
+	rename  func(s server, ctx context.Context, from, to string) error // nil if names stay
 }
 
 var nameType = schema.String{Min: 1, Max: 64, Pattern: profiles.Names}
 
 // byName calls h with the name in the path; 422 if it cannot be one.
-func byName(h func(r *http.Request, name string) (any, error)) handler {
-	return func(r *http.Request) (any, error) {
+func byName(h func(s server, r *http.Request, name string) (any, error)) handler {
+	return func(s server, r *http.Request) (any, error) {
 		name := r.PathValue("name")
 		if _, err := schema.Check(nameType, name, schema.Reading{}, "path", "name"); err != nil {
 			return nil, err
 		}
-		return h(r, name)
+		return h(s, r, name)
 	}
 }
 
@@ -46,10 +46,10 @@ func done(name, message string) map[string]any {
 var renameBody = spec.Reference("RenameProfileRequest", schema.Object{})
 
 // operations returns the operations on one kind, and those that only it has.
-func (s server) operations(n named, own ...operation) []operation {
+func operations(n named, own ...operation) []operation {
 	all := []operation{
-		{"GET", "", func(r *http.Request) (any, error) {
-			list, err := n.list(r.Context())
+		{"GET", "", func(s server, r *http.Request) (any, error) {
+			list, err := n.list(s, r.Context())
 			if err != nil {
 				return nil, err
 			}
@@ -61,15 +61,15 @@ func (s server) operations(n named, own ...operation) []operation {
 			return map[string]any{n.listKey: list, key: pointer}, nil
 		}, 0},
 		{"GET", "/{name}", byName(n.get), 0},
-		{"POST", "/{name}", byName(func(r *http.Request, name string) (any, error) {
-			return done(name, n.what+" '"+name+"' saved"), n.save(r, name)
+		{"POST", "/{name}", byName(func(s server, r *http.Request, name string) (any, error) {
+			return done(name, n.what+" '"+name+"' saved"), n.save(s, r, name)
 		}), http.StatusCreated},
-		{"DELETE", "/{name}", byName(func(r *http.Request, name string) (any, error) {
-			return done(name, n.what+" '"+name+"' deleted"), n.remove(r.Context(), name)
+		{"DELETE", "/{name}", byName(func(s server, r *http.Request, name string) (any, error) {
+			return done(name, n.what+" '"+name+"' deleted"), n.remove(s, r.Context(), name)
 		}), 0},
 	}
 	if n.rename != nil {
-		all = append(all, operation{"POST", "/{name}/rename", byName(func(r *http.Request, name string) (any, error) {
+		all = append(all, operation{"POST", "/{name}/rename", byName(func(s server, r *http.Request, name string) (any, error) {
 			m, err := rest.BodyAs(r, renameBody)
 			if err != nil {
 				return nil, err
@@ -79,7 +79,7 @@ func (s server) operations(n named, own ...operation) []operation {
 			if name == to {
 				message = n.what + " '" + name + "' unchanged (same name)"
 			}
-			return done(to, message), n.rename(r.Context(), name, to)
+			return done(to, message), n.rename(s, r.Context(), name, to)
 		}), 0})
 	}
 	return append(all, own...)

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
 	"github.com/deft-dev/deft/schema"
@@ -14,15 +14,15 @@ import (
 )
 
 // llms are the operations on LLM profiles.
-func (s server) llms() []operation {
-	return s.operations(named{
+func llms() []operation {
+	return operations(named{
 		what: "Profile", listKey: "profiles",
-		list:   func(ctx context.Context) (any, error) { return s.Profiles.LLMs.List(ctx) },
+		list:   func(s server, ctx context.Context) (any, error) { return s.Profiles.LLMs.List(ctx) },
 		active: func(doc *settings.Document) (string, *string) { return "active_profile", doc.ActiveProfile },
-		get:    s.getLLM, save: s.saveLLM, remove: s.DeleteLLM, rename: s.RenameLLM,
+		get:    server.getLLM, save: server.saveLLM, remove: server.DeleteLLM, rename: server.RenameLLM,
 	},
-		operation{"POST", "/{name}/validate", byName(s.validateLLM), 0},
-		operation{"POST", "/{name}/activate", byName(func(r *http.Request, name string) (any, error) {
+		operation{"POST", "/{name}/validate", byName(server.validateLLM), 0},
+		operation{"POST", "/{name}/activate", byName(func(s server, r *http.Request, name string) (any, error) {
 			applied, err := s.ActivateLLM(r.Context(), name)
 			out := done(name, "Profile '"+name+"' activated")
 			if out["llm_applied"] = applied; applied {
@@ -125,25 +125,25 @@ func (s server) validateLLM(r *http.Request, _ string) (any, error) {
 }
 
 // metas are the operations on meta-profiles.
-func (s server) metas() []operation {
-	return s.operations(named{
+func metas() []operation {
+	return operations(named{
 		what: "Meta-profile", listKey: "meta_profiles",
-		list:   func(ctx context.Context) (any, error) { return s.Profiles.Metas.List(ctx) },
+		list:   func(s server, ctx context.Context) (any, error) { return s.Profiles.Metas.List(ctx) },
 		active: func(doc *settings.Document) (string, *string) { return "active_meta_profile", doc.ActiveMetaProfile },
-		get: func(r *http.Request, name string) (any, error) {
+		get: func(s server, r *http.Request, name string) (any, error) {
 			m, err := s.Profiles.Metas.Load(r.Context(), name)
 			return schema.Of("name", name, "config", m), err
 		},
-		save: func(r *http.Request, name string) error {
+		save: func(s server, r *http.Request, name string) error {
 			m, err := rest.BodyAs(r, routable)
 			if err != nil {
 				return err
 			}
 			return s.Profiles.Metas.Save(r.Context(), name, m)
 		},
-		remove: s.DeleteMeta,
+		remove: server.DeleteMeta,
 	},
-		operation{"POST", "/{name}/activate", byName(func(r *http.Request, name string) (any, error) {
+		operation{"POST", "/{name}/activate", byName(func(s server, r *http.Request, name string) (any, error) {
 			applied, err := s.ActivateMeta(r.Context(), name)
 			out := done(name, "Meta-profile '"+name+"' activated")
 			if out["applied"] = applied; !applied {

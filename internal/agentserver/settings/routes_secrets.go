@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
@@ -43,9 +43,13 @@ func checkSecretName(name string) error {
 }
 
 // getSecret answers with the value as plain text.
-func (s server) getSecret(w http.ResponseWriter, r *http.Request) error {
+func (t routes) getSecret(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if err := checkSecretName(name); err != nil {
+		return err
+	}
+	s, err := t.server(r.Context())
+	if err != nil {
 		return err
 	}
 	value, err := s.Secret(r.Context(), name)

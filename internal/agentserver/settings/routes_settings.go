@@ -4,16 +4,18 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/agentsettings"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
 
-func agentSchema(*http.Request) (any, error) { return agentsettings.AgentPage(), nil }
+func agentSchema(server, *http.Request) (any, error) { return agentsettings.AgentPage(), nil }
 
-func conversationSchema(*http.Request) (any, error) { return agentsettings.ConversationPage(), nil }
+func conversationSchema(server, *http.Request) (any, error) {
+	return agentsettings.ConversationPage(), nil
+}
 
 // answer returns settings as clients see them; err is that of reading or changing
 // them.

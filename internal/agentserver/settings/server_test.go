@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/rest"
 	store "github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/workspaces"
 	"github.com/deft-dev/deft/llm/catalog"
@@ -51,7 +51,7 @@ func serve(t *testing.T, dir string, keys *keyring.Ring) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := append(settings.Routes(s, slog.New(slog.DiscardHandler)), settings.Workspaces(workspaces.New(dir))...)
+	routes := append(settings.Routes(settings.Only(s), slog.New(slog.DiscardHandler)), settings.Workspaces(workspaces.New(dir))...)
 	routes = append(routes, llmlist.New(catalog.Default(), nil).Routes()...)
 	h, err := rest.New(rest.Options{Routes: routes, Keys: func() []string { return nil }})
 	if err != nil {

@@ -3,23 +3,27 @@ package settings
 import (
 	"net/http"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/internal/settings/workspaces"
 	"github.com/deft-dev/deft/schema"
 )
 
 // Workspaces returns the operations below /api/workspaces.
 func Workspaces(s *workspaces.Store) []rest.Route {
-	return group("Workspaces", "/api/workspaces", []operation{
-		{"GET", "", func(*http.Request) (any, error) {
+	const base = "/api/workspaces"
+	route := func(method, path string, handle func(r *http.Request) (any, error)) rest.Route {
+		return rest.Route{Method: method, Path: path, Tag: "Workspaces", Handle: answer(http.StatusOK, handle)}
+	}
+	return []rest.Route{
+		route("GET", base, func(*http.Request) (any, error) {
 			m, err := s.List()
 			return bothLists(m, err)
-		}, 0},
-		{"POST", "", addWorkspaces(s, workspaces.Folders, workspaces.Folders, workspaces.Folder), 0},
-		{"DELETE", "", removeWorkspace(s, workspaces.Folders), 0},
-		{"POST", "/parents", addWorkspaces(s, workspaces.Parents, "parents", workspaces.Parent), 0},
-		{"DELETE", "/parents", removeWorkspace(s, workspaces.Parents), 0},
-	})
+		}),
+		route("POST", base, addWorkspaces(s, workspaces.Folders, workspaces.Folders, workspaces.Folder)),
+		route("DELETE", base, removeWorkspace(s, workspaces.Folders)),
+		route("POST", base+"/parents", addWorkspaces(s, workspaces.Parents, "parents", workspaces.Parent)),
+		route("DELETE", base+"/parents", removeWorkspace(s, workspaces.Parents)),
+	}
 }
 
 func bothLists(m *schema.Map, err error) (any, error) {
@@ -32,7 +36,7 @@ func bothLists(m *schema.Map, err error) (any, error) {
 }
 
 // addWorkspaces handles a body that has the items of a list in one field.
-func addWorkspaces(s *workspaces.Store, list, field string, item *schema.Object) handler {
+func addWorkspaces(s *workspaces.Store, list, field string, item *schema.Object) func(r *http.Request) (any, error) {
 	body := &schema.Object{Fields: []schema.Field{{Name: field, Type: schema.List{Of: item}, Required: true}}}
 	return func(r *http.Request) (any, error) {
 		doc, err := rest.BodyAs(r, body)
@@ -45,7 +49,7 @@ func addWorkspaces(s *workspaces.Store, list, field string, item *schema.Object)
 	}
 }
 
-func removeWorkspace(s *workspaces.Store, list string) handler {
+func removeWorkspace(s *workspaces.Store, list string) func(r *http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		q := rest.QueryOf(r)
 		path := q.Required("path")

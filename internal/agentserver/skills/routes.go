@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/deft-dev/deft/internal/agentserver/installation"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
@@ -30,6 +30,9 @@ var listSchema = spec.Reference("SkillsRequest", schema.Object{})
 func (s *Service) postList(w http.ResponseWriter, r *http.Request) error {
 	var q Query
 	if err := rest.Read(r, listSchema, &q); err != nil {
+		return err
+	}
+	if err := s.o.CheckProject.Check(q.Project, q.ProjectDir); err != nil {
 		return err
 	}
 	found, sources := s.Load(r.Context(), q)

@@ -32,6 +32,7 @@ import (
 	"sync"
 
 	"github.com/deft-dev/deft/internal/agentserver/installation"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/skill"
 	"github.com/deft-dev/deft/spec"
@@ -49,6 +50,8 @@ type Options struct {
 	// reference's.
 	PublicURL, PublicRef string
 	Log                  *slog.Logger // nil for none
+	// CheckProject is asked before a project is read.
+	CheckProject workspacescope.CheckProject
 }
 
 // Service lists and installs skills. Make one with [New].

@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // style is the protocol of a socket.

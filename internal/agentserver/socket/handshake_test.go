@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 func asClose(err error, e *websocket.CloseError) bool { return errors.As(err, e) }

@@ -15,8 +15,8 @@ import (
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/socket"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/tool"
 	"go.uber.org/goleak"
 )

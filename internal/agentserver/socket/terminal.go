@@ -11,7 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/tool"
 )
 

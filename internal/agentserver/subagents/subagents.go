@@ -27,7 +27,8 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )
@@ -54,6 +55,8 @@ type Options struct {
 	Home        string       // of the user
 	Persistence string       // OH_PERSISTENCE_DIR, or ~/.openhands
 	Log         *slog.Logger // nil for none
+	// CheckProject is asked before a project is read.
+	CheckProject workspacescope.CheckProject
 }
 
 // Service lists agents. Make one with [New].
@@ -178,6 +181,9 @@ func (s *Service) Routes() []rest.Route {
 	return []rest.Route{{Method: "POST", Path: "/api/sub-agents", Tag: "Sub Agents", Handle: func(w http.ResponseWriter, r *http.Request) error {
 		var q Query
 		if err := rest.Read(r, querySchema, &q); err != nil {
+			return err
+		}
+		if err := s.o.CheckProject.Check(q.Project, q.ProjectDir); err != nil {
 			return err
 		}
 		return rest.JSON(w, http.StatusOK, map[string]any{"agents": s.List(q)})

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/subagents"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 func write(t *testing.T, dir string, files map[string]string) {

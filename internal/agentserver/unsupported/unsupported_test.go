@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/unsupported"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 const here = "11111111-1111-1111-1111-111111111111"

@@ -24,8 +24,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/realpath"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/workspace"
 )
 
@@ -91,15 +91,15 @@ func (w WorkspaceOf) Routes(global []rest.Route) []rest.Route {
 	out := make([]rest.Route, 0, len(global))
 	for _, r := range global {
 		r.Path = Prefix + strings.TrimPrefix(r.Path, "/api")
-		r.Handle = w.guard(r.Handle)
+		r.Handle = w.guard(r.Handle, func(r *http.Request) (string, error) { return rest.PathUUID(r, IDParam) })
 		out = append(out, r)
 	}
 	return out
 }
 
-func (w WorkspaceOf) guard(next rest.Handler) rest.Handler {
+func (w WorkspaceOf) guard(next rest.Handler, idOf func(*http.Request) (string, error)) rest.Handler {
 	return func(rw http.ResponseWriter, r *http.Request) error {
-		id, err := rest.PathUUID(r, IDParam)
+		id, err := idOf(r)
 		if err != nil {
 			return err
 		}
@@ -128,6 +128,40 @@ func (w WorkspaceOf) guard(next rest.Handler) rest.Handler {
 		r.Body = inner.Body // the server quotes what was read of it
 		return err
 	}
+}
+
+// Confine returns global routes whose paths must be inside one workspace. Locate
+// returns where a path that a client names is on this machine.
+func Confine(ws Workspace, locate func(path string) string, global []rest.Route) []rest.Route {
+	only := WorkspaceOf(func(context.Context, string) (Workspace, error) { return ws, nil })
+	out := make([]rest.Route, 0, len(global))
+	for _, r := range global {
+		next := only.guard(r.Handle, func(*http.Request) (string, error) { return "", nil })
+		r.Handle = func(w http.ResponseWriter, r *http.Request) error {
+			q := r.URL.Query()
+			for _, name := range []string{"path", "workspace_dir"} {
+				for i, path := range q[name] {
+					q[name][i] = locate(path)
+				}
+			}
+			moved := *r.URL
+			moved.RawQuery = q.Encode()
+			inner := r.WithContext(r.Context())
+			inner.URL = &moved
+			if path := r.PathValue("path"); path != "" {
+				path = locate("/" + strings.TrimLeft(path, "/")) // as %2F it still has its first slash
+				if !ws.Contains(path) {
+					return Outside("path")
+				}
+				inner.SetPathValue("path", strings.TrimPrefix(path, "/"))
+			}
+			err := next(w, inner)
+			r.Body = inner.Body
+			return err
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 // Outside is the error of a parameter with a path outside of the workspace.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 )
 

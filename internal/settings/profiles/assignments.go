@@ -68,6 +68,9 @@ func ReadAssignments(dir string) (a Assignments, err error) {
 	return file.Assignments, nil
 }
 
+// Assignments returns the assignments; see [ReadAssignments].
+func (s *Stores) Assignments() (Assignments, error) { return ReadAssignments(s.dir) }
+
 // Assign sets the LLM profile of a service or, if agent is true, of a class of
 // agents; "" removes it. An unknown profile is NotFound.
 func (s *Stores) Assign(ctx context.Context, name string, agent bool, profile string) error {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	_ "github.com/deft-dev/deft/hook" // describes hook_config
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	s "github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"
 )

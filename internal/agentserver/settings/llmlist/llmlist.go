@@ -23,7 +23,7 @@ import (
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/spec"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
 	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/llm/catalog"
 )
 

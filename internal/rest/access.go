@@ -16,15 +16,29 @@ const (
 	WorkspaceCookie = "oh_workspace_session_key"
 )
 
-// admit checks the key of a request. A server that is not initialised yet says so
+// admit checks who sends a request. A server that is not initialised yet says so
 // first, whatever the key (docs/openhands/sdk-wire-1.58.md section B.4).
-func (s *Server) admit(route Route, r *http.Request) error {
+func (s *Server) admit(route Route, r *http.Request) (*http.Request, error) {
 	if !route.Dormant && route.Access != Open && s.o.Ready != nil && !s.o.Ready() {
-		return &Error{Status: http.StatusServiceUnavailable, Detail: "Server is not initialized"}
+		return r, &Error{Status: http.StatusServiceUnavailable, Detail: "Server is not initialized"}
 	}
-	if route.Access == Open {
-		return nil
+	switch {
+	case route.Access == Open:
+		return r, nil
+	case s.o.Authenticate == nil:
+		return r, s.checkKey(route, r)
+	case route.Access == Own:
+		return r, nil
 	}
+	known, err := s.o.Authenticate(r)
+	if err != nil {
+		return r, err
+	}
+	return known, nil
+}
+
+// checkKey checks the key of a request.
+func (s *Server) checkKey(route Route, r *http.Request) error {
 	keys := s.o.Keys()
 	if len(keys) == 0 && s.crossOrigin(r) {
 		return Fail(http.StatusForbidden, "Pages of this origin may not use the server")
@@ -47,7 +61,7 @@ func (s *Server) admit(route Route, r *http.Request) error {
 
 // checkHost refuses requests to other hosts while there are no keys.
 func (s *Server) checkHost(r *http.Request) error {
-	if s.o.Host == nil || s.o.Host(r.Host) || len(s.o.Keys()) > 0 {
+	if s.o.Host == nil || s.o.Host(r.Host) || s.o.Authenticate == nil && len(s.o.Keys()) > 0 {
 		return nil
 	}
 	return Fail(http.StatusForbidden, "This server has no key and answers only to names of this machine: "+
@@ -90,13 +104,18 @@ func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	if origin == "" {
 		return false
 	}
-	if !LocalOrigin(origin) && (s.o.Origin == nil || !s.o.Origin(origin)) {
+	if !s.readableBy(origin) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set("Access-Control-Allow-Credentials", "true")
 	h.Set("Access-Control-Expose-Headers", "*")
 	return true
+}
+
+// readableBy reports whether pages of an origin may read answers.
+func (s *Server) readableBy(origin string) bool {
+	return !s.o.SameOrigin && LocalOrigin(origin) || s.o.Origin != nil && s.o.Origin(origin)
 }
 
 // preflight answers CORS preflight requests.

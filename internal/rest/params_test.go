@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 )
 

@@ -1,4 +1,4 @@
-// Package rest is what all routes of the Agent Server use: one table of
+// Package rest is what the routes of the servers use: one table of
 // operations, keys, CORS, the reference's form of errors, and strict reading of
 // bodies and queries.
 //

@@ -21,6 +21,13 @@ type Options struct {
 	// Keys returns the keys that clients must send; without any the server is
 	// open.
 	Keys func() []string
+	// Authenticate takes the place of Keys: it returns the request with its caller in
+	// the context, or why it is refused. It is not called for Open and Own routes. Nil
+	// for Keys.
+	Authenticate func(r *http.Request) (*http.Request, error)
+	// SameOrigin says that only pages of the server itself may use it, not even those of
+	// other servers of this machine.
+	SameOrigin bool
 	// Ready reports whether the server has been initialised; nil for always.
 	Ready func() bool
 	// Origin reports whether a page of this origin may use the server with
@@ -108,7 +115,8 @@ func (s *Server) handler(route Route) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		if err := s.admit(route, r); err != nil {
+		r, err := s.admit(route, r)
+		if err != nil {
 			s.fail(w, r, err)
 			return
 		}

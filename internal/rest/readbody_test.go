@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/deft-dev/deft/internal/agentserver/rest"
+	"github.com/deft-dev/deft/internal/rest"
 )
 
 // mirror answers with what it read.

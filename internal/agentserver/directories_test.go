@@ -12,6 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/workspacedir"
+	"github.com/deft-dev/deft/session"
 )
 
 // TestWorktreeNames wants the names of the reference: web pages show the last
@@ -30,7 +31,7 @@ func TestWorktreeNames(t *testing.T) {
 	cfg := &config.Loaded{Config: &config.Config{}}
 	cfg.ConversationWorktreeRoot = t.TempDir()
 	id := event.NewConversationID()
-	root, _, err := worktrees{root: cfg.ConversationWorktreeRoot}.AddWorktree(t.Context(), dir, id, nil)
+	root, _, err := directories{Worktrees: session.Worktrees{Root: cfg.ConversationWorktreeRoot}}.AddWorktree(t.Context(), dir, id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestRefusedWorkspaces(t *testing.T) {
 	if err := os.Symlink(home+"/.ssh", dir+"/innocent"); err != nil {
 		t.Fatal(err)
 	}
-	w := worktrees{rules: workspacedir.Rules{Home: home, Data: []string{data}}, log: slog.New(slog.DiscardHandler)}
+	w := directories{rules: workspacedir.Rules{Home: home, Data: []string{data}}, log: slog.New(slog.DiscardHandler)}
 	for _, ws := range []string{home, home + "/.ssh", dir + "/innocent", dir + "/innocent/new", data, data + "/new", dir} {
 		if err := w.Prepare(t.Context(), ws, true); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", ws, err)

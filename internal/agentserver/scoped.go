@@ -1,0 +1,191 @@
+package agentserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver/bash"
+	"github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/agentserver/conversation"
+	"github.com/deft-dev/deft/internal/agentserver/files"
+	"github.com/deft-dev/deft/internal/agentserver/git"
+	"github.com/deft-dev/deft/internal/agentserver/info"
+	"github.com/deft-dev/deft/internal/agentserver/mcp"
+	settingsroutes "github.com/deft-dev/deft/internal/agentserver/settings"
+	"github.com/deft-dev/deft/internal/agentserver/settings/llmlist"
+	"github.com/deft-dev/deft/internal/agentserver/socket"
+	"github.com/deft-dev/deft/internal/agentserver/unsupported"
+	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/rest"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/llm/catalog"
+	"github.com/deft-dev/deft/session"
+)
+
+// ScopedOptions say what a [Scoped] serves. All are required.
+type ScopedOptions struct {
+	Sessions *session.Manager
+	// Scope are the conversations, Key is what their clients send.
+	Scope *session.Scope
+	Key   string
+	// Settings are those of the conversations' owner.
+	Settings *settings.Service
+	Ring     *keyring.Ring
+	Builder  session.Builder
+	Adapters Adapters
+	// Dir is the directory of all conversations' data, BashDir that of the events of
+	// the sandbox's shell commands.
+	Dir, BashDir string
+	// Workspace is the sandbox's directory on this machine, in which clients work in
+	// Project. Locate returns where a path that a client names is.
+	Workspace, Project string
+	Locate             func(path string) string
+	Version            string
+	Uptime             func() (up, idle time.Duration)
+	Log                *slog.Logger
+}
+
+// Scoped is the contract of an Agent Server for the conversations of one sandbox, served
+// by a program that has many: the sessions and settings are the program's. Files and
+// shell commands are confined to the sandbox's workspace. What changes the server itself
+// (skills and plugins that are installed for all, POST /api/init) is not served.
+type Scoped struct {
+	v       *services
+	details *info.Service
+	table   *rest.Server
+}
+
+// NewScoped returns a handler that serves at once.
+func NewScoped(o ScopedOptions) (*Scoped, error) {
+	keys := func() []string { return []string{o.Key} }
+	v := &services{
+		cfg:      &config.Loaded{Config: config.Default(), Sandbox: config.SandboxProcess},
+		adapters: o.Adapters, backend: &Backend{Builder: o.Builder, Sandboxed: true}, log: o.Log,
+		ring: o.Ring, settings: o.Settings, scope: o.Scope,
+	}
+	v.sessions.Store(o.Sessions)
+	v.cfg.ConversationsPath, v.cfg.WorkspacePath = o.Dir, o.Project
+	v.conversations = conversation.New(conversation.Options{
+		Sessions: o.Scope, Launcher: launcher{o.Settings, o.Ring, o.Adapters}, Keys: keys,
+	})
+	s := &Scoped{v: v}
+	ws := workspacescope.Directory(o.Workspace)
+	var err error
+	if v.bash, err = bash.Open(bash.Options{
+		Dir: o.BashDir, DefaultCwd: o.Project, Log: o.Log,
+		Contains: func(dir string) bool { return ws.Contains(o.Locate(dir)) },
+		Runner:   scopeRunner{o},
+	}); err != nil {
+		return nil, err
+	}
+	v.scopes = bash.NewScopes(bash.ScopeOptions{
+		Options: bash.Options{Log: o.Log},
+		Dir:     func(id string) string { return filepath.Join(o.Dir, id, "bash_events") },
+		Runner:  func(scope workspacescope.Scope) bash.Runner { return sandboxRunner{v, scope.ID} },
+	})
+	v.sockets = socket.New(socket.Options{Find: sessionsOf(o.Scope), Bash: v.bash, Keys: keys, Log: o.Log})
+	if s.details, err = info.New(info.Options{
+		Uptime: o.Uptime, Ready: func() bool { return true },
+		Version: o.Version, Tools: mcp.UsableNames(mcp.Catalogue()), Capabilities: capabilities, Runtime: config.RuntimeLocal,
+	}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	of := workspacescope.WorkspaceOf(v.workspaceOf)
+	f := files.New(files.Options{WorkspaceOf: of, Trajectory: v.trajectory, Home: o.Project})
+	g := git.New(git.Options{Secret: v.storedSecret})
+	routes := slices.Concat(
+		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
+		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
+		v.bash.Routes(), v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of),
+		workspacescope.Confine(ws, o.Locate, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
+		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: o.Adapters.ProbeMCP, Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
+		unsupported.Extensions(),
+		unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
+	)
+	if s.table, err = rest.New(rest.Options{Routes: routes, Keys: keys, Log: o.Log}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// confinable are the routes that name files of a workspace by their paths.
+func confinable(all []rest.Route) (out []rest.Route) {
+	for _, r := range all {
+		switch {
+		case r.Path == "/api/file/search_subdirs", strings.Contains(r.Path, "download-trajectory"):
+		case strings.HasPrefix(r.Path, "/api/file/"), strings.HasPrefix(r.Path, "/api/git/"):
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// others are the routes of files that name a conversation.
+func others(all []rest.Route) (out []rest.Route) {
+	for _, r := range all {
+		if strings.HasPrefix(r.Path, "/api/conversations/") || strings.HasPrefix(r.Path, "/api/auth/") || strings.Contains(r.Path, "download-trajectory") {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Scoped) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.table.ServeHTTP(w, r) }
+
+// Close ends sockets and shell commands. The sessions are their owner's.
+func (s *Scoped) Close() error {
+	var errs []error
+	if s.v.sockets != nil {
+		s.v.sockets.Close()
+	}
+	errs = append(errs, s.v.scopes.Close(), s.v.bash.Close())
+	if s.details != nil {
+		errs = append(errs, s.details.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// scopeRunner runs the shell commands of a sandbox's clients where its newest
+// conversation works.
+type scopeRunner struct{ o ScopedOptions }
+
+// Run implements [bash.Runner].
+func (b scopeRunner) Run(ctx context.Context, j bash.Job) (int, error) {
+	page, err := b.o.Scope.Infos(ctx, eventstream.ListQuery{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	if len(page.Infos) == 0 {
+		return 0, fault.New(fault.Unavailable, "the sandbox has no conversation yet").Hint("start one, then run commands")
+	}
+	c, err := b.o.Scope.Get(ctx, page.Infos[0].ID)
+	if err != nil {
+		return 0, err
+	}
+	return runShell(ctx, c, j, b.o.Locate(j.Dir))
+}
+
+// runShell runs a client's command in a conversation's sandbox.
+func runShell(ctx context.Context, c *session.Conversation, j bash.Job, dir string) (int, error) {
+	got, err := c.RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", j.Command}, Dir: dir, Seconds: commandLimit})
+	if err != nil {
+		if ctx.Err() != nil {
+			return -1, context.Cause(ctx)
+		}
+		return 0, err
+	}
+	_, _ = io.WriteString(j.Stdout, got.Stdout) // neither fails
+	_, _ = io.WriteString(j.Stderr, got.Stderr)
+	return got.ExitCode, nil
+}

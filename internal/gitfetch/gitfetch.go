@@ -1,0 +1,246 @@
+// Package gitfetch brings repositories to this machine with Git: without anything
+// that a repository, its URL, or a configuration that an agent could write may run,
+// and with bounds on what it takes.
+//
+// # Usage
+//
+//	commit, err := gitfetch.Clone(ctx, dir, gitfetch.Source{URL: url, Branch: "main", Token: token})
+//	err = gitfetch.Run(ctx, out, dir, nil, "rev-parse", "HEAD")
+//
+// Hooks, submodules, filters, file system monitors, credential helpers and transports
+// that run programs (ext::) have no effect.
+//
+// # Concurrency and failure
+//
+// Everything is safe for concurrent use on different directories. Errors say what Git
+// said, without credentials. Clone leaves nothing behind when it fails.
+package gitfetch
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/gitlimit"
+	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/spawn"
+)
+
+// What a repository may have: some hundred bytes can name any number of files.
+const (
+	maxCheckoutFiles = 200_000 // and directories
+	maxCheckoutBytes = 2 << 30
+	maxPackBytes     = 1 << 30
+)
+
+// cloneTime is how long a clone may take.
+const cloneTime = 10 * time.Minute
+
+var (
+	scheme = lazyregexp.New(`^(https?|ssh|git|file)://[^-]`)
+	scp    = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-:]`)
+	// aRef is what may name a branch, tag or commit: never an option.
+	aRef = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./@+#-]*$`)
+)
+
+// maxRef bounds the length of a reference.
+const maxRef = 255
+
+// IsURL reports whether a source is fetched with Git. Transports that run programs
+// (ext::) are refused.
+func IsURL(source string) bool { return scheme().MatchString(source) || scp().MatchString(source) }
+
+// IsRef reports whether a text may name a branch, tag or commit.
+func IsRef(ref string) bool { return len(ref) <= maxRef && aRef().MatchString(ref) }
+
+// RepositoryName returns the directory name of a repository at a URL.
+func RepositoryName(url string) string {
+	name := strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
+	if i := strings.LastIndexAny(name, "/:"); i >= 0 {
+		name = name[i+1:]
+	}
+	name = path.Base("/" + name)
+	if name == "/" || name == "." || strings.HasPrefix(name, ".") {
+		return "repository"
+	}
+	return name
+}
+
+// Source is a repository to clone.
+type Source struct {
+	URL    string
+	Branch string // the default branch if empty
+	// Token is sent to the URL's host over HTTP, with User ("x-access-token" if
+	// empty). It is in no argument and is not kept in the clone.
+	User, Token string
+}
+
+// Clone clones a repository, with its history, into a directory that does not exist
+// or is empty, and returns the commit that is checked out. A branch that does not
+// exist is NotFound, a refused token Auth, a host that does not answer Unavailable.
+func Clone(ctx context.Context, dir string, from Source) (commit string, err error) {
+	if !IsURL(from.URL) {
+		return "", fault.New(fault.Invalid, "not the URL of a repository: "+WithoutCredentials(from.URL))
+	}
+	if from.Branch != "" && !IsRef(from.Branch) {
+		return "", fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a branch", from.Branch))
+	}
+	ctx, cancel := context.WithTimeout(ctx, cloneTime)
+	defer cancel()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fault.Wrap(err, fault.Denied, "make the directory of the repository")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return "", fault.New(fault.Conflict, "the directory "+dir+" is not empty").Because(err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	args := []string{"clone", "--quiet", "--template=", "--no-recurse-submodules", "--no-checkout"}
+	if from.Branch != "" {
+		args = append(args, "--branch", from.Branch)
+	}
+	env, err := from.environ()
+	if err != nil {
+		return "", err
+	}
+	if err := Run(ctx, io.Discard, dir, env, append(args, "--", from.URL, ".")...); err != nil {
+		return "", explain(err, from)
+	}
+	var out bytes.Buffer
+	if err := Run(ctx, &out, dir, nil, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
+		return "", nil // an empty repository has no commit
+	}
+	size := gitlimit.Checkout{MaxFiles: maxCheckoutFiles, MaxBytes: maxCheckoutBytes}
+	if err := Run(ctx, &size, dir, nil, gitlimit.ListTree("HEAD")...); size.Err() != nil {
+		return "", fault.Wrap(size.Err(), fault.Invalid, "check out the repository")
+	} else if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(out.String()), Run(ctx, io.Discard, dir, nil, "checkout", "--quiet", "--force")
+}
+
+// environ returns the variables that give Git the token, for the URL's host only.
+func (s Source) environ() ([]string, error) {
+	if s.Token == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the address of the repository cannot be read")
+	}
+	if u.Scheme != "https" && u.Scheme != "http" {
+		return nil, nil // ssh has keys of its own
+	}
+	user := s.User
+	if user == "" {
+		user = "x-access-token"
+	}
+	if strings.ContainsAny(user+s.Token, "\r\n\x00") {
+		return nil, fault.New(fault.Invalid, "the token of the repository's host has a line break")
+	}
+	header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+s.Token))
+	return gitlimit.Environ("fetch.unpackLimit", "1", "http."+u.Scheme+"://"+u.Host+"/.extraHeader", header), nil
+}
+
+// explain gives the errors of a clone their kinds, by what Git says in English.
+func explain(err error, from Source) error {
+	said := err.Error()
+	has := func(texts ...string) bool {
+		for _, t := range texts {
+			if strings.Contains(said, t) {
+				return true
+			}
+		}
+		return false
+	}
+	switch shown := WithoutCredentials(from.URL); {
+	case has("Remote branch", "not found in upstream"):
+		return fault.Wrap(err, fault.NotFound, "the repository "+shown+" has no branch "+from.Branch)
+	case has("Authentication failed", "could not read Username", "HTTP 401", "error: 403", "error: 401"):
+		return fault.New(fault.Auth, "the host of "+shown+" refuses the token, or wants one").Because(err).
+			Hint("check the token of the Git provider in the settings, and that it may read this repository")
+	case has("not found", "does not exist", "does not appear to be a git repository", "Repository not found"):
+		return fault.New(fault.NotFound, "there is no repository "+shown+", or the token may not see it").Because(err)
+	case has("Could not resolve host", "Failed to connect", "Couldn't connect", "Connection refused", "timed out", "Could not connect"):
+		return fault.New(fault.Unavailable, "the host of "+shown+" does not answer").Because(err)
+	}
+	return fault.Wrap(err, fault.Unavailable, "clone "+WithoutCredentials(from.URL))
+}
+
+// Run runs Git in a directory without anything that a repository, or a configuration
+// that an agent could write, may bring to it, and with further variables. What it
+// prints goes to out, whose error ends it.
+func Run(ctx context.Context, out io.Writer, dir string, env []string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "git", append([]string{
+		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
+		"-c", "protocol.ext.allow=never", "-c", "credential.helper=", "-c", "http.followRedirects=initial",
+	}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false",
+		"GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_LFS_SKIP_SMUDGE=1",
+	}
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 2 * time.Second
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = out, &limited{w: &said}
+	if env == nil { // what is fetched stays in one pack, which File bounds
+		env = gitlimit.Environ("fetch.unpackLimit", "1")
+	}
+	cmd.Env = append(cmd.Env, env...)
+	err := spawn.Bounds{Memory: gitlimit.FetchMemory, File: maxPackBytes}.Run(cmd)
+	_, exited := errors.AsType[*exec.ExitError](err)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("git %s: %w", args[0], ctx.Err())
+	case exited: // what it said may hold the URL with its credentials
+		return fmt.Errorf("git %s: %s", args[0], WithoutCredentials(strings.TrimSpace(said.String())))
+	case err != nil:
+		return fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return nil
+}
+
+var credentials = lazyregexp.New(`://[^/\s@]*@`)
+
+// WithoutCredentials returns a text with the user and password of all URLs left out.
+func WithoutCredentials(s string) string { return credentials().ReplaceAllString(s, "://****@") }
+
+// limited drops what goes beyond some kilobytes.
+type limited struct{ w *bytes.Buffer }
+
+func (l *limited) Write(b []byte) (int, error) {
+	const limit = 64 << 10
+	if space := limit - l.w.Len(); space > 0 {
+		l.w.Write(b[:min(space, len(b))])
+	}
+	return len(b), nil
+}
+
+// Output is what Run prints, without spaces around it, and up to some kilobytes.
+func Output(ctx context.Context, dir string, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := Run(ctx, &limited{w: &out}, dir, nil, args...)
+	return strings.TrimSpace(out.String()), err
+}
