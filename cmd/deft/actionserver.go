@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/runtime/actionserver"
 	"github.com/deft-dev/deft/runtime/tunnel"
 	"github.com/deft-dev/deft/sandbox"
@@ -61,6 +64,11 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(std.err, nil))
+	if std.listener != nil { // the workspace is inside, where nobody else makes it a repository
+		if err := worktree.Init(ctx, c.Workspace); err != nil { // it works without
+			log.Warn("make the workspace a git repository", "err", err)
+		}
+	}
 	tools, err := executors(build.ExecutorConfig{
 		Workspace: c.Workspace, Scratch: c.Results, Env: os.Environ(), Command: process.Command, Network: c.Net, Masked: masked, Log: log,
 	})
@@ -75,8 +83,24 @@ func (c *actionServerCmd) Run(ctx context.Context, std *streams) error {
 		Workspace: c.Workspace,
 		Programs:  build.SandboxPrograms(c.Workspace, os.Environ(), c.Program),
 		PTYs:      build.SandboxPTYs(c.Workspace, os.Environ()),
+		Ports:     ports(std),
 		Logger:    log,
 	})
+}
+
+// ports are those of a sandbox that has processes of its own, and with them a network;
+// nil for others.
+func ports(std *streams) *actionserver.Ports {
+	if os.Getpid() != 1 {
+		return nil
+	}
+	p := &actionserver.Ports{}
+	if proxy, err := url.Parse(std.env("HTTP_PROXY")); err == nil {
+		if port, err := strconv.Atoi(proxy.Port()); err == nil {
+			p.Hidden = append(p.Hidden, port)
+		}
+	}
+	return p
 }
 
 // inherited returns the sandbox's socket and journal. In a runtime of `deft runtime-api`

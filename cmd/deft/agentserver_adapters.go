@@ -19,6 +19,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	mcproutes "github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/llm"
@@ -40,12 +41,61 @@ type adapters struct {
 }
 
 // Open implements [agentserver.Adapters].
-func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.Backend, err error) {
+func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (*agentserver.Backend, error) {
 	ring, err := cfg.Ring()
 	if err != nil {
 		return nil, err
 	}
-	saved := profiles.Open(profiles.Options{Dir: cfg.PersistenceDir, Keys: ring, Log: a.log})
+	p := session.Placement{SandboxClass: build.NoSandbox, Network: cfg.Net, Limits: cfg.Limits, Readable: cfg.Readable, Writable: cfg.Writable}
+	if cfg.Sandbox == config.SandboxProcess {
+		p.SandboxClass = build.ProcessSandbox
+	}
+	if cfg.Sandbox == config.SandboxRemote {
+		p.SandboxClass, p.Container = build.RemoteSandbox, cfg.Container
+	}
+	containers := containersOf(cfg, p)
+	if cfg.Sandbox == config.SandboxDocker {
+		p = containers.Docker
+	}
+	b, builder, err := a.open(ctx, backendOptions{
+		dir: cfg.ConversationsPath, settings: cfg.PersistenceDir, ring: ring, hidden: cfg.Private(), placement: build.FromEnvironment(p, os.Getenv),
+		store: sqliteBackend(cfg.ConversationsPath), prepare: func() error { return makeHidden(cfg, a.log) },
+	})
+	if err == nil && containers != nil {
+		containers.Sandboxes, b.Containers = builder, containers
+	}
+	return b, err
+}
+
+// backendOptions say what a server's backend is made from.
+type backendOptions struct {
+	dir, settings string // of conversations, and of the local user's settings
+	ring          *keyring.Ring
+	hidden        []string // from sandboxes, beside dir
+	placement     session.Placement
+	// store opens the store of events and the lock of conversations.
+	store func(ctx context.Context) (eventstream.Stream, session.Lock, error)
+	// prepare is called before sandboxes are used.
+	prepare func() error
+}
+
+// sqliteBackend opens the store and the locks of a directory.
+func sqliteBackend(dir string) func(context.Context) (eventstream.Stream, session.Lock, error) {
+	return func(ctx context.Context) (eventstream.Stream, session.Lock, error) {
+		store, err := sqlite.Open(ctx, dir, sqlite.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		lock, err := conversationlock.Open(dir)
+		if err != nil {
+			return nil, nil, errors.Join(err, store.Close())
+		}
+		return store, lock, nil
+	}
+}
+
+func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Backend, _ *build.Builder, err error) {
+	saved := profiles.Open(profiles.Options{Dir: o.settings, Keys: o.ring, Log: a.log})
 	b := &agentserver.Backend{Models: profileModels{
 		build.NewModels(a.log), func() (*profiles.Stores, error) { return saved, nil },
 		broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
@@ -68,44 +118,26 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (_ *agentserver.
 		a.log.Debug("shells are started from a thread with all descriptors", "err", serr)
 	}
 	closers = append(closers, func() error { shells.Close(); return nil })
-	store, err := sqlite.Open(ctx, cfg.ConversationsPath, sqlite.Options{})
+	if b.Store, b.Lock, err = o.store(ctx); err != nil {
+		return nil, nil, err
+	}
+	closers = append(closers, b.Store.Close)
+	builder, err := build.New(build.Options{Dir: o.dir, Hidden: o.hidden, Store: b.Store, Shells: shells, Classes: a.classes, Log: a.log, Defaults: o.placement})
 	if err != nil {
-		return nil, err
-	}
-	b.Store = store
-	closers = append(closers, store.Close)
-	o := build.Options{Dir: cfg.ConversationsPath, Hidden: cfg.Private(), Store: store, Shells: shells, Classes: a.classes, Log: a.log}
-	o.Defaults = session.Placement{SandboxClass: build.NoSandbox, Network: cfg.Net, Limits: cfg.Limits, Readable: cfg.Readable, Writable: cfg.Writable}
-	if cfg.Sandbox == config.SandboxProcess {
-		o.Defaults.SandboxClass = build.ProcessSandbox
-	}
-	if cfg.Sandbox == config.SandboxRemote {
-		o.Defaults.SandboxClass, o.Defaults.Container = build.RemoteSandbox, cfg.Container
-	}
-	containers := containersOf(cfg, o.Defaults)
-	if cfg.Sandbox == config.SandboxDocker {
-		o.Defaults = containers.Docker
-	}
-	o.Defaults = build.FromEnvironment(o.Defaults, os.Getenv)
-	builder, err := build.New(o)
-	if err != nil {
-		return nil, err
+		return nil, nil, errors.Join(err, b.Lock.Close())
 	}
 	b.Builder, b.Orphans = builder, builder
-	if containers != nil {
-		containers.Sandboxes, b.Containers = builder, containers
-	}
 	closers = append(closers, builder.Close)
-	if b.Sandboxed = o.Defaults.SandboxClass != build.NoSandbox; b.Sandboxed { // what is wrong with it is said at the start
-		if err := makeHidden(cfg, a.log); err != nil {
-			return nil, err
+	if b.Sandboxed = o.placement.SandboxClass != build.NoSandbox; b.Sandboxed { // what is wrong with it is said at the start
+		err := o.prepare()
+		if err == nil {
+			_, err = builder.Sandboxes(o.placement.SandboxClass, o.placement.Isolation)
 		}
-		if _, err = builder.Sandboxes(o.Defaults.SandboxClass, o.Defaults.Isolation); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, nil, errors.Join(err, b.Lock.Close())
 		}
 	}
-	b.Lock, err = conversationlock.Open(cfg.ConversationsPath)
-	return b, err
+	return b, builder, nil
 }
 
 // containersOf says how conversations get containers; nil if they get none. Those

@@ -21,12 +21,16 @@ type grammar struct {
 
 	runGrammar
 	Demo          demoCmd          `cmd:"" help:"Watch a recorded session fix a failing test, with real tools and no key."`
-	Conversations conversationsCmd `cmd:"" aliases:"conv" help:"List, show, export, import and delete conversations."`
+	Conversations conversationsCmd `cmd:"" aliases:"conv" help:"List, show, fork, export, import and delete conversations."`
+	Undo          undoCmd          `cmd:"" help:"Take a conversation and the files back to before your last message."`
 	Shell         shellCmd         `cmd:"" help:"Open a shell in the sandbox of a conversation."`
+	Forward       forwardCmd       `cmd:"" help:"Reach programs that listen in the sandbox of a conversation."`
+	Sandbox       sandboxCmd       `cmd:"" help:"Show the log of a conversation's sandbox, and what it uses."`
 	Doctor        doctorCmd        `cmd:"" help:"Show what works on this machine, and try to break out of the sandbox."`
 	LLM           llmCmd           `cmd:"" name:"llm" help:"Test models, list them, and show what they cost."`
 	Completion    completionCmd    `cmd:"" help:"Print a completion script for a shell."`
 	Complete      completeCmd      `cmd:"" hidden:"" help:"Print values for a completion script."`
+	Config        configCmd        `cmd:"" help:"Show and check the settings of deft serve."`
 	Build         buildCmd         `cmd:"" help:"Build Deft with packages of your own linked in."`
 	Licenses      licensesCmd      `cmd:"" help:"Print the licences of Deft and of everything that is linked into it."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`
@@ -44,6 +48,7 @@ type (
 		Run runCmd `cmd:"" help:"Work on a task in a directory."`
 	}
 	agentServerGrammar struct {
+		Serve       serveCmd       `cmd:"" help:"Serve the App Server: REST API, conversations in sandboxes, settings, on one port."`
 		AgentServer agentServerCmd `cmd:"" name:"agent-server" help:"Serve conversations to OpenHands clients: REST and WebSockets."`
 	}
 	actionServerGrammar struct {

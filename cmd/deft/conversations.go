@@ -30,6 +30,7 @@ type conversationsCmd struct {
 	Show    showCmd    `cmd:"" help:"Show what happened in a conversation."`
 	Export  exportCmd  `cmd:"" help:"Write a conversation to a file or directory."`
 	Import  importCmd  `cmd:"" help:"Read a trajectory file or an OpenHands conversation directory."`
+	Fork    forkCmd    `cmd:"" help:"Go on from an event in another conversation, with files of its own."`
 	Delete  deleteCmd  `cmd:"" help:"Delete conversations."`
 	Salvage salvageCmd `cmd:"" help:"Copy what can still be read of a damaged store to a new one."`
 }
@@ -303,23 +304,52 @@ func (c *deleteCmd) Run(ctx context.Context, std *streams, g *globalFlags) error
 			if err != nil {
 				return err
 			}
-			// What fails half way can be deleted again.
-			if err = sandboxes.Remove(ctx, id); err == nil {
-				err = s.Delete(ctx, id)
+			// What fails half way can be deleted again. An engine that is not there to
+			// remove a container does not matter.
+			limited, cancel := context.WithTimeout(ctx, removeTimeout)
+			left := sandboxes.Remove(limited, id)
+			if away := fault.Is(left, fault.Unavailable) || limited.Err() != nil; left == nil || away && ctx.Err() == nil {
+				if err = p.checkpoints().Remove(ctx, id); err == nil {
+					err = s.Delete(ctx, id)
+				}
+			} else {
+				err = left
 			}
+			cancel()
 			unlock()
 			if err != nil {
 				return fmt.Errorf("delete conversation %s: %w", id, err)
 			}
-			if c.JSON {
-				err = printJSON(std, map[string]string{"deleted": string(id)})
-			} else {
-				_, err = fmt.Fprintln(std.out, "deleted", id)
-			}
-			if err != nil {
+			if err := c.print(std, id, left); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// removeTimeout bounds how long a deletion waits for the conversation's sandbox.
+const removeTimeout = 30 * time.Second
+
+// print says that a conversation is deleted, and what is left of it.
+func (c *deleteCmd) print(std *streams, id event.ConversationID, left error) error {
+	done := struct {
+		Deleted event.ConversationID `json:"deleted"`
+		Left    string               `json:"left_behind,omitempty"`
+	}{Deleted: id}
+	hint := fault.HintOf(left)
+	if left != nil {
+		done.Left = left.Error()
+	}
+	if c.JSON {
+		return printJSON(std, done)
+	}
+	if _, err := fmt.Fprintln(std.out, "deleted", id); err != nil || left == nil {
+		return err
+	}
+	fmt.Fprintln(std.err, "deft: warning: its sandbox is left behind:", console.Line(done.Left))
+	if hint != "" {
+		fmt.Fprintln(std.err, "  →", console.Line(hint))
+	}
+	return nil
 }

@@ -51,6 +51,28 @@ func hasDocker() (bool, error) {
 	return err == nil, nil
 }
 
+// hasGVisor reports whether the engine has gVisor's runtime, which CI must have.
+func hasGVisor() (bool, error) {
+	host, err := dockerHost()
+	if err != nil {
+		return hasDocker()
+	}
+	c, err := client.New(client.WithHost(host))
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	got, err := c.Info(context.Background(), client.InfoOptions{})
+	if err != nil {
+		return false, err
+	}
+	_, ok := got.Info.Runtimes["runsc"]
+	if !ok && os.Getenv("CI") == "true" {
+		return false, errors.New("the Docker engine has no runtime runsc")
+	}
+	return ok, nil
+}
+
 // staticDeft is a directory with a static binary, which runs in every image; the
 // test binary itself is not one with the race detector.
 var staticDeft = sync.OnceValues(func() (dir string, err error) {

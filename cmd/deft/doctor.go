@@ -20,7 +20,7 @@ import (
 
 // doctorCmd shows what works here.
 type doctorCmd struct {
-	Sandbox string   `help:"Isolation to look at: auto, namespaces, landlock or none; or docker, a container." enum:"auto,namespaces,landlock,none,docker" default:"auto" env:"DEFT_SANDBOX"`
+	Sandbox string   `help:"Isolation to look at: auto, namespaces, landlock or none; or docker, a container." enum:"auto,namespaces,landlock,none,docker,remote" default:"auto" env:"DEFT_SANDBOX"`
 	Image   string   `help:"Image to try with --sandbox docker (default: that of deft run)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
 	Read    []string `help:"As for deft run: whether toolchains and caches are visible is tried with it." placeholder:"DIR" type:"path" env:"DEFT_READ" sep:":"`
 	Write   []string `help:"As for deft run." placeholder:"DIR" type:"path" env:"DEFT_WRITE" sep:":"`

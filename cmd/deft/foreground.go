@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/conversationlock"
@@ -40,6 +41,8 @@ type foreground struct {
 	// executor is the executor class of --executor; "": not given.
 	executor string
 	grace    time.Duration
+	// checkpoints says when checkpoints are taken: off, turn or step.
+	checkpoints string
 	// env are variables for commands, and secretEnv the names of secrets that all
 	// of them get.
 	env, secretEnv []string
@@ -49,7 +52,8 @@ type foreground struct {
 func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.View) *foreground {
 	return &foreground{
 		std: std, paths: p, store: store, view: view, sandbox: "auto", grace: build.DefaultGrace,
-		api: runtimeAPIFromEnvironment(std.env),
+		checkpoints: string(session.CheckpointTurns),
+		api:         runtimeAPIFromEnvironment(std.env),
 		models: &runModels{
 			by:       sync.OnceValues(func() (*opener, error) { return newOpener(std) }),
 			breakers: broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
@@ -122,11 +126,18 @@ func (r *foreground) open(models session.Models, log *slog.Logger) (_ *build.Bui
 	if err != nil { // there is no home
 		persistence = r.paths.data
 	}
-	sessions, err := session.Open(session.Options{
+	o := session.Options{
 		Store: r.store, Lock: locks, Dir: r.paths.store(), Ring: ring, Models: models, Builder: builder,
-		Files:   session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.env("EXTENSIONS_PATH"))},
+		Files: session.Worktrees{
+			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, persistence, r.std.env("EXTENSIONS_PATH"))},
+			Root:             r.paths.worktrees(),
+		},
 		IdleTTL: -1, // what matters of its log is in the events, which the view shows
-	})
+	}
+	if r.checkpoints != "off" && checkpoint.Available() {
+		o.Checkpoints, o.CheckpointTimes = r.paths.checkpoints(), session.CheckpointTimes(r.checkpoints)
+	}
+	sessions, err := session.Open(o)
 	if err != nil {
 		return nil, nil, errors.Join(err, locks.Close())
 	}

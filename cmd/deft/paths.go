@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 
+	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/fault"
 )
 
@@ -35,6 +36,15 @@ func (p paths) store() string { return filepath.Join(p.data, "events") }
 
 // sandboxes is where package session/build keeps them by default.
 func (p paths) sandboxes() string { return filepath.Join(p.store(), "sandboxes") }
+
+// checkpoints are those of the workspaces.
+func (p paths) checkpoints() *checkpoint.Store {
+	return checkpoint.New(checkpoint.Options{Dir: filepath.Join(p.store(), "checkpoints"), Exclude: []string{p.data}})
+}
+
+// worktrees is the directory of forks that have a Git worktree. It is beside Deft's data,
+// in which no agent works.
+func (p paths) worktrees() string { return p.data + "-worktrees" }
 
 // mcpAnswers is where the user's answers about projects' MCP servers are kept.
 func (p paths) mcpAnswers() string { return filepath.Join(p.data, "mcp-projects.json") }

@@ -57,8 +57,9 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	defer store.Close()
 	r := newForeground(std, p, store, newView(c, std, g))
 	r.sandbox, r.network, r.grace, r.api = c.Sandbox, c.Net, c.Grace, c.runtimeAPIFlags
+	r.checkpoints = c.Checkpoints
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
-	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime, ReadOnly: c.ReadOnly, GPUs: c.GPUs}
+	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime, ReadOnly: c.ReadOnly, GPUs: c.GPUs, DiskBytes: max(0, int64(c.Disk))}
 	if c.Dockerfile+c.ExtraDeps != "" {
 		if r.container, err = c.buildImage(ctx, std, p, r.container); err != nil {
 			return err

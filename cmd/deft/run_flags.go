@@ -37,12 +37,13 @@ type runCmd struct {
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none; docker, a container of its own; or remote, a sandbox of a Runtime API." enum:"auto,namespaces,landlock,none,docker,remote" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
 	runtimeAPIFlags
 	Image       string          `help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
-	Dockerfile  string          `help:"Build the image for --sandbox docker from a Dockerfile, unless that was done." placeholder:"PATH" type:"path"`
+	Dockerfile  string          `help:"Build the image for --sandbox docker or remote from a Dockerfile, unless that was done." placeholder:"PATH" type:"path"`
 	ExtraDeps   string          `help:"A command that adds to the image, as root: 'apt-get install -y jq'." placeholder:"COMMAND"`
 	Pull        string          `help:"When the image is fetched: missing, always or never." enum:",missing,always,never" default:"" placeholder:"WHEN" env:"DEFT_PULL"`
 	OCIRuntime  string          `name:"oci-runtime" help:"Runtime of the container, for example runsc for gVisor (default: the engine's)." placeholder:"NAME" env:"DEFT_OCI_RUNTIME"`
 	Mount       []sandbox.Mount `help:"Directory or volume that a container has as well, rw (the default), ro or overlay: what is written to an overlay stays in the sandbox. May be repeated; kept with the conversation." placeholder:"SOURCE:TARGET[:MODE]" sep:"none"`
 	ReadOnly    bool            `name:"read-only-image" help:"Make the container's own files read-only; /tmp, /run and the home are in memory."`
+	Disk        sandbox.Size    `help:"How much the container may write beside the workspace and mounts, for example 10G, where the engine can limit it (default: no limit)." placeholder:"SIZE"`
 	GPUs        string          `name:"gpus" help:"GPUs of the container: all, a number, or ids (default: none)." placeholder:"GPUS"`
 	Executor    string          `help:"Program that executes actions in the sandbox beside the built-in tools, as exec:PATH (default: the built-in tools alone; a resumed conversation keeps its own)." placeholder:"exec:PATH"`
 	Net         sandbox.Network `help:"What the agent's commands may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none; --net=open,HOST adds a host with a private address. This machine is never reached (default: none; a resumed conversation keeps its own)." placeholder:"HOSTS" env:"DEFT_NET"`
@@ -52,6 +53,7 @@ type runCmd struct {
 	Pids        int             `help:"How many processes and threads the sandbox may have; -1 for no limit (default: 1024, or 64 for each processor)." placeholder:"N" env:"DEFT_PIDS"`
 	CPUs        float64         `name:"cpus" help:"How many processors the sandbox may use (default: all)." placeholder:"N" env:"DEFT_CPUS"`
 	Grace       time.Duration   `help:"How long the sandbox, with what still runs in it, waits for a resume after a pause." default:"10m" placeholder:"TIME"`
+	Checkpoints string          `help:"When the files are kept so that deft undo can bring them back: turn, before the first action after your message; step, before the actions of each answer too; or off." enum:"off,turn,step" default:"turn" placeholder:"WHEN" env:"DEFT_CHECKPOINTS"`
 	MCPConfig   []string        `name:"mcp-config" help:"File with MCP servers for the agent, as other programs write it ({\"mcpServers\": …}). May be repeated; the project's .mcp.json is then used only if it is named." placeholder:"FILE" type:"path"`
 	SecretEnv   []string        `name:"secret-env" help:"Name of an environment variable that the agent's commands may use. Its value is masked everywhere. May be repeated." placeholder:"NAME"`
 	Env         []string        `help:"A variable for the agent's commands. A name alone takes the value that it has here. May be repeated." placeholder:"NAME[=VALUE]" sep:"none"`
@@ -118,10 +120,14 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--grace must not be negative").Hint("0 stops the sandbox when the run is paused")
 	case c.Image+c.Pull+c.OCIRuntime != "" && c.Sandbox != build.DockerSandbox && c.Sandbox != build.RemoteSandbox:
 		return fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker")
+	case c.Disk > 0 && c.Sandbox != build.DockerSandbox:
+		return fault.New(fault.Invalid, "--disk is for containers").Hint("add --sandbox docker")
 	case (len(c.Mount) > 0 || c.ReadOnly || c.GPUs != "") && c.Sandbox != build.DockerSandbox:
 		return fault.New(fault.Invalid, "--mount, --read-only-image and --gpus are for containers").Hint("add --sandbox docker; --read and --write grant directories at their own paths")
-	case c.Dockerfile+c.ExtraDeps != "" && c.Sandbox != build.DockerSandbox:
+	case c.Dockerfile+c.ExtraDeps != "" && c.Sandbox != build.DockerSandbox && c.Sandbox != build.RemoteSandbox:
 		return fault.New(fault.Invalid, "--dockerfile and --extra-deps are for containers").Hint("add --sandbox docker")
+	case c.Sandbox == build.RemoteSandbox && c.ExtraDeps != "" && c.Image+c.Dockerfile == "":
+		return fault.New(fault.Invalid, "--extra-deps adds to an image of the Runtime API, which is missing").Hint("add --image IMAGE or --dockerfile PATH")
 	case c.Sandbox == build.RemoteSandbox && (c.Net != "" || len(c.Read)+len(c.Write) > 0 || c.Memory != 0 || c.Pids != 0 || c.CPUs != 0):
 		return fault.New(fault.Invalid, "--net, --read, --write, --memory, --pids and --cpus cannot be given to a sandbox of a Runtime API").Hint("the API's own settings decide on that")
 	case c.Dockerfile != "" && c.Image != "":

@@ -19,32 +19,35 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/filelock"
 	"github.com/deft-dev/deft/internal/runtimeapi"
+	"github.com/deft-dev/deft/internal/runtimeapi/builds"
 	"github.com/deft-dev/deft/internal/runtimeapi/registry"
 	"github.com/deft-dev/deft/internal/runtimeapi/store"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/sandbox/docker"
+	"github.com/deft-dev/deft/sandbox/image"
 	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session/build"
 )
 
 // runtimeAPICmd serves the Runtime API of OpenHands.
 type runtimeAPICmd struct {
-	Host        string          `help:"Address to listen on, also for the ports of runtimes." default:"127.0.0.1" placeholder:"ADDRESS"`
-	Port        int             `help:"Port to listen on; 0 takes a free one, which is printed." default:"3000"`
-	APIKeyFile  string          `name:"api-key-file" help:"File with the keys of clients: on each line KEY, NAME KEY or NAME KEY QUOTA." placeholder:"FILE" type:"path"`
-	APIKeyEnv   string          `name:"api-key-env" help:"Variable that holds the keys, in the same form (default: DEFT_RUNTIME_API_KEYS)." placeholder:"NAME"`
-	Quota       int             `help:"How many runtimes each key may have; 0 for no limit." default:"100" placeholder:"N"`
-	Sandbox     string          `help:"What runtimes are: process (a built-in sandbox) or docker (a container)." enum:"process,docker" default:"process"`
-	Pool        string          `help:"JSON file that says which sandboxes wait for requests; SIGHUP reads it again." placeholder:"FILE" type:"path"`
-	RuntimeURL  string          `name:"runtime-url" help:"Where runtimes are reached: an address with {port}, each at a port of its own, or with {runtime_id} in the host's name or in the path, at the port of this server (default: http://HOST:{port})." placeholder:"URL"`
-	Ignore      []string        `help:"Fields of start requests that are passed over where the sandbox cannot do as they say; otherwise the request is refused: image, image_pull_policy, run_as_user, run_as_group, fs_group, runtime_class, resource_factor." placeholder:"FIELD"`
-	Net         sandbox.Network `help:"What runtimes may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none (default: none)." placeholder:"HOSTS"`
-	Memory      sandbox.Size    `help:"How much memory a runtime with the resource factor 1 may use, for example 4G." placeholder:"SIZE"`
-	CPUs        float64         `name:"cpus" help:"How many processors a runtime with the resource factor 1 may use." placeholder:"N"`
-	Pids        int             `help:"How many processes and threads each runtime may have; -1 for no limit." placeholder:"N"`
-	Idle        time.Duration   `help:"Pause runtimes that nobody has used for so long and that do not work; 0 for never." default:"1h"`
-	Keep        time.Duration   `help:"Remove paused and ended runtimes, with their files, after this time; 0 for never." default:"168h"`
-	ImagePrefix string          `name:"registry-prefix" help:"What the names of images that clients build begin with." default:"deft.local" placeholder:"NAME"`
+	Host         string          `help:"Address to listen on, also for the ports of runtimes." default:"127.0.0.1" placeholder:"ADDRESS"`
+	Port         int             `help:"Port to listen on; 0 takes a free one, which is printed." default:"3000"`
+	APIKeyFile   string          `name:"api-key-file" help:"File with the keys of clients: on each line KEY, NAME KEY or NAME KEY QUOTA." placeholder:"FILE" type:"path"`
+	APIKeyEnv    string          `name:"api-key-env" help:"Variable that holds the keys, in the same form (default: DEFT_RUNTIME_API_KEYS)." placeholder:"NAME"`
+	Quota        int             `help:"How many runtimes each key may have; 0 for no limit." default:"100" placeholder:"N"`
+	Sandbox      string          `help:"What runtimes are: process (a built-in sandbox) or docker (a container)." enum:"process,docker" default:"process"`
+	Pool         string          `help:"JSON file that says which sandboxes wait for requests; SIGHUP reads it again." placeholder:"FILE" type:"path"`
+	RuntimeURL   string          `name:"runtime-url" help:"Where runtimes are reached: an address with {port}, each at a port of its own, or with {runtime_id} in the host's name or in the path, at the port of this server (default: http://HOST:{port})." placeholder:"URL"`
+	Ignore       []string        `help:"Fields of start requests that are passed over where the sandbox cannot do as they say; otherwise the request is refused: image, image_pull_policy, run_as_user, run_as_group, fs_group, runtime_class, resource_factor." placeholder:"FIELD"`
+	Net          sandbox.Network `help:"What runtimes may reach: every public host (--net), these hosts (--net=pypi.org,.example.com:443), the registries of go, npm, pypi, cargo, maven or debian (--net=go,npm) or none (default: none)." placeholder:"HOSTS"`
+	Memory       sandbox.Size    `help:"How much memory a runtime with the resource factor 1 may use, for example 4G." placeholder:"SIZE"`
+	CPUs         float64         `name:"cpus" help:"How many processors a runtime with the resource factor 1 may use." placeholder:"N"`
+	Pids         int             `help:"How many processes and threads each runtime may have; -1 for no limit." placeholder:"N"`
+	Idle         time.Duration   `help:"Pause runtimes that nobody has used for so long and that do not work; 0 for never." default:"1h"`
+	Keep         time.Duration   `help:"Remove paused and ended runtimes, with their files, after this time; 0 for never." default:"168h"`
+	ImagePrefix  string          `name:"registry-prefix" help:"What the names of images that clients build begin with, before the name of their key." default:"deft.local" placeholder:"NAME"`
+	BuildNetwork bool            `name:"build-network" help:"Give the steps of builds the engine's default network; otherwise they have none."`
 }
 
 // Help is shown by --help.
@@ -94,7 +97,11 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	if err != nil {
 		return err
 	}
-	kept, err := store.Open(ctx, filepath.Join(dir, "runtimes.db"))
+	ring, err := openRing(std, p.data)
+	if err != nil {
+		return err
+	}
+	kept, err := store.Open(ctx, filepath.Join(dir, "runtimes.db"), ring)
 	if err != nil {
 		return err
 	}
@@ -109,6 +116,11 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	}
 	images, _ := provider.(runtimeapi.Images) // where there are any
 	defer func() { err = errors.Join(err, provider.Close()) }()
+	queue, closeBuilds, err := c.openBuilds(ctx, provider, kept, filepath.Join(dir, "builds"), log)
+	if err != nil {
+		return err
+	}
+	defer closeBuilds()
 	address := net.JoinHostPort(c.Host, strconv.Itoa(c.Port))
 	listener, err := std.listen(ctx, "tcp", address)
 	if err != nil {
@@ -121,7 +133,7 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	}
 	defer runtimes.Close()
 	server, err := runtimeapi.New(runtimeapi.Options{
-		Keys: keys, Registry: runtimes, Addresses: addresses, Images: images, RegistryPrefix: c.ImagePrefix, Log: log,
+		Keys: keys, Registry: runtimes, Addresses: addresses, Images: images, Builds: queue, RegistryPrefix: c.ImagePrefix, Log: log,
 	})
 	if err != nil {
 		return err
@@ -136,7 +148,25 @@ func (c *runtimeAPICmd) Run(ctx context.Context, std *streams, g *globalFlags) (
 	return server.Serve(ctx, listener)
 }
 
+// openBuilds opens the queue of builds; nil if the sandboxes have no images.
+func (c *runtimeAPICmd) openBuilds(ctx context.Context, provider sandbox.Provider, kept builds.Store, dir string, log *slog.Logger) (_ *builds.Queue, closeAll func(), err error) {
+	builder, ok := provider.(image.ContextBuilder)
+	if !ok {
+		return nil, func() {}, nil
+	}
+	queue, err := builds.Open(ctx, builds.Options{
+		Builder: builder, Store: kept, Dir: dir, Network: c.BuildNetwork, MemoryBytes: int64(c.Memory), CPUs: c.CPUs, Log: log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return queue, queue.Close, nil
+}
+
 func (c *runtimeAPICmd) check() error {
+	if c.BuildNetwork && c.Sandbox != "docker" {
+		return fault.New(fault.Invalid, "--build-network is for --sandbox docker: process sandboxes have no images")
+	}
 	for _, name := range c.Ignore {
 		if !slices.Contains(registry.Fields, name) {
 			return fault.New(fault.Invalid, "--ignore: there is no field "+name).Hint("there are " + strings.Join(registry.Fields, ", "))

@@ -9,9 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/runtime/actionserver"
@@ -49,7 +52,9 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 		}
 	}
 	processors := runtime.GOMAXPROCS(1)
+	prepared := prepareStore(ctx, std)
 	a, err := bootstrap.Wait(listener)
+	prepared()
 	if err != nil {
 		return fmt.Errorf("wait for what to run: %w", err)
 	}
@@ -64,6 +69,36 @@ func (c *sandboxServerCmd) Run(ctx context.Context, std *streams) (err error) {
 		return runcommand.Exit(code)
 	}
 	return nil
+}
+
+// prepareAfter is how long a sandbox waits before more is prepared: one of a pool does, one
+// that was started for a request does not.
+const prepareAfter = 250 * time.Millisecond
+
+// prepareStore makes the agent server's event store in the background, which takes longer
+// than all else of its start. It is empty, and nothing is kept in memory. wait waits for
+// what has begun.
+func prepareStore(ctx context.Context, std *streams) (wait func()) {
+	done := make(chan struct{})
+	timer := time.AfterFunc(prepareAfter, func() {
+		defer close(done)
+		p, err := findPaths(std.env("DEFT_DATA"), std.env)
+		if err == nil {
+			var s *sqlite.Store
+			if s, err = openStore(ctx, p); err == nil {
+				err = s.Close()
+			}
+		}
+		if err != nil { // the agent server says so if it is needed
+			fmt.Fprintln(std.err, "deft: note: the event store cannot be prepared:", oneLine(err.Error()))
+		}
+		debug.FreeOSMemory()
+	})
+	return func() {
+		if !timer.Stop() {
+			<-done
+		}
+	}
 }
 
 // apply makes the environment and the working directory those of an assignment.

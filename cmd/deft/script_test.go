@@ -47,6 +47,10 @@ func TestScripts(t *testing.T) {
 				return os.Getuid() == 0, nil
 			case cond == "docker":
 				return hasDocker()
+			case cond == "gvisor":
+				return hasGVisor()
+			case cond == "dockerd":
+				return canOwnEngine()
 			case strings.HasPrefix(cond, "has:"):
 				return has(strings.TrimPrefix(cond, "has:"))
 			}
@@ -55,7 +59,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"llm": cmdLLM, "server": cmdServer, "calls": cmdCalls, "exit": cmdExit, "jsonlines": cmdJSONLines, "tmpfs": cmdTmpfs,
 			"nobody": cmdNobody, "flip": cmdFlip, "html": cmdHTML, "large": cmdLarge,
-			"docker": cmdDocker, "agentserver": cmdAgentServer,
+			"docker": cmdDocker, "agentserver": cmdAgentServer, "dockerd": cmdDockerd, "killcontainers": cmdKillContainers,
 		},
 	})
 }

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/postgres"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver"
+	serversettings "github.com/deft-dev/deft/internal/agentserver/config"
+	"github.com/deft-dev/deft/internal/appserver"
+	"github.com/deft-dev/deft/internal/appserver/config"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/web"
+)
+
+// serveCmd serves the App Server.
+type serveCmd struct {
+	config.Flags `embed:""`
+}
+
+// Help is shown by --help.
+func (c *serveCmd) Help() string {
+	return `Serves the App Server on one port: the REST API of OpenHands' app server, conversations
+in sandboxes, settings and secrets, and for each sandbox the agent-server contract.
+
+  deft serve                     # for this machine; prints a link that signs in
+  deft serve --sandbox docker --image python:3.13-bookworm
+  DEFT_DATABASE_URL=postgres://… deft serve --address 0.0.0.0:3000 \
+      --public-url https://deft.example.com
+
+Requests need a browser's session (by the printed link) or an API key, also on this
+machine. Conversations, settings and secrets are those of deft run. Settings come from
+TOML files, variables and flags; deft config shows them.`
+}
+
+// serverVariables are those that say where settings and secrets are.
+var serverVariables = []string{"HOME", "OH_PERSISTENCE_DIR", "OH_SECRET_KEY"}
+
+// Run serves until it is told to stop.
+func (c *serveCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
+	debug.SetGCPercent(150) // as for the agent server
+	ctx, stop := untilTold(ctx)
+	defer stop()
+	sources, err := configSources(std, g, c.Flags)
+	if err != nil {
+		return err
+	}
+	cfg, report, err := config.Load(sources)
+	if err != nil {
+		return err
+	}
+	log := newLog(std, cfg.Log)
+	for _, w := range report.Warnings {
+		log.Warn("configuration", "warning", w)
+	}
+	s, l, err := newAppServer(ctx, std, cfg, log)
+	if err != nil {
+		return err
+	}
+	code, err := s.NewCode(ctx)
+	if err != nil {
+		return errors.Join(err, l.Close(), s.Close(context.WithoutCancel(ctx)))
+	}
+	address := browserAddress(cfg.Server, l.Addr())
+	fmt.Fprintf(std.err, "deft serves on %s\n  sign in once within 15 minutes: %s/#login=%s\n", address, address, code)
+	return s.Serve(ctx, l)
+}
+
+// newLog is the log that a configuration asks for.
+func newLog(std *streams, c config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
+		level = slog.LevelInfo // it was checked
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(std.err, o))
+	}
+	return slog.New(slog.NewTextHandler(std.err, o))
+}
+
+// newAppServer makes the server of a configuration, and listens.
+func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *slog.Logger) (*appserver.Server, net.Listener, error) {
+	if err := checkServe(cfg); err != nil {
+		return nil, nil, err
+	}
+	paths := paths{data: cfg.Data}
+	var environ []string
+	for _, name := range serverVariables {
+		if v := std.env(name); v != "" {
+			environ = append(environ, name+"="+v)
+		}
+	}
+	saved, err := serversettings.Load(environ, serversettings.Flags{Host: "127.0.0.1", Port: 8000, ConversationsPath: paths.store()})
+	if err != nil {
+		return nil, nil, err
+	}
+	ring, err := saved.Ring()
+	if err != nil {
+		return nil, nil, err
+	}
+	remote := runtimeAPIFlags{RuntimeAPI: cfg.Sandbox.RuntimeAPI, RuntimeAPIKeyEnv: cfg.Sandbox.RuntimeAPIKeyEnv}
+	classes, err := remote.classes(std.env)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := std.listen(ctx, "tcp", cfg.Server.Address)
+	if err != nil {
+		return nil, nil, cannotListen(cfg.Server.Address, "--address", err)
+	}
+	a := adapters{log, classes}
+	dir := filepath.Join(paths.store(), "app")
+	o := appserver.Options{
+		Dir: dir, Conversations: paths.store(), Settings: saved.PersistenceDir, Ring: ring, Adapters: a,
+		Open: func(ctx context.Context) (*agentserver.Backend, error) {
+			b, _, err := a.open(ctx, backendOptions{
+				dir: paths.store(), settings: saved.PersistenceDir, ring: ring, hidden: append(cfg.Private(), paths.store(), saved.PersistenceDir),
+				placement: placement(cfg), store: eventStore(cfg, paths.store(), log),
+				prepare: func() error { return makeAll(cfg.Data, paths.store(), saved.PersistenceDir, cfg.FilesDir()) },
+			})
+			return b, err
+		},
+		OpenStore:   func(ctx context.Context) (*store.Store, error) { return appStore(ctx, cfg, dir, ring) },
+		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,
+		TrustedProxy: trusted(cfg.Server.TrustedProxies), Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
+		Spec: first(cfg.Sandbox.Image, cfg.Sandbox.Class), Strategy: sandboxes.Strategy(cfg.Sandbox.Grouping),
+		MaxRuns: saved.MaxConcurrentRuns, MaxRunsOfOwner: cfg.Conversations.MaxPerUser, MaxSandboxes: cfg.Sandbox.MaxPerUser,
+		IdleTTL: cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
+		Page: web.Handler(), Model: commonModel(cfg.LLM),
+		Version: version, Out: std.err, Log: log,
+	}
+	if cfg.Conversations.MaxRunning > 0 {
+		o.MaxRuns = cfg.Conversations.MaxRunning
+	}
+	if o.IdleTTL == 0 {
+		o.IdleTTL = -1 // for never
+	}
+	s, err := appserver.New(ctx, o)
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	return s, l, nil
+}
+
+// makeAll makes directories that sandboxes hide: one that is made later would be seen.
+func makeAll(dirs ...string) error {
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fault.Wrap(err, fault.Denied, "make the directory "+dir)
+		}
+	}
+	return nil
+}
+
+// checkServe refuses what has no effect yet, and what would harm.
+func checkServe(cfg *config.Config) error {
+	unsupported := map[string]bool{
+		"files.url": cfg.Files.URL != "", "conversations.search_api_key": cfg.Conversations.SearchAPIKey != "",
+	}
+	for key, set := range unsupported {
+		if set {
+			return fault.New(fault.Unsupported, "deft serve does not have the setting "+key+" yet").Hint("leave it out; `deft config` says where it comes from")
+		}
+	}
+	host, _, _ := net.SplitHostPort(cfg.Server.Address) // it was checked
+	ip, err := netip.ParseAddr(host)
+	if local := host == "localhost" || err == nil && ip.IsLoopback(); cfg.Sandbox.Class == config.SandboxNone && !local {
+		return fault.New(fault.Denied, "without a sandbox, commands of agents have your rights on this machine: that is not served to others").
+			Hint("use --sandbox process or docker, or listen on 127.0.0.1")
+	}
+	return nil
+}
+
+// placement says how conversations are isolated.
+func placement(cfg *config.Config) session.Placement {
+	b, c := cfg.Sandbox, cfg.Classes
+	p := session.Placement{
+		AgentClass: c.Agent, RuntimeClass: c.Runtime, ExecutorClass: c.Executor, SandboxClass: b.Class,
+		Network: b.Net, Limits: b.Limits(), Readable: b.Read, Writable: b.Write,
+	}
+	for name, value := range b.Environment {
+		p.Env = append(p.Env, name+"="+value)
+	}
+	slices.Sort(p.Env)
+	if b.Class == config.SandboxDocker || b.Class == config.SandboxRemote {
+		p.Container = sandbox.Container{Image: b.Image, Pull: b.Pull, Runtime: b.OCIRuntime, DiskBytes: max(0, int64(b.Disk)), Mounts: b.Mounts}
+	}
+	if class, err := build.AbsoluteExecutor(p.ExecutorClass); err == nil { // else package build says what is wrong
+		p.ExecutorClass = class
+	}
+	return p
+}
+
+// commonModel is the LLM of users who have chosen none.
+func commonModel(c config.LLM) *schema.Map {
+	if c.Model == "" {
+		return nil
+	}
+	m := schema.Of("model", c.Model, "stream", true)
+	for key, value := range map[string]string{
+		"api_key": c.APIKey.Reveal(), "base_url": c.BaseURL, "api_version": c.APIVersion, "reasoning_effort": c.ReasoningEffort,
+	} {
+		if value != "" {
+			m.Set(key, value)
+		}
+	}
+	if c.Temperature != nil {
+		m.Set("temperature", *c.Temperature)
+	}
+	if c.MaxOutputTokens > 0 {
+		m.Set("max_output_tokens", schema.Count(c.MaxOutputTokens))
+	}
+	return m
+}
+
+// eventStore opens the store of events and the locks of conversations.
+func eventStore(cfg *config.Config, dir string, log *slog.Logger) func(context.Context) (eventstream.Stream, session.Lock, error) {
+	if !cfg.Database.PostgreSQL() {
+		return sqliteBackend(dir)
+	}
+	return func(ctx context.Context) (eventstream.Stream, session.Lock, error) {
+		s, err := postgres.Open(ctx, string(cfg.Database.URL), postgres.Options{Log: log})
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Locks(), nil
+	}
+}
+
+// appStore opens the App Server's tables.
+func appStore(ctx context.Context, cfg *config.Config, dir string, ring *keyring.Ring) (*store.Store, error) {
+	if cfg.Database.PostgreSQL() {
+		c, err := pgxpool.ParseConfig(string(cfg.Database.URL)) // it may have settings of the other pool
+		if err != nil {                                         // its text may have the password
+			return nil, fault.New(fault.Invalid, "the address of the PostgreSQL database cannot be read")
+		}
+		return store.Open(ctx, stdlib.OpenDB(*c.ConnConfig), store.PostgreSQL, ring)
+	}
+	source, err := store.SQLiteSource(filepath.Join(dir, "app.db"))
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", source)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(4)
+	return store.Open(ctx, db, store.SQLite, ring)
+}
+
+// trusted reports whether an address is one of a proxy.
+func trusted(networks []netip.Prefix) func(netip.Addr) bool {
+	return func(a netip.Addr) bool {
+		return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a.Unmap()) })
+	}
+}
+
+// browserAddress is where a browser reaches the server.
+func browserAddress(s config.Server, at net.Addr) string {
+	if s.PublicURL != "" {
+		return s.PublicURL
+	}
+	address := serversettings.InternalURL(at)
+	if s.TLSCertificate != "" {
+		address = strings.Replace(address, "http://", "https://", 1)
+	}
+	return address
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/deft-dev/deft/checkpoint"
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream/sqlite"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/console"
+	"github.com/deft-dev/deft/internal/runcommand"
+	"github.com/deft-dev/deft/session"
+)
+
+// undoCmd takes a conversation and its files back.
+type undoCmd struct {
+	ID        string   `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
+	To        event.ID `help:"Go back to this event instead of the last message; an undo says how it is taken back itself." placeholder:"EVENT"`
+	List      bool     `help:"Show the events whose files are known, and change nothing."`
+	KeepFiles bool     `name:"keep-files" help:"Leave the files as they are: only the conversation goes back."`
+	Preview   bool     `short:"n" name:"dry-run" help:"Show what would change, and change nothing."`
+	Yes       bool     `short:"y" help:"Do not ask."`
+	JSON      bool     `name:"json" help:"Print what was done as a JSON object."`
+}
+
+// Help is shown by `deft undo --help`.
+func (c *undoCmd) Help() string {
+	return `The conversation and the files of its workspace become what they were before your last message. Ignored and untracked files are
+part of that; commits, branches and the staging area of Git are not, nor caches such as node_modules and files above 64 MiB.
+Nothing is lost: the undo itself can be taken back.
+
+Examples:
+  deft undo
+  deft undo --dry-run
+  deft undo 0f9a --to 5c1d2e3f-…`
+}
+
+// Run takes a conversation back.
+func (c *undoCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
+	return withConversation(ctx, std, g, c.ID, func(conv *session.Conversation) error {
+		if c.List {
+			return c.list(ctx, std, conv)
+		}
+		o := session.UndoOptions{To: c.To, KeepFiles: c.KeepFiles, Preview: true}
+		u, err := conv.Undo(ctx, o)
+		if err != nil {
+			return explainUndo(err)
+		}
+		if !c.JSON {
+			showChanges(std, conv.Workspace(), u.Files)
+		}
+		if !c.Preview {
+			if err := c.confirm(ctx, std, u.Files); err != nil {
+				return err
+			}
+			o.Preview = false
+			if u, err = conv.Undo(ctx, o); err != nil {
+				return err
+			}
+		}
+		return c.report(std, conv.ID(), u)
+	})
+}
+
+// explainUndo says what to do where files are not known.
+func explainUndo(err error) error {
+	if errors.Is(err, session.ErrNoCheckpoint) || fault.Is(err, fault.Unsupported) {
+		return fault.New(fault.KindOf(err), "cannot go back").Because(err).
+			Hint("deft undo --list shows the events whose files are known; --keep-files takes only the conversation back")
+	}
+	return err
+}
+
+// maxShown is how many files of a kind are listed.
+const maxShown = 20
+
+func showChanges(std *streams, dir string, ch checkpoint.Changes) {
+	if len(ch.Written)+len(ch.Removed) == 0 {
+		fmt.Fprintln(std.err, "no file changes in", console.Line(dir))
+		return
+	}
+	fmt.Fprintln(std.err, "in", console.Line(dir)+":")
+	for _, l := range []struct {
+		what  string
+		files []string
+	}{{"comes back", ch.Written}, {"is removed", ch.Removed}} {
+		for i, f := range l.files {
+			if i == maxShown {
+				fmt.Fprintf(std.err, "  … and %d more\n", len(l.files)-i)
+				break
+			}
+			fmt.Fprintf(std.err, "  %s  %s\n", l.what, console.Line(f))
+		}
+	}
+}
+
+func (c *undoCmd) confirm(ctx context.Context, std *streams, ch checkpoint.Changes) error {
+	switch {
+	case c.Yes || len(ch.Written)+len(ch.Removed) == 0:
+		return nil
+	case !std.inTTY || c.JSON:
+		return fault.New(fault.Denied, "files would change, and there is no terminal to ask in").Hint("add --yes")
+	}
+	answer, err := runcommand.NewPrompter(std.in, std.err).Ask(ctx, "go back? [y/N] ")
+	if err != nil {
+		return fault.Wrap(err, fault.Canceled, "ask whether to go back")
+	}
+	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		return fault.New(fault.Canceled, "nothing was changed")
+	}
+	return nil
+}
+
+// undoneJSON is what `deft undo --json` prints.
+type undoneJSON struct {
+	ID      event.ConversationID `json:"id"`
+	From    event.ID             `json:"from"`
+	To      event.ID             `json:"to"`
+	Written []string             `json:"written"`
+	Removed []string             `json:"removed"`
+	DryRun  bool                 `json:"dry_run"`
+}
+
+func (c *undoCmd) report(std *streams, id event.ConversationID, u session.Undone) error {
+	if c.JSON {
+		return printJSON(std, undoneJSON{
+			ID: id, From: u.From, To: u.To, Written: append([]string{}, u.Files.Written...), Removed: append([]string{}, u.Files.Removed...),
+			DryRun: c.Preview,
+		})
+	}
+	if c.Preview {
+		fmt.Fprintln(std.err, "nothing was changed")
+		return nil
+	}
+	_, err := fmt.Fprintf(std.out, "undone. To take that back: deft undo %s --to %s\nto go on: deft run --resume %s \"…\"\n", id, u.From, id)
+	return err
+}
+
+// pointJSON is a line of `deft undo --list --json`.
+type pointJSON struct {
+	Event   event.ID `json:"event"`
+	Time    string   `json:"time"`
+	Files   int      `json:"files"`
+	LeftOut []string `json:"left_out"`
+}
+
+func (c *undoCmd) list(ctx context.Context, std *streams, conv *session.Conversation) error {
+	points, err := conv.Points(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range points {
+		if c.JSON {
+			left := append([]string{}, p.Checkpoint.LeftOut...)
+			if err := printJSON(std, pointJSON{p.Event, p.Checkpoint.Time.Format("2006-01-02T15:04:05Z07:00"), p.Checkpoint.Files, left}); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(std.out, "%s  %s  %d files  %s\n", p.Event, p.Checkpoint.Time.Local().Format("2006-01-02 15:04:05"), p.Checkpoint.Files, console.Line(p.Text))
+	}
+	if len(points) == 0 && !c.JSON {
+		fmt.Fprintln(std.err, "there are no checkpoints of this conversation")
+	}
+	return nil
+}
+
+// withConversation opens a stored conversation for a command.
+func withConversation(ctx context.Context, std *streams, g *globalFlags, name string, do func(*session.Conversation) error) error {
+	return withStore(ctx, std, g, func(p paths, s *sqlite.Store) (err error) {
+		id, err := resolve(ctx, s, name)
+		if err != nil {
+			return err
+		}
+		r := newForeground(std, p, s, nil)
+		builder, sessions, err := r.open(r.models, slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, sessions.Close(context.WithoutCancel(ctx)), builder.Close()) }()
+		conv, err := sessions.Get(ctx, id)
+		if err == nil {
+			err = do(conv)
+		}
+		if errors.Is(err, session.ErrLocked) {
+			return fault.New(fault.Conflict, "the conversation "+string(id)+" is running in another process").Hint("wait for it, or stop it there")
+		}
+		return err
+	})
+}
+
+type forkCmd struct {
+	ID        string   `arg:"" help:"The conversation's id, the start of it, or \"last\"." complete:"conversations"`
+	At        event.ID `help:"The last event that the fork has (default: the last one of the conversation). deft undo --list shows events whose files are known." placeholder:"EVENT"`
+	Workspace string   `short:"C" help:"An empty or new directory for the files of the fork (default: a Git worktree of the repository)." placeholder:"DIR" type:"path"`
+	Title     string   `help:"Title of the fork."`
+	JSON      bool     `name:"json" help:"Print the fork as a JSON object."`
+}
+
+// Run makes a fork with files of its own.
+func (c *forkCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
+	return withConversation(ctx, std, g, c.ID, func(conv *session.Conversation) error {
+		files := &session.ForkFiles{}
+		if c.Workspace != "" {
+			abs, err := filepath.Abs(c.Workspace)
+			if err != nil {
+				return fault.Wrap(err, fault.Invalid, "find the directory of the fork")
+			}
+			files.Dir = abs
+		}
+		f, err := conv.Fork(ctx, session.ForkOptions{Title: c.Title, From: c.At, Files: files})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(std, map[string]string{"id": string(f.ID()), "workspace": f.Workspace()})
+		}
+		_, err = fmt.Fprintf(std.out, "%s\nits files are in %s\nto go on: deft run --resume %s \"…\"\n", f.ID(), console.Line(f.Workspace()), f.ID())
+		return err
+	})
+}

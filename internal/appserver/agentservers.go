@@ -1,0 +1,161 @@
+package appserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/session"
+)
+
+// keptAgentServers is how many handlers of sandboxes are kept that nothing uses.
+const keptAgentServers = 64
+
+// agentServers serve the agent-server contract for each sandbox. A handler is made when
+// the first request comes, and forgotten when many others were used later.
+type agentServers struct {
+	make func(ctx context.Context, b store.Sandbox) (*agentserver.Scoped, error)
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	open   map[string]*agentServer // by the sandbox's id
+	closed bool
+}
+
+type agentServer struct {
+	mu      sync.Mutex // held while it is made
+	handler *agentserver.Scoped
+	users   int
+	used    time.Time
+}
+
+// serve answers a request for a sandbox.
+func (a *agentServers) serve(w http.ResponseWriter, r *http.Request, b store.Sandbox) error {
+	h, release, err := a.acquire(r.Context(), b)
+	if err != nil {
+		return err
+	}
+	defer release()
+	h.ServeHTTP(w, r)
+	return nil
+}
+
+func (a *agentServers) acquire(ctx context.Context, b store.Sandbox) (h *agentserver.Scoped, release func(), err error) {
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return nil, nil, errClosing
+	}
+	one := a.open[b.ID]
+	if one == nil {
+		one = &agentServer{}
+		a.open[b.ID] = one
+	}
+	one.users++
+	a.mu.Unlock()
+	release = func() {
+		a.mu.Lock()
+		one.users--
+		one.used = time.Now()
+		gone := a.surplus()
+		a.mu.Unlock()
+		a.end(gone)
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.handler == nil {
+		if one.handler, err = a.make(ctx, b); err != nil {
+			release()
+			return nil, nil, err
+		}
+	}
+	return one.handler, release, nil
+}
+
+// surplus takes the handler out that was not used for the longest time, if too many are
+// kept that nothing uses.
+func (a *agentServers) surplus() *agentServer {
+	if len(a.open) <= keptAgentServers {
+		return nil
+	}
+	unused, oldest := 0, ""
+	for id, one := range a.open {
+		if one.users > 0 {
+			continue
+		}
+		unused++
+		if oldest == "" || one.used.Before(a.open[oldest].used) {
+			oldest = id
+		}
+	}
+	if unused <= keptAgentServers {
+		return nil
+	}
+	gone := a.open[oldest]
+	delete(a.open, oldest)
+	return gone
+}
+
+func (a *agentServers) end(one *agentServer) {
+	if one == nil || one.handler == nil {
+		return
+	}
+	if err := one.handler.Close(); err != nil {
+		a.log.Warn("an agent server could not be closed", "err", err)
+	}
+}
+
+// close ends all handlers with the sockets that they serve.
+func (a *agentServers) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	var errs []error
+	for _, one := range a.open {
+		if one.handler != nil {
+			errs = append(errs, one.handler.Close())
+		}
+	}
+	a.open = nil
+	return errors.Join(errs...)
+}
+
+// newAgentServer makes the handler of a sandbox.
+func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agentserver.Scoped, error) {
+	owned, err := s.owners.of(ctx, session.Principal(b.Owner))
+	if err != nil {
+		return nil, err
+	}
+	project := filepath.Join(b.Directory, sandboxes.ProjectDirectory)
+	if err := os.MkdirAll(project, 0o700); err != nil {
+		return nil, err
+	}
+	return agentserver.NewScoped(agentserver.ScopedOptions{
+		Sessions: s.sessions, Scope: s.sandboxes.Scope(b), Key: b.SessionKey, Settings: owned, Ring: s.o.Ring,
+		Builder: s.backend.Builder, Adapters: s.o.Adapters, Dir: s.o.Conversations, BashDir: filepath.Join(s.o.Dir, "sandbox-events", b.ID),
+		Workspace: b.Directory, Project: project, Version: s.o.Version, Log: s.o.Log, Uptime: s.uptime,
+		Locate: func(path string) string {
+			if path == sandboxes.ClientDirectory || strings.HasPrefix(path, sandboxes.ClientDirectory+"/") {
+				return b.Directory + strings.TrimPrefix(path, sandboxes.ClientDirectory)
+			}
+			return path
+		},
+	})
+}
+
+// stopSockets ends the sockets of all agent servers, which would keep the server from
+// stopping.
+func (s *services) stopSockets() {
+	if err := s.agentServers.close(); err != nil {
+		s.o.Log.Warn("agent servers could not be closed", "err", err)
+	}
+}

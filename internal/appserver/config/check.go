@@ -1,0 +1,226 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/workspacedir"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Classes of sandboxes that ship with Deft.
+const (
+	SandboxNone    = "none"
+	SandboxProcess = "process"
+	SandboxDocker  = "docker"
+	SandboxRemote  = "remote"
+)
+
+// SandboxClasses are the classes that ship with Deft.
+var SandboxClasses = []string{SandboxProcess, SandboxDocker, SandboxRemote, SandboxNone}
+
+// check checks what the tags of single settings cannot, and reads the files with secrets.
+func (l *loader) check() {
+	if len(l.errs) > 0 {
+		return // what follows from them would only be noise
+	}
+	l.checkServer()
+	l.checkDatabase()
+	l.checkSandbox()
+	l.checkLLM()
+	c := l.config
+	if u := c.Files.URL; u != "" {
+		scheme, rest, ok := strings.Cut(u, "://")
+		switch {
+		case !ok || !slices.Contains([]string{"file", "s3", "gs", "azblob"}, scheme):
+			l.bad("files.url", "must begin with file://, s3://, gs:// or azblob://")
+		case scheme == "file" && !filepath.IsAbs(rest):
+			l.bad("files.url", "must have an absolute path after file://")
+		case rest == "":
+			l.bad("files.url", "names no bucket")
+		}
+	}
+}
+
+// bad refuses the value of a setting.
+func (l *loader) bad(key, why string) {
+	s, _ := setting(key)
+	l.fail(wrong(s, l.from[key], why))
+}
+
+func (l *loader) checkServer() {
+	c := &l.config.Server
+	if _, port, err := net.SplitHostPort(c.Address); err != nil {
+		l.bad("server.address", "must be HOST:PORT, for example 127.0.0.1:3000")
+	} else if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		l.bad("server.address", "must have a port from 0 to 65535")
+	}
+	if c.PublicURL != "" {
+		c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+		l.address("server.public_url", c.PublicURL)
+	}
+	for i, origin := range c.AllowedOrigins {
+		c.AllowedOrigins[i] = strings.TrimRight(origin, "/")
+		l.address("server.allowed_origins", c.AllowedOrigins[i])
+		if u, err := url.Parse(c.AllowedOrigins[i]); err == nil && u.Path != "" {
+			l.bad("server.allowed_origins", "must have no path after the host")
+		}
+	}
+	if (c.TLSCertificate == "") != (c.TLSKey == "") {
+		key := "server.tls_key"
+		if c.TLSKey == "" {
+			key = "server.tls_certificate"
+		}
+		l.bad(key, "needs the other: server.tls_certificate and server.tls_key belong together")
+	}
+}
+
+// address checks that a setting is the address of a server, without credentials.
+func (l *loader) address(key, text string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(text, ", "):
+		l.bad(key, "must be a URL of http or https")
+	case u.User != nil:
+		l.bad(key, "must not have a user or a password")
+	case u.RawQuery != "" || u.Fragment != "":
+		l.bad(key, "must not have a query or a fragment")
+	}
+}
+
+// alternatives keeps of settings for the same thing those of the last source that has one,
+// and refuses two in one source.
+func (l *loader) alternatives(keys ...string) (chosen string) {
+	for _, key := range keys {
+		if l.from[key].Kind == FromDefault {
+			continue
+		}
+		switch {
+		case chosen == "" || l.layer[key] > l.layer[chosen]:
+			chosen = key
+		case l.layer[key] == l.layer[chosen]:
+			l.bad(key, "and "+chosen+" exclude each other")
+		}
+	}
+	return chosen
+}
+
+// secretFile reads the secret in a file.
+func (l *loader) secretFile(key, name string) llm.Secret {
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		s, _ := setting(key)
+		l.fail(wrong(s, l.from[key], "names a file that cannot be read").Because(err))
+		return ""
+	}
+	text := strings.TrimSpace(string(raw))
+	if text == "" || strings.ContainsAny(text, "\n\r\x00") || len(text) > 64<<10 {
+		l.bad(key, "must name a file with one line")
+	}
+	return llm.Secret(text)
+}
+
+func (l *loader) checkDatabase() {
+	c := &l.config.Database
+	key := l.alternatives("database.url", "database.url_file")
+	if key == "database.url_file" {
+		c.URL = l.secretFile(key, c.URLFile)
+	}
+	if key == "" || len(l.errs) > 0 {
+		return
+	}
+	u, err := url.Parse(c.URL.Reveal())
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		l.bad(key, "must be an address that begins with postgres://")
+	}
+}
+
+func (l *loader) checkLLM() {
+	c := &l.config.LLM
+	switch l.alternatives("llm.api_key", "llm.api_key_env", "llm.api_key_file") {
+	case "llm.api_key_env":
+		if c.APIKey = llm.Secret(l.env(c.APIKeyEnv)); c.APIKey == "" {
+			l.bad("llm.api_key_env", "takes the name of a variable, and there is none of that name")
+		}
+	case "llm.api_key_file":
+		c.APIKey = l.secretFile("llm.api_key_file", c.APIKeyFile)
+	}
+	if c.BaseURL != "" {
+		l.address("llm.base_url", c.BaseURL)
+	}
+}
+
+// checkSandbox refuses limits that the class cannot keep, and warns of what it has no use for.
+func (l *loader) checkSandbox() {
+	c := &l.config.Sandbox
+	classes := slices.Concat(SandboxClasses, l.Classes)
+	if !slices.Contains(classes, c.Class) {
+		l.bad("sandbox.class", "must be one of "+strings.Join(classes, ", "))
+		return
+	}
+	none, remote, docker := c.Class == SandboxNone, c.Class == SandboxRemote, c.Class == SandboxDocker
+	standard := slices.Contains(SandboxClasses, c.Class)
+	l.limits(none, "commands run without a sandbox", "net", "memory", "pids", "cpus")
+	l.limits(remote, "the Runtime API decides on that", "net", "memory", "pids", "cpus")
+	l.limits(standard && !docker, "it is for containers", "disk")
+	l.useless(standard && !docker && !remote, "image", "pull", "oci_runtime")
+	l.useless(standard && !docker, "mounts")
+	l.useless(none || remote, "read", "write")
+	l.useless(!remote, "runtime_api")
+	if remote {
+		l.checkRuntimeAPI()
+	}
+	rules := workspacedir.Rules{Home: l.env("HOME"), Data: []string{l.config.Data}}
+	var err error
+	if c.Read, err = rules.Granted("sandbox.read", c.Read); err != nil {
+		l.refused("sandbox.read", err)
+	}
+	if c.Write, err = rules.Granted("sandbox.write", c.Write); err != nil {
+		l.refused("sandbox.write", err)
+	}
+	grant := func(dir string) (string, error) { return rules.Grant("sandbox.mounts", dir) }
+	if c.Mounts, err = sandbox.GrantMounts(c.Mounts, grant); err != nil {
+		l.refused("sandbox.mounts", err)
+	}
+}
+
+func (l *loader) refused(key string, err error) {
+	l.fail(fault.New(fault.Invalid, l.from[key].String()).Because(err).Hint(fault.HintOf(err)))
+}
+
+// limits refuses limits that were set where they cannot be kept.
+func (l *loader) limits(where bool, why string, names ...string) {
+	for _, name := range names {
+		if key := "sandbox." + name; where && l.from[key].Kind != FromDefault {
+			l.bad(key, "cannot be kept with sandbox.class "+l.config.Sandbox.Class+": "+why)
+		}
+	}
+}
+
+// useless warns of settings that were set where they have no effect.
+func (l *loader) useless(where bool, names ...string) {
+	for _, name := range names {
+		if key := "sandbox." + name; where && l.from[key].Kind != FromDefault {
+			l.warn(l.from[key].String() + ": " + key + " has no effect with sandbox.class " + l.config.Sandbox.Class)
+		}
+	}
+}
+
+func (l *loader) checkRuntimeAPI() {
+	c := &l.config.Sandbox
+	if c.RuntimeAPI == "" {
+		l.bad("sandbox.class", "remote needs the address of a Runtime API in sandbox.runtime_api")
+		return
+	}
+	l.address("sandbox.runtime_api", c.RuntimeAPI)
+	if l.from["sandbox.runtime_api_key_env"].Kind != FromDefault && l.env(c.RuntimeAPIKeyEnv) == "" {
+		l.bad("sandbox.runtime_api_key_env", "takes the name of a variable, and there is none of that name")
+	}
+}

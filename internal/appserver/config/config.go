@@ -1,0 +1,150 @@
+package config
+
+import (
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/sandbox"
+)
+
+// Config is the configuration of `deft serve`. The tags of a field say all about a
+// setting: toml, its name in the file; help, what it means; default and example, in the
+// form of a variable; env, its variable if that is not DEFT_ and its key in capitals;
+// oneof, min and max, the allowed values; path, that it is a file or a directory; sep, what
+// separates the items of a variable with a list, a comma if there is none.
+type Config struct {
+	// Data is an absolute path.
+	Data string `toml:"data" path:"true" example:"/var/lib/deft" help:"Directory for everything Deft stores, that of all commands."`
+
+	Server        Server        `toml:"server"`
+	Database      Database      `toml:"database"`
+	Sandbox       Sandbox       `toml:"sandbox"`
+	Classes       Classes       `toml:"classes"`
+	Conversations Conversations `toml:"conversations"`
+	LLM           LLM           `toml:"llm"`
+	Files         Files         `toml:"files"`
+	Log           Log           `toml:"log"`
+}
+
+// Server is how clients reach the server.
+type Server struct {
+	Address   string `toml:"address" default:"127.0.0.1:3000" example:"0.0.0.0:3000" help:"Address to listen on; port 0 takes a free one."`
+	PublicURL string `toml:"public_url" example:"https://deft.example.org" help:"Address at which browsers and sandboxes reach the server, where it is not that to listen on."`
+	// AllowedOrigins are without a slash at the end.
+	AllowedOrigins []string `toml:"allowed_origins" example:"https://app.example.org" help:"Origins of other web pages that may use the server."`
+	// TLSCertificate and TLSKey are both set or both empty.
+	TLSCertificate string         `toml:"tls_certificate" path:"true" example:"/etc/deft/tls.pem" help:"File with the certificate, and those between it and its authority; the server then speaks HTTPS."`
+	TLSKey         string         `toml:"tls_key" path:"true" example:"/etc/deft/tls.key" help:"File with the certificate's key."`
+	TrustedProxies []netip.Prefix `toml:"trusted_proxies" example:"10.0.0.0/8" help:"Networks of proxies whose X-Forwarded headers count."`
+}
+
+// Database is where the App Server's tables are.
+type Database struct {
+	// URL is empty for SQLite in the data directory.
+	URL     llm.Secret `toml:"url" example:"postgres://deft:PASSWORD@db.example.org/deft" help:"PostgreSQL database; it never is a flag, because it has a password (default: SQLite in the data directory)."`
+	URLFile string     `toml:"url_file" path:"true" example:"/run/secrets/database-url" help:"File with the address of the PostgreSQL database."`
+}
+
+// PostgreSQL reports whether the database is one of PostgreSQL.
+func (d Database) PostgreSQL() bool { return d.URL != "" }
+
+// Sandbox is what conversations run in.
+type Sandbox struct {
+	Class      string          `toml:"class" default:"process" example:"docker" help:"Isolation of what agents run: process (a built-in sandbox around each workspace), docker (a container per conversation), remote (a runtime of a Runtime API per conversation), none (where the server runs, which itself should be a sandbox) or a class that is linked in."`
+	Image      string          `toml:"image" example:"python:3.13-bookworm" help:"Image for docker and remote; any image will do (default for docker: python:3.13-bookworm)."`
+	Pull       string          `toml:"pull" oneof:"missing always never" example:"always" help:"When the image is fetched: missing, always or never (default: missing)."`
+	OCIRuntime string          `toml:"oci_runtime" example:"runsc" help:"Runtime of containers, for example runsc for gVisor (default: the engine's)."`
+	Net        sandbox.Network `toml:"net" default:"none" example:"go,npm,.example.com:443" help:"What commands may reach: open (every public host), hosts, the registries of go, npm, pypi, cargo, maven or debian, or none. This machine is never reached."`
+	Read       []string        `toml:"read" path:"true" sep:":" example:"/srv/datasets" help:"Directories outside the workspaces that commands may read."`
+	Write      []string        `toml:"write" path:"true" sep:":" example:"/srv/results" help:"Directories outside the workspaces that commands may change."`
+	Mounts     []sandbox.Mount `toml:"mounts" example:"/srv/data:/data:ro" help:"Directories or volumes that containers have as well, SOURCE:TARGET with :rw, :ro or :overlay."`
+	// Environment is what all commands of agents get.
+	Environment map[string]string `toml:"environment" example:"LANG=C.UTF-8" help:"Variables for the commands of agents; no secrets, agents can read them."`
+	// Memory is in bytes, Disk too; 0 is the class's default, below 0 no limit.
+	Memory           sandbox.Size `toml:"memory" example:"8G" help:"Memory of each sandbox, or none for no limit (default: three quarters of this machine's; 4G in a container)."`
+	Disk             sandbox.Size `toml:"disk" example:"10G" help:"How much a container may write beside the workspace and mounts, where the engine can limit it (default: no limit)."`
+	Pids             int          `toml:"pids" min:"-1" example:"1024" help:"Processes and threads of each sandbox; -1 for no limit (default: 1024, or 64 for each processor; 512 in a container)."`
+	CPUs             float64      `toml:"cpus" min:"0" example:"2" help:"Processors of each sandbox (default: all; 2 in a container)."`
+	Grouping         string       `toml:"grouping" default:"NO_GROUPING" oneof:"NO_GROUPING GROUP_BY_NEWEST LEAST_RECENTLY_USED FEWEST_CONVERSATIONS ADD_TO_ANY" example:"GROUP_BY_NEWEST" help:"Where a conversation is placed that names no sandbox: NO_GROUPING (a new one), GROUP_BY_NEWEST, LEAST_RECENTLY_USED, FEWEST_CONVERSATIONS or ADD_TO_ANY."`
+	MaxPerUser       int          `toml:"max_per_user" min:"0" example:"10" help:"Sandboxes that a user may have; 0 for no limit."`
+	RuntimeAPI       string       `toml:"runtime_api" env:"DEFT_RUNTIME_API" example:"https://runtimes.example.org" help:"Address of the Runtime API for remote."`
+	RuntimeAPIKeyEnv string       `toml:"runtime_api_key_env" env:"DEFT_RUNTIME_API_KEY_ENV" default:"DEFT_RUNTIME_API_KEY" example:"RUNTIMES_KEY" help:"Name of the variable with the key for the Runtime API."`
+}
+
+// Limits are those of each sandbox.
+func (s Sandbox) Limits() sandbox.Limits {
+	return sandbox.Limits{MemoryBytes: int64(s.Memory), PIDs: s.Pids, CPUs: s.CPUs}
+}
+
+// Classes of the parts of conversations, by their registered names; empty for the
+// standard ones.
+type Classes struct {
+	Agent    string `toml:"agent" env:"DEFT_AGENT_CLASS" example:"CodeActAgent" help:"Class of the agent of conversations that name none."`
+	Runtime  string `toml:"runtime" env:"DEFT_RUNTIME_CLASS" example:"sandboxed" help:"Class of the runtime."`
+	Executor string `toml:"executor" env:"DEFT_EXECUTOR_CLASS" example:"exec:/usr/local/bin/executor" help:"Class of the executors of actions, or exec:PATH for a program."`
+}
+
+// Conversations limit conversations.
+type Conversations struct {
+	// MaxPerUser and MaxRunning are 0 for no limit of their own.
+	MaxPerUser int `toml:"max_per_user" min:"0" example:"20" help:"Conversations of a user that may run at one time; 0 for no limit."`
+	MaxRunning int `toml:"max_running" min:"0" example:"200" help:"Conversations of all users that may run at one time (default: what memory, files and processes of this machine allow)."`
+	// IdleTimeout is 0 for never.
+	IdleTimeout   time.Duration `toml:"idle_timeout" min:"0" default:"20m" example:"1h" help:"After what time without use a conversation is unloaded from memory and its container paused; 0 for never."`
+	MaxIterations int           `toml:"max_iterations" min:"1" default:"500" example:"200" help:"Steps of the agent after which a conversation stops, unless the user's settings say otherwise."`
+	MaxBudget     float64       `toml:"max_budget" min:"0" example:"5" help:"US dollars that a conversation may cost, unless the user's settings say otherwise; 0 for no limit."`
+	SearchAPIKey  llm.Secret    `toml:"search_api_key" example:"tvly-…" help:"Key of Tavily, with which agents search the web, unless the user's settings have one."`
+}
+
+// LLM is the model of users who have chosen none.
+type LLM struct {
+	Model string `toml:"model" env:"LLM_MODEL" example:"anthropic/claude-sonnet-4-5" help:"LLM of users who have chosen none."`
+	// APIKey is the key itself; Load reads the variable and the file.
+	APIKey          llm.Secret `toml:"api_key" env:"LLM_API_KEY" example:"sk-…" help:"Its key."`
+	APIKeyEnv       string     `toml:"api_key_env" example:"ANTHROPIC_API_KEY" help:"Name of the variable with its key."`
+	APIKeyFile      string     `toml:"api_key_file" path:"true" example:"/run/secrets/llm-key" help:"File with its key."`
+	BaseURL         string     `toml:"base_url" env:"LLM_BASE_URL" example:"http://127.0.0.1:11434" help:"Address of its API, for servers of your own."`
+	APIVersion      string     `toml:"api_version" env:"LLM_API_VERSION" example:"2024-12-01-preview" help:"The api-version of an Azure OpenAI resource."`
+	ReasoningEffort string     `toml:"reasoning_effort" env:"LLM_REASONING_EFFORT" oneof:"none low medium high xhigh" example:"medium" help:"How long the model thinks: none, low, medium, high or xhigh."`
+	Temperature     *float64   `toml:"temperature" env:"LLM_TEMPERATURE" min:"0" max:"2" example:"0.7" help:"Randomness of the answers (default: the provider's)."`
+	MaxOutputTokens int        `toml:"max_output_tokens" env:"LLM_MAX_OUTPUT_TOKENS" min:"0" example:"8192" help:"Longest answer, in tokens; 0 for what the model takes."`
+}
+
+// Files is where uploads, exports and archives are.
+type Files struct {
+	// URL is of the scheme file, s3, gs or azblob.
+	URL string `toml:"url" example:"s3://bucket?region=eu-central-1" help:"Directory or bucket of uploads, exports and archives: file:///DIR, s3://, gs:// or azblob:// (default: files in the data directory)."`
+}
+
+// Log is what the server writes to standard error.
+type Log struct {
+	Level  string `toml:"level" default:"info" oneof:"debug info warn error" example:"debug" help:"From which level on lines are written: debug, info, warn or error."`
+	Format string `toml:"format" default:"text" oneof:"text json" example:"json" help:"Form of the lines: text or json."`
+}
+
+// Private are the absolute paths that no sandbox shows: the data directory, and the files
+// with keys.
+func (c *Config) Private() []string {
+	var out []string
+	for _, p := range []string{c.Data, c.Server.TLSKey, c.Database.URLFile, c.LLM.APIKeyFile, c.FilesDir()} {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// FilesDir is the directory of files; empty if they are in a bucket.
+func (c *Config) FilesDir() string {
+	if c.Files.URL == "" {
+		return filepath.Join(c.Data, "files")
+	}
+	dir, ok := strings.CutPrefix(c.Files.URL, "file://")
+	if !ok {
+		return ""
+	}
+	return filepath.Clean(dir)
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/deft-dev/deft/llm"
+)
+
+// Setting describes a value of [Config].
+type Setting struct {
+	// Key is its dotted name in the file, such as server.address.
+	Key string
+	// Variable is the environment variable, Flag the flag of `deft serve`; empty if the
+	// setting has none.
+	Variable, Flag string
+	// Default is in the form of a variable; empty for none.
+	Default string
+	// Help says in a sentence or two what it means; Example is a value.
+	Help, Example string
+	// Secret says that the value is never shown.
+	Secret bool
+
+	index []int
+	typ   reflect.Type
+	tag   reflect.StructTag
+}
+
+// Settings returns the settings in the order of the file. The slice is shared.
+var Settings = sync.OnceValue(func() []Setting {
+	return settingsOf(reflect.TypeFor[Config](), "", nil, flagNames())
+})
+
+func settingsOf(t reflect.Type, section string, index []int, flags map[string]string) (out []Setting) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key, at := section+f.Tag.Get("toml"), append(index[:len(index):len(index)], i)
+		if f.Type.Kind() == reflect.Struct {
+			out = append(out, settingsOf(f.Type, key+".", at, flags)...)
+			continue
+		}
+		variable := f.Tag.Get("env")
+		if variable == "" {
+			variable = "DEFT_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+		}
+		out = append(out, Setting{
+			Key: key, Variable: variable, Flag: flags[key], Default: f.Tag.Get("default"),
+			Help: f.Tag.Get("help"), Example: f.Tag.Get("example"),
+			Secret: f.Type == reflect.TypeFor[llm.Secret](), index: at, typ: f.Type, tag: f.Tag,
+		})
+	}
+	return out
+}
+
+// TOML returns a value of a variable as it is written in a file.
+func (s Setting) TOML(text string) string {
+	switch s.typ.Kind() {
+	case reflect.Int, reflect.Float64, reflect.Pointer:
+		return text
+	case reflect.Slice:
+		var items []string
+		for item := range strings.SplitSeq(text, s.separator()) {
+			items = append(items, strconv.Quote(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case reflect.Map:
+		name, value, _ := strings.Cut(text, "=")
+		return "{ " + name + " = " + strconv.Quote(value) + " }"
+	}
+	return strconv.Quote(text)
+}
+
+// separator is what separates the items of a variable with a list.
+func (s Setting) separator() string {
+	if sep := s.tag.Get("sep"); sep != "" {
+		return sep
+	}
+	return ","
+}
+
+// Kinds of a [Source].
+const (
+	FromDefault  = "default"
+	FromFile     = "file"
+	FromVariable = "variable"
+	FromFlag     = "flag"
+)
+
+// Source is where a value comes from.
+type Source struct {
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"` // of the file, the variable or the flag
+	Line int    `json:"line,omitempty"` // in the file
+}
+
+// String names the source as people write it.
+func (s Source) String() string {
+	switch {
+	case s.Kind == FromDefault:
+		return FromDefault
+	case s.Line > 0:
+		return s.Name + ":" + strconv.Itoa(s.Line)
+	}
+	return s.Name
+}

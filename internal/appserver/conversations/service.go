@@ -1,0 +1,326 @@
+// Package conversations is what the App Server does with conversations: it starts them
+// in tasks that survive a restart, lists and describes them, and sends them messages.
+// Conversations themselves are package session's.
+//
+// # Usage
+//
+//	s := conversations.New(conversations.Options{Sessions: manager, Sandboxes: sandboxes, Store: store, …})
+//	n, err := s.ResumeTasks(ctx)
+//	task, err := s.Start(ctx, owner, request) // and returns at once
+//	task, err = s.Wait(ctx, owner, task.ID)   // until it is READY or has failed
+//	…
+//	s.Close()                                 // tasks go on at the next start
+//
+// # Concurrency
+//
+// A Service is safe for concurrent use. Each task that is at work has a goroutine,
+// which Close waits for.
+//
+// # Failure
+//
+// A task that cannot be finished is in the state ERROR with a detail for its user; the
+// conversation, if it was made already, stays. Conversations of other owners do not
+// exist (NotFound).
+package conversations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/session"
+)
+
+// Settings are what an owner has saved, as far as starts of conversations need it.
+type Settings interface {
+	// Launch returns what a conversation is made from: the agent, with the rest of what
+	// the settings say. model and profile take the place of those of the settings, ""
+	// for not; suffix goes to the end of the system prompt.
+	Launch(ctx context.Context, owner session.Principal, model, profile, suffix string) (*session.Spec, error)
+	// Repository returns where a repository is cloned from, with the token of its
+	// provider. NotFound if there is no such provider.
+	Repository(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error)
+}
+
+// Options say what a Service works with. All but Strategy are required.
+type Options struct {
+	Sessions  *session.Manager
+	Sandboxes *sandboxes.Service
+	Store     *store.Store
+	Settings  Settings
+	// Strategy places conversations that name no sandbox.
+	Strategy sandboxes.Strategy
+	// MaxRuns bounds the conversations of an owner that run at one time; 0 for no bound.
+	MaxRuns int
+	Log     *slog.Logger
+}
+
+// Service is what the App Server does with conversations.
+type Service struct {
+	o       Options
+	ctx     context.Context
+	stop    context.CancelFunc
+	working sync.WaitGroup
+
+	mu      sync.Mutex
+	changed map[string]chan struct{} // of tasks at work: closed when one changes
+}
+
+// New returns a service.
+func New(o Options) *Service {
+	s := &Service{o: o, changed: map[string]chan struct{}{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Close stops the tasks at work, which go on when [Service.ResumeTasks] is called.
+func (s *Service) Close() {
+	s.stop()
+	s.working.Wait()
+}
+
+// Scope returns the conversations of an owner.
+func (s *Service) Scope(owner session.Principal) *session.Scope {
+	return s.o.Sessions.Scope(owner, nil)
+}
+
+// Info is a conversation as the App Server describes it.
+type Info struct {
+	eventstream.Info
+	store.Conversation // zero for one that was made in another way, as by deft run
+	// In is the sandbox, nil if it is gone.
+	In      *store.Sandbox
+	Details Details
+	Subs    []event.ConversationID
+}
+
+// Details are what the summary of a conversation says.
+type Details struct {
+	Agent struct {
+		Kind string `json:"kind"`
+		LLM  struct {
+			Model string `json:"model"`
+		} `json:"llm"`
+	} `json:"agent"`
+	Status  string          `json:"execution_status"`
+	Metrics json.RawMessage `json:"metrics"`
+	Profile json.RawMessage `json:"launched_agent_profile"`
+}
+
+// Get returns conversations of an owner, nil for those that do not exist.
+func (s *Service) Get(ctx context.Context, owner session.Principal, ids ...event.ConversationID) ([]*Info, error) {
+	var page eventstream.ListPage
+	if len(ids) > 0 {
+		var err error
+		if page, err = s.Scope(owner).Infos(ctx, eventstream.ListQuery{Only: ids, Limit: len(ids)}); err != nil {
+			return nil, err
+		}
+	}
+	found, err := s.describe(ctx, owner, page.Infos)
+	if err != nil {
+		return nil, err
+	}
+	by := make(map[event.ConversationID]*Info, len(found))
+	for i := range found {
+		by[found[i].Info.ID] = &found[i]
+	}
+	out := make([]*Info, len(ids))
+	for i, id := range ids {
+		out[i] = by[id]
+	}
+	return out, nil
+}
+
+// One is Get for one conversation, NotFound if it does not exist.
+func (s *Service) One(ctx context.Context, owner session.Principal, id event.ConversationID) (*Info, error) {
+	found, err := s.Get(ctx, owner, id)
+	if err == nil && found[0] == nil {
+		err = fault.New(fault.NotFound, "conversation "+string(id)+" does not exist")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// List returns one page of an owner's conversations, and where the next one begins.
+func (s *Service) List(ctx context.Context, owner session.Principal, q eventstream.ListQuery) ([]Info, string, error) {
+	q.Damaged = func(id event.ConversationID, err error) {
+		s.o.Log.Warn("a conversation is damaged and not listed", "conversation", id, "err", err)
+	}
+	page, err := s.Scope(owner).Infos(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	out, err := s.describe(ctx, owner, page.Infos)
+	return out, page.NextID, err
+}
+
+// Count returns how many conversations of an owner a query selects.
+func (s *Service) Count(ctx context.Context, owner session.Principal, q eventstream.ListQuery) (int, error) {
+	return s.Scope(owner).Count(ctx, q)
+}
+
+// describe adds to what the event store says of conversations.
+func (s *Service) describe(ctx context.Context, owner session.Principal, infos []eventstream.Info) ([]Info, error) {
+	ids := make([]event.ConversationID, len(infos))
+	for i := range infos {
+		ids[i] = infos[i].ID
+	}
+	rows, err := s.o.Store.Conversations(ctx, string(owner), ids...)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*store.Sandbox{"": nil}
+	out := make([]Info, len(infos))
+	for i, info := range infos {
+		one := Info{Info: info, Conversation: rows[info.ID]}
+		in, seen := known[one.Conversation.Sandbox]
+		if !seen {
+			b, err := s.o.Sandboxes.Get(ctx, owner, one.Conversation.Sandbox)
+			if err == nil {
+				in = &b
+			} else if !fault.Is(err, fault.NotFound) {
+				return nil, err
+			}
+			known[one.Conversation.Sandbox] = in
+		}
+		one.In = in
+		if raw := info.Meta.Summary; len(raw) > 0 {
+			if err := json.Unmarshal(raw, &one.Details); err != nil { // what it does not say is left out
+				s.o.Log.Warn("the summary of a conversation cannot be read", "conversation", info.ID, "err", err)
+			}
+		}
+		if info.Status != "" {
+			one.Details.Status = info.Status
+		}
+		out[i] = one
+	}
+	return out, nil
+}
+
+// Open returns a conversation to work with. A paused sandbox is resumed, and one that is
+// gone is made anew.
+func (s *Service) Open(ctx context.Context, owner session.Principal, id event.ConversationID) (*session.Conversation, error) {
+	c, err := s.Scope(owner).Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.One(ctx, owner, id)
+	if err == nil && info.In != nil && info.In.Paused {
+		err = s.o.Sandboxes.Resume(ctx, owner, info.In.ID)
+	}
+	return c, err
+}
+
+// Change is what a user changes about a conversation; nil leaves it as it is.
+type Change struct {
+	Title                        *string
+	Public                       *bool
+	Repository, Branch, Provider *string
+}
+
+// Patch changes a conversation.
+func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.ConversationID, ch Change) (*Info, error) {
+	info, err := s.One(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	if ch.Title != nil {
+		c, err := s.Scope(owner).Get(ctx, id)
+		if err == nil {
+			err = c.Patch(ctx, ch.Title, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	row := info.Conversation
+	if row.ID == "" {
+		row = store.Conversation{ID: id, Owner: string(owner), AgentType: "default", Created: info.Info.Created}
+	}
+	for to, from := range map[*string]*string{&row.Repository: ch.Repository, &row.Branch: ch.Branch, &row.Provider: ch.Provider} {
+		if from != nil {
+			*to = *from
+		}
+	}
+	if ch.Public != nil {
+		row.Public = *ch.Public
+	}
+	if ch.Public != nil || ch.Repository != nil || ch.Branch != nil || ch.Provider != nil {
+		if err := s.o.Store.SaveConversation(ctx, row); err != nil {
+			return nil, err
+		}
+	}
+	return s.One(ctx, owner, id)
+}
+
+// AddPullRequest notes the number of a pull request that a conversation has opened.
+func (s *Service) AddPullRequest(ctx context.Context, owner session.Principal, id event.ConversationID, number int) error {
+	info, err := s.One(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	row := info.Conversation
+	row.ID, row.Owner = id, string(owner)
+	row.PRNumbers = append(row.PRNumbers, number)
+	return s.o.Store.SaveConversation(ctx, row)
+}
+
+// Delete deletes a conversation with its events, and its sandbox if no other
+// conversation is in it.
+func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.ConversationID) error {
+	info, err := s.One(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	scope := s.Scope(owner)
+	if c, err := scope.Get(ctx, id); err != nil {
+		return err
+	} else if err := c.Interrupt(ctx); err != nil {
+		return err
+	} else if err := c.Wait(ctx); err != nil {
+		return err
+	}
+	left, err := scope.Delete(ctx, id)
+	if err != nil {
+		return err
+	}
+	if left != nil {
+		s.o.Log.Warn("a part of a deleted conversation is left", "conversation", id, "err", left)
+	}
+	if err := s.o.Store.DeleteConversation(ctx, string(owner), id); err != nil {
+		return err
+	}
+	if info.In == nil {
+		return nil
+	}
+	others, err := s.o.Store.InSandbox(ctx, info.In.ID)
+	if err != nil || len(others) > 0 {
+		return err
+	}
+	return s.o.Sandboxes.Delete(ctx, owner, info.In.ID)
+}
+
+// Public returns a conversation that everybody with its link may read, and its owner.
+func (s *Service) Public(ctx context.Context, id event.ConversationID) (*Info, error) {
+	row, err := s.o.Store.PublicConversation(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.One(ctx, session.Principal(row.Owner), id)
+}
+
+// now is the time of a change of a task.
+func now() time.Time { return time.Now().UTC() }
+
+var errStopped = errors.New("the server stops")

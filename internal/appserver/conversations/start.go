@@ -1,0 +1,443 @@
+package conversations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/session"
+)
+
+// StartRequest says what conversation to start (the contract's
+// AppConversationStartRequest). Fields that are empty are chosen here.
+type StartRequest struct {
+	SandboxID      string                     `json:"sandbox_id,omitempty"`
+	ConversationID string                     `json:"conversation_id,omitempty"`
+	InitialMessage *session.Message           `json:"initial_message,omitempty"`
+	Suffix         string                     `json:"system_message_suffix,omitempty"`
+	Model          string                     `json:"llm_model,omitempty"`
+	AgentProfileID string                     `json:"agent_profile_id,omitempty"`
+	Repository     string                     `json:"selected_repository,omitempty"`
+	Branch         string                     `json:"selected_branch,omitempty"`
+	Provider       string                     `json:"git_provider,omitempty"`
+	Title          string                     `json:"title,omitempty"`
+	Trigger        string                     `json:"trigger,omitempty"`
+	PRNumbers      []int                      `json:"pr_number,omitempty"`
+	ParentID       string                     `json:"parent_conversation_id,omitempty"`
+	AgentType      string                     `json:"agent_type,omitempty"`
+	Public         bool                       `json:"public,omitempty"`
+	Secrets        map[string]json.RawMessage `json:"secrets,omitempty"`
+}
+
+// agentTypes are those that a conversation can be started with.
+var agentTypes = map[string]string{
+	"": "", "default": "",
+	// A planning agent works in the same files: it must not change them.
+	"plan": "You are the planning agent. Study the repository and the task, ask what is unclear, and write a plan into PLAN.md in the workspace. Do not change any other file.",
+}
+
+// Start records a task that starts a conversation, and returns while it is at work.
+// What is wrong with the request itself is Invalid, or NotFound for a sandbox or parent
+// that does not exist.
+func (s *Service) Start(ctx context.Context, owner session.Principal, r StartRequest) (store.Task, error) {
+	if _, ok := agentTypes[r.AgentType]; !ok {
+		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("there is no agent type %q", r.AgentType))
+	}
+	if r.Branch != "" && !gitfetch.IsRef(r.Branch) {
+		return store.Task{}, fault.New(fault.Invalid, fmt.Sprintf("%q cannot be the name of a branch", r.Branch))
+	}
+	if s.o.MaxRuns > 0 {
+		n, err := s.Count(ctx, owner, eventstream.ListQuery{Status: "running"})
+		if err != nil {
+			return store.Task{}, err
+		}
+		if n >= s.o.MaxRuns {
+			return store.Task{}, fault.New(fault.RateLimit, "you have as many conversations at work as you may have").Hint("wait for one to end, or stop one")
+		}
+	}
+	id := event.NewConversationID()
+	if r.ConversationID != "" {
+		var ok bool
+		if id, ok = event.ParseConversationID(r.ConversationID); !ok {
+			return store.Task{}, fault.New(fault.Invalid, "conversation_id is no UUID")
+		}
+		if exists, err := s.o.Sessions.Exists(ctx, id); err != nil || exists {
+			return store.Task{}, taken(err, id)
+		}
+	}
+	r.ConversationID = id.Hex()
+	if err := s.inherit(ctx, owner, &r); err != nil {
+		return store.Task{}, err
+	}
+	if r.SandboxID != "" {
+		if _, err := s.o.Sandboxes.Get(ctx, owner, r.SandboxID); err != nil {
+			return store.Task{}, err
+		}
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return store.Task{}, err
+	}
+	t := store.Task{
+		ID: event.NewConversationID().Hex(), Owner: string(owner), Conversation: id, Sandbox: r.SandboxID,
+		Status: store.Working, Request: raw, Created: now(),
+	}
+	t.Updated = t.Created
+	if err := s.o.Store.SaveTask(ctx, t); err != nil {
+		return store.Task{}, err
+	}
+	s.begin(t)
+	return t, nil
+}
+
+func taken(err error, id event.ConversationID) error {
+	if err == nil {
+		err = fault.New(fault.Conflict, "the conversation "+string(id)+" exists")
+	}
+	return err
+}
+
+// inherit completes a request by what its parent has.
+func (s *Service) inherit(ctx context.Context, owner session.Principal, r *StartRequest) error {
+	if r.ParentID == "" {
+		return nil
+	}
+	id, ok := event.ParseConversationID(r.ParentID)
+	if !ok {
+		return fault.New(fault.Invalid, "parent_conversation_id is no UUID")
+	}
+	parent, err := s.One(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	row := parent.Conversation
+	for to, from := range map[*string]string{&r.SandboxID: row.Sandbox, &r.Repository: row.Repository, &r.Branch: row.Branch, &r.Provider: row.Provider, &r.Model: row.Model} {
+		if *to == "" {
+			*to = from
+		}
+	}
+	return nil
+}
+
+// ResumeTasks goes on with the tasks that were at work when the server ended, and
+// returns how many.
+func (s *Service) ResumeTasks(ctx context.Context) (int, error) {
+	all, err := s.o.Store.UnfinishedTasks(ctx)
+	for _, t := range all {
+		s.begin(t)
+	}
+	return len(all), err
+}
+
+// begin works on a task in the background.
+func (s *Service) begin(t store.Task) {
+	s.mu.Lock()
+	s.changed[t.ID] = make(chan struct{})
+	s.mu.Unlock()
+	s.working.Go(func() {
+		err := s.work(s.ctx, &t)
+		for err == nil {
+			var done bool
+			if done, err = s.finish(s.ctx, &t); done {
+				break
+			}
+		}
+		if err != nil && s.ctx.Err() == nil {
+			t.Status, t.Detail = store.Failed, detail(err)
+			s.o.Log.Warn("a conversation could not be started", "task", t.ID, "err", err)
+			if err := s.save(context.WithoutCancel(s.ctx), &t); err != nil {
+				s.o.Log.Error("the state of a start task is lost", "task", t.ID, "err", err)
+			}
+		}
+		s.mu.Lock()
+		close(s.changed[t.ID])
+		delete(s.changed, t.ID)
+		s.mu.Unlock()
+	})
+}
+
+// detail is what the user of a task reads about an error.
+func detail(err error) string {
+	if hint := fault.HintOf(err); hint != "" {
+		return err.Error() + " (" + hint + ")"
+	}
+	return err.Error()
+}
+
+// finish sends the messages that have come meanwhile, and marks the task as ready if
+// there is none.
+func (s *Service) finish(ctx context.Context, t *store.Task) (done bool, err error) {
+	ready := *t
+	ready.Status, ready.Updated = store.Ready, now()
+	done, waiting, err := s.o.Store.FinishTask(ctx, ready)
+	if done {
+		*t = ready
+		return true, nil
+	}
+	for _, m := range waiting {
+		var msg session.Message
+		if err := json.Unmarshal(m.Content, &msg); err != nil {
+			return false, fault.Wrap(err, fault.Corrupt, "read a pending message")
+		}
+		c, err := s.Open(ctx, session.Principal(t.Owner), t.Conversation)
+		if err == nil {
+			err = c.Send(ctx, msg)
+		}
+		if err == nil {
+			err = s.o.Store.DeletePendingMessage(ctx, m.ID)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, err
+}
+
+// save stores how far a task is, and wakes those that wait for it.
+func (s *Service) save(ctx context.Context, t *store.Task) error {
+	t.Updated = now()
+	err := s.o.Store.SaveTask(ctx, *t)
+	s.mu.Lock()
+	if ch, ok := s.changed[t.ID]; ok {
+		close(ch)
+		s.changed[t.ID] = make(chan struct{})
+	}
+	s.mu.Unlock()
+	return err
+}
+
+// Follow calls f with a task and with each of its later states, until it has ended, f
+// returns an error, or ctx ends.
+func (s *Service) Follow(ctx context.Context, owner session.Principal, id string, f func(store.Task) error) error {
+	last := store.TaskStatus("")
+	for {
+		s.mu.Lock()
+		ch, working := s.changed[id]
+		s.mu.Unlock()
+		t, err := s.o.Store.Task(ctx, string(owner), id)
+		if err != nil {
+			return err
+		}
+		if t.Status != last {
+			last = t.Status
+			if err := f(t); err != nil {
+				return err
+			}
+		}
+		if t.Status.Ended() || !working {
+			return nil
+		}
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Wait returns a task when it has ended.
+func (s *Service) Wait(ctx context.Context, owner session.Principal, id string) (t store.Task, err error) {
+	err = s.Follow(ctx, owner, id, func(now store.Task) error { t = now; return nil })
+	return t, err
+}
+
+// Tasks returns start tasks of an owner by their ids, nil for those that do not exist.
+func (s *Service) Tasks(ctx context.Context, owner session.Principal, ids ...string) ([]*store.Task, error) {
+	out := make([]*store.Task, len(ids))
+	for i, id := range ids {
+		t, err := s.o.Store.Task(ctx, string(owner), id)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[i] = &t
+	}
+	return out, nil
+}
+
+// SearchTasks returns one page of start tasks.
+func (s *Service) SearchTasks(ctx context.Context, q store.TaskQuery) ([]store.Task, string, error) {
+	return s.o.Store.Tasks(ctx, q)
+}
+
+// CountTasks returns how many start tasks a query selects.
+func (s *Service) CountTasks(ctx context.Context, q store.TaskQuery) (int, error) {
+	return s.o.Store.CountTasks(ctx, q)
+}
+
+// AddPending stores a message for a conversation whose start task is at work, to be
+// sent when it is ready, and returns its id and place. It is sent at once if the task
+// has ended; then place is 0.
+func (s *Service) AddPending(ctx context.Context, owner session.Principal, id string, m session.Message) (message string, place int, err error) {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return "", 0, err
+	}
+	task, conversation, err := s.taskOf(ctx, owner, id)
+	if err != nil {
+		return "", 0, err
+	}
+	message = event.NewConversationID().Hex()
+	if task != "" {
+		waiting, ended, err := s.o.Store.AddPendingMessage(ctx, store.PendingMessage{ID: message, Owner: string(owner), Task: task, Content: raw, Created: now()})
+		if err != nil || !ended {
+			return message, waiting, err
+		}
+	}
+	c, err := s.Open(ctx, owner, conversation)
+	if err == nil {
+		err = c.Send(ctx, m)
+	}
+	return message, 0, err
+}
+
+// taskOf returns the start task that makes a conversation; id is the task's, as
+// "task-…", or the conversation's.
+func (s *Service) taskOf(ctx context.Context, owner session.Principal, id string) (task string, made event.ConversationID, err error) {
+	if hex, ok := strings.CutPrefix(id, "task-"); ok {
+		t, err := s.o.Store.Task(ctx, string(owner), strings.ReplaceAll(hex, "-", ""))
+		return t.ID, t.Conversation, err
+	}
+	conversation, ok := event.ParseConversationID(id)
+	if !ok {
+		return "", "", fault.New(fault.NotFound, "there is no conversation "+id)
+	}
+	all, _, err := s.o.Store.Tasks(ctx, store.TaskQuery{Owner: string(owner), Conversation: conversation, Limit: 1})
+	if err != nil || len(all) == 0 {
+		return "", conversation, err
+	}
+	return all[0].ID, conversation, nil
+}
+
+// work does what is left of a task. Each step can be done again.
+func (s *Service) work(ctx context.Context, t *store.Task) error {
+	var r StartRequest
+	if err := json.Unmarshal(t.Request, &r); err != nil {
+		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
+	}
+	owner := session.Principal(t.Owner)
+	step := func(to store.TaskStatus) error {
+		if ctx.Err() != nil {
+			return errStopped
+		}
+		t.Status = to
+		return s.save(ctx, t)
+	}
+	suffix := strings.TrimSpace(agentTypes[r.AgentType] + "\n\n" + r.Suffix)
+	spec, err := s.o.Settings.Launch(ctx, owner, r.Model, r.AgentProfileID, suffix)
+	if err != nil {
+		return err
+	}
+	if err := step(store.WaitingForSandbox); err != nil {
+		return err
+	}
+	in, err := s.place(ctx, owner, t)
+	if err != nil {
+		return err
+	}
+	dir, err := sandboxes.Directory(in, "")
+	if err != nil {
+		return err
+	}
+	if r.Repository != "" {
+		if err := step(store.PreparingRepository); err != nil {
+			return err
+		}
+		if dir, err = s.clone(ctx, owner, dir, r); err != nil {
+			return err
+		}
+	}
+	if err := s.o.Store.SaveConversation(ctx, store.Conversation{
+		ID: t.Conversation, Owner: t.Owner, Sandbox: in.ID, Repository: r.Repository, Branch: r.Branch, Provider: r.Provider,
+		Trigger: r.Trigger, Model: r.Model, AgentType: cmpOr(r.AgentType, "default"), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created,
+	}); err != nil {
+		return err
+	}
+	spec.ID, spec.Title, spec.Workspace.WorkingDir = t.Conversation, r.Title, dir
+	spec.Autotitle = r.Title == ""
+	if spec.Secrets == nil {
+		spec.Secrets = map[string]json.RawMessage{}
+	}
+	maps.Copy(spec.Secrets, r.Secrets)
+	if r.ParentID != "" {
+		spec.Parent, _ = event.ParseConversationID(r.ParentID) // checked
+	}
+	c, made, err := s.Scope(owner).Create(ctx, *spec)
+	if err != nil {
+		return err
+	}
+	if r.Repository != "" {
+		if err := s.setUp(ctx, c, t, step); err != nil {
+			return err
+		}
+	}
+	if err := step(store.StartingConversation); err != nil {
+		return err
+	}
+	if r.InitialMessage == nil {
+		return nil
+	}
+	if !made { // an earlier server has made it, and may have sent the message
+		st, err := c.State(ctx)
+		if err != nil {
+			return err
+		}
+		if st.LastUserMessage != "" {
+			return nil
+		}
+	}
+	return c.Send(ctx, *r.InitialMessage)
+}
+
+func cmpOr(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// place returns the sandbox of a task, and stores which it is.
+func (s *Service) place(ctx context.Context, owner session.Principal, t *store.Task) (store.Sandbox, error) {
+	if t.Sandbox != "" {
+		b, err := s.o.Sandboxes.Get(ctx, owner, t.Sandbox)
+		if err == nil && b.Paused {
+			err = s.o.Sandboxes.Resume(ctx, owner, b.ID)
+		}
+		return b, errors.Join(err, s.o.Store.UseSandbox(ctx, t.Owner, t.Sandbox, now()))
+	}
+	b, err := s.o.Sandboxes.Place(ctx, owner, s.o.Strategy)
+	if err != nil {
+		return b, err
+	}
+	t.Sandbox = b.ID
+	return b, s.save(ctx, t)
+}
+
+// clone brings the repository of a request into a directory below dir, unless it is
+// there already, and returns it.
+func (s *Service) clone(ctx context.Context, owner session.Principal, dir string, r StartRequest) (string, error) {
+	from, err := s.o.Settings.Repository(ctx, owner, r.Provider, r.Repository)
+	if err != nil {
+		return "", err
+	}
+	from.Branch = r.Branch
+	dir = filepath.Join(dir, path.Base(gitfetch.RepositoryName(from.URL)))
+	_, err = gitfetch.Clone(ctx, dir, from)
+	if fault.Is(err, fault.Conflict) { // another conversation of the sandbox works in it
+		err = nil
+	}
+	return dir, err
+}

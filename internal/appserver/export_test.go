@@ -1,0 +1,4 @@
+package appserver
+
+// WithModel is tested without a server.
+var WithModel = withModel

@@ -1,0 +1,210 @@
+package appserver
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/launch"
+	"github.com/deft-dev/deft/internal/settings/profiles"
+	"github.com/deft-dev/deft/llm"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
+)
+
+// owners have the settings of each owner. Those of the local one are the user's own, which
+// deft run has too; others have a directory of theirs.
+type owners struct {
+	local string // the user's directory of settings
+	dir   string // of those of others
+	url   string // where this machine reaches the server
+	open  func(ctx context.Context, dir string) (*settings.Service, error)
+	log   *slog.Logger
+	model *schema.Map // LLM of owners who have chosen none; nil for none
+	// Of conversations whose owner has set nothing.
+	maxIterations int
+	maxCost       float64
+
+	mu  sync.Mutex
+	all map[session.Principal]*settings.Service
+}
+
+func (o *owners) directory(owner session.Principal) string {
+	if owner == session.LocalPrincipal {
+		return o.local
+	}
+	return filepath.Join(o.dir, store.Hash(string(owner))[:32])
+}
+
+func (o *owners) of(ctx context.Context, owner session.Principal) (*settings.Service, error) {
+	if owner == "" {
+		return nil, fault.New(fault.Auth, "there is no user")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s := o.all[owner]; s != nil {
+		return s, nil
+	}
+	s, err := o.open(ctx, o.directory(owner))
+	if err == nil {
+		o.all[owner] = s
+	}
+	return s, err
+}
+
+// LLM implements [session.Settings].
+func (o *owners) LLM(ctx context.Context, owner session.Principal, profile string) (*spec.LLM, error) {
+	s, err := o.of(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	return s.Profiles.LLMs.Load(ctx, profile)
+}
+
+// LLMs implements [session.Settings].
+func (o *owners) LLMs(ctx context.Context, owner session.Principal) ([]string, error) {
+	s, err := o.of(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	return s.Profiles.LLMs.Names(ctx)
+}
+
+// Assigned implements [session.Settings].
+func (o *owners) Assigned(_ context.Context, owner session.Principal, service string) (string, error) {
+	all, err := profiles.ReadAssignments(o.directory(owner))
+	return all.Services[service], err
+}
+
+// Secret implements [session.Settings]: secrets of the owner's settings are looked up
+// without a request.
+func (o *owners) Secret(ctx context.Context, owner session.Principal, url string) (string, bool) {
+	name, ok := secret.LocalName(o.url, url)
+	if !ok {
+		return "", false
+	}
+	s, err := o.of(ctx, owner)
+	if err == nil {
+		var value llm.Secret
+		if value, err = s.Secret(ctx, name); err == nil {
+			return string(value), true
+		}
+	}
+	o.log.Warn("a stored secret cannot be read", "secret", name, "err", err)
+	return "", true
+}
+
+// Launch implements [conversations.Settings].
+func (o *owners) Launch(ctx context.Context, owner session.Principal, model, profile, suffix string) (*session.Spec, error) {
+	s, err := o.of(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := s.Load()
+	if err != nil {
+		return nil, err
+	}
+	stores, err := s.LaunchStores()
+	if err != nil {
+		return nil, err
+	}
+	id, _ := event.ParseConversationID(profile) // a UUID, too
+	src := launch.Source{ProfileID: string(id)}
+	if src.ProfileID == "" {
+		src.Settings = withModel(doc.Agent, o.model)
+		if model != "" {
+			src.Settings = src.Settings.Copy()
+			src.Settings.Object("llm").Set("model", model)
+		}
+	}
+	resolved, err := launch.Resolve(ctx, src, stores)
+	if err != nil {
+		return nil, err
+	}
+	rt := launch.Runtime{}
+	if strings.TrimSpace(suffix) != "" {
+		rt.Suffixes = []string{suffix}
+	}
+	a, err := launch.Finalize(resolved, rt)
+	if err != nil {
+		return nil, err
+	}
+	out := &session.Spec{Agent: a, Setup: session.DefaultSetup(), Secrets: map[string]json.RawMessage{}}
+	if p := resolved.Profile; p != nil {
+		out.SecretRefs = p.SecretRefs
+		if out.Profile, err = json.Marshal(p); err != nil {
+			return nil, err
+		}
+	}
+	out.MaxCost = o.maxCost
+	agentserver.ApplySettings(&out.Setup, doc.Conversation)
+	if o.maxIterations > 0 && out.MaxIterations == session.DefaultSetup().MaxIterations {
+		out.MaxIterations = o.maxIterations
+	}
+	names, err := s.Secrets()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range names {
+		raw, err := json.Marshal(map[string]any{"kind": "LookupSecret", "url": secret.LocalPath(one.Name), "description": one.Description})
+		if err != nil {
+			return nil, err
+		}
+		out.Secrets[one.Name] = raw
+	}
+	return out, nil
+}
+
+// withModel gives settings in which an LLM was never chosen the server's own.
+func withModel(agent, model *schema.Map) *schema.Map {
+	had := agent.Object("llm")
+	if model == nil || had == nil || had.Text("model") != spec.LLMSchema.Defaults().Text("model") {
+		return agent
+	}
+	for _, key := range []string{"api_key", "base_url", "provider_connection_id", "subscription_vendor"} {
+		if had.Text(key) != "" {
+			return agent
+		}
+	}
+	had = had.Copy()
+	for _, key := range model.Keys() {
+		had.Set(key, model.Get(key))
+	}
+	agent = agent.Copy()
+	agent.Set("llm", had)
+	return agent
+}
+
+// hosts are where the providers' repositories are by default.
+var hosts = map[string]string{
+	"": "github.com", "github": "github.com", "gitlab": "gitlab.com", "bitbucket": "bitbucket.org",
+}
+
+// Repository implements [conversations.Settings].
+func (o *owners) Repository(_ context.Context, _ session.Principal, provider, repository string) (gitfetch.Source, error) {
+	if gitfetch.IsURL(repository) {
+		if !strings.HasPrefix(repository, "https://") {
+			return gitfetch.Source{}, fault.New(fault.Invalid, "only https:// URLs of repositories are taken")
+		}
+		return gitfetch.Source{URL: repository}, nil
+	}
+	host, ok := hosts[provider]
+	if !ok {
+		return gitfetch.Source{}, fault.New(fault.Unsupported, "repositories of "+provider+" cannot be cloned yet")
+	}
+	if strings.Count(repository, "/") == 0 || strings.ContainsAny(repository, " \t\r\n?#@:\\") || strings.Contains("/"+repository+"/", "/../") {
+		return gitfetch.Source{}, fault.New(fault.Invalid, "the repository is named as owner/name")
+	}
+	return gitfetch.Source{URL: "https://" + host + "/" + repository + ".git"}, nil
+}

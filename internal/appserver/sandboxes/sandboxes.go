@@ -1,0 +1,299 @@
+// Package sandboxes is the Sandbox Service of the App Server: it places conversations
+// on sandboxes, and pauses, resumes and deletes these. A sandbox is a workspace with a
+// session key. What isolates the actions of its conversations is made when they work,
+// by session/build, around that workspace.
+//
+// # Usage
+//
+//	s := sandboxes.New(sandboxes.Options{Store: store, Sessions: manager, Root: dir})
+//	b, err := s.Place(ctx, owner)             // by the strategy, or a new one
+//	scope := s.Scope(b)                       // what its session key may use
+//
+// # Concurrency and failure
+//
+// A Service is safe for concurrent use. A sandbox of another owner does not exist for
+// its callers (NotFound).
+package sandboxes
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/session"
+)
+
+// Strategy says in which sandbox a conversation is placed that names none, in the
+// contract's words (SandboxGroupingStrategy).
+type Strategy string
+
+// The strategies.
+const (
+	NoGrouping        Strategy = "NO_GROUPING" // a new one
+	Newest            Strategy = "GROUP_BY_NEWEST"
+	LeastRecentlyUsed Strategy = "LEAST_RECENTLY_USED"
+	Fewest            Strategy = "FEWEST_CONVERSATIONS"
+	Any               Strategy = "ADD_TO_ANY"
+)
+
+// Status is how a sandbox is, in the contract's words (SandboxStatus).
+type Status string
+
+// The states of sandboxes. One whose record is gone is Missing.
+const (
+	Running Status = "RUNNING"
+	Paused  Status = "PAUSED"
+	Missing Status = "MISSING"
+)
+
+// ClientDirectory is where OpenHands' clients believe the workspace of a sandbox to
+// be; ProjectDirectory is where its conversations work by default.
+const (
+	ClientDirectory  = "/workspace"
+	ProjectDirectory = "project"
+)
+
+// Options say what a Service works with. All but Most are required.
+type Options struct {
+	Store    *store.Store
+	Sessions *session.Manager
+	// Root is the directory of workspaces.
+	Root string
+	// Spec is the id of the specification of new sandboxes.
+	Spec string
+	// Most is how many sandboxes an owner may have; 0 for no limit.
+	Most int
+	Log  *slog.Logger
+}
+
+// Service is the Sandbox Service.
+type Service struct{ o Options }
+
+// New returns a service.
+func New(o Options) *Service { return &Service{o} }
+
+// StatusOf returns how a sandbox is.
+func StatusOf(b store.Sandbox) Status {
+	if b.Paused {
+		return Paused
+	}
+	return Running
+}
+
+// Create makes a sandbox. A specification that does not exist is Invalid, one sandbox
+// too many RateLimit.
+func (s *Service) Create(ctx context.Context, owner session.Principal, spec string) (store.Sandbox, error) {
+	if spec != "" && spec != s.o.Spec {
+		return store.Sandbox{}, fault.New(fault.NotFound, "there is no sandbox specification "+spec)
+	}
+	if s.o.Most > 0 {
+		have, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", s.o.Most)
+		if err != nil {
+			return store.Sandbox{}, err
+		}
+		if len(have) >= s.o.Most {
+			return store.Sandbox{}, fault.New(fault.RateLimit, "you have as many sandboxes as you may have").Hint("delete one that you do not need")
+		}
+	}
+	id := event.NewConversationID().Hex()
+	var secret [24]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	now := time.Now()
+	b := store.Sandbox{
+		ID: id, Owner: string(owner), Spec: s.o.Spec, SessionKey: base64.RawURLEncoding.EncodeToString(secret[:]),
+		Directory: filepath.Join(s.o.Root, id), Created: now, Used: now,
+	}
+	if err := os.MkdirAll(filepath.Join(b.Directory, ProjectDirectory), 0o700); err != nil {
+		return store.Sandbox{}, fault.Wrap(err, fault.Denied, "make the workspace of a sandbox")
+	}
+	if err := s.o.Store.AddSandbox(ctx, b); err != nil {
+		return store.Sandbox{}, errors.Join(err, os.RemoveAll(b.Directory))
+	}
+	return b, nil
+}
+
+// Place returns the sandbox for a conversation that names none.
+func (s *Service) Place(ctx context.Context, owner session.Principal, by Strategy) (store.Sandbox, error) {
+	if by == NoGrouping || by == "" {
+		return s.Create(ctx, owner, "")
+	}
+	all, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", most)
+	if err != nil {
+		return store.Sandbox{}, err
+	}
+	all = slices.DeleteFunc(all, func(b store.Sandbox) bool { return b.Paused })
+	if len(all) == 0 {
+		return s.Create(ctx, owner, "")
+	}
+	switch by {
+	case LeastRecentlyUsed:
+		return slices.MinFunc(all, func(a, b store.Sandbox) int { return a.Used.Compare(b.Used) }), nil
+	case Fewest:
+		least := -1
+		var found store.Sandbox
+		for _, b := range all {
+			in, err := s.o.Store.InSandbox(ctx, b.ID)
+			if err != nil {
+				return store.Sandbox{}, err
+			}
+			if least < 0 || len(in) < least {
+				least, found = len(in), b
+			}
+		}
+		return found, nil
+	default: // Newest, and Any takes the same
+		return all[0], nil
+	}
+}
+
+// most bounds how many sandboxes a strategy looks at.
+const most = 100
+
+// Get returns a sandbox.
+func (s *Service) Get(ctx context.Context, owner session.Principal, id string) (store.Sandbox, error) {
+	return s.o.Store.Sandbox(ctx, string(owner), id)
+}
+
+// List returns one page of an owner's sandboxes, the newest first.
+func (s *Service) List(ctx context.Context, owner session.Principal, page string, limit int) (all []store.Sandbox, next string, err error) {
+	return s.o.Store.Sandboxes(ctx, string(owner), page, limit)
+}
+
+// Conversations returns the conversations of a sandbox; none if there is no such one.
+func (s *Service) Conversations(ctx context.Context, owner session.Principal, id string) ([]event.ConversationID, error) {
+	if _, err := s.Get(ctx, owner, id); fault.Is(err, fault.NotFound) {
+		return []event.ConversationID{}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	in, err := s.o.Store.InSandbox(ctx, id)
+	return append([]event.ConversationID{}, in...), err
+}
+
+// Pause interrupts what the conversations of a sandbox do and ends their processes.
+// The workspace stays.
+func (s *Service) Pause(ctx context.Context, owner session.Principal, id string) error {
+	if err := s.o.Store.SetSandboxPaused(ctx, string(owner), id, true); err != nil {
+		return err
+	}
+	return s.each(ctx, id, func(c event.ConversationID) error {
+		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
+	})
+}
+
+// Resume lets the conversations of a paused sandbox work again.
+func (s *Service) Resume(ctx context.Context, owner session.Principal, id string) error {
+	return s.o.Store.SetSandboxPaused(ctx, string(owner), id, false)
+}
+
+// Delete ends a sandbox and deletes its workspace. Its conversations stay readable.
+func (s *Service) Delete(ctx context.Context, owner session.Principal, id string) error {
+	b, err := s.Get(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	err = s.each(ctx, id, func(c event.ConversationID) error {
+		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.o.Store.DeleteSandbox(ctx, string(owner), id); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(b.Directory); err != nil {
+		return fault.Wrap(err, fault.Denied, "delete the workspace of sandbox "+id)
+	}
+	return nil
+}
+
+// each calls f for the conversations of a sandbox that exist.
+func (s *Service) each(ctx context.Context, id string, f func(event.ConversationID) error) error {
+	in, err := s.o.Store.InSandbox(ctx, id)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, c := range in {
+		if err := f(c); err != nil && !fault.Is(err, fault.NotFound) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Scope returns what the session key of a sandbox may use: its conversations.
+func (s *Service) Scope(b store.Sandbox) *session.Scope {
+	return s.o.Sessions.Scope(session.Principal(b.Owner), members{s.o.Store, b})
+}
+
+// members implements [session.Members] with the conversations of a sandbox.
+type members struct {
+	store *store.Store
+	b     store.Sandbox
+}
+
+// Contains implements [session.Members].
+func (m members) Contains(ctx context.Context, id event.ConversationID) (bool, error) {
+	found, err := m.store.Conversations(ctx, m.b.Owner, id)
+	return found[id].Sandbox == m.b.ID, err
+}
+
+// List implements [session.Members].
+func (m members) List(ctx context.Context) ([]event.ConversationID, error) {
+	return m.store.InSandbox(ctx, m.b.ID)
+}
+
+// Admit implements [session.Members]: a conversation works inside the workspace.
+func (m members) Admit(ctx context.Context, spec *session.Spec) error {
+	dir, err := Directory(m.b, spec.Workspace.WorkingDir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fault.Wrap(err, fault.Denied, "make the directory of the conversation")
+	}
+	spec.Workspace.WorkingDir = dir
+	if found, err := m.store.Conversations(ctx, m.b.Owner, spec.ID); err != nil || found[spec.ID].Sandbox != "" {
+		return err
+	}
+	return m.store.SaveConversation(ctx, store.Conversation{
+		ID: spec.ID, Owner: m.b.Owner, Sandbox: m.b.ID, AgentType: "default", Created: time.Now(),
+	})
+}
+
+// Directory returns where a directory of a sandbox that a client names is on this
+// machine: one of [ClientDirectory], one below the workspace, or relative to it; ""
+// is the project's. All else is Invalid.
+func Directory(b store.Sandbox, named string) (string, error) {
+	switch {
+	case named == "":
+		named = filepath.Join(b.Directory, ProjectDirectory)
+	case named == ClientDirectory || strings.HasPrefix(named, ClientDirectory+"/"):
+		named = b.Directory + strings.TrimPrefix(named, ClientDirectory)
+	case !filepath.IsAbs(named): // "workspace/project" is what the SDK sends by default
+		named = filepath.Join(b.Directory, strings.TrimPrefix(named, strings.TrimPrefix(ClientDirectory, "/")+"/"))
+	}
+	clean := filepath.Clean(named)
+	if clean != b.Directory && !strings.HasPrefix(clean, b.Directory+"/") {
+		return "", fault.New(fault.Invalid, "the directory "+named+" is not in the workspace of the sandbox")
+	}
+	// A link in the workspace must not lead out of it.
+	for dir := clean; dir != b.Directory; dir = filepath.Dir(dir) {
+		fi, err := os.Lstat(dir)
+		if err == nil && !fi.IsDir() {
+			return "", fault.New(fault.Invalid, dir+" is not a directory")
+		}
+	}
+	return clean, nil
+}

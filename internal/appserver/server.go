@@ -1,0 +1,207 @@
+// Package appserver is the App Server, `deft serve`: everything that a user needs on one
+// port. It is a client of package session like `deft run`: conversations are run by this
+// process, and their actions in sandboxes.
+//
+// # Usage
+//
+//	s, err := appserver.New(ctx, appserver.Options{…})
+//	code, err := s.NewCode(ctx)        // signs the owner's browser in
+//	err = s.Serve(ctx, listener)       // until ctx ends
+//
+// # Which request is whose
+//
+// A request with the session key of a sandbox gets the agent-server contract for the
+// conversations of that sandbox (agentserver.Scoped); sockets may send the key in their
+// first frame. All others get the App Server's own routes, with an API key or a browser's
+// session (package signin), or the web page.
+//
+// # Concurrency and failure
+//
+// A Server is safe for concurrent use. What was acknowledged survives its end at any
+// moment; the next one continues conversations and start tasks.
+package appserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
+)
+
+// Options say what a Server is made from.
+type Options struct {
+	// Dir is the server's own directory, Conversations that of conversations' data and
+	// Settings that of the local owner's settings.
+	Dir, Conversations, Settings string
+	Ring                         *keyring.Ring
+	Adapters                     agentserver.Adapters
+	// Open opens the backend, OpenStore the tables.
+	Open      func(ctx context.Context) (*agentserver.Backend, error)
+	OpenStore func(ctx context.Context) (*store.Store, error)
+	// InternalURL is where this machine reaches the server, WebURL where browsers do;
+	// empty for the host that they name.
+	InternalURL, WebURL string
+	// AllowedOrigins are those of other pages that may use the server.
+	AllowedOrigins []string
+	// TrustedProxy reports whether the X-Forwarded headers of a peer count; nil for none.
+	TrustedProxy func(netip.Addr) bool
+	// Certificate and CertificateKey are files; with them the server speaks HTTPS.
+	Certificate, CertificateKey string
+	// Spec is the id of the sandbox specification: the class, and the image if it has one.
+	Spec     string
+	Strategy sandboxes.Strategy
+	// MaxRuns bounds the runs at one time, MaxRunsOfOwner those of an owner, and
+	// MaxSandboxes the sandboxes of an owner; 0 for no bound.
+	MaxRuns, MaxRunsOfOwner, MaxSandboxes int
+	// IdleTTL is after what time without use a conversation is evicted; negative for never.
+	IdleTTL time.Duration
+	// MaxIterations and MaxCost, in US dollars, bound conversations whose owner's settings
+	// say nothing else; 0 for the default and for no limit.
+	MaxIterations int
+	MaxCost       float64
+	// Model is the LLM of owners who have chosen none, as its schema has it; nil for none.
+	Model *schema.Map
+	// Page serves the web page; nil for none.
+	Page    http.Handler
+	Version string
+	// Out is told when the server is ready, and where.
+	Out io.Writer
+	Log *slog.Logger
+}
+
+// baseURL is where the client of a request reaches the server.
+func (o Options) baseURL(r *http.Request) string {
+	if o.WebURL != "" {
+		return strings.TrimSuffix(o.WebURL, "/")
+	}
+	if o.secure(r) {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// secure reports whether browsers reach the server over HTTPS.
+func (o Options) secure(r *http.Request) bool {
+	return r.TLS != nil || strings.HasPrefix(o.WebURL, "https://") || o.WebURL == "" && o.fromProxy(r) && r.Header.Get("X-Forwarded-Proto") == "https"
+}
+
+// fromProxy reports whether a request comes from a proxy whose headers count.
+func (o Options) fromProxy(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && o.TrustedProxy != nil && o.TrustedProxy(peer.Addr())
+}
+
+// allowedOrigin reports whether pages of an origin may use the server beside its own.
+func (o Options) allowedOrigin(origin string) bool { return slices.Contains(o.AllowedOrigins, origin) }
+
+// allowedHost reports whether browsers may name the server so. A page can point a name of
+// its own at this machine (DNS rebinding), but no address.
+func (o Options) allowedHost(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	if name == "localhost" || net.ParseIP(name) != nil {
+		return true
+	}
+	u, err := url.Parse(o.WebURL)
+	return err == nil && u.Hostname() != "" && strings.EqualFold(u.Hostname(), name)
+}
+
+// Server is the App Server.
+type Server struct {
+	v    *services
+	http http.Server
+}
+
+// Limits of requests' heads.
+const (
+	headTime = 10 * time.Second
+	idleTime = 2 * time.Minute
+	stopTime = 3 * time.Second
+)
+
+// New opens the parts of a server, which does not serve yet.
+func New(ctx context.Context, o Options) (*Server, error) {
+	o.Log = logOf(o.Log)
+	v, err := openServices(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{v: v}
+	s.http = http.Server{
+		Handler: front{v}, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// NewCode returns a code that signs the local owner's browser in, once and soon.
+func (s *Server) NewCode(ctx context.Context) (string, error) {
+	return s.v.signin.NewCode(ctx, session.LocalPrincipal)
+}
+
+// Serve continues what was interrupted, and serves until ctx ends. Then it closes the
+// server.
+func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
+	defer func() { err = errors.Join(err, s.Close(context.WithoutCancel(ctx))) }()
+	failed := make(chan error, 1)
+	go func() {
+		if o := s.v.o; o.Certificate != "" {
+			failed <- s.http.ServeTLS(l, o.Certificate, o.CertificateKey)
+			return
+		}
+		failed <- s.http.Serve(l)
+	}()
+	watching, stopWatching := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if err := s.v.sessions.TakeOver(watching); err != nil {
+			s.v.o.Log.Error("conversations of servers that end are not taken over", "err", err)
+		}
+	})
+	defer watch.Wait()
+	defer stopWatching()
+	resumed, err := s.v.sessions.Resume(ctx)
+	if resumed > 0 {
+		fmt.Fprintf(s.v.o.Out, "  resumed %d conversations\n", resumed)
+	}
+	if err == nil {
+		_, err = s.v.conversations.ResumeTasks(ctx)
+	}
+	if err == nil {
+		select {
+		case err := <-failed:
+			return fmt.Errorf("serve: %w", err)
+		case <-ctx.Done():
+		}
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	s.v.stopSockets()
+	if stopped := s.http.Shutdown(end); stopped != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	<-failed
+	return err
+}
+
+// Close closes a server that does not serve.
+func (s *Server) Close(ctx context.Context) error { return s.v.close(ctx) }

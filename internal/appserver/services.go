@@ -1,0 +1,183 @@
+package appserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/conversations"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
+	settingsroutes "github.com/deft-dev/deft/internal/appserver/settings"
+	"github.com/deft-dev/deft/internal/appserver/signin"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/appserver/v1"
+	"github.com/deft-dev/deft/internal/identity"
+	"github.com/deft-dev/deft/internal/rest"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/skill"
+)
+
+var errClosing = fault.New(fault.Unavailable, "the server stops").Hint("try again in a moment")
+
+// services are the parts of a server.
+type services struct {
+	o       Options
+	began   time.Time
+	backend *agentserver.Backend
+
+	store         *store.Store
+	owners        *owners
+	sessions      *session.Manager
+	sandboxes     *sandboxes.Service
+	conversations *conversations.Service
+	signin        *signin.Service
+	agentServers  *agentServers
+	table         *rest.Server
+	contract      *rest.Server // answers preflight requests for the agent-server contract
+}
+
+// openServices opens the parts.
+func openServices(ctx context.Context, o Options) (_ *services, err error) {
+	s := &services{o: o, began: time.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	workspaces := filepath.Join(o.Dir, "workspaces")
+	if err := os.MkdirAll(workspaces, 0o700); err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "make the directory of workspaces")
+	}
+	if s.backend, err = o.Open(ctx); err != nil {
+		return nil, err
+	}
+	if s.store, err = o.OpenStore(ctx); err != nil {
+		return nil, err
+	}
+	s.owners = &owners{
+		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: o.InternalURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
+		maxIterations: o.MaxIterations, maxCost: o.MaxCost,
+		open: func(ctx context.Context, dir string) (*settings.Service, error) {
+			return settings.Open(ctx, settings.Options{Dir: dir, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool})
+		},
+	}
+	home, _ := os.UserHomeDir() // a user without one has no skills of his own
+	s.sessions, err = session.Open(session.Options{
+		Store: s.backend.Store, Lock: s.backend.Lock, Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
+		Settings: s.owners, Models: s.backend.Models, Builder: s.backend.Builder,
+		Files: session.Worktrees{
+			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))},
+			Root:             filepath.Join(o.Dir, "worktrees"),
+		},
+		BaseURL: o.InternalURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log})
+	s.conversations = conversations.New(conversations.Options{
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Log: o.Log,
+	})
+	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Log: o.Log})
+	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
+	if s.table, err = rest.New(rest.Options{
+		Routes: s.routes(), SameOrigin: true, Origin: o.allowedOrigin, Log: o.Log,
+		Authenticate: func(r *http.Request) (*http.Request, error) {
+			c, err := s.signin.Authenticate(r)
+			return r.WithContext(identity.With(r.Context(), c)), err
+		},
+	}); err != nil {
+		return nil, err
+	}
+	s.contract, err = rest.New(rest.Options{Origin: o.allowedOrigin, Log: o.Log})
+	return s, err
+}
+
+// routes are those of all parts.
+func (s *services) routes() []rest.Route {
+	return slices.Concat(
+		s.health(), s.signin.Routes(),
+		v1.New(v1.Options{
+			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download,
+			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
+		}).Routes(),
+		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Keys: s.signin, Sandboxes: s.store, Began: s.began, Log: s.o.Log}).Routes(),
+		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
+	)
+}
+
+// callerSettings returns the settings of a request's caller.
+func (s *services) callerSettings(ctx context.Context) (*settings.Service, error) {
+	return s.owners.of(ctx, identity.CallerOf(ctx).Owner)
+}
+
+// health says that the server works.
+func (s *services) health() []rest.Route {
+	answer := func(v any) rest.Handler {
+		return func(w http.ResponseWriter, _ *http.Request) error { return rest.JSON(w, http.StatusOK, v) }
+	}
+	open := func(path string, h rest.Handler) rest.Route {
+		return rest.Route{Method: "GET", Path: path, Tag: "Server", Access: rest.Open, Handle: h}
+	}
+	return []rest.Route{
+		open("/alive", answer(map[string]string{"status": "ok"})),
+		open("/health", answer("OK")),
+		open("/ready", answer(map[string]string{"status": "ready"})),
+		open("/server_info", func(w http.ResponseWriter, _ *http.Request) error {
+			up, idle := s.uptime()
+			return rest.JSON(w, http.StatusOK, map[string]any{"title": "Deft App Server", "version": s.o.Version, "uptime": up.Seconds(), "idle_time": idle.Seconds()})
+		}),
+	}
+}
+
+func (s *services) uptime() (up, idle time.Duration) {
+	up = time.Since(s.began)
+	return up, 0
+}
+
+// download answers with the files of a conversation, as OpenHands lays them out.
+func (s *services) download(w http.ResponseWriter, r *http.Request, id event.ConversationID) error {
+	return agentserver.WriteTrajectory(w, r, s.o.Adapters, s.backend.Store, id)
+}
+
+// close closes the parts in the opposite order of openServices. Conversations that run
+// are paused, and go on when the server starts again.
+func (s *services) close(ctx context.Context) error {
+	var errs []error
+	if s.agentServers != nil {
+		errs = append(errs, s.agentServers.close())
+	}
+	if s.conversations != nil {
+		s.conversations.Close()
+	}
+	switch {
+	case s.sessions != nil:
+		errs = append(errs, s.sessions.Close(ctx))
+	case s.backend != nil:
+		errs = append(errs, s.backend.Lock.Close())
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	if s.backend != nil {
+		errs = append(errs, s.backend.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// logOf is the log of a part.
+func logOf(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		l = slog.New(slog.DiscardHandler)
+	}
+	return l
+}

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+)
+
+// Conversation is what the App Server keeps of a conversation beside its events.
+type Conversation struct {
+	ID         event.ConversationID
+	Owner      string
+	Sandbox    string
+	Repository string // "" for none
+	Branch     string
+	Provider   string // of the repository: github, gitlab …
+	Trigger    string // the contract's ConversationTrigger: gui, resolver …
+	Model      string // "" for that of the settings
+	AgentType  string // default or plan
+	Public     bool   // everybody with the link may read it
+	PRNumbers  []int
+	Created    time.Time
+}
+
+const conversationColumns = "id, owner, sandbox, repository, branch, provider, started_by, model, agent_type, public, pr_numbers, created_at"
+
+// SaveConversation stores a conversation, or replaces what was stored of it.
+func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
+	numbers, err := json.Marshal(append([]int{}, c.PRNumbers...))
+	if err != nil {
+		return err
+	}
+	r, err := s.on(ctx).exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(12)+`)
+ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, repository = excluded.repository, branch = excluded.branch, provider = excluded.provider,
+  started_by = excluded.started_by, model = excluded.model, agent_type = excluded.agent_type, public = excluded.public, pr_numbers = excluded.pr_numbers
+WHERE app_conversations.owner = excluded.owner`,
+		string(c.ID), c.Owner, c.Sandbox, c.Repository, c.Branch, c.Provider, c.Trigger, c.Model, c.AgentType, flag(c.Public), string(numbers), micro(c.Created))
+	if err := affected(r, err, "conversation", string(c.ID)); fault.Is(err, fault.NotFound) {
+		return fault.New(fault.Conflict, "the id "+string(c.ID)+" is taken")
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// Conversations returns what is stored of conversations of an owner, by id. Those that
+// the App Server did not make are left out.
+func (s *Store) Conversations(ctx context.Context, owner string, ids ...event.ConversationID) (map[event.ConversationID]Conversation, error) {
+	out := make(map[event.ConversationID]Conversation, len(ids))
+	for some := range slices.Chunk(ids, 100) {
+		if err := s.addConversations(ctx, owner, some, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// addConversations adds those of an owner to a map.
+func (s *Store) addConversations(ctx context.Context, owner string, ids []event.ConversationID, to map[event.ConversationID]Conversation) (err error) {
+	args := []any{owner}
+	for _, id := range ids {
+		args = append(args, string(id))
+	}
+	rows, err := s.on(ctx).rows("SELECT "+conversationColumns+" FROM app_conversations WHERE owner = ? AND id IN ("+marks(len(ids))+")", args...)
+	if err != nil {
+		return failed(err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		c, err := conversation(rows)
+		if err != nil {
+			return failed(err)
+		}
+		to[c.ID] = c
+	}
+	if err := rows.Err(); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// PublicConversation returns a conversation that everybody with its link may read.
+// NotFound if it does not exist or is not public.
+func (s *Store) PublicConversation(ctx context.Context, id event.ConversationID) (Conversation, error) {
+	c, err := conversation(s.on(ctx).row("SELECT "+conversationColumns+" FROM app_conversations WHERE id = ? AND public = 1", string(id)))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = missing("public conversation", string(id))
+	}
+	return c, failed(err)
+}
+
+// InSandbox returns the conversations of a sandbox, the oldest first.
+func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.ConversationID, err error) {
+	rows, err := s.on(ctx).rows("SELECT id FROM app_conversations WHERE sandbox = ? ORDER BY created_at, id", sandbox)
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, failed(err)
+		}
+		ids = append(ids, event.ConversationID(id))
+	}
+	return ids, failed(rows.Err())
+}
+
+// DeleteConversation deletes what is stored of a conversation, and its start tasks. It
+// is no error if there is nothing.
+func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.ConversationID) error {
+	return s.change(ctx, func(t tx) error {
+		_, err := t.exec("DELETE FROM app_conversations WHERE id = ? AND owner = ?", string(id), owner)
+		if err == nil {
+			_, err = t.exec("DELETE FROM app_pending_messages WHERE task IN (SELECT id FROM app_start_tasks WHERE conversation = ? AND owner = ?)", string(id), owner)
+		}
+		if err == nil {
+			_, err = t.exec("DELETE FROM app_start_tasks WHERE conversation = ? AND owner = ?", string(id), owner)
+		}
+		return err
+	})
+}
+
+func conversation(row scanner) (c Conversation, err error) {
+	var id, numbers string
+	var public int
+	var created int64
+	if err := row.Scan(&id, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &public, &numbers, &created); err != nil {
+		return Conversation{}, err
+	}
+	c.ID, c.Public, c.Created = event.ConversationID(id), public != 0, at(created)
+	if err := json.Unmarshal([]byte(numbers), &c.PRNumbers); err != nil {
+		return Conversation{}, fault.Wrap(err, fault.Corrupt, "read the pull requests of conversation "+id)
+	}
+	return c, nil
+}

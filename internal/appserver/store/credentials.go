@@ -1,0 +1,110 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// CredentialKind says what a credential is for.
+type CredentialKind string
+
+// The kinds of credentials.
+const (
+	APIKey CredentialKind = "api_key" // a program's
+	Cookie CredentialKind = "cookie"  // the session of a browser
+	Code   CredentialKind = "code"    // signs in once
+)
+
+// Credential is a secret that proves who its sender is. Only its hash is stored.
+type Credential struct {
+	ID      string
+	Owner   string
+	Kind    CredentialKind
+	Name    string
+	Created time.Time
+	Used    time.Time // zero for never
+	Expires time.Time // zero for never
+}
+
+const credentialColumns = "id, owner, kind, name, created_at, used_at, expires_at"
+
+// AddCredential stores a credential for a secret.
+func (s *Store) AddCredential(ctx context.Context, c Credential, secret string) error {
+	_, err := s.on(ctx).exec("INSERT INTO app_credentials (hash, "+credentialColumns+") VALUES ("+marks(8)+")",
+		Hash(secret), c.ID, c.Owner, string(c.Kind), c.Name, micro(c.Created), micro(c.Used), micro(c.Expires))
+	return failed(err)
+}
+
+// Credential returns the credential of a secret that has not expired at a time. Auth if
+// there is none.
+func (s *Store) Credential(ctx context.Context, secret string, now time.Time) (Credential, error) {
+	c, err := credential(s.on(ctx).row("SELECT "+credentialColumns+" FROM app_credentials WHERE hash = ?", Hash(secret)))
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !c.Expires.IsZero() && !now.Before(c.Expires) {
+		return Credential{}, fault.New(fault.Auth, "the key is unknown, or no longer valid")
+	}
+	return c, failed(err)
+}
+
+// TakeCode is [Store.Credential] for a Code, which is used up by it, even if several
+// clients send it at the same time.
+func (s *Store) TakeCode(ctx context.Context, secret string, now time.Time) (c Credential, err error) {
+	err = s.change(ctx, func(t tx) error {
+		c, err = credential(t.row("DELETE FROM app_credentials WHERE hash = ? AND kind = ? RETURNING "+credentialColumns, Hash(secret), string(Code)))
+		if errors.Is(err, sql.ErrNoRows) {
+			err = fault.New(fault.Auth, "the code is unknown, or was used already")
+		}
+		return err
+	})
+	if err == nil && !now.Before(c.Expires) {
+		return Credential{}, fault.New(fault.Auth, "the code is no longer valid")
+	}
+	return c, err
+}
+
+// UsedCredential notes when a credential was used.
+func (s *Store) UsedCredential(ctx context.Context, id string, when time.Time) error {
+	_, err := s.on(ctx).exec("UPDATE app_credentials SET used_at = ? WHERE id = ?", micro(when), id)
+	return failed(err)
+}
+
+// Credentials returns the credentials of an owner that are of one kind, the oldest
+// first.
+func (s *Store) Credentials(ctx context.Context, owner string, kind CredentialKind) (all []Credential, err error) {
+	rows, err := s.on(ctx).rows("SELECT "+credentialColumns+" FROM app_credentials WHERE owner = ? AND kind = ? ORDER BY created_at, id", owner, string(kind))
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		c, err := credential(rows)
+		if err != nil {
+			return nil, failed(err)
+		}
+		all = append(all, c)
+	}
+	return all, failed(rows.Err())
+}
+
+// DeleteCredential revokes a credential of an owner. NotFound if there is none.
+func (s *Store) DeleteCredential(ctx context.Context, owner, id string) error {
+	r, err := s.on(ctx).exec("DELETE FROM app_credentials WHERE owner = ? AND id = ?", owner, id)
+	return affected(r, err, "key", id)
+}
+
+// DeleteExpired deletes credentials that are no longer valid.
+func (s *Store) DeleteExpired(ctx context.Context, now time.Time) error {
+	_, err := s.on(ctx).exec("DELETE FROM app_credentials WHERE expires_at > 0 AND expires_at <= ?", micro(now))
+	return failed(err)
+}
+
+func credential(row scanner) (c Credential, err error) {
+	var kind string
+	var created, used, expires int64
+	err = row.Scan(&c.ID, &c.Owner, &kind, &c.Name, &created, &used, &expires)
+	c.Kind, c.Created, c.Used, c.Expires = CredentialKind(kind), at(created), at(used), at(expires)
+	return c, err
+}

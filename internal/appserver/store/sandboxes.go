@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// Sandbox is where conversations of an owner work together: a workspace, and a
+// session key that opens the agent-server contract for them.
+type Sandbox struct {
+	ID         string
+	Owner      string
+	Spec       string // the id of the specification that it was made from
+	Paused     bool   // by its user
+	SessionKey string
+	Directory  string // of its workspace, absolute
+	Created    time.Time
+	Used       time.Time // when a conversation was last started in it
+}
+
+const sandboxColumns = "id, owner, spec, paused, key_sealed, directory, created_at, used_at"
+
+// AddSandbox stores a new sandbox. Conflict if its id is taken.
+func (s *Store) AddSandbox(ctx context.Context, b Sandbox) error {
+	sealed, err := s.ring.Seal([]byte(b.SessionKey))
+	if err != nil {
+		return err
+	}
+	r, err := s.on(ctx).exec("INSERT INTO app_sandboxes (id, owner, spec, paused, key_hash, key_sealed, directory, created_at, used_at) VALUES ("+marks(9)+") ON CONFLICT (id) DO NOTHING",
+		b.ID, b.Owner, b.Spec, flag(b.Paused), Hash(b.SessionKey), sealed, b.Directory, micro(b.Created), micro(b.Used))
+	if err := affected(r, err, "free sandbox id", b.ID); fault.Is(err, fault.NotFound) {
+		return fault.New(fault.Conflict, "the sandbox "+b.ID+" exists")
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// Sandbox returns a sandbox of an owner, NotFound if there is none.
+func (s *Store) Sandbox(ctx context.Context, owner, id string) (Sandbox, error) {
+	b, err := s.sandbox(s.on(ctx).row("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = missing("sandbox", id)
+	}
+	return b, failed(err)
+}
+
+// SandboxOfKey returns the sandbox that a session key opens. Auth if there is none.
+func (s *Store) SandboxOfKey(ctx context.Context, key string) (Sandbox, error) {
+	b, err := s.sandbox(s.on(ctx).row("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE key_hash = ?", Hash(key)))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fault.New(fault.Auth, "the session key is not that of a sandbox")
+	}
+	return b, failed(err)
+}
+
+// SandboxOfConversation returns the sandbox of a conversation of any owner, for a client
+// that is going to show its key. NotFound if there is none.
+func (s *Store) SandboxOfConversation(ctx context.Context, id string) (Sandbox, error) {
+	columns := strings.ReplaceAll("b."+sandboxColumns, ", ", ", b.")
+	b, err := s.sandbox(s.on(ctx).row("SELECT "+columns+" FROM app_sandboxes b JOIN app_conversations c ON c.sandbox = b.id AND c.owner = b.owner WHERE c.id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = missing("sandbox of the conversation", id)
+	}
+	return b, failed(err)
+}
+
+// Sandboxes returns one page of an owner's sandboxes, the newest first, and where the
+// next one begins ("" on the last).
+func (s *Store) Sandboxes(ctx context.Context, owner, page string, limit int) (all []Sandbox, next string, err error) {
+	before, id := parsePage(page)
+	rows, err := s.on(ctx).rows("SELECT "+sandboxColumns+" FROM app_sandboxes WHERE owner = ? AND (created_at < ? OR created_at = ? AND id <= ?) ORDER BY created_at DESC, id DESC LIMIT ?",
+		owner, before, before, id, limit+1)
+	if err != nil {
+		return nil, "", failed(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		b, err := s.sandbox(rows)
+		if err != nil {
+			return nil, "", failed(err)
+		}
+		all = append(all, b)
+	}
+	if len(all) > limit {
+		next = pageAt(all[limit].Created, all[limit].ID)
+		all = all[:limit]
+	}
+	return all, next, failed(rows.Err())
+}
+
+// SetSandboxPaused notes that a user has paused a sandbox, or resumed it.
+func (s *Store) SetSandboxPaused(ctx context.Context, owner, id string, paused bool) error {
+	r, err := s.on(ctx).exec("UPDATE app_sandboxes SET paused = ? WHERE id = ? AND owner = ?", flag(paused), id, owner)
+	return affected(r, err, "sandbox", id)
+}
+
+// UseSandbox notes that a conversation was started in a sandbox.
+func (s *Store) UseSandbox(ctx context.Context, owner, id string, when time.Time) error {
+	r, err := s.on(ctx).exec("UPDATE app_sandboxes SET used_at = ? WHERE id = ? AND owner = ?", micro(when), id, owner)
+	return affected(r, err, "sandbox", id)
+}
+
+// DeleteSandbox deletes the record of a sandbox. Those of its conversations stay.
+func (s *Store) DeleteSandbox(ctx context.Context, owner, id string) error {
+	r, err := s.on(ctx).exec("DELETE FROM app_sandboxes WHERE id = ? AND owner = ?", id, owner)
+	return affected(r, err, "sandbox", id)
+}
+
+// scanner is a row, or rows.
+type scanner interface{ Scan(to ...any) error }
+
+func (s *Store) sandbox(row scanner) (b Sandbox, err error) {
+	var sealed string
+	var paused int
+	var created, used int64
+	if err := row.Scan(&b.ID, &b.Owner, &b.Spec, &paused, &sealed, &b.Directory, &created, &used); err != nil {
+		return Sandbox{}, err
+	}
+	key, err := s.ring.Open(sealed)
+	b.SessionKey, b.Paused, b.Created, b.Used = string(key), paused != 0, at(created), at(used)
+	return b, err
+}
+
+// Hash returns the form in which secrets are stored that are only compared.
+func Hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,266 @@
+// Package store keeps what an App Server has beside the events of conversations:
+// sandboxes, the repositories of conversations, start tasks, credentials. Each row
+// has an owner, and no query crosses from one owner to another. The tables are plain
+// and the same in SQLite and PostgreSQL.
+//
+// # Usage
+//
+//	db, err := sql.Open(…)                // by the program, with its driver
+//	s, err := store.Open(ctx, db, store.SQLite, ring)
+//	err = s.SaveSandbox(ctx, sandbox)
+//
+// # Concurrency
+//
+// A Store is safe for concurrent use, by several processes as well.
+//
+// # Failure
+//
+// What a method has written when it returns survives the end of the process and a
+// power loss, as far as the database is set up for that ([SQLiteSource] is). Errors
+// have the kinds of package fault: NotFound for an unknown id or one of another
+// owner, Conflict for a taken one, Denied for a session key that no key of the ring
+// opens, Unavailable for a database that does not answer.
+package store
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/keyring"
+)
+
+// Engine is a kind of database.
+type Engine int
+
+// The engines.
+const (
+	SQLite Engine = iota
+	PostgreSQL
+)
+
+// Store keeps the records of an App Server in a database.
+type Store struct {
+	db     *sql.DB
+	engine Engine
+	ring   *keyring.Ring
+}
+
+//go:embed schema.sql
+var schema string
+
+// version is that of schema.sql.
+const version = 1
+
+// SQLiteSource makes the file of a SQLite database, which only its owner may read, and
+// returns what sql.Open wants for it: what is written is on the disk when a statement
+// returns.
+func SQLiteSource(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return "", fault.Wrap(err, fault.Denied, "open the database of the App Server")
+	}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	return u.String() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)", nil
+}
+
+// Open makes the tables where there are none. ring seals session keys. The Store owns
+// the database from then on.
+func Open(ctx context.Context, db *sql.DB, d Engine, ring *keyring.Ring) (_ *Store, err error) {
+	s := &Store{db, d, ring}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	if !ring.CanSeal() {
+		return nil, fault.New(fault.Invalid, "there is no key that seals session keys")
+	}
+	return s, s.migrate(ctx)
+}
+
+// migrate makes the tables. Servers that start at the same time wait for each other.
+func (s *Store) migrate(ctx context.Context) error {
+	return s.change(ctx, func(t tx) error {
+		if s.engine == PostgreSQL {
+			if _, err := t.exec("SELECT pg_advisory_xact_lock(7236021)"); err != nil {
+				return err
+			}
+		}
+		if _, err := t.exec("CREATE TABLE IF NOT EXISTS app_schema (version INTEGER NOT NULL)"); err != nil {
+			return err
+		}
+		var found int
+		err := t.row("SELECT version FROM app_schema").Scan(&found)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return err
+		case found > version:
+			return fault.New(fault.Unsupported, fmt.Sprintf("the App Server's tables are of version %d, which is newer than this program's %d", found, version)).
+				Hint("start the newer version of deft again")
+		default:
+			return nil
+		}
+		for statement := range strings.SplitSeq(schema, ";\n") {
+			if strings.TrimSpace(statement) == "" {
+				continue
+			}
+			if _, err := t.exec(statement); err != nil {
+				return err
+			}
+		}
+		_, err = t.exec("INSERT INTO app_schema (version) VALUES (?)", version)
+		return err
+	})
+}
+
+// Close closes the database.
+func (s *Store) Close() error { return s.db.Close() }
+
+// querier is what a database and a transaction have in common.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// tx runs statements. Placeholders are question marks in both engines.
+type tx struct {
+	ctx    context.Context
+	q      querier
+	engine Engine
+}
+
+func (s *Store) on(ctx context.Context) tx { return tx{ctx, s.db, s.engine} }
+
+// change runs f in a transaction.
+func (s *Store) change(ctx context.Context, f func(tx) error) error {
+	t, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return failed(err)
+	}
+	if err := f(tx{ctx, t, s.engine}); err != nil {
+		return errors.Join(failed(err), rollback(t))
+	}
+	return failed(t.Commit())
+}
+
+func rollback(t *sql.Tx) error {
+	if err := t.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+func (t tx) exec(query string, args ...any) (sql.Result, error) {
+	return t.q.ExecContext(t.ctx, t.rebind(query), args...)
+}
+
+func (t tx) row(query string, args ...any) *sql.Row {
+	return t.q.QueryRowContext(t.ctx, t.rebind(query), args...)
+}
+
+func (t tx) rows(query string, args ...any) (*sql.Rows, error) {
+	return t.q.QueryContext(t.ctx, t.rebind(query), args...)
+}
+
+// rebind numbers the placeholders for PostgreSQL. No statement here has a question
+// mark anywhere else.
+func (t tx) rebind(query string) string {
+	if t.engine != PostgreSQL {
+		return query
+	}
+	var b strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(query, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+		n++
+	}
+	return b.String()
+}
+
+// marks returns n placeholders.
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+
+// affected returns an error of kind NotFound if a statement has changed no row.
+func affected(r sql.Result, err error, what, id string) error {
+	if err != nil {
+		return failed(err)
+	}
+	n, err := r.RowsAffected()
+	if err == nil && n == 0 {
+		return missing(what, id)
+	}
+	return failed(err)
+}
+
+func missing(what, id string) error {
+	return fault.New(fault.NotFound, "there is no "+what+" "+id)
+}
+
+// failed gives an error of the database its kind.
+func failed(err error) error {
+	if err == nil || fault.KindOf(err) != fault.Internal {
+		return err
+	}
+	if coded, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err); ok { // PostgreSQL
+		switch state := coded.SQLState(); {
+		case state == "53100":
+			return fault.Wrap(err, fault.Full, "use the database of the App Server")
+		case strings.HasPrefix(state, "08"), strings.HasPrefix(state, "57P"):
+			return fault.Wrap(err, fault.Unavailable, "use the database of the App Server")
+		case strings.HasPrefix(state, "28"), state == "42501":
+			return fault.Wrap(err, fault.Denied, "use the database of the App Server")
+		}
+	}
+	if coded, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err); ok { // SQLite, https://www.sqlite.org/rescode.html
+		switch coded.Code() & 0xff {
+		case 11, 26: // SQLITE_CORRUPT, SQLITE_NOTADB
+			return fault.Wrap(err, fault.Corrupt, "use the database of the App Server")
+		case 13: // SQLITE_FULL
+			return fault.Wrap(err, fault.Full, "use the database of the App Server")
+		case 3, 8, 14: // SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN
+			return fault.Wrap(err, fault.Denied, "use the database of the App Server")
+		case 5: // SQLITE_BUSY
+			return fault.Wrap(err, fault.Unavailable, "use the database of the App Server")
+		}
+	}
+	return fault.Wrap(err, fault.Internal, "use the database of the App Server")
+}
+
+// Times are stored in microseconds since 1970, and 0 for none.
+
+func micro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func at(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}

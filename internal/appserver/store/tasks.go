@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+)
+
+// TaskStatus is how far a start task is, in the contract's words
+// (AppConversationStartTaskStatus).
+type TaskStatus string
+
+// The states of start tasks, in their order.
+const (
+	Working              TaskStatus = "WORKING"
+	WaitingForSandbox    TaskStatus = "WAITING_FOR_SANDBOX"
+	PreparingRepository  TaskStatus = "PREPARING_REPOSITORY"
+	RunningSetupScript   TaskStatus = "RUNNING_SETUP_SCRIPT"
+	SettingUpGitHooks    TaskStatus = "SETTING_UP_GIT_HOOKS"
+	SettingUpSkills      TaskStatus = "SETTING_UP_SKILLS"
+	StartingConversation TaskStatus = "STARTING_CONVERSATION"
+	Ready                TaskStatus = "READY"
+	Failed               TaskStatus = "ERROR"
+)
+
+// Ended reports whether the task does nothing any more.
+func (t TaskStatus) Ended() bool { return t == Ready || t == Failed }
+
+// Task is the start of a conversation.
+type Task struct {
+	ID           string
+	Owner        string
+	Conversation event.ConversationID // that it makes
+	Sandbox      string               // "" until there is one
+	Status       TaskStatus
+	Detail       string          // why it failed, or ""
+	Request      json.RawMessage // as it was sent
+	Log          string          // what the set-up printed
+	Created      time.Time
+	Updated      time.Time
+}
+
+const taskColumns = "id, owner, conversation, sandbox, status, detail, request, log, created_at, updated_at"
+
+// SaveTask stores a task, or how far it is.
+func (s *Store) SaveTask(ctx context.Context, t Task) error {
+	_, err := s.on(ctx).exec("INSERT INTO app_start_tasks ("+taskColumns+") VALUES ("+marks(10)+`)
+ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, status = excluded.status, detail = excluded.detail, log = excluded.log, updated_at = excluded.updated_at`,
+		t.ID, t.Owner, string(t.Conversation), t.Sandbox, string(t.Status), t.Detail, string(t.Request), t.Log, micro(t.Created), micro(t.Updated))
+	return failed(err)
+}
+
+// Task returns a task of an owner, NotFound if there is none.
+func (s *Store) Task(ctx context.Context, owner, id string) (Task, error) {
+	t, err := task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND owner = ?", id, owner))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = missing("start task", id)
+	}
+	return t, failed(err)
+}
+
+// TaskQuery selects start tasks of an owner.
+type TaskQuery struct {
+	Owner        string
+	Conversation event.ConversationID // "" for any
+	From         time.Time            // created then or later; zero for any
+	ByUpdated    bool                 // order by the time of the last change
+	Ascending    bool
+	Page         string
+	Limit        int
+}
+
+func (q TaskQuery) where() (string, []any) {
+	where, args := " WHERE owner = ? AND created_at >= ?", []any{q.Owner, micro(q.From)}
+	if q.Conversation != "" {
+		where += " AND conversation = ?"
+		args = append(args, string(q.Conversation))
+	}
+	return where, args
+}
+
+// Tasks returns one page of start tasks, and where the next one begins ("" on the last).
+func (s *Store) Tasks(ctx context.Context, q TaskQuery) (all []Task, next string, err error) {
+	column, direction, follows := "created_at", "DESC", "<"
+	if q.ByUpdated {
+		column = "updated_at"
+	}
+	where, args := q.where()
+	if q.Ascending {
+		direction, follows = "ASC", ">"
+	}
+	if q.Page != "" {
+		start, id := parsePage(q.Page)
+		where += " AND (" + column + " " + follows + " ? OR " + column + " = ? AND id " + follows + "= ?)"
+		args = append(args, start, start, id)
+	}
+	rows, err := s.on(ctx).rows("SELECT "+taskColumns+" FROM app_start_tasks"+where+" ORDER BY "+column+" "+direction+", id "+direction+" LIMIT ?", append(args, q.Limit+1)...)
+	if err != nil {
+		return nil, "", failed(err)
+	}
+	if all, err = tasks(rows); err != nil {
+		return nil, "", err
+	}
+	if len(all) > q.Limit {
+		last := all[q.Limit]
+		when := last.Created
+		if q.ByUpdated {
+			when = last.Updated
+		}
+		next, all = pageAt(when, last.ID), all[:q.Limit]
+	}
+	return all, next, nil
+}
+
+// CountTasks returns how many start tasks a query selects, ignoring its page.
+func (s *Store) CountTasks(ctx context.Context, q TaskQuery) (n int, err error) {
+	where, args := q.where()
+	err = s.on(ctx).row("SELECT count(*) FROM app_start_tasks"+where, args...).Scan(&n)
+	return n, failed(err)
+}
+
+// UnfinishedTasks returns the tasks of all owners that have not ended, the oldest first.
+func (s *Store) UnfinishedTasks(ctx context.Context) ([]Task, error) {
+	rows, err := s.on(ctx).rows("SELECT "+taskColumns+" FROM app_start_tasks WHERE status NOT IN (?, ?) ORDER BY created_at, id", string(Ready), string(Failed))
+	if err != nil {
+		return nil, failed(err)
+	}
+	return tasks(rows)
+}
+
+func tasks(rows *sql.Rows) (all []Task, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		t, err := task(rows)
+		if err != nil {
+			return nil, failed(err)
+		}
+		all = append(all, t)
+	}
+	return all, failed(rows.Err())
+}
+
+func task(row scanner) (t Task, err error) {
+	var id, status, request string
+	var created, updated int64
+	err = row.Scan(&t.ID, &t.Owner, &id, &t.Sandbox, &status, &t.Detail, &request, &t.Log, &created, &updated)
+	t.Conversation, t.Status, t.Request, t.Created, t.Updated = event.ConversationID(id), TaskStatus(status), json.RawMessage(request), at(created), at(updated)
+	return t, err
+}
+
+// PendingMessage is a message for a conversation that is being started.
+type PendingMessage struct {
+	ID      string
+	Owner   string
+	Task    string
+	Content json.RawMessage
+	Created time.Time
+}
+
+// AddPendingMessage stores a message for a start task to send, and returns how many
+// wait then. ended is true, and nothing is stored, if the task has ended.
+func (s *Store) AddPendingMessage(ctx context.Context, m PendingMessage) (waiting int, ended bool, err error) {
+	err = s.change(ctx, func(t tx) error {
+		var status string
+		err := t.row("SELECT status FROM app_start_tasks WHERE id = ? AND owner = ?"+t.forUpdate(), m.Task, m.Owner).Scan(&status)
+		if errors.Is(err, sql.ErrNoRows) {
+			return missing("start task", m.Task)
+		}
+		if err != nil {
+			return err
+		}
+		if ended = TaskStatus(status).Ended(); ended {
+			return nil
+		}
+		if _, err := t.exec("INSERT INTO app_pending_messages (id, owner, task, content, created_at) VALUES ("+marks(5)+")", m.ID, m.Owner, m.Task, string(m.Content), micro(m.Created)); err != nil {
+			return err
+		}
+		return t.row("SELECT count(*) FROM app_pending_messages WHERE task = ?", m.Task).Scan(&waiting)
+	})
+	return waiting, ended, err
+}
+
+// forUpdate locks the selected row until the transaction ends; SQLite locks all of them.
+func (t tx) forUpdate() string {
+	if t.engine == PostgreSQL {
+		return " FOR UPDATE"
+	}
+	return ""
+}
+
+// FinishTask ends a task if no message waits for it, and reports whether it did. If
+// some wait it returns them, in their order; they are to be sent and deleted, and the
+// task is to be finished again.
+func (s *Store) FinishTask(ctx context.Context, t Task) (done bool, waiting []PendingMessage, err error) {
+	err = s.change(ctx, func(x tx) error {
+		var status string
+		if err := x.row("SELECT status FROM app_start_tasks WHERE id = ?"+x.forUpdate(), t.ID).Scan(&status); err != nil {
+			return err
+		}
+		rows, err := x.rows("SELECT id, owner, task, content, created_at FROM app_pending_messages WHERE task = ? ORDER BY created_at, id", t.ID)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var m PendingMessage
+			var content string
+			var created int64
+			if err := rows.Scan(&m.ID, &m.Owner, &m.Task, &content, &created); err != nil {
+				return err
+			}
+			m.Content, m.Created = json.RawMessage(content), at(created)
+			waiting = append(waiting, m)
+		}
+		if err := rows.Err(); err != nil || len(waiting) > 0 {
+			return err
+		}
+		done = true
+		_, err = x.exec("UPDATE app_start_tasks SET status = ?, detail = ?, log = ?, updated_at = ? WHERE id = ?", string(t.Status), t.Detail, t.Log, micro(t.Updated), t.ID)
+		return err
+	})
+	return done, waiting, err
+}
+
+// DeletePendingMessage deletes a message that was sent.
+func (s *Store) DeletePendingMessage(ctx context.Context, id string) error {
+	_, err := s.on(ctx).exec("DELETE FROM app_pending_messages WHERE id = ?", id)
+	return failed(err)
+}

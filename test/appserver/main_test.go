@@ -1,0 +1,192 @@
+// Package appserver runs several `deft serve` on one PostgreSQL database and kills some.
+//
+// # Usage
+//
+//	go test ./test/appserver
+//	DEFT_BIN=$PWD/bin/deft go test ./test/appserver
+//
+// # Concurrency and failure
+//
+// Each test has servers, a schema and directories of its own. Without PostgreSQL tests are
+// skipped, or fail if CI=true.
+package appserver_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/deft-dev/deft/test/binary"
+)
+
+func TestMain(m *testing.M) { os.Exit(binary.Run(m)) }
+
+// server is an App Server at work.
+type server struct {
+	url, code string
+	cmd       *exec.Cmd
+	ended     chan struct{} // closed when it has
+
+	mu      sync.Mutex
+	said    strings.Builder
+	waiting map[string]chan struct{} // closed when the server says it
+}
+
+var signsIn = regexp.MustCompile(`(http://\S+)/#login=(\S+)`)
+
+// serve starts a server that ends with the test.
+func serve(t *testing.T, dir, database string, awaited ...string) *server {
+	t.Helper()
+	s := &server{ended: make(chan struct{}), waiting: map[string]chan struct{}{}}
+	for _, text := range awaited {
+		s.waiting[text] = make(chan struct{})
+	}
+	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(), "serve", "--data", dir, "--address", "127.0.0.1:0")
+	s.cmd.Dir = dir
+	s.cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "DEFT_DATABASE_URL=" + database}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	errs, err := s.cmd.StderrPipe()
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan []string, 1)
+	go s.listen(errs, ready)
+	t.Cleanup(func() { s.stop(t) })
+	m := <-ready
+	if m == nil {
+		t.Fatal("the server did not start")
+	}
+	s.url, s.code = m[1], m[2]
+	return s
+}
+
+// listen keeps what the server says.
+func (s *server) listen(errs io.Reader, ready chan<- []string) {
+	defer close(s.ended)
+	defer close(ready)
+	for lines := bufio.NewScanner(errs); lines.Scan(); {
+		s.mu.Lock()
+		s.said.WriteString(lines.Text() + "\n")
+		for text, c := range s.waiting {
+			if strings.Contains(lines.Text(), text) {
+				close(c)
+				delete(s.waiting, text)
+			}
+		}
+		s.mu.Unlock()
+		if m := signsIn.FindStringSubmatch(lines.Text()); m != nil {
+			ready <- m
+		}
+	}
+}
+
+// await returns when the server says a text that serve was given.
+func (s *server) await(t *testing.T, text string, within time.Duration) {
+	t.Helper()
+	s.mu.Lock()
+	c := s.waiting[text]
+	s.mu.Unlock()
+	if c == nil {
+		return // it has said so
+	}
+	select {
+	case <-c:
+	case <-s.ended:
+		t.Fatalf("the server has ended, and not said %q", text)
+	case <-time.After(within):
+		t.Fatalf("the server does not say %q within %v", text, within)
+	}
+}
+
+// kill ends the server without warning.
+func (s *server) kill(t *testing.T) {
+	t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.ended
+}
+
+// stop ends the server as its user does, if it has not ended, and looks at what it said.
+func (s *server) stop(t *testing.T) {
+	t.Helper()
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have been killed
+	<-s.ended
+	_ = s.cmd.Wait() // ended by us
+	said := s.said.String()
+	if strings.Contains(said, "panic") || strings.Contains(said, "level=ERROR") {
+		t.Error("the server panicked, or reported an error")
+	}
+	if t.Failed() {
+		t.Logf("the server said at last:\n%s", said[max(0, len(said)-6000):])
+	}
+}
+
+// newClient returns a browser that is signed in at a server. It is at all servers of the
+// same database.
+func newClient(t *testing.T, s *server) *client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &client{http: &http.Client{Jar: jar, Timeout: time.Minute}}
+	t.Cleanup(c.http.CloseIdleConnections)
+	c.do(t, "POST", s.url+"/api/v1/login", map[string]any{"code": s.code}, nil)
+	return c
+}
+
+// client sends requests.
+type client struct {
+	http *http.Client
+	key  string // of a sandbox; "" for the owner's cookie
+}
+
+// do sends a request that must succeed, and decodes the answer unless to is nil.
+func (c *client) do(t *testing.T, method, url string, body, to any) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, url, bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if c.key != "" {
+		r.Header.Set("X-Session-API-Key", c.key)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if raw, err = io.ReadAll(answer.Body); err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode >= 300 {
+		t.Fatalf("%s %s: %s: %s", method, url, answer.Status, raw)
+	}
+	if to == nil {
+		return
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		t.Fatalf("%s %s: %s: %v", method, url, raw, err)
+	}
+}

@@ -1,0 +1,140 @@
+package appserver_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/postgres"
+	"github.com/deft-dev/deft/internal/llmtest"
+	"github.com/deft-dev/deft/internal/postgrestest"
+)
+
+// script runs a command that says when it has begun, and waits to be told to go on.
+const script = `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "echo one >>made; echo x >begun; read x <go; echo two >>made"}}]}
+  - reply: {text: it is made}
+`
+
+// takeOverTime is within what time another server continues a conversation.
+const takeOverTime = 10 * time.Second
+
+// TestKilledServer kills one of two servers in the middle of an action: the other one
+// takes over the conversation, joins the action, which runs once, and finishes.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	dir, database := t.TempDir(), postgrestest.URL(t)
+	model, err := llmtest.Parse([]byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	llm := llmtest.Start(t, model)
+	one := serve(t, dir, database)
+	const continues = "continue a conversation of a process that has ended"
+	other := serve(t, dir, database, continues)
+	owner := newClient(t, one)
+
+	var sandbox struct {
+		ID  string `json:"id"`
+		Key string `json:"session_api_key"`
+	}
+	owner.do(t, "POST", one.url+"/api/v1/sandboxes", nil, &sandbox)
+	t.Cleanup(func() { owner.do(t, "DELETE", other.url+"/api/v1/sandboxes/"+sandbox.ID, nil, nil) })
+	agent := &client{http: owner.http, key: sandbox.Key}
+	agent.do(t, "PATCH", other.url+"/api/settings", map[string]any{"agent_settings_diff": map[string]any{
+		"llm": map[string]any{"model": "openai/scripted", "base_url": llm.URL + "/v1", "api_key": "k"},
+	}}, nil)
+
+	workspace := filepath.Join(dir, "events", "app", "workspaces", sandbox.ID, "project")
+	if err := os.MkdirAll(workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"begun", "go"} {
+		if err := syscall.Mkfifo(filepath.Join(workspace, name), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := string(event.NewConversationID())
+	owner.do(t, "POST", one.url+"/api/v1/app-conversations", map[string]any{
+		"conversation_id": id, "sandbox_id": sandbox.ID,
+		"initial_message": map[string]any{"role": "user", "run": true, "content": []any{map[string]any{"type": "text", "text": "make it"}}},
+	}, nil)
+	if _, err := os.ReadFile(filepath.Join(workspace, "begun")); err != nil { // waits for the command
+		t.Fatal(err)
+	}
+	if got := status(t, owner, other, id); got != "running" {
+		t.Errorf("the other server says that the conversation is %s", got)
+	}
+
+	killed := time.Now()
+	one.kill(t)
+	other.await(t, continues, takeOverTime)
+	t.Logf("taken over after %v", time.Since(killed))
+	if err := os.WriteFile(filepath.Join(workspace, "go"), []byte("x\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for r, err := range follow(t, database, id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains([]string{"ActionEvent", "ObservationEvent", "AgentErrorEvent", "MessageEvent"}, r.Kind) {
+			kinds = append(kinds, string(r.Source)+" "+r.Kind)
+		}
+		if now, _ := eventstream.Changes(r); now != nil && *now != "running" && *now != "idle" {
+			kinds = append(kinds, *now)
+			break
+		}
+	}
+	want := []string{"user MessageEvent", "agent ActionEvent", "environment ObservationEvent", "agent MessageEvent", "finished"}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	made, err := os.ReadFile(filepath.Join(workspace, "made"))
+	if err != nil || string(made) != "one\ntwo\n" {
+		t.Errorf("the command has made %q, %v", made, err)
+	}
+	if got := status(t, owner, other, id); got != "finished" {
+		t.Errorf("the conversation is %s", got)
+	}
+}
+
+// status is the status of a conversation as a server shows it.
+func status(t *testing.T, c *client, s *server, id string) string {
+	t.Helper()
+	var found []struct {
+		Status string `json:"execution_status"`
+	}
+	c.do(t, "GET", s.url+"/api/v1/app-conversations?ids="+id, nil, &found)
+	if len(found) != 1 {
+		t.Fatalf("the server shows %d conversations", len(found))
+	}
+	return found[0].Status
+}
+
+// follow follows the events of a conversation in the database, for a minute.
+func follow(t *testing.T, database, id string) func(func(eventstream.Record, error) bool) {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), database, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(func() {
+		cancel()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.Follow(ctx, event.ConversationID(id), 1)
+}
