@@ -17,6 +17,12 @@ export DEFT_OPENHANDS_PYTHON ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deft-deps
 # The engine that make deps starts if there is no other one.
 export DEFT_TEST_DOCKER ?= unix://$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deft-deps/docker/docker.sock
 
+# The PostgreSQL server that make deps starts.
+export DEFT_TEST_POSTGRES ?= postgres://postgres@/postgres?host=$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deft-deps/postgres
+
+# gVisor, which make deps builds.
+RUNSC ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/deft-deps/gvisor/runsc
+
 .PHONY: help
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,12 +37,15 @@ run: build ## Build Deft and show what it does: a demo that needs no key.
 	fi
 
 .PHONY: build
-build: ## Build bin/deft, one static binary.
-	@if [[ -f web/package.json ]]; then npm --prefix web ci && npm --prefix web run build; fi
+build: web ## Build bin/deft, one static binary.
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/deft ./cmd/deft
 
+.PHONY: web
+web: ## Build the web app into web/dist, from where it goes into the binary.
+	@web/scripts/build.sh
+
 .PHONY: release
-release: ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
+release: web ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
 	@rm -rf dist; for arch in amd64 arm64; do \
 	  dir=dist/deft-$(VERSION)-linux-$$arch; mkdir -p $$dir; \
 	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -buildvcs=false -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $$dir/deft ./cmd/deft; \
@@ -45,7 +54,8 @@ release: ## Build the release archives dist/deft-VERSION-linux-ARCH.tar.gz.
 	done
 
 .PHONY: test
-test: deps format tidy vet policy lint generated ## Run everything that CI runs.
+test: deps format tidy vet policy lint generated web ## Run everything that CI runs.
+	@web/scripts/test.sh
 	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 15m ./...
 	@echo "all tests passed"
 
@@ -67,6 +77,7 @@ bench: build ## Run the benchmarks, and measure bin/deft end to end against its 
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./...
 	$(GO) run ./test/bench -deft bin/deft $(if $(wildcard $(DEFT_OPENHANDS_PYTHON)),-openhands $(DEFT_OPENHANDS_PYTHON))
 	$(GO) run ./test/bench/runtimeapi -deft bin/deft $(if $(wildcard $(DEFT_TEST_DOCKER:unix://%=%)),-docker $(DEFT_TEST_DOCKER))
+	$(GO) run ./test/bench/containers -deft bin/deft $(if $(wildcard $(DEFT_TEST_DOCKER:unix://%=%)),-docker $(DEFT_TEST_DOCKER)) $(if $(wildcard $(RUNSC)),-runsc $(RUNSC))
 	$(GO) run ./test/bench/agentserver -deft bin/deft $(if $(wildcard $(DEFT_OPENHANDS_PYTHON)),-openhands $(DEFT_OPENHANDS_PYTHON))
 
 .PHONY: proof

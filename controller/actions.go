@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 // Results that the model gets for calls without an ordinary one.
 const (
 	effectUnknown = "This call was cut off by a crash while it ran. Whether it took effect, wholly or in part, is unknown, and it was not repeated. Check before you decide to do it again."
+	sandboxEnded  = "The sandbox ended while this call ran (%s). Whether the call took effect, wholly or in part, is unknown, and it was not repeated. Further calls have a fresh sandbox: the shell and other processes are gone, and files outside the workspace may be. Check before you decide to do it again."
 	neverBegan    = "This call was not made: the user interrupted before it began."
 )
 
@@ -23,6 +25,9 @@ const (
 // runtime or the stream failed; actions without an answer stay pending. If it
 // may, it begins the next step with the last answer, and returns it.
 func (c *Controller) execute(whole context.Context, r *run, batch []*event.ActionEvent, again, mayStep bool) (next *pendingStep, err error) {
+	if !again {
+		c.announce(whole, r, batch)
+	}
 	ctx, cancel := context.WithCancel(whole)
 	answers, wait := c.performAll(ctx, r, batch, again)
 	defer func() {
@@ -57,6 +62,20 @@ func (c *Controller) execute(whole context.Context, r *run, batch []*event.Actio
 		}
 	}
 	return next, nil
+}
+
+// announce calls Config.BeforeActions.
+func (c *Controller) announce(ctx context.Context, r *run, batch []*event.ActionEvent) {
+	forRuntime := func(a *event.ActionEvent) bool {
+		rt, def := c.runtimeOf(a)
+		return rt != nil && !def.Local
+	}
+	if c.cfg.BeforeActions == nil || !slices.ContainsFunc(batch, forRuntime) {
+		return
+	}
+	ctx, cancel := r.cancelable(ctx)
+	defer cancel()
+	c.cfg.BeforeActions(ctx, batch)
 }
 
 // performAll has actions performed, those beside one another that may be; each
@@ -159,6 +178,9 @@ func (c *Controller) ask(ctx context.Context, rt runtime.Runtime, def *tool.Defi
 	case ctx.Err() != nil:
 		return outcome{err: ctx.Err()}
 	case fault.Is(err, fault.Interrupted):
+		if ended, ok := errors.AsType[*runtime.EndedError](err); ok {
+			return refused(a, fmt.Sprintf(sandboxEnded, ended.Reason))
+		}
 		return refused(a, effectUnknown)
 	case fault.Is(err, fault.Unavailable):
 		return outcome{err: fmt.Errorf("run %s: %w", a.ToolName, err)}

@@ -47,7 +47,7 @@ type run struct {
 	phase    phase
 	stopping stop
 	wanted   wanted
-	cancel   context.CancelFunc           // of the call to the LLM, or of Judge
+	cancel   context.CancelFunc           // of the call to the LLM, of Judge or BeforeActions
 	active   map[event.ID]runtime.Runtime // actions that run now
 }
 
@@ -354,15 +354,22 @@ func (c *Controller) judge(ctx context.Context, r *run) (again bool) {
 	if r.o.Judge == nil {
 		return false
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	r.enter(judging)
+	ctx, cancel := r.cancelable(ctx)
 	defer cancel()
+	return r.o.Judge(ctx)
+}
+
+// cancelable returns a context that ends when the run is stopped.
+func (r *run) cancelable(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
-	r.phase, r.cancel = judging, cancel
+	defer r.mu.Unlock()
+	r.cancel = cancel
 	if r.stopping != goOn {
 		cancel()
 	}
-	r.mu.Unlock()
-	return r.o.Judge(ctx)
+	return ctx, cancel
 }
 
 // takeWanted reports whether a message wants the run to go on, and the

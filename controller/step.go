@@ -25,12 +25,7 @@ type pendingStep struct {
 // [Controller.finishStep] or [pendingStep.discard] must follow.
 func (c *Controller) beginStep(ctx context.Context, r *run, s *state.State) *pendingStep {
 	t := &pendingStep{state: s, meter: &meter{cfg: &c.cfg}, done: make(chan struct{})}
-	t.ctx, t.cancel = context.WithCancel(ctx)
-	r.mu.Lock()
-	r.cancel = t.cancel
-	stopped := r.stopping != goOn
-	r.mu.Unlock()
-	if stopped {
+	if t.ctx, t.cancel = r.cancelable(ctx); t.ctx.Err() != nil {
 		t.cancel()
 		return nil
 	}

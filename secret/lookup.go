@@ -161,6 +161,9 @@ func unreachable(u *url.URL, err error) error {
 // localPath is where a server has the values of its stored secrets.
 const localPath = "/api/settings/secrets/"
 
+// LocalPath is the relative URL at which a server has the value of a stored secret.
+func LocalPath(name string) string { return localPath + url.PathEscape(name) }
+
 // LocalName returns the name of the stored secret that a lookup's URL stands
 // for, if it is one of the server at the given base URL, under any of its
 // loopback names.

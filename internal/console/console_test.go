@@ -192,6 +192,18 @@ func TestGolden(t *testing.T) {
 
 var colour = regexp.MustCompile("\x1b\\[[0-9]+m")
 
+// TestNetworkHints shows what the model is told of hosts that it may not reach.
+func TestNetworkHints(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	o := &event.TerminalObservation{ObservationBase: base("403\n", false), ExitCode: new(1)}
+	o.Metadata.Suffix = "\n[The command completed with exit code 1.]\n[The proxy refused other.test (--net=other.test allows it)\x1b[2J.]"
+	console.New(console.Options{Out: &out}).Event(observation(o))
+	if want := "  403\n  exit 1\n  The proxy refused other.test (--net=other.test allows it)"; !strings.HasPrefix(out.String(), want) || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 func TestColoursOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	for _, s := range scenes {

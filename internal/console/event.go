@@ -89,6 +89,16 @@ func (p *Printer) action(e *event.ActionEvent) {
 	}
 }
 
+// networkHints shows what the model is told of refused hosts, which only the user can
+// allow: it is among what follows a command's output.
+func (p *Printer) networkHints(suffix string) {
+	for line := range strings.Lines(suffix) {
+		if strings.Contains(line, "--net") {
+			p.line(p.paint(yellow, "  "+clean(strings.Trim(strings.TrimSpace(line), "[]"))))
+		}
+	}
+}
+
 func (p *Printer) observation(o event.Observation) {
 	live := p.rest()
 	r := o.Result()
@@ -103,6 +113,7 @@ func (p *Printer) observation(o event.Observation) {
 		} else if x.ExitCode == nil || *x.ExitCode < 0 {
 			p.line(p.paint(yellow, "  still running"))
 		}
+		p.networkHints(x.Metadata.Suffix)
 	case *event.FileEditorObservation:
 		switch {
 		case r.IsError:

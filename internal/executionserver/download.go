@@ -17,6 +17,27 @@ import (
 	"syscall"
 )
 
+// maxPacked is how many bytes the files of an archive may have: a sparse file takes no
+// space but is packed whole.
+const maxPacked = 64 << 30
+
+// packedSize is how much download packs.
+func packedSize(root *os.Root, rel string) (size int64) {
+	_ = fs.WalkDir(root.FS(), filepath.ToSlash(rel), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // download leaves it out, too
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		if size > maxPacked {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return size
+}
+
 // download sends a directory, or one file, as a zip archive that is made as it is
 // sent. Links that lead out of the server's directories are left out.
 func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
@@ -36,9 +57,13 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if packedSize(root, rel) > maxPacked {
+		return fail(http.StatusRequestEntityTooLarge, "the files have more than %d bytes", maxPacked)
+	}
 	w.Header().Set("Content-Type", "application/zip")
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filepath.Base(name) + ".zip"}))
 	out := zip.NewWriter(w)
+	left := int64(maxPacked) // files change meanwhile
 	if info.IsDir() {
 		err = fs.WalkDir(root.FS(), filepath.ToSlash(rel), func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
@@ -52,10 +77,10 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 			if rel != "." {
 				entry = strings.TrimPrefix(p, filepath.ToSlash(rel)+"/")
 			}
-			return s.pack(out, root, p, entry)
+			return s.pack(out, root, p, entry, &left)
 		})
 	} else {
-		err = s.pack(out, root, rel, filepath.Base(name))
+		err = s.pack(out, root, rel, filepath.Base(name), &left)
 	}
 	if err == nil {
 		err = out.Close()
@@ -68,7 +93,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 }
 
 // pack adds a file; one that cannot be opened is left out.
-func (s *Server) pack(out *zip.Writer, root *os.Root, rel, entry string) error {
+func (s *Server) pack(out *zip.Writer, root *os.Root, rel, entry string, left *int64) error {
 	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		s.o.Log.Warn("download leaves a file out", "err", err)
@@ -78,6 +103,9 @@ func (s *Server) pack(out *zip.Writer, root *os.Root, rel, entry string) error {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return err
+	}
+	if *left -= info.Size(); *left < 0 {
+		return errLarge
 	}
 	header, err := zip.FileInfoHeader(info)
 	if err != nil {

@@ -3,8 +3,11 @@ package executionserver_test
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -142,6 +145,30 @@ func packed(t *testing.T, files ...string) []byte {
 	return buf.Bytes()
 }
 
+// bomb is an archive of a file of zeros that says how large it is.
+func bomb(t *testing.T, size int, says uint64) []byte {
+	t.Helper()
+	var content, buf bytes.Buffer
+	d, err := flate.NewWriter(&content, flate.BestSpeed)
+	if err == nil {
+		_, err = d.Write(make([]byte, size))
+	}
+	if err != nil || d.Close() != nil {
+		t.Fatal(err)
+	}
+	w := zip.NewWriter(&buf)
+	f, err := w.CreateRaw(&zip.FileHeader{
+		Name: "zeros", Method: zip.Deflate, CompressedSize64: uint64(content.Len()), UncompressedSize64: says, CRC32: crc32.ChecksumIEEE(make([]byte, size)),
+	})
+	if err == nil {
+		_, err = f.Write(content.Bytes())
+	}
+	if err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	b := open(t, "k")
@@ -171,6 +198,9 @@ func TestUpload(t *testing.T) {
 		{"$W", "&recursive=true", "abs.zip", packed(t, "/etc/x", "x"), 400, "leads out of the destination"},
 		{"$W", "&recursive=true", "link.zip", packed(t, "l@", "/etc"), 400, "neither a file nor a directory"},
 		{"$W", "&recursive=true", "through.zip", packed(t, "out/x", "x"), 500, ""},
+		{"$W/bomb", "&recursive=true", "bomb.zip", bomb(t, 1, 5<<30), 413, "more than 4294967296 bytes"},
+		{"$W/bomb", "&recursive=true", "more.zip", bomb(t, 1, 1<<63), 413, "more than 4294967296 bytes"},
+		{"$W/lies", "&recursive=true", "lies.zip", bomb(t, 1<<20, 10), 400, "larger than it says"},
 	} {
 		status, raw := send(c.destination, c.query, c.name, c.content)
 		if status != c.status && !(c.name == ".." && status == 400) || !strings.Contains(raw, c.text) {
@@ -184,6 +214,12 @@ func TestUpload(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(filepath.Join(b.dir, "../outside")); err != nil || len(entries) != 1 {
 		t.Errorf("there are files outside: %v, %v", entries, err)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "bomb/zeros")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a bomb: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(b.dir, "lies/zeros")); err != nil || info.Size() > 11 {
+		t.Errorf("an entry that is larger than it says: %v, %v", info, err)
 	}
 	if status, raw := b.post("/upload_file?destination="+url.QueryEscape(b.dir), "{}"); status != http.StatusUnprocessableEntity {
 		t.Errorf("no form: %d %s", status, raw)
@@ -230,6 +266,14 @@ func TestDownload(t *testing.T) {
 	for path, want := range map[string]int{"$W/none": 404, "sub": 400, "/etc": 403, "$W/out/secret": 500, "": 400} {
 		if status, raw := get(path); status != want {
 			t.Errorf("%s: %d %.200s, want %d", path, status, raw, want)
+		}
+	}
+	if err := os.Truncate(filepath.Join(b.dir, "sub/b.txt"), 65<<30); err != nil {
+		t.Skipf("this file system has no sparse files: %v", err)
+	}
+	for _, path := range []string{"$W", "$W/sub/b.txt"} {
+		if status, raw := get(path); status != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s with a sparse file: %d %.200s", path, status, raw)
 		}
 	}
 	if status, _ := b.do("GET", "/download_files", "", nil); status != http.StatusUnprocessableEntity {

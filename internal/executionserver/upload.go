@@ -65,7 +65,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) error {
 	if strings.HasSuffix(name, ".zip") {
 		err = unpack(part, root, rel)
 	} else {
-		_, err = save(part, root, filepath.Join(rel, name), 0o664, maxUpload)
+		err = save(part, root, filepath.Join(rel, name), 0o664, maxUpload)
 	}
 	if err != nil {
 		return err
@@ -92,17 +92,17 @@ func filePart(parts *multipart.Reader) (*multipart.Part, error) {
 
 var errLarge = errors.New("too large")
 
-// save copies at most limit bytes to a file and returns how many there were.
-func save(from io.Reader, root *os.Root, rel string, mode fs.FileMode, limit int64) (int64, error) {
+// save copies at most limit bytes to a file.
+func save(from io.Reader, root *os.Root, rel string, mode fs.FileMode, limit int64) error {
 	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, mode)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	n, err := io.Copy(f, io.LimitReader(from, limit+1))
-	if err == nil && n > limit {
+	if n > limit { // also if the reader has noticed it
 		err = errLarge
 	}
-	return n, errors.Join(err, f.Close())
+	return errors.Join(err, f.Close())
 }
 
 // unpack spools an archive, whose directory is at its end, and unpacks it.
@@ -126,6 +126,7 @@ func unpack(from io.Reader, root *os.Root, rel string) (err error) {
 	if len(archive.File) > maxEntries {
 		return fail(http.StatusRequestEntityTooLarge, "the archive has %d entries; at most %d are allowed", len(archive.File), maxEntries)
 	}
+	left := uint64(maxUnpacked)
 	for _, entry := range archive.File { // before anything is written
 		if !filepath.IsLocal(strings.TrimSuffix(entry.Name, "/")) || strings.ContainsAny(entry.Name, "\\\x00") {
 			return fail(http.StatusBadRequest, "the archive's entry %.100q leads out of the destination", entry.Name)
@@ -133,32 +134,34 @@ func unpack(from io.Reader, root *os.Root, rel string) (err error) {
 		if kind := entry.Mode().Type(); kind != 0 && kind != fs.ModeDir {
 			return fail(http.StatusBadRequest, "the archive's entry %.100q is neither a file nor a directory", entry.Name)
 		}
-	}
-	left := int64(maxUnpacked)
-	for _, entry := range archive.File {
-		n, err := unpackEntry(entry, root, filepath.Join(rel, entry.Name), left)
-		if errors.Is(err, errLarge) {
+		if entry.UncompressedSize64 > left {
 			return fail(http.StatusRequestEntityTooLarge, "the archive has more than %d bytes unpacked", maxUnpacked)
+		}
+		left -= entry.UncompressedSize64
+	}
+	for _, entry := range archive.File {
+		err := unpackEntry(entry, root, filepath.Join(rel, entry.Name))
+		if errors.Is(err, errLarge) || errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrChecksum) {
+			return fail(http.StatusBadRequest, "the archive's entry %.100q is damaged, or larger than it says", entry.Name)
 		}
 		if err != nil {
 			return fmt.Errorf("unpack %s: %w", entry.Name, err)
 		}
-		left -= n
 	}
 	return nil
 }
 
-func unpackEntry(entry *zip.File, root *os.Root, rel string, left int64) (n int64, err error) {
+func unpackEntry(entry *zip.File, root *os.Root, rel string) error {
 	if entry.Mode().IsDir() {
-		return 0, root.MkdirAll(rel, 0o755)
+		return root.MkdirAll(rel, 0o755)
 	}
 	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
-		return 0, err
+		return err
 	}
 	in, err := entry.Open()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	n, err = save(in, root, rel, entry.Mode().Perm()|0o600, left)
-	return n, errors.Join(err, in.Close())
+	err = save(in, root, rel, entry.Mode().Perm()|0o600, int64(entry.UncompressedSize64))
+	return errors.Join(err, in.Close())
 }

@@ -219,7 +219,11 @@ func (r *runner) work(ctx context.Context) error {
 		stat = r.diffstat(ctx, base, began)
 	}
 	if runCtx.Err() == nil { // else it is closed with the sessions, while it runs
-		err = errors.Join(err, r.Sessions.Evict(ctx, r.ID, !r.through(s)))
+		if cerr := r.Sessions.Evict(ctx, r.ID, !r.through(s)); err == nil && cerr != nil {
+			r.warnOfRemains(cerr) // what was asked for is done
+		} else {
+			err = errors.Join(err, cerr)
+		}
 	}
 	stopSignals()
 	if err != nil {
@@ -235,6 +239,15 @@ func (r *runner) work(ctx context.Context) error {
 		return err
 	}
 	return r.replayed()
+}
+
+// warnOfRemains tells the user that the sandbox could not be ended.
+func (r *runner) warnOfRemains(err error) {
+	text := "warning: the sandbox may be left behind: " + safeText(err.Error())
+	if hint := fault.HintOf(err); hint != "" {
+		text += "\n  → " + hint
+	}
+	r.view.Warn(text)
 }
 
 // through reports whether nothing in the sandbox is worth keeping for a resume.

@@ -182,6 +182,8 @@ func (v *View) exit(status state.Status) error {
 // print.
 func (v *View) transient(t session.Transient) {
 	switch {
+	case t.Warning != "":
+		v.Warn("warning: " + safeText(t.Warning))
 	case v.printer == nil:
 	case t.Output != nil:
 		v.printer.Output(t.Output.Text)

@@ -20,6 +20,8 @@ type Bounds struct {
 	// Memory is how much memory it may allocate, in bytes, files that it maps not
 	// counted; 0 for no limit. Its children have the same limit each.
 	Memory uint64
+	// File is how large a file it may write, in bytes; 0 for no limit.
+	File uint64
 	// Confined lets it open only installed programs, with what they need, and what
 	// is below Read and Write. That holds for the directories that are open, so
 	// links that are exchanged meanwhile lead nowhere. It needs Landlock with ABI 2
@@ -28,20 +30,31 @@ type Bounds struct {
 	Read, Write []*os.File
 }
 
-// limited starts a program with a bound on its memory, in kilobytes. It is set before
-// the program begins: prlimit(2) of a running one comes too late. It fails where a
-// lower one is in force already.
-const limited = `ulimit -d "$0" 2>/dev/null; exec "$@"`
+// limited starts a program with a bound on its memory, in kilobytes, and on its files, in
+// blocks. They are set before the program begins: prlimit(2) of a running one comes too
+// late. That fails where lower ones are in force already.
+const limited = `ulimit -d "$0" 2>/dev/null; ulimit -f "$1" 2>/dev/null; shift; exec "$@"`
+
+// block is the unit of ulimit -f (POSIX).
+const block = 512
+
+// inUnits is how ulimit takes a bound.
+func inUnits(bytes, unit uint64) string {
+	if bytes == 0 {
+		return "unlimited"
+	}
+	return strconv.FormatUint(bytes/unit, 10)
+}
 
 // Run runs a command within the bounds, as [exec.Cmd.Run] does.
 func (b Bounds) Run(cmd *exec.Cmd) error {
 	program := cmd.Path
-	if b.Memory > 0 && cmd.Err == nil {
+	if b.Memory+b.File > 0 && cmd.Err == nil {
 		sh, err := exec.LookPath("sh")
 		if err != nil {
-			return fmt.Errorf("bound the memory of %s: %w", filepath.Base(cmd.Path), err)
+			return fmt.Errorf("bound what %s uses: %w", filepath.Base(cmd.Path), err)
 		}
-		cmd.Args = append([]string{"sh", "-c", limited, strconv.FormatUint(b.Memory>>10, 10), cmd.Path}, cmd.Args[1:]...)
+		cmd.Args = append([]string{"sh", "-c", limited, inUnits(b.Memory, 1<<10), inUnits(b.File, block), cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = sh
 	}
 	if err := b.start(cmd, program); err != nil {

@@ -77,3 +77,17 @@ func TestMemoryBound(t *testing.T) {
 		t.Error("a program that does not exist ran")
 	}
 }
+
+func TestFileBound(t *testing.T) {
+	t.Parallel()
+	for file, works := range map[uint64]bool{0: true, 64 << 10: true, 32 << 10: false} {
+		path := filepath.Join(t.TempDir(), "file")
+		cmd := exec.CommandContext(t.Context(), "dd", "if=/dev/zero", "of="+path, "bs=1024", "count=48")
+		if err := (spawn.Bounds{File: file}).Run(cmd); (err == nil) != works {
+			t.Errorf("%d bytes: %v", file, err)
+		}
+		if info, err := os.Stat(path); err != nil || file > 0 && info.Size() > int64(file) {
+			t.Errorf("%d bytes: the file has %v, %v", file, info, err)
+		}
+	}
+}

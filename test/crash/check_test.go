@@ -202,7 +202,8 @@ func actionsOf(events []event.Event) []*askedAction {
 			answer(func(a *askedAction) bool { return a.id == e.ActionID }, "rejected: "+e.RejectionReason)
 		case *event.AgentErrorEvent:
 			a := answer(func(a *askedAction) bool { return a.call == e.ToolCallID }, e.Error)
-			a.interrupted = strings.Contains(e.Error, "cut off by a crash")
+			// The second is where it is known that the sandbox has ended.
+			a.interrupted = strings.Contains(e.Error, "cut off by a crash") || strings.Contains(e.Error, "sandbox ended while this call ran")
 		}
 	}
 	return all

@@ -30,6 +30,8 @@ for w in "${wanted[@]}"; do
 done
 # gcc does not include the C library's headers.
 [[ -e /usr/include/stdlib.h ]] || missing+=(libc6-dev)
+# Debian does not put the server of PostgreSQL into PATH.
+compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
 # Without fonts the browser cannot show text.
 [[ -e /usr/share/fonts/truetype/liberation ]] || missing+=(fonts-liberation)
 [[ ${#missing[@]} -eq 0 ]] && exit 0

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Finds a Docker engine for the tests, or starts one of their own (as root), and
 # makes the image that they use: nothing but busybox. The engine has no bridge and
-# leaves the machine's firewall alone. `docker.sh stop` ends it.
+# leaves the machine's firewall alone. It has gVisor if gvisor.sh has built that.
+# `docker.sh stop` ends it.
 set -euo pipefail
 dir=${XDG_CACHE_HOME:-$HOME/.cache}/deft-deps/docker
 image=deft-test-busybox:1
@@ -12,21 +13,42 @@ fail() {
     exit 0
 }
 answers() { docker version >/dev/null 2>&1; }
+has_gvisor() { [[ $(docker info --format '{{range $name, $_ := .Runtimes}}{{$name}} {{end}}' 2>/dev/null) == *runsc* ]]; }
 
 own() { export DOCKER_HOST=unix://$dir/docker.sock; }
+stop() {
+    local pid
+    if pid=$(cat "$dir/pid" 2>/dev/null) && kill "$pid" 2>/dev/null; then
+        while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done # it stops to answer before
+    fi
+}
+runsc=$(dirname "$dir")/gvisor/runsc
+configure() {
+    mkdir -p "$dir"
+    if [[ -x $runsc ]]; then
+        printf '{"runtimes": {"runsc": {"path": "%s", "runtimeArgs": ["--platform=systrap", "--host-uds=all"]}}}\n' "$runsc"
+    else
+        echo '{}'
+    fi >"$dir/daemon.json"
+}
 if [[ ${1:-} == stop ]]; then
     own
-    if [[ -e $dir/pid ]] && kill "$(cat "$dir/pid")" 2>/dev/null; then
-        while answers; do sleep 0.1; done
-    fi
+    stop
     exit 0
 fi
 answers || own
+if answers && [[ -x $runsc ]] && ! has_gvisor; then
+    if [[ ${DOCKER_HOST:-} == "unix://$dir/docker.sock" ]]; then
+        stop # one of before
+    else
+        echo "deps: your Docker engine has no runtime runsc, so tests with gVisor are skipped: $runsc with --platform=systrap --host-uds=all" >&2
+    fi
+fi
 if ! answers; then
     [[ $(id -u) -eq 0 ]] || fail "no Docker engine answers, and only root can start one"
-    mkdir -p "$dir"
+    configure
     echo "deps: starting a Docker engine in $dir (test/deps/docker.sh stop ends it)"
-    setsid dockerd --data-root "$dir/data" --exec-root "$dir/run" --pidfile "$dir/pid" -H "$DOCKER_HOST" \
+    setsid dockerd --config-file "$dir/daemon.json" --data-root "$dir/data" --exec-root "$dir/run" --pidfile "$dir/pid" -H "$DOCKER_HOST" \
         --bridge=none --iptables=false >"$dir/log" 2>&1 </dev/null &
     for ((i = 0; i < 300; i++)); do
         if answers; then break; fi
@@ -37,6 +59,7 @@ fi
 docker image inspect "$image" >/dev/null 2>&1 && exit 0
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
+chmod 755 "$root" # users in it must reach its files
 mkdir -p "$root"/{bin,etc,proc,sys,dev,root,home/user}
 install -d -m 1777 "$root/tmp"
 cp "$(command -v busybox)" "$root/bin/busybox"

@@ -5,9 +5,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 ./go.sh
 ./debian.sh
+./gvisor.sh
 ./docker.sh
+./postgres.sh
 ./openhands.sh
 ./mcp.sh
+./socketio.sh
 ../llmmocks/install.sh
 ../interop/install.sh
+../../web/scripts/install.sh
 ../openapi/install.sh

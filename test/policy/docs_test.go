@@ -26,7 +26,7 @@ func TestLicense(t *testing.T) {
 // CONTRIBUTING.md if it is one of tests.
 func TestTour(t *testing.T) {
 	t.Parallel()
-	text := read(t, "ARCHITECTURE.md") + read(t, "CONTRIBUTING.md")
+	text := read(t, "ARCHITECTURE.md") + read(t, "docs/servers.md") + read(t, "CONTRIBUTING.md")
 	for _, p := range packages(t) {
 		if !strings.Contains(text, "`"+p.Path+"`") {
 			t.Errorf("ARCHITECTURE.md does not name `%s`", p.Path)
@@ -62,10 +62,10 @@ func TestLinks(t *testing.T) {
 }
 
 // TestCommandLine wants every flag, command and environment variable of the
-// program in docs/cli.md.
+// program in docs/cli.md, or in the page of the App Server.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	text := read(t, "docs/cli.md")
+	text := read(t, "docs/cli.md") + read(t, "docs/app-server.md")
 	n := 0
 	for _, f := range files(t, ".go") {
 		if path.Dir(f) != "cmd/deft" || strings.HasSuffix(f, "_test.go") {

@@ -13,29 +13,33 @@ import (
 // layers orders the domains; an import may only point to a lower layer. A new
 // domain is given its layer here and its paragraph in ARCHITECTURE.md.
 var layers = map[string]int{
-	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/realpath": 0, "internal/licenses": 0, "internal/sqlitelog": 0,
-	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/custombuild": 1, "internal/registryhosts": 1,
-	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "gitview": 2,
+	"fault": 0, "internal/landlock": 0, "internal/lazyregexp": 0, "internal/memo": 0, "internal/realpath": 0, "internal/licenses": 0, "internal/sqlitelog": 0, "web": 0,
+	"event": 1, "schema": 1, "internal/spawn": 1, "internal/keyring": 1, "internal/filelock": 1, "internal/workspacedir": 1, "internal/gitlimit": 1, "internal/gitfetch": 2, "internal/custombuild": 1, "internal/registryhosts": 1, "internal/tomlfile": 1,
+	"eventstream": 2, "llm": 2, "tool": 2, "secret": 2, "skill": 2, "internal/conversationlock": 2, "internal/worktree": 2, "gitview": 2, "checkpoint": 2,
 	"spec":              3, // llm's settings
 	"state":             3, // what a conversation cost is in llm's metrics
 	"workspace":         3, // shows repositories, loads skills
 	"hook":              4, // described by spec's contract
+	"internal/rest":     2, // what the routes of all servers use
+	"internal/socketio": 2,
 	"internal/settings": 4,
 	"executor":          4, "memory": 4, "runtime": 4, "sandbox": 4, "security": 4,
-	"agent":               5,
-	"controller":          6,
-	"session":             7,
-	"internal/console":    7,
-	"internal/runcommand": 8, // a client of session
-	"internal/doctor":     8,
-	"internal/listing":    8,
+	"agent":                5,
+	"controller":           6,
+	"session":              7,
+	"internal/console":     7,
+	"internal/portforward": 2,
+	"internal/identity":    8, // whose sessions
+	"internal/runcommand":  8, // a client of session
+	"internal/doctor":      8,
+	"internal/listing":     8,
 }
 
 // serverLayers are the layers inside the agent server. A package that serves
 // routes is in layer 2 and imports no other one. A new package gets its
 // layer here; one below a package that has a layer has the same.
 var serverLayers = map[string]int{
-	"config": 0, "rest": 0,
+	"config":       0,
 	"installation": 1, "workspacescope": 1,
 	"bash": 2, "conversation": 2, "deferredinit": 2, "files": 2, "gateway": 2, "git": 2, "hooks": 2, "info": 2,
 	"mcp": 2, "openapi": 2, "plugins": 2, "settings": 2, "skills": 2, "subagents": 2, "unsupported": 2, "webhook": 2,
@@ -43,13 +47,27 @@ var serverLayers = map[string]int{
 	"":       4, // the server itself
 }
 
-const agentServer = "internal/agentserver"
+// appServerLayers are those inside the App Server, in the same way.
+var appServerLayers = map[string]int{
+	"store": 0, "config": 0, "v0event": 0,
+	"sandboxes": 1, "conversations": 2, // domain
+	"v1": 3, "v0": 3, "settings": 3, "git": 3, "mcpserver": 3, "signin": 3,
+	"": 4, // the server itself
+}
 
-// serverLayer returns the layer of a package of the agent server.
-func serverLayer(p string) (layer int, ok bool) {
-	name := strings.TrimPrefix(strings.TrimPrefix(p, agentServer), "/")
+const (
+	agentServer = "internal/agentserver"
+	appServer   = "internal/appserver"
+)
+
+// inside has the layers inside each server that has some.
+var inside = map[string]map[string]int{agentServer: serverLayers, appServer: appServerLayers}
+
+// serverLayer returns the layer of a package inside its server.
+func serverLayer(server, p string) (layer int, ok bool) {
+	name := strings.TrimPrefix(strings.TrimPrefix(p, server), "/")
 	for {
-		if layer, ok = serverLayers[name]; ok || name == "" {
+		if layer, ok = inside[server][name]; ok || name == "" {
 			return layer, ok
 		}
 		if name = path.Dir(name); name == "." {
@@ -58,20 +76,19 @@ func serverLayer(p string) (layer int, ok bool) {
 	}
 }
 
-// serverObjection says why one package of the agent server may not import
-// another, or "".
-func serverObjection(from, to string) string {
-	fromLayer, fromOK := serverLayer(from)
-	toLayer, toOK := serverLayer(to)
+// serverObjection says why one package of a server may not import another, or "".
+func serverObjection(server, from, to string) string {
+	fromLayer, fromOK := serverLayer(server, from)
+	toLayer, toOK := serverLayer(server, to)
 	switch {
 	case !fromOK || !toOK:
-		return "has no layer in the agent server: give it one in test/policy/layers_test.go"
-	case strings.HasPrefix(from, to+"/") && to != agentServer:
+		return "has no layer in " + server + ": give it one in test/policy/layers_test.go"
+	case strings.HasPrefix(from, to+"/") && to != server:
 		return "imports the package that it is a part of"
-	case strings.HasPrefix(to, from+"/") && from != agentServer:
+	case strings.HasPrefix(to, from+"/") && from != server:
 		return "" // its own part
 	case toLayer >= fromLayer:
-		return fmt.Sprintf("is in layer %d of the agent server and imports its layer %d", fromLayer, toLayer)
+		return fmt.Sprintf("is in layer %d of %s and imports its layer %d", fromLayer, server, toLayer)
 	}
 	return ""
 }
@@ -100,7 +117,8 @@ var trees = []string{"internal/settings"}
 // withoutHTTP are packages, with all below them, that import neither net/http
 // nor what the routes of the server share: they work the same for every way
 // in, and their errors carry kinds instead of statuses.
-var withoutHTTP = []string{"schema", "spec", "internal/settings", "session", "internal/doctor", "internal/listing", "sandbox/bootstrap", "sandbox/pool", "internal/runtimeapi/registry"}
+var withoutHTTP = []string{"schema", "spec", "internal/settings", "session", "internal/doctor", "internal/listing", "sandbox/bootstrap", "sandbox/pool", "internal/runtimeapi/registry", "internal/runtimeapi/builds",
+	"internal/appserver/store", "internal/appserver/sandboxes", "internal/appserver/conversations", "internal/gitfetch"}
 
 // routers link the adapters of some domains to choose one by name. Like
 // adapters, they are imported by programs only.
@@ -183,8 +201,10 @@ func objection(from, to string, byTest bool) string {
 			return ""
 		}
 		return "imports an adapter: only programs and tests may"
-	case fromDomain == agentServer && toDomain == agentServer:
-		return serverObjection(from, to)
+	case fromDomain == toDomain && inside[fromDomain] != nil:
+		return serverObjection(fromDomain, from, to)
+	case from == appServer && to == agentServer:
+		return "" // it serves the agent server's contract for each of its sandboxes
 	case fromDomain == toDomain:
 		if fromKind == domain && toKind == part && !strings.Contains(to, "/internal/") {
 			return "imports a part of itself that its adapters share"
@@ -212,7 +232,7 @@ func objections(all []pkg) []string {
 			out = append(out, p.Path+" → net/http: must not depend on HTTP")
 		}
 		for _, to := range p.Imports {
-			if to == "internal/agentserver/rest" && below(withoutHTTP, p.Path) {
+			if to == "internal/rest" && below(withoutHTTP, p.Path) {
 				out = append(out, p.Path+" → "+to+": must not depend on HTTP")
 			}
 			if why := objection(p.Path, to, false); why != "" {
@@ -261,19 +281,18 @@ func TestImportRules(t *testing.T) {
 		{"runtime/actionserver", "runtime/protocol", true},
 		{"runtime/actionserver", "runtime/remote", false},
 		{"runtime/actionserver", "runtime/sandboxed", false},
-		{"internal/agentserver/bash", "internal/agentserver/rest", true},
+		{"internal/agentserver/bash", "internal/rest", true},
 		{"internal/agentserver", "runtime/sandboxed", false},
 		{"internal/agentserver/bash", "internal/agentserver/files", false},
 		{"internal/agentserver/bash", "internal/agentserver/workspacescope", true},
 		{"internal/agentserver/socket", "internal/agentserver/bash", true},
 		{"internal/agentserver/bash", "internal/agentserver/socket", false},
-		{"internal/agentserver/rest", "internal/agentserver/files", false},
-		{"internal/agentserver/rest", "internal/agentserver", false},
+		{"internal/rest", "internal/agentserver/files", false},
+		{"internal/rest", "internal/agentserver", false},
 		{"internal/agentserver", "internal/agentserver/socket", true},
 		{"internal/agentserver/skills", "internal/agentserver/installation", true},
 		{"internal/agentserver/settings/llmlist", "internal/agentserver/settings", false},
-		{"internal/agentserver/newthing", "internal/agentserver/rest", false},
-		{"internal/agentserver/rest", "internal/agentserver/newthing", false},
+		{"internal/agentserver/newthing", "internal/agentserver/config", false},
 		{"runtime/local", "executor", true},
 		{"tool/editor", "executor", false},
 		{"tool/glob", "tool/grep", false},
@@ -290,12 +309,19 @@ func TestImportRules(t *testing.T) {
 		{"cmd/deft", "sandbox/process", true},
 		{"session", "controller", true},
 		{"session", "sandbox/process", false},
-		{"session", "internal/agentserver/rest", false},
+		{"session", "internal/rest", false},
 		{"session", "session/build", false},
 		{"session/build", "sandbox/process", true},
 		{"session/build", "eventstream/sqlite", false},
 		{"internal/agentserver", "session", true},
 		{"internal/agentserver", "session/build", false},
+		{"internal/appserver", "internal/agentserver", true},
+		{"internal/appserver/v1", "internal/agentserver", false},
+		{"internal/agentserver", "internal/appserver", false},
+		{"internal/appserver/v1", "internal/appserver/conversations", true},
+		{"internal/appserver/conversations", "internal/appserver/v1", false},
+		{"internal/appserver/store", "internal/appserver/sandboxes", false},
+		{"internal/appserver/v0", "internal/appserver/v1", false},
 		{"internal/agentserver/conversation", "session", true},
 		{"internal/settings", "session", false},
 		{"internal/doctor", "sandbox", true},
@@ -329,8 +355,8 @@ func TestHTTPRule(t *testing.T) {
 		{pkg{Path: "schema", HTTP: true}, false},
 		{pkg{Path: "internal/settings/launch", HTTP: true}, false},
 		{pkg{Path: "internal/settings/launch", Imports: []string{"internal/settings/profiles"}}, true},
-		{pkg{Path: "internal/settings", Imports: []string{"internal/agentserver/rest"}}, false},
-		{pkg{Path: "internal/agentserver/settings", HTTP: true, Imports: []string{"internal/agentserver/rest", "internal/settings"}}, true},
+		{pkg{Path: "internal/settings", Imports: []string{"internal/rest"}}, false},
+		{pkg{Path: "internal/agentserver/settings", HTTP: true, Imports: []string{"internal/rest", "internal/settings"}}, true},
 		{pkg{Path: "llm", HTTP: true}, true},
 	} {
 		if got := len(objections([]pkg{c.pkg})) == 0; got != c.allowed {

@@ -96,7 +96,7 @@ func packages(t *testing.T) []pkg {
 // and data of tests.
 var notOurs = map[string]bool{
 	".git": true, "bin": true, "dist": true, "node_modules": true, "testdata": true,
-	".venv": true, "__pycache__": true,
+	".venv": true, "__pycache__": true, "generated": true,
 }
 
 // files returns the repository's files with one of the given endings, as

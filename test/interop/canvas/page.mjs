@@ -17,7 +17,7 @@ export async function open(url) {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
   await context.route((u) => u.hostname !== '127.0.0.1', (route) => route.abort());
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(90_000); // a browser beside all other tests is slow
   page.broken = [];
   // A remote script that was not loaded is reported as an Event, not an Error.
   page.on('pageerror', (e) => String(e) === 'Event' || page.broken.push(String(e)));
@@ -59,7 +59,7 @@ export const said = (text) => t('agent-message').filter({ hasText: text }).last(
 const shot = (name, p = page) => p.screenshot({ path: join(setup.shots, `${name.replace(/\W+/g, '-')}.png`) }).catch(() => null);
 
 const limit = (run) => new Promise((done, fail) => {
-  const timer = setTimeout(() => fail(new Error('not done after 60 s')), 60_000);
+  const timer = setTimeout(() => fail(new Error('not done after 180 s')), 180_000);
   Promise.resolve().then(run).then(done, fail).finally(() => clearTimeout(timer));
 });
 

@@ -1,8 +1,14 @@
-"""OpenHands' APIRemoteWorkspace against `deft runtime-api`, with both of its sandboxes."""
+"""OpenHands' APIRemoteWorkspace against `deft runtime-api`, with both of its sandboxes, and DockerWorkspace with an
+image that holds Deft."""
 
 import json
 import os
+import resource
+import shutil
+import subprocess
+import sys
 import urllib.request
+import uuid
 from pathlib import Path
 
 from harness import contains, equal, raises, say, scenario
@@ -85,14 +91,22 @@ def runtime_api_of_processes(t):
         strict.workspace()
 
 
+def docker_engine(t):
+    """The address of a Docker engine, None if there is none."""
+    engine = os.environ.get("DOCKER_HOST") or os.environ.get("INTEROP_DOCKER", "")
+    if engine.startswith("unix://") and Path(engine.removeprefix("unix://")).exists():
+        return engine
+    if os.environ.get("CI") == "true":
+        raise AssertionError("no Docker engine (make deps)")
+    t.note("not run: no Docker engine (make deps)")
+    return None
+
+
 @scenario(reference=False, sandbox=False)
 def runtime_api_of_containers(t):
     """APIRemoteWorkspace with containers, half of them from the pool."""
-    engine = os.environ.get("DOCKER_HOST") or os.environ.get("INTEROP_DOCKER", "")
-    if not engine.startswith("unix://") or not Path(engine.removeprefix("unix://")).exists():
-        if os.environ.get("CI") == "true":
-            raise AssertionError("no Docker engine (make deps)")
-        t.note("not run: no Docker engine (make deps)")
+    engine = docker_engine(t)
+    if engine is None:
         return
     os.environ["INTEROP_FORWARDED"] = "forwarded"
     pool = t.directory() / "pool.json"
@@ -103,3 +117,52 @@ def runtime_api_of_containers(t):
     with raises(Exception, "501"):  # its default class is one that this engine does not have
         api.workspace(image_pull_policy="Never")
     contains(str(api.runtimes()), "[]")
+
+
+@scenario(reference=False, sandbox=False)
+def docker_workspace(t):
+    """DockerWorkspace with an image that has our binary where that of OpenHands has its server."""
+    engine = docker_engine(t)
+    if engine is None:
+        return
+    name = "deft-interop-" + uuid.uuid4().hex
+    env = {"PATH": os.environ["PATH"], "HOME": str(t.folder), "DOCKER_HOST": engine}
+
+    def docker(*args):
+        done = subprocess.run(["docker", *args], env=env, capture_output=True, text=True)
+        equal(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    context = t.directory()
+    shutil.copy(t.plan.deft, context / "deft")
+    (context / "Dockerfile").write_text(
+        f'FROM {IMAGE}\nCOPY deft /deft\nRUN mkdir /workspace\nWORKDIR /workspace\nENTRYPOINT ["/deft", "agent-server"]\n'
+    )
+    docker("build", "--network", "none", "-t", name, str(context))
+    t.ends.append(lambda: docker("rmi", "-f", name))
+    docker("network", "create", name)
+    t.ends.append(lambda: docker("network", "rm", name))
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if 0 <= limit < 65536:
+        # The client asks for more open files than this machine grants a container.
+        t.note(f"without the client's --ulimit: this machine allows {limit} open files")
+        bin = t.directory()
+        (bin / "docker").write_text(
+            "#!/bin/bash\nargs=()\nfor a; do [[ $a == --ulimit || $a == nofile=* ]] || args+=(\"$a\"); done\n"
+            f'exec {shutil.which("docker")} "${{args[@]}}"\n'
+        )
+        (bin / "docker").chmod(0o755)
+        env["PATH"] = f"{bin}:{env['PATH']}"
+    env["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no network at import: its retry races with the import
+    env["OH_SESSION_API_KEYS_0"] = "interop-key-of-the-image"
+    script = Path(__file__).with_name("docker_workspace.py")
+    done = subprocess.run(
+        [sys.executable, "-B", str(script), name, name, str(t.directory())], env=env, capture_output=True, text=True, timeout=100
+    )
+    equal(done.returncode, 0, done.stdout + done.stderr)
+    contains(done.stdout, "0 /workspace\n")
+    contains(done.stdout, "/deft agent-server --host 0.0.0.0 --port 8000")
+    contains(done.stdout, "\ncarried in\n")
+    contains(done.stdout, "after the pause: carried in\n")
+    contains(done.stdout, "with a wrong key: 401")
+    equal(docker("ps", "-aq", "--filter", f"ancestor={name}"), "")
