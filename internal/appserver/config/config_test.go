@@ -123,7 +123,7 @@ func TestErrors(t *testing.T) {
 		flags   config.Flags
 		want    string // in the error; of the file, what is after its name
 	}{
-		"unknown key":        {file: "[server]\nadress = \"x\"\n", want: ":2: there is no setting server.adress; did you mean server.address?"},
+		"unknown key":        {file: "[server]\naddresss = \"x\"\n", want: ":2: there is no setting server.addresss; did you mean server.address?"},
 		"unknown section":    {file: "\n[sever]\naddress = \"x\"\n", want: ":2: there is no setting [sever]; did you mean server?"},
 		"unknown dotted":     {file: "sandboxx.image = \"x\"\n", want: ":1: there is no setting sandboxx.image; did you mean sandbox.image?"},
 		"wrong type":         {file: "[server]\naddress = 1\n", want: ":2: server.address must be a text"},
