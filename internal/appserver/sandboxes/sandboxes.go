@@ -272,23 +272,34 @@ func (m members) Admit(ctx context.Context, spec *session.Spec) error {
 	})
 }
 
-// Directory returns where a directory of a sandbox that a client names is on this
-// machine: one of [ClientDirectory], one below the workspace, or relative to it; ""
-// is the project's. All else is Invalid.
-func Directory(b store.Sandbox, named string) (string, error) {
+// Locate returns where a path in the workspace of a sandbox that a client names is on
+// this machine: one of [ClientDirectory], one below the workspace, or relative to it; ""
+// is the project's directory. All else is Invalid. Links are not resolved: that is for
+// whoever opens the path.
+func Locate(b store.Sandbox, named string) (string, error) {
+	where := named
 	switch {
 	case named == "":
-		named = filepath.Join(b.Directory, ProjectDirectory)
+		where = filepath.Join(b.Directory, ProjectDirectory)
 	case named == ClientDirectory || strings.HasPrefix(named, ClientDirectory+"/"):
-		named = b.Directory + strings.TrimPrefix(named, ClientDirectory)
+		where = b.Directory + strings.TrimPrefix(named, ClientDirectory)
 	case !filepath.IsAbs(named): // "workspace/project" is what the SDK sends by default
-		named = filepath.Join(b.Directory, strings.TrimPrefix(named, strings.TrimPrefix(ClientDirectory, "/")+"/"))
+		where = filepath.Join(b.Directory, strings.TrimPrefix(named, strings.TrimPrefix(ClientDirectory, "/")+"/"))
 	}
-	clean := filepath.Clean(named)
+	clean := filepath.Clean(where)
 	if clean != b.Directory && !strings.HasPrefix(clean, b.Directory+"/") {
-		return "", fault.New(fault.Invalid, "the directory "+named+" is not in the workspace of the sandbox")
+		return "", fault.New(fault.Invalid, "the path "+named+" is not in the workspace of the sandbox")
 	}
-	// A link in the workspace must not lead out of it.
+	return clean, nil
+}
+
+// Directory is [Locate] for a directory to work in: it may be missing, but neither it
+// nor what is above it may be a file or a link, which could lead out of the workspace.
+func Directory(b store.Sandbox, named string) (string, error) {
+	clean, err := Locate(b, named)
+	if err != nil {
+		return "", err
+	}
 	for dir := clean; dir != b.Directory; dir = filepath.Dir(dir) {
 		fi, err := os.Lstat(dir)
 		if err == nil && !fi.IsDir() {

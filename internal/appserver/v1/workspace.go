@@ -36,7 +36,7 @@ func (s *Service) files(r *http.Request, named string) (workspace.Files, string,
 		return nil, "", missing(err, "Conversation")
 	}
 	if info.In != nil && strings.HasPrefix(named, sandboxes.ClientDirectory) {
-		if named, err = sandboxes.Directory(*info.In, named); err != nil {
+		if named, err = sandboxes.Locate(*info.In, named); err != nil {
 			return nil, "", err
 		}
 	}
