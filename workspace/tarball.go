@@ -17,8 +17,9 @@ import (
 	"syscall"
 )
 
-// manifestName is the member that describes the archive.
-const manifestName = "archive_manifest.json"
+// ManifestName is the member of a tar.gz archive that describes it, without a time, unless
+// the directory has a file of that name.
+const ManifestName = "archive_manifest.json"
 
 // manifest has no time, so that equal trees have equal manifests.
 type manifest struct {
@@ -133,7 +134,7 @@ func (t *tarball) file(rel string) error {
 	if _, err := io.CopyN(t.out, zeros{}, st.Size()-n); err != nil { // the file became shorter
 		return err
 	}
-	t.own = t.own || rel == manifestName
+	t.own = t.own || rel == ManifestName
 	t.made.FileCount++
 	t.made.TotalBytes += st.Size()
 	return t.ctx.Err()
@@ -166,7 +167,7 @@ func (t *tarball) finish() error {
 	if err != nil {
 		return err
 	}
-	h := &tar.Header{Name: path.Join(t.name, manifestName), Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}
+	h := &tar.Header{Name: path.Join(t.name, ManifestName), Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}
 	if err := t.out.WriteHeader(h); err != nil {
 		return err
 	}

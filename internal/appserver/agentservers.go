@@ -152,9 +152,9 @@ func (s *services) newAgentServer(ctx context.Context, b store.Sandbox) (*agents
 	})
 }
 
-// stopSockets ends the sockets of all agent servers, which would keep the server from
-// stopping.
+// stopSockets ends all sockets, which would keep the server from stopping.
 func (s *services) stopSockets() {
+	s.v0.Close()
 	if err := s.agentServers.close(); err != nil {
 		s.o.Log.Warn("agent servers could not be closed", "err", err)
 	}

@@ -1,4 +1,16 @@
 package appserver
 
+import (
+	"github.com/deft-dev/deft/internal/appserver/v0"
+	"github.com/deft-dev/deft/internal/rest"
+)
+
+// Routes are the operations of a server, which cannot be called.
+func Routes() []rest.Route {
+	s := &services{v0: v0.New(v0.Options{})}
+	defer s.v0.Close()
+	return s.routes()
+}
+
 // WithModel is tested without a server.
 var WithModel = withModel

@@ -18,6 +18,7 @@ import (
 	settingsroutes "github.com/deft-dev/deft/internal/appserver/settings"
 	"github.com/deft-dev/deft/internal/appserver/signin"
 	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/appserver/v0"
 	"github.com/deft-dev/deft/internal/appserver/v1"
 	"github.com/deft-dev/deft/internal/identity"
 	"github.com/deft-dev/deft/internal/rest"
@@ -41,6 +42,7 @@ type services struct {
 	conversations *conversations.Service
 	signin        *signin.Service
 	agentServers  *agentServers
+	v0            *v0.Service
 	table         *rest.Server
 	contract      *rest.Server // answers preflight requests for the agent-server contract
 }
@@ -89,6 +91,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Log: o.Log})
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
+	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Log: o.Log})
 	if s.table, err = rest.New(rest.Options{
 		Routes: s.routes(), SameOrigin: true, Origin: o.allowedOrigin, Log: o.Log,
 		Authenticate: func(r *http.Request) (*http.Request, error) {
@@ -112,6 +115,7 @@ func (s *services) routes() []rest.Route {
 		}).Routes(),
 		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Keys: s.signin, Sandboxes: s.store, Began: s.began, Log: s.o.Log}).Routes(),
 		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
+		s.v0.Routes(),
 	)
 }
 
@@ -153,6 +157,9 @@ func (s *services) download(w http.ResponseWriter, r *http.Request, id event.Con
 // are paused, and go on when the server starts again.
 func (s *services) close(ctx context.Context) error {
 	var errs []error
+	if s.v0 != nil {
+		s.v0.Close()
+	}
 	if s.agentServers != nil {
 		errs = append(errs, s.agentServers.close())
 	}

@@ -34,7 +34,9 @@ const closeTimeout = 500 * time.Millisecond
 // serve serves the connection until it ends.
 func (c *conn) serve() {
 	o := c.h.o
-	ctx, cancel := context.WithCancelCause(c.h.ctx)
+	// The request's values, such as who sends it, are the session's; its end is not.
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(c.r.Context()))
+	defer context.AfterFunc(c.h.ctx, func() { cancel(context.Cause(c.h.ctx)) })()
 	closed := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(closed)

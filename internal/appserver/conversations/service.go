@@ -280,6 +280,9 @@ func (s *Service) AddPullRequest(ctx context.Context, owner session.Principal, i
 // conversation is in it.
 func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.ConversationID) error {
 	info, err := s.One(ctx, owner, id)
+	if fault.Is(err, fault.NotFound) {
+		return s.forget(ctx, owner, id, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -309,6 +312,38 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id event.
 		return err
 	}
 	return s.o.Sandboxes.Delete(ctx, owner, info.In.ID)
+}
+
+// forget deletes what is left of a conversation that could not be started. It returns
+// missing if there is nothing.
+func (s *Service) forget(ctx context.Context, owner session.Principal, id event.ConversationID, missing error) error {
+	all, _, err := s.o.Store.Tasks(ctx, store.TaskQuery{Owner: string(owner), Conversation: id, Limit: 1})
+	switch {
+	case err != nil:
+		return err
+	case len(all) == 0:
+		return missing
+	case !all[0].Status.Ended():
+		return fault.New(fault.Conflict, "the conversation is being started").Hint("delete it when it runs")
+	}
+	if err := s.o.Store.DeleteConversation(ctx, string(owner), id); err != nil {
+		return err
+	}
+	var req StartRequest
+	if err := json.Unmarshal(all[0].Request, &req); err != nil {
+		return fault.Wrap(err, fault.Corrupt, "read the request of a start task")
+	}
+	if all[0].Sandbox == "" || req.SandboxID != "" {
+		return nil // none, or one that its user has named
+	}
+	others, err := s.o.Store.InSandbox(ctx, all[0].Sandbox)
+	if err != nil || len(others) > 0 {
+		return err
+	}
+	if err := s.o.Sandboxes.Delete(ctx, owner, all[0].Sandbox); !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return nil
 }
 
 // Public returns a conversation that everybody with its link may read, and its owner.

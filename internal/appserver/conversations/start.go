@@ -38,6 +38,8 @@ type StartRequest struct {
 	AgentType      string                     `json:"agent_type,omitempty"`
 	Public         bool                       `json:"public,omitempty"`
 	Secrets        map[string]json.RawMessage `json:"secrets,omitempty"`
+	// Contract is that of the client, V0 or V1; V1 if it is empty.
+	Contract string `json:"contract,omitempty"`
 }
 
 // agentTypes are those that a conversation can be started with.
@@ -362,7 +364,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 	}
 	if err := s.o.Store.SaveConversation(ctx, store.Conversation{
 		ID: t.Conversation, Owner: t.Owner, Sandbox: in.ID, Repository: r.Repository, Branch: r.Branch, Provider: r.Provider,
-		Trigger: r.Trigger, Model: r.Model, AgentType: cmpOr(r.AgentType, "default"), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created,
+		Trigger: r.Trigger, Model: r.Model, AgentType: cmpOr(r.AgentType, "default"), Public: r.Public, PRNumbers: r.PRNumbers, Created: t.Created, Contract: r.Contract,
 	}); err != nil {
 		return err
 	}

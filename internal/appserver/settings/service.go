@@ -138,6 +138,10 @@ func (s *Service) Routes() []rest.Route {
 		later(r("Keys", "POST", "/api/keys/llm/byor/refresh", noManagedKey)),
 		later(r("Keys", "POST", "/api/keys/llm/managed/refresh", notRefreshed)),
 		// Of OpenHands 0.62.
+		open(r("V0", "GET", "/api/options/config", s.optionsConfig), rest.Open),
+		r("V0", "GET", "/api/options/models", s.optionsModels),
+		r("V0", "GET", "/api/options/agents", optionsAgents),
+		r("V0", "GET", "/api/options/security-analyzers", optionsAnalyzers),
 		r("V0", "GET", "/api/settings", s.v0(user.getV0)),
 		r("V0", "POST", "/api/settings", s.v0(user.postV0)),
 		r("V0", "POST", "/api/reset-settings", resetV0),

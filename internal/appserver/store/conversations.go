@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -26,9 +27,12 @@ type Conversation struct {
 	Public     bool   // everybody with the link may read it
 	PRNumbers  []int
 	Created    time.Time
+	// Contract is that by which it was made, and for whose clients it looks so: V0 or V1,
+	// which is the default.
+	Contract string
 }
 
-const conversationColumns = "id, owner, sandbox, repository, branch, provider, started_by, model, agent_type, public, pr_numbers, created_at"
+const conversationColumns = "id, owner, sandbox, repository, branch, provider, started_by, model, agent_type, public, pr_numbers, created_at, contract"
 
 // SaveConversation stores a conversation, or replaces what was stored of it.
 func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
@@ -36,11 +40,11 @@ func (s *Store) SaveConversation(ctx context.Context, c Conversation) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.on(ctx).exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(12)+`)
+	r, err := s.on(ctx).exec("INSERT INTO app_conversations ("+conversationColumns+") VALUES ("+marks(13)+`)
 ON CONFLICT (id) DO UPDATE SET sandbox = excluded.sandbox, repository = excluded.repository, branch = excluded.branch, provider = excluded.provider,
   started_by = excluded.started_by, model = excluded.model, agent_type = excluded.agent_type, public = excluded.public, pr_numbers = excluded.pr_numbers
 WHERE app_conversations.owner = excluded.owner`,
-		string(c.ID), c.Owner, c.Sandbox, c.Repository, c.Branch, c.Provider, c.Trigger, c.Model, c.AgentType, flag(c.Public), string(numbers), micro(c.Created))
+		string(c.ID), c.Owner, c.Sandbox, c.Repository, c.Branch, c.Provider, c.Trigger, c.Model, c.AgentType, flag(c.Public), string(numbers), micro(c.Created), cmp.Or(c.Contract, "V1"))
 	if err := affected(r, err, "conversation", string(c.ID)); fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Conflict, "the id "+string(c.ID)+" is taken")
 	} else if err != nil {
@@ -112,8 +116,8 @@ func (s *Store) InSandbox(ctx context.Context, sandbox string) (ids []event.Conv
 	return ids, failed(rows.Err())
 }
 
-// DeleteConversation deletes what is stored of a conversation, and its start tasks. It
-// is no error if there is nothing.
+// DeleteConversation deletes what is stored of a conversation, with its start tasks and
+// feedback. It is no error if there is nothing.
 func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.ConversationID) error {
 	return s.change(ctx, func(t tx) error {
 		_, err := t.exec("DELETE FROM app_conversations WHERE id = ? AND owner = ?", string(id), owner)
@@ -123,6 +127,9 @@ func (s *Store) DeleteConversation(ctx context.Context, owner string, id event.C
 		if err == nil {
 			_, err = t.exec("DELETE FROM app_start_tasks WHERE conversation = ? AND owner = ?", string(id), owner)
 		}
+		if err == nil {
+			_, err = t.exec("DELETE FROM app_feedback WHERE conversation = ? AND owner = ?", string(id), owner)
+		}
 		return err
 	})
 }
@@ -131,7 +138,7 @@ func conversation(row scanner) (c Conversation, err error) {
 	var id, numbers string
 	var public int
 	var created int64
-	if err := row.Scan(&id, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &public, &numbers, &created); err != nil {
+	if err := row.Scan(&id, &c.Owner, &c.Sandbox, &c.Repository, &c.Branch, &c.Provider, &c.Trigger, &c.Model, &c.AgentType, &public, &numbers, &created, &c.Contract); err != nil {
 		return Conversation{}, err
 	}
 	c.ID, c.Public, c.Created = event.ConversationID(id), public != 0, at(created)

@@ -26,7 +26,8 @@ CREATE TABLE app_conversations (
   agent_type  TEXT    NOT NULL, -- default or plan
   public      INTEGER NOT NULL, -- 1 if everybody with the link may read it
   pr_numbers  TEXT    NOT NULL, -- a JSON list
-  created_at  BIGINT  NOT NULL
+  created_at  BIGINT  NOT NULL,
+  contract    TEXT    NOT NULL DEFAULT 'V1' -- by which it was made: V0 or V1
 );
 CREATE INDEX app_conversations_sandbox ON app_conversations (sandbox);
 
@@ -53,6 +54,20 @@ CREATE TABLE app_pending_messages (
   created_at BIGINT NOT NULL
 );
 CREATE INDEX app_pending_messages_task ON app_pending_messages (task, created_at);
+
+-- What users think of conversations.
+CREATE TABLE app_feedback (
+  id           TEXT   NOT NULL PRIMARY KEY,
+  owner        TEXT   NOT NULL,
+  conversation TEXT   NOT NULL,
+  polarity     TEXT   NOT NULL, -- positive or negative
+  permissions  TEXT   NOT NULL, -- private or public
+  email        TEXT   NOT NULL,
+  version      TEXT   NOT NULL, -- of the client
+  events       BIGINT NOT NULL, -- how many events the conversation had
+  created_at   BIGINT NOT NULL
+);
+CREATE INDEX app_feedback_conversation ON app_feedback (conversation, created_at);
 
 -- API keys of programs, sessions of browsers and codes to sign in with.
 CREATE TABLE app_credentials (

@@ -57,8 +57,14 @@ type Store struct {
 //go:embed schema.sql
 var schema string
 
+//go:embed upgrade_2.sql
+var upgrade2 string
+
+// upgrades are what leads from each version, from 1 on, to the next one.
+var upgrades = []string{upgrade2}
+
 // version is that of schema.sql.
-const version = 1
+const version = 2
 
 // SQLiteSource makes the file of a SQLite database, which only its owner may read, and
 // returns what sql.Open wants for it: what is written is on the disk when a statement
@@ -110,20 +116,36 @@ func (s *Store) migrate(ctx context.Context) error {
 		case found > version:
 			return fault.New(fault.Unsupported, fmt.Sprintf("the App Server's tables are of version %d, which is newer than this program's %d", found, version)).
 				Hint("start the newer version of deft again")
-		default:
+		case found == version:
 			return nil
+		default:
+			for _, script := range upgrades[found-1:] {
+				if err := t.script(script); err != nil {
+					return err
+				}
+			}
+			_, err = t.exec("UPDATE app_schema SET version = ?", version)
+			return err
 		}
-		for statement := range strings.SplitSeq(schema, ";\n") {
-			if strings.TrimSpace(statement) == "" {
-				continue
-			}
-			if _, err := t.exec(statement); err != nil {
-				return err
-			}
+		if err := t.script(schema); err != nil {
+			return err
 		}
 		_, err = t.exec("INSERT INTO app_schema (version) VALUES (?)", version)
 		return err
 	})
+}
+
+// script runs statements.
+func (t tx) script(statements string) error {
+	for statement := range strings.SplitSeq(statements, ";\n") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if _, err := t.exec(statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close closes the database.

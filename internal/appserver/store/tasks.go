@@ -68,6 +68,7 @@ type TaskQuery struct {
 	Owner        string
 	Conversation event.ConversationID // "" for any
 	From         time.Time            // created then or later; zero for any
+	Unfinished   bool                 // only those that have not ended
 	ByUpdated    bool                 // order by the time of the last change
 	Ascending    bool
 	Page         string
@@ -79,6 +80,10 @@ func (q TaskQuery) where() (string, []any) {
 	if q.Conversation != "" {
 		where += " AND conversation = ?"
 		args = append(args, string(q.Conversation))
+	}
+	if q.Unfinished {
+		where += " AND status NOT IN (?, ?)"
+		args = append(args, string(Ready), string(Failed))
 	}
 	return where, args
 }

@@ -42,6 +42,9 @@ type Event struct {
 	Success          *bool             `json:"success,omitempty"` // of an observation of a command
 }
 
+// kind is the name of the action or observation.
+func (e *Event) kind() string { return e.Action + e.Observation }
+
 // StateChanged returns whether the event is an agent_state_changed observation.
 func (e *Event) StateChanged() bool { return e.Observation == "agent_state_changed" }
 

@@ -27,6 +27,9 @@ type Filter struct {
 	Source        string `json:"source"`
 	StartDate     string `json:"start_date"` // ISO 8601, both inclusive
 	EndDate       string `json:"end_date"`
+	// Names of actions and observations.
+	IncludeTypes []string `json:"include_types"` // only these, if there are some
+	ExcludeTypes []string `json:"exclude_types"`
 }
 
 func (f Filter) selects(e *Event) (bool, error) {
@@ -34,7 +37,9 @@ func (f Filter) selects(e *Event) (bool, error) {
 	case f.Source != "" && f.Source != e.Source,
 		f.StartDate != "" && at < f.StartDate,
 		f.EndDate != "" && at > f.EndDate,
-		f.ExcludeHidden && e.Hidden():
+		f.ExcludeHidden && e.Hidden(),
+		len(f.IncludeTypes) > 0 && !slices.Contains(f.IncludeTypes, e.kind()),
+		slices.Contains(f.ExcludeTypes, e.kind()):
 		return false, nil
 	}
 	if f.Query == "" {

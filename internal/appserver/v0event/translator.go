@@ -293,3 +293,11 @@ func agentState(s state.Status) string {
 func stateChanged(s state.Status) *Event {
 	return observation("agent_state_changed", "", "", map[string]any{"agent_state": agentState(s), "reason": ""})
 }
+
+// Current returns an agent_state_changed observation that no stored event stands for: what
+// a client that has just come is told of a conversation without one.
+func Current(id int64, s state.Status, at event.Timestamp) *Event {
+	out := stateChanged(s)
+	out.ID, out.Timestamp, out.Source = id, at, sourceEnvironment
+	return out
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"path"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
@@ -19,32 +18,14 @@ import (
 // maxFile bounds a file that is answered as text.
 const maxFile = 4 << 20
 
-// files opens the workspace of the conversation that a path names, and returns where a
-// path is in it that a client names: one below the directory that clients know, or
-// relative to the conversation's.
+// files opens the workspace of the conversation that a path names.
 func (s *Service) files(r *http.Request, named string) (workspace.Files, string, error) {
 	id, err := pathID(r)
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := s.o.Conversations.Open(r.Context(), owner(r), id)
-	if err != nil {
-		return nil, "", missing(err, "Conversation")
-	}
-	info, err := s.o.Conversations.One(r.Context(), owner(r), id)
-	if err != nil {
-		return nil, "", missing(err, "Conversation")
-	}
-	if info.In != nil && strings.HasPrefix(named, sandboxes.ClientDirectory) {
-		if named, err = sandboxes.Locate(*info.In, named); err != nil {
-			return nil, "", err
-		}
-	}
-	if !path.IsAbs(named) {
-		named = path.Join(c.Workspace(), named)
-	}
-	files, err := c.Files(r.Context())
-	return files, named, err
+	files, name, err := s.o.Conversations.Files(r.Context(), owner(r), id, named)
+	return files, name, missing(err, "Conversation")
 }
 
 // file answers with the text of a file, "" if there is none.

@@ -1,0 +1,36 @@
+package conversations
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
+	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/workspace"
+)
+
+// Files opens the workspace of a conversation, and returns where a path is in it that a
+// client names: one below the directory that clients know, or relative to the
+// conversation's, which "" is. The caller closes the files.
+func (s *Service) Files(ctx context.Context, owner session.Principal, id event.ConversationID, named string) (workspace.Files, string, error) {
+	c, err := s.Open(ctx, owner, id)
+	if err != nil {
+		return nil, "", err
+	}
+	info, err := s.One(ctx, owner, id)
+	if err != nil {
+		return nil, "", err
+	}
+	if info.In != nil && (named == sandboxes.ClientDirectory || strings.HasPrefix(named, sandboxes.ClientDirectory+"/")) {
+		if named, err = sandboxes.Locate(*info.In, named); err != nil {
+			return nil, "", err
+		}
+	}
+	if !path.IsAbs(named) {
+		named = path.Join(c.Workspace(), named)
+	}
+	files, err := c.Files(ctx)
+	return files, named, err
+}

@@ -1,0 +1,96 @@
+package v0
+
+import (
+	"net/http"
+
+	"github.com/deft-dev/deft/internal/rest"
+)
+
+// config names the sandbox of a conversation.
+func (s *Service) config(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	info, t, err := s.find(r, id)
+	if err != nil {
+		return err
+	}
+	var sandbox *string
+	switch {
+	case info == nil:
+		sandbox = orNull(t.Sandbox)
+	case info.In != nil:
+		sandbox = &info.In.ID
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"runtime_id": sandbox, "session_id": id.Hex()})
+}
+
+// vscode says that there is no editor in the sandbox.
+func (s *Service) vscode(w http.ResponseWriter, r *http.Request) error {
+	if err := s.exists(r); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"vscode_url": nil, "error": "This server has no VS Code. Download the workspace, or open it with an editor of your own."})
+}
+
+// webHosts says which programs in the sandbox a browser reaches: none yet.
+func (s *Service) webHosts(w http.ResponseWriter, r *http.Request) error {
+	if err := s.exists(r); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"hosts": map[string]int{}})
+}
+
+// experiment answers that the configuration of an experiment was not stored: there are
+// none.
+func (s *Service) experiment(w http.ResponseWriter, r *http.Request) error {
+	if _, _, err := rest.Document(r); err != nil {
+		return err
+	}
+	if err := s.exists(r); err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusOK, false)
+}
+
+// exists returns an error of kind NotFound if the conversation that a path names does not
+// exist.
+func (s *Service) exists(r *http.Request) error {
+	id, err := pathID(r)
+	if err == nil {
+		_, _, err = s.find(r, id)
+	}
+	return err
+}
+
+// microagentInfo is a skill of a conversation's project as the contract has it.
+type microagentInfo struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"` // repo or knowledge
+	Content  string   `json:"content"`
+	Triggers []string `json:"triggers"`
+	Inputs   []any    `json:"inputs"`
+	Tools    []string `json:"tools"`
+}
+
+func (s *Service) microagents(w http.ResponseWriter, r *http.Request) error {
+	files, _, err := s.files(r, "")
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	found, _, err := files.Skills(r.Context())
+	if err != nil {
+		return err
+	}
+	out := []microagentInfo{}
+	for _, k := range found {
+		one := microagentInfo{Name: k.Name, Type: "repo", Content: k.Content, Triggers: []string{}, Inputs: []any{}, Tools: []string{}}
+		if k.Trigger != nil {
+			one.Type, one.Triggers = "knowledge", append(one.Triggers, k.Trigger.Words...)
+		}
+		out = append(out, one)
+	}
+	return rest.JSON(w, http.StatusOK, map[string]any{"microagents": out})
+}
