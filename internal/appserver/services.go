@@ -113,10 +113,18 @@ func (s *services) routes() []rest.Route {
 			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
-		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Keys: s.signin, Sandboxes: s.store, Began: s.began, Log: s.o.Log}).Routes(),
+		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), Began: s.began, Log: s.o.Log}).Routes(),
 		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
 		s.v0.Routes(),
 	)
+}
+
+// modelName is the name of the common model, "" for none.
+func (o *Options) modelName() string {
+	if o.Model == nil {
+		return ""
+	}
+	return o.Model.Text("model")
 }
 
 // callerSettings returns the settings of a request's caller.

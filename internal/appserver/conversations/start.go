@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -361,6 +362,8 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		if dir, err = s.clone(ctx, owner, dir, r); err != nil {
 			return err
 		}
+	} else if err := worktree.Init(ctx, dir); err != nil { // it works without, but shows no changes
+		s.o.Log.Warn("make the workspace a git repository", "dir", dir, "err", err)
 	}
 	if err := s.o.Store.SaveConversation(ctx, store.Conversation{
 		ID: t.Conversation, Owner: t.Owner, Sandbox: in.ID, Repository: r.Repository, Branch: r.Branch, Provider: r.Provider,

@@ -68,8 +68,8 @@ type Options struct {
 	// Tokens checks tokens of Git hosts before they are stored; nil stores them as they
 	// are.
 	Tokens TokenChecker
-	// DefaultModel reports that the server has a model for users who have chosen none.
-	DefaultModel bool
+	// DefaultModel is the name of the model of users who have chosen none, "" for none.
+	DefaultModel string
 	// Features are the switches of the web client by their names in the contract, such
 	// as hide_llm_settings; missing ones are off.
 	Features map[string]bool

@@ -29,6 +29,7 @@ interface StartTask {
 interface Settings {
   agent_settings: { llm?: { model?: string; base_url?: string | null } };
   llm_api_key_set: boolean;
+  default_llm_model: string | null; // of the server, for users who have chosen none
 }
 
 const steps: Record<string, string> = {
@@ -110,8 +111,9 @@ export class AppServer implements Source {
 
   async model() {
     try {
-      const { agent_settings: agent, llm_api_key_set: keySet } = await request<Settings>('GET', `${base}/settings`);
+      const { agent_settings: agent, llm_api_key_set: keySet, default_llm_model: own } = await request<Settings>('GET', `${base}/settings`);
       const baseURL = agent.llm?.base_url ?? '';
+      if (own && !keySet && baseURL === '') return { model: own, baseURL: '', keySet: true };
       return { model: agent.llm?.model ?? '', baseURL, keySet: keySet || baseURL !== '' };
     } catch (error) {
       if (error instanceof Failure && error.status === 404) return { model: '', baseURL: '', keySet: false };

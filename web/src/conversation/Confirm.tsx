@@ -74,7 +74,7 @@ export function Confirm({ actions, directory, onAnswer }: Props) {
         <input
           className="input"
           aria-label="Reason for a rejection"
-          placeholder="Reason, if you reject"
+          placeholder="Reject with a reason, and the agent goes on"
           value={reason}
           onChange={(e) => setReason(e.target.value)}
           onKeyDown={(e) => e.key === 'Enter' && void answer(false)}

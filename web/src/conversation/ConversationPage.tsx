@@ -170,7 +170,11 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
               key={waiting[0]?.id}
               actions={waiting}
               directory={timeline.directory}
-              onAnswer={(accept, reason) => conversation.answer(accept, reason)}
+              onAnswer={async (accept, reason) => {
+                await conversation.answer(accept, reason);
+                // A reason is for the agent to go on with; without one it waits for a message.
+                if (!accept && reason) await conversation.run();
+              }}
             />
           )}
           <Composer

@@ -121,7 +121,8 @@ export function Timeline({ view, onOlder, onRetry }: Props) {
 function tailOf({ timeline }: View): boolean {
   if (timeline.draft) return true;
   if (timeline.status !== 'running') return false;
-  const last = timeline.items.at(-1);
+  // Messages of the user may have come while an action runs.
+  const last = timeline.items.findLast((item) => !(item.type === 'message' && item.from === 'user'));
   return !(last?.type === 'action' && last.outcome === null);
 }
 

@@ -1,0 +1,20 @@
+// Package web drives the web app in Chromium, served by the built binary, with a
+// scripted LLM over HTTP.
+//
+// # Usage
+//
+//	go test ./test/web
+//	go test ./test/web -args -grep 'terminal'
+//	DEFT_BIN=$PWD/bin/deft DEFT_SHOTS=/tmp/shots go test ./test/web
+//
+// The cases are in web/e2e, written for Playwright, which web/scripts/install.sh
+// installs. A binary that this test builds contains web/dist, which `make web` builds.
+// DEFT_SHOTS names a directory for screenshots of the main states.
+//
+// # Concurrency and failure
+//
+// Two cases run at a time, each with a server, a directory and a browser context of its
+// own. A case fails if the page asks another host for anything, breaks its policy or
+// throws, or if the server panics or reports an error. Without Chromium or Playwright
+// the test is skipped, or fails if CI=true.
+package web

@@ -1,0 +1,59 @@
+package web_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/deft-dev/deft/test/binary"
+	"github.com/deft-dev/deft/web"
+)
+
+var grep = flag.String("grep", "", "run only the cases whose names match")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(binary.Run(m))
+}
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../../web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	playwright := filepath.Join(root, "node_modules", ".bin", "playwright")
+	if _, err := os.Stat(playwright); err != nil {
+		missing(t, "Playwright is not installed: web/scripts/install.sh")
+	}
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		missing(t, "chromium is not installed")
+	}
+	if os.Getenv("DEFT_BIN") == "" && !web.Built() {
+		missing(t, "the web app is not built: make web")
+	}
+	args := []string{"test", "--config", filepath.Join("e2e", "playwright.config.ts")}
+	if *grep != "" {
+		args = append(args, "--grep", *grep)
+	}
+	cmd := exec.CommandContext(t.Context(), playwright, args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "DEFT_BIN="+binary.Path(), "DEFT_CHROMIUM="+chromium, "DEFT_WEB_RESULTS="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// missing skips the test for a reason, or fails it if CI is "true".
+func missing(t *testing.T, reason string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
+}

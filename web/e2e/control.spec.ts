@@ -1,0 +1,65 @@
+import { confirming, expect, finish, log, risky, run, status, task, test } from './deft';
+
+test('a risky action waits; a rejection and its reason reach the model, an approval lets it run', async ({ deft, page }) => {
+  await task(
+    deft,
+    page,
+    [
+      { reply: { text: 'I delete it.', tool_calls: [risky('rm -rf /important')] } },
+      { match: { tool_result: 'use another one', assistant_turns: 1 }, reply: { tool_calls: [risky('echo allowed > allowed.txt')] } },
+      { reply: { text: 'unused' } },
+      finish('Both are decided.'),
+    ],
+    'Delete the important directory',
+    confirming,
+  );
+  const confirm = page.getByRole('region', { name: 'Confirmation' });
+  await expect(confirm).toContainText('rm -rf /important');
+  await expect(confirm).toContainText('high risk');
+  await expect(status(page, 'Needs your answer')).toBeVisible();
+  await confirm.getByLabel('Reason for a rejection').fill('use another one');
+  await page.keyboard.press('Enter');
+  await expect(confirm).toContainText('echo allowed');
+  await expect(log(page).getByText('rejected', { exact: true })).toBeVisible();
+  // The keyboard answers when no text is being written.
+  await log(page).getByText('Delete the important directory').click();
+  await page.keyboard.press('y');
+  await expect(confirm).toBeHidden();
+  await expect(log(page).getByText('Both are decided.')).toBeVisible();
+});
+
+test('a run is stopped at once and goes on with the next message', async ({ deft, page }) => {
+  await task(
+    deft,
+    page,
+    [{ reply: { tool_calls: [run('echo begun; sleep 300')] } }, finish('I went on.'), finish('I went on.')],
+    'Sleep for long',
+  );
+  await expect(log(page).getByRole('button', { name: /Run echo begun/ })).toBeVisible();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await expect(status(page, 'Paused')).toBeVisible();
+  await expect(log(page).getByText('Stopped', { exact: true })).toBeVisible();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(log(page).getByText('I went on.')).toBeVisible();
+  await expect(status(page, 'Finished')).toBeVisible();
+});
+
+test('a message that is sent while the agent runs is shown and read at the next step', async ({ deft, page }) => {
+  await task(
+    deft,
+    page,
+    [
+      { reply: { tool_calls: [run('until [ -e go ]; do sleep 0.1; done')] } },
+      { match: { user: 'and also this' }, reply: { tool_calls: [{ name: 'finish', arguments: { message: 'I have read it.' } }] } },
+    ],
+    'Wait for me',
+  );
+  await expect(log(page).getByRole('button', { name: /Run until/ })).toBeVisible();
+  await page.getByRole('textbox', { name: 'Message' }).fill('and also this');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('and also this')).toBeVisible();
+  await expect(page.getByRole('textbox', { name: 'Message' })).toHaveValue('');
+  await page.getByRole('link', { name: 'Files' }).click();
+  await page.locator('.panel input[type=file]').setInputFiles({ name: 'go', mimeType: 'text/plain', buffer: Buffer.from('x') });
+  await expect(log(page).getByText('I have read it.')).toBeVisible();
+});

@@ -1,0 +1,51 @@
+import { expect, finish, log, run, status, task, test } from './deft';
+
+const texts = (page: import('@playwright/test').Page) => log(page).locator('.timeline-row').allInnerTexts();
+
+test('a page that is loaded again shows the same conversation', async ({ deft, page }) => {
+  await task(deft, page, [{ reply: { text: 'First.', tool_calls: [run('echo one')] } }, { reply: { tool_calls: [run('echo two')] } }, finish('Last.')], 'Count');
+  await expect(log(page).getByText('Last.')).toBeVisible();
+  await expect(status(page, 'Finished')).toBeVisible();
+  const before = await texts(page);
+  await page.reload();
+  await expect(log(page).getByText('Last.')).toBeVisible();
+  expect(await texts(page)).toEqual(before);
+});
+
+test('the server is killed during a command, and the page goes on by itself with nothing lost or doubled', async ({ deft, page }) => {
+  await task(
+    deft,
+    page,
+    [{ reply: { text: 'I wait.', tool_calls: [run('echo begun > begun; until [ -e go ]; do sleep 0.1; done; echo over')] } }, finish('It is over.')],
+    'Wait',
+  );
+  await expect(log(page).getByRole('button', { name: /Run echo begun/ })).toBeVisible();
+  await page.getByRole('link', { name: 'Files' }).click();
+  await expect(page.getByRole('button', { name: /^begun/ })).toBeVisible();
+  await deft.restart('SIGKILL', async () => {
+    await expect(page.getByText('The connection is lost.')).toBeVisible();
+  });
+  await expect(page.getByText('The connection is lost.')).toBeHidden();
+  await page.locator('.panel input[type=file]').setInputFiles({ name: 'go', mimeType: 'text/plain', buffer: Buffer.from('x') });
+  await expect(log(page).getByText('It is over.')).toBeVisible({ timeout: 30_000 });
+  await expect(log(page).getByText('I wait.')).toHaveCount(1);
+  await expect(log(page).getByRole('button', { name: /Run echo begun/ })).toHaveCount(1);
+  const live = await texts(page);
+  await page.reload();
+  await expect(log(page).getByText('It is over.')).toBeVisible();
+  expect(await texts(page)).toEqual(live);
+});
+
+test('two tabs show the same, and what one sends the other shows', async ({ deft, page, context }) => {
+  await task(deft, page, [finish('First answer.'), finish('Second answer.')], 'First');
+  await expect(log(page).getByText('First answer.')).toBeVisible();
+  const other = await context.newPage();
+  await other.goto(page.url());
+  await expect(log(other).getByText('First answer.')).toBeVisible();
+  await other.getByRole('textbox', { name: 'Message' }).fill('Second');
+  await other.keyboard.press('Enter');
+  for (const tab of [page, other]) {
+    await expect(log(tab).getByText('Second answer.')).toHaveCount(1);
+    await expect(log(tab).locator('.message.user')).toHaveText([/First$/, /Second$/]);
+  }
+});

@@ -1,0 +1,52 @@
+import { expect, finish, log, run, task, test } from './deft';
+
+test('changes are compared in one column and side by side', async ({ deft, page }) => {
+  await task(
+    deft,
+    page,
+    [
+      { reply: { tool_calls: [run('git init -q . ; printf "one\\ntwo\\nthree\\n" > a.txt && git add -A && git -c user.name=a -c user.email=a@b commit -qm a && printf "one\\n2\\nthree\\n" > a.txt && echo new > b.txt')] } },
+      finish('Changed.'),
+    ],
+    'Change it',
+  );
+  await expect(log(page).getByText('Changed.')).toBeVisible();
+  await page.getByRole('link', { name: 'Changes' }).click();
+  await page.getByRole('button', { name: /changed a.txt/ }).click();
+  const diff = page.getByRole('region', { name: /Changes of .*a.txt/ });
+  await expect(diff.locator('tr.removed')).toContainText('two');
+  await expect(diff.locator('tr.added')).toContainText('2');
+  await page.getByLabel('Side by side').check();
+  await expect(diff.locator('td.removed.half')).toContainText('two');
+  await expect(diff.locator('td.added.half')).toContainText('2');
+  await expect(page.getByRole('button', { name: /added b.txt/ })).toBeVisible();
+});
+
+test('the terminal is a shell of the sandbox and outlives a reload', async ({ deft, page }) => {
+  await task(deft, page, [{ reply: { tool_calls: [run('echo from-the-agent > shared.txt')] } }, finish('Ready.')], 'Prepare');
+  await expect(log(page).getByText('Ready.')).toBeVisible();
+  await page.getByRole('link', { name: 'Terminal' }).click();
+  const rows = page.locator('.xterm-accessibility');
+  await page.locator('.xterm-helper-textarea').focus();
+  await page.keyboard.type('cat shared.txt; echo $((6*7))x\n');
+  await expect(rows).toContainText('from-the-agent');
+  await expect(rows).toContainText('42x');
+});
+
+test('files are uploaded, shown and downloaded', async ({ deft, page }) => {
+  await task(deft, page, [finish('Ready.')], 'Prepare');
+  await expect(log(page).getByText('Ready.')).toBeVisible();
+  await page.getByRole('link', { name: 'Files' }).click();
+  await page.locator('.panel input[type=file]').setInputFiles([
+    { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('some notes') },
+    { name: 'page.html', mimeType: 'text/html', buffer: Buffer.from('<script>alert(1)</script>') },
+  ]);
+  await page.getByRole('button', { name: /^notes.txt/ }).click();
+  await expect(page.getByRole('region', { name: 'notes.txt' })).toHaveText('some notes');
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download' }).click();
+  expect((await download).suggestedFilename()).toBe('notes.txt');
+  await page.getByRole('button', { name: 'workspace' }).click();
+  await page.getByRole('button', { name: /^page.html/ }).click();
+  await expect(page.getByRole('region', { name: 'page.html' })).toHaveText('<script>alert(1)</script>');
+});

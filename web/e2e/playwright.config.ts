@@ -1,0 +1,26 @@
+// The page in a real browser, against the built binary (DEFT_BIN). Run by `go test ./test/web`.
+import { defineConfig } from '@playwright/test';
+
+export default defineConfig({
+  testDir: '.',
+  outputDir: process.env.DEFT_WEB_RESULTS ?? '../../bin/web-results',
+  fullyParallel: true,
+  workers: 2,
+  retries: 0,
+  timeout: 60_000,
+  forbidOnly: true,
+  expect: { timeout: 15_000 },
+  reporter: [['list']],
+  use: {
+    browserName: 'chromium',
+    launchOptions: {
+      executablePath: process.env.DEFT_CHROMIUM ?? '/usr/bin/chromium',
+      // Containers of CI have no user namespaces for the browser's own sandbox.
+      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    },
+    viewport: { width: 1280, height: 800 },
+    actionTimeout: 15_000,
+    trace: 'off',
+    screenshot: 'only-on-failure',
+  },
+});

@@ -1,0 +1,67 @@
+import { expect, finish, log, run, task, test } from './deft';
+
+test('the first run asks for one thing and goes on to the task box', async ({ deft, page }) => {
+  await deft.script([finish('It **works**.')]);
+  await deft.serve();
+  await deft.signIn(page);
+  await expect(page).toHaveURL(`${deft.url}/`); // the code does not stay in the address
+  const field = page.getByLabel(/API key, or the address/);
+  await expect(field).toBeFocused();
+  await field.fill(deft.model);
+  await page.getByLabel('Model', { exact: true }).fill('openai/scripted');
+  await page.keyboard.press('Enter');
+  const box = page.getByRole('textbox', { name: 'Task' });
+  await expect(box).toBeFocused();
+  await box.fill('try it');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('It works.')).toBeVisible();
+  await expect(page.getByRole('status').filter({ hasText: 'Finished' })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'A short title' })).toBeVisible();
+});
+
+test('a server with a model of its own asks for nothing', async ({ deft, page }) => {
+  await deft.script([finish('Hello.')]);
+  await deft.serve('127.0.0.1:0', { LLM_MODEL: 'openai/scripted', LLM_BASE_URL: deft.model, LLM_API_KEY: 'sk-of-the-server' });
+  await deft.signIn(page);
+  const box = page.getByRole('textbox', { name: 'Task' });
+  await expect(box).toBeFocused();
+  await expect(page.getByText('openai/scripted')).toBeVisible();
+  await box.fill('hello');
+  await page.keyboard.press('Enter');
+  await expect(log(page).getByText('Hello.')).toBeVisible();
+});
+
+test('a task runs to its end, with its command, its output and its changes', async ({ deft, page }) => {
+  await task(
+    deft,
+    page,
+    [
+      { reply: { reasoning: 'I need a file.', text: 'I write the greeting.', tool_calls: [run('echo hello | tee hello.txt')] } },
+      { reply: { tool_calls: [run('false')] } },
+      finish('Done: `hello.txt` is written.'),
+    ],
+    'Write a greeting',
+  );
+  await expect(log(page).getByText('Done: hello.txt is written.')).toBeVisible();
+  await expect(log(page).getByText('Write a greeting')).toBeVisible();
+  const line = log(page).getByRole('button', { name: /Run echo hello/ });
+  await line.click();
+  await expect(line).toHaveAttribute('aria-expanded', 'true');
+  await expect(log(page).getByRole('region', { name: 'Output' })).toHaveText('hello');
+  await expect(log(page).getByRole('button', { name: /Run false/ })).toContainText('exit 1');
+
+  await page.getByRole('link', { name: 'Changes' }).click();
+  const change = page.getByRole('button', { name: /added hello.txt/ });
+  await change.click();
+  await expect(page.getByRole('region', { name: /Changes of .*hello.txt/ })).toContainText('+hello');
+  await page.reload();
+  await expect(page.getByRole('button', { name: /added hello.txt/ })).toBeVisible();
+});
+
+test('a failing model is shown with what to do, and a retry goes on', async ({ deft, page }) => {
+  await task(deft, page, [{ fault: { kind: 'auth', times: 1 }, reply: { text: 'Now it works.' } }], 'hello');
+  await expect(log(page).getByRole('alert')).toContainText('refused the API key');
+  await expect(page.getByRole('link', { name: 'Open the settings' })).toBeVisible();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await expect(log(page).getByText('Now it works.')).toBeVisible();
+});
