@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/outbound"
 )
 
 // maxValue is how many bytes a looked-up value may have: more than a variable
@@ -22,7 +23,7 @@ const maxValue = 256 << 10
 // headers with keys reach no other server. It keeps no connection: lookups are
 // rare, and no call would close it.
 var defaultClient = &http.Client{
-	Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 20},
+	Transport:     &http.Transport{Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{}), DisableKeepAlives: true, MaxResponseHeaderBytes: 1 << 20},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
@@ -154,6 +155,8 @@ func unreachable(u *url.URL, err error) error {
 		return fault.New(fault.Canceled, "stopped waiting for "+u.Host)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fault.New(fault.Timeout, u.Host+" did not answer in time")
+	case fault.Is(err, fault.Denied): // package outbound names the host only
+		return fault.New(fault.Denied, u.Host+" may not be reached from this server").Hint(fault.HintOf(err))
 	}
 	return fault.New(fault.Unavailable, u.Host+" cannot be reached")
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -27,6 +28,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -105,6 +107,9 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	if err := checkServe(cfg); err != nil {
 		return nil, nil, err
 	}
+	if cfg.Server.Restricted() {
+		outbound.Restrict(outbound.Policy{Internal: internalHosts(cfg)})
+	}
 	paths := paths{data: cfg.Data}
 	var environ []string
 	for _, name := range serverVariables {
@@ -146,7 +151,8 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		TrustedProxy: trusted(cfg.Server.TrustedProxies), Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,
 		Spec: first(cfg.Sandbox.Image, cfg.Sandbox.Class), Strategy: sandboxes.Strategy(cfg.Sandbox.Grouping),
 		MaxRuns: saved.MaxConcurrentRuns, MaxRunsOfOwner: cfg.Conversations.MaxPerUser, MaxSandboxes: cfg.Sandbox.MaxPerUser,
-		IdleTTL: cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
+		CostlyPerMinute: cfg.Server.CostlyPerMinute,
+		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
 		Page: web.Handler(), Model: commonModel(cfg.LLM),
 		Version: version, Out: std.err, Log: log,
 	}
@@ -161,6 +167,19 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		return nil, nil, errors.Join(err, l.Close())
 	}
 	return s, l, nil
+}
+
+// internalHosts are those that users may name, and that of the operator's own model.
+func internalHosts(cfg *config.Config) []string {
+	all := slices.Clone(cfg.Server.InternalHosts)
+	if u, err := url.Parse(cfg.LLM.BaseURL); err == nil && u.Host != "" {
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		}
+		all = append(all, net.JoinHostPort(u.Hostname(), port))
+	}
+	return all
 }
 
 // makeAll makes directories that sandboxes hide: one that is made later would be seen.
@@ -186,9 +205,7 @@ func checkServe(cfg *config.Config) error {
 			return fault.New(fault.Unsupported, "deft serve does not have the setting "+key+" yet").Hint("leave it out; `deft config` says where it comes from")
 		}
 	}
-	host, _, _ := net.SplitHostPort(cfg.Server.Address) // it was checked
-	ip, err := netip.ParseAddr(host)
-	if local := host == "localhost" || err == nil && ip.IsLoopback(); cfg.Sandbox.Class == config.SandboxNone && !local {
+	if cfg.Sandbox.Class == config.SandboxNone && !cfg.Server.Local() {
 		return fault.New(fault.Denied, "without a sandbox, commands of agents have your rights on this machine: that is not served to others").
 			Hint("use --sandbox process or docker, or listen on 127.0.0.1")
 	}

@@ -77,6 +77,8 @@ type Options struct {
 	MaxCost       float64
 	// Model is the LLM of owners who have chosen none, as its schema has it; nil for none.
 	Model *schema.Map
+	// CostlyPerMinute bounds the costly requests of an owner; 0 for no bound.
+	CostlyPerMinute int
 	// Page serves the web page; nil for none.
 	Page    http.Handler
 	Version string
@@ -105,6 +107,22 @@ func (o Options) secure(r *http.Request) bool {
 func (o Options) fromProxy(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	return err == nil && o.TrustedProxy != nil && o.TrustedProxy(peer.Addr())
+}
+
+// peer is the address of a request's client. Of what proxies say, only what one that is
+// trusted has seen itself counts.
+func (o Options) peer(r *http.Request) netip.Addr {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr) // net/http's own
+	peer := at.Addr().Unmap()
+	seen := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, text := range slices.Backward(seen) {
+		before, err := netip.ParseAddr(strings.TrimSpace(text))
+		if err != nil || o.TrustedProxy == nil || !o.TrustedProxy(peer) {
+			break
+		}
+		peer = before.Unmap()
+	}
+	return peer
 }
 
 // allowedOrigin reports whether pages of an origin may use the server beside its own.

@@ -89,11 +89,11 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.conversations = conversations.New(conversations.Options{
 		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Log: o.Log,
 	})
-	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Log: o.Log})
+	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, Log: o.Log})
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
 	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Log: o.Log})
 	if s.table, err = rest.New(rest.Options{
-		Routes: s.routes(), SameOrigin: true, Origin: o.allowedOrigin, Log: o.Log,
+		Routes: markCostly(s.routes()), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,
 		Authenticate: func(r *http.Request) (*http.Request, error) {
 			c, err := s.signin.Authenticate(r)
 			return r.WithContext(identity.With(r.Context(), c)), err

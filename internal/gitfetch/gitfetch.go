@@ -34,6 +34,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/gitlimit"
 	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/internal/spawn"
 )
 
@@ -88,7 +89,8 @@ type Source struct {
 
 // Clone clones a repository, with its history, into a directory that does not exist
 // or is empty, and returns the commit that is checked out. A branch that does not
-// exist is NotFound, a refused token Auth, a host that does not answer Unavailable.
+// exist is NotFound, a refused token Auth, a host that does not answer Unavailable, one
+// that users' URLs may not name Denied.
 func Clone(ctx context.Context, dir string, from Source) (commit string, err error) {
 	if !IsURL(from.URL) {
 		return "", fault.New(fault.Invalid, "not the URL of a repository: "+WithoutCredentials(from.URL))
@@ -113,7 +115,7 @@ func Clone(ctx context.Context, dir string, from Source) (commit string, err err
 	if from.Branch != "" {
 		args = append(args, "--branch", from.Branch)
 	}
-	env, err := from.environ()
+	env, err := from.environ(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -133,17 +135,19 @@ func Clone(ctx context.Context, dir string, from Source) (commit string, err err
 	return strings.TrimSpace(out.String()), Run(ctx, io.Discard, dir, nil, "checkout", "--quiet", "--force")
 }
 
-// environ returns the variables that give Git the token, for the URL's host only.
-func (s Source) environ() ([]string, error) {
-	if s.Token == "" {
-		return nil, nil
+// environ returns the variables that give Git the token, for the URL's host only, and the
+// addresses that it may connect to.
+func (s Source) environ(ctx context.Context) ([]string, error) {
+	env, err := Environ(ctx, s.URL)
+	if s.Token == "" || err != nil {
+		return env, err
 	}
 	u, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "the address of the repository cannot be read")
 	}
 	if u.Scheme != "https" && u.Scheme != "http" {
-		return nil, nil // ssh has keys of its own
+		return env, nil // ssh has keys of its own
 	}
 	user := s.User
 	if user == "" {
@@ -153,7 +157,48 @@ func (s Source) environ() ([]string, error) {
 		return nil, fault.New(fault.Invalid, "the token of the repository's host has a line break")
 	}
 	header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+s.Token))
-	return gitlimit.Environ("fetch.unpackLimit", "1", "http."+u.Scheme+"://"+u.Host+"/.extraHeader", header), nil
+	pinned, err := pin(ctx, s.URL)
+	return gitlimit.Environ(append(pinned, "fetch.unpackLimit", "1", "http."+u.Scheme+"://"+u.Host+"/.extraHeader", header)...), err
+}
+
+// Environ returns variables for [Run] with which Git connects for a URL only where users'
+// URLs may lead (package outbound); Denied if it may not at all.
+func Environ(ctx context.Context, from string) ([]string, error) {
+	pinned, err := pin(ctx, from)
+	return gitlimit.Environ(append(pinned, "fetch.unpackLimit", "1")...), err // what is fetched stays in one pack, which File bounds
+}
+
+// pin returns the configuration that keeps Git at the addresses that were judged: it
+// resolves names itself, and would follow a redirect to any host.
+func pin(ctx context.Context, from string) ([]string, error) {
+	if !outbound.Restricted() {
+		return []string{"http.followRedirects", "initial"}, nil
+	}
+	host, port := "", ""
+	if u, err := url.Parse(from); err == nil && u.Host != "" {
+		host, port = u.Hostname(), u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}[u.Scheme]
+		}
+	} else if _, rest, ok := strings.Cut(from, "@"); ok && scp().MatchString(from) {
+		host, _, _ = strings.Cut(rest, ":")
+		port = "22"
+	} else {
+		return nil, nil // no network
+	}
+	found, err := outbound.Resolve(ctx, host, port)
+	if err != nil || len(found) == 0 {
+		return []string{"http.followRedirects", "false"}, err
+	}
+	var all []string
+	for _, a := range found {
+		text := a.Unmap().String()
+		if a.Unmap().Is6() {
+			text = "[" + text + "]"
+		}
+		all = append(all, text)
+	}
+	return []string{"http.followRedirects", "false", "http.curloptResolve", host + ":" + port + ":" + strings.Join(all, ",")}, nil
 }
 
 // explain gives the errors of a clone their kinds, by what Git says in English.
@@ -187,7 +232,7 @@ func explain(err error, from Source) error {
 func Run(ctx context.Context, out io.Writer, dir string, env []string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "git", append([]string{
 		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
-		"-c", "protocol.ext.allow=never", "-c", "credential.helper=", "-c", "http.followRedirects=initial",
+		"-c", "protocol.ext.allow=never", "-c", "credential.helper=",
 	}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{
@@ -205,8 +250,8 @@ func Run(ctx context.Context, out io.Writer, dir string, env []string, args ...s
 	cmd.WaitDelay = 2 * time.Second
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &limited{w: &said}
-	if env == nil { // what is fetched stays in one pack, which File bounds
-		env = gitlimit.Environ("fetch.unpackLimit", "1")
+	if env == nil {
+		env = gitlimit.Environ("fetch.unpackLimit", "1", "http.followRedirects", "initial")
 	}
 	cmd.Env = append(cmd.Env, env...)
 	err := spawn.Bounds{Memory: gitlimit.FetchMemory, File: maxPackBytes}.Run(cmd)

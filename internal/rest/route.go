@@ -43,7 +43,9 @@ type Route struct {
 	Unsupported bool
 	// Limit bounds the body in bytes; 0 takes DefaultBody, a negative value
 	// takes any length.
-	Limit  int64
+	Limit int64
+	// Costly routes take long or start things; [Options].Costly bounds them.
+	Costly bool
 	Handle Handler
 }
 

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/schema"
 )
@@ -38,6 +40,9 @@ type Options struct {
 	// this machine (DNS rebinding), which to the browser have the server's own
 	// origin.
 	Host func(host string) bool
+	// Costly is asked for each admitted request of a costly route, and says how long its
+	// sender has to wait before it may send one; nil for never.
+	Costly func(r *http.Request) time.Duration
 	// Seen is called for each admitted request, for the idle time; may be nil.
 	Seen func()
 	Log  *slog.Logger
@@ -123,6 +128,12 @@ func (s *Server) handler(route Route) http.Handler {
 		if s.o.Seen != nil {
 			s.o.Seen()
 		}
+		if route.Costly && s.o.Costly != nil {
+			if wait := s.o.Costly(r); wait > 0 {
+				s.fail(w, r, TooMany(w, wait))
+				return
+			}
+		}
 		limitBodyTime(w, r)
 		limit := route.Limit
 		if limit == 0 {
@@ -140,6 +151,13 @@ func (s *Server) handler(route Route) http.Handler {
 			s.fail(w, r, err)
 		}
 	})
+}
+
+// TooMany says when a request that came too soon may be sent again, and returns the error.
+func TooMany(w http.ResponseWriter, wait time.Duration) error {
+	seconds := int((wait + time.Second - 1) / time.Second)
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return Fail(http.StatusTooManyRequests, fmt.Sprintf("too many requests: try again in %d seconds", seconds))
 }
 
 // recoverPanic answers for a handler that panics.

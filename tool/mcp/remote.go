@@ -14,12 +14,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/outbound"
 )
 
 // streamWait is how long a server may take to open the stream for its own
 // messages. Behind some gateways it never opens, and connecting would hang.
 // Without the stream only a change of the list of tools goes unnoticed.
 const streamWait = 3 * time.Second
+
+// connectTime bounds a connection, as in net/http.
+const connectTime = 30 * time.Second
 
 // remote returns the transport to a server over HTTP.
 func remote(s Server) (sdk.Transport, *http.Client, error) {
@@ -35,6 +39,7 @@ func remote(s Server) (sdk.Transport, *http.Client, error) {
 		return nil, nil, err
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.Proxy, base.DialContext = outbound.Proxy, outbound.Dial(net.Dialer{Timeout: connectTime, KeepAlive: 30 * time.Second})
 	base.ResponseHeaderTimeout = 0 // a call may take its time; its context ends it
 	base.IdleConnTimeout = 30 * time.Second
 	g := &guard{base: base, origin: originOf(u), header: header}

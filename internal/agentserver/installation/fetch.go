@@ -182,12 +182,16 @@ func Clone(ctx context.Context, url, ref, dir string) (commit string, err error)
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
+	env, err := gitfetch.Environ(ctx, url)
+	if err != nil {
+		return "", failed("%w", err)
+	}
 	for _, args := range [][]string{
 		{"init", "--quiet", "--template="},
 		{"fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", url, ref},
 	} {
-		if _, err := git(ctx, dir, args...); err != nil {
-			return "", err
+		if err := gitfetch.Run(ctx, io.Discard, dir, env, args...); err != nil {
+			return "", failed("%w", err)
 		}
 	}
 	size := gitlimit.Checkout{MaxFiles: maxCheckoutFiles, MaxBytes: maxCheckoutBytes}

@@ -1,11 +1,14 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/sandbox"
 )
@@ -36,9 +39,28 @@ type Server struct {
 	// AllowedOrigins are without a slash at the end.
 	AllowedOrigins []string `toml:"allowed_origins" example:"https://app.example.org" help:"Origins of other web pages that may use the server."`
 	// TLSCertificate and TLSKey are both set or both empty.
-	TLSCertificate string         `toml:"tls_certificate" path:"true" example:"/etc/deft/tls.pem" help:"File with the certificate, and those between it and its authority; the server then speaks HTTPS."`
-	TLSKey         string         `toml:"tls_key" path:"true" example:"/etc/deft/tls.key" help:"File with the certificate's key."`
-	TrustedProxies []netip.Prefix `toml:"trusted_proxies" example:"10.0.0.0/8" help:"Networks of proxies whose X-Forwarded headers count."`
+	TLSCertificate string `toml:"tls_certificate" path:"true" example:"/etc/deft/tls.pem" help:"File with the certificate, and those between it and its authority; the server then speaks HTTPS."`
+	TLSKey         string `toml:"tls_key" path:"true" example:"/etc/deft/tls.key" help:"File with the certificate's key."`
+	// InternalHosts is nil for the default, which depends on who is served.
+	InternalHosts []string `toml:"internal_hosts" example:"llm.example.org" help:"Hosts, addresses and networks that are not public and that users may name all the same, as addresses of models, MCP servers and repositories; or all (default: all where only this machine is served, none where others are)."`
+	// CostlyPerMinute is 0 for no limit.
+	CostlyPerMinute int            `toml:"costly_per_minute" min:"0" default:"600" example:"60" help:"Starts of conversations and other costly requests of a user in a minute; 0 for no limit."`
+	TrustedProxies  []netip.Prefix `toml:"trusted_proxies" example:"10.0.0.0/8" help:"Networks of proxies whose X-Forwarded headers count."`
+}
+
+// Local reports whether the server is for this machine only.
+func (s Server) Local() bool {
+	host, _, _ := net.SplitHostPort(s.Address) // it was checked
+	ip, err := netip.ParseAddr(host)
+	return s.PublicURL == "" && (host == "localhost" || err == nil && ip.IsLoopback())
+}
+
+// Restricted reports whether users may name public hosts only, but for those listed.
+func (s Server) Restricted() bool {
+	if s.InternalHosts == nil {
+		return !s.Local()
+	}
+	return !slices.Contains(s.InternalHosts, outbound.All)
 }
 
 // Database is where the App Server's tables are.

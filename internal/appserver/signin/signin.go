@@ -20,6 +20,7 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/identity"
+	"github.com/deft-dev/deft/internal/ratelimit"
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -41,6 +43,12 @@ const (
 	usedEvery = time.Minute
 )
 
+// Of an address, attempts to sign in are heard at once, and then one each attemptEvery.
+const (
+	attempts     = 20
+	attemptEvery = 3 * time.Second
+)
+
 // keyPrefix begins API keys, so that they are recognized where they should not be.
 const keyPrefix = "deft_"
 
@@ -49,12 +57,15 @@ type Options struct {
 	Store *store.Store
 	// Secure reports whether a request came over HTTPS, at the server or at its proxy.
 	Secure func(r *http.Request) bool
-	Log    *slog.Logger
+	// Peer returns the address of a request's client, beyond proxies that are trusted.
+	Peer func(r *http.Request) netip.Addr
+	Log  *slog.Logger
 }
 
 // Service implements [identity.UserAuth].
 type Service struct {
-	o Options
+	o        Options
+	attempts *ratelimit.Limiter // to sign in, by address
 
 	mu   sync.Mutex
 	used map[string]time.Time // when the use of a credential was written, by id
@@ -63,7 +74,9 @@ type Service struct {
 var _ identity.UserAuth = (*Service)(nil)
 
 // New returns a service.
-func New(o Options) *Service { return &Service{o: o, used: map[string]time.Time{}} }
+func New(o Options) *Service {
+	return &Service{o: o, attempts: ratelimit.New(attempts, attemptEvery), used: map[string]time.Time{}}
+}
 
 // Routes returns the operations.
 func (s *Service) Routes() []rest.Route {
@@ -187,6 +200,9 @@ var loginForm = &schema.Object{Name: "Login", Fields: []schema.Field{{Name: "cod
 func (s *Service) login(w http.ResponseWriter, r *http.Request) error {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return rest.Fail(http.StatusForbidden, "a page of another origin may not sign in")
+	}
+	if wait := s.attempts.Take(ratelimit.Network(s.o.Peer(r)), time.Now()); wait > 0 {
+		return rest.TooMany(w, wait)
 	}
 	var req struct {
 		Code string `json:"code"`

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -31,9 +32,9 @@ const (
 // removed from everything written.
 func (l *Log) Client(connect time.Duration, keys ...llm.Secret) *http.Client {
 	connect = cmp.Or(connect, 10*time.Second)
-	dialer := &net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
+	dialer := net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}
 	return &http.Client{Transport: l.Transport(&http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: connect,
+		Proxy: outbound.Proxy, DialContext: outbound.Dial(dialer), ForceAttemptHTTP2: true, TLSHandshakeTimeout: connect,
 		MaxIdleConns: 256, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, ReadBufferSize: 16 << 10,
 	}, keys...)}
 }

@@ -8,10 +8,12 @@ import (
 )
 
 // dialer makes connections that need little memory to send bodies.
-type dialer struct{ net.Dialer }
+type dialer struct {
+	connect func(ctx context.Context, network, address string) (net.Conn, error)
+}
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := d.DialContext(ctx, network, address)
+	c, err := d.connect(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/llm"
 )
 
@@ -92,9 +93,9 @@ func (e *Endpoint) WireModel() string { return e.wireModel }
 var shared = sync.OnceValue(func() *http.Client { return newClient(DefaultConnect) })
 
 func newClient(connect time.Duration) *http.Client {
-	dialer := dialer{net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}}
+	dialer := dialer{outbound.Dial(net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second})}
 	return &http.Client{Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy:               outbound.Proxy,
 		DialContext:         dialer.dial,
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: connect,

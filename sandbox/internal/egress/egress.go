@@ -43,6 +43,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/internal/addresses"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -73,7 +74,7 @@ type Options struct {
 // Proxy is the proxy of one sandbox. Make it with [New].
 type Proxy struct {
 	o        Options
-	classify func(netip.Addr) (reach, string)
+	classify func(netip.Addr) (addresses.Reach, string)
 	server   *http.Server
 	forward  *httputil.ReverseProxy
 	direct   *http.Transport
@@ -98,12 +99,12 @@ func New(o Options) *Proxy {
 		o.Resolver = &net.Resolver{PreferGo: true}
 	}
 	p := &Proxy{o: o, slots: make(chan struct{}, MaxConnections)}
-	p.classify = func(a netip.Addr) (reach, string) {
-		own, err := ownAddresses()
+	p.classify = func(a netip.Addr) (addresses.Reach, string) {
+		own, err := addresses.Own()
 		if err != nil {
-			return never, "an address that cannot be compared with this machine's"
+			return addresses.Never, "an address that cannot be compared with this machine's"
 		}
-		return classify(a, own)
+		return addresses.Classify(a, own)
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	quiet := log.New(io.Discard, "", 0)

@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/deft-dev/deft/internal/addresses"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -35,14 +36,14 @@ const (
 )
 
 // judged classifies as the product does, but for the addresses above.
-func judged(a netip.Addr) (reach, string) {
+func judged(a netip.Addr) (addresses.Reach, string) {
 	switch a.Unmap().String() {
 	case asPublic:
-		return public, ""
+		return addresses.Public, ""
 	case asPrivate:
-		return private, "a private address"
+		return addresses.Private, "a private address"
 	}
-	return classify(a, nil)
+	return addresses.Classify(a, nil)
 }
 
 // start serves a proxy and returns its address.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/deft-dev/deft/internal/addresses"
 	"github.com/deft-dev/deft/sandbox"
 )
 
@@ -75,9 +76,9 @@ func (p *Proxy) admit(t target) (granted bool, err error) {
 func (p *Proxy) judge(t target, a netip.Addr) error {
 	r, what := p.classify(a)
 	switch {
-	case r == never:
+	case r == addresses.Never:
 		return refusal{t, "is " + what + ", which no sandbox may reach", ""}
-	case r == private && !t.granted:
+	case r == addresses.Private && !t.granted:
 		flag := "--net=" + t.host
 		if p.o.Network.Open() {
 			flag = "--net=open," + t.host

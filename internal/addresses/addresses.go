@@ -1,17 +1,30 @@
-package egress
+// Package addresses says what kind of address an IP address is: one of the public
+// Internet, a private one, or one that leads to this machine or to its cloud.
+//
+// # Usage
+//
+//	own, err := addresses.Own()
+//	reach, what := addresses.Classify(a, own)
+//
+// # Concurrency and failure
+//
+// Everything is safe for concurrent use. Own fails if the machine does not tell its
+// addresses; nothing is to be reached then.
+package addresses
 
 import (
 	"net"
 	"net/netip"
 )
 
-// reach says which hosts may have an address.
-type reach int
+// Reach says for which hosts an address is reached that input of others names.
+type Reach int
 
+// What may be reached.
 const (
-	public  reach = iota // every host
-	private              // a host that was granted by name
-	never                // no host
+	Public  Reach = iota // every host
+	Private              // a host that was granted by name
+	Never                // no host
 )
 
 // ranges are those whose addresses are not public, from the registries of
@@ -19,30 +32,30 @@ const (
 // one that contains an address decides.
 var ranges = func() (out []struct {
 	netip.Prefix
-	reach
+	Reach
 	what string
 }) {
 	for _, r := range []struct {
-		reach
+		Reach
 		what     string
 		prefixes []string
 	}{
-		{never, "a cloud's metadata service", []string{
+		{Never, "a cloud's metadata service", []string{
 			"169.254.169.254/32", "169.254.170.0/24", "fd00:ec2::254/128", "fd00:ec2::23/128", // Amazon: instances, containers, EKS
 			"fd20:ce::254/128",   // Google
 			"168.63.129.16/32",   // Azure
 			"100.100.100.200/32", // Alibaba
 			"192.0.0.192/32",     // Oracle
 		}},
-		{never, "a loopback address", []string{"127.0.0.0/8", "::1/128"}},
-		{never, "an unspecified address", []string{"0.0.0.0/8", "::/128"}},
-		{never, "a link-local address", []string{"169.254.0.0/16", "fe80::/10", "fec0::/10"}},
-		{never, "a multicast address", []string{"224.0.0.0/4", "ff00::/8"}},
-		{never, "a reserved address", []string{"240.0.0.0/4"}},
-		{private, "a private address", []string{
+		{Never, "a loopback address", []string{"127.0.0.0/8", "::1/128"}},
+		{Never, "an unspecified address", []string{"0.0.0.0/8", "::/128"}},
+		{Never, "a link-local address", []string{"169.254.0.0/16", "fe80::/10", "fec0::/10"}},
+		{Never, "a multicast address", []string{"224.0.0.0/4", "ff00::/8"}},
+		{Never, "a reserved address", []string{"240.0.0.0/4"}},
+		{Private, "a private address", []string{
 			"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7",
 		}},
-		{private, "an address with a special purpose", []string{
+		{Private, "an address with a special purpose", []string{
 			"192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "192.88.99.0/24",
 			"2001::/23", "2001:db8::/32", "3fff::/20",
 		}},
@@ -50,9 +63,9 @@ var ranges = func() (out []struct {
 		for _, p := range r.prefixes {
 			out = append(out, struct {
 				netip.Prefix
-				reach
+				Reach
 				what string
-			}{netip.MustParsePrefix(p), r.reach, r.what})
+			}{netip.MustParsePrefix(p), r.Reach, r.what})
 		}
 	}
 	return out
@@ -67,13 +80,13 @@ var (
 	compatible    = netip.MustParsePrefix("::/96")
 )
 
-// classify says which hosts may have an address, and what kind of address it is.
-// own are the machine's addresses.
-func classify(a netip.Addr, own []netip.Addr) (reach, string) {
+// Classify says which hosts may have an address, and what kind of address it is.
+// own are the machine's addresses. The text is for errors, empty for a public address.
+func Classify(a netip.Addr, own []netip.Addr) (Reach, string) {
 	a = a.WithZone("").Unmap()
 	for _, o := range own {
 		if o.WithZone("").Unmap() == a {
-			return never, "an address of this machine"
+			return Never, "an address of this machine"
 		}
 	}
 	for _, r := range ranges {
@@ -81,19 +94,19 @@ func classify(a netip.Addr, own []netip.Addr) (reach, string) {
 			break // an IPv4 address is in it
 		}
 		if r.Contains(a) {
-			return r.reach, r.what
+			return r.Reach, r.what
 		}
 	}
 	if a.Is4() {
-		return public, ""
+		return Public, ""
 	}
 	if inner, ok := embedded(a); ok {
-		return classify(inner, own)
+		return Classify(inner, own)
 	}
 	if !globalUnicast.Contains(a) {
-		return private, "an address that is not public"
+		return Private, "an address that is not public"
 	}
-	return public, ""
+	return Public, ""
 }
 
 // embedded returns the IPv4 address that a gateway sends packets for an IPv6
@@ -116,8 +129,8 @@ func embedded(a netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// ownAddresses returns the addresses of the machine's interfaces.
-func ownAddresses() ([]netip.Addr, error) {
+// Own returns the addresses of the machine's interfaces.
+func Own() ([]netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil, err

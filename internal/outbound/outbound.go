@@ -1,0 +1,204 @@
+// Package outbound bounds where this process connects to when users name the address: the
+// API of a model, an MCP server, a lookup of a secret, a repository. On a server for others
+// such an address must not lead to this machine, to its cloud's metadata service or into
+// its private network (server-side request forgery).
+//
+// # Usage
+//
+//	outbound.Restrict(outbound.Policy{Internal: []string{"llm.corp.example"}}) // at the start
+//
+//	transport := &http.Transport{Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{})}
+//
+// Clients of addresses that only the operator names, such as that of the database, do not
+// use it.
+//
+// # Concurrency and failure
+//
+// Restrict is called once, before the first connection; there is one policy because the
+// clients, with their connections, are shared by all parts of the process. Everything else
+// is safe for concurrent use. Addresses are judged after names were resolved, right before
+// the connection, so that no name can change its meaning in between. What is refused is an
+// error of kind fault.Denied.
+package outbound
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/addresses"
+)
+
+// All in [Policy.Internal] lifts every restriction.
+const All = "all"
+
+// Policy says what may be reached beside the public Internet.
+type Policy struct {
+	// Internal has names ("llm.example", ".example" for all below), with or without a
+	// port, addresses and networks ("10.1.0.0/16").
+	Internal []string
+	// resolver is for tests; nil for the system's.
+	resolver *net.Resolver
+}
+
+var (
+	current atomic.Pointer[Policy]
+	proxies sync.Map // the addresses of proxies that were chosen
+)
+
+// Restrict sets the policy of the process. Without it everything may be reached.
+func Restrict(p Policy) { current.Store(&p) }
+
+// Dial returns a DialContext for [http.Transport].
+func Dial(d net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		p := current.Load()
+		if _, proxy := proxies.Load(address); p == nil || proxy {
+			return d.DialContext(ctx, network, address)
+		}
+		return p.dial(ctx, d, network, address)
+	}
+}
+
+// Proxy is [http.ProxyFromEnvironment], for the Proxy of an [http.Transport]: where a proxy
+// connects, the address is judged before it is asked.
+func Proxy(r *http.Request) (*url.URL, error) {
+	to, err := http.ProxyFromEnvironment(r)
+	p := current.Load()
+	if err != nil || to == nil || p == nil {
+		return to, err
+	}
+	if _, err := p.resolve(r.Context(), r.URL.Hostname(), portOf(r.URL)); err != nil {
+		return nil, err
+	}
+	proxies.Store(net.JoinHostPort(to.Hostname(), portOf(to)), true)
+	return to, nil
+}
+
+// Resolve returns the addresses that a host may be reached at, for programs that connect
+// themselves; none if there is no restriction, or if only a proxy can resolve the name.
+func Resolve(ctx context.Context, host, port string) ([]netip.Addr, error) {
+	p := current.Load()
+	if p == nil {
+		return nil, nil
+	}
+	return p.resolve(ctx, host, port)
+}
+
+// Restricted reports whether there is a policy.
+func Restricted() bool { return current.Load() != nil }
+
+func (p *Policy) dial(ctx context.Context, d net.Dialer, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if p.named(host, port) {
+		return d.DialContext(ctx, network, address)
+	}
+	if p.resolver != nil {
+		d.Resolver = p.resolver
+	}
+	d.ControlContext = func(_ context.Context, _, to string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(to)
+		if err != nil {
+			return err
+		}
+		return p.judge(host, at.Addr())
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// lookupTime bounds a look-up of a name that a proxy will resolve again.
+const lookupTime = 2 * time.Second
+
+func (p *Policy) resolve(ctx context.Context, host, port string) ([]netip.Addr, error) {
+	if p.named(host, port) {
+		return nil, nil
+	}
+	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return []netip.Addr{a}, p.judge(host, a)
+	}
+	if name := strings.TrimSuffix(strings.ToLower(host), "."); name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return nil, refused(host, "a loopback address")
+	}
+	resolver := net.DefaultResolver
+	if p.resolver != nil {
+		resolver = p.resolver
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	all, err := resolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, nil // whoever connects says so
+	}
+	for _, a := range all {
+		if err := p.judge(host, a); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// named reports whether the policy names a host.
+func (p *Policy) named(host, port string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	for _, one := range p.Internal {
+		name := strings.ToLower(one)
+		if h, at, err := net.SplitHostPort(name); err == nil {
+			if at != port {
+				continue
+			}
+			name = h
+		}
+		if name == All || name == host || strings.HasPrefix(name, ".") && strings.HasSuffix(host, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge decides about one address of a host.
+func (p *Policy) judge(host string, a netip.Addr) error {
+	a = a.WithZone("").Unmap()
+	for _, one := range p.Internal {
+		if network, err := netip.ParsePrefix(one); err == nil && network.Contains(a) {
+			return nil
+		}
+		if address, err := netip.ParseAddr(one); err == nil && address.Unmap() == a {
+			return nil
+		}
+	}
+	own, err := addresses.Own()
+	if err != nil {
+		return fault.Wrap(err, fault.Unavailable, "list this machine's addresses")
+	}
+	if reach, what := addresses.Classify(a, own); reach != addresses.Public {
+		return refused(host, what)
+	}
+	return nil
+}
+
+func refused(host, what string) error {
+	return fault.New(fault.Denied, "this server does not connect to "+strconv.Quote(host)+" for its users: it is "+what).
+		Hint("the operator can name it in server.internal_hosts")
+}
+
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
+	}
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}

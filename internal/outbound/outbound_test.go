@@ -1,0 +1,126 @@
+package outbound
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"testing"
+
+	"github.com/deft-dev/deft/fault"
+)
+
+// names answers every question with one address, as a hostile name server may.
+func names(t *testing.T, answer netip.Addr) *net.Resolver {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	go func() {
+		for buf := make([]byte, 512); ; {
+			n, from, err := server.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			if _, err = server.WriteTo(answered(buf[:n], answer), from); err != nil {
+				return
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+}
+
+// answered makes an answer of a query (RFC 1035 section 4): one address, or none for other
+// types than A.
+func answered(query []byte, answer netip.Addr) []byte {
+	end := 12
+	for query[end] != 0 {
+		end += int(query[end]) + 1
+	}
+	end += 5 // the root, the type and the class
+	out := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, query[12:end]...)
+	if query[end-3] == 1 {
+		out[7] = 1
+		ip := answer.As4()
+		out = append(out, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
+		out = append(out, ip[:]...)
+	}
+	return out
+}
+
+func TestDial(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := u.Port()
+	for _, c := range []struct {
+		name     string
+		internal []string
+		host     string
+		refused  bool
+	}{
+		{"this machine", nil, "127.0.0.1", true},
+		{"by a name", nil, "evil.test", true},
+		{"as IPv6", nil, "::ffff:127.0.0.1", true},
+		{"a private address", nil, "10.1.2.3", true},
+		{"the metadata service", nil, "169.254.169.254", true},
+		{"named host", []string{"evil.test"}, "evil.test", false},
+		{"named host of another port", []string{"evil.test:1"}, "evil.test", true},
+		{"named host and port", []string{"evil.test:" + port}, "evil.test", false},
+		{"named above", []string{".test"}, "evil.test", false},
+		{"not below", []string{"il.test"}, "evil.test", true},
+		{"named network", []string{"127.0.0.0/8"}, "127.0.0.1", false},
+		{"named network by a name", []string{"127.0.0.0/8"}, "evil.test", false},
+		{"named address", []string{"127.0.0.1"}, "127.0.0.1", false},
+		{"other address", []string{"127.0.0.2"}, "127.0.0.1", true},
+		{"all", []string{All}, "evil.test", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := &Policy{Internal: c.internal, resolver: names(t, netip.MustParseAddr("127.0.0.1"))}
+			conn, err := p.dial(t.Context(), net.Dialer{Resolver: p.resolver}, "tcp", net.JoinHostPort(c.host, port))
+			if err == nil {
+				conn.Close()
+			}
+			if got := fault.Is(err, fault.Denied); got != c.refused || !c.refused && err != nil {
+				t.Errorf("got %v", err)
+			}
+			_, err = p.resolve(t.Context(), c.host, port)
+			if got := fault.Is(err, fault.Denied); got != c.refused {
+				t.Errorf("to resolve: %v", err)
+			}
+		})
+	}
+}
+
+func TestPublic(t *testing.T) {
+	t.Parallel()
+	p := &Policy{resolver: names(t, netip.MustParseAddr("8.8.8.8"))}
+	got, err := p.resolve(t.Context(), "site.test", "443")
+	if err != nil || len(got) != 1 || got[0].Unmap() != netip.MustParseAddr("8.8.8.8") {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := p.resolve(t.Context(), "a.localhost", "443"); !fault.Is(err, fault.Denied) {
+		t.Errorf("a name of this machine: %v", err)
+	}
+}
+
+func TestUnrestricted(t *testing.T) {
+	t.Parallel()
+	if Restricted() {
+		t.Fatal("another test has set a policy")
+	}
+	if got, err := Resolve(t.Context(), "127.0.0.1", "80"); got != nil || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
