@@ -13,17 +13,44 @@ import (
 // and ends here, without a record, what another process may take over because this one
 // has lost its lock. It does so until ctx ends, or until the lock is closed. It returns at
 // once if the manager's Lock is no [LockWatcher].
-func (m *Manager) TakeOver(ctx context.Context) error {
+//
+// others says of an id whether it is something else that the program locks: then others
+// has done what is to be done, and the manager does nothing. nil if there is nothing else.
+func (m *Manager) TakeOver(ctx context.Context, others Others) error {
 	w, ok := m.o.Lock.(LockWatcher)
 	if !ok {
 		return nil
 	}
-	err := w.Watch(ctx, m.orphaned, m.abandon)
+	if others == nil {
+		others = noOthers{}
+	}
+	err := w.Watch(ctx, func(id event.ConversationID) {
+		if !others.Orphaned(id) {
+			m.orphaned(id)
+		}
+	}, func(id event.ConversationID) {
+		if !others.Lost(id) {
+			m.abandon(id)
+		}
+	})
 	if fault.Is(err, fault.Canceled) {
 		return nil
 	}
 	return err
 }
+
+// Others are what a program locks besides conversations, in the same [LockWatcher] and
+// with ids like theirs. Their methods follow those of LockWatcher.Watch, and report
+// whether the id is one of theirs.
+type Others interface {
+	Orphaned(id event.ConversationID) bool
+	Lost(id event.ConversationID) bool
+}
+
+type noOthers struct{}
+
+func (noOthers) Orphaned(event.ConversationID) bool { return false }
+func (noOthers) Lost(event.ConversationID) bool     { return false }
 
 // orphaned continues a conversation whose process has ended.
 func (m *Manager) orphaned(id event.ConversationID) {

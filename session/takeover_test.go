@@ -37,11 +37,11 @@ func watched(t *testing.T, dir string) *watchedLock {
 }
 
 // takeOver has a manager take over until the test ends.
-func takeOver(t *testing.T, m *session.Manager, l *watchedLock) {
+func takeOver(t *testing.T, m *session.Manager, l *watchedLock, others session.Others) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- m.TakeOver(ctx) }()
+	go func() { done <- m.TakeOver(ctx, others) }()
 	<-l.watching
 	t.Cleanup(func() {
 		cancel()
@@ -49,6 +49,22 @@ func takeOver(t *testing.T, m *session.Manager, l *watchedLock) {
 			t.Errorf("the watch ended with %v", err)
 		}
 	})
+}
+
+// claimed says that an id is not a conversation's.
+type claimed struct {
+	id   event.ConversationID
+	told int
+}
+
+func (c *claimed) Orphaned(id event.ConversationID) bool { return c.mine(id) }
+func (c *claimed) Lost(id event.ConversationID) bool     { return c.mine(id) }
+
+func (c *claimed) mine(id event.ConversationID) bool {
+	if c.id == id {
+		c.told++
+	}
+	return c.id == id
 }
 
 // TestTakeOver has a process lose the lock in the middle of a command: it ends its run
@@ -60,7 +76,7 @@ func TestTakeOver(t *testing.T) {
 		mine = watched(t, o.Dir)
 		o.Lock = mine
 	})
-	takeOver(t, h.Manager, mine)
+	takeOver(t, h.Manager, mine, nil)
 	theirs := watched(t, h.dir)
 	h.o.Lock = theirs
 	other := h.another(t)
@@ -69,7 +85,8 @@ func TestTakeOver(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	takeOver(t, other, theirs)
+	tasks := &claimed{}
+	takeOver(t, other, theirs, tasks)
 	c := h.begin(t, "")
 	send(t, c, "work")
 	<-h.tools.started
@@ -91,6 +108,13 @@ func TestTakeOver(t *testing.T) {
 	mine.lost(c.ID()) // once more, and what it never had
 	mine.lost(event.NewConversationID())
 	theirs.orphaned(event.NewConversationID())
+	tasks.id = c.ID() // what is another's is left alone
+	theirs.orphaned(c.ID())
+	theirs.lost(c.ID())
+	tasks.id = ""
+	if n := other.Running(); n != 0 || tasks.told != 2 {
+		t.Errorf("%d runs of what is another's, who was told %d times", n, tasks.told)
+	}
 	theirs.orphaned(c.ID())
 	twin, err := other.Get(t.Context(), c.ID())
 	if err != nil {
@@ -111,7 +135,7 @@ func TestTakeOver(t *testing.T) {
 func TestTakeOverAlone(t *testing.T) {
 	t.Parallel()
 	h := setup(t, inTurn(), nil)
-	if err := h.TakeOver(t.Context()); err != nil {
+	if err := h.TakeOver(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 }

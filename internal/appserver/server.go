@@ -191,7 +191,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	watching, stopWatching := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		if err := s.v.sessions.TakeOver(watching); err != nil {
+		if err := s.v.sessions.TakeOver(watching, s.v.conversations); err != nil {
 			s.v.o.Log.Error("conversations of servers that end are not taken over", "err", err)
 		}
 	})
@@ -202,7 +202,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 		fmt.Fprintf(s.v.o.Out, "  resumed %d conversations\n", resumed)
 	}
 	if err == nil {
-		_, err = s.v.conversations.ResumeTasks(ctx)
+		err = s.v.conversations.ResumeTasks(ctx)
 	}
 	if err == nil {
 		select {

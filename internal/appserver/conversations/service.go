@@ -5,7 +5,7 @@
 // # Usage
 //
 //	s := conversations.New(conversations.Options{Sessions: manager, Sandboxes: sandboxes, Store: store, …})
-//	n, err := s.ResumeTasks(ctx)
+//	err := s.ResumeTasks(ctx)
 //	task, err := s.Start(ctx, owner, request) // and returns at once
 //	task, err = s.Wait(ctx, owner, task.ID)   // until it is READY or has failed
 //	…
@@ -14,7 +14,8 @@
 // # Concurrency
 //
 // A Service is safe for concurrent use. Each task that is at work has a goroutine,
-// which Close waits for.
+// which Close waits for. Several servers may share a database: a task is locked by the one
+// that works on it, and taken over by another when that one ends ([session.Others]).
 //
 // # Failure
 //
@@ -57,6 +58,8 @@ type Options struct {
 	Sandboxes *sandboxes.Service
 	Store     *store.Store
 	Settings  Settings
+	// Lock makes one server at a time work on a start task, by the task's id.
+	Lock session.Lock
 	// Strategy places conversations that name no sandbox.
 	Strategy sandboxes.Strategy
 	// MaxRuns bounds the conversations of an owner that run at one time; 0 for no bound.
@@ -71,13 +74,21 @@ type Service struct {
 	stop    context.CancelFunc
 	working sync.WaitGroup
 
-	mu      sync.Mutex
-	changed map[string]chan struct{} // of tasks at work: closed when one changes
+	mu     sync.Mutex
+	atWork map[string]*atWork // tasks of this server, by their ids
 }
+
+// atWork is a task that this server works on.
+type atWork struct {
+	changed chan struct{} // closed when the task changes
+	cancel  context.CancelFunc
+}
+
+var _ session.Others = (*Service)(nil)
 
 // New returns a service.
 func New(o Options) *Service {
-	s := &Service{o: o, changed: map[string]chan struct{}{}}
+	s := &Service{o: o, atWork: map[string]*atWork{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }

@@ -2,7 +2,9 @@ package conversations
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/deft-dev/deft/fault"
@@ -75,7 +77,7 @@ func (s *Service) hasFile(ctx context.Context, c *session.Conversation, name str
 	}
 	defer files.Close()
 	info, err := files.Stat(ctx, name)
-	if fault.Is(err, fault.NotFound) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil && info.Mode().IsRegular(), err

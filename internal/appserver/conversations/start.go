@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -97,10 +98,15 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 		Status: store.Working, Request: raw, Created: now(),
 	}
 	t.Updated = t.Created
-	if err := s.o.Store.SaveTask(ctx, t); err != nil {
+	release, err := s.lock(ctx, t.ID)
+	if err != nil {
 		return store.Task{}, err
 	}
-	s.begin(t)
+	if err := s.o.Store.SaveTask(ctx, t); err != nil {
+		release()
+		return store.Task{}, err
+	}
+	s.begin(t, release)
 	return t, nil
 }
 
@@ -133,39 +139,102 @@ func (s *Service) inherit(ctx context.Context, owner session.Principal, r *Start
 	return nil
 }
 
-// ResumeTasks goes on with the tasks that were at work when the server ended, and
-// returns how many.
-func (s *Service) ResumeTasks(ctx context.Context) (int, error) {
-	all, err := s.o.Store.UnfinishedTasks(ctx)
-	for _, t := range all {
-		s.begin(t)
+// lock makes this server the only one that works on a task.
+func (s *Service) lock(ctx context.Context, task string) (release func(), err error) {
+	id, ok := event.ParseConversationID(task)
+	if !ok {
+		return nil, fault.New(fault.Corrupt, fmt.Sprintf("the start task %q has no UUID", task))
 	}
-	return len(all), err
+	return s.o.Lock.Acquire(ctx, id)
 }
 
-// begin works on a task in the background.
-func (s *Service) begin(t store.Task) {
+// ResumeTasks goes on with the tasks that were at work when a server ended.
+func (s *Service) ResumeTasks(ctx context.Context) error {
+	all, err := s.o.Store.UnfinishedTasks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if err := s.resume(ctx, t.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resume goes on with a task unless it has ended, or another server works on it.
+func (s *Service) resume(ctx context.Context, id string) error {
+	release, err := s.lock(ctx, id)
+	if fault.Is(err, fault.Conflict) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t, err := s.o.Store.UnfinishedTask(ctx, id)
+	if err != nil {
+		release()
+		if fault.Is(err, fault.NotFound) {
+			err = nil
+		}
+		return err
+	}
+	s.begin(t, release)
+	return nil
+}
+
+// Orphaned implements [session.Others]: it goes on with a task of a server that has ended.
+func (s *Service) Orphaned(id event.ConversationID) bool {
+	_, err := s.o.Store.UnfinishedTask(s.ctx, id.Hex())
+	if fault.Is(err, fault.NotFound) {
+		return false
+	}
+	if err == nil {
+		err = s.resume(s.ctx, id.Hex())
+	}
+	if err != nil && s.ctx.Err() == nil {
+		s.o.Log.Warn("cannot continue a start task of a server that has ended", "task", id, "err", err)
+	}
+	return true
+}
+
+// Lost implements [session.Others]: it leaves a task to the server that takes it over.
+func (s *Service) Lost(id event.ConversationID) bool {
 	s.mu.Lock()
-	s.changed[t.ID] = make(chan struct{})
+	defer s.mu.Unlock()
+	w, ok := s.atWork[id.Hex()]
+	if ok {
+		w.cancel()
+	}
+	return ok
+}
+
+// begin works on a task in the background. It releases the lock of the task at the end.
+func (s *Service) begin(t store.Task, release func()) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.mu.Lock()
+	s.atWork[t.ID] = &atWork{changed: make(chan struct{}), cancel: cancel}
 	s.mu.Unlock()
 	s.working.Go(func() {
-		err := s.work(s.ctx, &t)
+		defer release()
+		defer cancel()
+		err := s.work(ctx, &t)
 		for err == nil {
 			var done bool
-			if done, err = s.finish(s.ctx, &t); done {
+			if done, err = s.finish(ctx, &t); done {
 				break
 			}
 		}
-		if err != nil && s.ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			t.Status, t.Detail = store.Failed, detail(err)
 			s.o.Log.Warn("a conversation could not be started", "task", t.ID, "err", err)
-			if err := s.save(context.WithoutCancel(s.ctx), &t); err != nil {
+			if err := s.save(context.WithoutCancel(ctx), &t); err != nil {
 				s.o.Log.Error("the state of a start task is lost", "task", t.ID, "err", err)
 			}
 		}
 		s.mu.Lock()
-		close(s.changed[t.ID])
-		delete(s.changed, t.ID)
+		close(s.atWork[t.ID].changed)
+		delete(s.atWork, t.ID)
 		s.mu.Unlock()
 	})
 }
@@ -212,9 +281,9 @@ func (s *Service) save(ctx context.Context, t *store.Task) error {
 	t.Updated = now()
 	err := s.o.Store.SaveTask(ctx, *t)
 	s.mu.Lock()
-	if ch, ok := s.changed[t.ID]; ok {
-		close(ch)
-		s.changed[t.ID] = make(chan struct{})
+	if w, ok := s.atWork[t.ID]; ok {
+		close(w.changed)
+		w.changed = make(chan struct{})
 	}
 	s.mu.Unlock()
 	return err
@@ -225,8 +294,12 @@ func (s *Service) save(ctx context.Context, t *store.Task) error {
 func (s *Service) Follow(ctx context.Context, owner session.Principal, id string, f func(store.Task) error) error {
 	last := store.TaskStatus("")
 	for {
+		var ch chan struct{}
 		s.mu.Lock()
-		ch, working := s.changed[id]
+		w, working := s.atWork[id]
+		if working {
+			ch = w.changed
+		}
 		s.mu.Unlock()
 		t, err := s.o.Store.Task(ctx, string(owner), id)
 		if err != nil {
@@ -359,7 +432,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		if err := step(store.PreparingRepository); err != nil {
 			return err
 		}
-		if dir, err = s.clone(ctx, owner, dir, r); err != nil {
+		if dir, err = s.clone(ctx, owner, dir, t, r); err != nil {
 			return err
 		}
 	} else if err := worktree.Init(ctx, dir); err != nil { // it works without, but shows no changes
@@ -432,17 +505,33 @@ func (s *Service) place(ctx context.Context, owner session.Principal, t *store.T
 }
 
 // clone brings the repository of a request into a directory below dir, unless it is
-// there already, and returns it.
-func (s *Service) clone(ctx context.Context, owner session.Principal, dir string, r StartRequest) (string, error) {
+// there already, and returns it. It is cloned beside its place and moved there: a server
+// that is killed leaves no half of one.
+func (s *Service) clone(ctx context.Context, owner session.Principal, dir string, t *store.Task, r StartRequest) (string, error) {
 	from, err := s.o.Settings.Repository(ctx, owner, r.Provider, r.Repository)
 	if err != nil {
 		return "", err
 	}
 	from.Branch = r.Branch
-	dir = filepath.Join(dir, path.Base(gitfetch.RepositoryName(from.URL)))
-	_, err = gitfetch.Clone(ctx, dir, from)
-	if fault.Is(err, fault.Conflict) { // another conversation of the sandbox works in it
-		err = nil
+	to, part := filepath.Join(dir, path.Base(gitfetch.RepositoryName(from.URL))), filepath.Join(dir, ".clone-"+t.ID)
+	switch there, err := os.ReadDir(to); {
+	case err == nil && len(there) > 0: // another conversation of the sandbox works in it
+		fi, err := os.Lstat(to)
+		if err == nil && !fi.IsDir() {
+			err = fault.New(fault.Invalid, to+" is not a directory")
+		}
+		return to, err
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return "", fault.Wrap(err, fault.Invalid, "look for the repository")
 	}
-	return dir, err
+	if err := os.RemoveAll(part); err != nil {
+		return "", fault.Wrap(err, fault.Denied, "remove what is left of a clone")
+	}
+	if _, err := gitfetch.Clone(ctx, part, from); err != nil {
+		return "", err
+	}
+	if err := os.Rename(part, to); err != nil {
+		return "", errors.Join(fault.Wrap(err, fault.Conflict, "put the repository into its place"), os.RemoveAll(part))
+	}
+	return to, nil
 }

@@ -137,6 +137,16 @@ func (s *Store) UnfinishedTasks(ctx context.Context) ([]Task, error) {
 	return tasks(rows)
 }
 
+// UnfinishedTask returns a task, whoever's it is. NotFound if it has ended, or if there is
+// none.
+func (s *Store) UnfinishedTask(ctx context.Context, id string) (Task, error) {
+	t, err := task(s.on(ctx).row("SELECT "+taskColumns+" FROM app_start_tasks WHERE id = ? AND status NOT IN (?, ?)", id, string(Ready), string(Failed)))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = missing("start task at work", id)
+	}
+	return t, failed(err)
+}
+
 func tasks(rows *sql.Rows) (all []Task, err error) {
 	defer rows.Close()
 	for rows.Next() {
