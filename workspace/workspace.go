@@ -24,28 +24,28 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 
+	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/skill"
 )
 
-// Errors of paths, beside those of the file system.
+// Errors of paths, beside those of the file system. Their kind is fault.Invalid.
 var (
 	// ErrOutside says that a path leads out of the workspace.
-	ErrOutside = errors.New("the path is outside the workspace")
+	ErrOutside = fault.New(fault.Invalid, "the path is outside the workspace")
 	// ErrNotFile says that a path is not a regular file.
-	ErrNotFile = errors.New("not a file")
+	ErrNotFile = fault.New(fault.Invalid, "not a file")
 	// ErrNotDirectory says that a path is not a directory.
-	ErrNotDirectory = errors.New("not a directory")
+	ErrNotDirectory = fault.New(fault.Invalid, "not a directory")
 	// ErrIsDirectory says that a path to write to is a directory.
-	ErrIsDirectory = errors.New("the path is a directory")
+	ErrIsDirectory = fault.New(fault.Invalid, "the path is a directory")
 	// ErrParent says that what is above a path to write to is not a directory.
-	ErrParent = errors.New("a parent of the path is not a directory")
+	ErrParent = fault.New(fault.Invalid, "a parent of the path is not a directory")
 	// ErrTooLarge says that an archive or a list would exceed its bound.
-	ErrTooLarge = errors.New("too large")
+	ErrTooLarge = fault.New(fault.Invalid, "too large")
 )
 
 // MaxArchive is how many bytes an archive, and the files in it, may have: a sparse

@@ -3,6 +3,7 @@ package v1
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"strings"
 
@@ -36,7 +37,7 @@ func (s *Service) file(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer files.Close()
 	f, err := files.Open(r.Context(), name)
-	if fault.Is(err, fault.NotFound) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return rest.JSON(w, http.StatusOK, "")
 	}
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *Service) hooks(w http.ResponseWriter, r *http.Request) error {
 		Hooks *hook.Config `json:"hooks"`
 	}{}
 	f, err := files.Open(r.Context(), name)
-	if fault.Is(err, fault.NotFound) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return rest.JSON(w, http.StatusOK, out)
 	}
 	if err != nil {
