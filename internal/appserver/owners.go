@@ -204,7 +204,7 @@ func (o *owners) Repository(_ context.Context, _ session.Principal, provider, re
 		return gitfetch.Source{}, fault.New(fault.Unsupported, "repositories of "+provider+" cannot be cloned yet")
 	}
 	if strings.Count(repository, "/") == 0 || strings.ContainsAny(repository, " \t\r\n?#@:\\") || strings.Contains("/"+repository+"/", "/../") {
-		return gitfetch.Source{}, fault.New(fault.Invalid, "the repository is named as owner/name")
+		return gitfetch.Source{}, fault.New(fault.Invalid, "the repository is named as owner/name, or by its https:// URL")
 	}
 	return gitfetch.Source{URL: "https://" + host + "/" + repository + ".git"}, nil
 }
