@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
@@ -285,9 +286,11 @@ func TestSecondSignalStopsCommand(t *testing.T) {
 	b := newBench(t, strings.ReplaceAll(longCommand, "98761", "98762"))
 	p := b.start(t, "run", "take long")
 	p.until(t, "  started")
-	sleeps := processes("sleep\x0098762\x00")
-	if len(sleeps) == 0 {
-		t.Fatal("the command does not run")
+	var sleeps []int
+	for end := time.Now().Add(30 * time.Second); len(sleeps) == 0; sleeps = processes("sleep\x0098762\x00") { // it begins after the text
+		if time.Now().After(end) {
+			t.Fatal("the command does not run")
+		}
 	}
 	p.signal(t, os.Interrupt)
 	p.until(t, "pausing")

@@ -1,4 +1,5 @@
-// Package appserver runs several `deft serve` on one PostgreSQL database and kills some.
+// Package appserver uses the built `deft serve` over HTTP as its clients do, with each
+// sandbox and database, and kills servers at work.
 //
 // # Usage
 //
@@ -7,8 +8,8 @@
 //
 // # Concurrency and failure
 //
-// Each test has servers, a schema and directories of its own. Without PostgreSQL tests are
-// skipped, or fail if CI=true.
+// Each test has servers, a schema and directories of its own. Tests that need PostgreSQL
+// or a Docker engine are skipped without it, or fail if CI=true.
 package appserver_test
 
 import (
@@ -21,6 +22,7 @@ import (
 	"net/http/cookiejar"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -36,6 +38,7 @@ func TestMain(m *testing.M) { os.Exit(binary.Run(m)) }
 // server is an App Server at work.
 type server struct {
 	url, code string
+	data      string // its directory
 	cmd       *exec.Cmd
 	ended     chan struct{} // closed when it has
 
@@ -46,16 +49,32 @@ type server struct {
 
 var signsIn = regexp.MustCompile(`(http://\S+)/#login=(\S+)`)
 
-// serve starts a server that ends with the test.
-func serve(t *testing.T, dir, database string, awaited ...string) *server {
+// options say how a server is started. All may be left out.
+type options struct {
+	dir      string   // of its data; "" for a new one
+	database string   // URL of PostgreSQL; "" for SQLite in dir
+	args     []string // flags
+	env      []string // variables besides HOME, PATH and the database
+	awaited  []string // what the test will wait for the server to say
+}
+
+// start starts a server that ends with the test. What its sandboxes run outlives it for a
+// while, so a test deletes its conversations.
+func start(t *testing.T, o options) *server {
 	t.Helper()
-	s := &server{ended: make(chan struct{}), waiting: map[string]chan struct{}{}}
-	for _, text := range awaited {
+	if o.dir == "" {
+		o.dir = t.TempDir()
+	}
+	s := &server{data: o.dir, ended: make(chan struct{}), waiting: map[string]chan struct{}{}}
+	for _, text := range o.awaited {
 		s.waiting[text] = make(chan struct{})
 	}
-	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(), "serve", "--data", dir, "--address", "127.0.0.1:0")
-	s.cmd.Dir = dir
-	s.cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "DEFT_DATABASE_URL=" + database}
+	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(), append([]string{"serve", "--data", o.dir, "--address", "127.0.0.1:0"}, o.args...)...)
+	s.cmd.Dir = o.dir
+	s.cmd.Env = append([]string{"HOME=" + o.dir, "PATH=" + os.Getenv("PATH")}, o.env...)
+	if o.database != "" {
+		s.cmd.Env = append(s.cmd.Env, "DEFT_DATABASE_URL="+o.database)
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	errs, err := s.cmd.StderrPipe()
 	if err == nil {
@@ -73,6 +92,11 @@ func serve(t *testing.T, dir, database string, awaited ...string) *server {
 	}
 	s.url, s.code = m[1], m[2]
 	return s
+}
+
+// workspace is the project's directory of a sandbox, on this machine.
+func (s *server) workspace(sandbox string) string {
+	return filepath.Join(s.data, "events", "app", "workspaces", sandbox, "project")
 }
 
 // listen keeps what the server says.
@@ -155,10 +179,26 @@ func newClient(t *testing.T, s *server) *client {
 type client struct {
 	http *http.Client
 	key  string // of a sandbox; "" for the owner's cookie
+	api  string // an API key, "" for none
 }
 
 // do sends a request that must succeed, and decodes the answer unless to is nil.
 func (c *client) do(t *testing.T, method, url string, body, to any) {
+	t.Helper()
+	status, raw := c.send(t, method, url, body)
+	if status >= 300 {
+		t.Fatalf("%s %s: %d: %s", method, url, status, raw)
+	}
+	if to == nil {
+		return
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		t.Fatalf("%s %s: %s: %v", method, url, raw, err)
+	}
+}
+
+// send sends a request and returns the answer.
+func (c *client) send(t *testing.T, method, url string, body any) (status int, answer []byte) {
 	t.Helper()
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -172,21 +212,16 @@ func (c *client) do(t *testing.T, method, url string, body, to any) {
 	if c.key != "" {
 		r.Header.Set("X-Session-API-Key", c.key)
 	}
-	answer, err := c.http.Do(r)
+	if c.api != "" {
+		r.Header.Set("Authorization", "Bearer "+c.api)
+	}
+	got, err := c.http.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	if raw, err = io.ReadAll(answer.Body); err != nil {
+	defer got.Body.Close()
+	if raw, err = io.ReadAll(got.Body); err != nil {
 		t.Fatal(err)
 	}
-	if answer.StatusCode >= 300 {
-		t.Fatalf("%s %s: %s: %s", method, url, answer.Status, raw)
-	}
-	if to == nil {
-		return
-	}
-	if err := json.Unmarshal(raw, to); err != nil {
-		t.Fatalf("%s %s: %s: %v", method, url, raw, err)
-	}
+	return got.StatusCode, raw
 }

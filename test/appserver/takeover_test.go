@@ -39,9 +39,9 @@ func TestKilledServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	llm := llmtest.Start(t, model)
-	one := serve(t, dir, database)
+	one := start(t, options{dir: dir, database: database})
 	const continues = "continue a conversation of a process that has ended"
-	other := serve(t, dir, database, continues)
+	other := start(t, options{dir: dir, database: database, awaited: []string{continues}})
 	owner := newClient(t, one)
 
 	var sandbox struct {
@@ -55,23 +55,14 @@ func TestKilledServer(t *testing.T) {
 		"llm": map[string]any{"model": "openai/scripted", "base_url": llm.URL + "/v1", "api_key": "k"},
 	}}, nil)
 
-	workspace := filepath.Join(dir, "events", "app", "workspaces", sandbox.ID, "project")
-	if err := os.MkdirAll(workspace, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"begun", "go"} {
-		if err := syscall.Mkfifo(filepath.Join(workspace, name), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	workspace := one.workspace(sandbox.ID)
+	pipes(t, workspace, "begun", "go")
 	id := string(event.NewConversationID())
 	owner.do(t, "POST", one.url+"/api/v1/app-conversations", map[string]any{
 		"conversation_id": id, "sandbox_id": sandbox.ID,
 		"initial_message": map[string]any{"role": "user", "run": true, "content": []any{map[string]any{"type": "text", "text": "make it"}}},
 	}, nil)
-	if _, err := os.ReadFile(filepath.Join(workspace, "begun")); err != nil { // waits for the command
-		t.Fatal(err)
-	}
+	waitFor(t, filepath.Join(workspace, "begun"))
 	if got := status(t, owner, other, id); got != "running" {
 		t.Errorf("the other server says that the conversation is %s", got)
 	}
@@ -80,9 +71,7 @@ func TestKilledServer(t *testing.T) {
 	one.kill(t)
 	other.await(t, continues, takeOverTime)
 	t.Logf("taken over after %v", time.Since(killed))
-	if err := os.WriteFile(filepath.Join(workspace, "go"), []byte("x\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	tell(t, filepath.Join(workspace, "go"))
 	var kinds []string
 	for r, err := range follow(t, database, id) {
 		if err != nil {
@@ -106,6 +95,48 @@ func TestKilledServer(t *testing.T) {
 	}
 	if got := status(t, owner, other, id); got != "finished" {
 		t.Errorf("the conversation is %s", got)
+	}
+}
+
+// pipes makes pipes with which a command and a test wait for each other.
+func pipes(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// waitFor waits until a pipe is written to, at most for half a minute.
+func waitFor(t *testing.T, pipe string) {
+	t.Helper()
+	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a writer
+	if err == nil {
+		defer f.Close()
+		err = f.SetReadDeadline(time.Now().Add(30 * time.Second))
+	}
+	if err == nil {
+		_, err = f.Read(make([]byte, 64))
+	}
+	if err != nil {
+		t.Fatalf("wait for %s: %v", filepath.Base(pipe), err)
+	}
+}
+
+// tell writes a line to a pipe that is read, or will be before the test ends.
+func tell(t *testing.T, pipe string) {
+	t.Helper()
+	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // does not wait for a reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if _, err := f.WriteString("x\n"); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,158 @@
+package appserver_test
+
+import (
+	"encoding/pem"
+	"io"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/postgrestest"
+)
+
+// host serves the repository r.git, with files of a test, over HTTPS, and returns its
+// address and the variables with which a server trusts it.
+func host(t *testing.T, files map[string]string) (url string, env []string) {
+	t.Helper()
+	work, dir := t.TempDir(), t.TempDir()
+	for name, has := range files {
+		name = filepath.Join(work, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(has), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `set -e
+git init -q -b main . && git add . && git -c user.name=t -c user.email=t@example.com commit -qm one
+git clone -q --bare . "$0"`, filepath.Join(dir, "r.git"))
+	cmd.Dir = work
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewTLSServer(&cgi.Handler{
+		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard,
+	})
+	t.Cleanup(s.Close)
+	certificate := filepath.Join(dir, "ca.pem")
+	if err := os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return s.URL + "/r.git", []string{"SSL_CERT_FILE=" + certificate, "GIT_SSL_CAINFO=" + certificate}
+}
+
+// TestRepository: a conversation works in a clone of its repository, whose set-up script
+// has run inside the sandbox, and whose hooks of Git are its own.
+func TestRepository(t *testing.T) {
+	t.Parallel()
+	url, env := host(t, map[string]string{
+		"README":                   "hello\n",
+		".openhands/setup.sh":      "echo the set-up is in $(basename $PWD); cat README >ready; ls /etc/shadow-of-nothing; exit 3\n",
+		".openhands/pre-commit.sh": "exit 0\n",
+	})
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat ready && git log --format=%s && test -x .git/hooks/pre-commit && echo hooked"}}]}
+  - reply: {text: it is there}
+`, options{env: env})
+	var tasks []task
+	d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/stream-start", map[string]any{
+		"title": "Look", "selected_repository": url, "selected_branch": "main", "initial_message": text("look"),
+	}, &tasks)
+	var states []string
+	for _, one := range tasks {
+		states = append(states, one.Status)
+	}
+	last := tasks[len(tasks)-1]
+	if last.Status != "READY" {
+		t.Fatalf("the start: %v: %s", states, last.Detail)
+	}
+	for _, state := range []string{"PREPARING_REPOSITORY", "RUNNING_SETUP_SCRIPT", "SETTING_UP_GIT_HOOKS", "STARTING_CONVERSATION"} {
+		if !slices.Contains(states, state) {
+			t.Errorf("the start was not in the state %s: %v", state, states)
+		}
+	}
+	for _, part := range []string{"the set-up is in r\n", "shadow-of-nothing", "exit code 3"} {
+		if !strings.Contains(last.Log, part) {
+			t.Errorf("the log of the set-up lacks %q: %q", part, last.Log)
+		}
+	}
+	said := ""
+	for _, e := range d.follow(t, d.conversation(t, last.Conversation), "finished") {
+		if e.Kind == "ObservationEvent" && len(e.Observation.Content) > 0 {
+			said = e.Observation.Content[0].Text
+		}
+	}
+	if want := "hello\none\nhooked"; said != want {
+		t.Errorf("in the repository: %q, want %q", said, want)
+	}
+}
+
+// TestNoRepository: what is wrong with a repository is said, and nothing is left behind
+// that cannot be started.
+func TestNoRepository(t *testing.T) {
+	t.Parallel()
+	url, env := host(t, map[string]string{"README": "hello\n"})
+	d := deploy(t, `{turns: []}`, options{env: env})
+	for name, c := range map[string]struct {
+		request map[string]any
+		detail  string
+	}{
+		"repository": {map[string]any{"selected_repository": strings.Replace(url, "r.git", "other.git", 1)}, "other.git"},
+		"branch":     {map[string]any{"selected_repository": url, "selected_branch": "no/such"}, "no/such"},
+		"server":     {map[string]any{"selected_repository": "https://127.0.0.1:1/r.git"}, "127.0.0.1:1"},
+		"transport":  {map[string]any{"selected_repository": "ext::sh -c touch% /tmp/x"}, "https://"},
+	} {
+		var tasks []task
+		d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/stream-start", c.request, &tasks)
+		last := tasks[len(tasks)-1]
+		if last.Status != "ERROR" || !strings.Contains(last.Detail, c.detail) || last.Conversation != "" {
+			t.Errorf("%s: %+v", name, last)
+		}
+	}
+}
+
+// TestKilledStart kills one of two servers in the middle of the set-up of a conversation:
+// the other one finishes its start.
+func TestKilledStart(t *testing.T) {
+	t.Parallel()
+	url, env := host(t, map[string]string{".openhands/setup.sh": "[ -p go ] || mkfifo begun go; echo x >begun; read x <go; echo set up\n"})
+	dir, database := t.TempDir(), postgrestest.URL(t)
+	one := deploy(t, "by_history: true\nturns: [{reply: {text: hello}}]", options{dir: dir, database: database, env: env})
+	other := one.again(t, options{database: database, env: env})
+
+	var started task
+	one.owner.do(t, "POST", one.url+"/api/v1/app-conversations", map[string]any{"title": "Hello", "selected_repository": url, "initial_message": text("hello")}, &started)
+	now := one.until(t, started.ID, func(now task) bool { return now.Status == "RUNNING_SETUP_SCRIPT" })
+	repository := filepath.Join(one.workspace(now.Sandbox), "r")
+	one.until(t, started.ID, func(task) bool { // the last pipe is made after the first
+		_, err := os.Stat(filepath.Join(repository, "go"))
+		return err == nil
+	})
+	waitFor(t, filepath.Join(repository, "begun"))
+	one.kill(t)
+	waitFor(t, filepath.Join(repository, "begun")) // of the other server's
+	for range 2 {                                  // the first script may be there still
+		tell(t, filepath.Join(repository, "go"))
+	}
+	now = other.until(t, started.ID, func(now task) bool { return now.Status == "READY" })
+	if !strings.Contains(now.Log, "set up") {
+		t.Errorf("the log of the set-up: %q", now.Log)
+	}
+	if got := acts(other.follow(t, other.conversation(t, now.Conversation), "finished")); !slices.Equal(got, []string{"user MessageEvent", "agent MessageEvent"}) {
+		t.Errorf("events: %v", got)
+	}
+}
