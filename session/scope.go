@@ -129,6 +129,26 @@ func orNotFound(err error, id event.ConversationID) error {
 	return err
 }
 
+// Fork is [Conversation.Fork], whose result belongs to the scope, too.
+func (s *Scope) Fork(ctx context.Context, c *Conversation, o ForkOptions) (*Conversation, error) {
+	if s.members == nil {
+		return c.Fork(ctx, o)
+	}
+	if o.ID == "" {
+		o.ID = event.NewConversationID()
+	} else if exists, err := s.m.Exists(ctx, o.ID); err != nil {
+		return nil, err
+	} else if exists {
+		return nil, errTaken(o.ID)
+	}
+	spec := Spec{ID: o.ID}
+	spec.Workspace.WorkingDir = c.Workspace()
+	if err := s.members.Admit(ctx, &spec); err != nil {
+		return nil, err
+	}
+	return c.Fork(ctx, o)
+}
+
 // Get is [Manager.Get].
 func (s *Scope) Get(ctx context.Context, id event.ConversationID) (*Conversation, error) {
 	if err := s.check(ctx, id); err != nil {

@@ -18,15 +18,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/deft-dev/deft/checkpoint"
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
+	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/eventstream/postgres"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
 	serversettings "github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/appserver"
 	"github.com/deft-dev/deft/internal/appserver/config"
+	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/demo"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/sandbox"
@@ -154,7 +159,10 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		CostlyPerMinute: cfg.Server.CostlyPerMinute,
 		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
 		Page: web.Handler(), Model: commonModel(cfg.LLM),
-		Version: version, Out: std.err, Log: log,
+		// Workspaces are below Deft's data, so nothing is excluded.
+		Checkpoints: checkpoint.New(checkpoint.Options{Dir: filepath.Join(paths.store(), "checkpoints")}),
+		Demo:        &conversations.Demo{Title: demo.Task, Unpack: unpackDemo},
+		Version:     version, Out: std.err, Log: log,
 	}
 	if cfg.Conversations.MaxRunning > 0 {
 		o.MaxRuns = cfg.Conversations.MaxRunning
@@ -180,6 +188,18 @@ func internalHosts(cfg *config.Config) []string {
 		all = append(all, net.JoinHostPort(u.Hostname(), port))
 	}
 	return all
+}
+
+// unpackDemo writes the repository of the demo into a directory, and returns its session.
+func unpackDemo(dir string) ([]event.Event, error) {
+	if err := demo.Unpack(dir); err != nil {
+		return nil, fault.Wrap(err, fault.Denied, "unpack the demo")
+	}
+	rec, err := demo.Trajectory(dir)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Invalid, "prepare the demo")
+	}
+	return openhands.ReadTrajectory(rec)
 }
 
 // makeAll makes directories that sandboxes hide: one that is made later would be seen.

@@ -2,6 +2,7 @@ package agentserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -108,7 +109,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),
 		v.bash.Routes(), v.scopes.Routes(of), f.ScopedRoutes(of), g.ScopedRoutes(of),
 		workspacescope.Confine(ws, o.Locate, confinable(slices.Concat(f.Routes(), g.Routes()))), others(f.Routes()),
-		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: o.Adapters.ProbeMCP, Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
+		v.newGateway().Routes(), mcp.New(mcp.Options{Probe: remoteOnly(o.Adapters.ProbeMCP), Keys: o.Ring, Tools: mcp.Catalogue()}).Routes(),
 		unsupported.Extensions(),
 		unsupported.Routes(unsupported.Options{Find: func(ctx context.Context, id string) error { _, err := of(ctx, id); return err }}),
 	)
@@ -116,6 +117,23 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// remoteOnly refuses to test MCP servers that are programs: a test would run them beside
+// the server instead of in the sandbox.
+func remoteOnly(probe func(context.Context, mcp.Probe) (mcp.Result, error)) func(context.Context, mcp.Probe) (mcp.Result, error) {
+	return func(ctx context.Context, p mcp.Probe) (mcp.Result, error) {
+		var named struct {
+			Command json.RawMessage `json:"command"`
+		}
+		if err := json.Unmarshal(p.Server, &named); err != nil {
+			return mcp.Result{}, fault.Wrap(err, fault.Invalid, "read the MCP server")
+		}
+		if named.Command != nil {
+			return mcp.Result{}, fault.New(fault.Denied, "an MCP server that is a program runs in sandboxes only").Hint("start a conversation with it")
+		}
+		return probe(ctx, p)
+	}
 }
 
 // confinable are the routes that name files of a workspace by their paths.

@@ -36,7 +36,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/keyring"
@@ -77,6 +79,10 @@ type Options struct {
 	MaxCost       float64
 	// Model is the LLM of owners who have chosen none, as its schema has it; nil for none.
 	Model *schema.Map
+	// Checkpoints keeps the files of workspaces, for undo and forks; nil for none.
+	Checkpoints *checkpoint.Store
+	// Demo is the recorded session that can be replayed; nil for none.
+	Demo *conversations.Demo
 	// CostlyPerMinute bounds the costly requests of an owner; 0 for no bound.
 	CostlyPerMinute int
 	// Page serves the web page; nil for none.

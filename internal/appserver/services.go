@@ -80,14 +80,14 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))},
 			Root:             filepath.Join(o.Dir, "worktrees"),
 		},
-		BaseURL: o.InternalURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL,
+		BaseURL: o.InternalURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log})
 	s.conversations = conversations.New(conversations.Options{
-		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Log: o.Log,
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Log: o.Log,
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, Log: o.Log})
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}

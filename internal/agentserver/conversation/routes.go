@@ -413,7 +413,7 @@ func (s *Service) postFork(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.Fork(r.Context(), req)
+	f, err := s.o.Sessions.Fork(r.Context(), c, req)
 	if err != nil {
 		return err
 	}

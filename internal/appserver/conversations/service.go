@@ -52,7 +52,7 @@ type Settings interface {
 	Repository(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error)
 }
 
-// Options say what a Service works with. All but Strategy are required.
+// Options say what a Service works with. All but Strategy and Demo are required.
 type Options struct {
 	Sessions  *session.Manager
 	Sandboxes *sandboxes.Service
@@ -64,7 +64,9 @@ type Options struct {
 	Strategy sandboxes.Strategy
 	// MaxRuns bounds the conversations of an owner that run at one time; 0 for no bound.
 	MaxRuns int
-	Log     *slog.Logger
+	// Demo is the recorded session that can be replayed; nil for none.
+	Demo *Demo
+	Log  *slog.Logger
 }
 
 // Service is what the App Server does with conversations.

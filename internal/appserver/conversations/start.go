@@ -24,22 +24,25 @@ import (
 // StartRequest says what conversation to start (the contract's
 // AppConversationStartRequest). Fields that are empty are chosen here.
 type StartRequest struct {
-	SandboxID      string                     `json:"sandbox_id,omitempty"`
-	ConversationID string                     `json:"conversation_id,omitempty"`
-	InitialMessage *session.Message           `json:"initial_message,omitempty"`
-	Suffix         string                     `json:"system_message_suffix,omitempty"`
-	Model          string                     `json:"llm_model,omitempty"`
-	AgentProfileID string                     `json:"agent_profile_id,omitempty"`
-	Repository     string                     `json:"selected_repository,omitempty"`
-	Branch         string                     `json:"selected_branch,omitempty"`
-	Provider       string                     `json:"git_provider,omitempty"`
-	Title          string                     `json:"title,omitempty"`
-	Trigger        string                     `json:"trigger,omitempty"`
-	PRNumbers      []int                      `json:"pr_number,omitempty"`
-	ParentID       string                     `json:"parent_conversation_id,omitempty"`
-	AgentType      string                     `json:"agent_type,omitempty"`
-	Public         bool                       `json:"public,omitempty"`
-	Secrets        map[string]json.RawMessage `json:"secrets,omitempty"`
+	SandboxID      string           `json:"sandbox_id,omitempty"`
+	ConversationID string           `json:"conversation_id,omitempty"`
+	InitialMessage *session.Message `json:"initial_message,omitempty"`
+	Suffix         string           `json:"system_message_suffix,omitempty"`
+	Model          string           `json:"llm_model,omitempty"`
+	AgentProfileID string           `json:"agent_profile_id,omitempty"`
+	Repository     string           `json:"selected_repository,omitempty"`
+	Branch         string           `json:"selected_branch,omitempty"`
+	Provider       string           `json:"git_provider,omitempty"`
+	Title          string           `json:"title,omitempty"`
+	Trigger        string           `json:"trigger,omitempty"`
+	PRNumbers      []int            `json:"pr_number,omitempty"`
+	ParentID       string           `json:"parent_conversation_id,omitempty"`
+	AgentType      string           `json:"agent_type,omitempty"`
+	Public         bool             `json:"public,omitempty"`
+	// Confirm has risky actions wait for the user, whatever the settings say; false
+	// leaves it to them.
+	Confirm bool                       `json:"confirmation_mode,omitempty"`
+	Secrets map[string]json.RawMessage `json:"secrets,omitempty"`
 	// Contract is that of the client, V0 or V1; V1 if it is empty.
 	Contract string `json:"contract,omitempty"`
 }
@@ -450,6 +453,9 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		spec.Secrets = map[string]json.RawMessage{}
 	}
 	maps.Copy(spec.Secrets, r.Secrets)
+	if r.Confirm && string(spec.Policy) == string(session.DefaultSetup().Policy) {
+		spec.Policy, spec.Analyzer = json.RawMessage(`{"kind":"ConfirmRisky"}`), json.RawMessage(`{"kind":"LLMSecurityAnalyzer"}`)
+	}
 	if r.ParentID != "" {
 		spec.Parent, _ = event.ParseConversationID(r.ParentID) // checked
 	}

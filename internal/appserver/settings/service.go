@@ -111,6 +111,8 @@ func (s *Service) Routes() []rest.Route {
 		r("Settings", "POST", v1, s.user(user.post)),
 		r("Settings", "GET", v1+"/agent-schema", agentSchema),
 		r("Settings", "GET", v1+"/conversation-schema", conversationSchema),
+		r("Settings", "POST", v1+"/test", s.user(user.testModel)),
+		r("Settings", "POST", profile+"/test", s.user(user.testProfile)),
 		r("Settings", "GET", v1+"/profiles", s.user(user.listProfiles)),
 		r("Settings", "GET", profile, s.user(user.getProfile)),
 		r("Settings", "POST", profile, s.user(user.saveProfile)),

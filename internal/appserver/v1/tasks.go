@@ -84,6 +84,7 @@ var startForm = &schema.Object{Name: "AppConversationStartRequest", Fields: []sc
 	{Name: "observability_span_name", Type: schema.Opt(schema.String{})},
 	{Name: "plugins", Type: schema.Opt(schema.List{Of: schema.Any{}})},
 	{Name: "secrets", Type: schema.Opt(schema.Dict{Of: schema.String{}})},
+	{Name: "confirmation_mode", Type: schema.Opt(schema.Bool{})}, // ours
 }}
 
 // readStart reads the request of a start task.

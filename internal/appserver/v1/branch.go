@@ -1,0 +1,89 @@
+package v1
+
+import (
+	"net/http"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/internal/appserver/conversations"
+	"github.com/deft-dev/deft/internal/rest"
+	"github.com/deft-dev/deft/schema"
+	"github.com/deft-dev/deft/session"
+)
+
+// What the contract has not: forks and undo with the files of the workspace, and the demo.
+
+var (
+	forkForm = &schema.Object{Name: "AppConversationForkRequest", Fields: []schema.Field{
+		{Name: "event_id", Type: schema.Opt(schema.String{})},
+		{Name: "title", Type: schema.Opt(schema.String{Max: 200})},
+		{Name: "same_files", Type: schema.Bool{}, Default: false},
+	}}
+	undoForm = &schema.Object{Name: "AppConversationUndoRequest", Fields: []schema.Field{
+		{Name: "event_id", Type: schema.Opt(schema.String{})},
+		{Name: "keep_files", Type: schema.Bool{}, Default: false},
+		{Name: "preview", Type: schema.Bool{}, Default: false},
+	}}
+)
+
+func (s *Service) fork(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	var req struct {
+		At        event.ID `json:"event_id"`
+		Title     string   `json:"title"`
+		SameFiles bool     `json:"same_files"`
+	}
+	if err := rest.ReadOptional(r, forkForm, &req); err != nil {
+		return err
+	}
+	info, err := s.o.Conversations.Fork(r.Context(), owner(r), id, conversations.ForkRequest{At: req.At, Title: req.Title, SameFiles: req.SameFiles})
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, s.show(r, info))
+}
+
+// undone is what an undo did, or would do.
+type undone struct {
+	From    event.ID `json:"from_event_id"`
+	To      event.ID `json:"to_event_id"`
+	Written []string `json:"files_written"`
+	Removed []string `json:"files_removed"`
+}
+
+func (s *Service) undo(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	var req struct {
+		To        event.ID `json:"event_id"`
+		KeepFiles bool     `json:"keep_files"`
+		Preview   bool     `json:"preview"`
+	}
+	if err := rest.ReadOptional(r, undoForm, &req); err != nil {
+		return err
+	}
+	u, err := s.o.Conversations.Undo(r.Context(), owner(r), id, session.UndoOptions{To: req.To, KeepFiles: req.KeepFiles, Preview: req.Preview})
+	if err != nil {
+		return err
+	}
+	out := undone{u.From, u.To, u.Files.Written, u.Files.Removed}
+	if out.Written == nil {
+		out.Written = []string{}
+	}
+	if out.Removed == nil {
+		out.Removed = []string{}
+	}
+	return rest.JSON(w, http.StatusOK, out)
+}
+
+func (s *Service) demo(w http.ResponseWriter, r *http.Request) error {
+	info, err := s.o.Conversations.StartDemo(r.Context(), owner(r))
+	if err != nil {
+		return err
+	}
+	return rest.JSON(w, http.StatusCreated, s.show(r, info))
+}
