@@ -78,6 +78,11 @@ func (e *Endpoint) Malformed(cause error, partial bool) *llm.Error {
 func (e *Endpoint) network(err error) *llm.Error {
 	where := "cannot reach " + e.shownURL()
 	const check = "check the address (--base-url) and that the server runs"
+	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind() == fault.Denied { // package outbound
+		f := e.unreached(refused.Error(), nil, fault.HintOf(refused))
+		f.Retryable = false
+		return f
+	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return e.unreached(where+": the host name does not resolve", err, check+", or your network connection")
 	}

@@ -1,0 +1,197 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/llmtest"
+)
+
+// gitHost serves repositories over HTTPS: o/good, o/hostile, and o/private to who sends
+// the token. It returns its address and the file of its authority.
+func gitHost(t *testing.T, mark string) (url, authority string) {
+	t.Helper()
+	root, work := t.TempDir(), t.TempDir()
+	script := `set -e
+git init -q -b main . && git config user.name t && git config user.email t@example.com
+echo one >f && git add f && git commit -qm one
+git clone -q --bare . ` + root + `/o/good.git
+git clone -q --bare . ` + root + `/o/private.git
+printf '[submodule "s"]\n\tpath = s\n\turl = ext::sh -c "touch ` + mark + `-submodule"\n\tupdate = !touch ` + mark + `-update\n' >.gitmodules
+printf '* filter=x diff=x merge=x\n' >.gitattributes
+printf '[core]\n\tfsmonitor = touch ` + mark + `-fsmonitor\n\thooksPath = .\n\tsshCommand = touch ` + mark + `-ssh\n[filter "x"]\n\tsmudge = touch ` + mark + `-smudge\n\tclean = touch ` + mark + `-clean\n' >.gitconfig
+cp .gitconfig config
+mkdir -p hooks && for h in post-checkout post-merge pre-commit reference-transaction; do printf '#!/bin/sh\ntouch ` + mark + `-hook\n' >hooks/$h; cp hooks/$h $h; chmod +x $h hooks/$h; done
+ln -s /etc etc && ln -s ../../.. up
+git add -A && git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),s && git commit -qm hostile
+git clone -q --bare . ` + root + `/o/hostile.git`
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Dir = work
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &cgi.Handler{
+		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"},
+	}
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, token, _ := r.BasicAuth(); strings.HasPrefix(r.URL.Path, "/o/private") && token != "right" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="r"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	authority = filepath.Join(t.TempDir(), "ca.pem")
+	raw := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(authority, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s.URL, authority
+}
+
+// TestRepositories: what is wrong with a repository is said in words that help its user,
+// and nothing of a repository runs outside the sandbox.
+func TestRepositories(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "ran")
+	host, authority := gitHost(t, mark)
+	g := guard(t, []string{"SSL_CERT_FILE=" + authority, "LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=http://127.0.0.1:9/v1"})
+	g.signIn(t)
+	for name, c := range map[string]struct{ repository, branch, says string }{
+		"unknown":           {host + "/o/none.git", "", "there is no repository " + host + "/o/none.git, or the token may not see it"},
+		"no such branch":    {host + "/o/good.git", "no/such", "has no branch no/such"},
+		"refused":           {host + "/o/private.git", "", "refuses the token, or wants one"},
+		"nobody listens":    {"https://127.0.0.1:9/o/r.git", "", "does not answer"},
+		"runs a program":    {"ext::sh -c 'touch " + mark + "'", "", "owner/name"},
+		"an option":         {"--upload-pack=touch " + mark, "", "owner/name"},
+		"a file":            {"file:///etc", "", "only https:// URLs"},
+		"no name":           {"justaname", "", "owner/name"},
+		"above":             {"o/../../r", "", "owner/name"},
+		"hidden in the URL": {"https://user:hunter2@127.0.0.1:9/o/r.git", "", "does not answer"},
+	} {
+		detail := startFails(t, g, c.repository, c.branch)
+		if !strings.Contains(detail, c.says) || strings.Contains(detail, "hunter2") {
+			t.Errorf("%s: %s", name, detail)
+		}
+	}
+	raw, err := json.Marshal(map[string]any{"selected_repository": host + "/o/good.git", "selected_branch": "--upload-pack=touch " + mark})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := g.send(t, "POST", "/api/v1/app-conversations", string(raw)); a.status < 400 || a.status >= 500 || !strings.Contains(a.body, "cannot be the name of a branch") {
+		t.Errorf("an option as branch: %d %s", a.status, a.body)
+	}
+	made := startTask(t, g, `{"selected_repository":"`+host+`/o/hostile.git"}`, "READY")
+	a := g.want(t, 200, "GET", "/api/v1/app-conversations/"+made.Conversation+"/git/changes", "")
+	if strings.TrimSpace(a.body) != "[]" {
+		t.Errorf("changes of a fresh clone: %s", a.body)
+	}
+	ran, err := filepath.Glob(mark + "*")
+	if err != nil || len(ran) > 0 {
+		t.Errorf("it ran %v, %v", ran, err)
+	}
+	// What has failed is still listed, with why.
+	a = g.want(t, 200, "GET", "/api/v1/app-conversations/start-tasks/search?limit=100", "")
+	if n := strings.Count(a.body, `"status":"ERROR"`); n != 10 {
+		t.Errorf("%d failed tasks are listed: %.500s", n, a.body)
+	}
+}
+
+// TestSandboxIsLost: the processes of a sandbox are killed in the middle of a command. The
+// agent is told, and the conversation goes on.
+func TestSandboxIsLost(t *testing.T) {
+	t.Parallel()
+	script, err := llmtest.Parse([]byte(`
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "echo x >begun; read x <never"}}]}
+  - reply: {text: it was lost}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	llm := llmtest.Start(t, script)
+	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"})
+	g.signIn(t)
+	var sandbox struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox); err != nil {
+		t.Fatal(err)
+	}
+	workspace := filepath.Join(g.dir, "events", "app", "workspaces", sandbox.ID, "project")
+	for _, name := range []string{"begun", "never"} {
+		if err := syscall.Mkfifo(filepath.Join(workspace, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := startTask(t, g, `{"sandbox_id":"`+sandbox.ID+`","initial_message":{"role":"user","run":true,"content":[{"type":"text","text":"wait"}]}}`, "READY")
+	if _, err := os.ReadFile(filepath.Join(workspace, "begun")); err != nil { // waits for the command
+		t.Fatal(err)
+	}
+	killChildren(t, g.cmd.Process.Pid)
+	events := watch(t, g, made.Conversation)
+	if !strings.Contains(events, "it was lost") || !strings.Contains(events, `"finished"`) {
+		t.Errorf("the conversation has not gone on: %.6000s", events)
+	}
+	if !strings.Contains(events, "interrupted") && !strings.Contains(events, "unknown") {
+		t.Errorf("the agent is not told: %.6000s", events)
+	}
+	// The workspace is lost too: the conversation stays readable, and says what is missing.
+	if err := os.RemoveAll(filepath.Dir(workspace)); err != nil {
+		t.Fatal(err)
+	}
+	g.want(t, 200, "GET", "/api/v1/conversation/"+made.Conversation+"/events/search", "")
+	a := g.send(t, "POST", "/api/v1/app-conversations/"+made.Conversation+"/send-message", `{"role":"user","content":[{"type":"text","text":"again"}]}`)
+	t.Logf("after the workspace is lost: %d %s", a.status, a.body)
+	if a.status >= 500 {
+		t.Errorf("a message: %d %s", a.status, a.body)
+	}
+}
+
+// killChildren kills the children of a process.
+func killChildren(t *testing.T, pid int) {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for _, path := range stats {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(raw), ") ")
+		if f := strings.Fields(rest); len(f) < 2 || f[1] != itoa(pid) {
+			continue
+		}
+		var child int
+		if err := json.Unmarshal([]byte(filepath.Base(filepath.Dir(path))), &child); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		killed++
+	}
+	if killed == 0 {
+		t.Error("the server has no children")
+	}
+}
