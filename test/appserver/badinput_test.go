@@ -3,6 +3,7 @@ package appserver_test
 import (
 	"encoding/json"
 	"encoding/pem"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -46,7 +47,7 @@ git clone -q --bare . ` + root + `/o/hostile.git`
 	}
 	h := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"},
+		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard,
 	}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, token, _ := r.BasicAuth(); strings.HasPrefix(r.URL.Path, "/o/private") && token != "right" {
@@ -71,7 +72,7 @@ func TestRepositories(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "ran")
 	host, authority := gitHost(t, mark)
-	g := guard(t, []string{"SSL_CERT_FILE=" + authority, "LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=http://127.0.0.1:9/v1"})
+	g := guard(t, []string{"GIT_SSL_CAINFO=" + authority, "LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=http://127.0.0.1:9/v1"})
 	g.signIn(t)
 	for name, c := range map[string]struct{ repository, branch, says string }{
 		"unknown":           {host + "/o/none.git", "", "there is no repository " + host + "/o/none.git, or the token may not see it"},
@@ -98,7 +99,7 @@ func TestRepositories(t *testing.T) {
 		t.Errorf("an option as branch: %d %s", a.status, a.body)
 	}
 	made := startTask(t, g, `{"selected_repository":"`+host+`/o/hostile.git"}`, "READY")
-	a := g.want(t, 200, "GET", "/api/v1/app-conversations/"+made.Conversation+"/git/changes", "")
+	a := g.want(t, 200, "GET", "/api/v1/app-conversations/"+made.Conversation+"/git/changes?path=/workspace/project/hostile", "")
 	if strings.TrimSpace(a.body) != "[]" {
 		t.Errorf("changes of a fresh clone: %s", a.body)
 	}
@@ -122,6 +123,7 @@ by_history: true
 turns:
   - reply: {tool_calls: [{name: terminal, arguments: {command: "echo x >begun; read x <never"}}]}
   - reply: {text: it was lost}
+  - reply: {text: and it is there again}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +148,7 @@ turns:
 		t.Fatal(err)
 	}
 	killChildren(t, g.cmd.Process.Pid)
-	events := watch(t, g, made.Conversation)
+	events := watch(t, g, made.Conversation, "it was lost")
 	if !strings.Contains(events, "it was lost") || !strings.Contains(events, `"finished"`) {
 		t.Errorf("the conversation has not gone on: %.6000s", events)
 	}
@@ -158,10 +160,9 @@ turns:
 		t.Fatal(err)
 	}
 	g.want(t, 200, "GET", "/api/v1/conversation/"+made.Conversation+"/events/search", "")
-	a := g.send(t, "POST", "/api/v1/app-conversations/"+made.Conversation+"/send-message", `{"role":"user","content":[{"type":"text","text":"again"}]}`)
-	t.Logf("after the workspace is lost: %d %s", a.status, a.body)
-	if a.status >= 500 {
-		t.Errorf("a message: %d %s", a.status, a.body)
+	g.want(t, 200, "POST", "/api/v1/app-conversations/"+made.Conversation+"/send-message", `{"role":"user","run":true,"content":[{"type":"text","text":"again"}]}`)
+	if events = watch(t, g, made.Conversation, "and it is there again"); !strings.Contains(events, "it was lost") {
+		t.Errorf("the conversation is lost: %.6000s", events)
 	}
 }
 

@@ -42,6 +42,7 @@ type guarded struct {
 	said      chan string // all that it said, when it has ended
 }
 
+// prints is what a server says when it is ready.
 var prints = regexp.MustCompile(`(https?://\S+)/#login=(\S+)`)
 
 // guard starts a server with variables and flags that ends with the test.
@@ -492,7 +493,7 @@ func TestInternalAddresses(t *testing.T) {
 		asked.Store(0)
 		settings := `{"llm_model":"openai/m","llm_api_key":"k","llm_base_url":"` + internal.URL + `/v1"}`
 		g.want(t, 200, "POST", "/api/settings", settings)
-		said := start(t, g, `{"initial_message":{"role":"user","run":true,"content":[{"type":"text","text":"hello"}]}}`)
+		said := runOf(t, g, `{"initial_message":{"role":"user","run":true,"content":[{"type":"text","text":"hello"}]}}`)
 		if reached := asked.Load() > 0; reached != c.reached {
 			t.Errorf("%s: the model's address was asked: %v; the conversation says %.600s", name, reached, said)
 		}
@@ -513,18 +514,19 @@ func TestInternalAddresses(t *testing.T) {
 	}
 }
 
-// start starts a conversation and returns its events when its run has ended.
-func start(t *testing.T, g *guarded, request string) string {
+// runOf starts a conversation and returns its events when its run has ended.
+func runOf(t *testing.T, g *guarded, request string) string {
 	t.Helper()
 	id := startTask(t, g, request, "READY").Conversation
 	if id == "" {
 		return ""
 	}
-	return watch(t, g, id)
+	return watch(t, g, id, "")
 }
 
-// watch returns the events of a conversation when its run has ended.
-func watch(t *testing.T, g *guarded, id string) string {
+// watch returns the events of a conversation when a run has ended after one of them that
+// has a text.
+func watch(t *testing.T, g *guarded, id, after string) string {
 	t.Helper()
 	var found []struct {
 		Key string `json:"session_api_key"`
@@ -559,18 +561,10 @@ func watch(t *testing.T, g *guarded, id string) string {
 		if err := json.Unmarshal(raw, &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == "ConversationStateUpdateEvent" && e.Key == "execution_status" && e.Value != "running" && e.Value != "idle" {
+		if e.Kind == "ConversationStateUpdateEvent" && e.Key == "execution_status" && e.Value != "running" && e.Value != "idle" && strings.Contains(all, after) {
 			return all
 		}
 	}
-}
-
-// task is a start task.
-type task struct {
-	ID           string `json:"id"`
-	Status       string `json:"status"`
-	Detail       string `json:"detail"`
-	Conversation string `json:"app_conversation_id"`
 }
 
 // startTask starts a conversation and returns the task when it has ended, as it must.
