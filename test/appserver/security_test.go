@@ -28,6 +28,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/deft-dev/deft/internal/llmtest"
 	"github.com/deft-dev/deft/test/binary"
 )
 
@@ -501,13 +502,36 @@ func TestInternalAddresses(t *testing.T) {
 			t.Errorf("%s: the user is not told: %.1500s", name, said)
 		}
 	}
-	g := guard(t, nil, "--address", "0.0.0.0:0")
+	// The operator's own model may be anywhere.
+	script, err := llmtest.Parse([]byte("turns:\n  - reply: {tool_calls: [{name: terminal, arguments: {command: 'echo got $TOKEN'}}]}\n  - reply: {text: done}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	llm := llmtest.Start(t, script)
+	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"}, "--address", "0.0.0.0:0")
 	g.signIn(t)
 	asked.Store(0)
+	var sandbox struct {
+		ID  string `json:"id"`
+		Key string `json:"session_api_key"`
+	}
+	if err := json.Unmarshal([]byte(g.send(t, "POST", "/api/v1/sandboxes", "").body), &sandbox); err != nil {
+		t.Fatal(err)
+	}
+	id := startTask(t, g, `{"title":"Hello","sandbox_id":"`+sandbox.ID+`"}`, "READY").Conversation
+	g.want(t, 200, "POST", "/api/conversations/"+id+"/secrets", `{"secrets":{"TOKEN":{"kind":"LookupSecret","url":"`+internal.URL+`/token"}}}`, "X-Session-API-Key: "+sandbox.Key)
+	g.want(t, 200, "POST", "/api/v1/app-conversations/"+id+"/send-message", `{"role":"user","run":true,"content":[{"type":"text","text":"hello"}]}`)
+	if said := watch(t, g, id, "done"); !strings.Contains(said, `"finished"`) {
+		t.Errorf("with a lookup: %.3000s", said)
+	}
 	for _, repository := range []string{"https://127.0.0.1:" + port + "/o/r.git", "https://localhost:" + port + "/o/r.git", "https://169.254.169.254/o/r.git", "https://[::1]:" + port + "/r.git"} {
 		if detail := startFails(t, g, repository, ""); !strings.Contains(detail, "does not connect to") {
 			t.Errorf("%s: %s", repository, detail)
 		}
+	}
+	a := g.send(t, "POST", "/api/mcp/test", `{"server":{"type":"http","url":"`+internal.URL+`/mcp"}}`, "X-Session-API-Key: "+sandbox.Key)
+	if !strings.Contains(a.body, "does not connect to") {
+		t.Errorf("an MCP server: %d %s", a.status, a.body)
 	}
 	if n := asked.Load(); n > 0 {
 		t.Errorf("this machine was asked %d times", n)
