@@ -43,8 +43,7 @@ func fileError(err error, named string) error {
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return fault.New(fault.NotFound, "there is no file "+strconv.Quote(named))
-	case errors.Is(err, workspace.ErrOutside), errors.Is(err, workspace.ErrNotDirectory), errors.Is(err, workspace.ErrNotFile),
-		errors.Is(err, workspace.ErrIsDirectory), errors.Is(err, workspace.ErrParent):
+	case fault.Is(err, fault.Invalid):
 		return fault.Wrap(err, fault.Invalid, strconv.Quote(named))
 	case errors.Is(err, fs.ErrPermission):
 		return fault.Wrap(err, fault.Denied, strconv.Quote(named))

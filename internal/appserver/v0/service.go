@@ -142,6 +142,9 @@ func (s *Service) v0(h rest.Handler) rest.Handler {
 		if own, ok := errors.AsType[*rest.Error](err); ok {
 			status = own.Status
 		}
+		if kind == fault.Unsupported {
+			status = http.StatusBadRequest // the client asks for it
+		}
 		if status >= http.StatusInternalServerError || kind == fault.Canceled {
 			return err
 		}
