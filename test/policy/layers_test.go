@@ -20,6 +20,7 @@ var layers = map[string]int{
 	"state":             3, // what a conversation cost is in llm's metrics
 	"workspace":         3, // shows repositories, loads skills
 	"hook":              4, // described by spec's contract
+	"internal/forge":    3, // tokens are llm's secrets
 	"internal/rest":     2, // what the routes of all servers use
 	"internal/socketio": 2,
 	"internal/settings": 4,
@@ -123,8 +124,9 @@ var withoutHTTP = []string{"schema", "spec", "internal/settings", "session", "in
 // routers link the adapters of some domains to choose one by name. Like
 // adapters, they are imported by programs only.
 var routers = map[string][]string{
-	"llm/route":     {"llm"},
-	"session/build": {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
+	"llm/route":            {"llm"},
+	"internal/forge/route": {"internal/forge"},
+	"session/build":        {"agent", "executor", "llm", "runtime", "sandbox", "tool"},
 }
 
 // kind is the role of a package.
