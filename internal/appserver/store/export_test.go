@@ -1,0 +1,4 @@
+package store
+
+// Version is that of the tables.
+const Version = version
