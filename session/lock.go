@@ -32,3 +32,11 @@ type LockWatcher interface {
 	// Watch returns when ctx ends or the lock is closed, with an error of kind Canceled.
 	Watch(ctx context.Context, orphaned, lost func(event.ConversationID)) error
 }
+
+// LockLocator is a [Lock] of several processes that knows where each is reached.
+type LockLocator interface {
+	Lock
+	// Holder returns the address of another process that has locked one of some
+	// conversations; "" if there is none, or if this process has locked one of them.
+	Holder(ctx context.Context, ids ...event.ConversationID) (address string, err error)
+}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -146,7 +147,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		Open: func(ctx context.Context) (*agentserver.Backend, error) {
 			b, _, err := a.open(ctx, backendOptions{
 				dir: paths.store(), settings: saved.PersistenceDir, ring: ring, hidden: append(cfg.Private(), paths.store(), saved.PersistenceDir),
-				placement: placement(cfg), store: eventStore(cfg, paths.store(), log),
+				placement: placement(cfg), store: eventStore(cfg, paths.store(), replicaAddress(cfg.Server, l.Addr(), log), log),
 				prepare: func() error { return makeAll(cfg.Data, paths.store(), saved.PersistenceDir, cfg.FilesDir()) },
 			})
 			return b, err
@@ -274,13 +275,38 @@ func commonModel(c config.LLM) *schema.Map {
 	return m
 }
 
+// replicaAddress is where other servers on the same database reach this one, "" if they
+// cannot.
+func replicaAddress(s config.Server, at net.Addr, log *slog.Logger) string {
+	if s.ReplicaURL != "" {
+		return s.ReplicaURL
+	}
+	own, err := netip.ParseAddrPort(at.String())
+	if err != nil || s.TLSCertificate != "" { // a certificate is for a name
+		return ""
+	}
+	if !own.Addr().IsUnspecified() {
+		return "http://" + own.String()
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		log.Warn("other servers on the database cannot pass requests on to this one: set server.replica_url", "err", err)
+	}
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return "http://" + net.JoinHostPort(n.IP.String(), strconv.Itoa(int(own.Port())))
+		}
+	}
+	return ""
+}
+
 // eventStore opens the store of events and the locks of conversations.
-func eventStore(cfg *config.Config, dir string, log *slog.Logger) func(context.Context) (eventstream.Stream, session.Lock, error) {
+func eventStore(cfg *config.Config, dir, address string, log *slog.Logger) func(context.Context) (eventstream.Stream, session.Lock, error) {
 	if !cfg.Database.PostgreSQL() {
 		return sqliteBackend(dir)
 	}
 	return func(ctx context.Context) (eventstream.Stream, session.Lock, error) {
-		s, err := postgres.Open(ctx, string(cfg.Database.URL), postgres.Options{Log: log})
+		s, err := postgres.Open(ctx, string(cfg.Database.URL), postgres.Options{Log: log, Address: address})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -207,6 +207,31 @@ func (l *Locks) Held(id event.ConversationID) (held bool, err error) {
 	return held, l.s.failed(ctx, err)
 }
 
+// Holder returns the address of the process that has locked the first of some
+// conversations that another process has locked. "" if none is locked, if this process has
+// locked one, or if the other one has no address. It implements session.LockLocator.
+func (l *Locks) Holder(ctx context.Context, ids ...event.ConversationID) (address string, err error) {
+	stored := make([]string, len(ids))
+	l.mu.Lock()
+	for i, id := range ids {
+		if e := l.held[id]; e != nil && !e.lost {
+			l.mu.Unlock()
+			return "", nil
+		}
+		stored[i] = encodeText(string(id))
+	}
+	l.mu.Unlock()
+	err = l.s.pool.QueryRow(ctx, "SELECT p.address FROM locks l JOIN processes p ON p.id = l.process WHERE l.conversation = ANY($1) AND "+alive+
+		" ORDER BY array_position($1, l.conversation) LIMIT 1", stored).Scan(&address)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	if err == nil {
+		address, err = decodeText(address)
+	}
+	return address, l.s.failed(ctx, err)
+}
+
 // Close releases everything. It may be called more than once.
 func (l *Locks) Close() error {
 	l.mu.Lock()

@@ -16,7 +16,37 @@ import (
 	"github.com/deft-dev/deft/session/locktest"
 )
 
-var _ session.LockWatcher = (*postgres.Locks)(nil)
+var (
+	_ session.LockWatcher = (*postgres.Locks)(nil)
+	_ session.LockLocator = (*postgres.Locks)(nil)
+)
+
+// TestHolder finds the process that works on a conversation, as long as it does.
+func TestHolder(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	one, other := openAs(t, url, "http://one"), openAs(t, url, "http://other")
+	first, second := event.NewConversationID(), event.NewConversationID()
+	want := func(asked *postgres.Store, address string, ids ...event.ConversationID) {
+		t.Helper()
+		if got, err := asked.Locks().Holder(t.Context(), ids...); got != address || err != nil {
+			t.Errorf("%q, %v; want %q", got, err, address)
+		}
+	}
+	want(other, "", first, second)
+	release := acquire(t, one, first)
+	want(other, "http://one", second, first)
+	want(one, "", first)
+	releaseOther := acquire(t, other, second)
+	want(other, "", second, first) // it works on one of them itself
+	want(one, "http://other", second)
+	releaseOther()
+	release()
+	want(other, "", first)
+	acquire(t, one, first)
+	execute(t, url, disconnect)
+	want(other, "", first) // it is about to be taken over
+}
 
 func TestLocks(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,13 @@ func TestMain(m *testing.M) {
 // open opens a store that is closed when the test ends.
 func open(t testing.TB, url string) *postgres.Store {
 	t.Helper()
-	s, err := postgres.Open(t.Context(), url, postgres.Options{})
+	return openAs(t, url, "")
+}
+
+// openAs opens a store in a process that others reach at an address.
+func openAs(t testing.TB, url, address string) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), url, postgres.Options{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}

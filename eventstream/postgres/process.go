@@ -39,7 +39,7 @@ func (l *Locks) register(ctx context.Context) (int32, error) {
 	}
 	// Nobody sees the row before the advisory lock is held.
 	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, "INSERT INTO processes DEFAULT VALUES RETURNING id").Scan(&process); err != nil {
+		if err := tx.QueryRow(ctx, "INSERT INTO processes (address) VALUES ($1) RETURNING id", encodeText(l.s.address)).Scan(&process); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "SELECT pg_advisory_lock($1, $2)", int32(l.s.schema), process)

@@ -95,6 +95,7 @@ JOIN events e ON e.conversation = s.source AND e.seq >= s.source_first AND e.seq
 CREATE TABLE processes (
   id       integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   watching boolean NOT NULL DEFAULT false, -- it takes over conversations of processes that have ended
+  address  text    NOT NULL, -- where other processes reach it; '' for nowhere
   started  timestamptz NOT NULL DEFAULT now()
 );
 

@@ -65,11 +65,14 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interva
 type Options struct {
 	// Log is told when the connection of followers or locks is lost; nil for nobody.
 	Log *slog.Logger
+	// Address is where other processes reach this one, for [Locks.Holder]; "" for nowhere.
+	Address string
 }
 
 // Store is an [eventstream.Stream] in a PostgreSQL database.
 type Store struct {
 	log      *slog.Logger
+	address  string // of this process, "" for none
 	pool     *pgxpool.Pool
 	config   *pgx.ConnConfig // of connections beside the pool
 	schema   uint32          // the oid of the schema
@@ -95,7 +98,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{log: o.Log, config: config.ConnConfig.Copy(), topics: newTopics()}
+	s := &Store{log: o.Log, address: o.Address, config: config.ConnConfig.Copy(), topics: newTopics()}
 	cancelQueries(config.ConnConfig)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

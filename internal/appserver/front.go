@@ -42,6 +42,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		f.v.o.Log.Error("find the sandbox of a request", "path", r.URL.Path, "err", err)
 		http.Error(w, err.Error(), fault.KindOf(err).HTTPStatus())
+	case isAPI(r.URL.Path) && f.v.replicas.pass(w, r, b.ID):
 	case found:
 		f.agentServer(w, r, b)
 	case !isAPI(r.URL.Path) && o.Page != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead):

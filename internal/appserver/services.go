@@ -42,6 +42,7 @@ type services struct {
 	conversations *conversations.Service
 	signin        *signin.Service
 	agentServers  *agentServers
+	replicas      *replicas // nil where there is only this one
 	v0            *v0.Service
 	table         *rest.Server
 	contract      *rest.Server // answers preflight requests for the agent-server contract
@@ -90,6 +91,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Log: o.Log,
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, Log: o.Log})
+	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
 	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Log: o.Log})
 	if s.table, err = rest.New(rest.Options{

@@ -66,6 +66,10 @@ func (l *loader) checkServer() {
 		c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 		l.address("server.public_url", c.PublicURL)
 	}
+	if c.ReplicaURL != "" {
+		c.ReplicaURL = strings.TrimRight(c.ReplicaURL, "/")
+		l.address("server.replica_url", c.ReplicaURL)
+	}
 	for i, origin := range c.AllowedOrigins {
 		c.AllowedOrigins[i] = strings.TrimRight(origin, "/")
 		l.address("server.allowed_origins", c.AllowedOrigins[i])

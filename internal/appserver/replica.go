@@ -1,0 +1,122 @@
+package appserver
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/rest"
+	"github.com/deft-dev/deft/session"
+)
+
+// passedOn marks a request that another server has passed on. It is never passed on
+// again; a client that sends it itself gets the answer of the server that it asks.
+const passedOn = "X-Deft-Passed-On"
+
+// replicas pass a request on to the server that works on its conversation, where several
+// share a database: clients may ask any of them.
+type replicas struct {
+	locks     session.LockLocator
+	inSandbox func(ctx context.Context, sandbox string) ([]event.ConversationID, error)
+	log       *slog.Logger
+	transport http.RoundTripper
+}
+
+// newReplicas returns nil if the server is alone.
+func newReplicas(lock session.Lock, inSandbox func(context.Context, string) ([]event.ConversationID, error), log *slog.Logger) *replicas {
+	locks, ok := lock.(session.LockLocator)
+	if !ok {
+		return nil
+	}
+	return &replicas{locks, inSandbox, log, &http.Transport{
+		DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute,
+		DisableCompression: true, // bytes are passed on as they are
+	}}
+}
+
+// pass answers a request if another server works on its conversation. sandbox is that of
+// the request's key, "" for none.
+func (p *replicas) pass(w http.ResponseWriter, r *http.Request, sandbox string) bool {
+	if p == nil || r.Header.Get(passedOn) != "" {
+		return false
+	}
+	ids, err := p.subjects(r, sandbox)
+	address := ""
+	if err == nil && len(ids) > 0 {
+		address, err = p.locks.Holder(r.Context(), ids...)
+	}
+	if err != nil { // this server says what is wrong, if it concerns the request
+		p.log.Warn("find the server of a conversation", "path", r.URL.Path, "err", err)
+	}
+	if address == "" || err != nil {
+		return false
+	}
+	to, err := url.Parse(address)
+	if err != nil {
+		p.log.Error("the address of another server is none", "address", address, "err", err)
+		return false
+	}
+	(&httputil.ReverseProxy{
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			pr.SetURL(to)
+			pr.Out.Host = pr.In.Host // it is what browsers' origins are compared with
+			pr.Out.Header["X-Forwarded-For"] = pr.In.Header["X-Forwarded-For"]
+			pr.Out.Header["X-Forwarded-Proto"] = pr.In.Header["X-Forwarded-Proto"]
+			pr.Out.Header.Set(passedOn, "1")
+		},
+		Transport: p.transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil {
+				return
+			}
+			p.log.Warn("the server that works on a conversation does not answer", "server", address, "err", err)
+			w.Header().Set("Retry-After", "2")
+			if err := rest.JSON(w, http.StatusServiceUnavailable, map[string]string{
+				"detail": "the server that works on this conversation does not answer; if it has ended, another one takes over in a few seconds",
+			}); err != nil {
+				p.log.Debug("answer a request", "err", err)
+			}
+		},
+	}).ServeHTTP(w, r)
+	return true
+}
+
+// beforeID are the parts of a path behind which a conversation is named.
+var beforeID = map[string]bool{"conversations": true, "app-conversations": true, "conversation": true}
+
+// subjects returns the conversations that a request works with.
+func (p *replicas) subjects(r *http.Request, sandbox string) ([]event.ConversationID, error) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	for i, part := range parts[:len(parts)-1] {
+		id, ok := event.ParseConversationID(parts[i+1])
+		if !ok {
+			continue
+		}
+		switch {
+		case beforeID[part], part == "events" && i > 0 && parts[i-1] == "sockets":
+			return []event.ConversationID{id}, nil
+		case part == "sandboxes":
+			return p.inSandbox(r.Context(), id.Hex())
+		}
+	}
+	for _, name := range []string{"conversation_id", "conversation_id__eq"} {
+		if id, ok := event.ParseConversationID(r.URL.Query().Get(name)); ok {
+			return []event.ConversationID{id}, nil
+		}
+	}
+	if sandbox == "" {
+		return nil, nil
+	}
+	ids, err := p.inSandbox(r.Context(), sandbox)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return ids, err
+}
