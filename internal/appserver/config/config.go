@@ -30,6 +30,8 @@ type Config struct {
 	LLM           LLM           `toml:"llm"`
 	Files         Files         `toml:"files"`
 	Log           Log           `toml:"log"`
+
+	files []string // that were read
 }
 
 // Server is how clients reach the server.
@@ -149,9 +151,14 @@ type Log struct {
 }
 
 // Private are the absolute paths that no sandbox shows: the data directory, and the files
-// with keys.
+// with keys, those of the configuration too.
 func (c *Config) Private() []string {
 	var out []string
+	for _, f := range c.files {
+		if p, err := filepath.Abs(f); err == nil {
+			out = append(out, p)
+		}
+	}
 	for _, p := range []string{c.Data, c.Server.TLSKey, c.Database.URLFile, c.LLM.APIKeyFile, c.FilesDir()} {
 		if p != "" {
 			out = append(out, p)

@@ -219,7 +219,7 @@ func TestSecretsOfFiles(t *testing.T) {
 	if d := cmp.Diff(want, report.Warnings); d != "" {
 		t.Error("(-want +got)\n", d)
 	}
-	if !cmp.Equal(c.Private(), []string{c.Data, filepath.Join(m.root, "db"), filepath.Join(m.root, "etc/key"), filepath.Join(c.Data, "files")}) {
+	if !cmp.Equal(c.Private(), []string{filepath.Join(m.root, machineFile), c.Data, filepath.Join(m.root, "db"), filepath.Join(m.root, "etc/key"), filepath.Join(c.Data, "files")}) {
 		t.Error(c.Private())
 	}
 }

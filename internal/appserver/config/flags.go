@@ -11,7 +11,8 @@ import (
 // variables; nil leaves a setting to the other sources. A secret is never a flag: other
 // users of the machine can read command lines.
 type Flags struct {
-	Config string `help:"TOML file with settings; see deft config example (default: /etc/deft/deft.toml, then ~/.config/deft/deft.toml)." placeholder:"FILE" type:"path" env:"DEFT_CONFIG"`
+	Config          string `help:"TOML file with settings; see deft config example (default: /etc/deft/deft.toml, then ~/.config/deft/deft.toml)." placeholder:"FILE" type:"path" env:"DEFT_CONFIG"`
+	OpenHandsConfig string `name:"openhands-config" help:"OpenHands' config.toml, whose settings count after those of Deft's own files." placeholder:"FILE" type:"path" env:"DEFT_OPENHANDS_CONFIG"`
 
 	Address       *string         `setting:"server.address" help:"Address to listen on; port 0 takes a free one (default: 127.0.0.1:3000)." placeholder:"HOST:PORT"`
 	PublicURL     *string         `setting:"server.public_url" name:"public-url" help:"Address at which browsers and sandboxes reach the server, where it is another." placeholder:"URL"`

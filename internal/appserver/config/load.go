@@ -65,6 +65,10 @@ func Load(s Sources) (*Config, *Report, error) {
 	if s.Flags.Config != "" {
 		l.file(s.Flags.Config, false)
 	}
+	if s.Flags.OpenHandsConfig != "" {
+		l.openHandsFile(s.Flags.OpenHandsConfig)
+	}
+	l.openHandsEnvironment()
 	l.variables()
 	l.flags()
 	return l.finish()
@@ -91,6 +95,7 @@ func (l *loader) finish() (*Config, *Report, error) {
 		l.report.Values = append(l.report.Values, Value{Setting: setting, Text: format(setting, v), Source: l.from[setting.Key]})
 	}
 	slices.Sort(l.report.Warnings)
+	l.config.files = l.report.Files
 	if len(l.errs) > 0 {
 		return nil, l.report, joined(l.errs)
 	}

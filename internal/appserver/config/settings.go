@@ -36,6 +36,9 @@ var Settings = sync.OnceValue(func() []Setting {
 func settingsOf(t reflect.Type, section string, index []int, flags map[string]string) (out []Setting) {
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
 		key, at := section+f.Tag.Get("toml"), append(index[:len(index):len(index)], i)
 		if f.Type.Kind() == reflect.Struct {
 			out = append(out, settingsOf(f.Type, key+".", at, flags)...)
