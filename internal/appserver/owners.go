@@ -12,7 +12,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/appserver/store"
-	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/internal/settings/launch"
 	"github.com/deft-dev/deft/internal/settings/profiles"
@@ -31,6 +31,7 @@ type owners struct {
 	url   string // where this machine reaches the server
 	open  func(ctx context.Context, dir string) (*settings.Service, error)
 	log   *slog.Logger
+	forge forge.Opener
 	model *schema.Map // LLM of owners who have chosen none; nil for none
 	// Of conversations whose owner has set nothing.
 	maxIterations int
@@ -87,8 +88,8 @@ func (o *owners) Assigned(_ context.Context, owner session.Principal, service st
 	return all.Services[service], err
 }
 
-// Secret implements [session.Settings]: secrets of the owner's settings are looked up
-// without a request.
+// Secret implements [session.Settings]: secrets of the owner's settings, and tokens of Git
+// providers, are looked up without a request.
 func (o *owners) Secret(ctx context.Context, owner session.Principal, url string) (string, bool) {
 	name, ok := secret.LocalName(o.url, url)
 	if !ok {
@@ -97,7 +98,7 @@ func (o *owners) Secret(ctx context.Context, owner session.Principal, url string
 	s, err := o.of(ctx, owner)
 	if err == nil {
 		var value llm.Secret
-		if value, err = s.Secret(ctx, name); err == nil {
+		if value, err = s.SandboxSecret(ctx, name); err == nil {
 			return string(value), true
 		}
 	}
@@ -163,7 +164,7 @@ func (o *owners) Launch(ctx context.Context, owner session.Principal, model, pro
 		}
 		out.Secrets[one.Name] = raw
 	}
-	return out, nil
+	return out, addTokens(s, out.Secrets)
 }
 
 // withModel gives settings in which an LLM was never chosen the server's own.
@@ -184,27 +185,4 @@ func withModel(agent, model *schema.Map) *schema.Map {
 	agent = agent.Copy()
 	agent.Set("llm", had)
 	return agent
-}
-
-// hosts are where the providers' repositories are by default.
-var hosts = map[string]string{
-	"": "github.com", "github": "github.com", "gitlab": "gitlab.com", "bitbucket": "bitbucket.org",
-}
-
-// Repository implements [conversations.Settings].
-func (o *owners) Repository(_ context.Context, _ session.Principal, provider, repository string) (gitfetch.Source, error) {
-	if gitfetch.IsURL(repository) {
-		if !strings.HasPrefix(repository, "https://") {
-			return gitfetch.Source{}, fault.New(fault.Invalid, "only https:// URLs of repositories are taken")
-		}
-		return gitfetch.Source{URL: repository}, nil
-	}
-	host, ok := hosts[provider]
-	if !ok {
-		return gitfetch.Source{}, fault.New(fault.Unsupported, "repositories of "+provider+" cannot be cloned yet")
-	}
-	if strings.Count(repository, "/") == 0 || strings.ContainsAny(repository, " \t\r\n?#@:\\") || strings.Contains("/"+repository+"/", "/../") {
-		return gitfetch.Source{}, fault.New(fault.Invalid, "the repository is named as owner/name, or by its https:// URL")
-	}
-	return gitfetch.Source{URL: "https://" + host + "/" + repository + ".git"}, nil
 }

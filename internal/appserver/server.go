@@ -41,6 +41,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -53,6 +54,8 @@ type Options struct {
 	Dir, Conversations, Settings string
 	Ring                         *keyring.Ring
 	Adapters                     agentserver.Adapters
+	// Forges opens Git hosts.
+	Forges forge.Opener
 	// Open opens the backend, OpenStore the tables.
 	Open      func(ctx context.Context) (*agentserver.Backend, error)
 	OpenStore func(ctx context.Context) (*store.Store, error)

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
+	"github.com/deft-dev/deft/internal/appserver/git"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	settingsroutes "github.com/deft-dev/deft/internal/appserver/settings"
 	"github.com/deft-dev/deft/internal/appserver/signin"
@@ -68,7 +69,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	}
 	s.owners = &owners{
 		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: o.InternalURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
-		maxIterations: o.MaxIterations, maxCost: o.MaxCost,
+		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges,
 		open: func(ctx context.Context, dir string) (*settings.Service, error) {
 			return settings.Open(ctx, settings.Options{Dir: dir, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool})
 		},
@@ -115,9 +116,10 @@ func (s *services) routes() []rest.Route {
 			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
-		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), Began: s.began, Log: s.o.Log}).Routes(),
+		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), Began: s.began, Log: s.o.Log}).Routes(),
 		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
 		s.v0.Routes(),
+		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
 	)
 }
 

@@ -85,9 +85,9 @@ type Host interface {
 	File(ctx context.Context, repository, path string) (string, error)
 	// Propose opens a pull request, or merge request.
 	Propose(ctx context.Context, p Proposal) (PullRequest, error)
-	// CloneURL returns where a repository is cloned from, and the user that Git names
-	// with the token.
-	CloneURL(repository string) (url, user string)
+	// Clone returns where a repository is cloned from, and the user and password that Git
+	// sends.
+	Clone(repository string) (url, user, password string)
 }
 
 // User is a user of a host.

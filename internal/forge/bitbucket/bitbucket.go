@@ -35,9 +35,10 @@ const (
 
 // Host is Bitbucket as one account sees it.
 type Host struct {
-	c    *exchange.Client
-	web  *url.URL
-	user string // for Git
+	c   *exchange.Client
+	web *url.URL
+	// For Git.
+	user, password string
 }
 
 // New returns the host of an account. A host of one's own is a gateway in front of
@@ -56,7 +57,7 @@ func New(e exchange.Endpoint) *Host {
 		user = "x-bitbucket-api-token-auth"
 	}
 	return &Host{
-		web: e.At(standard, ""), user: user,
+		web: e.At(standard, ""), user: user, password: password,
 		c: exchange.New(exchange.Options{Name: "Bitbucket", Base: e.At(api, "2.0"), Header: head, Secret: password, HTTP: e.HTTP, Limits: e.Limits}),
 	}
 }
@@ -350,7 +351,7 @@ func (h *Host) Propose(ctx context.Context, p forge.Proposal) (forge.PullRequest
 	return pr, err
 }
 
-// CloneURL implements [forge.Host].
-func (h *Host) CloneURL(repository string) (url, user string) {
-	return h.web.JoinPath(repository).String() + ".git", h.user
+// Clone implements [forge.Host].
+func (h *Host) Clone(repository string) (url, user, password string) {
+	return h.web.JoinPath(repository).String() + ".git", h.user, h.password
 }

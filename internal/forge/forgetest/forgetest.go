@@ -214,9 +214,9 @@ func repositories(t *testing.T, h forge.Host) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	at, userName := h.CloneURL("acme/api")
-	if !strings.HasSuffix(at, "/acme/api.git") || userName == "" {
-		t.Errorf("clone from %s as %s", at, userName)
+	at, name, password := h.Clone("acme/api")
+	if !strings.HasSuffix(at, "/acme/api.git") || name == "" || password != Token {
+		t.Errorf("clone from %s as %s", at, name)
 	}
 }
 

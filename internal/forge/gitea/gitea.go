@@ -30,8 +30,9 @@ const maxPage = 50
 
 // Host is a Forgejo or Gitea server as one account sees it.
 type Host struct {
-	c   *exchange.Client
-	web *url.URL
+	c     *exchange.Client
+	web   *url.URL
+	token string
 }
 
 // New returns the host of an account, at Codeberg if the endpoint names no other.
@@ -41,8 +42,8 @@ func New(e exchange.Endpoint) *Host {
 		head.Set("Authorization", "token "+e.Token)
 	}
 	return &Host{
-		web: e.At(standard, ""),
-		c:   exchange.New(exchange.Options{Name: "Forgejo", Base: e.At(standard, "api/v1"), Header: head, Secret: e.Token, HTTP: e.HTTP, Limits: e.Limits}),
+		web: e.At(standard, ""), token: e.Token,
+		c: exchange.New(exchange.Options{Name: "Forgejo", Base: e.At(standard, "api/v1"), Header: head, Secret: e.Token, HTTP: e.HTTP, Limits: e.Limits}),
 	}
 }
 
@@ -317,7 +318,7 @@ func (h *Host) labels(ctx context.Context, repository string, names []string) ([
 	return ids, nil
 }
 
-// CloneURL implements [forge.Host].
-func (h *Host) CloneURL(repository string) (url, user string) {
-	return h.web.JoinPath(repository).String() + ".git", "x-access-token"
+// Clone implements [forge.Host].
+func (h *Host) Clone(repository string) (url, user, password string) {
+	return h.web.JoinPath(repository).String() + ".git", "x-access-token", h.token
 }

@@ -35,11 +35,12 @@ const (
 type Host struct {
 	c, graphql *exchange.Client
 	web        *url.URL
+	token      string
 }
 
 // New returns the host of an account.
 func New(e exchange.Endpoint) *Host {
-	h := &Host{web: e.At(standard, "")}
+	h := &Host{web: e.At(standard, ""), token: e.Token}
 	rest, _ := url.Parse(api) // a constant
 	graphql := rest
 	switch {
@@ -320,7 +321,7 @@ func (h *Host) Propose(ctx context.Context, p forge.Proposal) (forge.PullRequest
 	return pr, nil
 }
 
-// CloneURL implements [forge.Host].
-func (h *Host) CloneURL(repository string) (url, user string) {
-	return h.web.JoinPath(repository).String() + ".git", "x-access-token"
+// Clone implements [forge.Host].
+func (h *Host) Clone(repository string) (url, user, password string) {
+	return h.web.JoinPath(repository).String() + ".git", "x-access-token", h.token
 }

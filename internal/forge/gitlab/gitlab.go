@@ -29,6 +29,7 @@ const standard = "https://gitlab.com"
 type Host struct {
 	c, graphql *exchange.Client
 	web        *url.URL
+	token      string
 }
 
 // New returns the host of an account.
@@ -38,7 +39,7 @@ func New(e exchange.Endpoint) *Host {
 		head.Set("Authorization", "Bearer "+e.Token)
 	}
 	o := exchange.Options{Name: "GitLab", Base: e.At(standard, "api/v4"), Header: head, Secret: e.Token, HTTP: e.HTTP, Limits: e.Limits}
-	h := &Host{web: e.At(standard, ""), c: exchange.New(o)}
+	h := &Host{web: e.At(standard, ""), token: e.Token, c: exchange.New(o)}
 	o.Base = e.At(standard, "api")
 	h.graphql = exchange.New(o)
 	return h
@@ -259,7 +260,7 @@ func (h *Host) Propose(ctx context.Context, p forge.Proposal) (forge.PullRequest
 	return forge.PullRequest{Number: made.IID, URL: made.URL}, err
 }
 
-// CloneURL implements [forge.Host].
-func (h *Host) CloneURL(repository string) (url, user string) {
-	return h.web.JoinPath(repository).String() + ".git", "oauth2"
+// Clone implements [forge.Host].
+func (h *Host) Clone(repository string) (url, user, password string) {
+	return h.web.JoinPath(repository).String() + ".git", "oauth2", h.token
 }

@@ -3,7 +3,7 @@
 //
 // # Usage
 //
-//	hosts, err := route.New(route.Options{CAFile: file})
+//	hosts := route.New()
 //	host, err := hosts.Open(forge.Account{Provider: forge.GitLab, Host: "git.corp:8443", Token: token})
 //	…
 //	hosts.Close()
@@ -16,17 +16,14 @@
 //
 // # Concurrency and failure
 //
-// Hosts are safe for concurrent use. A file of certificates that cannot be read is an error
-// of New.
+// Hosts are safe for concurrent use. Open fails for what cannot be a host; all else is an
+// error of the host's methods.
 package route
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -39,12 +36,6 @@ import (
 	"github.com/deft-dev/deft/internal/forge/internal/exchange"
 	"github.com/deft-dev/deft/internal/outbound"
 )
-
-// Options say how hosts are reached.
-type Options struct {
-	// CAFile has certificates (PEM) that are trusted beside the system's; "" for none.
-	CAFile string
-}
 
 // Hosts implements [forge.Opener].
 type Hosts struct {
@@ -63,26 +54,13 @@ var adapters = map[forge.Provider]struct {
 	forge.Forgejo:   {"codeberg.org", func(e exchange.Endpoint) forge.Host { return gitea.New(e) }},
 }
 
-// New returns hosts.
-func New(o Options) (*Hosts, error) {
-	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
-	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
-		if err != nil {
-			return nil, fault.Wrap(err, fault.Invalid, "read the certificates for Git hosts")
-		}
-		if tlsConfig.RootCAs, err = x509.SystemCertPool(); err != nil {
-			tlsConfig.RootCAs = x509.NewCertPool()
-		}
-		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fault.New(fault.Invalid, "the file "+o.CAFile+" has no certificate in PEM form")
-		}
-	}
+// New returns hosts. Their certificates are those of the system, or of SSL_CERT_FILE.
+func New() *Hosts {
 	return &Hosts{transport: &http.Transport{
-		Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{Timeout: 10 * time.Second}), TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true,
+		Proxy: outbound.Proxy, DialContext: outbound.Dial(net.Dialer{Timeout: 10 * time.Second}), ForceAttemptHTTP2: true,
 		MaxIdleConns: 32, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 20 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-	}}, nil
+	}}
 }
 
 // Close closes connections that are not in use.

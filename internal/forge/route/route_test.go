@@ -1,12 +1,9 @@
 package route_test
 
 import (
-	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -35,12 +32,9 @@ func host(t *testing.T, secure bool) *httptest.Server {
 	return s
 }
 
-func open(t *testing.T, o route.Options) *route.Hosts {
+func open(t *testing.T) *route.Hosts {
 	t.Helper()
-	h, err := route.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := route.New()
 	t.Cleanup(h.Close)
 	return h
 }
@@ -50,27 +44,21 @@ func open(t *testing.T, o route.Options) *route.Hosts {
 func TestHostsOfUsers(t *testing.T) {
 	t.Parallel()
 	plain, secure := host(t, false), host(t, true)
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for name, c := range map[string]struct {
 		host  string
 		token string
-		o     route.Options
 		kind  fault.Kind
 	}{
-		"named":               {plain.URL, "t", route.Options{}, ""},
-		"named, secure":       {secure.URL, "t", route.Options{CAFile: file}, ""},
-		"unknown authority":   {secure.URL, "t", route.Options{}, fault.Unavailable},
-		"password":            {"https://u:p@git.example.com", "t", route.Options{}, fault.Invalid},
-		"another scheme":      {"file:///etc", "t", route.Options{}, fault.Invalid},
-		"query":               {"https://git.example.com?x=1", "t", route.Options{}, fault.Invalid},
-		"line break in token": {plain.URL, "a\r\nHost: b", route.Options{}, fault.Auth},
+		"plain":               {plain.URL, "t", ""},
+		"unknown authority":   {secure.URL, "t", fault.Unavailable},
+		"password":            {"https://u:p@git.example.com", "t", fault.Invalid},
+		"another scheme":      {"file:///etc", "t", fault.Invalid},
+		"query":               {"https://git.example.com?x=1", "t", fault.Invalid},
+		"line break in token": {plain.URL, "a\r\nHost: b", fault.Auth},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hosts := open(t, c.o)
+			hosts := open(t)
 			for _, p := range []forge.Provider{forge.GitHub, forge.GitLab, forge.Forgejo} {
 				h, err := hosts.Open(forge.Account{Provider: p, Host: c.host, Token: "t"})
 				if c.token != "t" {
@@ -87,19 +75,9 @@ func TestHostsOfUsers(t *testing.T) {
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestProviders(t *testing.T) {
 	t.Parallel()
-	none := filepath.Join(t.TempDir(), "none.pem")
-	if _, err := route.New(route.Options{CAFile: none}); !fault.Is(err, fault.Invalid) {
-		t.Error(err)
-	}
-	if err := os.WriteFile(none, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := route.New(route.Options{CAFile: none}); !fault.Is(err, fault.Invalid) {
-		t.Error(err)
-	}
-	hosts := open(t, route.Options{})
+	hosts := open(t)
 	if _, err := hosts.Open(forge.Account{Provider: "azure_devops"}); !fault.Is(err, fault.Unsupported) {
 		t.Error(err)
 	}
@@ -107,7 +85,7 @@ func TestOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if url, user := h.CloneURL("a/b"); url != "https://github.com/a/b.git" || user != "x-access-token" {
+	if url, user, _ := h.Clone("a/b"); url != "https://github.com/a/b.git" || user != "x-access-token" {
 		t.Error(url, user)
 	}
 }

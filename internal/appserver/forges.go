@@ -1,0 +1,139 @@
+package appserver
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/git"
+	"github.com/deft-dev/deft/internal/forge"
+	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/secret"
+	"github.com/deft-dev/deft/session"
+)
+
+// tokenVariables are the secrets by which agents get the tokens of Git providers
+// (docs/openhands/app-server-v0.md section 4.2).
+var tokenVariables = map[forge.Provider]string{
+	forge.GitHub: "GITHUB_TOKEN", forge.GitLab: "GITLAB_TOKEN", forge.Bitbucket: "BITBUCKET_TOKEN", forge.Forgejo: "FORGEJO_TOKEN",
+}
+
+// addTokens adds the tokens of Git providers to the secrets of a conversation, to be looked
+// up when they are used. The owner's own secrets take precedence.
+func addTokens(s *settings.Service, secrets map[string]json.RawMessage) error {
+	stored, err := s.ProviderHosts()
+	if err != nil {
+		return err
+	}
+	for provider, name := range tokenVariables {
+		if _, ok := stored[string(provider)]; !ok || secrets[name] != nil {
+			continue
+		}
+		raw, err := json.Marshal(map[string]any{
+			"kind": "LookupSecret", "url": secret.LocalPath(string(provider) + "_token"), "description": "token of the Git provider " + string(provider),
+		})
+		if err != nil {
+			return err
+		}
+		secrets[name] = raw
+	}
+	return nil
+}
+
+// tokens returns an owner's tokens of Git providers.
+func (o *owners) tokens(ctx context.Context, owner session.Principal) (map[string]settings.ProviderToken, error) {
+	s, err := o.of(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	return s.ProviderTokens(ctx)
+}
+
+// CheckToken implements the TokenChecker of the settings' routes.
+func (o *owners) CheckToken(ctx context.Context, provider string, t settings.ProviderToken) (userID string, err error) {
+	h, err := o.forge.Open(forge.Account{Provider: forge.Provider(provider), Host: t.Host, Token: t.Token})
+	if err != nil {
+		return "", err
+	}
+	u, err := h.User(ctx)
+	return u.ID, err
+}
+
+// forgeHosts returns the owner's hosts, or only that of a provider. One without a token
+// has what is public.
+func (o *owners) forgeHosts(ctx context.Context, owner session.Principal, provider string) (out []forge.Host, err error) {
+	tokens, err := o.tokens(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range settings.GitProviders {
+		t, ok := tokens[name]
+		if provider != name && (provider != "" || !ok) {
+			continue
+		}
+		h, err := o.forge.Open(forge.Account{Provider: forge.Provider(name), Host: t.Host, Token: t.Token})
+		if fault.Is(err, fault.Unsupported) && provider == "" {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// Repository implements [conversations.Settings]. A repository without a provider is that
+// of the only one with a token, of the first one that has it, or of GitHub.
+func (o *owners) Repository(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error) {
+	isURL := gitfetch.IsURL(repository)
+	if !isURL {
+		if _, _, err := forge.SplitName(repository); err != nil {
+			return gitfetch.Source{}, fault.New(fault.Invalid, "the repository is named as owner/name, or by its https:// URL")
+		}
+	}
+	all, err := o.forgeHosts(ctx, owner, provider)
+	if err != nil {
+		return gitfetch.Source{}, err
+	}
+	if isURL {
+		return sourceAt(all, repository)
+	}
+	var h forge.Host
+	switch len(all) {
+	case 0:
+		if h, err = o.forge.Open(forge.Account{Provider: forge.GitHub}); err != nil {
+			return gitfetch.Source{}, err
+		}
+	case 1:
+		h = all[0]
+	default:
+		if h, err = git.Find(ctx, all, repository); err != nil {
+			return gitfetch.Source{}, err
+		}
+	}
+	from := gitfetch.Source{}
+	from.URL, from.User, from.Token = h.Clone(repository)
+	return from, nil
+}
+
+// sourceAt is a repository at a URL, with the token of the host that is there.
+func sourceAt(all []forge.Host, repository string) (gitfetch.Source, error) {
+	u, err := url.Parse(repository)
+	if err != nil || u.Scheme != "https" || u.User != nil {
+		return gitfetch.Source{}, fault.New(fault.Invalid, "only https:// URLs of repositories are taken, without a password")
+	}
+	from := gitfetch.Source{URL: repository}
+	for _, h := range all {
+		at, user, password := h.Clone("a/b")
+		own, err := url.Parse(at)
+		if err == nil && own.Scheme == u.Scheme && strings.EqualFold(own.Host, u.Host) {
+			from.User, from.Token = user, password
+			break
+		}
+	}
+	return from, nil
+}
