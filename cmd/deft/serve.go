@@ -143,16 +143,19 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	}
 	a := adapters{log, classes}
 	dir := filepath.Join(paths.store(), "app")
+	var links sandboxLinks
 	o := appserver.Options{
 		Dir: dir, Conversations: paths.store(), Settings: saved.PersistenceDir, Ring: ring, Adapters: a, Forges: forges.New(),
 		Open: func(ctx context.Context) (*agentserver.Backend, error) {
-			b, _, err := a.open(ctx, backendOptions{
+			b, builder, err := a.open(ctx, backendOptions{
 				dir: paths.store(), settings: saved.PersistenceDir, ring: ring, hidden: append(cfg.Private(), paths.store(), saved.PersistenceDir),
 				placement: placement(cfg), store: eventStore(cfg, paths.store(), replicaAddress(cfg.Server, l.Addr(), log), log),
 				prepare: func() error { return makeAll(cfg.Data, paths.store(), saved.PersistenceDir, cfg.FilesDir()) },
 			})
+			links.builder = builder
 			return b, err
 		},
+		Link: links.link, AppsDomain: cfg.Server.AppsDomain,
 		OpenStore:   func(ctx context.Context) (*store.Store, error) { return appStore(ctx, cfg, dir, ring) },
 		InternalURL: serversettings.InternalURL(l.Addr()), WebURL: cfg.Server.PublicURL, AllowedOrigins: cfg.Server.AllowedOrigins,
 		TrustedProxy: trusted(cfg.Server.TrustedProxies), Certificate: cfg.Server.TLSCertificate, CertificateKey: cfg.Server.TLSKey,

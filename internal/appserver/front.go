@@ -7,6 +7,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/apps"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/rest"
 )
@@ -27,6 +28,10 @@ func isAPI(path string) bool {
 // ServeHTTP implements [http.Handler].
 func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o := f.v.o
+	if a, ok := f.v.apps.Of(r); ok { // never one of our own routes
+		f.app(w, r, a)
+		return
+	}
 	if !o.allowedHost(r.Host) {
 		http.Error(w, "This server does not answer to the name "+r.Host+". Set --public-url to the address by which it is reached.", http.StatusMisdirectedRequest)
 		return
@@ -50,6 +55,21 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.Set("Cache-Control", "no-store")
 		f.v.table.ServeHTTP(w, r)
+	}
+}
+
+// app answers for a program in a sandbox.
+func (f front) app(w http.ResponseWriter, r *http.Request, a apps.App) {
+	in, err := f.v.apps.Sandbox(r.Context(), a)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		apps.Say(w, http.StatusNotFound, "There is nothing here", "The conversation lists the addresses of its programs.")
+	case err != nil:
+		f.v.o.Log.Error("find the sandbox of a program", "err", err)
+		apps.Say(w, http.StatusInternalServerError, "The sandbox cannot be found", "The server has written why to its log.")
+	case f.v.replicas.pass(w, r, in.ID):
+	default:
+		f.v.apps.Serve(w, r, in, a)
 	}
 }
 

@@ -38,6 +38,7 @@ import (
 
 	"github.com/deft-dev/deft/checkpoint"
 	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/apps"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
@@ -86,6 +87,10 @@ type Options struct {
 	Checkpoints *checkpoint.Store
 	// Demo is the recorded session that can be replayed; nil for none.
 	Demo *conversations.Demo
+	// Link connects to the sandbox of a conversation, and AppsDomain is what the host names
+	// of its ports end with (package apps).
+	Link       func(ctx context.Context, r session.BuildRequest) (apps.Link, error)
+	AppsDomain string
 	// CostlyPerMinute bounds the costly requests of an owner; 0 for no bound.
 	CostlyPerMinute int
 	// Page serves the web page; nil for none.

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver"
+	"github.com/deft-dev/deft/internal/appserver/apps"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/git"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
@@ -43,6 +44,7 @@ type services struct {
 	conversations *conversations.Service
 	signin        *signin.Service
 	agentServers  *agentServers
+	apps          *apps.Service
 	replicas      *replicas // nil where there is only this one
 	v0            *v0.Service
 	table         *rest.Server
@@ -92,6 +94,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Lock: s.backend.Lock, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Log: o.Log,
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, Log: o.Log})
+	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})
 	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
 	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Log: o.Log})
@@ -120,6 +123,7 @@ func (s *services) routes() []rest.Route {
 		agentserver.AgentProfiles(s.callerSettings, s.o.Log),
 		s.v0.Routes(),
 		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
+		s.apps.Routes(),
 	)
 }
 

@@ -70,6 +70,16 @@ func (l *loader) checkServer() {
 		c.ReplicaURL = strings.TrimRight(c.ReplicaURL, "/")
 		l.address("server.replica_url", c.ReplicaURL)
 	}
+	if c.AppsDomain != "" {
+		c.AppsDomain = strings.ToLower(strings.Trim(c.AppsDomain, "."))
+		u, err := url.Parse(c.PublicURL)
+		switch {
+		case !sandbox.ValidHostname(c.AppsDomain):
+			l.bad("server.apps_domain", "must be the name of a domain")
+		case err == nil && (u.Hostname() == c.AppsDomain || strings.HasSuffix(u.Hostname(), "."+c.AppsDomain)):
+			l.bad("server.apps_domain", "must not have the server's own name, whose cookies its pages could set")
+		}
+	}
 	for i, origin := range c.AllowedOrigins {
 		c.AllowedOrigins[i] = strings.TrimRight(origin, "/")
 		l.address("server.allowed_origins", c.AllowedOrigins[i])

@@ -39,6 +39,8 @@ type Server struct {
 	Address    string `toml:"address" default:"127.0.0.1:3000" example:"0.0.0.0:3000" help:"Address to listen on; port 0 takes a free one."`
 	PublicURL  string `toml:"public_url" example:"https://deft.example.org" help:"Address at which browsers and sandboxes reach the server, where it is not that to listen on."`
 	ReplicaURL string `toml:"replica_url" example:"http://10.0.0.5:3000" help:"Address at which other servers on the same PostgreSQL database reach this one, to pass on requests about conversations that it works on (default: that to listen on, or where it is all of the machine, the machine's first address)."`
+	// AppsDomain is in lower case, without a dot at its start or end.
+	AppsDomain string `toml:"apps_domain" example:"apps.example.net" help:"Domain whose names below it all lead to this server, for the programs that listen in sandboxes; none that the server itself or other pages of yours have (default: localhost, where only this machine is served)."`
 	// AllowedOrigins are without a slash at the end.
 	AllowedOrigins []string `toml:"allowed_origins" example:"https://app.example.org" help:"Origins of other web pages that may use the server."`
 	// TLSCertificate and TLSKey are both set or both empty.

@@ -251,3 +251,43 @@ func TestSettings(t *testing.T) {
 		variables[s.Variable], flags[s.Flag] = true, true
 	}
 }
+
+func TestAppsDomain(t *testing.T) {
+	t.Parallel()
+	for domain, says := range map[string]string{
+		"Apps.Example.NET.": "",
+		"example.org":       "must not have the server's own name",
+		"deft.example.org":  "must not have the server's own name",
+		"a b":               "must be the name of a domain",
+	} {
+		m := newMachine(t, nil, "DEFT_SERVER_APPS_DOMAIN="+domain, "DEFT_SERVER_PUBLIC_URL=https://deft.example.org")
+		c, _, err := config.Load(m.Sources)
+		switch {
+		case says == "" && (err != nil || c.Server.AppsDomain != "apps.example.net"):
+			t.Errorf("%s: %v", domain, err)
+		case says != "" && (err == nil || !strings.Contains(err.Error(), says)):
+			t.Errorf("%s: %v", domain, err)
+		}
+	}
+}
+
+// TestWhoIsServed: others are, where the address or the name is not this machine's.
+func TestWhoIsServed(t *testing.T) {
+	t.Parallel()
+	for environ, restricted := range map[string]bool{
+		"":                                     false,
+		"DEFT_SERVER_ADDRESS=localhost:1":      false,
+		"DEFT_SERVER_ADDRESS=[::1]:1":          false,
+		"DEFT_SERVER_ADDRESS=0.0.0.0:1":        true,
+		"DEFT_SERVER_ADDRESS=:1":               true,
+		"DEFT_SERVER_PUBLIC_URL=https://a.org": true,
+	} {
+		for hosts, lifted := range map[string]bool{"": false, "DEFT_SERVER_INTERNAL_HOSTS=all": true} {
+			m := newMachine(t, nil, environ, hosts)
+			c, _, _ := m.load(t)
+			if got := c.Server.Restricted(); got != (restricted && !lifted) {
+				t.Errorf("%s %s: %v", environ, hosts, got)
+			}
+		}
+	}
+}
