@@ -29,5 +29,5 @@ func (b sandboxRunner) Run(ctx context.Context, j bash.Job) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return runShell(ctx, c, j, j.Dir)
+	return runShell(ctx, c.RunProgram, j, j.Dir)
 }

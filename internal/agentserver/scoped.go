@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
@@ -31,11 +32,14 @@ import (
 	"github.com/deft-dev/deft/internal/settings"
 	"github.com/deft-dev/deft/llm/catalog"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/spec"
 )
 
 // ScopedOptions say what a [Scoped] serves. All are required.
 type ScopedOptions struct {
 	Sessions *session.Manager
+	// Owner is whose sandbox it is.
+	Owner session.Principal
 	// Scope are the conversations, Key is what their clients send.
 	Scope *session.Scope
 	Key   string
@@ -175,7 +179,8 @@ func (s *Scoped) Close() error {
 }
 
 // scopeRunner runs the shell commands of a sandbox's clients where its newest
-// conversation works.
+// conversation works. Without one, each command gets an isolation of its own around the
+// workspace, which ends with it.
 type scopeRunner struct{ o ScopedOptions }
 
 // Run implements [bash.Runner].
@@ -185,18 +190,43 @@ func (b scopeRunner) Run(ctx context.Context, j bash.Job) (int, error) {
 		return 0, err
 	}
 	if len(page.Infos) == 0 {
-		return 0, fault.New(fault.Unavailable, "the sandbox has no conversation yet").Hint("start one, then run commands")
+		return b.alone(ctx, j)
 	}
 	c, err := b.o.Scope.Get(ctx, page.Infos[0].ID)
 	if err != nil {
 		return 0, err
 	}
-	return runShell(ctx, c, j, b.o.Locate(j.Dir))
+	return runShell(ctx, c.RunProgram, j, b.o.Locate(j.Dir))
 }
 
-// runShell runs a client's command in a conversation's sandbox.
-func runShell(ctx context.Context, c *session.Conversation, j bash.Job, dir string) (int, error) {
-	got, err := c.RunProgram(ctx, session.Program{Argv: []string{"sh", "-c", j.Command}, Dir: dir, Seconds: commandLimit})
+// alone runs a command without a conversation.
+func (b scopeRunner) alone(ctx context.Context, j bash.Job) (code int, err error) {
+	id := event.NewConversationID()
+	res, err := b.o.Builder.Build(ctx, session.BuildRequest{
+		ID: id, Owner: b.o.Owner, Workspace: b.o.Workspace, CheckWorkspace: func() error { return nil },
+		Agent: &spec.Agent{SystemPromptFilename: "system_prompt.j2"}, Tasks: func() []event.TaskItem { return nil },
+		Secret: func(context.Context, string) (string, bool) { return "", false },
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		end := context.WithoutCancel(ctx)
+		if left := errors.Join(res.Close(end, false), b.o.Builder.Remove(end, id)); left != nil {
+			b.o.Log.Warn("what isolated a command could not be removed", "err", left)
+		}
+	}()
+	if res.Ready != nil {
+		if err := res.Ready(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return runShell(ctx, res.Programs, j, b.o.Locate(j.Dir))
+}
+
+// runShell runs a client's command as a program of a sandbox.
+func runShell(ctx context.Context, run func(context.Context, session.Program) (session.ProgramResult, error), j bash.Job, dir string) (int, error) {
+	got, err := run(ctx, session.Program{Argv: []string{"sh", "-c", j.Command}, Dir: dir, Seconds: commandLimit})
 	if err != nil {
 		if ctx.Err() != nil {
 			return -1, context.Cause(ctx)

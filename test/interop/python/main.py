@@ -86,6 +86,7 @@ def main():
     import scenarios_run
     import scenarios_runtime_api
     import scenarios_clients
+    import scenarios_app_server
     import scenarios_state
     import scenarios_workspace  # noqa: F401
 
