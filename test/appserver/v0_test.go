@@ -36,6 +36,9 @@ turns:
               echo two >a.txt && echo new >'new file.txt' && echo l >x.log && mkdir sub && echo s >sub/s.txt
   - {match: {user: set it up, assistant_turns: 1, tools: [terminal]}, reply: {text: it is set up}}
   - {match: {user: thank you, tools: [terminal]}, reply: {text: you are welcome}}
+  - match: {user: change it, tool_results: 1, tools: [terminal]}
+    reply: {tool_calls: [{name: terminal, arguments: {command: "sleep 0.5; echo late >late.txt"}}]}
+  - {match: {user: change it, tool_results: 2, tools: [terminal]}, reply: {text: it is changed}}
   - match: {user: work for long, tools: [terminal]}
     reply: {tool_calls: [{name: terminal, arguments: {command: "echo here; sleep 1000"}}]}
   - {match: {user: are you there, tools: [terminal]}, reply: {text: I am here}}
@@ -180,6 +183,7 @@ func TestV0Conversation(t *testing.T) {
 	c.workspace()
 	c.about()
 
+	c.settled(socket)
 	socket.say("work for long")
 	socket.until("run")
 	socket.state("stopped")
@@ -195,6 +199,20 @@ func TestV0Conversation(t *testing.T) {
 
 	s.stop(t)
 	c.deleted(s)
+}
+
+// settled asks for changes as OpenHands' page does, when a command begins: it is answered
+// with what the command has changed.
+func (c *v0) settled(socket *sioClient) {
+	c.t.Helper()
+	socket.say("change it")
+	socket.until("run")
+	var changes []map[string]string
+	c.call(http.StatusOK, "GET", "git/changes", nil, &changes)
+	if !slices.ContainsFunc(changes, func(one map[string]string) bool { return one["path"] == "late.txt" }) {
+		c.t.Errorf("changes while a command runs: %v", changes)
+	}
+	socket.until("state finished")
 }
 
 // events looks at the events by REST, which are those of the socket.
