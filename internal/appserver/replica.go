@@ -2,6 +2,8 @@ package appserver
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -41,6 +43,13 @@ func newReplicas(lock session.Lock, inSandbox func(context.Context, string) ([]e
 	}}
 }
 
+// A server that has ended is noticed after a moment: until then its address is still
+// known. A request that nobody has received is kept that long.
+const (
+	endedTime  = 6 * time.Second
+	endedPause = 200 * time.Millisecond
+)
+
 // pass answers a request if another server works on its conversation. sandbox is that of
 // the request's key, "" for none.
 func (p *replicas) pass(w http.ResponseWriter, r *http.Request, sandbox string) bool {
@@ -48,21 +57,53 @@ func (p *replicas) pass(w http.ResponseWriter, r *http.Request, sandbox string) 
 		return false
 	}
 	ids, err := p.subjects(r, sandbox)
-	address := ""
-	if err == nil && len(ids) > 0 {
-		address, err = p.locks.Holder(r.Context(), ids...)
+	if err != nil {
+		p.log.Warn("find the conversations of a request", "path", r.URL.Path, "err", err)
 	}
+	if err != nil || len(ids) == 0 {
+		return false
+	}
+	for end := time.Now().Add(endedTime); ; {
+		to := p.holder(r, ids)
+		switch {
+		case to == nil:
+			return false
+		case p.forward(w, r, to, time.Now().After(end)):
+			return true
+		}
+		timer := time.NewTimer(endedPause)
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			timer.Stop()
+			return true
+		}
+	}
+}
+
+// holder returns the address of the other server that works on one of some conversations,
+// nil if there is none.
+func (p *replicas) holder(r *http.Request, ids []event.ConversationID) *url.URL {
+	address, err := p.locks.Holder(r.Context(), ids...)
 	if err != nil { // this server says what is wrong, if it concerns the request
 		p.log.Warn("find the server of a conversation", "path", r.URL.Path, "err", err)
+		return nil
 	}
-	if address == "" || err != nil {
-		return false
+	if address == "" {
+		return nil
 	}
 	to, err := url.Parse(address)
 	if err != nil {
 		p.log.Error("the address of another server is none", "address", address, "err", err)
-		return false
+		return nil
 	}
+	return to
+}
+
+// forward has another server answer a request. It returns false if that one cannot be
+// reached, so that it has received nothing, unless it is the last try.
+func (p *replicas) forward(w http.ResponseWriter, r *http.Request, to *url.URL, last bool) (answered bool) {
+	answered = true
 	(&httputil.ReverseProxy{
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			pr.SetURL(to)
@@ -70,13 +111,20 @@ func (p *replicas) pass(w http.ResponseWriter, r *http.Request, sandbox string) 
 			pr.Out.Header["X-Forwarded-For"] = pr.In.Header["X-Forwarded-For"]
 			pr.Out.Header["X-Forwarded-Proto"] = pr.In.Header["X-Forwarded-Proto"]
 			pr.Out.Header.Set(passedOn, "1")
+			if pr.Out.Body != nil {
+				pr.Out.Body = io.NopCloser(pr.In.Body) // it is read by this server if the other one is gone
+			}
 		},
 		Transport: p.transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && !last {
+				answered = false
+				return
+			}
 			if r.Context().Err() != nil {
 				return
 			}
-			p.log.Warn("the server that works on a conversation does not answer", "server", address, "err", err)
+			p.log.Warn("the server that works on a conversation does not answer", "server", to, "err", err)
 			w.Header().Set("Retry-After", "2")
 			if err := rest.JSON(w, http.StatusServiceUnavailable, map[string]string{
 				"detail": "the server that works on this conversation does not answer; if it has ended, another one takes over in a few seconds",
@@ -85,7 +133,7 @@ func (p *replicas) pass(w http.ResponseWriter, r *http.Request, sandbox string) 
 			}
 		},
 	}).ServeHTTP(w, r)
-	return true
+	return answered
 }
 
 // beforeID are the parts of a path behind which a conversation is named.
