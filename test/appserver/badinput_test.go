@@ -84,7 +84,7 @@ func TestRepositories(t *testing.T) {
 		"a file":            {"file:///etc", "", "only https:// URLs"},
 		"no name":           {"justaname", "", "owner/name"},
 		"above":             {"o/../../r", "", "owner/name"},
-		"hidden in the URL": {"https://user:hunter2@127.0.0.1:9/o/r.git", "", "does not answer"},
+		"hidden in the URL": {"https://user:hunter2@127.0.0.1:9/o/r.git", "", "without a password"},
 	} {
 		detail := startFails(t, g, c.repository, c.branch)
 		if !strings.Contains(detail, c.says) || strings.Contains(detail, "hunter2") {

@@ -111,14 +111,7 @@ func testLife(t *testing.T, d deployment) {
 	}
 	d.owner.do(t, "POST", d.url+"/api/v1/sandboxes/"+c.Sandbox+"/resume", nil, nil)
 	d.owner.do(t, "POST", base+"/"+c.ID+"/send-message", text("is it there?"), nil)
-	all = d.follow(t, c, "finished", "running", "finished")
-	last := ""
-	for _, e := range all {
-		if e.Kind == "ObservationEvent" && len(e.Observation.Content) > 0 {
-			last = e.Observation.Content[0].Text
-		}
-	}
-	if want := "23\n23"; last != want {
+	if last, want := observed(d.follow(t, c, "finished", "running", "finished")), "23\n23"; last != want {
 		t.Errorf("the files after the pause: %q, want %q", last, want)
 	}
 

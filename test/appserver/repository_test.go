@@ -90,12 +90,7 @@ turns:
 			t.Errorf("the log of the set-up lacks %q: %q", part, last.Log)
 		}
 	}
-	said := ""
-	for _, e := range d.follow(t, d.conversation(t, last.Conversation), "finished") {
-		if e.Kind == "ObservationEvent" && len(e.Observation.Content) > 0 {
-			said = e.Observation.Content[0].Text
-		}
-	}
+	said := observed(d.follow(t, d.conversation(t, last.Conversation), "finished"))
 	if want := "hello\none\nhooked"; said != want {
 		t.Errorf("in the repository: %q, want %q", said, want)
 	}

@@ -82,7 +82,8 @@ type Service struct {
 
 // atWork is a task that this server works on.
 type atWork struct {
-	changed chan struct{} // closed when the task changes
+	states  []store.Task  // that the task was in, so that none is missed
+	changed chan struct{} // closed when there is one more
 	cancel  context.CancelFunc
 }
 

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -216,12 +217,12 @@ func (s *Service) Lost(id event.ConversationID) bool {
 func (s *Service) begin(t store.Task, release func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
-	s.atWork[t.ID] = &atWork{changed: make(chan struct{}), cancel: cancel}
+	s.atWork[t.ID] = &atWork{states: []store.Task{t}, changed: make(chan struct{}), cancel: cancel}
 	s.mu.Unlock()
 	s.working.Go(func() {
 		defer release()
 		defer cancel()
-		err := s.work(ctx, &t)
+		err := s.workUntilFree(ctx, &t)
 		for err == nil {
 			var done bool
 			if done, err = s.finish(ctx, &t); done {
@@ -236,10 +237,35 @@ func (s *Service) begin(t store.Task, release func()) {
 			}
 		}
 		s.mu.Lock()
-		close(s.atWork[t.ID].changed)
+		w := s.atWork[t.ID]
+		w.states = append(w.states, t)
 		delete(s.atWork, t.ID)
+		close(w.changed)
 		s.mu.Unlock()
 	})
+}
+
+// A conversation whose server has ended is held for a moment by whoever notices it.
+const (
+	heldTries = 20
+	heldPause = 250 * time.Millisecond
+)
+
+// workUntilFree is work, again while somebody else holds the conversation.
+func (s *Service) workUntilFree(ctx context.Context, t *store.Task) error {
+	for tries := 1; ; tries++ {
+		err := s.work(ctx, t)
+		if !fault.Is(err, fault.Conflict) || tries == heldTries {
+			return err
+		}
+		timer := time.NewTimer(heldPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
 }
 
 // detail is what the user of a task reads about an error.
@@ -283,42 +309,55 @@ func (s *Service) finish(ctx context.Context, t *store.Task) (done bool, err err
 func (s *Service) save(ctx context.Context, t *store.Task) error {
 	t.Updated = now()
 	err := s.o.Store.SaveTask(ctx, *t)
+	s.changed(t)
+	return err
+}
+
+// changed wakes those that follow a task.
+func (s *Service) changed(t *store.Task) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if w, ok := s.atWork[t.ID]; ok {
+		w.states = append(w.states, *t)
 		close(w.changed)
 		w.changed = make(chan struct{})
 	}
-	s.mu.Unlock()
-	return err
 }
 
 // Follow calls f with a task and with each of its later states, until it has ended, f
 // returns an error, or ctx ends.
 func (s *Service) Follow(ctx context.Context, owner session.Principal, id string, f func(store.Task) error) error {
+	t, err := s.o.Store.Task(ctx, string(owner), id)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	w := s.atWork[id]
+	s.mu.Unlock()
+	if w == nil { // it has ended, or another server works on it
+		return f(t)
+	}
 	last := store.TaskStatus("")
-	for {
-		var ch chan struct{}
+	for next := 0; ; {
 		s.mu.Lock()
-		w, working := s.atWork[id]
-		if working {
-			ch = w.changed
-		}
+		states, changed := w.states[next:], w.changed
+		working := s.atWork[id] == w
 		s.mu.Unlock()
-		t, err := s.o.Store.Task(ctx, string(owner), id)
-		if err != nil {
-			return err
-		}
-		if t.Status != last {
+		next += len(states)
+		for _, t := range states {
+			if t.Status == last {
+				continue
+			}
 			last = t.Status
 			if err := f(t); err != nil {
 				return err
 			}
 		}
-		if t.Status.Ended() || !working {
+		if last.Ended() || !working {
 			return nil
 		}
 		select {
-		case <-ch:
+		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -464,6 +503,13 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		return err
 	}
 	if r.Repository != "" {
+		inside, err := c.WorkspaceInside()
+		if err == nil && inside {
+			err = s.upload(ctx, c, dir)
+		}
+		if err != nil {
+			return err
+		}
 		if err := s.setUp(ctx, c, t, step); err != nil {
 			return err
 		}

@@ -132,8 +132,12 @@ func (s *Service) streamStart(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	out := http.NewResponseController(w)
-	before := "[\n"
-	err = s.o.Conversations.Follow(r.Context(), owner(r), t.ID, func(t store.Task) error {
+	before, last := "[\n", store.TaskStatus("")
+	show := func(t store.Task) error {
+		if t.Status == last {
+			return nil
+		}
+		last = t.Status
 		raw, err := json.Marshal(s.showTask(r, &t))
 		if err == nil {
 			_, err = w.Write(append([]byte(before), raw...))
@@ -143,7 +147,10 @@ func (s *Service) streamStart(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		return out.Flush()
-	})
+	}
+	if err = show(t); err == nil {
+		err = s.o.Conversations.Follow(r.Context(), owner(r), t.ID, show)
+	}
 	if err == nil {
 		_, err = w.Write([]byte("]"))
 	}

@@ -1,0 +1,98 @@
+package appserver_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"syscall"
+	"testing"
+
+	"github.com/deft-dev/deft/internal/postgrestest"
+	"github.com/deft-dev/deft/test/binary"
+)
+
+var runtimesAt = regexp.MustCompile(`runtime API on (http://\S+)`)
+
+// runtimeAPI starts a Runtime API whose runtimes are containers, and returns its address.
+func runtimeAPI(t *testing.T) (url string) {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary.Path(), "runtime-api", "--port", "0", "--sandbox", "docker")
+	dir := t.TempDir()
+	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "DEFT_DATA=" + dir + "/data", "DEFT_RUNTIME_API_KEYS=" + runtimeKey, "DOCKER_HOST=" + engine(t)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it runs until now
+		_ = cmd.Wait()                          // ended by us
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	m := runtimesAt.FindStringSubmatch(line)
+	if m == nil {
+		t.Fatalf("the Runtime API says %q, %v", line, err)
+	}
+	return m[1]
+}
+
+const runtimeKey = "key-of-the-test"
+
+// TestRemote: the repository of a conversation is in the runtime of a Runtime API, with its
+// history and its set-up, and files are read from there. One of two servers is
+// killed: the other one goes on in the same runtime.
+func TestRemote(t *testing.T) {
+	t.Parallel()
+	url, env := host(t, map[string]string{
+		"README": "hello\n", "tool.sh": "exit 0\n",
+		".openhands/setup.sh": "echo set up >ready\n",
+	})
+	database := postgrestest.URL(t)
+	o := options{
+		database: database, env: append(env, "DEFT_RUNTIME_API_KEY="+runtimeKey),
+		args: []string{"--sandbox", "remote", "--runtime-api", runtimeAPI(t), "--image", image, "--pull", "never"},
+	}
+	one := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat ready README .git/HEAD && echo more >>README"}}]}
+  - reply: {text: it is there}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat README"}}]}
+  - reply: {text: still}
+`, o)
+	other := one.again(t, o)
+	c, _ := one.begin(t, map[string]any{"title": "Far", "selected_repository": url, "initial_message": text("look")})
+	if got, want := observed(one.follow(t, c, "finished")), "set up\nhello\nref: refs/heads/main"; got != want {
+		t.Errorf("in the runtime: %q, want %q", got, want)
+	}
+	base := other.url + "/api/v1/app-conversations/" + c.ID
+	var file string
+	other.owner.do(t, "GET", base+"/file?file_path=/workspace/project/r/README", nil, &file)
+	if file != "hello\nmore\n" {
+		t.Errorf("the file has %q", file)
+	}
+	if _, err := os.Stat(one.workspace(c.Sandbox) + "/r/README"); !os.IsNotExist(err) {
+		t.Errorf("the repository is on the server: %v", err)
+	}
+
+	one.kill(t)
+	other.owner.do(t, "POST", base+"/send-message", text("and now?"), nil)
+	if got, want := observed(other.follow(t, c, "finished", "running", "finished")), "hello\nmore"; got != want {
+		t.Errorf("in the runtime, from the other server: %q, want %q", got, want)
+	}
+}
+
+// observed is the text of the last observation.
+func observed(all []seen) (says string) {
+	for _, e := range all {
+		if e.Kind == "ObservationEvent" && len(e.Observation.Content) > 0 {
+			says = e.Observation.Content[0].Text
+		}
+	}
+	return says
+}
