@@ -68,7 +68,10 @@ def app_server_workspace(t):
     assert ws.file_download("/workspace/project/up.txt", back).success
     equal(back.read_text(), "carried in\n")
     # Not the server's own files.
-    assert ws.execute_command(f"ls {t.folder}/serve/data").exit_code != 0
+    # Of the server's directory, with its keys and databases, only the workspace is seen.
+    assert (t.folder / "serve/data/events/app/app.db").exists()
+    seen = ws.execute_command(f"find {t.folder}/serve -type f").stdout.split()
+    equal([path.rpartition("/workspaces/")[2] for path in seen], [f"{box}/project/up.txt"])
 
     app.ask("POST", f"/api/v1/sandboxes/{box}/pause")
     equal(app.sandbox(box)["status"], "PAUSED")
