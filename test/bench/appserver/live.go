@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// start measures from the request for a conversation to what its agent does first.
+func (b *bench) start(ctx context.Context) error {
+	for _, one := range []struct {
+		what, budget string
+		args         []string
+		skip         bool
+	}{
+		{"start to first action, process sandbox, cold", "<= 60 ms", nil, false},
+		{"start to first action, Docker", "<= 100 ms", []string{"--sandbox", "docker", "--pull", "never"}, b.docker == ""},
+	} {
+		if one.skip {
+			b.note(one.what, one.budget, "not measured: no Docker engine was named")
+			continue
+		}
+		if err := b.startIn(ctx, one.what, one.budget, one.args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) startIn(ctx context.Context, what, budget string, args []string) (err error) {
+	s, err := b.serve(ctx, filepath.Join(b.dir, "start"), "", args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	var act, done []time.Duration
+	for i := range 12 {
+		began := time.Now()
+		task, err := get[struct {
+			ID           string `json:"id"`
+			Conversation string `json:"app_conversation_id"`
+			Status       string `json:"status"`
+		}](ctx, s, "POST", "/api/v1/app-conversations", map[string]any{"title": "Bench", "initial_message": message("go", true)})
+		if err != nil {
+			return err
+		}
+		for id, acted := "", time.Duration(0); ; time.Sleep(time.Millisecond) {
+			if time.Since(began) > time.Minute {
+				return fmt.Errorf("the start %s takes too long", task.ID)
+			}
+			if id == "" {
+				found, err := get[[]struct {
+					Status, Detail string
+					Conversation   string `json:"app_conversation_id"`
+				}](ctx, s, "GET", "/api/v1/app-conversations/start-tasks?ids="+task.ID, nil)
+				if err != nil || len(found) != 1 || found[0].Status == "ERROR" {
+					return fmt.Errorf("the start: %+v: %w", found, err)
+				}
+				if id = found[0].Conversation; id == "" {
+					continue
+				}
+			}
+			raw, err := s.call(ctx, "GET", "/api/v1/conversation/"+id+"/events/search?limit=20", nil)
+			if err != nil {
+				return err
+			}
+			if acted == 0 && bytes.Contains(raw, []byte(`"ActionEvent"`)) {
+				acted = time.Since(began)
+			}
+			if bytes.Contains(raw, []byte(`"ObservationEvent"`)) {
+				if i > 1 { // the first ones open the provider
+					act, done = append(act, acted), append(done, time.Since(began))
+				}
+				break
+			}
+		}
+	}
+	b.row(what+", median", budget, quantile(act, 0.5))
+	b.row(what+", its result, median", "", quantile(done, 0.5))
+	return nil
+}
+
+// forward compares how long an event takes to a follower through the App Server with how
+// long it takes through an agent server alone.
+func (b *bench) forward(ctx context.Context) (err error) {
+	app, err := b.serve(ctx, filepath.Join(b.dir, "forward"), "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.stop()) }()
+	through, err := app.agent(ctx)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(b.dir, "alone")
+	alone, err := b.command(ctx, dir, "http://", []string{"OH_PERSISTENCE_DIR=" + filepath.Join(dir, "oh"), "OH_CONVERSATIONS_PATH=conversations"}, "agent-server", "--host", "127.0.0.1", "--port", "0")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, alone.stop()) }()
+	workspaces := map[*server]string{through: "workspace/project", alone: filepath.Join(dir, "w")}
+	took := map[*server][]time.Duration{}
+	for range 4 { // in turn, because the machine is not quiet all the time
+		for _, s := range []*server{through, alone} {
+			some, err := b.latencies(ctx, s, workspaces[s])
+			if err != nil {
+				return err
+			}
+			took[s] = append(took[s], some...)
+		}
+	}
+	for _, q := range []float64{0.5, 0.99} {
+		a, c := quantile(took[through], q), quantile(took[alone], q)
+		b.note(fmt.Sprintf("an event to its follower, p%.0f: App Server, agent server alone", 100*q), "", fmt.Sprintf("%.2f ms, %.2f ms", float64(a.Microseconds())/1000, float64(c.Microseconds())/1000))
+		if q > 0.9 {
+			b.row("event forwarding adds, p99", "<= 1 ms", a-c)
+		}
+	}
+	return nil
+}
+
+// latencies measures from a message to its event at a follower.
+func (b *bench) latencies(ctx context.Context, s *server, workspace string) (took []time.Duration, err error) {
+	id, err := s.conversation(ctx, b, workspace)
+	if err != nil {
+		return nil, err
+	}
+	ws, err := s.follow(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = ws.CloseNow() }() // all was read
+	for i := range 320 {
+		began := time.Now()
+		if _, err := s.call(ctx, "POST", "/api/conversations/"+id+"/events", message("hello", false)); err != nil {
+			return nil, err
+		}
+		for {
+			_, raw, err := ws.Read(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if bytes.Contains(raw, []byte(`"MessageEvent"`)) && !bytes.Contains(raw, []byte(`"full_state"`)) {
+				break
+			}
+		}
+		if i >= 20 {
+			took = append(took, time.Since(began))
+		}
+	}
+	return took, nil
+}
+
+// Conversations with a follower each, and what each is sent.
+const (
+	conversations = 500
+	messages      = 20
+)
+
+// many holds 500 conversations with a follower each, which must see every event once.
+func (b *bench) many(ctx context.Context) (err error) {
+	app, err := b.serve(ctx, filepath.Join(b.dir, "many"), "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.stop()) }()
+	s, err := app.agent(ctx)
+	if err != nil {
+		return err
+	}
+	took, err := b.exchange(ctx, []*server{s}, conversations, messages, true)
+	if err != nil {
+		return err
+	}
+	m, err := app.memory()
+	if err != nil {
+		return err
+	}
+	b.note(fmt.Sprintf("%d conversations, a follower each: events without loss", conversations), "all", fmt.Sprintf("%d of %[1]d, %.0f/s", conversations*messages, conversations*messages/took.Seconds()))
+	b.note("  memory meanwhile", "", fmt.Sprintf("%.1f MB", float64(m)/(1<<20)))
+	return nil
+}
+
+// twoServers measures how many events two App Servers store in one PostgreSQL database.
+func (b *bench) twoServers(ctx context.Context) (err error) {
+	if b.postgres == "" {
+		b.note("two App Servers on PostgreSQL: durable events", ">= 2,000/s", "not measured: no database was named")
+		return nil
+	}
+	database, drop, err := schema(ctx, b.postgres)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	var all []*server
+	dir := filepath.Join(b.dir, "two")
+	for range 2 {
+		app, err := b.serve(ctx, dir, database)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, app.stop()) }()
+		s, err := app.agent(ctx)
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
+	}
+	const each, events = 100, 100
+	took, err := b.exchange(ctx, all, each, events, false)
+	if err != nil {
+		return err
+	}
+	b.note("two App Servers on PostgreSQL: durable events", ">= 2,000/s", fmt.Sprintf("%.0f/s", each*events/took.Seconds()))
+	return nil
+}
+
+// exchange makes n conversations on servers, in turn, sends each so many messages, and
+// returns how long these took. With followers, each must see all of its messages.
+func (b *bench) exchange(ctx context.Context, servers []*server, n, each int, followed bool) (time.Duration, error) {
+	ids := make([]string, n)
+	making, inner := errgroup.WithContext(ctx)
+	making.SetLimit(16)
+	for i := range ids {
+		making.Go(func() (err error) {
+			ids[i], err = servers[i%len(servers)].conversation(inner, b, "workspace/project")
+			return err
+		})
+	}
+	if err := making.Wait(); err != nil {
+		return 0, err
+	}
+	var followers errgroup.Group
+	if followed {
+		for i, id := range ids {
+			ws, err := servers[i%len(servers)].follow(ctx, id)
+			if err != nil {
+				return 0, err
+			}
+			followers.Go(func() error {
+				defer func() { _ = ws.CloseNow() }() // all was read
+				for seen := 0; seen < each; {
+					ctx, cancel := context.WithTimeout(ctx, time.Minute)
+					_, raw, err := ws.Read(ctx)
+					cancel()
+					if err != nil {
+						return fmt.Errorf("after %d of %d events: %w", seen, each, err)
+					}
+					if bytes.Contains(raw, []byte(`"MessageEvent"`)) && !bytes.Contains(raw, []byte(`"full_state"`)) {
+						seen++
+					}
+				}
+				return nil
+			})
+		}
+	}
+	began := time.Now()
+	sending, inner := errgroup.WithContext(ctx)
+	for i, id := range ids {
+		sending.Go(func() error {
+			for range each {
+				if _, err := servers[i%len(servers)].call(inner, "POST", "/api/conversations/"+id+"/events", message("hello", false)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := errors.Join(sending.Wait(), followers.Wait())
+	return time.Since(began), err
+}
