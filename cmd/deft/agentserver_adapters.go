@@ -77,6 +77,8 @@ type backendOptions struct {
 	store func(ctx context.Context) (eventstream.Stream, session.Lock, error)
 	// prepare is called before sandboxes are used.
 	prepare func() error
+	// mcp returns the server's own MCP servers of a conversation; nil for none.
+	mcp func(ctx context.Context, r session.BuildRequest) (mcp.Local, error)
 }
 
 // sqliteBackend opens the store and the locks of a directory.
@@ -122,7 +124,7 @@ func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Ba
 		return nil, nil, err
 	}
 	closers = append(closers, b.Store.Close)
-	builder, err := build.New(build.Options{Dir: o.dir, Hidden: o.hidden, Store: b.Store, Shells: shells, Classes: a.classes, Log: a.log, Defaults: o.placement})
+	builder, err := build.New(build.Options{Dir: o.dir, Hidden: o.hidden, Store: b.Store, Shells: shells, Classes: a.classes, Log: a.log, Defaults: o.placement, MCP: o.mcp})
 	if err != nil {
 		return nil, nil, errors.Join(err, b.Lock.Close())
 	}

@@ -40,6 +40,7 @@ import (
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/session/build"
+	"github.com/deft-dev/deft/tool/mcp"
 	"github.com/deft-dev/deft/web"
 )
 
@@ -144,6 +145,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	a := adapters{log, classes}
 	dir := filepath.Join(paths.store(), "app")
 	var links sandboxLinks
+	var s *appserver.Server
 	o := appserver.Options{
 		Dir: dir, Conversations: paths.store(), Settings: saved.PersistenceDir, Ring: ring, Adapters: a, Forges: forges.New(),
 		Open: func(ctx context.Context) (*agentserver.Backend, error) {
@@ -151,6 +153,9 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 				dir: paths.store(), settings: saved.PersistenceDir, ring: ring, hidden: append(cfg.Private(), paths.store(), saved.PersistenceDir),
 				placement: placement(cfg), store: eventStore(cfg, paths.store(), replicaAddress(cfg.Server, l.Addr(), log), log),
 				prepare: func() error { return makeAll(cfg.Data, paths.store(), saved.PersistenceDir, cfg.FilesDir()) },
+				mcp: func(ctx context.Context, r session.BuildRequest) (mcp.Local, error) {
+					return s.MCP(ctx, r.Owner, r.ID) // conversations work when s is made
+				},
 			})
 			links.builder = builder
 			return b, err
@@ -162,6 +167,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 		Spec: first(cfg.Sandbox.Image, cfg.Sandbox.Class), Strategy: sandboxes.Strategy(cfg.Sandbox.Grouping),
 		MaxRuns: saved.MaxConcurrentRuns, MaxRunsOfOwner: cfg.Conversations.MaxPerUser, MaxSandboxes: cfg.Sandbox.MaxPerUser,
 		CostlyPerMinute: cfg.Server.CostlyPerMinute,
+		SearchKey:       cfg.Conversations.SearchAPIKey,
 		IdleTTL:         cfg.Conversations.IdleTimeout, MaxIterations: cfg.Conversations.MaxIterations, MaxCost: cfg.Conversations.MaxBudget,
 		Page: web.Handler(), Model: commonModel(cfg.LLM),
 		// Workspaces are below Deft's data, so nothing is excluded.
@@ -175,7 +181,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	if o.IdleTTL == 0 {
 		o.IdleTTL = -1 // for never
 	}
-	s, err := appserver.New(ctx, o)
+	s, err = appserver.New(ctx, o)
 	if err != nil {
 		return nil, nil, errors.Join(err, l.Close())
 	}
@@ -223,7 +229,7 @@ func makeAll(dirs ...string) error {
 // checkServe refuses what has no effect yet, and what would harm.
 func checkServe(cfg *config.Config) error {
 	unsupported := map[string]bool{
-		"files.url": cfg.Files.URL != "", "conversations.search_api_key": cfg.Conversations.SearchAPIKey != "",
+		"files.url": cfg.Files.URL != "",
 	}
 	for key, set := range unsupported {
 		if set {

@@ -1,13 +1,14 @@
 package appserver
 
 import (
+	"github.com/deft-dev/deft/internal/appserver/mcpserver"
 	"github.com/deft-dev/deft/internal/appserver/v0"
 	"github.com/deft-dev/deft/internal/rest"
 )
 
 // Routes are the operations of a server, which cannot be called.
 func Routes() []rest.Route {
-	s := &services{v0: v0.New(v0.Options{})}
+	s := &services{v0: v0.New(v0.Options{}), mcp: mcpserver.New(mcpserver.Options{})}
 	defer s.v0.Close()
 	return s.routes()
 }

@@ -1,16 +1,20 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
 	"strings"
 
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/git"
+	"github.com/deft-dev/deft/internal/appserver/mcpserver"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session"
 )
@@ -136,4 +140,39 @@ func sourceAt(all []forge.Host, repository string) (gitfetch.Source, error) {
 		}
 	}
 	return from, nil
+}
+
+// newMCP makes the server of the tools that agents get from the App Server.
+func (s *services) newMCP() *mcpserver.Service {
+	return mcpserver.New(mcpserver.Options{
+		Conversations: s.conversations, Store: s.store, Authenticate: s.signin.Authenticate, Log: s.o.Log,
+		Providers: func(ctx context.Context, owner session.Principal) (out []forge.Provider, err error) {
+			all, err := s.owners.forgeHosts(ctx, owner, "")
+			for _, h := range all {
+				out = append(out, h.Provider())
+			}
+			return out, err
+		},
+		Host: func(ctx context.Context, owner session.Principal, p forge.Provider) (forge.Host, error) {
+			all, err := s.owners.forgeHosts(ctx, owner, string(p))
+			if err != nil {
+				return nil, err
+			}
+			return all[0], nil
+		},
+		SearchKey: func(ctx context.Context, owner session.Principal) (llm.Secret, error) {
+			own, err := s.owners.of(ctx, owner)
+			if err != nil {
+				return "", err
+			}
+			key, err := own.ServiceKey(settings.SearchKey)
+			if key == "" {
+				key = s.o.SearchKey
+			}
+			return key, err
+		},
+		Link: func(id event.ConversationID) string {
+			return strings.TrimSuffix(cmp.Or(s.o.WebURL, s.o.InternalURL), "/") + "/conversations/" + id.Hex()
+		},
+	})
 }

@@ -118,7 +118,7 @@ func (f front) sandboxOf(r *http.Request) (b store.Sandbox, found bool, err erro
 
 // sessionKeys are what in a request may be the key of a sandbox.
 func sessionKeys(r *http.Request) (keys []string) {
-	if strings.HasPrefix(r.URL.Path, "/api/v1/") {
+	if strings.HasPrefix(r.URL.Path, "/api/v1/") || strings.HasPrefix(r.URL.Path, "/mcp/") {
 		return nil // never part of the agent-server contract
 	}
 	if k := r.Header.Get(rest.KeyHeader); k != "" {

@@ -37,13 +37,16 @@ import (
 	"time"
 
 	"github.com/deft-dev/deft/checkpoint"
+	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/internal/agentserver"
 	"github.com/deft-dev/deft/internal/appserver/apps"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
+	"github.com/deft-dev/deft/internal/appserver/mcpserver"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
 )
@@ -93,6 +96,8 @@ type Options struct {
 	AppsDomain string
 	// CostlyPerMinute bounds the costly requests of an owner; 0 for no bound.
 	CostlyPerMinute int
+	// SearchKey is Tavily's, of owners who have none; "" for none.
+	SearchKey llm.Secret
 	// Page serves the web page; nil for none.
 	Page    http.Handler
 	Version string
@@ -233,6 +238,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	}
 	<-failed
 	return err
+}
+
+// MCP returns the server's own MCP servers of a conversation.
+func (s *Server) MCP(ctx context.Context, owner session.Principal, id event.ConversationID) (map[string]http.Handler, error) {
+	h, err := s.v.mcp.Handler(ctx, owner, id)
+	if err != nil || h == nil {
+		return nil, err
+	}
+	return map[string]http.Handler{mcpserver.Name: h}, nil
 }
 
 // Close closes a server that does not serve.

@@ -16,6 +16,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/apps"
 	"github.com/deft-dev/deft/internal/appserver/conversations"
 	"github.com/deft-dev/deft/internal/appserver/git"
+	"github.com/deft-dev/deft/internal/appserver/mcpserver"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	settingsroutes "github.com/deft-dev/deft/internal/appserver/settings"
 	"github.com/deft-dev/deft/internal/appserver/signin"
@@ -45,6 +46,7 @@ type services struct {
 	signin        *signin.Service
 	agentServers  *agentServers
 	apps          *apps.Service
+	mcp           *mcpserver.Service
 	replicas      *replicas // nil where there is only this one
 	v0            *v0.Service
 	table         *rest.Server
@@ -98,6 +100,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	s.replicas = newReplicas(s.backend.Lock, s.store.InSandbox, o.Log)
 	s.agentServers = &agentServers{make: s.newAgentServer, log: o.Log, open: map[string]*agentServer{}}
 	s.v0 = v0.New(v0.Options{Conversations: s.conversations, Sandboxes: s.sandboxes, Store: s.store, URL: o.baseURL, Log: o.Log})
+	s.mcp = s.newMCP()
 	if s.table, err = rest.New(rest.Options{
 		Routes: markCostly(s.routes()), SameOrigin: true, Origin: o.allowedOrigin, Costly: costlyLimit(o.CostlyPerMinute), Log: o.Log,
 		Authenticate: func(r *http.Request) (*http.Request, error) {
@@ -124,6 +127,7 @@ func (s *services) routes() []rest.Route {
 		s.v0.Routes(),
 		git.New(git.Options{Tokens: s.owners.tokens, Forges: s.o.Forges, Log: s.o.Log}).Routes(),
 		s.apps.Routes(),
+		s.mcp.Routes(),
 	)
 }
 

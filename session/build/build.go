@@ -42,6 +42,7 @@ import (
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/session"
 	"github.com/deft-dev/deft/tool"
+	"github.com/deft-dev/deft/tool/mcp"
 	"github.com/deft-dev/deft/tool/terminal"
 )
 
@@ -78,6 +79,9 @@ type Options struct {
 	Defaults session.Placement
 	// Classes are the registered classes; StandardClasses() if empty.
 	Classes Classes
+	// MCP returns the MCP servers of this process that a conversation has beside those of
+	// its agent, by name; nil for none.
+	MCP func(ctx context.Context, r session.BuildRequest) (mcp.Local, error)
 	// Shells starts the shells that run in this process; nil for the ordinary
 	// way.
 	Shells *terminal.Starter
@@ -149,7 +153,13 @@ func (b *Builder) Build(ctx context.Context, r session.BuildRequest) (_ *session
 	if err != nil {
 		return nil, err
 	}
-	mcpTools := p.mcpExecutor(r)
+	var local mcp.Local
+	if b.o.MCP != nil {
+		if local, err = b.o.MCP(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	mcpTools := p.mcpExecutor(r, local)
 	newExecutors, err := b.o.Classes.Executor(r.ExecutorClass)
 	if err != nil {
 		return nil, err

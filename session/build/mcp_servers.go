@@ -16,7 +16,10 @@ import (
 
 // mcpExecutor calls the tools of MCP servers. It is part of the runtime in whose
 // sandbox the servers are started, so it gets them after it was made.
-type mcpExecutor struct{ servers tool.Executor }
+type mcpExecutor struct {
+	local   mcp.Local // servers of this process
+	servers tool.Executor
+}
 
 // Execute implements [tool.Executor].
 func (x *mcpExecutor) Execute(ctx context.Context, c tool.Call) (event.Observation, error) {
@@ -30,11 +33,11 @@ func (x *mcpExecutor) Execute(ctx context.Context, c tool.Call) (event.Observati
 func (*mcpExecutor) Close() error { return nil }
 
 // mcpExecutor adds what calls MCP tools; nil for an agent without MCP servers.
-func (p *parts) mcpExecutor(r session.BuildRequest) *mcpExecutor {
-	if r.Agent.MCPServers.Len() == 0 {
+func (p *parts) mcpExecutor(r session.BuildRequest, local mcp.Local) *mcpExecutor {
+	if r.Agent.MCPServers.Len() == 0 && len(local) == 0 {
 		return nil
 	}
-	x := &mcpExecutor{}
+	x := &mcpExecutor{local: local}
 	p.local[(&event.MCPToolAction{}).Kind()] = x
 	return x
 }
@@ -42,10 +45,13 @@ func (p *parts) mcpExecutor(r session.BuildRequest) *mcpExecutor {
 // addMCP connects the agent's MCP servers and adds their tools. One that cannot be
 // used is a warning. programs starts those over stdio.
 func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecutor, programs tool.Starter, log *slog.Logger) {
-	raw, err := schema.Encode(r.Agent.MCPServers)
 	var servers map[string]mcp.Server
-	if err == nil {
-		servers, err = mcp.ParseServers(raw)
+	var err error
+	if r.Agent.MCPServers.Len() > 0 {
+		var raw []byte
+		if raw, err = schema.Encode(r.Agent.MCPServers); err == nil {
+			servers, err = mcp.ParseServers(raw)
+		}
 	}
 	if err != nil {
 		p.warnings = append(p.warnings, "MCP servers: "+err.Error())
@@ -57,7 +63,7 @@ func (p *parts) addMCP(ctx context.Context, r session.BuildRequest, x *mcpExecut
 	}
 	find := func(name string) (string, bool) { return r.Secret(context.WithoutCancel(ctx), name) }
 	set, warnings := mcp.Connect(ctx, servers, mcp.Options{
-		Log: log, Reserved: p.names(), Filter: pattern, Programs: programs, Variables: find, Secrets: find,
+		Log: log, Reserved: p.names(), Filter: pattern, Programs: programs, Variables: find, Secrets: find, Local: x.local,
 	})
 	for _, w := range warnings {
 		p.warnings = append(p.warnings, w.Error())

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"log/slog"
+	"net/http"
 	"regexp"
 	"time"
 
@@ -29,6 +30,9 @@ const (
 	maxStderr      = 4 << 10
 )
 
+// Local are MCP servers of this process by their names.
+type Local map[string]http.Handler
+
 // Options say how servers are used. The zero value is useful.
 type Options struct {
 	// ConnectTimeout bounds connecting and listing of each server, CallTimeout
@@ -48,6 +52,10 @@ type Options struct {
 	// Filter is the agent's filter_tools_regex: only tools whose name it
 	// matches at the start are offered; empty for all.
 	Filter string
+	// Local are servers of this process by their names, over streamable HTTP without a
+	// connection. The names of their tools are never changed, and they hide a
+	// configured server of the same name. They must answer without a stream.
+	Local Local
 	// Programs starts servers over stdio; nil for an error instead.
 	Programs tool.Starter
 	// Changed is called, in a goroutine of the set, when the definitions have

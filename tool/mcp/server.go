@@ -24,6 +24,7 @@ const firstVersion = "2025-11-25"
 type server struct {
 	name   string
 	config Server
+	local  http.Handler // of a server of this process; nil for another one
 	set    *Set
 	relist chan struct{} // holds one; its list of tools has changed
 
@@ -157,6 +158,11 @@ func (s *server) failed(doing string, err error) error {
 }
 
 func (s *session) transport(ctx context.Context, sv *server) (sdk.Transport, error) {
+	if sv.local != nil {
+		t, client := local(sv.local)
+		s.http = client
+		return t, nil
+	}
 	if sv.config.transport() != Stdio {
 		t, client, err := remote(sv.config)
 		s.http = client

@@ -48,12 +48,17 @@ func Connect(ctx context.Context, servers map[string]Server, o Options) (*Set, [
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		c := servers[name]
-		if c.Enabled != nil && !*c.Enabled {
+		if c.Enabled != nil && !*c.Enabled || o.Local[name] != nil {
 			continue
 		}
 		s.servers = append(s.servers, newServer(name, Expand(c, o.Variables), s))
 	}
 	s.several = len(s.servers) > 1
+	for _, name := range slices.Sorted(maps.Keys(o.Local)) {
+		sv := newServer(name, Server{URL: localURL}, s)
+		sv.local = o.Local[name]
+		s.servers = append(s.servers, sv)
+	}
 	failed := make([]error, len(s.servers))
 	lists := make([][]*sdk.Tool, len(s.servers))
 	var all sync.WaitGroup
@@ -92,7 +97,7 @@ func (s *Set) rebuild() (warnings []Warning) {
 	for _, sv := range s.servers {
 		size := 0
 		for _, t := range s.listed[sv] {
-			name := naming(sv.name, t.Name, s.several)
+			name := naming(sv.name, t.Name, s.several && sv.local == nil)
 			warn := func(err error) {
 				warnings = append(warnings, Warning{sv.name, fmt.Errorf("tool %q: %w", describe(t.Name, maxName), err)})
 			}

@@ -162,9 +162,12 @@ func (h *Host) Repositories(ctx context.Context, q forge.RepositoryQuery) (out f
 	return out, err
 }
 
-// path is that of a project in REST.
+// path is that of a project in REST, by its name or its number.
 func path(name string, below ...string) (string, error) {
 	_, _, err := forge.SplitName(name)
+	if _, bad := strconv.ParseUint(name, 10, 64); bad == nil {
+		err = nil
+	}
 	return "/projects/" + url.PathEscape(name) + exchange.Path(below...), err
 }
 

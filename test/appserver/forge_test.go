@@ -1,0 +1,207 @@
+package appserver_test
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const gitToken = "ghp-0123456789abcdefghij"
+
+// gitHub is a GitHub Enterprise server with the private repository octocat/r.
+type gitHub struct {
+	*httptest.Server
+	mu    sync.Mutex
+	pulls []map[string]any // as they were sent
+}
+
+func newGitHub(t *testing.T) *gitHub {
+	t.Helper()
+	work, dir := t.TempDir(), t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `set -e
+git init -q -b main . && echo hello >README && git add . && git -c user.name=t -c user.email=t@example.com commit -qm one
+git clone -q --bare . "$0"`, filepath.Join(dir, "octocat", "r.git"))
+	cmd.Dir = work
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	backend, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	repositories := &cgi.Handler{
+		Path: filepath.Join(strings.TrimSpace(string(backend)), "git-http-backend"),
+		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: io.Discard,
+	}
+	g := &gitHub{}
+	const repository = `{"id": 7, "full_name": "octocat/r", "private": true, "default_branch": "main", "owner": {"type": "User"}}`
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, basic := r.BasicAuth()
+		if strings.Contains(r.URL.String(), gitToken) {
+			t.Errorf("the token is in %s", r.URL)
+		}
+		if r.Header.Get("Authorization") != "Bearer "+gitToken && (!basic || password != gitToken) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="GitHub"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"message": "Bad credentials"}`)
+			return
+		}
+		switch r.Method + " " + r.URL.Path {
+		case "GET /api/v3/user":
+			_, _ = io.WriteString(w, `{"id": 1, "login": "octocat", "avatar_url": "https://example.com/a.png"}`)
+		case "GET /api/v3/user/repos":
+			_, _ = io.WriteString(w, "["+repository+"]")
+		case "GET /api/v3/repos/octocat/r":
+			_, _ = io.WriteString(w, repository)
+		case "POST /api/v3/repos/octocat/r/pulls":
+			var sent map[string]any
+			if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+				t.Error(err)
+			}
+			g.mu.Lock()
+			g.pulls = append(g.pulls, sent)
+			g.mu.Unlock()
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, `{"number": 42, "html_url": "https://github.example.com/octocat/r/pull/42"}`)
+		default:
+			if strings.HasPrefix(r.URL.Path, "/octocat/") {
+				repositories.ServeHTTP(w, r)
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"message": "Not Found"}`)
+		}
+	}))
+	t.Cleanup(g.Close)
+	return g
+}
+
+// TestGitProvider: a token is verified when it is stored, lists and clones the owner's
+// repositories, is a secret of conversations, and opens pull requests.
+func TestGitProvider(t *testing.T) {
+	t.Parallel()
+	hub := newGitHub(t)
+	d := deploy(t, `
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat README; echo the token has ${#GITHUB_TOKEN} characters: $GITHUB_TOKEN; git remote get-url origin; grep -c ghp- .git/config"}}]}
+  - reply: {tool_calls: [{name: create_pr, arguments: {repo_name: octocat/r, source_branch: fix, target_branch: main, title: Fix it, body: It was broken.}}]}
+  - reply: {text: done}
+`, options{})
+	store := func(token string) (int, []byte) {
+		return d.owner.send(t, "POST", d.url+"/api/v1/secrets/git-providers", map[string]any{"provider_tokens": map[string]any{"github": map[string]any{"token": token, "host": hub.URL}}})
+	}
+	if status, said := d.owner.send(t, "GET", d.url+"/api/user/repositories", nil); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d %s", status, said)
+	}
+	if status, said := store("wrong"); status != http.StatusUnauthorized || !strings.Contains(string(said), "github") {
+		t.Errorf("a wrong token: %d %s", status, said)
+	}
+	if status, said := store(gitToken); status != http.StatusOK {
+		t.Fatalf("a valid token: %d %s", status, said)
+	}
+	var repositories struct {
+		Items []struct {
+			Name string `json:"full_name"`
+		}
+	}
+	d.owner.do(t, "GET", d.url+"/api/v1/git/repositories/search?provider=github", nil, &repositories)
+	if len(repositories.Items) != 1 || repositories.Items[0].Name != "octocat/r" {
+		t.Errorf("repositories: %+v", repositories)
+	}
+	for _, c := range []struct{ repository, branch, detail string }{
+		{"octocat/none", "", "octocat/none"}, {"octocat/r", "no/such", "no/such"}, {"octocat", "", "owner/name"},
+	} {
+		var tasks []task
+		d.owner.do(t, "POST", d.url+"/api/v1/app-conversations/stream-start", map[string]any{"selected_repository": c.repository, "selected_branch": c.branch, "git_provider": "github"}, &tasks)
+		if last := tasks[len(tasks)-1]; last.Status != "ERROR" || !strings.Contains(last.Detail, c.detail) {
+			t.Errorf("%+v: %+v", c, last)
+		}
+	}
+	made, _ := d.begin(t, map[string]any{"title": "Fix", "selected_repository": "octocat/r", "git_provider": "github", "initial_message": text("fix it")})
+	var said []string
+	for _, e := range d.follow(t, made, "finished") {
+		if e.Kind == "ObservationEvent" && len(e.Observation.Content) > 0 {
+			all := ""
+			for _, c := range e.Observation.Content {
+				all += c.Text
+			}
+			said = append(said, all)
+		}
+	}
+	if len(said) != 2 {
+		t.Fatalf("%q", said)
+	}
+	for _, want := range []string{"hello\n", "the token has 24 characters: <secret-hidden>", hub.URL + "/octocat/r.git\n0"} {
+		if !strings.Contains(said[0], want) || strings.Contains(said[0], gitToken) {
+			t.Errorf("in the repository: %q, want %q", said[0], want)
+		}
+	}
+	if !strings.Contains(said[1], "https://github.example.com/octocat/r/pull/42") {
+		t.Errorf("create_pr: %q", said[1])
+	}
+	if len(hub.pulls) != 1 || !strings.Contains(hub.pulls[0]["body"].(string), "It was broken.") || !strings.Contains(hub.pulls[0]["body"].(string), "/conversations/"+made.ID) || hub.pulls[0]["draft"] != true {
+		t.Errorf("sent: %+v", hub.pulls)
+	}
+	var found []struct {
+		Numbers []int `json:"pr_number"`
+	}
+	d.owner.do(t, "GET", d.url+"/api/v1/app-conversations?ids="+made.ID, nil, &found)
+	if len(found) != 1 || len(found[0].Numbers) != 1 || found[0].Numbers[0] != 42 {
+		t.Errorf("the numbers of the conversation: %+v", found)
+	}
+	d.useMCP(t, made)
+}
+
+// useMCP asks for the tools over HTTP with the key of a sandbox, and without it.
+func (d deployment) useMCP(t *testing.T, c conversation) {
+	t.Helper()
+	at, err := url.JoinPath(d.url, "mcp/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect := func(header http.Header) (*mcp.ClientSession, error) {
+		client := &http.Client{Transport: withHeader{header}}
+		return mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: at, HTTPClient: client, DisableStandaloneSSE: true}, nil)
+	}
+	s, err := connect(http.Header{"X-Session-Api-Key": {c.Key}, "X-Openhands-Serverconversation-Id": {c.ID}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := s.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "create_pr" {
+		t.Errorf("%+v, %v", tools, err)
+	}
+	_ = s.Close()
+	for name, header := range map[string]http.Header{
+		"nobody": {}, "another key": {"X-Session-Api-Key": {"no"}},
+		"another conversation": {"X-Session-Api-Key": {c.Key}, "X-Openhands-Serverconversation-Id": {"0123456789abcdef0123456789abcdef"}},
+	} {
+		if s, err := connect(header); err == nil {
+			t.Errorf("%s may use the tools", name)
+			_ = s.Close()
+		}
+	}
+}
+
+type withHeader struct{ header http.Header }
+
+// RoundTrip implements [http.RoundTripper].
+func (h withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	maps.Copy(r.Header, h.header)
+	return http.DefaultTransport.RoundTrip(r)
+}
