@@ -28,13 +28,8 @@ help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## Build Deft and show what it does: a demo that needs no key.
-	@if [[ -n "$${LLM_MODEL:-}" ]]; then \
-	  echo; echo "Built bin/deft; it will use $$LLM_MODEL. Give it a task, in a directory of yours:"; \
-	  echo; echo "  $(CURDIR)/bin/deft run \"fix the failing test\""; echo; \
-	else \
-	  bin/deft demo; \
-	fi
+run: build ## Build Deft and serve its web app; the page has a demo that needs no key.
+	@bin/deft serve
 
 .PHONY: build
 build: web ## Build bin/deft, one static binary.

@@ -25,7 +25,7 @@ for (const theme of ['light', 'dark'] as const) {
     await deft.setModel(page);
     await expect(page.getByRole('textbox', { name: 'Task' })).toBeVisible();
     await clean(page, 'home');
-    for (const tab of ['models', 'secrets', 'appearance']) {
+    for (const tab of ['models', 'secrets', 'safety', 'tools', 'git', 'keys', 'appearance', 'keyboard']) {
       await page.goto(`${deft.url}/settings/${tab}`);
       await expect(page.getByRole('heading', { name: 'Settings' })).toBeVisible();
       await clean(page, `settings ${tab}`);

@@ -44,7 +44,7 @@ test('files are uploaded, shown and downloaded', async ({ deft, page }) => {
   await page.getByRole('button', { name: /^notes.txt/ }).click();
   await expect(page.getByRole('region', { name: 'notes.txt' })).toHaveText('some notes');
   const download = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download' }).click();
+  await page.getByRole('button', { name: 'Download', exact: true }).click();
   expect((await download).suggestedFilename()).toBe('notes.txt');
   await page.getByRole('button', { name: 'workspace' }).click();
   await page.getByRole('button', { name: /^page.html/ }).click();

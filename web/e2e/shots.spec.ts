@@ -20,15 +20,22 @@ const story: Turn[] = [
       text: "I'll look at the project and run its tests.",
       tool_calls: [
         low(
-          "mkdir -p cart && cd /workspace/project && printf 'def total(prices, discount=0):\\n    \"\"\"Sum prices and apply a discount in percent.\"\"\"\\n    result = 0\\n    for i in range(len(prices) - 1):\\n        result += prices[i]\\n    return result * (100 - discount) / 100\\n' > cart/total.py && printf 'from cart.total import total\\n\\ndef test_total():\\n    assert total([1, 2, 3]) == 6\\n' > cart/test_total.py && git add -A && git -c user.name=a -c user.email=a@example.org commit -qm 'Cart' && ls cart",
+          "mkdir -p cart && printf 'def total(prices, discount=0):\\n    \"\"\"Sum prices and apply a discount in percent.\"\"\"\\n    result = 0\\n    for i in range(len(prices) - 1):\\n        result += prices[i]\\n    return result * (100 - discount) / 100\\n' > cart/total.py && printf 'from cart.total import total\\n\\ndef test_total():\\n    assert total([1, 2, 3]) == 6\\n' > cart/test_total.py && git add -A && git -c user.name=a -c user.email=a@example.org commit -qm 'Cart' && ls cart",
         ),
       ],
     },
   },
-  { reply: { tool_calls: [low('python3 -c "from cart.total import total; assert total([1, 2, 3]) == 6, total([1, 2, 3])"')] } },
+  { reply: { tool_calls: [low('python3 -c "from cart.total import total; assert total([1, 2, 3]) == 6, total([1, 2, 3])" || { echo "in $PWD"; false; }')] } },
   {
     reply: {
       text: 'The loop leaves out the last price: `range(len(prices) - 1)` ends one too early. I let Python do the sum.',
+      tool_calls: [
+        edit('{{find "in (/[^ \\n]+)" .LastToolResult}}/cart/total.py', '    result = 0\n    for i in range(len(prices) - 1):\n        result += prices[i]\n    return result * (100 - discount) / 100', '    return sum(prices) * (100 - discount) / 100'),
+      ],
+    },
+  },
+  {
+    reply: {
       tool_calls: [
         {
           name: 'task_tracker',
@@ -42,13 +49,6 @@ const story: Turn[] = [
             security_risk: 'LOW',
           },
         },
-      ],
-    },
-  },
-  {
-    reply: {
-      tool_calls: [
-        edit('/workspace/project/cart/total.py', '    result = 0\n    for i in range(len(prices) - 1):\n        result += prices[i]\n    return result * (100 - discount) / 100', '    return sum(prices) * (100 - discount) / 100'),
       ],
     },
   },
@@ -93,7 +93,7 @@ for (const theme of ['light', 'dark'] as const) {
     await page.getByRole('link', { name: 'Files' }).click();
     await page.getByRole('button', { name: /^cart/ }).click();
     await page.getByRole('button', { name: /^total.py/ }).click();
-    await expect(page.getByRole('region', { name: 'total.py' })).toContainText('sum(prices)');
+    await expect(page.getByRole('region', { name: 'total.py', exact: true })).toContainText('sum(prices)');
     await shot(page, 'files');
     await page.getByRole('link', { name: 'Terminal' }).click();
     await page.locator('.xterm-helper-textarea').focus();
@@ -104,7 +104,7 @@ for (const theme of ['light', 'dark'] as const) {
     await shot(page, 'usage');
     await page.getByRole('link', { name: 'Events' }).click();
     await shot(page, 'events');
-    for (const tab of ['models', 'secrets', 'appearance']) {
+    for (const tab of ['models', 'secrets', 'safety', 'tools', 'git', 'keys', 'appearance', 'keyboard']) {
       await page.goto(`${deft.url}/settings/${tab}`);
       await expect(page.getByRole('heading', { name: 'Settings' })).toBeVisible();
       await shot(page, `settings-${tab}`);

@@ -8,10 +8,24 @@ import { ConversationPage } from './conversation/ConversationPage';
 import { Icon } from './design/Icon';
 import { Home } from './home/Home';
 import { Sidebar } from './home/Sidebar';
+import { AppCommands } from './commands/AppCommands';
 
 const Settings = lazy(() => import('./settings/Settings'));
 
+const SharedPage = lazy(() => import('./conversation/SharedPage'));
+
+// App is the page. Shared conversations need no sign-in.
 export function App() {
+  const shared = /^\/shared\/([0-9a-f-]{32,36})$/.exec(window.location.pathname)?.[1];
+  if (!shared) return <SignedIn />;
+  return (
+    <Suspense fallback={null}>
+      <SharedPage id={shared} />
+    </Suspense>
+  );
+}
+
+function SignedIn() {
   const source = useQuery({ queryKey: ['source'], queryFn: detectSource, staleTime: Infinity });
   const [menu, setMenu] = useState(false);
   const [location] = useLocation();
@@ -21,6 +35,7 @@ export function App() {
   if (source.isError) return <NoServer error={source.error} retry={() => void source.refetch()} />;
   return (
     <SourceContext.Provider value={source.data}>
+ <AppCommands />
       <a className="skip" href="#main">
         Skip to the content
       </a>

@@ -5,6 +5,7 @@ import (
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/worktree"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -49,6 +50,9 @@ func (s *Service) replay(ctx context.Context, scope *session.Scope, spec session
 	recorded, err := s.o.Demo.Unpack(c.Workspace())
 	if err != nil {
 		return err
+	}
+	if err := worktree.Init(ctx, c.Workspace()); err != nil { // it works without, but shows no changes
+		s.o.Log.Warn("make the workspace a git repository", "dir", c.Workspace(), "err", err)
 	}
 	s.working.Go(func() {
 		if err := c.Replay(s.ctx, recorded); err != nil && s.ctx.Err() == nil {

@@ -173,7 +173,8 @@ func (u user) diff(flat *schema.Map) settings.Diff {
 		agent.Set("agent_context", skills)
 	}
 	d.Servers = replacedServers(flat.Object("mcp_config"))
-	if servers := agent.Object("mcp_config"); servers != nil && d.Servers == nil {
+	// With its masks, which stand for what is stored.
+	if servers := flat.Object("agent_settings_diff").Object("mcp_config"); servers != nil && d.Servers == nil {
 		if all, ok := servers.Lookup("mcpServers"); ok { // as the cloud's MCPConfig has them
 			agent.Delete("mcp_config")
 			m, _ := all.(*schema.Map)

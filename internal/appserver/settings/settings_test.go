@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/schema"
 )
 
 const alice, bob = "Cookie alice", "Cookie bob"
@@ -183,6 +184,14 @@ func TestMCPServers(t *testing.T) {
 	v1 = s.want(200, alice, "GET", "/api/v1/settings", "")
 	if names, _ = at(v1.Body, "agent_settings", "mcp_config").(map[string]any); len(names) != 1 {
 		t.Errorf("%v", names)
+	}
+	// A mask that comes back stands for the stored secret.
+	const web = `"web":{"url":"https://a.example/mcp","headers":{"Authorization":`
+	s.want(200, alice, "POST", "/api/v1/settings", `{"agent_settings_diff":{"mcp_config":{"mcpServers":{`+web+`"Bearer secret-w"}}}}}}`)
+	s.want(200, alice, "POST", "/api/v1/settings", `{"agent_settings_diff":{"mcp_config":{"mcpServers":{`+web+`"**********"}},"more":{"command":"m"}}}}}`)
+	v1 = s.want(200, alice, "GET", "/api/v1/settings", "")
+	if is := at(v1.Body, "agent_settings", "mcp_config", "web", "headers", "Authorization"); is != schema.Mask {
+		t.Errorf("the header is %v", is)
 	}
 }
 

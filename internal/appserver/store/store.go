@@ -240,6 +240,9 @@ func failed(err error) error {
 	if err == nil || fault.KindOf(err) != fault.Internal {
 		return err
 	}
+	if errors.Is(err, context.Canceled) { // a client that has gone
+		return fault.Wrap(err, fault.Canceled, "use the database of the App Server")
+	}
 	if coded, ok := errors.AsType[interface {
 		error
 		SQLState() string

@@ -126,6 +126,10 @@ func TestSandboxes(t *testing.T) {
 		same(t, all[3], got)
 		_, err = s.SandboxOfKey(ctx, "guess")
 		wantKind(t, err, fault.Auth)
+		gone, leave := context.WithCancel(ctx)
+		leave()
+		_, err = s.SandboxOfKey(gone, "key1")
+		wantKind(t, err, fault.Canceled)
 
 		var paged []store.Sandbox
 		for page := ""; ; {

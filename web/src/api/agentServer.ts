@@ -4,7 +4,7 @@ import { agentServerClient, request } from './http';
 import type { components } from './generated/agent-server';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Status } from './source';
 
-type Info = Pick<components['schemas']['ConversationInfo'], 'id' | 'title' | 'execution_status' | 'updated_at' | 'stats'> & {
+type Info = Pick<components['schemas']['ConversationInfo'], 'id' | 'title' | 'execution_status' | 'updated_at' | 'stats' | 'tags'> & {
   agent: unknown;
   workspace: unknown;
 };
@@ -16,6 +16,7 @@ interface Settings {
 
 export class AgentServer implements Source {
   readonly kind = 'agent-server';
+  readonly app = null;
   private readonly client = agentServerClient(null);
 
   async conversations(search: string, page: string | null): Promise<Page<ConversationSummary>> {
@@ -142,5 +143,7 @@ function summary(c: Info): ConversationSummary {
     costUSD: costs.length ? costs.reduce((a, b) => a + b, 0) : null,
     model: (c.agent as { llm?: { model?: string } } | null)?.llm?.model ?? null,
     location: (c.workspace as { working_dir?: string } | null)?.working_dir ?? '',
+    shared: false,
+    tags: c.tags ?? {},
   };
 }

@@ -1,6 +1,7 @@
 // The App Server, `deft serve`.
 import { Conversation } from './conversation';
 import { Failure } from './failure';
+import { Routes } from './appRoutes';
 import { query, request } from './http';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Status } from './source';
 
@@ -17,6 +18,8 @@ interface AppConversation {
   sandbox_status: 'STARTING' | 'RUNNING' | 'PAUSED' | 'ERROR' | 'MISSING';
   execution_status: Status | null;
   session_api_key: string | null;
+  public: boolean;
+  tags: Record<string, string>;
 }
 
 interface StartTask {
@@ -24,6 +27,7 @@ interface StartTask {
   status: string;
   detail: string | null;
   app_conversation_id: string | null;
+  setup_log?: string | null;
 }
 
 interface Settings {
@@ -46,6 +50,7 @@ const base = '/api/v1';
 
 export class AppServer implements Source {
   readonly kind = 'app-server';
+  readonly app = new Routes();
 
   async conversations(search: string, page: string | null): Promise<Page<ConversationSummary>> {
     const answer = await request<{ items: AppConversation[]; next_page_id: string | null }>(
@@ -72,9 +77,13 @@ export class AppServer implements Source {
       initial_message: { role: 'user', content, run: true },
       selected_repository: task.repository || null,
       selected_branch: task.branch || null,
+      confirmation_mode: task.confirm,
     });
     while (state.status !== 'READY') {
-      if (state.status === 'ERROR') throw new Failure(500, state.detail ?? 'The conversation could not be started.');
+      if (state.status === 'ERROR') {
+        const log = state.setup_log?.trim();
+        throw new Failure(500, [state.detail ?? 'The conversation could not be started.', log].filter(Boolean).join('\n\n'));
+      }
       progress(steps[state.status] ?? state.status);
       await new Promise((done) => setTimeout(done, 250));
       const [next] = await request<(StartTask | null)[]>('GET', `${base}/app-conversations/start-tasks${query({ ids: state.id })}`);
@@ -126,8 +135,13 @@ export class AppServer implements Source {
   }
 
   async models(): Promise<string[]> {
-    const { items } = await request<{ items: { provider: string | null; name: string }[] }>('GET', `${base}/config/models/search${query({ limit: 100 })}`);
-    return items.map((m) => (m.provider && !m.name.startsWith(`${m.provider}/`) ? `${m.provider}/${m.name}` : m.name));
+    const all: { provider: string | null; name: string }[] = [];
+    for (let page: string | null = ''; page !== null; ) {
+      const answer: { items: typeof all; next_page_id: string | null } = await request('GET', `${base}/config/models/search${query({ limit: 100, page_id: page })}`);
+      all.push(...answer.items);
+      page = answer.next_page_id;
+    }
+    return all.map((m) => (m.provider && !m.name.startsWith(`${m.provider}/`) ? `${m.provider}/${m.name}` : m.name));
   }
 
   async profiles(): Promise<Profile[]> {
@@ -183,6 +197,8 @@ function summary(c: AppConversation): ConversationSummary {
     costUSD: c.metrics?.accumulated_cost ?? null,
     model: c.llm_model,
     location: [c.selected_repository, c.selected_branch].filter(Boolean).join(' · '),
+    shared: c.public,
+    tags: c.tags,
   };
 }
 

@@ -1,12 +1,15 @@
 // One conversation, by the agent server's contract.
 import type { Event } from '../events/event';
 import { readFailure } from './failure';
-import { agentServerClient, type AgentServerClient } from './http';
+import { agentServerClient, request, type AgentServerClient } from './http';
 import type { components } from './generated/agent-server';
 
 export type ConversationInfo = components['schemas']['ConversationInfo'];
 export type Change = components['schemas']['GitChange'];
 export type Diff = components['schemas']['GitDiff'];
+
+// Policy says which actions wait for the user.
+export type Policy = 'NeverConfirm' | 'ConfirmRisky' | 'AlwaysConfirm';
 
 export interface FileEntry {
   name: string;
@@ -79,6 +82,52 @@ export class Conversation {
     });
   }
 
+  async setPolicy(kind: Policy): Promise<void> {
+    const path = `/api/conversations/${this.id}`;
+    // Risks are judged by the model; without an analyzer none is known.
+    if (kind !== 'NeverConfirm') await request('POST', `${path}/security_analyzer`, { security_analyzer: { kind: 'LLMSecurityAnalyzer' } }, this.headers());
+    await request('POST', `${path}/confirmation_policy`, { policy: { kind } }, this.headers());
+  }
+
+  async switchProfile(name: string): Promise<void> {
+    await request('POST', `/api/conversations/${this.id}/switch_profile`, { profile_name: name }, this.headers());
+  }
+
+  async condense(): Promise<void> {
+    await request('POST', `/api/conversations/${this.id}/condense`, undefined, this.headers());
+  }
+
+  // ask has the model answer a question about the conversation; nothing is stored.
+  async ask(question: string): Promise<string> {
+    const { response } = await request<{ response: string }>('POST', `/api/conversations/${this.id}/ask_agent`, { question }, this.headers());
+    return response;
+  }
+
+  // pursue runs the agent until a judge says that the objective is reached.
+  async pursue(objective: string): Promise<void> {
+    await request('POST', `/api/conversations/${this.id}/goal`, { objective }, this.headers());
+  }
+
+  async setTags(tags: Record<string, string>): Promise<void> {
+    await request('PATCH', `/api/conversations/${this.id}`, { tags }, this.headers());
+  }
+
+  // command runs a shell command in the workspace, inside the sandbox. It fails
+  // if the command does.
+  async command(command: string, cwd: string): Promise<string> {
+    const { data } = await this.client.POST('/api/conversations/{runtime_conversation_id}/bash/execute_bash_command', {
+      params: { path: { runtime_conversation_id: this.id } },
+      body: { command, cwd, timeout: 60 },
+    });
+    const { stdout, stderr, exit_code: code } = (data ?? {}) as { stdout?: string | null; stderr?: string | null; exit_code?: number | null };
+    if (code !== 0) throw new Error((stderr || stdout || `The command ended with exit code ${code}.`).trim());
+    return stdout ?? '';
+  }
+
+  async archive(directory: string): Promise<Blob> {
+    return this.blob(`/api/conversations/${this.id}/file/archive?path=${encodeURIComponent(directory)}`);
+  }
+
   async changes(directory: string): Promise<Change[]> {
     const { data } = await this.client.GET('/api/conversations/{runtime_conversation_id}/git/changes', {
       params: { path: { runtime_conversation_id: this.id }, query: { path: directory } },
@@ -107,7 +156,11 @@ export class Conversation {
   }
 
   async file(path: string): Promise<Blob> {
-    const response = await fetch(this.downloadPath(path), { headers: this.headers() });
+    return this.blob(this.downloadPath(path));
+  }
+
+  private async blob(path: string): Promise<Blob> {
+    const response = await fetch(path, { headers: this.headers() });
     if (!response.ok) throw await readFailure(response);
     return response.blob();
   }
@@ -139,6 +192,11 @@ export class Conversation {
     socket.addEventListener('open', () => socket.send(JSON.stringify({ type: 'auth', session_api_key: this.sessionKey ?? '' })));
     return socket;
   }
+}
+
+// quoted makes one word of a shell command.
+export function quoted(text: string): string {
+  return `'${text.replace(/'/g, `'\\''`)}'`;
 }
 
 // parseListing reads "type size name" entries, each ended by a zero byte.

@@ -10,6 +10,8 @@ export interface ConversationSummary {
   costUSD: number | null;
   model: string | null;
   location: string; // repository, or directory
+  shared: boolean; // everybody with its link can read it
+  tags: Record<string, string>;
 }
 
 export type Status =
@@ -80,4 +82,61 @@ export interface Source {
   secrets(): Promise<SecretName[]>;
   saveSecret(name: string, value: string, description: string): Promise<void>;
   deleteSecret(name: string): Promise<void>;
+
+  // What only the App Server has; null at a single agent server.
+  readonly app: AppRoutes | null;
+}
+
+export interface Undone {
+  written: string[];
+  removed: string[];
+}
+
+export interface Trial {
+  works: boolean;
+  message: string;
+}
+
+export interface ApiKey {
+  id: number;
+  name: string;
+  created: string;
+  lastUsed: string | null;
+}
+
+export interface Safety {
+  confirm: boolean;
+  analyze: boolean; // the model judges how risky its actions are
+}
+
+export interface AppRoutes {
+  demo(): Promise<string>;
+  fork(id: string, event: string | null, sameFiles: boolean): Promise<string>;
+  undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone>;
+  share(id: string, shared: boolean): Promise<void>;
+  export(id: string): Promise<Blob>;
+  pauseSandbox(id: string): Promise<void>;
+
+  testModel(profile: string | null): Promise<Trial>;
+  keys(): Promise<ApiKey[]>;
+  createKey(name: string): Promise<string>; // returns the key, which is shown once
+  deleteKey(id: number): Promise<void>;
+  gitHosts(): Promise<Record<string, string | null>>; // hosts of providers that have a token
+  setGitToken(provider: string, token: string, host: string): Promise<void>;
+  removeGitTokens(): Promise<void>;
+  safety(): Promise<Safety>;
+  setSafety(safety: Safety): Promise<void>;
+  servers(): Promise<Record<string, McpServer>>;
+  setServers(servers: Record<string, McpServer>): Promise<void>;
+}
+
+// An McpServer is an entry of mcp_config. Secrets come masked, and are sent back so.
+export interface McpServer {
+  command?: string;
+  args?: string[];
+  env?: Record<string, string>;
+  url?: string;
+  headers?: Record<string, string>;
+  enabled?: boolean;
+  [field: string]: unknown;
 }

@@ -8,9 +8,13 @@ import type { ConversationSummary } from '../api/source';
 import { statusText } from '../design/format';
 import { Icon, type IconName } from '../design/Icon';
 import { EventStore } from '../events/store';
+import { settledAt } from '../events/settled';
 import { pending } from '../events/timeline';
 import { Composer } from './Composer';
 import { Confirm } from './Confirm';
+import { Branch } from './Branch';
+import { ConversationMenu } from './ConversationMenu';
+import { Find } from './Find';
 import { Meter } from './Meter';
 import { Timeline } from './Timeline';
 import './conversation.css';
@@ -72,6 +76,16 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
   const [store] = useState(() => new EventStore(conversation));
   const view = useSyncExternalStore(store.subscribe, store.get);
   const [text, setText] = useState('');
+  const [finding, setFinding] = useState(false);
+  const [failure, setFailure] = useState('');
+  const [branch, setBranch] = useState<{ kind: 'fork' | 'rewind'; event: string } | null>(null);
+  // A link may name an event: /conversations/ID?event=…
+  const [target, setTarget] = useState<{ id: string } | null>(() => {
+    const event = new URLSearchParams(window.location.search).get('event');
+    return event ? { id: event } : null;
+  });
+  const goto = useCallback((event: string) => setTarget({ id: event }), []);
+  const find = useCallback(() => setFinding(true), []);
   const box = useRef<HTMLTextAreaElement>(null);
   const { timeline } = view;
   const status = summary?.status === 'stopped' && !view.loaded ? 'stopped' : timeline.status;
@@ -103,6 +117,10 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
 
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
+      if (e.key === 'f' && (e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey) {
+        e.preventDefault();
+        setFinding(true);
+      }
       if (e.key === '.' && (e.ctrlKey || e.metaKey) && running) {
         e.preventDefault();
         mutate('interrupt');
@@ -142,6 +160,7 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
             <Icon name="play" size={14} /> Start the sandbox
           </button>
         )}
+        <ConversationMenu conversation={conversation} summary={summary} onFind={find} onFailure={setFailure} />
       </header>
       <nav className="panel-tabs" aria-label="Panels">
         {panels.map((p) => (
@@ -163,7 +182,17 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
             {describe(control.error)}
           </p>
         )}
-        <Timeline view={view} onOlder={older} onRetry={retry} />
+        {failure && (
+          <p className="banner bad chat-banner" role="alert">
+            <span className="grow">{failure}</span>
+            <button className="button quiet" onClick={() => setFailure('')}>
+              Close
+            </button>
+          </p>
+        )}
+        {finding && <Find items={timeline.items} older={view.older} onOlder={older} onGoto={goto} onClose={() => setFinding(false)} />}
+        {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(timeline.events, branch.event)} onClose={() => setBranch(null)} />}
+        <Timeline view={view} target={target} onOlder={older} onRetry={retry} onBranch={source.app ? (kind, event) => setBranch({ kind, event }) : null} />
         <div className="chat-foot">
           {waiting.length > 0 && (
             <Confirm

@@ -1,6 +1,7 @@
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { VList, type VListHandle } from 'virtua';
 import { Icon } from '../design/Icon';
+import { Menu } from '../design/Menu';
 import { Markdown } from '../design/Markdown';
 import type { Item } from '../events/item';
 import type { View } from '../events/store';
@@ -11,6 +12,8 @@ interface Props {
   view: View;
   onOlder: () => void;
   onRetry: () => void;
+  target: { id: string } | null; // an event to go to
+  onBranch: ((kind: 'fork' | 'rewind', event: string) => void) | null;
 }
 
 // near is how close to an end counts as being there, in pixels.
@@ -18,7 +21,7 @@ const near = 60;
 
 // Timeline draws only the rows that are in view. It follows the newest row until
 // the user scrolls away from it.
-export function Timeline({ view, onOlder, onRetry }: Props) {
+export function Timeline({ view, onOlder, onRetry, target, onBranch }: Props) {
   const { timeline, older } = view;
   const { items, draft, status, retry } = timeline;
   const list = useRef<VListHandle>(null);
@@ -48,6 +51,18 @@ export function Timeline({ view, onOlder, onRetry }: Props) {
     if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
   }, [items, draft, count]);
 
+  // An event that a link names may be in an older window.
+  const reached = useRef<object | null>(null);
+  useEffect(() => {
+    if (!target || reached.current === target) return;
+    const index = items.findIndex((i) => i.id === target.id);
+    if (index >= 0) {
+      reached.current = target;
+      following.current = false;
+      list.current?.scrollToIndex(index, { align: 'center' });
+    } else if (older === 'more') onOlder();
+  }, [target, items, older, onOlder]);
+
   useEffect(() => {
     const handle = list.current;
     if (older === 'more' && handle && handle.scrollSize <= handle.viewportSize + near) onOlder();
@@ -71,7 +86,8 @@ export function Timeline({ view, onOlder, onRetry }: Props) {
       )}
       <VList ref={list} className="timeline-list" shift={shift} onScroll={onScroll} tabIndex={0} bufferSize={400}>
         {items.map((item, i) => (
-          <div key={item.id} className={`timeline-row ${item.type}`}>
+          <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}`}>
+            <RowMenu item={item} onBranch={onBranch} />
             <Row
               item={item}
               directory={timeline.directory}
@@ -150,3 +166,28 @@ function Row({ item, directory, open, waiting, last, onToggle, onRetry }: RowPro
       return <Note item={item} open={open} onToggle={onToggle} />;
   }
 }
+
+// RowMenu appears beside a row that is pointed at or has the focus.
+const RowMenu = memo(function RowMenu({ item, onBranch }: { item: Item; onBranch: Props['onBranch'] }) {
+  const event = item.id.replace(/:thought$/, '');
+  const link = () => void navigator.clipboard.writeText(`${window.location.origin}${window.location.pathname}?event=${encodeURIComponent(item.id)}`);
+  return (
+    <span className="row-menu">
+      <Menu
+        label="Actions of this event"
+        items={[
+          ...(onBranch
+            ? [
+                { label: 'Fork from here …', run: () => onBranch('fork', event) },
+                { label: 'Rewind to here …', run: () => onBranch('rewind', event) },
+              ]
+            : []),
+          { label: 'Copy a link', run: link },
+          ...(item.type === 'message' ? [{ label: 'Copy the text', run: () => void navigator.clipboard.writeText(item.text) }] : []),
+        ]}
+      >
+        <Icon name="more" size={14} />
+      </Menu>
+    </span>
+  );
+});

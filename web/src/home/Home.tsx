@@ -2,6 +2,9 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
+import type { AppRoutes } from '../api/source';
+import { ago, statusText } from '../design/format';
+import { Icon } from '../design/Icon';
 import { describe } from '../api/failure';
 import { Composer } from '../conversation/Composer';
 import { FirstRun } from './FirstRun';
@@ -25,6 +28,8 @@ export function Home() {
   const [branch, setBranch] = useState('');
   const [step, setStep] = useState('');
   const box = useRef<HTMLTextAreaElement>(null);
+  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), enabled: ready.data === true });
+  const activate = useMutation({ mutationFn: (name: string) => source.activateProfile(name), onSettled: () => queries.invalidateQueries() });
   const start = useMutation({
     mutationFn: (images: string[]) =>
       source.start(
@@ -57,6 +62,7 @@ export function Home() {
           </p>
         )}
         {ready.data === false && <FirstRun />}
+        {ready.data === false && source.app && <Demo app={source.app} />}
         {ready.data === true && (
           <>
             <Composer
@@ -86,16 +92,33 @@ export function Home() {
                   <input className="input" value={branch} onChange={(e) => setBranch(e.target.value)} placeholder="default" spellCheck={false} />
                 </label>
               )}
-              {source.kind === 'agent-server' && (
-                <label className="row">
-                  <input type="checkbox" checked={confirm} onChange={(e) => setConfirm(e.target.checked)} /> Ask before risky actions
-                </label>
-              )}
+              <label className="row">
+                <input type="checkbox" checked={confirm} onChange={(e) => setConfirm(e.target.checked)} /> Ask before risky actions
+              </label>
               <span className="grow" />
-              {model.data && (
-                <Link href="/settings/models" className="hint model-link">
-                  {model.data.model}
-                </Link>
+              {profiles.data && profiles.data.length > 0 ? (
+                <label className="home-where">
+                  <span className="visually-hidden">Model</span>
+                  <select
+                    className="model-select mono"
+                    disabled={activate.isPending}
+                    value={profiles.data.find((p) => p.active)?.name ?? ''}
+                    onChange={(e) => e.target.value && activate.mutate(e.target.value)}
+                  >
+                    {!profiles.data.some((p) => p.active) && <option value="">{model.data?.model}</option>}
+                    {profiles.data.map((p) => (
+                      <option key={p.name} value={p.name}>
+                        {p.name}: {p.model}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+              ) : (
+                model.data && (
+                  <Link href="/settings/models" className="hint model-link">
+                    {model.data.model}
+                  </Link>
+                )
               )}
             </div>
             {step && (
@@ -103,6 +126,7 @@ export function Home() {
                 <span className="dot running" /> {step} …
               </p>
             )}
+            <Running />
             <ul className="examples" aria-label="Examples">
               {examples.map((example) => (
                 <li key={example}>
@@ -120,6 +144,51 @@ export function Home() {
           </>
         )}
       </div>
+    </div>
+  );
+}
+
+// Running are the conversations that work or wait for the user now.
+function Running() {
+  const source = useSource();
+  const list = useQuery({ queryKey: ['conversations', 'running'], queryFn: () => source.conversations('', null), refetchInterval: 5000 });
+  const items = (list.data?.items ?? []).filter((c) => ['running', 'starting', 'waiting_for_confirmation'].includes(c.status)).slice(0, 6);
+  if (items.length === 0) return null;
+  return (
+    <section className="running" aria-labelledby="running-title">
+      <h2 id="running-title">At work</h2>
+      <ul>
+        {items.map((c) => (
+          <li key={c.id}>
+            <Link href={`/conversations/${c.id}`}>
+              <span className={`dot ${c.status}`} aria-hidden="true" />
+              <span className="grow ellipsis">{c.title}</span>
+              <span className="hint">
+                {statusText(c.status)} · {ago(c.updatedAt)}
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+// Demo shows what Deft does, without a model.
+export function Demo({ app }: { app: AppRoutes }) {
+  const [, navigate] = useLocation();
+  const start = useMutation({ mutationFn: () => app.demo(), onSuccess: (id) => navigate(`/conversations/${id}`) });
+  return (
+    <div className="demo">
+      <button className="button" disabled={start.isPending} onClick={() => start.mutate()}>
+        <Icon name="play" size={14} /> Watch the demo
+      </button>
+      <span className="hint">a recorded session, replayed with real tools in a real sandbox; no key needed</span>
+      {start.isError && (
+        <p className="banner bad" role="alert">
+          {describe(start.error)}
+        </p>
+      )}
     </div>
   );
 }

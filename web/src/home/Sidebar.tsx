@@ -1,16 +1,18 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
-import { useDeferredValue, useState } from 'react';
+import { useDeferredValue, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
 import type { ConversationSummary } from '../api/source';
 import { Dialog } from '../design/Dialog';
-import { ago, statusText } from '../design/format';
+import { ago, money, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
+import { news, notices, show } from '../design/notices';
 import { isDark, setTheme } from '../design/theme';
 
 export function Sidebar({ onClose }: { onClose: () => void }) {
   const [search, setSearch] = useState('');
+  const [filter, setFilter] = useState('');
   return (
     <nav className="sidebar" aria-label="Conversations">
       <header>
@@ -29,10 +31,10 @@ export function Sidebar({ onClose }: { onClose: () => void }) {
         <label className="search">
           <span className="visually-hidden">Search conversations</span>
           <Icon name="search" size={14} />
-          <input className="input" type="search" placeholder="Search" value={search} onChange={(e) => setSearch(e.target.value)} />
+          <input id="conversation-search" className="input" type="search" placeholder="Search" value={search} onChange={(e) => setSearch(e.target.value)} />
         </label>
       </div>
-      <ConversationList search={useDeferredValue(search)} />
+      <ConversationList search={useDeferredValue(search)} filter={filter} onFilter={setFilter} />
       <footer>
         <Link href="/settings" className="button quiet">
           <Icon name="gear" /> Settings
@@ -56,7 +58,22 @@ function ThemeButton() {
   );
 }
 
-function ConversationList({ search }: { search: string }) {
+const filters = [
+  { value: '', label: 'All' },
+  { value: 'running', label: 'Working' },
+  { value: 'waiting_for_confirmation', label: 'Needs your answer' },
+  { value: 'finished', label: 'Finished' },
+  { value: 'error', label: 'Failed' },
+  { value: 'stopped', label: 'Stopped' },
+];
+
+interface ListProps {
+  search: string;
+  filter: string; // a status, or empty
+  onFilter: (filter: string) => void;
+}
+
+function ConversationList({ search, filter, onFilter }: ListProps) {
   const source = useSource();
   const [current] = useLocation();
   const [renaming, setRenaming] = useState<ConversationSummary | null>(null);
@@ -66,10 +83,13 @@ function ConversationList({ search }: { search: string }) {
     queryFn: ({ pageParam }) => source.conversations(search, pageParam),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
-    refetchInterval: 10_000, // only while the page is visible
+    refetchInterval: 10_000,
+    refetchIntervalInBackground: notices(), // else only while the page is visible
     placeholderData: (old) => old,
   });
-  const items = list.data?.pages.flatMap((p) => p.items) ?? [];
+  const all = list.data?.pages.flatMap((p) => p.items) ?? [];
+  const items = filter ? all.filter((c) => c.status === filter || (filter === 'error' && c.status === 'stuck')) : all;
+  useNews(list.data?.pages[0]?.items ?? []);
 
   if (list.isError && items.length === 0) {
     return (
@@ -82,6 +102,18 @@ function ConversationList({ search }: { search: string }) {
   }
   return (
     <>
+      {(all.length > 3 || filter !== '') && (
+        <label className="sidebar-filter">
+          <span className="visually-hidden">Show by state</span>
+          <select value={filter} onChange={(e) => onFilter(e.target.value)}>
+            {filters.map((f) => (
+              <option key={f.value} value={f.value}>
+                {f.label}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       <ul className="conversation-list">
         {items.map((c) => (
           <li key={c.id}>
@@ -93,7 +125,9 @@ function ConversationList({ search }: { search: string }) {
               <span className={`dot ${c.status}`} aria-hidden="true" />
               <span className="ellipsis">{c.title}</span>
               <small className="ellipsis">
-                {statusText(c.status)} · {ago(c.updatedAt)}
+                {[statusText(c.status), ago(c.updatedAt), c.costUSD ? money(c.costUSD) : '', ...Object.entries(c.tags).map(([k, v]) => `#${v ? `${k}=${v}` : k}`)]
+                  .filter(Boolean)
+                  .join(' · ')}
               </small>
             </Link>
             <span className="conversation-actions">
@@ -108,7 +142,7 @@ function ConversationList({ search }: { search: string }) {
         ))}
         {list.isSuccess && items.length === 0 && (
           <li className="hint" style={{ padding: '8px' }}>
-            {search ? 'No conversation has this in its title.' : 'Your conversations will be listed here.'}
+            {search || filter ? 'No conversation is like that.' : 'Your conversations will be listed here.'}
           </li>
         )}
         {list.hasNextPage && (
@@ -197,4 +231,16 @@ function Remove({ conversation, onClose }: { conversation: ConversationSummary; 
       </div>
     </Dialog>
   );
+}
+
+// useNews tells of changes of conversations, if the user wants that and looks elsewhere.
+function useNews(items: ConversationSummary[]): void {
+  const [, navigate] = useLocation();
+  const before = useRef(new Map<string, string>());
+  useEffect(() => {
+    const changed = news(before.current, items);
+    for (const c of items) before.current.set(c.id, c.status);
+    if (!notices() || (document.visibilityState === 'visible' && document.hasFocus())) return;
+    for (const one of changed) show(one, (id) => navigate(`/conversations/${id}`));
+  }, [items, navigate]);
 }

@@ -1,8 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Conversation } from '../api/conversation';
+import { quoted, type Change, type Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
+import { save } from '../design/save';
 import type { Timeline } from '../events/timeline';
 import DiffView from './DiffView';
 
@@ -23,6 +25,25 @@ export function Changes({ conversation, timeline }: { conversation: Conversation
     placeholderData: (old) => old,
   });
   const items = changes.data ?? [];
+  const [committing, setCommitting] = useState(false);
+  const [message, setMessage] = useState('');
+  const [discarding, setDiscarding] = useState<Change | null>(null);
+  const work = useMutation({ mutationFn: (action: () => Promise<void>) => action(), onSettled: () => void changes.refetch() });
+  // Git runs inside the sandbox: the repository's configuration is not trusted elsewhere.
+  const commit = async () => {
+    const name = 'git -c user.name="$(git config user.name || echo Deft)" -c user.email="$(git config user.email || echo deft@localhost)"';
+    await conversation.command(`git add -A && ${name} commit -q -m ${quoted(message.trim())}`, directory);
+    setCommitting(false);
+    setMessage('');
+  };
+  const discard = async (c: Change) => {
+    const path = quoted(c.path);
+    await conversation.command(c.status === 'ADDED' ? `git rm -q -f --cached --ignore-unmatch -- ${path}; rm -f -- ${path}` : `git checkout -q HEAD -- ${path}`, directory);
+  };
+  const patch = async () => {
+    const text = await conversation.command('git add -AN && { git diff --binary HEAD 2>/dev/null || git diff --binary; }', directory);
+    save(new Blob([text]), 'changes.patch');
+  };
   return (
     <div className="panel-body">
       <div className="panel-tools">
@@ -30,14 +51,51 @@ export function Changes({ conversation, timeline }: { conversation: Conversation
         <label className="row">
           <input type="checkbox" checked={split} onChange={(e) => setSplit(e.target.checked)} /> Side by side
         </label>
+        <button className="button quiet" disabled={items.length === 0 || work.isPending} onClick={() => work.mutate(patch)}>
+          Patch
+        </button>
+        <button className="button" disabled={items.length === 0 || work.isPending} onClick={() => setCommitting(true)}>
+          Commit
+        </button>
         <button className="icon-button" aria-label="Refresh" onClick={() => void changes.refetch()}>
           <Icon name="refresh" size={14} />
         </button>
       </div>
-      {changes.isError && (
+      {(changes.isError || work.isError) && (
         <p className="banner bad" role="alert">
-          {describe(changes.error)}
+          {describe(work.error ?? changes.error)}
         </p>
+      )}
+      {committing && (
+        <form
+          className="row commit"
+          onSubmit={(e) => {
+            e.preventDefault();
+            work.mutate(commit);
+          }}
+        >
+          <input className="input" aria-label="Message of the commit" autoFocus required placeholder="What was changed, and why" value={message} onChange={(e) => setMessage(e.target.value)} />
+          <button className="button primary" disabled={work.isPending}>
+            Commit all
+          </button>
+        </form>
+      )}
+      {discarding && (
+        <Dialog title="Discard the changes?" onClose={() => setDiscarding(null)}>
+          <div className="dialog-form">
+            <p>
+              <code>{discarding.path}</code> becomes what it was at the last commit.
+            </p>
+            <div className="dialog-buttons">
+              <button className="button" autoFocus onClick={() => setDiscarding(null)}>
+                Cancel
+              </button>
+              <button className="button danger" onClick={() => (work.mutate(() => discard(discarding)), setDiscarding(null))}>
+                Discard
+              </button>
+            </div>
+          </div>
+        </Dialog>
       )}
       {changes.isSuccess && items.length === 0 && <p className="center">Nothing has changed yet.</p>}
       <ul className="change-list">
@@ -53,6 +111,13 @@ export function Changes({ conversation, timeline }: { conversation: Conversation
                 <Icon name="chevron" size={12} />
               </span>
             </button>
+            {open === c.path && (
+              <p className="change-tools">
+                <button className="button quiet" disabled={work.isPending} onClick={() => setDiscarding(c)}>
+                  Discard
+                </button>
+              </p>
+            )}
             {open === c.path && <Diff conversation={conversation} path={absolute(directory, c.path)} step={step} split={split} />}
           </li>
         ))}

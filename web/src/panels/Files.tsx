@@ -4,6 +4,7 @@ import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
 import { bytes } from '../design/format';
 import { Icon } from '../design/Icon';
+import { save } from '../design/save';
 import type { Timeline } from '../events/timeline';
 
 // largestPreview is how much of a file is shown, in bytes.
@@ -28,6 +29,9 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
       for (const f of chosen) await conversation.upload(`${directory}/${f.name}`, f);
     },
     onSettled: () => void queries.invalidateQueries({ queryKey: ['files', conversation.id] }),
+  });
+  const download = useMutation({
+    mutationFn: async () => save(await conversation.archive(directory), `${path.split('/').pop() || 'workspace'}.tar.gz`),
   });
   const parts = path === '' ? [] : path.split('/');
 
@@ -61,13 +65,16 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
             e.target.value = '';
           }}
         />
+        <button className="icon-button" aria-label="Download this directory" disabled={download.isPending} onClick={() => download.mutate()}>
+          <Icon name="down" size={14} />
+        </button>
         <button className="icon-button" aria-label="Refresh" onClick={() => void queries.invalidateQueries({ queryKey: ['files', conversation.id] })}>
           <Icon name="refresh" size={14} />
         </button>
       </div>
-      {(list.isError || upload.isError) && (
+      {(list.isError || upload.isError || download.isError) && (
         <p className="banner bad" role="alert">
-          {describe(upload.error ?? list.error)}
+          {describe(upload.error ?? download.error ?? list.error)}
         </p>
       )}
       {file ? (
@@ -133,14 +140,4 @@ function Preview({ conversation, path, name }: { conversation: Conversation; pat
       )}
     </div>
   );
-}
-
-// save hands a file to the browser as a download, never as a page.
-function save(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(new Blob([blob], { type: 'application/octet-stream' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { useSource } from '../api/context';
 import { describe } from '../api/failure';
-import type { ModelChoice } from '../api/source';
+import type { AppRoutes, ModelChoice } from '../api/source';
 
 export function Models() {
   const source = useSource();
@@ -35,6 +35,14 @@ export function Models() {
           />
         )}
       </section>
+      {source.app && current.data && (
+        <section className="card" aria-label="Test">
+          <div className="row">
+            <TestModel app={source.app} profile={null} />
+            <span className="hint">sends the model above, as it is saved, a small request</span>
+          </div>
+        </section>
+      )}
       <section className="card" aria-labelledby="profiles-title">
         <h2 id="profiles-title">Profiles</h2>
         <p className="hint">Named models, to switch between.</p>
@@ -49,6 +57,7 @@ export function Models() {
                     {p.model} {p.baseURL}
                   </code>
                 </span>
+                {source.app && <TestModel app={source.app} profile={p.name} />}
                 {!p.active && (
                   <button className="button" disabled={activate.isPending} onClick={() => activate.mutate(p.name)}>
                     Use
@@ -161,5 +170,26 @@ function ModelForm({ start, named, button, onSave }: FormProps) {
         )}
       </div>
     </form>
+  );
+}
+
+function TestModel({ app, profile }: { app: AppRoutes; profile: string | null }) {
+  const test = useMutation({ mutationFn: () => app.testModel(profile) });
+  return (
+    <span className="row">
+      {test.data && (
+        <span className={test.data.works ? 'tag' : 'tag bad'} role="status">
+          {test.data.works ? 'works' : test.data.message}
+        </span>
+      )}
+      {test.isError && (
+        <span className="tag bad" role="alert">
+          {describe(test.error)}
+        </span>
+      )}
+      <button type="button" className="button" aria-label={profile === null ? 'Test the model' : `Test ${profile}`} disabled={test.isPending} onClick={() => test.mutate()}>
+        {test.isPending ? 'Testing …' : 'Test'}
+      </button>
+    </span>
   );
 }

@@ -1,17 +1,21 @@
 import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { setTheme, theme, type Theme } from '../design/theme';
+import { useSource } from '../api/context';
+import { notices, setNotices } from '../design/notices';
+import { GitHosts } from './GitHosts';
+import { Keyboard } from './Keyboard';
+import { Keys } from './Keys';
+import { McpServers } from './McpServers';
 import { Models } from './Models';
+import { Safety } from './Safety';
+import { settingsTabs } from './tabs';
 import { Secrets } from './Secrets';
 import './settings.css';
 
-const tabs = [
-  { name: 'models', label: 'Models' },
-  { name: 'secrets', label: 'Secrets' },
-  { name: 'appearance', label: 'Appearance' },
-];
-
 export default function Settings({ tab }: { tab: string }) {
+  const source = useSource();
+  const { app } = source;
   useEffect(() => {
     document.title = 'Settings · Deft';
   }, []);
@@ -20,7 +24,7 @@ export default function Settings({ tab }: { tab: string }) {
       <div className="settings-inner">
         <h1>Settings</h1>
         <nav className="settings-tabs" aria-label="Settings">
-          {tabs.map((t) => (
+          {settingsTabs(source).map((t) => (
             <Link key={t.name} href={`/settings/${t.name}`} aria-current={t.name === tab ? 'page' : undefined}>
               {t.label}
             </Link>
@@ -28,6 +32,11 @@ export default function Settings({ tab }: { tab: string }) {
         </nav>
         {tab === 'models' && <Models />}
         {tab === 'secrets' && <Secrets />}
+        {app && tab === 'safety' && <Safety app={app} />}
+        {app && tab === 'tools' && <McpServers app={app} />}
+        {app && tab === 'git' && <GitHosts app={app} />}
+        {app && tab === 'keys' && <Keys app={app} />}
+        {tab === 'keyboard' && <Keyboard />}
         {tab === 'appearance' && <Appearance />}
       </div>
     </div>
@@ -61,6 +70,33 @@ function Appearance() {
           </label>
         ))}
       </fieldset>
+      <Notices />
     </section>
+  );
+}
+
+function Notices() {
+  const [on, setOn] = useState(notices);
+  const [refused, setRefused] = useState(false);
+  if (!('Notification' in window)) return null;
+  return (
+    <fieldset className="choices">
+      <legend>Notices</legend>
+      <label className="row">
+        <input
+          type="checkbox"
+          checked={on}
+          onChange={(e) => {
+            const wanted = e.target.checked;
+            void setNotices(wanted).then((now) => {
+              setOn(now);
+              setRefused(wanted && !now);
+            });
+          }}
+        />
+        Tell me when an agent has finished or asks, while I look elsewhere
+      </label>
+      {refused && <p className="hint">This browser does not allow it: change that beside the address of this page.</p>}
+    </fieldset>
   );
 }

@@ -1,0 +1,112 @@
+// The App Server's routes that a single agent server does not have.
+import { Failure, readFailure } from './failure';
+import { query, request } from './http';
+import type { ApiKey, AppRoutes, McpServer, Safety, Trial, Undone } from './source';
+
+const base = '/api/v1';
+
+interface Settings {
+  agent_settings: { mcp_config?: Record<string, McpServer> };
+  conversation_settings: { confirmation_mode?: boolean; security_analyzer?: string | null };
+  provider_tokens_set: Record<string, string | null>;
+}
+
+export class Routes implements AppRoutes {
+  // settings are empty before the user has stored any.
+  private async settings(): Promise<Settings> {
+    try {
+      return await request<Settings>('GET', `${base}/settings`);
+    } catch (error) {
+      if (error instanceof Failure && error.status === 404) return { agent_settings: {}, conversation_settings: {}, provider_tokens_set: {} };
+      throw error;
+    }
+  }
+
+  async demo(): Promise<string> {
+    const { id } = await request<{ id: string }>('POST', `${base}/app-conversations/demo`, {});
+    return id;
+  }
+
+  async fork(id: string, event: string | null, sameFiles: boolean): Promise<string> {
+    const fork = await request<{ id: string }>('POST', `${base}/app-conversations/${id}/fork`, { event_id: event, same_files: sameFiles });
+    return fork.id;
+  }
+
+  async undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone> {
+    const done = await request<{ files_written: string[]; files_removed: string[] }>('POST', `${base}/app-conversations/${id}/undo`, {
+      event_id: event,
+      keep_files: keepFiles,
+      preview,
+    });
+    return { written: done.files_written, removed: done.files_removed };
+  }
+
+  async share(id: string, shared: boolean): Promise<void> {
+    await request('PATCH', `${base}/app-conversations/${id}`, { public: shared });
+  }
+
+  async export(id: string): Promise<Blob> {
+    const response = await fetch(`${base}/app-conversations/${id}/download`);
+    if (!response.ok) throw await readFailure(response);
+    return response.blob();
+  }
+
+  async pauseSandbox(id: string): Promise<void> {
+    const [found] = await request<({ sandbox_id: string } | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
+    if (!found) throw new Failure(404, 'There is no such conversation.');
+    await request('POST', `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}/pause`);
+  }
+
+  async testModel(profile: string | null): Promise<Trial> {
+    const path = profile === null ? `${base}/settings/test` : `${base}/settings/profiles/${encodeURIComponent(profile)}/test`;
+    const { works, message } = await request<{ works: boolean; message: string | null }>('POST', path);
+    return { works, message: message ?? '' };
+  }
+
+  async keys(): Promise<ApiKey[]> {
+    const all = await request<{ id: number; name: string | null; created_at: string; last_used_at: string | null }[]>('GET', '/api/keys');
+    return all.map((k) => ({ id: k.id, name: k.name ?? '', created: k.created_at, lastUsed: k.last_used_at }));
+  }
+
+  async createKey(name: string): Promise<string> {
+    const { key } = await request<{ key: string }>('POST', '/api/keys', { name });
+    return key;
+  }
+
+  async deleteKey(id: number): Promise<void> {
+    await request('DELETE', `/api/keys/${id}`);
+  }
+
+  async gitHosts(): Promise<Record<string, string | null>> {
+    return (await this.settings()).provider_tokens_set;
+  }
+
+  // setGitToken keeps the tokens of the other providers: an empty token does so.
+  async setGitToken(provider: string, token: string, host: string): Promise<void> {
+    const kept = Object.entries(await this.gitHosts()).map(([name, at]) => [name, { token: '', host: at ?? '' }]);
+    await request('POST', `${base}/secrets/git-providers`, { provider_tokens: { ...Object.fromEntries(kept), [provider]: { token, host } } });
+  }
+
+  async removeGitTokens(): Promise<void> {
+    await request('DELETE', `${base}/secrets/git-providers`);
+  }
+
+  async safety(): Promise<Safety> {
+    const { conversation_settings: c } = await this.settings();
+    return { confirm: c.confirmation_mode ?? false, analyze: (c.security_analyzer ?? 'llm') === 'llm' };
+  }
+
+  async setSafety({ confirm, analyze }: Safety): Promise<void> {
+    await request('POST', `${base}/settings`, {
+      conversation_settings_diff: { confirmation_mode: confirm, security_analyzer: analyze ? 'llm' : 'none' },
+    });
+  }
+
+  async servers(): Promise<Record<string, McpServer>> {
+    return (await this.settings()).agent_settings.mcp_config ?? {};
+  }
+
+  async setServers(servers: Record<string, McpServer>): Promise<void> {
+    await request('POST', `${base}/settings`, { agent_settings_diff: { mcp_config: { mcpServers: servers } } });
+  }
+}

@@ -1,0 +1,243 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { useLocation } from 'wouter';
+import { useSource } from '../api/context';
+import type { Conversation, Policy } from '../api/conversation';
+import { describe } from '../api/failure';
+import type { ConversationSummary } from '../api/source';
+import { useCommands } from '../commands/registry';
+import { Dialog } from '../design/Dialog';
+import { Icon } from '../design/Icon';
+import { Markdown } from '../design/Markdown';
+import { Menu } from '../design/Menu';
+import { save } from '../design/save';
+
+type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | null;
+
+interface Props {
+  conversation: Conversation;
+  summary: ConversationSummary | null;
+  onFind: () => void;
+  onFailure: (text: string) => void;
+}
+
+// ConversationMenu is what can be done with a whole conversation. The palette has it, too.
+export function ConversationMenu({ conversation, summary, onFind, onFailure }: Props) {
+  const source = useSource();
+  const [, navigate] = useLocation();
+  const [open, setOpen] = useState<Open>(null);
+  const id = summary?.id ?? conversation.id;
+  const { app } = source;
+  const commands = useMemo(() => {
+    const attempt = (action: () => Promise<void>) => () => void action().catch((error: unknown) => onFailure(describe(error)));
+    return [
+      { id: 'find', label: 'Search in the conversation', keys: 'Ctrl+F', run: onFind },
+      { id: 'profile', label: 'Switch the model …', run: () => setOpen('profile') },
+      { id: 'policy', label: 'Change when it asks …', run: () => setOpen('policy') },
+      { id: 'ask', label: 'Ask aside …', run: () => setOpen('ask') },
+      { id: 'goal', label: 'Pursue a goal …', run: () => setOpen('goal') },
+      { id: 'condense', label: 'Summarise the history now', run: attempt(() => conversation.condense()) },
+      { id: 'tags', label: 'Tags …', run: () => setOpen('tags') },
+      ...(app
+        ? [
+            { id: 'fork', label: 'Fork with its files', run: attempt(async () => navigate(`/conversations/${await app.fork(id, null, false)}`)) },
+            { id: 'export', label: 'Export as a zip file', run: attempt(async () => save(await app.export(id), `conversation-${id}.zip`)) },
+            { id: 'share', label: 'Share …', run: () => setOpen('share') },
+            { id: 'pause-sandbox', label: 'Pause the sandbox', run: attempt(() => app.pauseSandbox(id)) },
+          ]
+        : []),
+    ].map((c) => ({ ...c, id: `conversation-${c.id}`, group: 'Conversation' }));
+  }, [app, conversation, id, navigate, onFailure, onFind]);
+  useCommands(commands);
+  const close = () => setOpen(null);
+  return (
+    <>
+      <Menu label="More" items={commands}>
+        <Icon name="more" />
+      </Menu>
+      {open === 'profile' && <Profiles conversation={conversation} onClose={close} />}
+      {open === 'policy' && <Policies conversation={conversation} onClose={close} />}
+      {open === 'ask' && <Ask conversation={conversation} onClose={close} />}
+      {open === 'goal' && <Goal conversation={conversation} onClose={close} />}
+      {open === 'tags' && <Tags conversation={conversation} summary={summary} onClose={close} />}
+      {open === 'share' && <Share id={id} shared={summary?.shared ?? false} onClose={close} />}
+    </>
+  );
+}
+
+function Failed({ error }: { error: Error | null }) {
+  if (!error) return null;
+  return (
+    <p className="banner bad" role="alert">
+      {describe(error)}
+    </p>
+  );
+}
+
+function Profiles({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
+  const source = useSource();
+  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles() });
+  const change = useMutation({ mutationFn: (name: string) => conversation.switchProfile(name), onSuccess: onClose });
+  return (
+    <Dialog title="Switch the model" onClose={onClose}>
+      <div className="dialog-form">
+        {profiles.data?.length === 0 && <p className="hint">Profiles are named models. Add one in the settings first.</p>}
+        {profiles.data?.map((p) => (
+          <button key={p.name} className="button" disabled={change.isPending} onClick={() => change.mutate(p.name)}>
+            <span>{p.name}</span> <code className="hint">{p.model}</code>
+          </button>
+        ))}
+        <Failed error={change.error ?? profiles.error} />
+      </div>
+    </Dialog>
+  );
+}
+
+const policies: { kind: Policy; label: string }[] = [
+  { kind: 'NeverConfirm', label: 'Never ask' },
+  { kind: 'ConfirmRisky', label: 'Ask before risky actions' },
+  { kind: 'AlwaysConfirm', label: 'Ask before every action' },
+];
+
+function Policies({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
+  const info = useQuery({ queryKey: ['info', conversation.id], queryFn: () => conversation.info(), staleTime: 0 });
+  const change = useMutation({ mutationFn: (kind: Policy) => conversation.setPolicy(kind), onSuccess: onClose });
+  const now = (info.data as { confirmation_policy?: { kind?: string } } | undefined)?.confirmation_policy?.kind;
+  return (
+    <Dialog title="When does the agent ask?" onClose={onClose}>
+      <div className="dialog-form">
+        {policies.map((p) => (
+          <button key={p.kind} className="button" aria-pressed={p.kind === now} disabled={change.isPending} onClick={() => change.mutate(p.kind)}>
+            {p.kind === now && <Icon name="check" size={14} />} {p.label}
+          </button>
+        ))}
+        <Failed error={change.error ?? info.error} />
+      </div>
+    </Dialog>
+  );
+}
+
+function Ask({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
+  const [question, setQuestion] = useState('');
+  const ask = useMutation({ mutationFn: () => conversation.ask(question.trim()) });
+  return (
+    <Dialog title="Ask aside" onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          ask.mutate();
+        }}
+      >
+        <p className="hint">The model answers from what it knows of this conversation. Nothing is stored, and the agent goes on.</p>
+        <input className="input" aria-label="Question" autoFocus required value={question} onChange={(e) => setQuestion(e.target.value)} />
+        {ask.data !== undefined && <Markdown text={ask.data} />}
+        <Failed error={ask.error} />
+        <div className="dialog-buttons">
+          <button className="button primary" disabled={ask.isPending}>
+            {ask.isPending ? 'Asking …' : 'Ask'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Goal({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
+  const [objective, setObjective] = useState('');
+  const start = useMutation({ mutationFn: () => conversation.pursue(objective.trim()), onSuccess: onClose });
+  return (
+    <Dialog title="Pursue a goal" onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          start.mutate();
+        }}
+      >
+        <p className="hint">The agent works in rounds until the model, as a judge, says that this is reached.</p>
+        <input className="input" aria-label="Objective" autoFocus required placeholder="All tests pass" value={objective} onChange={(e) => setObjective(e.target.value)} />
+        <Failed error={start.error} />
+        <div className="dialog-buttons">
+          <button className="button primary" disabled={start.isPending}>
+            Start
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Tags({ conversation, summary, onClose }: { conversation: Conversation; summary: ConversationSummary | null; onClose: () => void }) {
+  const queries = useQueryClient();
+  const [text, setText] = useState(Object.entries(summary?.tags ?? {}).map(([k, v]) => (v ? `${k}=${v}` : k)).join(' '));
+  const save = useMutation({
+    mutationFn: () =>
+      conversation.setTags(
+        Object.fromEntries(
+          text
+            .split(/[\s,]+/)
+            .filter(Boolean)
+            .map((t) => [t.split('=')[0] ?? t, t.split('=').slice(1).join('=')]),
+        ),
+      ),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ['conversation'] });
+      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      onClose();
+    },
+  });
+  return (
+    <Dialog title="Tags" onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          save.mutate();
+        }}
+      >
+        <input className="input" aria-label="Tags, separated by blanks" autoFocus placeholder="backend team=web" value={text} onChange={(e) => setText(e.target.value)} />
+        <Failed error={save.error} />
+        <div className="dialog-buttons">
+          <button className="button primary" disabled={save.isPending}>
+            Save
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Share({ id, shared, onClose }: { id: string; shared: boolean; onClose: () => void }) {
+  const { app } = useSource();
+  const queries = useQueryClient();
+  const [on, setOn] = useState(shared);
+  const change = useMutation({
+    mutationFn: async (wanted: boolean) => app?.share(id, wanted),
+    onError: (_, wanted) => setOn(!wanted),
+    onSuccess: () => {
+      void queries.invalidateQueries({ queryKey: ['conversation', id] });
+    },
+  });
+  const link = `${window.location.origin}/shared/${id}`;
+  return (
+    <Dialog title="Share" onClose={onClose}>
+      <div className="dialog-form">
+        <label className="row">
+          <input type="checkbox" checked={on} onChange={(e) => (setOn(e.target.checked), change.mutate(e.target.checked))} />
+          Everybody who has the link can read this conversation
+        </label>
+        {on && (
+          <div className="row">
+            <input className="input mono" readOnly aria-label="Link" value={link} onFocus={(e) => e.target.select()} />
+            <button className="button" onClick={() => void navigator.clipboard.writeText(link)}>
+              Copy
+            </button>
+          </div>
+        )}
+        <p className="hint">They see messages, actions and outputs; not the files, the terminal or your settings.</p>
+        <Failed error={change.error} />
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,47 @@
+// Notices of the browser, when an agent has ended or asks. They belong to this
+// browser, so the choice is kept in it.
+const key = 'deft.notices';
+
+export function notices(): boolean {
+  try {
+    return 'Notification' in window && Notification.permission === 'granted' && localStorage.getItem(key) === 'on';
+  } catch {
+    return false;
+  }
+}
+
+// setNotices asks the browser's permission if it must. It returns what holds now.
+export async function setNotices(on: boolean): Promise<boolean> {
+  if (on && (await Notification.requestPermission()) !== 'granted') return false;
+  try {
+    localStorage.setItem(key, on ? 'on' : 'off');
+  } catch {
+    return false;
+  }
+  return on;
+}
+
+const worth: Record<string, string> = {
+  finished: 'has finished',
+  waiting_for_confirmation: 'needs your answer',
+  error: 'has failed',
+  stuck: 'is stuck',
+};
+
+// news compares two states of the list: what the user would want to know of.
+export function news(before: Map<string, string>, now: { id: string; title: string; status: string }[]): { id: string; text: string }[] {
+  return now.flatMap(({ id, title, status }) => {
+    const was = before.get(id);
+    const text = worth[status];
+    return text && was !== undefined && was !== status ? [{ id, text: `“${title}” ${text}.` }] : [];
+  });
+}
+
+export function show({ id, text }: { id: string; text: string }, open: (id: string) => void): void {
+  const notice = new Notification('Deft', { body: text, tag: id, icon: '/icon.svg' });
+  notice.onclick = () => {
+    window.focus();
+    open(id);
+    notice.close();
+  };
+}

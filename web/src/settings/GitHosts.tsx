@@ -1,0 +1,96 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { describe } from '../api/failure';
+import type { AppRoutes } from '../api/source';
+
+const providers = [
+  { name: 'github', label: 'GitHub', host: 'github.com' },
+  { name: 'gitlab', label: 'GitLab', host: 'gitlab.com' },
+  { name: 'bitbucket', label: 'Bitbucket', host: 'bitbucket.org' },
+  { name: 'forgejo', label: 'Forgejo', host: 'codeberg.org' },
+];
+
+// GitHosts keeps the tokens by which repositories are cloned.
+export function GitHosts({ app }: { app: AppRoutes }) {
+  const queries = useQueryClient();
+  const hosts = useQuery({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
+  const [provider, setProvider] = useState('github');
+  const [token, setToken] = useState('');
+  const [host, setHost] = useState('');
+  const refresh = () => queries.invalidateQueries({ queryKey: ['git-hosts'] });
+  const save = useMutation({
+    mutationFn: () => app.setGitToken(provider, token.trim(), host.trim()),
+    onSuccess: () => {
+      setToken('');
+      return refresh();
+    },
+  });
+  const remove = useMutation({ mutationFn: () => app.removeGitTokens(), onSettled: refresh });
+  const failure = save.error ?? remove.error ?? hosts.error;
+  const known = Object.entries(hosts.data ?? {});
+  return (
+    <section className="card" aria-labelledby="git-title">
+      <h2 id="git-title">Git hosts</h2>
+      <p className="hint">Repositories are cloned outside the sandbox, so that a token never enters it. Tokens are stored encrypted.</p>
+      {failure && (
+        <p className="banner bad" role="alert">
+          {describe(failure)}
+        </p>
+      )}
+      {known.length > 0 && (
+        <>
+          <ul className="settings-list">
+            {known.map(([name, at]) => (
+              <li key={name}>
+                <span className="grow">
+                  {providers.find((p) => p.name === name)?.label ?? name} {at && <span className="hint">{at}</span>}
+                </span>
+                <span className="tag">token stored</span>
+              </li>
+            ))}
+          </ul>
+          <button className="button danger" disabled={remove.isPending} onClick={() => remove.mutate()}>
+            Remove all tokens
+          </button>
+        </>
+      )}
+      <form
+        className="settings-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          save.mutate();
+        }}
+      >
+        <label className="field">
+          <span>Host</span>
+          <select className="input" value={provider} onChange={(e) => setProvider(e.target.value)}>
+            {providers.map((p) => (
+              <option key={p.name} value={p.name}>
+                {p.label}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="field">
+          <span>Token</span>
+          <input className="input mono" type="password" autoComplete="off" required value={token} onChange={(e) => setToken(e.target.value)} />
+        </label>
+        <label className="field">
+          <span>Address, if it is one of your own</span>
+          <input
+            className="input mono"
+            spellCheck={false}
+            placeholder={providers.find((p) => p.name === provider)?.host}
+            value={host}
+            onChange={(e) => setHost(e.target.value)}
+          />
+        </label>
+        <div className="row">
+          <button className="button primary" disabled={save.isPending}>
+            Store
+          </button>
+        </div>
+      </form>
+    </section>
+  );
+}

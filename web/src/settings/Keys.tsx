@@ -1,0 +1,73 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { describe } from '../api/failure';
+import type { AppRoutes } from '../api/source';
+import { ago } from '../design/format';
+
+// Keys are for programs that use this server as the user.
+export function Keys({ app }: { app: AppRoutes }) {
+  const queries = useQueryClient();
+  const keys = useQuery({ queryKey: ['keys'], queryFn: () => app.keys() });
+  const [name, setName] = useState('');
+  const refresh = () => queries.invalidateQueries({ queryKey: ['keys'] });
+  const create = useMutation({
+    mutationFn: () => app.createKey(name.trim()),
+    onSuccess: () => {
+      setName('');
+      return refresh();
+    },
+  });
+  const remove = useMutation({ mutationFn: (id: number) => app.deleteKey(id), onSettled: refresh });
+  const failure = create.error ?? remove.error ?? keys.error;
+  return (
+    <section className="card" aria-labelledby="keys-title">
+      <h2 id="keys-title">API keys</h2>
+      <p className="hint">
+        For programs: <code>Authorization: Bearer KEY</code>. A key can do what you can.
+      </p>
+      {failure && (
+        <p className="banner bad" role="alert">
+          {describe(failure)}
+        </p>
+      )}
+      {create.data && (
+        <div className="banner good" role="status">
+          <span>Copy the key now; it is not shown again.</span>
+          <code className="new-key">{create.data}</code>
+          <button className="button" onClick={() => void navigator.clipboard.writeText(create.data)}>
+            Copy
+          </button>
+        </div>
+      )}
+      {keys.data?.length === 0 && <p className="hint">There is no key yet.</p>}
+      <ul className="settings-list">
+        {keys.data?.map((k) => (
+          <li key={k.id}>
+            <span className="grow">
+              {k.name || 'Without a name'}
+              <br />
+              <span className="hint">
+                made {ago(k.created)}, {k.lastUsed ? `used ${ago(k.lastUsed)}` : 'never used'}
+              </span>
+            </span>
+            <button className="button quiet" aria-label={`Delete ${k.name}`} disabled={remove.isPending} onClick={() => remove.mutate(k.id)}>
+              Delete
+            </button>
+          </li>
+        ))}
+      </ul>
+      <form
+        className="row"
+        onSubmit={(e) => {
+          e.preventDefault();
+          create.mutate();
+        }}
+      >
+        <input className="input" aria-label="Name of the key" placeholder="What it is for" required maxLength={100} value={name} onChange={(e) => setName(e.target.value)} />
+        <button className="button primary" disabled={create.isPending}>
+          Create
+        </button>
+      </form>
+    </section>
+  );
+}

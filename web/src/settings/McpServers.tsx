@@ -1,0 +1,102 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { describe } from '../api/failure';
+import type { AppRoutes, McpServer } from '../api/source';
+
+// McpServers gives agents more tools. Programs run inside the sandbox.
+export function McpServers({ app }: { app: AppRoutes }) {
+  const queries = useQueryClient();
+  const servers = useQuery({ queryKey: ['mcp'], queryFn: () => app.servers() });
+  const [name, setName] = useState('');
+  const [address, setAddress] = useState('');
+  const [token, setToken] = useState('');
+  const save = useMutation({
+    mutationFn: (all: Record<string, McpServer>) => app.setServers(all),
+    onSuccess: () => {
+      setName('');
+      setAddress('');
+      setToken('');
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ['mcp'] }),
+  });
+  const all = servers.data ?? {};
+  const failure = save.error ?? servers.error;
+  const remote = /^https?:\/\//.test(address.trim());
+  return (
+    <section className="card" aria-labelledby="mcp-title">
+      <h2 id="mcp-title">MCP servers</h2>
+      <p className="hint">More tools for agents: an address, or a program, which runs inside the sandbox. New conversations have them.</p>
+      {failure && (
+        <p className="banner bad" role="alert">
+          {describe(failure)}
+        </p>
+      )}
+      {servers.isSuccess && Object.keys(all).length === 0 && <p className="hint">There is none yet.</p>}
+      <ul className="settings-list">
+        {Object.entries(all).map(([key, server]) => (
+          <li key={key}>
+            <span className="grow">
+              <strong>{key}</strong>
+              <br />
+              <code className="hint">{server.url ?? [server.command, ...(server.args ?? [])].join(' ')}</code>
+            </span>
+            <label className="row">
+              <input
+                type="checkbox"
+                checked={server.enabled !== false}
+                disabled={save.isPending}
+                onChange={(e) => save.mutate({ ...all, [key]: { ...server, enabled: e.target.checked } })}
+              />
+              On<span className="visually-hidden">: {key}</span>
+            </label>
+            <button
+              className="button quiet"
+              aria-label={`Delete ${key}`}
+              disabled={save.isPending}
+              onClick={() => save.mutate(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
+            >
+              Delete
+            </button>
+          </li>
+        ))}
+      </ul>
+      <form
+        className="settings-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          const text = address.trim();
+          const [command = '', ...args] = text.split(/\s+/);
+          const server: McpServer = remote ? { url: text, ...(token ? { headers: { Authorization: `Bearer ${token}` } } : {}) } : { command, args };
+          save.mutate({ ...all, [name.trim()]: server });
+        }}
+      >
+        <label className="field">
+          <span>Name</span>
+          <input className="input mono" required pattern="[A-Za-z0-9][A-Za-z0-9_\-]{0,63}" spellCheck={false} value={name} onChange={(e) => setName(e.target.value)} />
+        </label>
+        <label className="field">
+          <span>Address or command</span>
+          <input
+            className="input mono"
+            required
+            spellCheck={false}
+            placeholder="https://example.com/mcp or uvx mcp-server-fetch"
+            value={address}
+            onChange={(e) => setAddress(e.target.value)}
+          />
+        </label>
+        {remote && (
+          <label className="field">
+            <span>Token, if it wants one</span>
+            <input className="input mono" type="password" autoComplete="off" value={token} onChange={(e) => setToken(e.target.value)} />
+          </label>
+        )}
+        <div className="row">
+          <button className="button primary" disabled={save.isPending}>
+            Add
+          </button>
+        </div>
+      </form>
+    </section>
+  );
+}
