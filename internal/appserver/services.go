@@ -43,6 +43,7 @@ type services struct {
 	sessions      *session.Manager
 	sandboxes     *sandboxes.Service
 	conversations *conversations.Service
+	skills        func() []skill.Listed
 	signin        *signin.Service
 	agentServers  *agentServers
 	apps          *apps.Service
@@ -79,11 +80,19 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		},
 	}
 	home, _ := os.UserHomeDir() // a user without one has no skills of his own
+	catalog := skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))
+	s.skills = func() []skill.Listed {
+		all, warnings := catalog.List(skill.DefaultMarketplace)
+		for _, w := range warnings {
+			o.Log.Warn("a skill is not listed", "err", w)
+		}
+		return all
+	}
 	s.sessions, err = session.Open(session.Options{
 		Store: s.backend.Store, Lock: s.backend.Lock, Dir: o.Conversations, Ring: o.Ring, Log: o.Log,
 		Settings: s.owners, Models: s.backend.Models, Builder: s.backend.Builder,
 		Files: session.Worktrees{
-			PlainDirectories: session.PlainDirectories{Skills: skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))},
+			PlainDirectories: session.PlainDirectories{Skills: catalog},
 			Root:             filepath.Join(o.Dir, "worktrees"),
 		},
 		BaseURL: o.InternalURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints,
@@ -119,7 +128,7 @@ func (s *services) routes() []rest.Route {
 	return slices.Concat(
 		s.health(), s.signin.Routes(),
 		v1.New(v1.Options{
-			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download,
+			Conversations: s.conversations, Sandboxes: s.sandboxes, URL: s.o.baseURL, Download: s.download, Skills: s.skills,
 			Spec: v1.Spec{ID: s.o.Spec, Created: s.began.UTC().Format(time.RFC3339), Env: map[string]string{}, WorkingDir: sandboxes.ClientDirectory + "/" + sandboxes.ProjectDirectory},
 		}).Routes(),
 		settingsroutes.New(settingsroutes.Options{Of: s.owners.of, Tokens: s.owners, Keys: s.signin, Sandboxes: s.store, DefaultModel: s.o.modelName(), Began: s.began, Log: s.o.Log}).Routes(),

@@ -164,6 +164,11 @@ func (s *Service) Get(ctx context.Context, owner session.Principal, id string) (
 	return s.o.Store.Sandbox(ctx, string(owner), id)
 }
 
+// OfKey returns the sandbox with a session key; Auth if there is none.
+func (s *Service) OfKey(ctx context.Context, key string) (store.Sandbox, error) {
+	return s.o.Store.SandboxOfKey(ctx, key)
+}
+
 // List returns one page of an owner's sandboxes, the newest first.
 func (s *Service) List(ctx context.Context, owner session.Principal, page string, limit int) (all []store.Sandbox, next string, err error) {
 	return s.o.Store.Sandboxes(ctx, string(owner), page, limit)

@@ -28,6 +28,7 @@ import (
 	"github.com/deft-dev/deft/internal/rest"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
+	"github.com/deft-dev/deft/skill"
 )
 
 // Options say what a Service works with. All are required.
@@ -38,6 +39,8 @@ type Options struct {
 	URL func(r *http.Request) string
 	// Spec describes the one sandbox specification.
 	Spec Spec
+	// Skills returns the public and the user's skills, always in the same order.
+	Skills func() []skill.Listed
 	// Download writes a conversation's events and description as a zip file.
 	Download func(w http.ResponseWriter, r *http.Request, id event.ConversationID) error
 }
@@ -54,7 +57,7 @@ func (s *Service) Routes() []rest.Route {
 	r := func(tag, method, path string, h rest.Handler) rest.Route {
 		return rest.Route{Method: method, Path: path, Tag: tag, Handle: h}
 	}
-	return []rest.Route{
+	return append(s.webhooks(),
 		r("Conversations", "GET", base+"/search", s.search),
 		r("Conversations", "GET", base+"/count", s.count),
 		r("Conversations", "GET", base, s.batch),
@@ -70,6 +73,7 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "POST", one+"/undo", s.undo),
 		r("Conversations", "POST", base+"/demo", s.demo),
 		r("Conversations", "POST", one+"/switch_profile", s.switchProfile),
+		r("Conversations", "POST", one+"/switch_acp_model", s.switchACPModel),
 		r("Conversations", "GET", one+"/file", s.file),
 		r("Conversations", "GET", one+"/git/changes", s.gitChanges),
 		r("Conversations", "GET", one+"/git/diff", s.gitDiff),
@@ -92,12 +96,13 @@ func (s *Service) Routes() []rest.Route {
 		r("Sandboxes", "DELETE", "/api/v1/sandboxes/{id}", s.deleteSandbox),
 		r("Sandboxes", "GET", "/api/v1/sandbox-specs/search", s.searchSpecs),
 		r("Sandboxes", "GET", "/api/v1/sandbox-specs", s.batchSpecs),
+		r("Skills", "GET", "/api/v1/skills/search", s.searchSkills),
 		shared("GET", "/api/shared-conversations", s.sharedConversations),
 		shared("GET", "/api/shared-events/search", s.sharedEvents),
 		shared("GET", "/api/shared-events/count", s.countSharedEvents),
 		shared("GET", "/api/shared-events", s.batchSharedEvents),
 		shared("GET", "/api/shared-events/{conversation_id}/{event_id}", s.sharedEvent),
-	}
+	)
 }
 
 // shared routes need no key.
