@@ -34,7 +34,10 @@ func (s *Store) Read(ctx context.Context, id event.ConversationID, from eventstr
 		c, err := s.open(ctx, id)
 		for err == nil {
 			var p page
-			p, err = s.fetch(ctx, c, next)
+			err = s.again(ctx, func() (err error) {
+				p, err = s.fetch(ctx, c, next)
+				return err
+			})
 			for _, r := range p.recs {
 				if !yield(r, nil) {
 					return
@@ -50,9 +53,41 @@ func (s *Store) Read(ctx context.Context, id event.ConversationID, from eventstr
 }
 
 // open finds a conversation that is to be read.
-func (s *Store) open(ctx context.Context, id event.ConversationID) (*conversation, error) {
-	c, err := load(ctx, s.pool, id)
-	return c, s.failed(ctx, err)
+func (s *Store) open(ctx context.Context, id event.ConversationID) (c *conversation, err error) {
+	err = s.again(ctx, func() error {
+		c, err = load(ctx, s.pool, id)
+		return s.failed(ctx, err)
+	})
+	return c, err
+}
+
+// How often, and at first how soon, a read is tried again that has lost its connection.
+const (
+	readTries = 5
+	readPause = 50 * time.Millisecond
+)
+
+// again reads again when the connection was lost: those of the pool end when the server is
+// started anew, and the pool does not notice at once.
+func (s *Store) again(ctx context.Context, read func() error) error {
+	pause := readPause
+	for tries := 1; ; tries++ {
+		err := read()
+		if !fault.Is(err, fault.Unavailable) || tries == readTries {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return canceled(ctx.Err())
+		case <-s.ctx.Done():
+			timer.Stop()
+			return errClosed
+		}
+		pause *= 2
+	}
 }
 
 // failed gives an error of a read its kind.
