@@ -105,3 +105,7 @@ CREATE TABLE locks (
   process      integer NOT NULL REFERENCES processes ON DELETE CASCADE
 );
 CREATE INDEX locks_process ON locks (process);
+
+-- The name of this store, which never changes.
+CREATE TABLE installation (name text NOT NULL);
+INSERT INTO installation VALUES (left(replace(gen_random_uuid()::text, '-', ''), 12));

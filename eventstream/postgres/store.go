@@ -71,14 +71,16 @@ type Options struct {
 
 // Store is an [eventstream.Stream] in a PostgreSQL database.
 type Store struct {
-	log      *slog.Logger
-	address  string // of this process, "" for none
-	pool     *pgxpool.Pool
-	config   *pgx.ConnConfig // of connections beside the pool
-	schema   uint32          // the oid of the schema
-	appender appender
-	topics   *topics
-	locks    *Locks
+	log     *slog.Logger
+	address string // of this process, "" for none
+	pool    *pgxpool.Pool
+	config  *pgx.ConnConfig // of connections beside the pool
+	schema  uint32          // the oid of the schema
+
+	installation string // the name of the store
+	appender     appender
+	topics       *topics
+	locks        *Locks
 
 	ctx    context.Context // of everything that runs
 	cancel context.CancelFunc
@@ -149,14 +151,20 @@ func (s *Store) start(ctx context.Context, config *pgxpool.Config) (err error) {
 		return err
 	}
 	err = s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
-		s.schema, err = migrate(ctx, c.Conn())
-		return err
+		if s.schema, err = migrate(ctx, c.Conn()); err != nil {
+			return err
+		}
+		return c.QueryRow(ctx, "SELECT name FROM installation").Scan(&s.installation)
 	})
 	if err != nil {
 		s.pool.Close()
 	}
 	return err
 }
+
+// Installation returns the name that all programs which use this store have in common: 12
+// letters and digits, made at random with the tables.
+func (s *Store) Installation() string { return s.installation }
 
 // Locks returns the locks of conversations in the same database. Closing them leaves
 // the store open; closing the store closes them.

@@ -7,7 +7,7 @@
 //	s, err := p.Start(ctx, sandbox.Spec{…})
 //	defer p.Close()
 //
-// The session of a sandbox is its ID, with a name of Options.Dir before it, so that
+// The session of a sandbox is its ID, with the client's name before it, so that
 // several clients can share a key. The runtime runs Deft's own action server; connections
 // to it go through HTTP at the runtime's URL (runtime/tunnel). The workspace is inside.
 //

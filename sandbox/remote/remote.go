@@ -24,9 +24,12 @@ import (
 
 // Options configure a Provider.
 type Options struct {
-	// Dir holds this client's name and the names of its sandboxes. It is made with mode
+	// Dir holds this client's name, unless Client is set, and the names of its sandboxes. It is made with mode
 	// 0700 when the first one starts. Required.
 	Dir string
+	// Client is this client's name, where clients with other directories have the same
+	// sandboxes: letters and digits. Default: one of Dir, made at random.
+	Client string
 	// URL is the API's address, Key the client's key for it, and KeyName the variable
 	// that holds it, for messages. A Provider without them starts nothing, and says why.
 	URL, Key, KeyName string
@@ -70,7 +73,7 @@ func New(o Options) (*Provider, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Provider{o: o, live: map[string]*instance{}}
+	p := &Provider{o: o, name: o.Client, live: map[string]*instance{}}
 	switch {
 	case o.URL == "":
 		p.unusable = fault.New(fault.Invalid, "the sandbox is one of a Runtime API, whose address is missing").Hint("add --runtime-api URL, or set DEFT_RUNTIME_API")
@@ -123,10 +126,10 @@ func (p *Provider) session(id string) (string, error) {
 func (p *Provider) prefix() (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := os.MkdirAll(p.o.Dir, 0o700); err != nil {
+		return "", fault.Wrap(err, fault.Denied, "make the directory of remote sandboxes")
+	}
 	if p.name == "" {
-		if err := os.MkdirAll(p.o.Dir, 0o700); err != nil {
-			return "", fault.Wrap(err, fault.Denied, "make the directory of remote sandboxes")
-		}
 		path := filepath.Join(p.o.Dir, ".client")
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {

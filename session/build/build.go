@@ -317,7 +317,11 @@ func (b *Builder) Sandboxes(class, isolation string) (sandbox.Provider, error) {
 	if err := os.MkdirAll(b.o.Dir, 0o700); err != nil { // what is hidden must exist
 		return nil, fmt.Errorf("make %s: %w", b.o.Dir, err)
 	}
-	p, err := newProvider(SandboxConfig{Dir: b.o.SandboxDir, Isolation: isolation, Hidden: hidden})
+	c := SandboxConfig{Dir: b.o.SandboxDir, Isolation: isolation, Hidden: hidden}
+	if shared, ok := b.o.Store.(interface{ Installation() string }); ok {
+		c.Installation = shared.Installation()
+	}
+	p, err := newProvider(c)
 	if err != nil {
 		return nil, err
 	}

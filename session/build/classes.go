@@ -112,6 +112,9 @@ type SandboxConfig struct {
 	Dir       string   // for its own files
 	Isolation string   // level of isolation; empty for the best there is
 	Hidden    []string // paths that no sandbox shows
+	// Installation is the name that programs on several machines have in common which
+	// work on the same conversations, letters and digits; "" for this machine alone.
+	Installation string
 }
 
 // ExecutorClass makes the executors of the tools that have an effect on the
@@ -231,5 +234,5 @@ func (a RuntimeAPI) newSandbox(c SandboxConfig) (sandbox.Provider, error) {
 	if c.Isolation != "" {
 		return nil, fault.New(fault.Invalid, "sandboxes of a Runtime API have no level of isolation "+c.Isolation)
 	}
-	return remote.New(remote.Options{Dir: filepath.Join(c.Dir, RemoteSandbox), URL: a.URL, Key: a.Key, KeyName: a.KeyName})
+	return remote.New(remote.Options{Dir: filepath.Join(c.Dir, RemoteSandbox), Client: c.Installation, URL: a.URL, Key: a.Key, KeyName: a.KeyName})
 }

@@ -36,10 +36,12 @@ func deploy(t *testing.T, script string, o options) deployment {
 	return d
 }
 
-// again starts a server on the data of one that has ended.
+// again starts another server on the database of one, by default in its directory.
 func (d deployment) again(t *testing.T, o options) deployment {
 	t.Helper()
-	o.dir = d.data
+	if o.dir == "" {
+		o.dir = d.data
+	}
 	o.env = append(o.env, "LLM_MODEL=openai/scripted", "LLM_BASE_URL="+d.llm.URL+"/v1", "LLM_API_KEY=k")
 	s := start(t, o)
 	d = deployment{s, d.llm, newClient(t, s)}

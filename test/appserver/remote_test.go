@@ -45,7 +45,7 @@ const runtimeKey = "key-of-the-test"
 
 // TestRemote: the repository of a conversation is in the runtime of a Runtime API, with its
 // history and its set-up, and files are read from there. One of two servers is
-// killed: the other one goes on in the same runtime.
+// killed: the other one, which shares no directory with it, goes on in the same runtime.
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	url, env := host(t, map[string]string{
@@ -54,9 +54,11 @@ func TestRemote(t *testing.T) {
 	})
 	database := postgrestest.URL(t)
 	o := options{
-		database: database, env: append(env, "DEFT_RUNTIME_API_KEY="+runtimeKey),
+		database: database, env: append(env, "DEFT_RUNTIME_API_KEY="+runtimeKey, "OH_SECRET_KEY=of-both"),
 		args: []string{"--sandbox", "remote", "--runtime-api", runtimeAPI(t), "--image", image, "--pull", "never"},
 	}
+	elsewhere := o
+	elsewhere.dir = t.TempDir()
 	one := deploy(t, `
 by_history: true
 turns:
@@ -65,7 +67,7 @@ turns:
   - reply: {tool_calls: [{name: terminal, arguments: {command: "cat README"}}]}
   - reply: {text: still}
 `, o)
-	other := one.again(t, o)
+	other := one.again(t, elsewhere)
 	c, _ := one.begin(t, map[string]any{"title": "Far", "selected_repository": url, "initial_message": text("look")})
 	if got, want := observed(one.follow(t, c, "finished")), "set up\nhello\nref: refs/heads/main"; got != want {
 		t.Errorf("in the runtime: %q, want %q", got, want)
