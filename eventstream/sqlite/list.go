@@ -180,6 +180,12 @@ func listed(db *conn, q eventstream.ListQuery, limit int) (found []position, err
 	}
 	// Most are idle: with +, they are read in the right order instead of sorted.
 	where, args := selected(q, "+status")
+	order := column
+	if q.Title != "" {
+		// Few have a title: with +, all are read in the order of the table and those few
+		// sorted. In the order of an index each row would be looked up.
+		order = "+" + column
+	}
 	start, ok := parsePosition(q.PageID)
 	if !ok && q.PageID != "" {
 		r := db.query("SELECT "+column+", key FROM conversations WHERE id = ?", q.PageID)
@@ -191,10 +197,10 @@ func listed(db *conn, q eventstream.ListQuery, limit int) (found []position, err
 		}
 	}
 	if ok {
-		where += " AND (" + column + ", key) " + from + " (?, ?)"
+		where += " AND (" + order + ", key) " + from + " (?, ?)"
 		args = append(args, start.at, start.key)
 	}
-	r := db.query("SELECT "+column+", key FROM conversations"+where+" ORDER BY "+column+direction+", key"+direction+" LIMIT ?", append(args, int64(limit))...)
+	r := db.query("SELECT "+column+", key FROM conversations"+where+" ORDER BY "+order+direction+", key"+direction+" LIMIT ?", append(args, int64(limit))...)
 	for r.next() {
 		found = append(found, position{r.text(0), r.int(1)})
 	}

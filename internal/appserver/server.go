@@ -223,6 +223,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
 	if err == nil {
 		err = s.v.conversations.ResumeTasks(ctx)
 	}
+	if ctx.Err() != nil { // it was told to stop while it began, which is no error
+		err = nil
+	}
 	if err == nil {
 		select {
 		case err := <-failed:
