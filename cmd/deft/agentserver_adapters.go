@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -19,6 +20,8 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	mcproutes "github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/forge"
+	forges "github.com/deft-dev/deft/internal/forge/route"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/internal/worktree"
@@ -177,6 +180,12 @@ func makeHidden(cfg *config.Loaded, log *slog.Logger) error {
 
 // NewModel implements [agentserver.Adapters].
 func (adapters) NewModel(c llm.Config) (llm.Model, error) { return route.New(c) }
+
+// gitHosts are shared by all servers of the process.
+var gitHosts = sync.OnceValue(forges.New)
+
+// Forges implements [agentserver.Adapters].
+func (adapters) Forges() forge.Opener { return gitHosts() }
 
 // Providers implements [agentserver.Adapters].
 func (adapters) Providers() []string { return route.Prefixes() }

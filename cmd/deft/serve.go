@@ -33,7 +33,6 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/demo"
-	forges "github.com/deft-dev/deft/internal/forge/route"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/outbound"
 	"github.com/deft-dev/deft/sandbox"
@@ -147,7 +146,7 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 	var links sandboxLinks
 	var s *appserver.Server
 	o := appserver.Options{
-		Dir: dir, Conversations: paths.store(), Settings: saved.PersistenceDir, Ring: ring, Adapters: a, Forges: forges.New(),
+		Dir: dir, Conversations: paths.store(), Settings: saved.PersistenceDir, Ring: ring, Adapters: a, Forges: a.Forges(),
 		Open: func(ctx context.Context) (*agentserver.Backend, error) {
 			b, builder, err := a.open(ctx, backendOptions{
 				dir: paths.store(), settings: saved.PersistenceDir, ring: ring, hidden: append(cfg.Private(), paths.store(), saved.PersistenceDir),

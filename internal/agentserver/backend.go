@@ -9,6 +9,7 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/mcp"
+	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/session"
 )
@@ -45,6 +46,8 @@ type Adapters interface {
 	NewModel(llm.Config) (llm.Model, error)
 	// Providers are the prefixes of model names that are known.
 	Providers() []string
+	// Forges opens Git hosts.
+	Forges() forge.Opener
 	// ProbeMCP tries an MCP server.
 	ProbeMCP(ctx context.Context, p mcp.Probe) (mcp.Result, error)
 	// CheckClientTool returns what is wrong with a tool that a client defines,

@@ -107,7 +107,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	}
 	of := workspacescope.WorkspaceOf(v.workspaceOf)
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: v.trajectory, Home: o.Project})
-	g := git.New(git.Options{Secret: v.storedSecret})
+	g := git.New(git.Options{Secret: v.storedSecret, Forges: o.Adapters.Forges()})
 	routes := slices.Concat(
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),

@@ -239,7 +239,7 @@ func (s *services) workspaceOf(ctx context.Context, id string) (workspacescope.W
 func (s *services) routes() []rest.Route {
 	of := workspacescope.WorkspaceOf(s.workspaceOf)
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: s.trajectory, Home: s.home})
-	g := git.New(git.Options{Secret: s.storedSecret})
+	g := git.New(git.Options{Secret: s.storedSecret, Forges: s.adapters.Forges()})
 	return slices.Concat(
 		s.conversations.Routes(), s.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(s.settings), s.log),
 		settingsroutes.Workspaces(workspaces.New(filepath.Join(s.cfg.ConversationsPath, "..", ".openhands"))),

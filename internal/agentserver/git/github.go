@@ -2,18 +2,13 @@ package git
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/deft-dev/deft/internal/lazyregexp"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/rest"
 )
 
@@ -41,32 +36,18 @@ var providers = []string{"github", "gitlab", "bitbucket", "azure_devops"}
 // tokenNames are the stored secrets that may contain a token, in the order of use (docs/openhands/sdk-wire-1.58.md section C.3).
 var tokenNames = []string{"github_token", "GITHUB_TOKEN", "GH_TOKEN", "github"}
 
-// github lists the repositories that a token can access.
-type github struct {
-	client *http.Client
-	base   string
-	token  string
-}
+// maxWalk bounds the pages that one search with a filter requests.
+const maxWalk = 100
 
-const (
-	gitHubAPI     = "https://api.github.com"
-	gitHubPage    = 100
-	gitHubTimeout = 15 * time.Second
-	// gitHubWalk bounds the pages that one search with a filter requests.
-	gitHubWalk = 100
-	// gitHubBody bounds one page; a repository is some 7 KB.
-	gitHubBody = 16 << 20
-)
-
-// search lists repositories; query filters by name.
-func (g github) search(ctx context.Context, query string, limit int, pageID string) (Repositories, error) {
+// search lists the repositories of a host; query filters by name.
+func search(ctx context.Context, h forge.Host, query string, limit int, pageID string) (Repositories, error) {
 	found := Repositories{Items: []Repository{}}
 	page, offset, err := parsePage(pageID)
 	if err != nil {
 		return found, err
 	}
-	for range gitHubWalk {
-		items, next, err := g.page(ctx, page)
+	for range maxWalk {
+		items, more, err := pageOf(ctx, h, page)
 		if err != nil {
 			return found, err
 		}
@@ -84,15 +65,13 @@ func (g github) search(ctx context.Context, query string, limit int, pageID stri
 			return found, nil
 		}
 		found.Items = append(found.Items, kept...)
-		if found.NextPageID = nil; next != "" {
-			found.NextPageID = &next
+		if found.NextPageID = nil; more {
+			found.NextPageID = new(strconv.Itoa(page + 1))
 		}
-		if query == "" || next == "" || len(found.Items) >= limit {
+		if query == "" || !more || len(found.Items) >= limit {
 			return found, nil
 		}
-		if page, offset, err = parsePage(next); err != nil {
-			return found, err
-		}
+		page, offset = page+1, 0
 	}
 	return found, nil
 }
@@ -113,74 +92,42 @@ func parsePage(id string) (page, offset int, err error) {
 	return page, offset, nil
 }
 
-// page fetches one page and the number of the next.
-func (g github) page(ctx context.Context, page int) (items []Repository, next string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, gitHubTimeout)
-	defer cancel()
-	query := url.Values{
-		"per_page": {strconv.Itoa(gitHubPage)}, "page": {strconv.Itoa(page)}, "sort": {"pushed"},
-		"affiliation": {"owner,collaborator,organization_member"},
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.base+"/user/repos?"+query.Encode(), nil)
+// pageOf asks for one page.
+func pageOf(ctx context.Context, h forge.Host, page int) (items []Repository, more bool, err error) {
+	list, err := h.Repositories(ctx, forge.RepositoryQuery{Sort: forge.ByPush, Page: forge.Page{Token: forge.PageToken(page, forge.MaxPage)}})
 	if err != nil {
-		return nil, "", fmt.Errorf("ask GitHub: %w", err)
+		return nil, false, failed(err)
 	}
-	req.Header.Set("Accept", "application/vnd.github+json")
-	req.Header.Set("Authorization", "Bearer "+g.token)
-	req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
-	resp, err := g.client.Do(req)
-	var network net.Error
-	switch {
-	case errors.As(err, &network) && network.Timeout():
-		return nil, "", rest.Fail(http.StatusGatewayTimeout, "GitHub repository search timed out")
-	case err != nil:
-		return nil, "", rest.Fail(http.StatusBadGateway, "GitHub repository search failed")
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, "", rest.Fail(gitHubStatus(resp.StatusCode), "GitHub repository search failed")
-	}
-	var raw []struct {
-		ID       json.Number `json:"id"`
-		FullName string      `json:"full_name"`
-		Private  bool        `json:"private"`
-		Stars    *int        `json:"stargazers_count"`
-		PushedAt *string     `json:"pushed_at"`
-		Branch   *string     `json:"default_branch"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, gitHubBody)).Decode(&raw); err != nil {
-		return nil, "", rest.Fail(http.StatusBadGateway, "GitHub repository search failed")
-	}
-	for _, r := range raw {
+	for _, r := range list.Items {
 		items = append(items, Repository{
-			ID: r.ID.String(), FullName: r.FullName, GitProvider: providers[0], IsPublic: !r.Private,
-			Stars: r.Stars, PushedAt: r.PushedAt, MainBranch: r.Branch,
+			ID: r.ID, FullName: r.FullName, GitProvider: providers[0], IsPublic: r.Public, Stars: new(r.Stars),
+			PushedAt: orNull(r.PushedAt), MainBranch: orNull(r.MainBranch),
 		})
 	}
-	return items, nextPage(resp.Header.Get("Link")), nil
+	return items, list.Next != "", nil
 }
 
-func gitHubStatus(status int) int {
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// failed gives an error of the host the reference's status.
+func failed(err error) error {
+	status, ok := map[fault.Kind]int{
+		fault.Auth: http.StatusUnauthorized, fault.Denied: http.StatusForbidden, fault.RateLimit: http.StatusTooManyRequests,
+		fault.Unavailable: http.StatusBadGateway, fault.Timeout: http.StatusGatewayTimeout,
+	}[fault.KindOf(err)]
 	switch {
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return status
-	case status >= 500:
-		return http.StatusBadGateway
+	case fault.Is(err, fault.Canceled):
+		return err
+	case !ok:
+		status = http.StatusBadRequest
 	}
-	return http.StatusBadRequest
-}
-
-var link = lazyregexp.New(`<([^>]+)>;\s*rel="next"`)
-
-// nextPage reads the Link header (RFC 8288).
-func nextPage(header string) string {
-	m := link().FindStringSubmatch(header)
-	if m == nil {
-		return ""
+	if status == http.StatusGatewayTimeout {
+		return rest.Fail(status, "GitHub repository search timed out")
 	}
-	u, err := url.Parse(m[1])
-	if err != nil {
-		return ""
-	}
-	return u.Query().Get("page")
+	return rest.Fail(status, "GitHub repository search failed: "+err.Error())
 }

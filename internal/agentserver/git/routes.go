@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-//	s := git.New(git.Options{Secret: secret})
+//	s := git.New(git.Options{Secret: secret, Forges: forges})
 //	routes := append(s.Routes(), s.ScopedRoutes(workspaceOf)...)
 //
 // # Concurrency and failure
@@ -22,8 +22,10 @@ import (
 
 	"github.com/deft-dev/deft/gitview"
 	"github.com/deft-dev/deft/internal/agentserver/workspacescope"
+	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/internal/rest"
+	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/workspace"
 )
@@ -32,10 +34,10 @@ import (
 type Options struct {
 	// Secret returns a stored secret, "" if there is none; nil has none.
 	Secret func(ctx context.Context, name string) (string, error)
-	// Client sends the requests to GitHub; nil takes a new one.
-	Client *http.Client
-	// GitHub is the address of its API; empty takes the public one.
-	GitHub string
+	// Forges opens GitHub; nil finds no token.
+	Forges forge.Opener
+	// Host is the address of GitHub; empty takes the public one.
+	Host string
 }
 
 // Service serves the routes under /api/git.
@@ -43,12 +45,6 @@ type Service struct{ o Options }
 
 // New returns the service.
 func New(o Options) *Service {
-	if o.Client == nil {
-		o.Client = &http.Client{}
-	}
-	if o.GitHub == "" {
-		o.GitHub = gitHubAPI
-	}
 	return &Service{o: o}
 }
 
@@ -227,7 +223,11 @@ func (s *Service) repositories(w http.ResponseWriter, r *http.Request) error {
 	if token == "" {
 		return rest.JSON(w, http.StatusOK, Repositories{Items: []Repository{}, MissingToken: true})
 	}
-	found, err := github{client: s.o.Client, base: s.o.GitHub, token: token}.search(r.Context(), q.String("query", ""), limit, q.String("page_id", ""))
+	h, err := s.o.Forges.Open(forge.Account{Provider: forge.GitHub, Host: s.o.Host, Token: llm.Secret(token)})
+	if err != nil {
+		return failed(err)
+	}
+	found, err := search(r.Context(), h, q.String("query", ""), limit, q.String("page_id", ""))
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (s *Service) repositories(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Service) token(ctx context.Context) (string, error) {
-	if s.o.Secret == nil {
+	if s.o.Secret == nil || s.o.Forges == nil {
 		return "", nil
 	}
 	for _, name := range tokenNames {
