@@ -42,7 +42,7 @@ func readIgnore(ctx context.Context, files workspace.Files) (rules ignoreRules, 
 // ignores reports whether the rules ignore a path, which is relative to the workspace, or
 // a directory above it. The last rule that matches counts.
 func (i ignoreRules) ignores(name string, dir bool) bool {
-	if up := path.Dir(name); up != "." && i.ignores(up, true) {
+	if up := path.Dir(name); up != "." && up != "/" && i.ignores(up, true) {
 		return true
 	}
 	out := false
