@@ -1,0 +1,235 @@
+package appserver_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // the database that gets a second owner
+)
+
+// addOwner gives a server another owner, and returns his API key.
+func addOwner(t *testing.T, s *server, owner string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(s.data, "events", "app", "app.db")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	key := "key-of-" + owner
+	sum := sha256.Sum256([]byte(key))
+	_, err = db.ExecContext(t.Context(), `INSERT INTO app_credentials (hash, id, owner, kind, name, created_at, used_at, expires_at) VALUES (?, ?, ?, 'api_key', '', ?, 0, 0)`,
+		hex.EncodeToString(sum[:]), "id-of-"+owner, owner, time.Now().UnixMicro())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+var (
+	served = regexp.MustCompile("(?m)^\\| `([A-Z]+) (/[^`]*)` \\| done \\|")
+	part   = regexp.MustCompile(`\{([^}]*)\}`)
+)
+
+// routesDone are the operations of the two tables in docs, which are held against the
+// server's own routes.
+func routesDone(t *testing.T) (all [][2]string) {
+	t.Helper()
+	for _, file := range []string{"routes-v0.md", "routes-v1.md"} {
+		text, err := os.ReadFile("../../docs/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range served.FindAllStringSubmatch(string(text), -1) {
+			all = append(all, [2]string{m[1], m[2]})
+		}
+	}
+	return all
+}
+
+// mark is in everything of the first owner, and in nothing that the second one sends.
+const mark = "moonlit"
+
+// harmless are the answers of routes that do not answer 404 for what does not exist, by
+// the contract: they must say no more than these.
+var harmless = map[string]string{
+	"GET /api/conversations/{conversation_id}":    "null",
+	"DELETE /api/conversations/{conversation_id}": "false",
+	"DELETE /api/v1/settings/profiles/{name}":     `{"name":"alices","message":"Profile 'alices' deleted"}`,
+}
+
+// TestOwnersAreApart asks, as one owner, for what belongs to another, by every route that
+// takes an id or lists something.
+func TestOwnersAreApart(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	alice := newClient(t, s)
+	bob := &client{http: http.DefaultClient, api: addOwner(t, s, "bob")}
+
+	// What alice has.
+	var sandbox box
+	alice.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &sandbox)
+	const conversation = "11111111222233334444555555555555"
+	agent := &client{http: http.DefaultClient, key: sandbox.Key}
+	agent.do(t, "POST", s.url+"/api/v1/webhooks/conversations", map[string]any{"id": conversation, "title": mark}, nil)
+	agent.do(t, "POST", s.url+"/api/v1/webhooks/events/"+conversation, []any{userMessage("event-1", mark)}, nil)
+	if err := os.WriteFile(filepath.Join(s.workspace(sandbox.ID), "a.txt"), []byte(mark), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	alice.do(t, "POST", s.url+"/api/v1/secrets", map[string]any{"name": "ALICES_WORD", "description": mark, "value": mark}, nil)
+	alice.do(t, "POST", s.url+"/api/v1/settings/profiles/alices", map[string]any{"llm": map[string]any{"model": "openai/" + mark, "api_key": mark}}, nil)
+	var key struct {
+		ID json.Number `json:"id"`
+	}
+	alice.do(t, "POST", s.url+"/api/keys", map[string]any{"name": mark}, &key)
+	before := everything(t, s, alice)
+	if n := strings.Count(before, mark); n < 4 {
+		t.Fatalf("the first owner sees what is his %d times: the test tests nothing:\n%s", n, before)
+	}
+
+	ids := map[string]string{
+		"conversation_id": conversation, "sandbox_id": sandbox.ID, "id": sandbox.ID, "secret_id": "ALICES_WORD", "secret_name": "ALICES_WORD",
+		"name": "alices", "key_id": key.ID.String(), "event_id": "event-1", "what": "conversations", "path": "a.txt",
+	}
+	bodies := map[string]any{
+		"POST /api/conversations/{conversation_id}/events":                  map[string]any{"action": "message", "args": map[string]any{"content": "x"}},
+		"POST /api/conversations/{conversation_id}/message":                 map[string]any{"message": "x"},
+		"PUT /api/v1/secrets/{secret_id}":                                   map[string]any{"name": "X"},
+		"PUT /api/secrets/{secret_id}":                                      map[string]any{"name": "X"},
+		"POST /api/v1/settings/profiles/{name}/rename":                      map[string]any{"new_name": "x"},
+		"PATCH /api/v1/app-conversations/{conversation_id}":                 map[string]any{"title": "X"},
+		"PATCH /api/conversations/{conversation_id}":                        map[string]any{"title": "X"},
+		"POST /api/v1/app-conversations/{conversation_id}/switch_profile":   map[string]any{"profile_name": "alices"},
+		"POST /api/v1/app-conversations/{conversation_id}/switch_acp_model": map[string]any{"model": "x"},
+		"POST /api/v1/app-conversations/{conversation_id}/send-message":     map[string]any{"content": []any{map[string]any{"type": "text", "text": "x"}}},
+		"POST /api/v1/conversations/{conversation_id}/pending-messages":     map[string]any{"content": []any{map[string]any{"type": "text", "text": "x"}}},
+	}
+	// This one makes what it names; those of repositories ask a Git host, by the caller's tokens.
+	skipped := func(name string) bool {
+		return name == "POST /api/v1/settings/profiles/{name}" || strings.Contains(name, "{repository_name}") || strings.Contains(name, "/socket.io")
+	}
+	const query = "?ids=" + conversation + "&id=event-1&event_id=0&conversation_id=" + conversation + "&conversation_id__eq=" + conversation +
+		"&file=a.txt&path=a.txt&file_path=a.txt"
+	asked := 0
+	for _, op := range routesDone(t) {
+		name := op[0] + " " + op[1]
+		named := part.MatchString(op[1])
+		if skipped(name) || !named && op[0] != "GET" {
+			continue
+		}
+		asked++
+		path := part.ReplaceAllStringFunc(op[1], func(p string) string { return ids[p[1:len(p)-1]] })
+		if strings.Contains(path, "//") {
+			t.Errorf("%s: the test has no id for it", name)
+			continue
+		}
+		body := bodies[name]
+		if body == nil {
+			body = map[string]any{}
+		}
+		status, raw := bob.send(t, op[0], s.url+path+query, body)
+		if strings.HasSuffix(op[1], "/upload-files") {
+			status, raw = upload(t, s.url+path, bob.api)
+		}
+		if text := string(raw); strings.Contains(text, mark) || strings.Contains(text, sandbox.Key) {
+			t.Errorf("%s: %d: %s", name, status, text)
+		}
+		if named && status != 404 && status != 401 && status != 403 && (status != 200 || harmless[name] != strings.TrimSpace(string(raw))) {
+			t.Errorf("%s: %d: %s, want 404", name, status, raw)
+		}
+	}
+	if asked < 60 {
+		t.Errorf("only %d routes were asked", asked)
+	}
+	if raw, err := os.ReadFile(filepath.Join(s.workspace(sandbox.ID), "a.txt")); err != nil || string(raw) != mark {
+		t.Errorf("the first owner's file is %q: %v", raw, err)
+	}
+	if after := everything(t, s, alice); after != before {
+		t.Errorf("what is the first owner's was changed: before\n%s\nafter\n%s", before, after)
+	}
+	for _, other := range []string{"", "wrong"} { // and nobody at all
+		if got := everything(t, s, &client{http: http.DefaultClient, api: other}); strings.Contains(got, mark) {
+			t.Errorf("with the key %q: %s", other, got)
+		}
+	}
+}
+
+// upload sends a file as a form.
+func upload(t *testing.T, url, key string) (status int, answer []byte) {
+	t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	w, err := form.CreateFormFile("files", "a.txt")
+	if err == nil {
+		_, err = w.Write([]byte("overwritten"))
+	}
+	if err = errors.Join(err, form.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, &body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("Authorization", "Bearer "+key)
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if answer, err = io.ReadAll(got.Body); err != nil {
+		t.Fatal(err)
+	}
+	return got.StatusCode, answer
+}
+
+// everything is what a client sees of the lists.
+func everything(t *testing.T, s *server, c *client) string {
+	t.Helper()
+	var out strings.Builder
+	for _, path := range []string{
+		"/api/v1/app-conversations/search", "/api/v1/conversation/11111111222233334444555555555555/events/search",
+		"/api/v1/sandboxes/search", "/api/v1/secrets/search", "/api/v1/settings/profiles", "/api/keys", "/api/conversations",
+	} {
+		_, raw := c.send(t, "GET", s.url+path, nil)
+		var v any
+		if err := json.Unmarshal(raw, &v); err != nil {
+			t.Fatalf("%s: %s: %v", path, raw, err)
+		}
+		text, err := json.MarshalIndent(withoutTimes(v), "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Write(text)
+	}
+	return out.String()
+}
+
+// withoutTimes removes when something was used last.
+func withoutTimes(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			if v[k] = withoutTimes(v[k]); k == "last_used_at" {
+				delete(v, k)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutTimes(v[i])
+		}
+	}
+	return v
+}
