@@ -65,8 +65,10 @@ export function Timeline({ view, onOlder, onRetry, target, onBranch }: Props) {
 
   useEffect(() => {
     const handle = list.current;
-    if (older === 'more' && handle && handle.scrollSize <= handle.viewportSize + near) onOlder();
-  }, [items, older, onOlder]);
+    if (older !== 'more' || !handle) return;
+    // A window may have nothing to show; then nothing scrolls, and the next one is wanted.
+    if (handle.scrollSize <= handle.viewportSize + near || (!following.current && handle.scrollOffset < near)) onOlder();
+  }, [items, older, onOlder, timeline.events]);
 
   const onScroll = (offset: number) => {
     const handle = list.current;

@@ -249,6 +249,7 @@ function addAction(items: Item[], e: ActionEvent): void {
 
 // settle gives an action its outcome. Outcomes of finish and think say nothing.
 function settle(items: Item[], actionId: string, id: string, tool: string, outcome: Outcome): void {
+  if (outcome.state === 'done' && ['finish', 'think'].includes(tool)) return; // shown as messages
   const at = findLast(items, (i) => i.id === actionId);
   if (at >= 0) {
     items[at] = { ...(items[at] as ActionItem), outcome };

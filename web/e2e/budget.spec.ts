@@ -1,0 +1,105 @@
+// Measures the budgets of the page: DEFT_BUDGET=1 prints them. Nothing is asserted, as
+// the numbers depend on the machine.
+import { expect, finish, status, test, type Turn } from './deft';
+
+test.skip(!process.env.DEFT_BUDGET, 'DEFT_BUDGET is not set');
+
+const paints = () =>
+  new Promise<{ first: number; interactive: number }>((done) => {
+    const box = () => {
+      if (document.querySelector('textarea')) {
+        const interactive = performance.now();
+        const wait = () => {
+          const first = performance.getEntriesByName('first-contentful-paint')[0]?.startTime;
+          if (first === undefined) requestAnimationFrame(wait);
+          else done({ first, interactive });
+        };
+        wait();
+      } else requestAnimationFrame(box);
+    };
+    box();
+  });
+
+const median = (all: number[]) => Math.round(all.toSorted((a, b) => a - b)[all.length >> 1] ?? 0);
+
+test('first load', async ({ deft, page }) => {
+  await deft.script([]);
+  await deft.serve();
+  await deft.signIn(page);
+  await deft.setModel(page);
+  const first: number[] = [];
+  const interactive: number[] = [];
+  for (let i = 0; i < 9; i++) {
+    await page.goto('about:blank');
+    await page.goto(deft.url, { waitUntil: 'commit' });
+    const p = await page.evaluate(paints);
+    first.push(p.first);
+    interactive.push(p.interactive);
+  }
+  console.log(`first contentful paint ${median(first)} ms, task box ready ${median(interactive)} ms (median of 9, loopback)`);
+});
+
+test('a conversation of 50,000 events', async ({ deft, page, context }) => {
+  test.setTimeout(600_000);
+  const rounds = Number(process.env.DEFT_BUDGET_ROUNDS ?? 50);
+  const thoughts = Array.from({ length: 500 }, (_, i) => ({ name: 'think', arguments: { thought: `Thought ${i} of this round: nothing to do but to be counted.` } }));
+  const turns: Turn[] = Array.from({ length: rounds }, () => ({ reply: { tool_calls: thoughts } }));
+  await deft.script([...turns, finish('All is thought.')]);
+  await deft.serve();
+  await deft.signIn(page);
+  await deft.setModel(page, { agent_settings_diff: { llm: { model: 'openai/scripted', base_url: deft.model, api_key: 'k' }, condenser: { enabled: false } } });
+  await page.getByRole('textbox', { name: 'Task' }).fill('Think');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/conversations\//);
+  const url = page.url();
+  await page.close();
+  const [other] = [await context.newPage()];
+  const list = async () => (await (await other.request.get(`${deft.url}/api/v1/app-conversations/search`)).json()).items[0];
+  await expect.poll(async () => (await list()).execution_status, { timeout: 500_000, intervals: [1000] }).toBe('finished');
+  const count = await (await other.request.get(`${deft.url}/api/v1/conversation/${(await list()).id}/events/count`)).json();
+
+  const opened: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    await other.goto('about:blank');
+    await other.goto(url, { waitUntil: 'commit' });
+    opened.push(
+      await other.evaluate(
+        () =>
+          new Promise<number>((done) => {
+            const look = () => (document.body?.innerText.includes('All is thought.') ? done(performance.now()) : requestAnimationFrame(look));
+            look();
+          }),
+      ),
+    );
+  }
+  console.log(`${count} events: last message after ${median(opened)} ms (median of 5)`);
+
+  // Load all windows, as a user does who scrolls up to the first event.
+  await expect(status(other, 'Finished')).toBeVisible();
+  const began = Date.now();
+  await other.locator('.timeline-list').evaluate(
+    (list) =>
+      new Promise<void>((done) => {
+        const up = () => {
+          if (document.querySelector('.message.user')) return done();
+          list.scrollTop = 0;
+          setTimeout(up, 10);
+        };
+        up();
+      }),
+  );
+  const session = await context.newCDPSession(other);
+  await session.send('HeapProfiler.collectGarbage');
+  const { usedSize } = await session.send('Runtime.getHeapUsage');
+  console.log(`all events loaded by scrolling in ${((Date.now() - began) / 1000).toFixed(1)} s; heap of the tab ${(usedSize / (1 << 20)).toFixed(0)} MB`);
+
+  const box = other.getByRole('textbox', { name: 'Message' });
+  await box.focus();
+  const times: number[] = [];
+  for (const key of 'a message while all of it is loaded') {
+    const start = Date.now();
+    await box.press(key === ' ' ? 'Space' : key);
+    times.push(Date.now() - start);
+  }
+  console.log(`a key press takes ${median(times)} ms, with the way through the debugger`);
+});
