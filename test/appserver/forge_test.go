@@ -25,6 +25,13 @@ type gitHub struct {
 	*httptest.Server
 	mu    sync.Mutex
 	pulls []map[string]any // as they were sent
+	paths []string         // of all requests
+}
+
+func (g *gitHub) asked() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.paths
 }
 
 func newGitHub(t *testing.T) *gitHub {
@@ -49,6 +56,9 @@ git clone -q --bare . "$0"`, filepath.Join(dir, "octocat", "r.git"))
 	g := &gitHub{}
 	const repository = `{"id": 7, "full_name": "octocat/r", "private": true, "default_branch": "main", "owner": {"type": "User"}}`
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		g.paths = append(g.paths, r.URL.Path)
+		g.mu.Unlock()
 		_, password, basic := r.BasicAuth()
 		if strings.Contains(r.URL.String(), gitToken) {
 			t.Errorf("the token is in %s", r.URL)
@@ -204,4 +214,32 @@ func (h withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	maps.Copy(r.Header, h.header)
 	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestInternalGitHosts: on a server for others, the host of a token does not lead into its
+// network, unless the operator has named it, and no token goes over plain HTTP else.
+func TestInternalGitHosts(t *testing.T) {
+	t.Parallel()
+	hub := newGitHub(t)
+	store := func(g *guarded, host string) answer {
+		return g.send(t, "POST", "/api/v1/secrets/git-providers", `{"provider_tokens":{"github":{"token":"`+gitToken+`","host":"`+host+`"}}}`)
+	}
+	g := guard(t, nil, "--address", "0.0.0.0:0")
+	g.signIn(t)
+	for _, host := range []string{hub.URL, "https://localhost", "169.254.169.254", "10.0.0.1:8443", "https://[::1]:1"} {
+		if a := store(g, host); a.status != http.StatusForbidden || !strings.Contains(a.body, "does not connect to") {
+			t.Errorf("%s: %d %s", host, a.status, a.body)
+		}
+	}
+	if n := len(hub.asked()); n > 0 {
+		t.Errorf("this machine was asked %d times", n)
+	}
+	g = guard(t, []string{"DEFT_SERVER_INTERNAL_HOSTS=" + strings.TrimPrefix(hub.URL, "http://")}, "--address", "0.0.0.0:0")
+	g.signIn(t)
+	if a := store(g, hub.URL); a.status != http.StatusOK {
+		t.Errorf("a host that the operator has named: %d %s", a.status, a.body)
+	}
+	if a := g.send(t, "GET", "/api/user/info", ""); a.status != http.StatusOK || !strings.Contains(a.body, "octocat") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
 }
