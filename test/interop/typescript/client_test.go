@@ -24,3 +24,10 @@ func TestClient(t *testing.T) {
 		})
 	}
 }
+
+// TestCloud calls the App Server as OpenHands' cloud.
+func TestCloud(t *testing.T) {
+	t.Parallel()
+	interoptest.Node(t)
+	interoptest.Script(t, "cloud.mjs", map[string]any{"link": interoptest.AppServer(t), "llm": interoptest.LLM(t, "llm.yaml")})
+}

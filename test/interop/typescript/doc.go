@@ -9,6 +9,8 @@
 // The cases are in the .mjs files, grouped by topic; llm.yaml has the answers of
 // the model.
 //
+// cloud.mjs calls `deft serve` as OpenHands' cloud.
+//
 // # Concurrency and failure
 //
 // Groups run side by side against one server, the cases of a group one after
