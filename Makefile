@@ -74,7 +74,7 @@ bench: build ## Run the benchmarks, and measure bin/deft end to end against its 
 	$(GO) run ./test/bench/runtimeapi -deft bin/deft $(if $(wildcard $(DEFT_TEST_DOCKER:unix://%=%)),-docker $(DEFT_TEST_DOCKER))
 	$(GO) run ./test/bench/containers -deft bin/deft $(if $(wildcard $(DEFT_TEST_DOCKER:unix://%=%)),-docker $(DEFT_TEST_DOCKER)) $(if $(wildcard $(RUNSC)),-runsc $(RUNSC))
 	$(GO) run ./test/bench/agentserver -deft bin/deft $(if $(wildcard $(DEFT_OPENHANDS_PYTHON)),-openhands $(DEFT_OPENHANDS_PYTHON))
-	$(GO) run ./test/bench/appserver -deft bin/deft $(if $(wildcard $(DEFT_TEST_DOCKER:unix://%=%)),-docker $(DEFT_TEST_DOCKER)) $(if $(DEFT_TEST_POSTGRES),-postgres $(DEFT_TEST_POSTGRES))
+	$(GO) run ./test/bench/appserver -deft bin/deft $(if $(wildcard $(DEFT_TEST_DOCKER:unix://%=%)),-docker $(DEFT_TEST_DOCKER)) $(if $(DEFT_TEST_POSTGRES),-postgres '$(DEFT_TEST_POSTGRES)')
 
 .PHONY: proof
 proof: deps ## Run the slow proofs: the table of attacks, every crash and chaos test in full, then fuzzing.

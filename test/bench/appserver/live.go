@@ -19,7 +19,7 @@ func (b *bench) start(ctx context.Context) error {
 		skip         bool
 	}{
 		{"start to first action, process sandbox, cold", "<= 60 ms", nil, false},
-		{"start to first action, Docker", "<= 100 ms", []string{"--sandbox", "docker", "--pull", "never"}, b.docker == ""},
+		{"start to first action, Docker", "<= 100 ms", []string{"--sandbox", "docker", "--pull", "never", "--image", b.image}, b.docker == ""},
 	} {
 		if one.skip {
 			b.note(one.what, one.budget, "not measured: no Docker engine was named")
@@ -68,6 +68,9 @@ func (b *bench) startIn(ctx context.Context, what, budget string, args []string)
 			raw, err := s.call(ctx, "GET", "/api/v1/conversation/"+id+"/events/search?limit=20", nil)
 			if err != nil {
 				return err
+			}
+			if bytes.Contains(raw, []byte(`"ConversationErrorEvent"`)) {
+				return fmt.Errorf("the run failed: %.1000s", raw)
 			}
 			if acted == 0 && bytes.Contains(raw, []byte(`"ActionEvent"`)) {
 				acted = time.Since(began)

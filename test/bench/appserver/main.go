@@ -2,7 +2,7 @@
 // HTTP and WebSockets, with SQLite and PostgreSQL, and a real HTTP server in place of the
 // LLM.
 //
-// Usage: go run ./test/bench/appserver -deft bin/deft [-postgres URL] [-docker unix://SOCKET] [-only parts]
+// Usage: go run ./test/bench/appserver -deft bin/deft [-postgres URL] [-docker unix://SOCKET] [-image NAME] [-only parts]
 //
 // Any failure ends it: a wrong number is worse than none. A schema of its own is made in
 // the PostgreSQL database, and dropped at the end.
@@ -28,6 +28,7 @@ type bench struct {
 	deft     string // the binary
 	postgres string // URL of a database; "" for none
 	docker   string // address of an engine; "" for none
+	image    string // of containers
 	llm      *llm
 	rows     [][3]string
 }
@@ -37,6 +38,7 @@ func main() {
 	deft := flag.String("deft", "bin/deft", "the binary to measure")
 	flag.StringVar(&b.postgres, "postgres", "", "URL of a PostgreSQL database in which a schema may be made")
 	flag.StringVar(&b.docker, "docker", "", "address of a Docker engine")
+	flag.StringVar(&b.image, "image", "deft-test-busybox:1", "image for containers")
 	only := flag.String("only", "", "comma-separated parts: stored, start, forward, many, postgres (default: all)")
 	flag.Parse()
 	debug.SetGCPercent(400) // what the clients need is taken from the same cores
