@@ -15,3 +15,6 @@ func Routes() []rest.Route {
 
 // WithModel is tested without a server.
 var WithModel = withModel
+
+// AddTokens is tested without a server.
+var AddTokens = addTokens
