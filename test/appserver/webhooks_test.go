@@ -91,3 +91,52 @@ func TestReports(t *testing.T) {
 		t.Errorf("%+v", found.Items)
 	}
 }
+
+// TestReportsOfOwnConversations reports events of a conversation that the App Server runs
+// itself: they may be repeated, not added.
+func TestReportsOfOwnConversations(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	c := newClient(t, s)
+	var mine box
+	c.do(t, "POST", s.url+"/api/v1/sandboxes", nil, &mine)
+	agent := &client{http: http.DefaultClient, key: mine.Key}
+	var made struct {
+		ID string `json:"id"`
+	}
+	agent.do(t, "POST", s.url+"/api/conversations", map[string]any{
+		"agent":     map[string]any{"kind": "Agent", "llm": map[string]any{"model": "openai/none", "usage_id": "agent"}},
+		"workspace": map[string]any{"working_dir": "/workspace/project"},
+	}, &made)
+	agent.do(t, "POST", s.url+"/api/conversations/"+made.ID+"/events", map[string]any{
+		"role": "user", "content": []any{map[string]any{"type": "text", "text": "kept"}}, "run": false,
+	}, nil)
+	events := func() (all struct {
+		Items []map[string]any `json:"items"`
+	}) {
+		c.do(t, "GET", s.url+"/api/v1/conversation/"+made.ID+"/events/search", nil, &all)
+		return all
+	}
+	before := events().Items
+	if len(before) == 0 {
+		t.Fatal("there are no events: the test tests nothing")
+	}
+	hook := s.url + "/api/v1/webhooks/events/" + made.ID
+	if status, raw := agent.send(t, "POST", hook, before); status != 200 {
+		t.Errorf("events that are there: %d: %s", status, raw)
+	}
+	if status, raw := agent.send(t, "POST", hook, []any{userMessage("forged", "x")}); status != 409 {
+		t.Errorf("a new event: %d: %s, want 409", status, raw)
+	}
+	agent.do(t, "POST", s.url+"/api/v1/webhooks/conversations", map[string]any{"id": made.ID, "title": "forged"}, nil)
+	if after := events().Items; len(after) != len(before) {
+		t.Errorf("%d events, had %d", len(after), len(before))
+	}
+	var all []struct {
+		Title *string `json:"title"`
+	}
+	c.do(t, "GET", s.url+"/api/v1/app-conversations?ids="+made.ID, nil, &all)
+	if len(all) != 1 || (all[0].Title != nil && *all[0].Title == "forged") {
+		t.Errorf("%+v", all)
+	}
+}
