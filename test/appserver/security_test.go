@@ -36,7 +36,8 @@ import (
 type guarded struct {
 	url, code string // where it is reached, and what signs in
 	host      string // that requests name; "" for the url's
-	cookie    string // of the owner's browser, after signIn
+	cookie    string // that requests have: of the owner's browser, after signIn
+	owner     string // the same, also when a test has taken it from requests
 	dir       string
 	http      *http.Client
 	cmd       *exec.Cmd
@@ -79,6 +80,7 @@ func guard(t *testing.T, env []string, flags ...string) *guarded {
 		g.said <- all.String()
 	}()
 	t.Cleanup(func() {
+		g.leave()
 		g.http.CloseIdleConnections()
 		_ = g.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		said := <-g.said
@@ -93,6 +95,42 @@ func guard(t *testing.T, env []string, flags ...string) *guarded {
 	}
 	g.url, g.code = m[1], m[2]
 	return g
+}
+
+// leave deletes the owner's sandboxes, which would outlive the server for a while. The test
+// may have ended the server.
+func (g *guarded) leave() {
+	ask := func(method, path string) *http.Response {
+		r, err := http.NewRequestWithContext(context.Background(), method, g.url+path, nil)
+		if err != nil {
+			return nil
+		}
+		r.Host = g.host
+		r.Header.Set("Cookie", g.owner)
+		res, err := g.http.Do(r)
+		if err != nil {
+			return nil
+		}
+		return res
+	}
+	var all struct {
+		Items []struct {
+			ID string `json:"id"`
+		} `json:"items"`
+	}
+	res := ask("GET", "/api/v1/sandboxes/search?limit=100")
+	if res == nil {
+		return
+	}
+	defer res.Body.Close()
+	if json.NewDecoder(res.Body).Decode(&all) != nil {
+		return
+	}
+	for _, one := range all.Items {
+		if deleted := ask("DELETE", "/api/v1/sandboxes/"+one.ID); deleted != nil {
+			deleted.Body.Close()
+		}
+	}
 }
 
 // answer is what a server answered.
@@ -153,6 +191,7 @@ func (g *guarded) signIn(t *testing.T) *http.Cookie {
 		t.Fatal(err)
 	}
 	g.cookie = c.Name + "=" + c.Value
+	g.owner = g.cookie
 	return c
 }
 
