@@ -49,3 +49,17 @@ test('two tabs show the same, and what one sends the other shows', async ({ deft
     await expect(log(tab).locator('.message.user')).toHaveText([/First$/, /Second$/]);
   }
 });
+
+test('scrolling up reaches the first event, past windows that show nothing', async ({ deft, page }) => {
+  const thoughts = Array.from({ length: 250 }, (_, i) => ({ name: 'think', arguments: { thought: `Thought ${i}` } }));
+  await task(deft, page, [{ reply: { tool_calls: thoughts } }, finish('Thought out.')], 'Think much');
+  await expect(log(page).getByText('Thought out.')).toBeVisible({ timeout: 30_000 });
+  await expect(status(page, 'Finished')).toBeVisible();
+  await page.reload(); // the newest window alone is loaded now
+  await expect(log(page).getByText('Thought out.')).toBeVisible();
+  const first = log(page).getByText('Think much');
+  await expect(async () => {
+    await page.locator('.timeline-list').evaluate((list) => list.scrollTo(0, 0));
+    await expect(first).toBeVisible({ timeout: 500 });
+  }).toPass({ timeout: 20_000 });
+});
