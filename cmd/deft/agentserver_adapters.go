@@ -74,8 +74,10 @@ func (a adapters) Open(ctx context.Context, cfg *config.Loaded) (*agentserver.Ba
 type backendOptions struct {
 	dir, settings string // of conversations, and of the local user's settings
 	ring          *keyring.Ring
-	hidden        []string // from sandboxes, beside dir
-	placement     session.Placement
+	// profiles returns the local user's; nil for those of settings.
+	profiles  func() (*profiles.Stores, error)
+	hidden    []string // from sandboxes, beside dir
+	placement session.Placement
 	// store opens the store of events and the lock of conversations.
 	store func(ctx context.Context) (eventstream.Stream, session.Lock, error)
 	// prepare is called before sandboxes are used.
@@ -100,9 +102,12 @@ func sqliteBackend(dir string) func(context.Context) (eventstream.Stream, sessio
 }
 
 func (a adapters) open(ctx context.Context, o backendOptions) (_ *agentserver.Backend, _ *build.Builder, err error) {
-	saved := profiles.Open(profiles.Options{Dir: o.settings, Keys: o.ring, Log: a.log})
+	if o.profiles == nil {
+		saved := profiles.Open(profiles.Options{Dir: o.settings, Keys: o.ring, Log: a.log})
+		o.profiles = func() (*profiles.Stores, error) { return saved, nil }
+	}
 	b := &agentserver.Backend{Models: profileModels{
-		build.NewModels(a.log), func() (*profiles.Stores, error) { return saved, nil },
+		build.NewModels(a.log), o.profiles,
 		broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
 	}}
 	var closers []func() error

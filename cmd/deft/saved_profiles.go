@@ -47,7 +47,7 @@ func assigned(std *streams) (profiles.Assignments, error) {
 	if err != nil {
 		return profiles.Assignments{}, err
 	}
-	all, err := profiles.ReadAssignments(dir)
+	all, err := profiles.ReadAssignments(nil, dir)
 	if errors.Is(err, fs.ErrPermission) { // HOME is somebody else's, as under sudo
 		fmt.Fprintln(std.err, "deft: note:", oneLine(err.Error())+"; going on without them")
 		return profiles.Assignments{}, nil

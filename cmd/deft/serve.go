@@ -35,6 +35,7 @@ import (
 	"github.com/deft-dev/deft/internal/demo"
 	"github.com/deft-dev/deft/internal/keyring"
 	"github.com/deft-dev/deft/internal/outbound"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/sandbox"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -151,7 +152,8 @@ func newAppServer(ctx context.Context, std *streams, cfg *config.Config, log *sl
 			b, builder, err := a.open(ctx, backendOptions{
 				dir: paths.store(), settings: saved.PersistenceDir, ring: ring, hidden: append(cfg.Private(), paths.store(), saved.PersistenceDir),
 				placement: placement(cfg), store: eventStore(cfg, paths.store(), replicaAddress(cfg.Server, l.Addr(), log), log),
-				prepare: func() error { return makeAll(cfg.Data, paths.store(), saved.PersistenceDir, cfg.FilesDir()) },
+				prepare:  func() error { return makeAll(cfg.Data, paths.store(), saved.PersistenceDir, cfg.FilesDir()) },
+				profiles: func() (*profiles.Stores, error) { return s.LocalProfiles(context.WithoutCancel(ctx)) },
 				mcp: func(ctx context.Context, r session.BuildRequest) (mcp.Local, error) {
 					return s.MCP(ctx, r.Owner, r.ID) // conversations work when s is made
 				},

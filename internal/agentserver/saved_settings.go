@@ -26,7 +26,7 @@ func (v savedSettings) LLMs(ctx context.Context, _ session.Principal) ([]string,
 
 // Assigned implements [session.Settings].
 func (v savedSettings) Assigned(_ context.Context, _ session.Principal, service string) (string, error) {
-	all, err := profiles.ReadAssignments(v.s.cfg.PersistenceDir)
+	all, err := profiles.ReadAssignments(nil, v.s.cfg.PersistenceDir)
 	return all.Services[service], err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/internal/settings/filestore"
 	"github.com/deft-dev/deft/internal/settings/launch"
 	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
@@ -24,11 +25,13 @@ import (
 )
 
 // owners have the settings of each owner. Those of the local one are the user's own, which
-// deft run has too; others have a directory of theirs.
+// deft run has too; others have a directory of theirs. Where servers share a database all
+// settings are there, and deft run has its own.
 type owners struct {
-	local string // the user's directory of settings
-	dir   string // of those of others
-	url   string // where this machine reaches the server
+	files filestore.Files // nil for those of this machine
+	local string          // the user's directory of settings
+	dir   string          // of those of others
+	url   string          // where this machine reaches the server
 	open  func(ctx context.Context, dir string) (*settings.Service, error)
 	log   *slog.Logger
 	forge forge.Opener
@@ -84,7 +87,7 @@ func (o *owners) LLMs(ctx context.Context, owner session.Principal) ([]string, e
 
 // Assigned implements [session.Settings].
 func (o *owners) Assigned(_ context.Context, owner session.Principal, service string) (string, error) {
-	all, err := profiles.ReadAssignments(o.directory(owner))
+	all, err := profiles.ReadAssignments(o.files, o.directory(owner))
 	return all.Services[service], err
 }
 

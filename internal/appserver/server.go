@@ -46,6 +46,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/keyring"
+	"github.com/deft-dev/deft/internal/settings/profiles"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/schema"
 	"github.com/deft-dev/deft/session"
@@ -250,6 +251,15 @@ func (s *Server) MCP(ctx context.Context, owner session.Principal, id event.Conv
 		return nil, err
 	}
 	return map[string]http.Handler{mcpserver.Name: h}, nil
+}
+
+// LocalProfiles returns the LLM profiles of the local owner.
+func (s *Server) LocalProfiles(ctx context.Context) (*profiles.Stores, error) {
+	own, err := s.v.owners.of(ctx, session.LocalPrincipal)
+	if err != nil {
+		return nil, err
+	}
+	return own.Profiles, nil
 }
 
 // Close closes a server that does not serve.

@@ -76,8 +76,11 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: o.InternalURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
 		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges,
 		open: func(ctx context.Context, dir string) (*settings.Service, error) {
-			return settings.Open(ctx, settings.Options{Dir: dir, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool})
+			return settings.Open(ctx, settings.Options{Dir: dir, Files: s.owners.files, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool})
 		},
+	}
+	if s.store.Shared() {
+		s.owners.files, s.owners.local, s.owners.dir = s.store.Documents(), "local", "owners"
 	}
 	home, _ := os.UserHomeDir() // a user without one has no skills of his own
 	catalog := skill.NewCatalog(home, o.Settings, os.Getenv("EXTENSIONS_PATH"))

@@ -21,6 +21,8 @@ import (
 type Options struct {
 	// Dir is the persistence directory: OH_PERSISTENCE_DIR or ~/.openhands.
 	Dir string
+	// Files have that directory; nil for this machine's.
+	Files filestore.Files
 	// Keys seal secrets. Without a current key they are stored in the clear,
 	// and cannot be returned sealed.
 	Keys *keyring.Ring
@@ -65,16 +67,18 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	if o.Keys.CanSeal() {
 		s.keys = o.Keys
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the persistence directory: %w", err)
+	if o.Files == nil {
+		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the persistence directory: %w", err)
+		}
 	}
 	s.settings = &filestore.Document{
-		Path: filepath.Join(o.Dir, "settings.json"), Lock: ".settings.lock", Schema: documentSchema, Keys: s.keys,
+		Path: filepath.Join(o.Dir, "settings.json"), Lock: ".settings.lock", Schema: documentSchema, Keys: s.keys, Files: o.Files,
 	}
 	s.secrets = &filestore.Document{
-		Path: filepath.Join(o.Dir, "secrets.json"), Lock: ".secrets.lock", Schema: secretsSchema, Keys: s.keys,
+		Path: filepath.Join(o.Dir, "secrets.json"), Lock: ".secrets.lock", Schema: secretsSchema, Keys: s.keys, Files: o.Files,
 	}
-	s.Profiles = profiles.Open(profiles.Options{Dir: o.Dir, Keys: s.keys, Log: o.Log, Env: o.Env})
+	s.Profiles = profiles.Open(profiles.Options{Dir: o.Dir, Files: o.Files, Keys: s.keys, Log: o.Log, Env: o.Env})
 	if s.keys == nil {
 		return s, nil
 	}

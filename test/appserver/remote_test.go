@@ -68,6 +68,12 @@ turns:
   - reply: {text: still}
 `, o)
 	other := one.again(t, elsewhere)
+	one.owner.do(t, "POST", one.url+"/api/v1/secrets", map[string]any{"name": "TOKEN_OF_BOTH", "value": "x"}, nil)
+	var secrets struct{ Items []struct{ Name string } }
+	other.owner.do(t, "GET", other.url+"/api/v1/secrets/search", nil, &secrets)
+	if len(secrets.Items) != 1 || secrets.Items[0].Name != "TOKEN_OF_BOTH" {
+		t.Errorf("the secrets at the other server: %+v", secrets.Items)
+	}
 	c, _ := one.begin(t, map[string]any{"title": "Far", "selected_repository": url, "initial_message": text("look")})
 	if got, want := observed(one.follow(t, c, "finished")), "set up\nhello\nref: refs/heads/main"; got != want {
 		t.Errorf("in the runtime: %q, want %q", got, want)

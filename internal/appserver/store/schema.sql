@@ -82,3 +82,11 @@ CREATE TABLE app_credentials (
 );
 CREATE UNIQUE INDEX app_credentials_id ON app_credentials (id);
 CREATE INDEX app_credentials_owner ON app_credentials (owner, kind, created_at);
+
+-- Settings, profiles and secrets of owners where several servers share the database:
+-- JSON, secrets in it sealed.
+CREATE TABLE app_documents (
+  path    TEXT   NOT NULL PRIMARY KEY, -- OWNER/NAME.json or OWNER/FOLDER/NAME.json
+  content TEXT   NOT NULL,
+  changed BIGINT NOT NULL
+);

@@ -148,6 +148,9 @@ func (t tx) script(statements string) error {
 	return nil
 }
 
+// Shared reports whether servers on other machines may use the same database.
+func (s *Store) Shared() bool { return s.engine == PostgreSQL }
+
 // Close closes the database.
 func (s *Store) Close() error { return s.db.Close() }
 

@@ -12,3 +12,8 @@ CREATE TABLE app_feedback (
   created_at   BIGINT NOT NULL
 );
 CREATE INDEX app_feedback_conversation ON app_feedback (conversation, created_at);
+CREATE TABLE app_documents (
+  path    TEXT   NOT NULL PRIMARY KEY,
+  content TEXT   NOT NULL,
+  changed BIGINT NOT NULL
+);

@@ -22,6 +22,7 @@ type Document struct {
 	Path, Lock string // Lock names the file beside it that is locked for changes
 	Schema     *schema.Object
 	Keys       schema.Keys // seal and open secrets; nil stores them in the clear
+	Files      Files       // that it is one of; nil for Disk
 
 	mu   sync.Mutex
 	raw  []byte // what last was read from
@@ -32,7 +33,7 @@ type Document struct {
 // there is no file. A secret that no key opens is null. What is returned is
 // shared: callers change copies.
 func (d *Document) Read() (*schema.Map, error) {
-	raw, err := Read(d.Path)
+	raw, err := OnDisk(d.Files).Read(d.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (d *Document) Read() (*schema.Map, error) {
 // ReadAs is [Document.Read] with secrets as how says. The caller owns the
 // document.
 func (d *Document) ReadAs(how schema.Reading) (*schema.Map, error) {
-	raw, err := Read(d.Path)
+	raw, err := OnDisk(d.Files).Read(d.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func (d *Document) check(raw []byte, how schema.Reading) (*schema.Map, error) {
 
 // Acquire takes the lock of the document.
 func (d *Document) Acquire(ctx context.Context) (unlock func(), err error) {
-	return Lock(ctx, filepath.Join(filepath.Dir(d.Path), d.Lock))
+	return OnDisk(d.Files).Lock(ctx, filepath.Join(filepath.Dir(d.Path), d.Lock))
 }
 
 // Change writes what f makes of the document. Nothing is written if f fails, or
@@ -98,12 +99,12 @@ func (d *Document) Change(ctx context.Context, f func(m *schema.Map) error) erro
 	if err != nil {
 		return err
 	}
-	return WriteDocument(d.Path, out)
+	return WriteDocument(OnDisk(d.Files), d.Path, out)
 }
 
 // Renew seals the secrets of the document anew that only an old key opens.
 func (d *Document) Renew(ctx context.Context) error {
-	return Renew(ctx, d.Path, filepath.Join(filepath.Dir(d.Path), d.Lock), d.Keys)
+	return Renew(ctx, OnDisk(d.Files), d.Path, filepath.Join(filepath.Dir(d.Path), d.Lock), d.Keys)
 }
 
 // CheckVersion refuses a document of another schema version than the present

@@ -1,6 +1,6 @@
 // Package filestore keeps documents in files that several processes may share,
 // such as our server and the reference's: locked while they are changed, and
-// replaced as a whole.
+// replaced as a whole. [Files] may keep them elsewhere.
 //
 // # Usage
 //
@@ -90,12 +90,12 @@ func Write(path string, raw []byte) (err error) {
 
 // WriteDocument replaces a file by a document, in the form of the reference's
 // files.
-func WriteDocument(path string, doc any) error {
+func WriteDocument(f Files, path string, doc any) error {
 	raw, err := schema.Indent(doc)
 	if err != nil {
 		return err
 	}
-	return Write(path, raw)
+	return f.Write(path, raw)
 }
 
 // Sync puts the entries of a directory on disk: after a rename or a removal.

@@ -9,13 +9,13 @@ import (
 
 // Renew seals the secrets of a file anew that only an old key opens. A file
 // with a secret that no key opens is left as it is, with [schema.ErrSealed].
-func Renew(ctx context.Context, path, lock string, keys schema.Keys) error {
-	unlock, err := Lock(ctx, lock)
+func Renew(ctx context.Context, f Files, path, lock string, keys schema.Keys) error {
+	unlock, err := f.Lock(ctx, lock)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	raw, err := Read(path)
+	raw, err := f.Read(path)
 	if err != nil || len(raw) == 0 {
 		return err
 	}
@@ -29,5 +29,5 @@ func Renew(ctx context.Context, path, lock string, keys schema.Keys) error {
 	if doc, err = schema.Renew(keys, doc); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return WriteDocument(path, doc)
+	return WriteDocument(f, path, doc)
 }

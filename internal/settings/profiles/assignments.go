@@ -43,12 +43,13 @@ func (a Assignments) users(profile string) (out []string) {
 
 func assignmentsPath(dir string) string { return filepath.Join(dir, "llm-assignments.json") }
 
-// ReadAssignments returns the assignments of a persistence directory; there are
+// ReadAssignments returns the assignments of a persistence directory, of this machine if
+// files is nil; there are
 // none if it does not exist. A damaged file is an error of kind Invalid, one of
 // another version Unsupported.
-func ReadAssignments(dir string) (a Assignments, err error) {
+func ReadAssignments(files filestore.Files, dir string) (a Assignments, err error) {
 	path := assignmentsPath(dir)
-	raw, err := filestore.Read(path)
+	raw, err := filestore.OnDisk(files).Read(path)
 	if err != nil {
 		return a, fault.Wrap(err, fault.Denied, "read which LLM profile is used where")
 	}
@@ -69,7 +70,7 @@ func ReadAssignments(dir string) (a Assignments, err error) {
 }
 
 // Assignments returns the assignments; see [ReadAssignments].
-func (s *Stores) Assignments() (Assignments, error) { return ReadAssignments(s.dir) }
+func (s *Stores) Assignments() (Assignments, error) { return ReadAssignments(s.files, s.dir) }
 
 // Assign sets the LLM profile of a service or, if agent is true, of a class of
 // agents; "" removes it. An unknown profile is NotFound.
@@ -95,7 +96,7 @@ func (s *Stores) Assign(ctx context.Context, name string, agent bool, profile st
 // renameAssigned changes the name of an LLM profile wherever it is assigned. The
 // lock of LLM profiles must be held.
 func (s *Stores) renameAssigned(from, to string) error {
-	a, err := ReadAssignments(s.dir)
+	a, err := ReadAssignments(s.files, s.dir)
 	if err != nil || len(a.users(from)) == 0 {
 		return err
 	}
@@ -112,7 +113,7 @@ func (s *Stores) renameAssigned(from, to string) error {
 
 // reassign changes the assignments. The lock of LLM profiles must be held.
 func (s *Stores) reassign(f func(*Assignments)) error {
-	a, err := ReadAssignments(s.dir)
+	a, err := ReadAssignments(s.files, s.dir)
 	if err != nil {
 		return err
 	}
@@ -129,12 +130,12 @@ func (s *Stores) reassign(f func(*Assignments)) error {
 	if err != nil {
 		return err
 	}
-	return filestore.Write(assignmentsPath(s.dir), append(raw, '\n'))
+	return s.files.Write(assignmentsPath(s.dir), append(raw, '\n'))
 }
 
 // unused returns a Conflict if an LLM profile is assigned or another one names it.
 func (s *Stores) unused(name string) error {
-	a, err := ReadAssignments(s.dir)
+	a, err := ReadAssignments(s.files, s.dir)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestAssignments(t *testing.T) {
 			t.Errorf("%s to %s: %v", tt.name, tt.profile, err)
 		}
 	}
-	got, err := profiles.ReadAssignments(dir)
+	got, err := profiles.ReadAssignments(nil, dir)
 	want := profiles.Assignments{Services: map[string]string{"agent": "a", "condenser": "d"}, Agents: map[string]string{"CodeActAgent": "b"}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
@@ -48,7 +48,7 @@ func TestAssignments(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := s.LLMs.Profile(t.Context(), "c")
-	if got, err2 := profiles.ReadAssignments(dir); err != nil || err2 != nil || got.Agents["CodeActAgent"] != "e" || p.LLM.Profiles()[0] != "e" {
+	if got, err2 := profiles.ReadAssignments(nil, dir); err != nil || err2 != nil || got.Agents["CodeActAgent"] != "e" || p.LLM.Profiles()[0] != "e" {
 		t.Errorf("after a renaming: %v %v %+v %+v", err, err2, got, p.LLM.Profiles())
 	}
 	for name, agent := range map[string]bool{"condenser": false, "CodeActAgent": true} {
@@ -65,11 +65,11 @@ func TestAssignments(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "llm-assignments.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := profiles.ReadAssignments(dir); fault.KindOf(err) != want {
+		if _, err := profiles.ReadAssignments(nil, dir); fault.KindOf(err) != want {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if none, err := profiles.ReadAssignments(filepath.Join(t.TempDir(), "x")); err != nil || none.Services != nil {
+	if none, err := profiles.ReadAssignments(nil, filepath.Join(t.TempDir(), "x")); err != nil || none.Services != nil {
 		t.Errorf("%v, %v", none, err)
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +31,7 @@ func Canonical(name string) string { return strings.TrimSuffix(name, ".json") }
 // folder is a directory with one file for each profile. Its methods but acquire
 // want the lock to be held, except those that only read.
 type folder struct {
+	files       filestore.Files
 	dir, lock   string
 	what, store string // as messages call a profile and the folder
 	max         int64  // bytes of a file
@@ -40,7 +39,7 @@ type folder struct {
 }
 
 func (f folder) acquire(ctx context.Context) (unlock func(), err error) {
-	unlock, err = filestore.Lock(ctx, filepath.Join(f.dir, f.lock))
+	unlock, err = f.files.Lock(ctx, filepath.Join(f.dir, f.lock))
 	if fault.Is(err, fault.Unavailable) {
 		err = fault.New(fault.Unavailable, f.store+" is busy. Please retry.")
 	}
@@ -77,16 +76,13 @@ func (f folder) path(name string) (string, error) {
 
 // names returns the names of all profiles, sorted as the reference sorts files.
 func (f folder) names() ([]string, error) {
-	entries, err := os.ReadDir(f.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	all, err := f.files.Names(f.dir)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && Names.MatchString(name) {
+	for _, one := range all {
+		if name, ok := strings.CutSuffix(one, ".json"); ok && Names.MatchString(name) {
 			out = append(out, name)
 		}
 	}
@@ -100,10 +96,10 @@ func (f folder) read(name string) (*schema.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(path); err == nil && info.Size() > f.max {
+	if size, _, err := f.files.Size(path); err == nil && size > f.max {
 		return nil, f.unreadable(name, f.tooLong())
 	}
-	raw, err := filestore.Read(path)
+	raw, err := f.files.Read(path)
 	if err != nil || raw == nil {
 		return nil, err
 	}
@@ -165,7 +161,11 @@ func (f folder) write(name string, m *schema.Map) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(path); err != nil {
+	_, found, err := f.files.Size(path)
+	if err != nil {
+		return err
+	}
+	if !found {
 		names, err := f.names()
 		if err != nil {
 			return err
@@ -182,7 +182,7 @@ func (f folder) write(name string, m *schema.Map) error {
 	if int64(len(raw)) > f.max {
 		return fault.New(fault.Invalid, fmt.Sprintf("%s '%s' cannot be saved: %v", f.what, name, f.tooLong()))
 	}
-	return filestore.Write(path, raw)
+	return f.files.Write(path, raw)
 }
 
 // remove deletes a profile; a missing one is no error.
@@ -191,13 +191,7 @@ func (f folder) remove(name string) error {
 	if err != nil {
 		return err
 	}
-	switch err := os.Remove(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	}
-	return filestore.Sync(f.dir)
+	return f.files.Remove(path)
 }
 
 // rename gives a profile another name, which is a Conflict if it is taken.
@@ -210,19 +204,21 @@ func (f folder) rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(old); err != nil {
+	switch _, found, err := f.files.Size(old); {
+	case err != nil:
+		return err
+	case !found:
 		return f.missing(from)
-	}
-	if old == next {
+	case old == next:
 		return nil
 	}
-	if _, err := os.Lstat(next); err == nil {
+	switch _, found, err := f.files.Size(next); {
+	case err != nil:
+		return err
+	case found:
 		return fault.New(fault.Conflict, fmt.Sprintf("%s '%s' already exists", f.what, to))
 	}
-	if err := os.Rename(old, next); err != nil {
-		return err
-	}
-	return filestore.Sync(f.dir)
+	return f.files.Rename(old, next)
 }
 
 // unreadable is the error of a file that cannot be used. Violations of the file

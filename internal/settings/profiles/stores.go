@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// Dir is the persistence directory; each kind has a folder below it.
 	Dir string
+	// Files have that directory; nil for this machine's.
+	Files filestore.Files
 	// Keys seal secrets; nil stores them in the clear.
 	Keys schema.Keys
 	Log  *slog.Logger
@@ -34,8 +36,9 @@ type Stores struct {
 	Metas       *Metas
 	Connections *Connections
 
-	dir  string
-	keys schema.Keys
+	files filestore.Files
+	dir   string
+	keys  schema.Keys
 }
 
 // Open returns the stores. Their directories are made when something is saved.
@@ -49,20 +52,22 @@ func Open(o Options) *Stores {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Files = filestore.OnDisk(o.Files)
 	at := func(name, what, store string) folder {
-		return folder{dir: filepath.Join(o.Dir, name), lock: "." + name + ".lock", what: what, store: store, max: maxFile, log: o.Log}
+		return folder{files: o.Files, dir: filepath.Join(o.Dir, name), lock: "." + name + ".lock", what: what, store: store, max: maxFile, log: o.Log}
 	}
 	llms := at("profiles", "Profile", "Profile store")
 	llms.max = maxLLMFile
 	shared := &Connections{now: o.Now, file: &filestore.Document{
 		Path: filepath.Join(o.Dir, "provider-connections", "provider_connections.json"), Lock: ".provider-connections.lock",
-		Schema: connectionsSchema, Keys: o.Keys,
+		Schema: connectionsSchema, Keys: o.Keys, Files: o.Files,
 	}}
 	return &Stores{
 		LLMs:        &LLMs{folder: llms, keys: o.Keys, connections: shared, env: o.Env},
 		Agents:      &Agents{folder: at("agent-profiles", "Agent profile", "Profile store")},
 		Metas:       &Metas{folder: at("meta-profiles", "Meta-profile", "Meta-profile store")},
 		Connections: shared,
+		files:       o.Files,
 		dir:         o.Dir,
 		keys:        o.Keys,
 	}
@@ -162,7 +167,7 @@ func (s *Stores) Renew(ctx context.Context) error {
 	}
 	names, err := s.LLMs.names()
 	for _, name := range names {
-		err = errors.Join(err, filestore.Renew(ctx, filepath.Join(s.LLMs.dir, name+".json"), filepath.Join(s.LLMs.dir, s.LLMs.lock), s.keys))
+		err = errors.Join(err, filestore.Renew(ctx, s.files, filepath.Join(s.LLMs.dir, name+".json"), filepath.Join(s.LLMs.dir, s.LLMs.lock), s.keys))
 	}
 	return errors.Join(err, s.Connections.file.Renew(ctx))
 }
