@@ -60,7 +60,7 @@ func (o *owners) of(ctx context.Context, owner session.Principal) (*settings.Ser
 	if s := o.all[owner]; s != nil {
 		return s, nil
 	}
-	s, err := o.open(ctx, o.directory(owner))
+	s, err := o.open(context.WithoutCancel(ctx), o.directory(owner)) // it is for later callers too
 	if err == nil {
 		o.all[owner] = s
 	}

@@ -66,7 +66,7 @@ var startForm = &schema.Object{Name: "AppConversationStartRequest", Fields: []sc
 		{Name: "run", Type: schema.Bool{}, Default: false},
 	}})},
 	{Name: "system_message_suffix", Type: schema.Opt(schema.String{})},
-	{Name: "processors", Type: schema.Opt(schema.List{Of: schema.Any{}})},
+	{Name: "processors", Type: schema.Opt(schema.List{Of: &schema.Object{Name: "EventCallbackProcessor", Fields: []schema.Field{{Name: "kind", Type: schema.String{}, Required: true}}}})},
 	{Name: "llm_model", Type: schema.Opt(schema.String{})},
 	{Name: "agent_profile_id", Type: schema.Opt(schema.UUID{})},
 	{Name: "selected_repository", Type: schema.Opt(schema.String{})},
@@ -91,14 +91,22 @@ var startForm = &schema.Object{Name: "AppConversationStartRequest", Fields: []sc
 func readStart(r *http.Request) (conversations.StartRequest, error) {
 	var req struct {
 		conversations.StartRequest
-		Plugins []json.RawMessage `json:"plugins"`
-		Public  *bool             `json:"public"`
+		Plugins    []json.RawMessage `json:"plugins"`
+		Processors []struct {
+			Kind string `json:"kind"`
+		} `json:"processors"`
+		Public *bool `json:"public"`
 	}
 	if err := rest.ReadOptional(r, startForm, &req); err != nil {
 		return req.StartRequest, err
 	}
 	if len(req.Plugins) > 0 {
 		return req.StartRequest, schema.Invalid("this server does not load the plugins of a start request", len(req.Plugins), "body", "plugins")
+	}
+	for i, p := range req.Processors { // titles are set in any case
+		if p.Kind != "SetTitleCallbackProcessor" {
+			return req.StartRequest, schema.Invalid("this server has no event callbacks but SetTitleCallbackProcessor", p.Kind, "body", "processors", i, "kind")
+		}
 	}
 	if req.InitialMessage != nil {
 		req.InitialMessage.Run = true // a task without a run would wait for ever
