@@ -27,7 +27,7 @@ type agentServers struct {
 	log  *slog.Logger
 
 	mu     sync.Mutex
-	open   map[string]*agentServer // by the sandbox's id
+	open   map[string]*agentServer // by the session key: a sandbox that is made anew has another one
 	closed bool
 }
 
@@ -55,10 +55,10 @@ func (a *agentServers) acquire(ctx context.Context, b store.Sandbox) (h *agentse
 		a.mu.Unlock()
 		return nil, nil, errClosing
 	}
-	one := a.open[b.ID]
+	one := a.open[b.SessionKey]
 	if one == nil {
 		one = &agentServer{}
-		a.open[b.ID] = one
+		a.open[b.SessionKey] = one
 	}
 	one.users++
 	a.mu.Unlock()
@@ -88,13 +88,13 @@ func (a *agentServers) surplus() *agentServer {
 		return nil
 	}
 	unused, oldest := 0, ""
-	for id, one := range a.open {
+	for key, one := range a.open {
 		if one.users > 0 {
 			continue
 		}
 		unused++
 		if oldest == "" || one.used.Before(a.open[oldest].used) {
-			oldest = id
+			oldest = key
 		}
 	}
 	if unused <= keptAgentServers {

@@ -76,6 +76,8 @@ type Service struct {
 	stop    context.CancelFunc
 	working sync.WaitGroup
 
+	reviving sync.Mutex // one sandbox at a time
+
 	mu     sync.Mutex
 	atWork map[string]*atWork // tasks of this server, by their ids
 }
@@ -222,8 +224,8 @@ func (s *Service) describe(ctx context.Context, owner session.Principal, infos [
 	return out, nil
 }
 
-// Open returns a conversation to work with. A paused sandbox is resumed, and one that is
-// gone is made anew.
+// Open returns a conversation to look at. A paused sandbox is resumed; one that is gone
+// stays so, and with it the files.
 func (s *Service) Open(ctx context.Context, owner session.Principal, id event.ConversationID) (*session.Conversation, error) {
 	c, err := s.Scope(owner).Get(ctx, id)
 	if err != nil {

@@ -291,7 +291,7 @@ func (s *Service) finish(ctx context.Context, t *store.Task) (done bool, err err
 		if err := json.Unmarshal(m.Content, &msg); err != nil {
 			return false, fault.Wrap(err, fault.Corrupt, "read a pending message")
 		}
-		c, err := s.Open(ctx, session.Principal(t.Owner), t.Conversation)
+		c, err := s.Continue(ctx, session.Principal(t.Owner), t.Conversation)
 		if err == nil {
 			err = c.Send(ctx, msg)
 		}
@@ -415,7 +415,7 @@ func (s *Service) AddPending(ctx context.Context, owner session.Principal, id st
 			return message, waiting, err
 		}
 	}
-	c, err := s.Open(ctx, owner, conversation)
+	c, err := s.Continue(ctx, owner, conversation)
 	if err == nil {
 		err = c.Send(ctx, m)
 	}
@@ -474,7 +474,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		if err := step(store.PreparingRepository); err != nil {
 			return err
 		}
-		if dir, err = s.clone(ctx, owner, dir, t, r); err != nil {
+		if dir, err = s.clone(ctx, owner, dir, t.ID, r); err != nil {
 			return err
 		}
 	} else if err := worktree.Init(ctx, dir); err != nil { // it works without, but shows no changes
@@ -559,13 +559,13 @@ func (s *Service) place(ctx context.Context, owner session.Principal, t *store.T
 // clone brings the repository of a request into a directory below dir, unless it is
 // there already, and returns it. It is cloned beside its place and moved there: a server
 // that is killed leaves no half of one.
-func (s *Service) clone(ctx context.Context, owner session.Principal, dir string, t *store.Task, r StartRequest) (string, error) {
+func (s *Service) clone(ctx context.Context, owner session.Principal, dir, task string, r StartRequest) (string, error) {
 	from, err := s.o.Settings.Repository(ctx, owner, r.Provider, r.Repository)
 	if err != nil {
 		return "", err
 	}
 	from.Branch = r.Branch
-	to, part := filepath.Join(dir, path.Base(gitfetch.RepositoryName(from.URL))), filepath.Join(dir, ".clone-"+t.ID)
+	to, part := filepath.Join(dir, path.Base(gitfetch.RepositoryName(from.URL))), filepath.Join(dir, ".clone-"+task)
 	switch there, err := os.ReadDir(to); {
 	case err == nil && len(there) > 0: // another conversation of the sandbox works in it
 		fi, err := os.Lstat(to)

@@ -96,6 +96,11 @@ func (s *Service) Create(ctx context.Context, owner session.Principal, spec stri
 	if spec != "" && spec != s.o.Spec {
 		return store.Sandbox{}, fault.New(fault.NotFound, "there is no sandbox specification "+spec)
 	}
+	return s.add(ctx, owner, event.NewConversationID().Hex())
+}
+
+// add makes a sandbox with an id. Conflict if there is one.
+func (s *Service) add(ctx context.Context, owner session.Principal, id string) (store.Sandbox, error) {
 	if s.o.Most > 0 {
 		have, _, err := s.o.Store.Sandboxes(ctx, string(owner), "", s.o.Most)
 		if err != nil {
@@ -105,7 +110,6 @@ func (s *Service) Create(ctx context.Context, owner session.Principal, spec stri
 			return store.Sandbox{}, fault.New(fault.RateLimit, "you have as many sandboxes as you may have").Hint("delete one that you do not need")
 		}
 	}
-	id := event.NewConversationID().Hex()
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	now := time.Now()
@@ -113,13 +117,27 @@ func (s *Service) Create(ctx context.Context, owner session.Principal, spec stri
 		ID: id, Owner: string(owner), Spec: s.o.Spec, SessionKey: base64.RawURLEncoding.EncodeToString(secret[:]),
 		Directory: filepath.Join(s.o.Root, id), Created: now, Used: now,
 	}
-	if err := os.MkdirAll(filepath.Join(b.Directory, ProjectDirectory), 0o700); err != nil {
-		return store.Sandbox{}, fault.Wrap(err, fault.Denied, "make the workspace of a sandbox")
-	}
 	if err := s.o.Store.AddSandbox(ctx, b); err != nil {
-		return store.Sandbox{}, errors.Join(err, os.RemoveAll(b.Directory))
+		return store.Sandbox{}, err
+	}
+	if err := os.MkdirAll(filepath.Join(b.Directory, ProjectDirectory), 0o700); err != nil {
+		return store.Sandbox{}, errors.Join(fault.Wrap(err, fault.Denied, "make the workspace of a sandbox"), s.o.Store.DeleteSandbox(ctx, string(owner), id))
 	}
 	return b, nil
+}
+
+// Revive makes a sandbox again that was deleted, with the workspace at the same place,
+// empty. made is false if somebody else has done so.
+func (s *Service) Revive(ctx context.Context, owner session.Principal, id string) (b store.Sandbox, made bool, err error) {
+	if _, ok := event.ParseConversationID(id); !ok { // it becomes part of a path
+		return b, false, fault.New(fault.Invalid, "a sandbox cannot be called "+id)
+	}
+	b, err = s.add(ctx, owner, id)
+	if fault.Is(err, fault.Conflict) {
+		b, err = s.Get(ctx, owner, id)
+		return b, false, err
+	}
+	return b, err == nil, err
 }
 
 // Place returns the sandbox for a conversation that names none.
@@ -201,14 +219,25 @@ func (s *Service) Resume(ctx context.Context, owner session.Principal, id string
 	return s.o.Store.SetSandboxPaused(ctx, string(owner), id, false)
 }
 
-// Delete ends a sandbox and deletes its workspace. Its conversations stay readable.
+// Delete ends a sandbox and deletes its workspace. Its conversations stay readable, and a
+// checkpoint keeps their files.
 func (s *Service) Delete(ctx context.Context, owner session.Principal, id string) error {
 	b, err := s.Get(ctx, owner, id)
 	if err != nil {
 		return err
 	}
 	err = s.each(ctx, id, func(c event.ConversationID) error {
-		return s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil })
+		if err := s.o.Sessions.Release(ctx, c, func(context.Context) error { return nil }); err != nil {
+			return err
+		}
+		one, err := s.o.Sessions.Get(ctx, c)
+		if err == nil {
+			err = one.KeepFiles(ctx)
+		}
+		if err != nil { // its user wants it gone
+			s.o.Log.Warn("the files of a conversation are deleted without a checkpoint", "conversation", c, "err", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return err

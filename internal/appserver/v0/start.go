@@ -163,7 +163,7 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 		}
 		return respond(w, id, "", starting)
 	}
-	if _, err := s.o.Conversations.Open(r.Context(), owner(r), id); err != nil {
+	if _, err := s.o.Conversations.Continue(r.Context(), owner(r), id); err != nil {
 		return err
 	}
 	if info, t, err = s.find(r, id); err != nil {

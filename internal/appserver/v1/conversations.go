@@ -232,7 +232,7 @@ func (s *Service) sendMessage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.o.Conversations.Open(r.Context(), owner(r), id)
+	c, err := s.o.Conversations.Continue(r.Context(), owner(r), id)
 	if err != nil {
 		return missing(err, "Conversation")
 	}

@@ -1,0 +1,100 @@
+package conversations
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/deft-dev/deft/event"
+	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/appserver/sandboxes"
+	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/session"
+)
+
+// Continue returns a conversation to work with. A paused sandbox is resumed. One that was
+// deleted is made anew: with a clone of the repository, and the files that were kept when
+// it was deleted.
+func (s *Service) Continue(ctx context.Context, owner session.Principal, id event.ConversationID) (*session.Conversation, error) {
+	c, err := s.Open(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.One(ctx, owner, id)
+	if err != nil || info.In != nil || info.Conversation.Sandbox == "" {
+		return c, err
+	}
+	s.reviving.Lock()
+	defer s.reviving.Unlock()
+	return c, s.revive(ctx, owner, c, info)
+}
+
+// revive makes the sandbox of a conversation anew, and the files of all its conversations.
+func (s *Service) revive(ctx context.Context, owner session.Principal, c *session.Conversation, info *Info) error {
+	b, made, err := s.o.Sandboxes.Revive(ctx, owner, info.Conversation.Sandbox)
+	if err != nil || !made {
+		return err
+	}
+	if inside, err := c.WorkspaceInside(); err != nil || inside { // its sandbox makes it, empty
+		return err
+	}
+	if err := s.bringBack(ctx, owner, b, c, info); err != nil {
+		return err
+	}
+	done := map[string]bool{c.Workspace(): true}
+	others, err := s.o.Sandboxes.Conversations(ctx, owner, b.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range others {
+		if id == c.ID() {
+			continue
+		}
+		if err := s.alsoBringBack(ctx, owner, b, id, done); err != nil {
+			s.o.Log.Warn("the files of another conversation of the sandbox are not brought back", "conversation", id, "err", err)
+		}
+	}
+	return nil
+}
+
+// alsoBringBack is bringBack for another conversation of the sandbox. done are the
+// directories that are there again: what the first one left in it counts.
+func (s *Service) alsoBringBack(ctx context.Context, owner session.Principal, b store.Sandbox, id event.ConversationID, done map[string]bool) error {
+	c, err := s.Scope(owner).Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if dir := c.Workspace(); done[dir] {
+		return c.Change(ctx, session.Changes{WorkingDir: dir})
+	}
+	info, err := s.One(ctx, owner, id)
+	if err != nil {
+		return err
+	}
+	done[c.Workspace()] = true
+	return s.bringBack(ctx, owner, b, c, info)
+}
+
+func (s *Service) bringBack(ctx context.Context, owner session.Principal, b store.Sandbox, c *session.Conversation, info *Info) error {
+	dir, err := sandboxes.Locate(b, c.Workspace())
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "the files of this conversation are gone, and it cannot go on without them")
+	}
+	if info.Repository != "" {
+		r := StartRequest{Repository: info.Repository, Branch: info.Branch, Provider: info.Provider}
+		if _, err := s.clone(ctx, owner, filepath.Dir(dir), info.Conversation.ID.Hex(), r); err != nil {
+			s.o.Log.Warn("a conversation goes on without its repository", "conversation", c.ID(), "err", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fault.Wrap(err, fault.Denied, "make the directory of the conversation")
+	}
+	found, err := c.BringBackFiles(ctx)
+	if err != nil {
+		return fault.Wrap(err, fault.KindOf(err), "bring back the files of the conversation")
+	}
+	if !found {
+		s.o.Log.Warn("a conversation goes on without the files that it had", "conversation", c.ID())
+	}
+	return nil
+}
