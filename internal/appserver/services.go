@@ -32,6 +32,11 @@ import (
 
 var errClosing = fault.New(fault.Unavailable, "the server stops").Hint("try again in a moment")
 
+// secretsURL is the base of the addresses by which conversations name stored secrets. They
+// are looked up without a request, by whatever server works on the conversation, so it is
+// nobody's address (RFC 2606).
+const secretsURL = "http://secrets.invalid"
+
 // services are the parts of a server.
 type services struct {
 	o       Options
@@ -73,7 +78,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 		return nil, err
 	}
 	s.owners = &owners{
-		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: o.InternalURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
+		local: o.Settings, dir: filepath.Join(o.Dir, "owners"), url: secretsURL, model: o.Model, log: o.Log, all: map[session.Principal]*settings.Service{},
 		maxIterations: o.MaxIterations, maxCost: o.MaxCost, forge: o.Forges,
 		open: func(ctx context.Context, dir string) (*settings.Service, error) {
 			return settings.Open(ctx, settings.Options{Dir: dir, Files: s.owners.files, Keys: o.Ring, Ping: agentserver.Pinger(o.Adapters), Log: o.Log, Usable: agentserver.UsableTool})
@@ -98,7 +103,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 			PlainDirectories: session.PlainDirectories{Skills: catalog},
 			Root:             filepath.Join(o.Dir, "worktrees"),
 		},
-		BaseURL: o.InternalURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints,
+		BaseURL: secretsURL, MaxRuns: o.MaxRuns, IdleTTL: o.IdleTTL, Checkpoints: o.Checkpoints,
 	})
 	if err != nil {
 		return nil, err

@@ -144,6 +144,7 @@ func (s *server) kill(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.ended
+	_ = s.cmd.Wait() // killed; its sockets are closed now
 }
 
 // stop ends the server as its user does, if it has not ended, and looks at what it said.

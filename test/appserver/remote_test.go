@@ -64,7 +64,7 @@ by_history: true
 turns:
   - reply: {tool_calls: [{name: terminal, arguments: {command: "cat ready README .git/HEAD && echo more >>README"}}]}
   - reply: {text: it is there}
-  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat README"}}]}
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "cat README; test -n \"$TOKEN_OF_BOTH\" && echo known"}}]}
   - reply: {text: still}
 `, o)
 	other := one.again(t, elsewhere)
@@ -90,7 +90,7 @@ turns:
 
 	one.kill(t)
 	other.owner.do(t, "POST", base+"/send-message", text("and now?"), nil)
-	if got, want := observed(other.follow(t, c, "finished", "running", "finished")), "hello\nmore"; got != want {
+	if got, want := observed(other.follow(t, c, "finished", "running", "finished")), "hello\nmore\nknown"; got != want {
 		t.Errorf("in the runtime, from the other server: %q, want %q", got, want)
 	}
 }
