@@ -1,6 +1,7 @@
 package appserver_test
 
 import (
+	"net/http"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -42,6 +43,20 @@ turns:
 	agent.do(t, "GET", other.url+"/api/conversations/"+c.ID, nil, &state)
 	if state.Status != "running" {
 		t.Errorf("the conversation is %s", state.Status)
+	}
+	// Who says that a server has passed the request on gets no further by it.
+	r, err := http.NewRequestWithContext(t.Context(), "GET", base+"/file", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Deft-Passed-On", "1")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a request that claims to be passed on: %s", answer.Status)
 	}
 	tell(t, filepath.Join(workspace, "go"))
 	all := other.follow(t, c, "finished")
