@@ -1,7 +1,7 @@
 // The App Server's routes that a single agent server does not have.
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
-import type { ApiKey, AppRoutes, McpServer, Safety, Trial, Undone } from './source';
+import type { ApiKey, AppRoutes, Apps, McpServer, Safety, Trial, Undone } from './source';
 
 const base = '/api/v1';
 
@@ -55,6 +55,11 @@ export class Routes implements AppRoutes {
     const [found] = await request<({ sandbox_id: string } | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
     if (!found) throw new Failure(404, 'There is no such conversation.');
     await request('POST', `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}/pause`);
+  }
+
+  async apps(id: string): Promise<Apps> {
+    const { items, detail } = await request<{ items: Apps['items']; detail?: string | null }>('GET', `${base}/app-conversations/${id}/apps`);
+    return { items, detail: detail ?? '' };
   }
 
   async testModel(profile: string | null): Promise<Trial> {

@@ -87,6 +87,12 @@ export interface Source {
   readonly app: AppRoutes | null;
 }
 
+// Apps are what programs in a sandbox listen on.
+export interface Apps {
+  items: { port: number; address: string; url: string | null }[]; // url: where browsers reach it
+  detail: string; // why they are not known, or empty
+}
+
 export interface Undone {
   written: string[];
   removed: string[];
@@ -116,6 +122,7 @@ export interface AppRoutes {
   share(id: string, shared: boolean): Promise<void>;
   export(id: string): Promise<Blob>;
   pauseSandbox(id: string): Promise<void>;
+  apps(id: string): Promise<Apps>;
 
   testModel(profile: string | null): Promise<Trial>;
   keys(): Promise<ApiKey[]>;

@@ -25,6 +25,7 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
   { name: 'changes', label: 'Changes', icon: 'diff' },
   { name: 'files', label: 'Files', icon: 'folder' },
   { name: 'terminal', label: 'Terminal', icon: 'terminal' },
+  { name: 'apps', label: 'Apps', icon: 'globe' },
   { name: 'usage', label: 'Usage', icon: 'chart' },
   { name: 'events', label: 'Events', icon: 'code' },
 ];
@@ -163,7 +164,7 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
         <ConversationMenu conversation={conversation} summary={summary} onFind={find} onFailure={setFailure} />
       </header>
       <nav className="panel-tabs" aria-label="Panels">
-        {panels.map((p) => (
+        {panels.filter((p) => p.name !== 'apps' || source.app).map((p) => (
           <Link
             key={p.name}
             href={panel === p.name ? `/conversations/${id}` : `/conversations/${id}/${p.name}`}
@@ -224,7 +225,7 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
             <Icon name="close" />
           </button>
           <Suspense fallback={null}>
-            <Panel name={panel} conversation={conversation} timeline={timeline} older={view.older} onOlder={older} />
+            <Panel name={panel} id={id} app={source.app} conversation={conversation} timeline={timeline} older={view.older} onOlder={older} />
           </Suspense>
         </aside>
       )}

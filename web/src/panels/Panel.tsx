@@ -1,6 +1,8 @@
 import { lazy, Suspense } from 'react';
 import type { Conversation } from '../api/conversation';
+import type { AppRoutes } from '../api/source';
 import type { Timeline } from '../events/timeline';
+import { Apps } from './Apps';
 import { Changes } from './Changes';
 import { Files } from './Files';
 import { RawEvents } from './RawEvents';
@@ -11,13 +13,15 @@ const Terminal = lazy(() => import('./Terminal'));
 
 interface Props {
   name: string;
+  id: string;
+  app: AppRoutes | null; // null at a single agent server, which has no apps
   conversation: Conversation;
   timeline: Timeline;
   older: 'none' | 'more' | 'loading';
   onOlder: () => void;
 }
 
-export default function Panel({ name, conversation, timeline, older, onOlder }: Props) {
+export default function Panel({ name, id, app, conversation, timeline, older, onOlder }: Props) {
   switch (name) {
     case 'changes':
       return <Changes conversation={conversation} timeline={timeline} />;
@@ -29,6 +33,8 @@ export default function Panel({ name, conversation, timeline, older, onOlder }: 
           <Terminal conversation={conversation} />
         </Suspense>
       );
+    case 'apps':
+      return app ? <Apps app={app} id={id} /> : <p className="center">This server does not list programs.</p>;
     case 'usage':
       return <UsagePanel usage={timeline.usage} model={timeline.model} />;
     case 'events':

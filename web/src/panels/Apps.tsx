@@ -1,0 +1,50 @@
+import { useQuery } from '@tanstack/react-query';
+import { describe } from '../api/failure';
+import type { AppRoutes } from '../api/source';
+import { Icon } from '../design/Icon';
+
+// Apps lists what programs in the sandbox listen on. Their pages are of another
+// origin, and are opened without a way back to this one.
+export function Apps({ app, id }: { app: AppRoutes; id: string }) {
+  const apps = useQuery({ queryKey: ['apps', id], queryFn: () => app.apps(id), refetchInterval: 5000, retry: false });
+  const items = apps.data?.items ?? [];
+  return (
+    <div className="panel-body">
+      <div className="panel-tools">
+        <span className="hint grow">Programs of the sandbox that listen on a port</span>
+        <button className="icon-button" aria-label="Look again" title="Look again" disabled={apps.isFetching} onClick={() => void apps.refetch()}>
+          <Icon name="refresh" />
+        </button>
+      </div>
+      {apps.isError && (
+        <p className="banner bad" role="alert">
+          {describe(apps.error)}
+        </p>
+      )}
+      {apps.data?.detail && (
+        <p className="banner warn" role="status">
+          {apps.data.detail}
+        </p>
+      )}
+      {apps.data && items.length === 0 && !apps.data.detail && !apps.isError && <p className="hint">No program listens now. Ask the agent to start one, for example a web server.</p>}
+      {items.length > 0 && (
+        <ul className="app-list" aria-label="Programs">
+          {items.map((a) => (
+            <li key={`${a.port} ${a.address}`}>
+              <Icon name="globe" />
+              {a.url && /^https?:\/\//.test(a.url) ? (
+                <a href={a.url} target="_blank" rel="noopener noreferrer">
+                  Port {a.port}
+                </a>
+              ) : (
+                <span>Port {a.port}</span>
+              )}
+              <span className="hint mono ellipsis">{a.address}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {items.some((a) => a.url) && <p className="hint">Whoever has the address of one of these links may use it. Do not pass it on.</p>}
+    </div>
+  );
+}
