@@ -332,7 +332,14 @@ func appStore(ctx context.Context, cfg *config.Config, dir string, ring *keyring
 		if err != nil {                                         // its text may have the password
 			return nil, fault.New(fault.Invalid, "the address of the PostgreSQL database cannot be read")
 		}
-		return store.Open(ctx, stdlib.OpenDB(*c.ConnConfig), store.PostgreSQL, ring)
+		db := stdlib.OpenDB(*c.ConnConfig)
+		// As many connections as the other pool has, and at least what locks of documents
+		// need. They are kept: nearly every request uses one, and making one takes long.
+		n := max(2, int(c.MaxConns))
+		db.SetMaxOpenConns(n)
+		db.SetMaxIdleConns(n)
+		db.SetConnMaxIdleTime(c.MaxConnIdleTime)
+		return store.Open(ctx, db, store.PostgreSQL, ring)
 	}
 	source, err := store.SQLiteSource(filepath.Join(dir, "app.db"))
 	if err != nil {

@@ -37,6 +37,21 @@ func (d Documents) Lock(ctx context.Context, name string) (unlock func(), err er
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, filestore.LockTimeout, fault.New(fault.Unavailable, "others change the settings all the time"))
 	defer cancel()
+	// Those who hold locks need more connections for what they read and write.
+	done := func() {}
+	if d.s.locks != nil {
+		select {
+		case d.s.locks <- struct{}{}:
+			done = func() { <-d.s.locks }
+		case <-ctx.Done():
+			return nil, fault.Wrap(context.Cause(ctx), fault.KindOf(context.Cause(ctx)), "lock the settings")
+		}
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
 	c, err := d.s.db.Conn(ctx)
 	if err != nil {
 		return nil, failed(err)
@@ -52,6 +67,7 @@ func (d Documents) Lock(ctx context.Context, name string) (unlock func(), err er
 		return nil, failed(err)
 	}
 	return func() {
+		defer done()
 		ctx, cancel := context.WithTimeout(context.Background(), documentTime)
 		defer cancel()
 		if _, err := c.ExecContext(ctx, "SELECT pg_advisory_unlock(hashtext(current_schema()), hashint8($1))", key); err != nil {

@@ -52,6 +52,7 @@ type Store struct {
 	db     *sql.DB
 	engine Engine
 	ring   *keyring.Ring
+	locks  chan struct{} // has a token for each connection that a lock of documents uses; nil for no bound
 }
 
 //go:embed schema.sql
@@ -82,9 +83,13 @@ func SQLiteSource(path string) (string, error) {
 }
 
 // Open makes the tables where there are none. ring seals session keys. The Store owns
-// the database from then on.
+// the database from then on. If its connections are bounded, two are the least: locks of
+// documents use up to half of them.
 func Open(ctx context.Context, db *sql.DB, d Engine, ring *keyring.Ring) (_ *Store, err error) {
-	s := &Store{db, d, ring}
+	s := &Store{db: db, engine: d, ring: ring}
+	if n := db.Stats().MaxOpenConnections; n > 0 {
+		s.locks = make(chan struct{}, max(1, n/2))
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.Close())
