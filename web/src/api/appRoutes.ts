@@ -1,7 +1,7 @@
 // The App Server's routes that a single agent server does not have.
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
-import type { ApiKey, AppRoutes, Apps, McpServer, Safety, Trial, Undone } from './source';
+import type { ApiKey, AppRoutes, Apps, McpServer, Repository, Safety, Trial, Undone } from './source';
 
 const base = '/api/v1';
 
@@ -94,6 +94,23 @@ export class Routes implements AppRoutes {
 
   async removeGitTokens(): Promise<void> {
     await request('DELETE', `${base}/secrets/git-providers`);
+  }
+
+  async repositories(provider: string, text: string): Promise<Repository[]> {
+    const { items } = await request<{ items: { full_name: string; main_branch: string | null; is_public: boolean }[] }>(
+      'GET',
+      `${base}/git/repositories/search${query({ provider, query: text, limit: 30 })}`,
+    );
+    return items.map((r) => ({ name: r.full_name, branch: r.main_branch ?? '', isPublic: r.is_public }));
+  }
+
+  async branches(provider: string, repository: string, text: string): Promise<string[]> {
+    // The text is required, even an empty one.
+    const { items } = await request<{ items: { name: string }[] }>(
+      'GET',
+      `${base}/git/branches/search${query({ provider, repository, limit: 30 })}&query=${encodeURIComponent(text)}`,
+    );
+    return items.map((b) => b.name);
   }
 
   async safety(): Promise<Safety> {

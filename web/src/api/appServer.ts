@@ -77,6 +77,7 @@ export class AppServer implements Source {
       initial_message: { role: 'user', content, run: true },
       selected_repository: task.repository || null,
       selected_branch: task.branch || null,
+      git_provider: task.provider || null,
       confirmation_mode: task.confirm,
     });
     while (state.status !== 'READY') {

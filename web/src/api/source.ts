@@ -35,6 +35,7 @@ export interface NewTask {
   images: string[]; // data URLs
   repository?: string;
   branch?: string;
+  provider?: string; // the Git host of the repository
   directory?: string;
   confirm: boolean; // ask before risky actions
 }
@@ -93,6 +94,12 @@ export interface Apps {
   detail: string; // why they are not known, or empty
 }
 
+export interface Repository {
+  name: string; // owner/name
+  branch: string; // the default one; empty: unknown
+  isPublic: boolean;
+}
+
 export interface Undone {
   written: string[];
   removed: string[];
@@ -131,6 +138,8 @@ export interface AppRoutes {
   gitHosts(): Promise<Record<string, string | null>>; // hosts of providers that have a token
   setGitToken(provider: string, token: string, host: string): Promise<void>;
   removeGitTokens(): Promise<void>;
+  repositories(provider: string, text: string): Promise<Repository[]>; // those that match, some
+  branches(provider: string, repository: string, text: string): Promise<string[]>;
   safety(): Promise<Safety>;
   setSafety(safety: Safety): Promise<void>;
   servers(): Promise<Record<string, McpServer>>;

@@ -7,6 +7,7 @@ import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { describe } from '../api/failure';
 import { Composer } from '../conversation/Composer';
+import { nothing, Repository } from './Repository';
 import { FirstRun } from './FirstRun';
 import './home.css';
 
@@ -25,7 +26,7 @@ export function Home() {
   const [text, setText] = useState('');
   const [confirm, setConfirm] = useState(false);
   const [where, setWhere] = useState('');
-  const [branch, setBranch] = useState('');
+  const [choice, setChoice] = useState(nothing);
   const [step, setStep] = useState('');
   const box = useRef<HTMLTextAreaElement>(null);
   const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), enabled: ready.data === true });
@@ -37,7 +38,7 @@ export function Home() {
           text,
           images,
           confirm,
-          ...(source.kind === 'app-server' ? { repository: where.trim(), branch: branch.trim() } : { directory: where.trim() }),
+          ...(source.kind === 'app-server' ? { repository: choice.repository.trim(), branch: choice.branch.trim(), provider: choice.provider } : { directory: where.trim() }),
         },
         setStep,
       ),
@@ -76,20 +77,12 @@ export function Home() {
               onSend={(images) => start.mutateAsync(images).then(() => true)}
             />
             <div className="home-options">
-              <label className="home-where">
-                <span>{source.kind === 'app-server' ? 'Repository' : 'Directory'}</span>
-                <input
-                  className="input"
-                  value={where}
-                  onChange={(e) => setWhere(e.target.value)}
-                  placeholder={source.kind === 'app-server' ? 'owner/name, or empty' : 'a new one'}
-                  spellCheck={false}
-                />
-              </label>
-              {source.kind === 'app-server' && where && (
+              {source.app ? (
+                <Repository app={source.app} choice={choice} onChoice={setChoice} />
+              ) : (
                 <label className="home-where">
-                  <span>Branch</span>
-                  <input className="input" value={branch} onChange={(e) => setBranch(e.target.value)} placeholder="default" spellCheck={false} />
+                  <span>Directory</span>
+                  <input className="input" value={where} onChange={(e) => setWhere(e.target.value)} placeholder="a new one" spellCheck={false} />
                 </label>
               )}
               <label className="row">

@@ -2,13 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes } from '../api/source';
-
-const providers = [
-  { name: 'github', label: 'GitHub', host: 'github.com' },
-  { name: 'gitlab', label: 'GitLab', host: 'gitlab.com' },
-  { name: 'bitbucket', label: 'Bitbucket', host: 'bitbucket.org' },
-  { name: 'forgejo', label: 'Forgejo', host: 'codeberg.org' },
-];
+import { providers } from './providers';
 
 // GitHosts keeps the tokens by which repositories are cloned.
 export function GitHosts({ app }: { app: AppRoutes }) {

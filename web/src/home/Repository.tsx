@@ -1,0 +1,161 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { describe } from '../api/failure';
+import type { AppRoutes, Repository as Known } from '../api/source';
+import { providers } from '../settings/providers';
+
+// A Choice is what a task starts with. Empty fields: a new directory, the default
+// branch, and whatever host the repository is at.
+export interface Choice {
+  repository: string;
+  branch: string;
+  provider: string;
+}
+
+export const nothing: Choice = { repository: '', branch: '', provider: '' };
+
+interface Props {
+  app: AppRoutes;
+  choice: Choice;
+  onChoice: (choice: Choice) => void;
+}
+
+// Repository offers the user's repositories and their branches, if a token of a Git
+// host is stored, and otherwise takes a name or an address.
+export function Repository({ app, choice, onChoice }: Props) {
+  const hosts = useQuery({ queryKey: ['git-hosts'], queryFn: () => app.gitHosts() });
+  const known = Object.keys(hosts.data ?? {});
+  if (!hosts.data && !hosts.isError) return null;
+  if (known.length === 0) return <Named choice={choice} onChoice={onChoice} />;
+  return <Picker app={app} known={known} choice={choice} onChoice={onChoice} />;
+}
+
+function Named({ choice, onChoice }: Omit<Props, 'app'>) {
+  return (
+    <details className="home-repository">
+      <summary>Repository</summary>
+      <div className="home-options">
+        <label className="home-where">
+          <span>Name or address</span>
+          <input
+            className="input"
+            value={choice.repository}
+            onChange={(e) => onChoice({ ...choice, repository: e.target.value })}
+            placeholder="owner/name or https://…"
+            spellCheck={false}
+          />
+        </label>
+        {choice.repository && <BranchField choice={choice} onChoice={onChoice} />}
+      </div>
+    </details>
+  );
+}
+
+function Picker({ app, known, choice, onChoice }: Props & { known: string[] }) {
+  const queries = useQueryClient();
+  const [chosen, setChosen] = useState('');
+  const provider = known.includes(chosen) ? chosen : (known[0] ?? '');
+  const text = useSettled(choice.repository.trim());
+  const found = useQuery({
+    queryKey: ['git-repositories', provider, text],
+    queryFn: () => app.repositories(provider, text),
+    placeholderData: (before, query) => (query?.queryKey[1] === provider ? before : undefined),
+    staleTime: 60_000,
+    retry: false,
+  });
+  // A search for its whole name may not find a repository that an earlier one did.
+  const seen = queries.getQueriesData<Known[]>({ queryKey: ['git-repositories', provider] }).flatMap(([, list]) => list ?? []);
+  const repository = seen.find((r) => r.name === choice.repository.trim());
+  const branchText = useSettled(choice.branch.trim());
+  const branches = useQuery({
+    queryKey: ['git-branches', provider, repository?.name, branchText],
+    queryFn: () => app.branches(provider, repository?.name ?? '', branchText),
+    enabled: repository !== undefined,
+    placeholderData: (before, query) => (query?.queryKey[1] === provider && query.queryKey[2] === repository?.name ? before : undefined),
+    staleTime: 60_000,
+    retry: false,
+  });
+  const failure = found.error ?? branches.error;
+  // An address names its host itself.
+  const of = (name: string) => (name.trim() === '' || name.includes('://') ? '' : provider);
+  return (
+    <>
+      {known.length > 1 && (
+        <label className="home-where">
+          <span className="visually-hidden">Git host</span>
+          <select
+            className="model-select"
+            value={provider}
+            onChange={(e) => {
+              setChosen(e.target.value);
+              onChoice(nothing);
+            }}
+          >
+            {known.map((name) => (
+              <option key={name} value={name}>
+                {providers.find((p) => p.name === name)?.label ?? name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label className="home-where">
+        <span>Repository</span>
+        <input
+          className="input"
+          list="home-repositories"
+          value={choice.repository}
+          onChange={(e) => onChoice({ repository: e.target.value, branch: '', provider: of(e.target.value) })}
+          placeholder="search, or none"
+          spellCheck={false}
+        />
+        <datalist id="home-repositories">
+          {(found.data ?? []).map((r) => (
+            <option key={r.name} value={r.name}>
+              {r.isPublic ? 'public' : 'private'}
+            </option>
+          ))}
+        </datalist>
+      </label>
+      {choice.repository && (
+        <>
+          <BranchField choice={choice} onChoice={onChoice} normal={repository?.branch} />
+          <datalist id="home-branches">
+            {repository && (branches.data ?? []).map((name) => <option key={name} value={name} />)}
+          </datalist>
+        </>
+      )}
+      {failure && (
+        <span className="home-failure" role="alert">
+          {describe(failure)}
+        </span>
+      )}
+    </>
+  );
+}
+
+function BranchField({ choice, onChoice, normal }: Omit<Props, 'app'> & { normal?: string }) {
+  return (
+    <label className="home-where">
+      <span>Branch</span>
+      <input
+        className="input"
+        list="home-branches"
+        value={choice.branch}
+        onChange={(e) => onChoice({ ...choice, branch: e.target.value })}
+        placeholder={normal || 'default'}
+        spellCheck={false}
+      />
+    </label>
+  );
+}
+
+// useSettled is a text once it has not changed for a moment.
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), 250);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}

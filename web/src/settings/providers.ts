@@ -1,0 +1,7 @@
+// The Git hosts that a token may be of.
+export const providers = [
+  { name: 'github', label: 'GitHub', host: 'github.com' },
+  { name: 'gitlab', label: 'GitLab', host: 'gitlab.com' },
+  { name: 'bitbucket', label: 'Bitbucket', host: 'bitbucket.org' },
+  { name: 'forgejo', label: 'Forgejo', host: 'codeberg.org' },
+];
