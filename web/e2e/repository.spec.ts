@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, test } from './deft';
+import { expect, finish, log, test } from './deft';
 
 const token = 'ghp-0123456789abcdefghij';
 
@@ -53,7 +53,7 @@ test('repositories and branches of a Git host are offered, and the start names t
   await page.getByRole('textbox', { name: 'Task' }).fill('Fix it');
   await page.keyboard.press('Enter');
   expect((await start).postDataJSON()).toMatchObject({ selected_repository: 'octocat/hello', selected_branch: 'fix', git_provider: 'github' });
-  await expect(page.getByRole('main').getByRole('alert').first()).toBeVisible();
+  await expect(page.getByRole('region', { name: 'The start failed' }).getByRole('alert')).toBeVisible();
   expect(hub.asked.filter((path) => path.startsWith('/octocat/hello'))).not.toEqual([]);
   await hub.close();
 });
@@ -73,5 +73,26 @@ test('without a Git host a name or an address is typed', async ({ deft, page }) 
   await page.getByRole('textbox', { name: 'Task' }).fill('Fix it');
   await page.keyboard.press('Enter');
   expect((await start).postDataJSON()).toMatchObject({ selected_repository: 'http://127.0.0.1:1/octocat/hello', selected_branch: null, git_provider: null });
-  await expect(page.getByRole('main').getByRole('alert').first()).toBeVisible();
+  await expect(page.getByRole('region', { name: 'The start failed' }).getByRole('alert')).toBeVisible();
+});
+
+test('a start that fails says where and why, with the log, and is tried again', async ({ deft, page }) => {
+  await deft.script([finish('Ready.')]);
+  await deft.serve();
+  await deft.signIn(page);
+  await deft.setModel(page);
+  const task = { id: '0'.repeat(32), app_conversation_id: null };
+  const failed = { ...task, status: 'ERROR', detail: 'the setup script has ended with 3', setup_log: 'npm: not <b>found</b>\n' };
+  await page.route('**/api/v1/app-conversations', (route) => route.fulfill({ json: { ...task, status: 'RUNNING_SETUP_SCRIPT', detail: null } }), { times: 1 });
+  await page.route('**/start-tasks?*', (route) => route.fulfill({ json: [failed] }), { times: 1 });
+  await page.getByRole('textbox', { name: 'Task' }).fill('Prepare');
+  await page.keyboard.press('Enter');
+  const region = page.getByRole('region', { name: 'The start failed' });
+  await expect(region.getByRole('alert')).toContainText('Running the setup script: the setup script has ended with 3');
+  await expect(region.getByLabel('Log of the setup')).toHaveText('npm: not <b>found</b>');
+  await expect(page.getByRole('textbox', { name: 'Task' })).toHaveValue('Prepare');
+  if (process.env.DEFT_SHOTS) await page.screenshot({ path: join(process.env.DEFT_SHOTS, 'failed.png') });
+  await region.getByRole('button', { name: 'Try again' }).click();
+  await page.waitForURL(/\/conversations\//);
+  await expect(log(page).getByText('Ready.')).toBeVisible();
 });

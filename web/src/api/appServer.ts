@@ -1,6 +1,6 @@
 // The App Server, `deft serve`.
 import { Conversation } from './conversation';
-import { Failure } from './failure';
+import { Failure, StartFailure } from './failure';
 import { Routes } from './appRoutes';
 import { query, request } from './http';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Status } from './source';
@@ -80,12 +80,13 @@ export class AppServer implements Source {
       git_provider: task.provider || null,
       confirmation_mode: task.confirm,
     });
+    let step = '';
     while (state.status !== 'READY') {
       if (state.status === 'ERROR') {
-        const log = state.setup_log?.trim();
-        throw new Failure(500, [state.detail ?? 'The conversation could not be started.', log].filter(Boolean).join('\n\n'));
+        throw new StartFailure(step, state.detail ?? 'The conversation could not be started.', state.setup_log?.trim() ?? '');
       }
-      progress(steps[state.status] ?? state.status);
+      step = steps[state.status] ?? state.status;
+      progress(step);
       await new Promise((done) => setTimeout(done, 250));
       const [next] = await request<(StartTask | null)[]>('GET', `${base}/app-conversations/start-tasks${query({ ids: state.id })}`);
       if (!next) throw new Failure(404, 'The server has forgotten the start of this conversation.');

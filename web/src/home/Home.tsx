@@ -5,7 +5,7 @@ import { useSource } from '../api/context';
 import type { AppRoutes } from '../api/source';
 import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
-import { describe } from '../api/failure';
+import { describe, StartFailure } from '../api/failure';
 import { Composer } from '../conversation/Composer';
 import { nothing, Repository } from './Repository';
 import { FirstRun } from './FirstRun';
@@ -74,7 +74,12 @@ export function Home() {
               onText={setText}
               busy={start.isPending}
               sendLabel="Start"
-              onSend={(images) => start.mutateAsync(images).then(() => true)}
+              onSend={(images) =>
+                start.mutateAsync(images).then(
+                  () => true,
+                  () => false, // shown below
+                )
+              }
             />
             <div className="home-options">
               {source.app ? (
@@ -119,6 +124,7 @@ export function Home() {
                 <span className="dot running" /> {step} …
               </p>
             )}
+            {start.isError && <Failed error={start.error} onRetry={() => start.mutate(start.variables)} />}
             <Running />
             <ul className="examples" aria-label="Examples">
               {examples.map((example) => (
@@ -138,6 +144,29 @@ export function Home() {
         )}
       </div>
     </div>
+  );
+}
+
+// Failed says why a conversation was not started, and during which step.
+function Failed({ error, onRetry }: { error: Error; onRetry: () => void }) {
+  const { step, log } = error instanceof StartFailure ? error : { step: '', log: '' };
+  return (
+    <section className="start-failed" aria-label="The start failed">
+      <p className="banner bad" role="alert">
+        <span className="grow">
+          {step && <strong>{step}: </strong>}
+          {describe(error)}
+        </span>
+        <button className="button" onClick={onRetry}>
+          <Icon name="refresh" size={14} /> Try again
+        </button>
+      </p>
+      {log && (
+        <pre className="code" aria-label="Log of the setup" tabIndex={0}>
+          {log}
+        </pre>
+      )}
+    </section>
   );
 }
 
