@@ -123,7 +123,11 @@ func fill(ctx context.Context, dir, database string, from, to int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() {
+		if err = errors.Join(err, s.Close()); err == nil && database != "" {
+			err = settle(ctx, database)
+		}
+	}()
 	summary, err := json.Marshal(map[string]any{
 		"agent": map[string]any{"kind": "Agent", "llm": map[string]any{"model": "openai/m"}}, "execution_status": "finished",
 		"metrics": map[string]any{"accumulated_cost": 0.25},
@@ -131,7 +135,7 @@ func fill(ctx context.Context, dir, database string, from, to int) (err error) {
 	if err != nil {
 		return err
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(64)
 	began := time.Now().Add(-365 * 24 * time.Hour)
 	for i := from; i < to; i++ {
@@ -140,12 +144,23 @@ func fill(ctx context.Context, dir, database string, from, to int) (err error) {
 			if i%8000 == 0 && i > 8000 || i == 5 {
 				title += " (needle)"
 			}
-			return s.Create(ctx, event.NewConversationID(), eventstream.Meta{
+			return s.Create(inner, event.NewConversationID(), eventstream.Meta{
 				Owner: string(session.LocalPrincipal), Created: began.Add(time.Duration(i) * time.Minute), Title: title, WorkingDir: "/srv/w", Summary: summary,
 			})
 		})
 	}
 	return g.Wait()
+}
+
+// settle does what the PostgreSQL server would do in the background in the next minute, on
+// the cores that are measured, because so many conversations were made at once.
+func settle(ctx context.Context, database string) error {
+	c, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, "VACUUM (ANALYZE) conversations, documents, conversation_counts")
+	return errors.Join(err, c.Close(ctx))
 }
 
 // schema makes a schema of its own, and returns the URL that selects it.
