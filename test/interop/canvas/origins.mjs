@@ -21,6 +21,8 @@ test('a wrong key is refused', async () => {
 async function from(server, key, text) {
   const p = await open(setup.elsewhere);
   const id = (name) => p.getByTestId(name);
+  // On a loaded machine the page sometimes does not begin with its questions.
+  await id('onboarding-backend-host').waitFor({ timeout: 20000 }).catch(() => p.goto(setup.elsewhere));
   await id('onboarding-backend-host').fill(server);
   if (key) await id('onboarding-backend-api-key').fill(key);
   await id('onboarding-backend-next').click();
