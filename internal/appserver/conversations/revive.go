@@ -2,6 +2,7 @@ package conversations
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -39,7 +40,8 @@ func (s *Service) revive(ctx context.Context, owner session.Principal, c *sessio
 		return err
 	}
 	if err := s.bringBack(ctx, owner, b, c, info); err != nil {
-		return err
+		// With a sandbox the next message would find an empty workspace.
+		return errors.Join(err, s.o.Sandboxes.Discard(context.WithoutCancel(ctx), b))
 	}
 	done := map[string]bool{c.Workspace(): true}
 	others, err := s.o.Sandboxes.Conversations(ctx, owner, b.ID)

@@ -242,11 +242,17 @@ func (s *Service) Delete(ctx context.Context, owner session.Principal, id string
 	if err != nil {
 		return err
 	}
-	if err := s.o.Store.DeleteSandbox(ctx, string(owner), id); err != nil {
+	return s.Discard(ctx, b)
+}
+
+// Discard deletes a sandbox in which nothing works, with its workspace, of which nothing is
+// kept.
+func (s *Service) Discard(ctx context.Context, b store.Sandbox) error {
+	if err := s.o.Store.DeleteSandbox(ctx, b.Owner, b.ID); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(b.Directory); err != nil {
-		return fault.Wrap(err, fault.Denied, "delete the workspace of sandbox "+id)
+		return fault.Wrap(err, fault.Denied, "delete the workspace of sandbox "+b.ID)
 	}
 	return nil
 }
