@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
@@ -144,6 +145,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 		}
 	}
 	var open []net.Listener
+	var greeting sync.WaitGroup
 	pid, end, err := startTarget(p.opt.Self)
 	if err != nil {
 		if project != "" {
@@ -157,6 +159,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 		for _, l := range open {
 			l.Close()
 		}
+		greeting.Wait()
 		if project != "" {
 			_ = os.RemoveAll(project) // it was ours a moment ago
 		}
@@ -169,7 +172,9 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 		}
 		open = append(open, l)
 	}
-	t.TCP = open[0].Addr().String()
+	service := open[0]
+	t.TCP = service.Addr().String()
+	greeting.Go(func() { greet(service) })
 	if l := listenOwn(); l != nil {
 		open = append(open, l)
 		t.Own = l.Addr().String()

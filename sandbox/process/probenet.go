@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -15,7 +16,7 @@ const dialTimeout = 2 * time.Second
 func networkAttempts() []attempt {
 	return []attempt{
 		{"host-loopback", "connect to a service on the host's loopback", func(t targets) error {
-			return dial("tcp", t.TCP)
+			return greeted(t.TCP)
 		}},
 		{"tcp-out", "connect to addresses outside, the cloud's metadata service among them", func(targets) error {
 			return refuseAll(dial("tcp", "169.254.169.254:80"), dial("tcp", "192.0.2.1:443"), dial("tcp", "[2001:db8::1]:443"))
@@ -39,6 +40,39 @@ func dial(network, address string) error {
 		return err
 	}
 	return c.Close()
+}
+
+// greeting is what the services of the targets say to whoever connects.
+const greeting = "deft-doctor\n"
+
+// greeted connects to a service of the targets. Its port may by chance be that of
+// something inside, which does not know the greeting: then nothing outside was reached.
+func greeted(address string) error {
+	c, err := net.DialTimeout("tcp", address, dialTimeout)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+		return nil
+	}
+	said := make([]byte, len(greeting))
+	if _, err := io.ReadFull(c, said); err != nil || string(said) != greeting {
+		return errors.New("a program inside listens on " + address)
+	}
+	return nil
+}
+
+// greet greets all that connect, until the listener is closed.
+func greet(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, greeting) // a few bytes, which the kernel takes at once
+		c.Close()
+	}
 }
 
 func sendQuery(targets) error {

@@ -1,4 +1,4 @@
-import { confirming, expect, finish, log, risky, run, status, task, test } from './deft';
+import { confirming, expect, finish, log, panel, risky, run, status, task, test } from './deft';
 
 test('a risky action waits; a rejection and its reason reach the model, an approval lets it run', async ({ deft, page }) => {
   await task(
@@ -59,7 +59,7 @@ test('a message that is sent while the agent runs is shown and read at the next 
   await page.keyboard.press('Enter');
   await expect(log(page).getByText('and also this')).toBeVisible();
   await expect(page.getByRole('textbox', { name: 'Message' })).toHaveValue('');
-  await page.getByRole('link', { name: 'Files' }).click();
+  await panel(page, 'Files').click();
   await page.locator('.panel input[type=file]').setInputFiles({ name: 'go', mimeType: 'text/plain', buffer: Buffer.from('x') });
   await expect(log(page).getByText('I have read it.')).toBeVisible();
 });

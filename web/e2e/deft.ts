@@ -159,3 +159,6 @@ export const confirming = { conversation_settings_diff: { confirmation_mode: tru
 export const risky = (command: string) => ({ name: 'terminal', arguments: { command, security_risk: 'HIGH' } });
 
 export const status = (page: Page, text: string) => page.locator('.bar').getByRole('status').filter({ hasText: text });
+
+// panel is the tab of a panel: conversations in the list may have its name in theirs.
+export const panel = (page: Page, name: string) => page.getByRole('navigation', { name: 'Panels' }).getByRole('link', { name });

@@ -1,4 +1,4 @@
-import { expect, finish, log, run, status, task, test } from './deft';
+import { expect, finish, log, panel, run, status, task, test } from './deft';
 
 const texts = (page: import('@playwright/test').Page) => log(page).locator('.timeline-row').allInnerTexts();
 
@@ -20,7 +20,7 @@ test('the server is killed during a command, and the page goes on by itself with
     'Wait',
   );
   await expect(log(page).getByRole('button', { name: /Run echo begun/ })).toBeVisible();
-  await page.getByRole('link', { name: 'Files' }).click();
+  await panel(page, 'Files').click();
   await expect(page.getByRole('button', { name: /^begun/ })).toBeVisible();
   await deft.restart('SIGKILL', async () => {
     await expect(page.getByText('The connection is lost.')).toBeVisible();

@@ -1,4 +1,4 @@
-import { expect, finish, log, run, status, task, test } from './deft';
+import { expect, finish, log, panel, run, status, task, test } from './deft';
 
 test('the demo runs without a model, with real tools', async ({ deft, page }) => {
   await deft.serve();
@@ -6,7 +6,7 @@ test('the demo runs without a model, with real tools', async ({ deft, page }) =>
   await page.getByRole('button', { name: 'Watch the demo' }).click();
   await page.waitForURL(/\/conversations\//);
   await expect(status(page, 'Finished')).toBeVisible({ timeout: 30_000 });
-  await page.getByRole('link', { name: 'Changes' }).click();
+  await panel(page, 'Changes').click();
   await page.locator('.panel').getByRole('button', { name: /slug.sh/ }).click();
   await expect(page.getByRole('region', { name: /Changes of .*slug.sh/ }).last()).toBeVisible();
 });
@@ -51,7 +51,7 @@ test('a conversation is rewound with its files, and forked with files of its own
   await expect(page).not.toHaveURL(before);
   await expect(log(page).getByText('First.')).toBeVisible();
   await expect(log(page).getByText('Second.')).toHaveCount(0);
-  await page.getByRole('link', { name: 'Files' }).click();
+  await panel(page, 'Files').click();
   await page.getByRole('button', { name: /^a.txt/ }).click();
   await expect(page.getByRole('region', { name: 'a.txt' })).toHaveText('one\n');
 
@@ -63,7 +63,7 @@ test('a conversation is rewound with its files, and forked with files of its own
   await page.getByRole('menuitem', { name: 'Rewind to here' }).click();
   await expect(page.getByText('a.txt comes back')).toBeVisible();
   await page.getByRole('button', { name: 'Rewind', exact: true }).click();
-  await page.getByRole('link', { name: 'Files' }).click();
+  await panel(page, 'Files').click();
   await page.getByRole('button', { name: /^a.txt/ }).click();
   await expect(page.getByRole('region', { name: 'a.txt' })).toHaveText('one\n');
 });
@@ -111,7 +111,7 @@ test('search in a conversation, its menu, and its export', async ({ deft, page }
 test('changes are discarded and committed', async ({ deft, page }) => {
   await task(deft, page, [{ reply: { tool_calls: [run('echo a > a.txt; echo b > "b c.txt"')] } }, finish('Done.')], 'Write');
   await expect(log(page).getByText('Done.')).toBeVisible();
-  await page.getByRole('link', { name: 'Changes' }).click();
+  await panel(page, 'Changes').click();
   await page.getByRole('button', { name: /added b c.txt/ }).click();
   await page.getByRole('button', { name: 'Discard' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();

@@ -1,4 +1,4 @@
-import { expect, finish, log, run, task, test } from './deft';
+import { expect, finish, log, panel, run, task, test } from './deft';
 
 // The fixture of the page fails every test in which the page asks another host,
 // runs what its policy forbids, or throws.
@@ -67,7 +67,7 @@ test('files of the workspace with hostile names and contents are shown as text',
     'Make files',
   );
   await expect(log(page).getByText('Made.')).toBeVisible();
-  await page.getByRole('link', { name: 'Files' }).click();
+  await panel(page, 'Files').click();
   const list = page.locator('.file-list');
   await expect(list).toContainText('<img src=x onerror=alert(1)>');
   await expect(list.locator('img')).toHaveCount(0);

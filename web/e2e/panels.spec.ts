@@ -1,4 +1,4 @@
-import { expect, finish, log, run, task, test } from './deft';
+import { expect, finish, log, panel, run, task, test } from './deft';
 
 test('changes are compared in one column and side by side', async ({ deft, page }) => {
   await task(
@@ -11,7 +11,7 @@ test('changes are compared in one column and side by side', async ({ deft, page 
     'Change it',
   );
   await expect(log(page).getByText('Changed.')).toBeVisible();
-  await page.getByRole('link', { name: 'Changes' }).click();
+  await panel(page, 'Changes').click();
   await page.getByRole('button', { name: /changed a.txt/ }).click();
   const diff = page.getByRole('region', { name: /Changes of .*a.txt/ });
   await expect(diff.locator('tr.removed')).toContainText('two');
@@ -25,7 +25,7 @@ test('changes are compared in one column and side by side', async ({ deft, page 
 test('the terminal is a shell of the sandbox and outlives a reload', async ({ deft, page }) => {
   await task(deft, page, [{ reply: { tool_calls: [run('echo from-the-agent > shared.txt')] } }, finish('Ready.')], 'Prepare');
   await expect(log(page).getByText('Ready.')).toBeVisible();
-  await page.getByRole('link', { name: 'Terminal' }).click();
+  await panel(page, 'Terminal').click();
   const rows = page.locator('.xterm-accessibility');
   await page.locator('.xterm-helper-textarea').focus();
   await page.keyboard.type('cat shared.txt; echo $((6*7))x\n');
@@ -36,7 +36,7 @@ test('the terminal is a shell of the sandbox and outlives a reload', async ({ de
 test('files are uploaded, shown and downloaded', async ({ deft, page }) => {
   await task(deft, page, [finish('Ready.')], 'Prepare');
   await expect(log(page).getByText('Ready.')).toBeVisible();
-  await page.getByRole('link', { name: 'Files' }).click();
+  await panel(page, 'Files').click();
   await page.locator('.panel input[type=file]').setInputFiles([
     { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('some notes') },
     { name: 'page.html', mimeType: 'text/html', buffer: Buffer.from('<script>alert(1)</script>') },

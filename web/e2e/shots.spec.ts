@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from '@playwright/test';
-import { confirming, expect, finish, log, risky, run, task, test, type Turn } from './deft';
+import { confirming, expect, finish, log, panel, risky, run, task, test, type Turn } from './deft';
 
 const directory = process.env.DEFT_SHOTS;
 test.skip(!directory, 'DEFT_SHOTS is not set');
@@ -86,23 +86,23 @@ for (const theme of ['light', 'dark'] as const) {
     await expect(log(page).getByText('The total is right again.')).toBeVisible();
     await log(page).getByRole('button', { name: /Edit .*total.py/ }).click();
     await shot(page, 'finished');
-    await page.getByRole('link', { name: 'Changes' }).click();
+    await panel(page, 'Changes').click();
     await page.getByRole('button', { name: /changed .*total.py/ }).click();
     await expect(page.getByRole('region', { name: /Changes of .*total.py/ }).last()).toContainText('sum(prices)');
     await shot(page, 'changes');
-    await page.getByRole('link', { name: 'Files' }).click();
+    await panel(page, 'Files').click();
     await page.getByRole('button', { name: /^cart/ }).click();
     await page.getByRole('button', { name: /^total.py/ }).click();
     await expect(page.getByRole('region', { name: 'total.py', exact: true })).toContainText('sum(prices)');
     await shot(page, 'files');
-    await page.getByRole('link', { name: 'Terminal' }).click();
+    await panel(page, 'Terminal').click();
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.type('git log --oneline; git diff --stat\n');
     await expect(page.locator('.xterm-accessibility')).toContainText('1 file changed');
     await shot(page, 'terminal');
-    await page.getByRole('link', { name: 'Usage' }).click();
+    await panel(page, 'Usage').click();
     await shot(page, 'usage');
-    await page.getByRole('link', { name: 'Events' }).click();
+    await panel(page, 'Events').click();
     await shot(page, 'events');
     for (const tab of ['models', 'secrets', 'safety', 'tools', 'git', 'keys', 'appearance', 'keyboard']) {
       await page.goto(`${deft.url}/settings/${tab}`);
@@ -120,7 +120,7 @@ for (const theme of ['light', 'dark'] as const) {
     await page.locator('.conversation-link').first().click();
     await expect(log(page).getByText('The total is right again.')).toBeVisible();
     await shot(page, 'phone-conversation');
-    await page.getByRole('link', { name: 'Changes' }).click();
+    await panel(page, 'Changes').click();
     await shot(page, 'phone-changes');
   });
 }

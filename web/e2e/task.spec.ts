@@ -1,4 +1,4 @@
-import { expect, finish, log, run, task, test } from './deft';
+import { expect, finish, log, panel, run, task, test } from './deft';
 
 test('the first run asks for one thing and goes on to the task box', async ({ deft, page }) => {
   await deft.script([finish('It **works**.')]);
@@ -50,7 +50,7 @@ test('a task runs to its end, with its command, its output and its changes', asy
   await expect(log(page).getByRole('region', { name: 'Output' })).toHaveText('hello');
   await expect(log(page).getByRole('button', { name: /Run false/ })).toContainText('exit 1');
 
-  await page.getByRole('link', { name: 'Changes' }).click();
+  await panel(page, 'Changes').click();
   const change = page.getByRole('button', { name: /added hello.txt/ });
   await change.click();
   await expect(page.getByRole('region', { name: /Changes of .*hello.txt/ })).toContainText('+hello');

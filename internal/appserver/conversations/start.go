@@ -327,13 +327,14 @@ func (s *Service) changed(t *store.Task) {
 // Follow calls f with a task and with each of its later states, until it has ended, f
 // returns an error, or ctx ends.
 func (s *Service) Follow(ctx context.Context, owner session.Principal, id string, f func(store.Task) error) error {
+	// Before the store is read: a task that ends in between is then read as it ended.
+	s.mu.Lock()
+	w := s.atWork[id]
+	s.mu.Unlock()
 	t, err := s.o.Store.Task(ctx, string(owner), id)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	w := s.atWork[id]
-	s.mu.Unlock()
 	if w == nil { // it has ended, or another server works on it
 		return f(t)
 	}
