@@ -145,7 +145,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 		}
 	}
 	var open []net.Listener
-	var greeting sync.WaitGroup
+	var answering sync.WaitGroup
 	pid, end, err := startTarget(p.opt.Self)
 	if err != nil {
 		if project != "" {
@@ -159,7 +159,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 		for _, l := range open {
 			l.Close()
 		}
-		greeting.Wait()
+		answering.Wait()
 		if project != "" {
 			_ = os.RemoveAll(project) // it was ours a moment ago
 		}
@@ -174,7 +174,7 @@ func (p *Provider) prepareTargets(base string) (t targets, done func(), err erro
 	}
 	service := open[0]
 	t.TCP = service.Addr().String()
-	greeting.Go(func() { greet(service) })
+	answering.Go(func() { sayName(service) })
 	if l := listenOwn(); l != nil {
 		open = append(open, l)
 		t.Own = l.Addr().String()

@@ -40,7 +40,7 @@ func modeAttempts(n sandbox.Network) []attempt {
 			return []string{"10.255.255.254:80", "[fd00:dead::1]:443"}
 		}),
 		{prefix + "direct", "connect to the same without the proxy", func(t targets) error {
-			return refuseAll(greeted(t.TCP), dial("tcp", "169.254.169.254:80"), dial("tcp", "192.0.2.1:443"), dial("tcp", "[2001:db8::1]:443"))
+			return refuseAll(reachService(t.TCP), dial("tcp", "169.254.169.254:80"), dial("tcp", "192.0.2.1:443"), dial("tcp", "[2001:db8::1]:443"))
 		}},
 		{prefix + "dns", "send a name query outside", sendQuery},
 	}

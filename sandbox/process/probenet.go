@@ -16,7 +16,7 @@ const dialTimeout = 2 * time.Second
 func networkAttempts() []attempt {
 	return []attempt{
 		{"host-loopback", "connect to a service on the host's loopback", func(t targets) error {
-			return greeted(t.TCP)
+			return reachService(t.TCP)
 		}},
 		{"tcp-out", "connect to addresses outside, the cloud's metadata service among them", func(targets) error {
 			return refuseAll(dial("tcp", "169.254.169.254:80"), dial("tcp", "192.0.2.1:443"), dial("tcp", "[2001:db8::1]:443"))
@@ -42,12 +42,12 @@ func dial(network, address string) error {
 	return c.Close()
 }
 
-// greeting is what the services of the targets say to whoever connects.
-const greeting = "deft-doctor\n"
+// serviceName is what the service of the targets says to whoever connects.
+const serviceName = "deft-doctor\n"
 
-// greeted connects to a service of the targets. Its port may by chance be that of
-// something inside, which does not know the greeting: then nothing outside was reached.
-func greeted(address string) error {
+// reachService connects to the service of the targets. Its port may by chance be that of
+// a program inside, which does not say the name: then nothing outside was reached.
+func reachService(address string) error {
 	c, err := net.DialTimeout("tcp", address, dialTimeout)
 	if err != nil {
 		return err
@@ -56,21 +56,21 @@ func greeted(address string) error {
 	if err := c.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
 		return nil
 	}
-	said := make([]byte, len(greeting))
-	if _, err := io.ReadFull(c, said); err != nil || string(said) != greeting {
+	said := make([]byte, len(serviceName))
+	if _, err := io.ReadFull(c, said); err != nil || string(said) != serviceName {
 		return errors.New("a program inside listens on " + address)
 	}
 	return nil
 }
 
-// greet greets all that connect, until the listener is closed.
-func greet(l net.Listener) {
+// sayName tells all that connect which service it is, until the listener is closed.
+func sayName(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		_, _ = io.WriteString(c, greeting) // a few bytes, which the kernel takes at once
+		_, _ = io.WriteString(c, serviceName) // a few bytes, which the kernel takes at once
 		c.Close()
 	}
 }

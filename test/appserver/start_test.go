@@ -1,9 +1,16 @@
 package appserver_test
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/deft-dev/deft/internal/llmtest"
 )
 
 // TestRefusedStarts: what a start request asks for and the server does not do is refused,
@@ -28,5 +35,44 @@ func TestRefusedStarts(t *testing.T) {
 		if status, raw := d.owner.send(t, "POST", d.url+"/api/v1/app-conversations", c.request); status != c.status || !strings.Contains(string(raw), c.says) {
 			t.Errorf("%s: %d: %s", name, status, raw)
 		}
+	}
+}
+
+// TestSecretsOfStarts: a secret of a start request reaches the commands of the
+// conversation, and no file of the server's has its value.
+func TestSecretsOfStarts(t *testing.T) {
+	t.Parallel()
+	script, err := llmtest.Parse([]byte(`
+by_history: true
+turns:
+  - reply: {tool_calls: [{name: terminal, arguments: {command: "printf %s \"$MY_TOKEN\" | wc -c"}}]}
+  - reply: {text: it has been counted}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	llm := llmtest.Start(t, script)
+	g := guard(t, []string{"LLM_MODEL=openai/m", "LLM_API_KEY=k", "LLM_BASE_URL=" + llm.URL + "/v1"})
+	g.signIn(t)
+	const value = "correct-horse-battery-staple-31"
+	made := startTask(t, g, `{"secrets":{"MY_TOKEN":"`+value+`"},"initial_message":{"role":"user","run":true,"content":[{"type":"text","text":"count"}]}}`, "READY")
+	if events := watch(t, g, made.Conversation, "it has been counted"); !strings.Contains(events, itoa(len(value))+`\n`) && !strings.Contains(events, `"`+itoa(len(value))+`"`) {
+		t.Errorf("the command did not have the secret: %.3000s", events)
+	}
+	err = filepath.WalkDir(g.dir, func(path string, d fs.DirEntry, err error) error {
+		var raw []byte
+		if err == nil && d.Type().IsRegular() {
+			raw, err = os.ReadFile(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // the server has removed it
+			return nil
+		}
+		if bytes.Contains(raw, []byte(value)) {
+			t.Errorf("%s has the value", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session"
 )
 
@@ -58,6 +59,8 @@ type Options struct {
 	Sandboxes *sandboxes.Service
 	Store     *store.Store
 	Settings  Settings
+	// Keys seals the secrets of start tasks.
+	Keys secret.Sealer
 	// Lock makes one server at a time work on a start task, by the task's id.
 	Lock session.Lock
 	// Strategy places conversations that name no sandbox.

@@ -93,6 +93,10 @@ func (s *Service) Start(ctx context.Context, owner session.Principal, r StartReq
 			return store.Task{}, err
 		}
 	}
+	var err error
+	if r.Secrets, err = s.sealed(r.Secrets); err != nil {
+		return store.Task{}, err
+	}
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return store.Task{}, err
@@ -493,6 +497,7 @@ func (s *Service) work(ctx context.Context, t *store.Task) error {
 		spec.Secrets = map[string]json.RawMessage{}
 	}
 	maps.Copy(spec.Secrets, r.Secrets)
+	spec.SecretsSealed = true
 	if r.Confirm && string(spec.Policy) == string(session.DefaultSetup().Policy) {
 		spec.Policy, spec.Analyzer = json.RawMessage(`{"kind":"ConfirmRisky"}`), json.RawMessage(`{"kind":"LLMSecurityAnalyzer"}`)
 	}
