@@ -18,7 +18,46 @@ func (c *runCmd) AfterApply(k *kong.Context) error {
 			*value = ""
 		}
 	}
+	c.given = map[string]bool{}
+	for _, l := range c.localLimits() {
+		c.given[l.flag] = given(k, l.flag)
+	}
 	return nil
+}
+
+// localLimit is a flag that a sandbox of a Runtime API cannot be given.
+type localLimit struct {
+	flag, variable string
+	set            bool
+	clear          func()
+}
+
+// localLimits are those of this run.
+func (c *runCmd) localLimits() []localLimit {
+	return []localLimit{
+		{"net", "DEFT_NET", c.Net != "", func() { c.Net = "" }},
+		{"read", "DEFT_READ", len(c.Read) > 0, func() { c.Read = nil }},
+		{"write", "DEFT_WRITE", len(c.Write) > 0, func() { c.Write = nil }},
+		{"memory", "DEFT_MEMORY", c.Memory != 0, func() { c.Memory = 0 }},
+		{"pids", "DEFT_PIDS", c.Pids != 0, func() { c.Pids = 0 }},
+		{"cpus", "DEFT_CPUS", c.CPUs != 0, func() { c.CPUs = 0 }},
+	}
+}
+
+// forRemote drops what variables say of sandboxes of this machine, and returns the names
+// of these variables: they are set for other runs. Flags are an error.
+func (c *runCmd) forRemote() (ignored []string, err error) {
+	for _, l := range c.localLimits() {
+		switch {
+		case !l.set:
+		case c.given[l.flag]:
+			return nil, fault.New(fault.Invalid, "--"+l.flag+" cannot be given to a sandbox of a Runtime API").Hint("the API's own settings decide on that")
+		default:
+			l.clear()
+			ignored = append(ignored, l.variable)
+		}
+	}
+	return ignored, nil
 }
 
 // AfterApply is as that of [runCmd].

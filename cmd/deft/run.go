@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,6 +43,12 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	if c.task, err = src.Read(); err != nil {
 		return err
 	}
+	var ignored []string
+	if c.Sandbox == build.RemoteSandbox {
+		if ignored, err = c.forRemote(); err != nil {
+			return err
+		}
+	}
 	if err := errors.Join(c.check(), c.checkRuntimeAPI(c.Sandbox, std.env)); err != nil {
 		return err
 	}
@@ -56,6 +63,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	}
 	defer store.Close()
 	r := newForeground(std, p, store, newView(c, std, g))
+	warnIgnored(r.view, ignored)
 	r.sandbox, r.network, r.grace, r.api = c.Sandbox, c.Net, c.Grace, c.runtimeAPIFlags
 	r.checkpoints = c.Checkpoints
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
@@ -84,6 +92,13 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 		return err
 	}
 	return r.run(ctx, o)
+}
+
+// warnIgnored names variables that have no effect on this run.
+func warnIgnored(view *runcommand.View, variables []string) {
+	if len(variables) > 0 {
+		view.Warn("no effect on a sandbox of a Runtime API, whose own settings decide: " + strings.Join(variables, ", "))
+	}
 }
 
 // options says what the flags make of a run. A new conversation, with its
@@ -202,6 +217,14 @@ func (c *runCmd) changes(ctx context.Context, r *foreground, o runcommand.Option
 		}
 	}
 	remote := r.sandbox == build.RemoteSandbox || r.sandbox == "auto" && conv.Placement().SandboxClass == build.RemoteSandbox
+	if remote {
+		ignored, err := c.forRemote()
+		if err != nil {
+			return ch, err
+		}
+		warnIgnored(r.view, ignored)
+		r.network, r.limits, r.read, r.write = "", sandbox.Limits{}, nil, nil
+	}
 	dir, err := c.workspace(r, conv.Workspace(), remote)
 	if err != nil {
 		return ch, err

@@ -65,6 +65,7 @@ type runCmd struct {
 
 	task     runcommand.Task
 	services map[string]string // profiles of services other than the agent
+	given    map[string]bool   // which of localLimits are flags, and not variables
 }
 
 // Help is shown by `deft run --help`.
@@ -128,8 +129,6 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--dockerfile and --extra-deps are for containers").Hint("add --sandbox docker")
 	case c.Sandbox == build.RemoteSandbox && c.ExtraDeps != "" && c.Image+c.Dockerfile == "":
 		return fault.New(fault.Invalid, "--extra-deps adds to an image of the Runtime API, which is missing").Hint("add --image IMAGE or --dockerfile PATH")
-	case c.Sandbox == build.RemoteSandbox && (c.Net != "" || len(c.Read)+len(c.Write) > 0 || c.Memory != 0 || c.Pids != 0 || c.CPUs != 0):
-		return fault.New(fault.Invalid, "--net, --read, --write, --memory, --pids and --cpus cannot be given to a sandbox of a Runtime API").Hint("the API's own settings decide on that")
 	case c.Dockerfile != "" && c.Image != "":
 		return fault.New(fault.Invalid, "--image and --dockerfile exclude each other").Hint("the Dockerfile names the image that it begins with")
 	case c.Dockerfile+c.ExtraDeps != "" && c.Pull == sandbox.PullNever:
