@@ -6,6 +6,9 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/agentserver/bash"
+	"github.com/deft-dev/deft/internal/agentserver/git"
+	"github.com/deft-dev/deft/internal/settings"
+	"github.com/deft-dev/deft/session"
 )
 
 // sandboxRunner runs the shell commands of a conversation's clients in its
@@ -30,4 +33,31 @@ func (b sandboxRunner) Run(ctx context.Context, j bash.Job) (int, error) {
 		return 0, err
 	}
 	return runShell(ctx, c.RunProgram, j, j.Dir)
+}
+
+// newGit makes the routes of repositories, whose owner's settings are own.
+func (s *services) newGit(own *settings.Service) *git.Service {
+	return git.New(git.Options{
+		Secret: s.storedSecret, Forges: s.adapters.Forges(),
+		Run: func(ctx context.Context, p git.Program) (git.Printed, error) {
+			id, ok := event.ParseConversationID(p.Conversation)
+			if !ok {
+				return git.Printed{}, fault.New(fault.NotFound, "Conversation not found: "+p.Conversation)
+			}
+			c, err := s.scope.Get(ctx, id)
+			if err != nil {
+				return git.Printed{}, err
+			}
+			got, err := c.RunProgram(ctx, session.Program{Argv: p.Argv, Dir: p.Dir, Seconds: p.Seconds})
+			return git.Printed{Stdout: got.Stdout, Stderr: got.Stderr, ExitCode: got.ExitCode}, err
+		},
+		Author: func(context.Context) (git.Author, error) {
+			doc, err := own.Load()
+			if err != nil {
+				return git.Author{}, err
+			}
+			p, err := doc.Preferences()
+			return git.Author{Name: p.GitUserName, Email: p.GitUserEmail}, err
+		},
+	})
 }

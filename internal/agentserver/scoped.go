@@ -19,7 +19,6 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/files"
-	"github.com/deft-dev/deft/internal/agentserver/git"
 	"github.com/deft-dev/deft/internal/agentserver/info"
 	"github.com/deft-dev/deft/internal/agentserver/mcp"
 	settingsroutes "github.com/deft-dev/deft/internal/agentserver/settings"
@@ -107,7 +106,7 @@ func NewScoped(o ScopedOptions) (*Scoped, error) {
 	}
 	of := workspacescope.WorkspaceOf(v.workspaceOf)
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: v.trajectory, Home: o.Project})
-	g := git.New(git.Options{Secret: v.storedSecret, Forges: o.Adapters.Forges()})
+	g := v.newGit(o.Settings)
 	routes := slices.Concat(
 		s.details.Routes(), v.conversations.Routes(), v.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(o.Settings), o.Log),
 		llmlist.New(catalog.Default(), o.Adapters.Providers()).Routes(),

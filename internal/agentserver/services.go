@@ -21,7 +21,6 @@ import (
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/agentserver/conversation"
 	"github.com/deft-dev/deft/internal/agentserver/files"
-	"github.com/deft-dev/deft/internal/agentserver/git"
 	"github.com/deft-dev/deft/internal/agentserver/hooks"
 	"github.com/deft-dev/deft/internal/agentserver/mcp"
 	"github.com/deft-dev/deft/internal/agentserver/plugins"
@@ -239,7 +238,7 @@ func (s *services) workspaceOf(ctx context.Context, id string) (workspacescope.W
 func (s *services) routes() []rest.Route {
 	of := workspacescope.WorkspaceOf(s.workspaceOf)
 	f := files.New(files.Options{WorkspaceOf: of, Trajectory: s.trajectory, Home: s.home})
-	g := git.New(git.Options{Secret: s.storedSecret, Forges: s.adapters.Forges()})
+	g := s.newGit(s.settings)
 	return slices.Concat(
 		s.conversations.Routes(), s.sockets.Routes(), settingsroutes.Routes(settingsroutes.Only(s.settings), s.log),
 		settingsroutes.Workspaces(workspaces.New(filepath.Join(s.cfg.ConversationsPath, "..", ".openhands"))),

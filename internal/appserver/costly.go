@@ -11,15 +11,16 @@ import (
 
 // costly are the routes that start something or pack much, by their patterns.
 var costly = map[string]bool{
-	"POST /api/v1/app-conversations":                           true,
-	"POST /api/v1/app-conversations/stream-start":              true,
-	"POST /api/v1/sandboxes":                                   true,
-	"GET /api/v1/app-conversations/{conversation_id}/download": true,
-	"POST /api/conversations":                                  true,
-	"POST /api/conversations/{conversation_id}/start":          true,
-	"GET /api/conversations/{conversation_id}/zip-directory":   true,
-	"GET /api/conversations/{conversation_id}/remember-prompt": true,
-	"GET /api/conversations/{conversation_id}/trajectory":      true,
+	"POST /api/v1/app-conversations":                            true,
+	"POST /api/v1/app-conversations/stream-start":               true,
+	"POST /api/v1/sandboxes":                                    true,
+	"GET /api/v1/app-conversations/{conversation_id}/download":  true,
+	"POST /api/v1/app-conversations/{conversation_id}/git/push": true,
+	"POST /api/conversations":                                   true,
+	"POST /api/conversations/{conversation_id}/start":           true,
+	"GET /api/conversations/{conversation_id}/zip-directory":    true,
+	"GET /api/conversations/{conversation_id}/remember-prompt":  true,
+	"GET /api/conversations/{conversation_id}/trajectory":       true,
 }
 
 // markCostly marks the costly routes.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/deft-dev/deft/event"
@@ -124,6 +125,34 @@ func (o *owners) Repository(ctx context.Context, owner session.Principal, provid
 	return from, nil
 }
 
+// Host implements [conversations.Settings].
+func (o *owners) Host(ctx context.Context, owner session.Principal, provider, repository string) (forge.Host, string, error) {
+	all, err := o.forgeHosts(ctx, owner, "")
+	if err != nil {
+		return nil, "", err
+	}
+	if gitfetch.IsURL(repository) {
+		for _, h := range all {
+			if name := git.Named(h, repository); name != "" {
+				return h, name, nil
+			}
+		}
+		return nil, "", errNoHostToken
+	}
+	all = slices.DeleteFunc(all, func(h forge.Host) bool { return provider != "" && string(h.Provider()) != provider })
+	switch len(all) {
+	case 0:
+		return nil, "", errNoHostToken
+	case 1:
+		return all[0], repository, nil
+	}
+	h, err := git.Find(ctx, all, repository)
+	return h, repository, err
+}
+
+var errNoHostToken = fault.New(fault.Auth, "there is no token for the Git host of this repository").
+	Hint("store one with write access in the settings of Git hosts")
+
 // sourceAt is a repository at a URL, with the token of the host that is there.
 func sourceAt(all []forge.Host, repository string) (gitfetch.Source, error) {
 	u, err := url.Parse(repository)
@@ -171,8 +200,10 @@ func (s *services) newMCP() *mcpserver.Service {
 			}
 			return key, err
 		},
-		Link: func(id event.ConversationID) string {
-			return strings.TrimSuffix(cmp.Or(s.o.WebURL, s.o.InternalURL), "/") + "/conversations/" + id.Hex()
-		},
 	})
+}
+
+// link returns the address of a conversation for people.
+func (s *services) link(id event.ConversationID) string {
+	return strings.TrimSuffix(cmp.Or(s.o.WebURL, s.o.InternalURL), "/") + "/conversations/" + id.Hex()
 }

@@ -110,7 +110,7 @@ func openServices(ctx context.Context, o Options) (_ *services, err error) {
 	}
 	s.sandboxes = sandboxes.New(sandboxes.Options{Store: s.store, Sessions: s.sessions, Root: workspaces, Spec: o.Spec, Most: o.MaxSandboxes, Log: o.Log})
 	s.conversations = conversations.New(conversations.Options{
-		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Keys: o.Ring, Lock: s.backend.Lock, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Log: o.Log,
+		Sessions: s.sessions, Sandboxes: s.sandboxes, Store: s.store, Settings: s.owners, Keys: o.Ring, Lock: s.backend.Lock, Strategy: o.Strategy, MaxRuns: o.MaxRunsOfOwner, Demo: o.Demo, Link: s.link, Log: o.Log,
 	})
 	s.signin = signin.New(signin.Options{Store: s.store, Secure: o.secure, Peer: o.peer, Log: o.Log})
 	s.apps = apps.New(apps.Options{Conversations: s.conversations, Store: s.store, Link: o.Link, Domain: o.AppsDomain, URL: o.baseURL, Log: o.Log})

@@ -114,6 +114,8 @@ func TestOwnersAreApart(t *testing.T) {
 		"POST /api/v1/app-conversations/{conversation_id}/switch_profile":   map[string]any{"profile_name": "alices"},
 		"POST /api/v1/app-conversations/{conversation_id}/switch_acp_model": map[string]any{"model": "x"},
 		"POST /api/v1/app-conversations/{conversation_id}/send-message":     map[string]any{"content": []any{map[string]any{"type": "text", "text": "x"}}},
+		"POST /api/v1/app-conversations/{conversation_id}/git/push":         map[string]any{"branch": "x"},
+		"POST /api/v1/app-conversations/{conversation_id}/git/pull-request": map[string]any{"source_branch": "x", "title": "x"},
 		"POST /api/v1/conversations/{conversation_id}/pending-messages":     map[string]any{"content": []any{map[string]any{"type": "text", "text": "x"}}},
 	}
 	// This one makes what it names; those of repositories ask a Git host, by the caller's tokens.

@@ -108,20 +108,6 @@ test('search in a conversation, its menu, and its export', async ({ deft, page }
   await expect(page.getByRole('button', { name: 'Ask before every action' })).toHaveAttribute('aria-pressed', 'true');
 });
 
-test('changes are discarded and committed', async ({ deft, page }) => {
-  await task(deft, page, [{ reply: { tool_calls: [run('echo a > a.txt; echo b > "b c.txt"')] } }, finish('Done.')], 'Write');
-  await expect(log(page).getByText('Done.')).toBeVisible();
-  await panel(page, 'Changes').click();
-  await page.getByRole('button', { name: /added b c.txt/ }).click();
-  await page.getByRole('button', { name: 'Discard' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
-  await expect(page.getByRole('button', { name: /added b c.txt/ })).toBeHidden();
-  await page.getByRole('button', { name: 'Commit' }).click();
-  await page.getByLabel('Message of the commit').fill("it's done");
-  await page.keyboard.press('Enter');
-  await expect(page.getByText('Nothing has changed yet.')).toBeVisible();
-});
-
 test('settings: test of the model, confirmation, MCP servers, keys', async ({ deft, page }) => {
   await deft.script([{ match: { assistant_turns: 0 }, repeat: 'forever', reply: { text: 'pong' } }]);
   await deft.serve();

@@ -22,17 +22,6 @@ test('changes are compared in one column and side by side', async ({ deft, page 
   await expect(page.getByRole('button', { name: /added b.txt/ })).toBeVisible();
 });
 
-test('the terminal is a shell of the sandbox and outlives a reload', async ({ deft, page }) => {
-  await task(deft, page, [{ reply: { tool_calls: [run('echo from-the-agent > shared.txt')] } }, finish('Ready.')], 'Prepare');
-  await expect(log(page).getByText('Ready.')).toBeVisible();
-  await panel(page, 'Terminal').click();
-  const rows = page.locator('.xterm-accessibility');
-  await page.locator('.xterm-helper-textarea').focus();
-  await page.keyboard.type('cat shared.txt; echo $((6*7))x\n');
-  await expect(rows).toContainText('from-the-agent');
-  await expect(rows).toContainText('42x');
-});
-
 test('files are uploaded, shown and downloaded', async ({ deft, page }) => {
   await task(deft, page, [finish('Ready.')], 'Prepare');
   await expect(log(page).getByText('Ready.')).toBeVisible();

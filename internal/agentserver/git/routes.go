@@ -1,6 +1,7 @@
 // Package git serves the routes below /api/git: what changed in a working tree,
 // and the repositories of the user at GitHub (docs/openhands/sdk-wire.md
-// section 10).
+// section 10). Below conversations there are Deft's own, with which people stage,
+// discard and commit changes.
 //
 // # Usage
 //
@@ -38,6 +39,10 @@ type Options struct {
 	Forges forge.Opener
 	// Host is the address of GitHub; empty takes the public one.
 	Host string
+	// Run runs programs in the sandboxes of conversations; nil refuses to.
+	Run Runner
+	// Author is whose commits those of people are; nil for what Git's configuration says.
+	Author func(ctx context.Context) (Author, error)
 }
 
 // Service serves the routes under /api/git.
@@ -62,7 +67,7 @@ func (s *Service) Routes() []rest.Route {
 
 // ScopedRoutes returns the operations under each conversation.
 func (s *Service) ScopedRoutes(of workspacescope.WorkspaceOf) []rest.Route {
-	return of.Routes(s.shared())
+	return of.Routes(append(s.shared(), s.work()...))
 }
 
 func (s *Service) shared() []rest.Route {

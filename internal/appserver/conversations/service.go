@@ -37,6 +37,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/appserver/sandboxes"
 	"github.com/deft-dev/deft/internal/appserver/store"
+	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session"
@@ -51,6 +52,9 @@ type Settings interface {
 	// Repository returns where a repository is cloned from, with the token of its
 	// provider. NotFound if there is no such provider.
 	Repository(ctx context.Context, owner session.Principal, provider, repository string) (gitfetch.Source, error)
+	// Host returns where pull requests of a repository are opened, and its full name
+	// there. Auth if there is no token for it.
+	Host(ctx context.Context, owner session.Principal, provider, repository string) (host forge.Host, name string, err error)
 }
 
 // Options say what a Service works with. All but Strategy and Demo are required.
@@ -69,6 +73,8 @@ type Options struct {
 	MaxRuns int
 	// Demo is the recorded session that can be replayed; nil for none.
 	Demo *Demo
+	// Link returns the address of a conversation for people.
+	Link func(id event.ConversationID) string
 	Log  *slog.Logger
 }
 
@@ -281,18 +287,6 @@ func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.C
 		}
 	}
 	return s.One(ctx, owner, id)
-}
-
-// AddPullRequest notes the number of a pull request that a conversation has opened.
-func (s *Service) AddPullRequest(ctx context.Context, owner session.Principal, id event.ConversationID, number int) error {
-	info, err := s.One(ctx, owner, id)
-	if err != nil {
-		return err
-	}
-	row := info.Conversation
-	row.ID, row.Owner = id, string(owner)
-	row.PRNumbers = append(row.PRNumbers, number)
-	return s.o.Store.SaveConversation(ctx, row)
 }
 
 // Delete deletes a conversation with its events, and its sandbox if no other

@@ -183,9 +183,9 @@ func each[T any](ctx context.Context, s *Service, all []forge.Host, ask func(for
 	return slices.Concat(parts...), nil
 }
 
-// named is the repository that a URL in a search names, "" for a text that is no URL of the
+// Named is the repository that a URL names, "" for a text that is no URL of the
 // host.
-func named(h forge.Host, text string) string {
+func Named(h forge.Host, text string) string {
 	if !strings.HasPrefix(text, "https://") && !strings.HasPrefix(text, "http://") {
 		return ""
 	}
@@ -207,7 +207,7 @@ func named(h forge.Host, text string) string {
 
 // search lists repositories of a host. A text that is a URL of the host names one.
 func search(ctx context.Context, h forge.Host, q forge.RepositoryQuery) (forge.List[forge.Repository], error) {
-	name := named(h, q.Text)
+	name := Named(h, q.Text)
 	if name == "" {
 		if strings.Contains(q.Text, "://") { // of another host
 			return forge.List[forge.Repository]{}, nil

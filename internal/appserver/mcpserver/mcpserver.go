@@ -47,8 +47,6 @@ type Options struct {
 	SearchKey func(ctx context.Context, owner session.Principal) (llm.Secret, error)
 	// Search is the address of Tavily's API; "" for the public one.
 	Search string
-	// Link returns the address of a conversation for people.
-	Link func(id event.ConversationID) string
 	// Authenticate says who sends a request without the key of a sandbox.
 	Authenticate func(r *http.Request) (identity.Caller, error)
 	Log          *slog.Logger

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -125,23 +124,15 @@ func (c conversation) propose(ctx context.Context, p forge.Provider, in proposal
 	if in.Source == "" || in.Target == "" || in.Title == "" {
 		return nil, fault.New(fault.Invalid, "source_branch, target_branch and title must not be empty")
 	}
-	body := in.Body + in.Description
-	if body != "" {
-		body += "\n\n"
-	}
-	body += fmt.Sprintf("[Continue this work in Deft](%s)", c.s.o.Link(c.id))
 	isDraft := p == forge.GitHub || p == forge.Forgejo
 	if in.Draft != nil {
 		isDraft = *in.Draft
 	}
-	made, err := host.Propose(ctx, forge.Proposal{
-		Repository: repository, Source: in.Source, Target: in.Target, Title: in.Title, Description: body, Draft: isDraft, Labels: in.Labels,
+	made, err := c.s.o.Conversations.Propose(ctx, c.owner, c.id, host, forge.Proposal{
+		Repository: repository, Source: in.Source, Target: in.Target, Title: in.Title, Description: in.Body + in.Description, Draft: isDraft, Labels: in.Labels,
 	})
 	if err != nil {
 		return nil, said(err)
-	}
-	if err := c.s.o.Conversations.AddPullRequest(context.WithoutCancel(ctx), c.owner, c.id, made.Number); err != nil {
-		c.s.o.Log.Error("the number of a pull request is not in its conversation", "conversation", c.id, "number", made.Number, "err", err)
 	}
 	out := []string{made.URL}
 	if made.Warning != "" {

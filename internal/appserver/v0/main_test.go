@@ -26,6 +26,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/appserver/v0"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/gitfetch"
 	"github.com/deft-dev/deft/internal/identity"
 	"github.com/deft-dev/deft/internal/keyring"
@@ -140,6 +141,11 @@ func (f *fixture) Launch(ctx context.Context, _ session.Principal, _, _, _ strin
 // Repository implements [conversations.Settings].
 func (f *fixture) Repository(context.Context, session.Principal, string, string) (gitfetch.Source, error) {
 	return gitfetch.Source{}, fault.New(fault.NotFound, "there is no Git host")
+}
+
+// Host implements [conversations.Settings].
+func (f *fixture) Host(context.Context, session.Principal, string, string) (forge.Host, string, error) {
+	return nil, "", fault.New(fault.Auth, "there is no Git host")
 }
 
 // Open implements [session.Models].

@@ -77,6 +77,8 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "GET", one+"/file", s.file),
 		r("Conversations", "GET", one+"/git/changes", s.gitChanges),
 		r("Conversations", "GET", one+"/git/diff", s.gitDiff),
+		r("Conversations", "POST", one+"/git/push", s.push),
+		r("Conversations", "POST", one+"/git/pull-request", s.pullRequest),
 		r("Conversations", "GET", one+"/skills", s.skills),
 		r("Conversations", "GET", one+"/hooks", s.hooks),
 		r("Conversations", "GET", one+"/download", s.download),

@@ -1,7 +1,7 @@
 // The App Server's routes that a single agent server does not have.
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
-import type { ApiKey, AppRoutes, Apps, McpServer, Repository, Safety, Trial, Undone } from './source';
+import type { ApiKey, AppRoutes, Apps, McpServer, Origin, PullRequest, Repository, Safety, Trial, Undone } from './source';
 
 const base = '/api/v1';
 
@@ -60,6 +60,33 @@ export class Routes implements AppRoutes {
   async apps(id: string): Promise<Apps> {
     const { items, detail } = await request<{ items: Apps['items']; detail?: string | null }>('GET', `${base}/app-conversations/${id}/apps`);
     return { items, detail: detail ?? '' };
+  }
+
+  async origin(id: string): Promise<Origin> {
+    type Found = { selected_repository: string | null; selected_branch: string | null; title: string | null; pr_number: number[] | null };
+    const [found] = await request<(Found | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
+    if (!found) throw new Failure(404, 'There is no such conversation.');
+    return {
+      repository: found.selected_repository ?? '',
+      branch: found.selected_branch ?? '',
+      title: found.title ?? '',
+      pullRequests: found.pr_number ?? [],
+    };
+  }
+
+  async push(id: string, branch: string): Promise<void> {
+    await request('POST', `${base}/app-conversations/${id}/git/push`, { branch });
+  }
+
+  async openPullRequest(id: string, p: { source: string; target: string; title: string; description: string; draft: boolean }): Promise<PullRequest> {
+    const made = await request<{ number: number; url: string; warning: string | null }>('POST', `${base}/app-conversations/${id}/git/pull-request`, {
+      source_branch: p.source,
+      target_branch: p.target || null,
+      title: p.title,
+      description: p.description,
+      draft: p.draft,
+    });
+    return { number: made.number, url: made.url, warning: made.warning ?? '' };
   }
 
   async testModel(profile: string | null): Promise<Trial> {

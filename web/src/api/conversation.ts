@@ -1,7 +1,7 @@
 // One conversation, by the agent server's contract.
 import type { Event } from '../events/event';
 import { readFailure } from './failure';
-import { agentServerClient, request, type AgentServerClient } from './http';
+import { agentServerClient, query, request, type AgentServerClient } from './http';
 import type { components } from './generated/agent-server';
 
 export type ConversationInfo = components['schemas']['ConversationInfo'];
@@ -15,6 +15,21 @@ export interface FileEntry {
   name: string;
   directory: boolean;
   size: number; // bytes
+}
+
+// GitStatus is the state of a repository; its files are those that are not committed.
+export interface GitStatus {
+  branch: string | null;
+  head: string | null;
+  unpushed: number | null; // commits that no remote has; null: there is no remote
+  files: { path: string; staged: boolean; unstaged: boolean; conflicted: boolean }[];
+}
+
+// OpenTerminal is a pseudo terminal of the sandbox.
+export interface OpenTerminal {
+  id: string;
+  attached: boolean; // a client is connected to it
+  exit_code?: number; // it has ended
 }
 
 // windowSize is how many events a request loads, the most that servers allow.
@@ -112,18 +127,6 @@ export class Conversation {
     await request('PATCH', `/api/conversations/${this.id}`, { tags }, this.headers());
   }
 
-  // command runs a shell command in the workspace, inside the sandbox. It fails
-  // if the command does.
-  async command(command: string, cwd: string): Promise<string> {
-    const { data } = await this.client.POST('/api/conversations/{runtime_conversation_id}/bash/execute_bash_command', {
-      params: { path: { runtime_conversation_id: this.id } },
-      body: { command, cwd, timeout: 60 },
-    });
-    const { stdout, stderr, exit_code: code } = (data ?? {}) as { stdout?: string | null; stderr?: string | null; exit_code?: number | null };
-    if (code !== 0) throw new Error((stderr || stdout || `The command ended with exit code ${code}.`).trim());
-    return stdout ?? '';
-  }
-
   async archive(directory: string): Promise<Blob> {
     return this.blob(`/api/conversations/${this.id}/file/archive?path=${encodeURIComponent(directory)}`);
   }
@@ -140,6 +143,38 @@ export class Conversation {
       params: { path: { runtime_conversation_id: this.id }, query: { path } },
     });
     return data as Diff;
+  }
+
+  // gitStatus is null where there is no repository.
+  async gitStatus(directory: string): Promise<GitStatus | null> {
+    return request('GET', this.git('status', directory), undefined, this.headers());
+  }
+
+  async changeFiles(how: 'stage' | 'unstage' | 'discard', directory: string, files: string[]): Promise<void> {
+    await request('POST', this.git(how, directory), { files }, this.headers());
+  }
+
+  async commit(directory: string, message: string, all: boolean): Promise<void> {
+    await request('POST', this.git('commit', directory), { message, all }, this.headers());
+  }
+
+  // patch is what differs from a commit; null: from what the remote has.
+  async patch(directory: string, base: string | null): Promise<Blob> {
+    const values = { format: 'git-delta', use_default_excludes: false, path: directory, base_ref: base };
+    return this.blob(`/api/conversations/${this.id}/file/archive${query(values)}`);
+  }
+
+  private git(name: string, directory: string): string {
+    return `/api/conversations/${this.id}/git/${name}?path=${encodeURIComponent(directory)}`;
+  }
+
+  // terminals are in the order in which they were opened.
+  async terminals(): Promise<OpenTerminal[]> {
+    return (await request<OpenTerminal[] | null>('GET', `/api/conversations/${this.id}/terminals`, undefined, this.headers())) ?? [];
+  }
+
+  async closeTerminal(id: string): Promise<void> {
+    await request('DELETE', `/api/conversations/${this.id}/terminals/${encodeURIComponent(id)}`, undefined, this.headers());
   }
 
   // files lists a directory of the workspace, directories first.
@@ -192,11 +227,6 @@ export class Conversation {
     socket.addEventListener('open', () => socket.send(JSON.stringify({ type: 'auth', session_api_key: this.sessionKey ?? '' })));
     return socket;
   }
-}
-
-// quoted makes one word of a shell command.
-export function quoted(text: string): string {
-  return `'${text.replace(/'/g, `'\\''`)}'`;
 }
 
 // parseListing reads "type size name" entries, each ended by a zero byte.

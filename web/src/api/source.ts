@@ -100,6 +100,20 @@ export interface Repository {
   isPublic: boolean;
 }
 
+// Origin is the repository that a conversation was started with.
+export interface Origin {
+  repository: string; // owner/name, or its address; empty: none
+  branch: string; // empty: the default one
+  title: string; // of the conversation
+  pullRequests: number[]; // that it has opened
+}
+
+export interface PullRequest {
+  number: number;
+  url: string;
+  warning: string;
+}
+
 export interface Undone {
   written: string[];
   removed: string[];
@@ -130,6 +144,9 @@ export interface AppRoutes {
   export(id: string): Promise<Blob>;
   pauseSandbox(id: string): Promise<void>;
   apps(id: string): Promise<Apps>;
+  origin(id: string): Promise<Origin>;
+  push(id: string, branch: string): Promise<void>;
+  openPullRequest(id: string, request: { source: string; target: string; title: string; description: string; draft: boolean }): Promise<PullRequest>;
 
   testModel(profile: string | null): Promise<Trial>;
   keys(): Promise<ApiKey[]>;

@@ -1,72 +1,98 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { quoted, type Change, type Conversation } from '../api/conversation';
+import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
+import type { AppRoutes } from '../api/source';
 import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { save } from '../design/save';
 import type { Timeline } from '../events/timeline';
+import { rows, type Row } from './changes';
 import DiffView from './DiffView';
+import { Publish } from './Publish';
+import { useThrottled } from './useThrottled';
 
 const marks: Record<string, string> = { ADDED: 'A', UPDATED: 'M', DELETED: 'D', MOVED: 'R' };
 const words: Record<string, string> = { ADDED: 'added', UPDATED: 'changed', DELETED: 'deleted', MOVED: 'moved' };
 
-// Changes shows what differs in the workspace from where the work began.
-export function Changes({ conversation, timeline }: { conversation: Conversation; timeline: Timeline }) {
+interface Props {
+  conversation: Conversation;
+  timeline: Timeline;
+  id: string;
+  app: AppRoutes | null;
+}
+
+// Changes shows what differs in the workspace from where the work began, and takes it
+// from there to a commit, a branch and a pull request.
+export function Changes({ conversation, timeline, id, app }: Props) {
   const [open, setOpen] = useState<string | null>(null);
   const [split, setSplit] = useState(false);
+  const [message, setMessage] = useState('');
+  const [discarding, setDiscarding] = useState<Row | null>(null);
+  const queries = useQueryClient();
   const directory = timeline.directory;
   // The agent changes files by actions: each of their results makes a new state.
-  const step = timeline.items.length;
+  const step = useThrottled(timeline.items.length, 500);
   const changes = useQuery({
     queryKey: ['changes', conversation.id, directory, step],
     queryFn: () => conversation.changes(directory),
     enabled: directory !== '',
     placeholderData: (old) => old,
   });
-  const items = changes.data ?? [];
-  const [committing, setCommitting] = useState(false);
-  const [message, setMessage] = useState('');
-  const [discarding, setDiscarding] = useState<Change | null>(null);
-  const work = useMutation({ mutationFn: (action: () => Promise<void>) => action(), onSettled: () => void changes.refetch() });
-  // Git runs inside the sandbox: the repository's configuration is not trusted elsewhere.
+  const git = useQuery({
+    queryKey: ['git-status', conversation.id, directory, step],
+    queryFn: () => conversation.gitStatus(directory),
+    enabled: directory !== '',
+    placeholderData: (old) => old,
+    retry: false,
+  });
+  const again = async () => {
+    await Promise.all(['changes', 'git-status', 'diff'].map((key) => queries.invalidateQueries({ queryKey: [key, conversation.id] })));
+  };
+  const work = useMutation({ mutationFn: (action: () => Promise<unknown>) => action(), onSettled: again });
+  const all = rows(changes.data ?? [], git.data ?? null);
+  const staged = all.filter((r) => r.staged === 'part' || r.staged === 'all').length;
+  const uncommitted = all.filter((r) => r.staged !== null).length;
   const commit = async () => {
-    const name = 'git -c user.name="$(git config user.name || echo Deft)" -c user.email="$(git config user.email || echo deft@localhost)"';
-    await conversation.command(`git add -A && ${name} commit -q -m ${quoted(message.trim())}`, directory);
-    setCommitting(false);
+    await conversation.commit(directory, message.trim(), staged === 0);
     setMessage('');
   };
-  const discard = async (c: Change) => {
-    const path = quoted(c.path);
-    await conversation.command(c.status === 'ADDED' ? `git rm -q -f --cached --ignore-unmatch -- ${path}; rm -f -- ${path}` : `git checkout -q HEAD -- ${path}`, directory);
-  };
-  const patch = async () => {
-    const text = await conversation.command('git add -AN && { git diff --binary HEAD 2>/dev/null || git diff --binary; }', directory);
-    save(new Blob([text]), 'changes.patch');
-  };
+  const failure = work.error ?? changes.error ?? git.error;
   return (
     <div className="panel-body">
       <div className="panel-tools">
-        <span className="grow hint">{items.length === 1 ? '1 file changed' : `${items.length} files changed`}</span>
+        <span className="grow hint">{all.length === 1 ? '1 file changed' : `${all.length} files changed`}</span>
         <label className="row">
           <input type="checkbox" checked={split} onChange={(e) => setSplit(e.target.checked)} /> Side by side
         </label>
-        <button className="button quiet" disabled={items.length === 0 || work.isPending} onClick={() => work.mutate(patch)}>
-          Patch
+        <button
+          className="button quiet"
+          title="Download the changes as a patch"
+          disabled={all.length === 0 || work.isPending}
+          onClick={() => work.mutate(async () => save(await conversation.patch(directory, git.data?.unpushed == null ? 'HEAD' : null), 'changes.patch'))}
+        >
+          <Icon name="down" size={14} /> Patch
         </button>
-        <button className="button" disabled={items.length === 0 || work.isPending} onClick={() => setCommitting(true)}>
-          Commit
-        </button>
-        <button className="icon-button" aria-label="Refresh" onClick={() => void changes.refetch()}>
+        <button className="icon-button" aria-label="Refresh" title="Refresh" onClick={() => void again()}>
           <Icon name="refresh" size={14} />
         </button>
       </div>
-      {(changes.isError || work.isError) && (
-        <p className="banner bad" role="alert">
-          {describe(work.error ?? changes.error)}
+      {git.data && (
+        <div className="panel-tools branch-line">
+          <span className="row branch-name" title="The branch that is checked out">
+            <Icon name="branch" size={14} />
+            <code className="ellipsis">{git.data.branch ?? git.data.head?.slice(0, 8) ?? 'no commit yet'}</code>
+          </span>
+          <span className="grow hint">{unpushed(git.data.unpushed)}</span>
+          {app && <Publish app={app} id={id} status={git.data} onDone={() => void again()} />}
+        </div>
+      )}
+      {failure && (
+        <p className="banner bad message" role="alert">
+          {describe(failure)}
         </p>
       )}
-      {committing && (
+      {uncommitted > 0 && (
         <form
           className="row commit"
           onSubmit={(e) => {
@@ -74,9 +100,9 @@ export function Changes({ conversation, timeline }: { conversation: Conversation
             work.mutate(commit);
           }}
         >
-          <input className="input" aria-label="Message of the commit" autoFocus required placeholder="What was changed, and why" value={message} onChange={(e) => setMessage(e.target.value)} />
+          <input className="input" aria-label="Message of the commit" required placeholder="What was changed, and why" value={message} onChange={(e) => setMessage(e.target.value)} />
           <button className="button primary" disabled={work.isPending}>
-            Commit all
+            {staged > 0 ? `Commit ${staged} staged` : 'Commit all'}
           </button>
         </form>
       )}
@@ -84,45 +110,83 @@ export function Changes({ conversation, timeline }: { conversation: Conversation
         <Dialog title="Discard the changes?" onClose={() => setDiscarding(null)}>
           <div className="dialog-form">
             <p>
-              <code>{discarding.path}</code> becomes what it was at the last commit.
+              <code>{discarding.path}</code> becomes what it was at the last commit. This cannot be undone.
             </p>
             <div className="dialog-buttons">
               <button className="button" autoFocus onClick={() => setDiscarding(null)}>
                 Cancel
               </button>
-              <button className="button danger" onClick={() => (work.mutate(() => discard(discarding)), setDiscarding(null))}>
+              <button
+                className="button danger"
+                onClick={() => {
+                  work.mutate(() => conversation.changeFiles('discard', directory, [discarding.path]));
+                  setDiscarding(null);
+                }}
+              >
                 Discard
               </button>
             </div>
           </div>
         </Dialog>
       )}
-      {changes.isSuccess && items.length === 0 && <p className="center">Nothing has changed yet.</p>}
+      {changes.isSuccess && all.length === 0 && <p className="center">Nothing has changed yet.</p>}
       <ul className="change-list">
-        {items.map((c) => (
-          <li key={c.path}>
-            <button className="change" aria-expanded={open === c.path} onClick={() => setOpen(open === c.path ? null : c.path)}>
-              <span className={`change-mark ${c.status}`} title={words[c.status]}>
-                <span aria-hidden="true">{marks[c.status]}</span>
-                <span className="visually-hidden">{words[c.status]}</span>
-              </span>
-              <code className="ellipsis">{c.path}</code>
-              <span className="action-chevron">
-                <Icon name="chevron" size={12} />
-              </span>
-            </button>
-            {open === c.path && (
-              <p className="change-tools">
-                <button className="button quiet" disabled={work.isPending} onClick={() => setDiscarding(c)}>
-                  Discard
+        {all.map((r) => (
+          <li key={r.path}>
+            <div className="change-row">
+              {r.staged === null ? (
+                <span className="change-check" title={git.data ? 'Committed' : undefined}>
+                  {git.data && <Icon name="check" size={12} />}
+                </span>
+              ) : (
+                <Stage
+                  row={r}
+                  onChange={() => work.mutate(() => conversation.changeFiles(r.staged === 'all' ? 'unstage' : 'stage', directory, [r.path]))}
+                />
+              )}
+              <button className="change" aria-expanded={open === r.path} onClick={() => setOpen(open === r.path ? null : r.path)}>
+                <span className={`change-mark ${r.conflicted ? 'DELETED' : r.status}`} title={r.conflicted ? 'in conflict' : words[r.status]}>
+                  <span aria-hidden="true">{r.conflicted ? '!' : marks[r.status]}</span>
+                  <span className="visually-hidden">{r.conflicted ? 'in conflict' : words[r.status]}</span>
+                </span>
+                <code className="ellipsis">{r.path}</code>
+                <span className="action-chevron">
+                  <Icon name="chevron" size={12} />
+                </span>
+              </button>
+              {r.staged !== null && (
+                <button className="icon-button" aria-label={`Discard ${r.path}`} title="Discard the changes" disabled={work.isPending} onClick={() => setDiscarding(r)}>
+                  <Icon name="undo" size={14} />
                 </button>
-              </p>
-            )}
-            {open === c.path && <Diff conversation={conversation} path={absolute(directory, c.path)} step={step} split={split} />}
+              )}
+            </div>
+            {open === r.path && <Diff conversation={conversation} path={absolute(directory, r.path)} step={step} split={split} />}
           </li>
         ))}
       </ul>
     </div>
+  );
+}
+
+function unpushed(n: number | null): string {
+  if (!n) return '';
+  return n === 1 ? '1 commit not pushed' : `${n} commits not pushed`;
+}
+
+function Stage({ row, onChange }: { row: Row; onChange: () => void }) {
+  return (
+    <span className="change-check">
+      <input
+        type="checkbox"
+        aria-label={`Stage ${row.path}`}
+        title={row.staged === 'all' ? 'Staged' : row.staged === 'part' ? 'Partly staged' : 'Not staged'}
+        checked={row.staged === 'all'}
+        ref={(box) => {
+          if (box) box.indeterminate = row.staged === 'part';
+        }}
+        onChange={onChange}
+      />
+    </span>
   );
 }
 

@@ -24,7 +24,7 @@ interface Props {
 export default function Panel({ name, id, app, conversation, timeline, older, onOlder }: Props) {
   switch (name) {
     case 'changes':
-      return <Changes conversation={conversation} timeline={timeline} />;
+      return <Changes conversation={conversation} timeline={timeline} id={id} app={app} />;
     case 'files':
       return <Files conversation={conversation} timeline={timeline} />;
     case 'terminal':

@@ -1,145 +1,161 @@
-import { FitAddon } from '@xterm/addon-fit';
-import { Terminal as XTerm } from '@xterm/xterm';
-import '@xterm/xterm/css/xterm.css';
-import { useEffect, useRef, useState } from 'react';
-import type { Conversation } from '../api/conversation';
-import { isDark } from '../design/theme';
+import { useQuery } from '@tanstack/react-query';
+import { useCallback, useRef, useState, type KeyboardEvent } from 'react';
+import type { Conversation, OpenTerminal } from '../api/conversation';
+import { describe } from '../api/failure';
+import { Icon } from '../design/Icon';
+import { TerminalView } from './TerminalView';
 
-// Terminals of this page, so that a panel that is opened again shows the same
-// shell. The server keeps the shell and its newest output.
-const opened = new Map<string, string>();
-
-type State = { kind: 'connecting' | 'open' | 'lost' } | { kind: 'exited'; code: number } | { kind: 'failed'; detail: string };
-
-// Terminal is a shell in the conversation's sandbox (docs/terminals.md).
+// Terminal shows the shells of the conversation's sandbox, those that are open already too:
+// the server keeps them and their newest output.
 export default function Terminal({ conversation }: { conversation: Conversation }) {
-  const host = useRef<HTMLDivElement>(null);
-  const [state, setState] = useState<State>({ kind: 'connecting' });
-  const [round, setRound] = useState(0);
+  const open = useQuery({
+    queryKey: ['terminals', conversation.id],
+    queryFn: () => conversation.terminals(),
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+  });
+  if (open.isError) {
+    return (
+      <div className="panel-body">
+        <p className="banner bad" role="alert">
+          <span className="grow">{describe(open.error)}</span>
+          <button className="button" onClick={() => void open.refetch()}>
+            Try again
+          </button>
+        </p>
+      </div>
+    );
+  }
+  if (!open.data) return null;
+  return <Terminals conversation={conversation} open={open.data.filter((t) => t.exit_code === undefined)} />;
+}
 
-  useEffect(() => {
-    const element = host.current;
-    if (!element) return;
-    const terminal = new XTerm({
-      fontFamily: getComputedStyle(element).fontFamily,
-      fontSize: 13,
-      cursorBlink: true,
-      scrollback: 5000,
-      screenReaderMode: true,
-      theme: colours(element),
-    });
-    const fit = new FitAddon();
-    terminal.loadAddon(fit);
-    terminal.open(element);
-    fit.fit();
-    terminal.focus();
+// A Tab is a terminal of the page; its id is null until the server has opened it.
+interface Tab {
+  key: number;
+  id: string | null;
+  visited: boolean; // it is connected, and stays so
+}
 
-    const encoder = new TextEncoder();
-    let socket: WebSocket | null = null;
-    let offset = 0;
-    let ended = false;
-    let attempts = 0;
-    let retry: ReturnType<typeof setTimeout> | undefined;
+// The terminal that a conversation's panel showed last, for when it is opened again.
+const newest = new Map<string, string>();
 
-    const connect = () => {
-      const id = opened.get(conversation.id);
-      const size = `?rows=${terminal.rows}&cols=${terminal.cols}`;
-      const s = conversation.socket('terminal', id ? `${size}&terminal=${encodeURIComponent(id)}&offset=${offset}` : size);
-      s.binaryType = 'arraybuffer';
-      socket = s;
-      s.onmessage = ({ data }) => {
-        if (data instanceof ArrayBuffer) {
-          offset += data.byteLength;
-          terminal.write(new Uint8Array(data));
-          return;
-        }
-        const frame = JSON.parse(String(data)) as { type: string; terminal?: string; offset?: number; exit_code?: number; detail?: string };
-        if (frame.type === 'opened' && frame.terminal) {
-          opened.set(conversation.id, frame.terminal);
-          offset = frame.offset ?? 0;
-          attempts = 0;
-          setState({ kind: 'open' });
-          s.send(JSON.stringify({ type: 'resize', rows: terminal.rows, cols: terminal.cols }));
-        } else if (frame.type === 'exited') {
-          ended = true;
-          opened.delete(conversation.id);
-          setState({ kind: 'exited', code: frame.exit_code ?? 0 });
-        } else if (frame.type === 'error') {
-          setState({ kind: 'failed', detail: frame.detail ?? '' });
-        }
-      };
-      s.onclose = ({ code }) => {
-        if (ended || socket !== s) return;
-        if (code === 4004 && opened.delete(conversation.id)) {
-          // The shell is gone, or another page took it over: a new one.
-          offset = 0;
-          connect();
-          return;
-        }
-        if (code === 4001 || code === 4004 || code === 1013) {
-          ended = true;
-          setState((before) => (before.kind === 'failed' ? before : { kind: 'failed', detail: 'The server opened no terminal.' }));
-          return;
-        }
-        setState({ kind: 'lost' });
-        retry = setTimeout(connect, Math.min(5000, 200 * 2 ** attempts++));
-      };
-    };
-    connect();
+function Terminals({ conversation, open }: { conversation: Conversation; open: OpenTerminal[] }) {
+  const next = useRef(open.length + 2);
+  const [tabs, setTabs] = useState<Tab[]>(() => begin(open, newest.get(conversation.id)));
+  const [active, setActive] = useState(() => tabs.find((t) => t.visited)?.key ?? 0);
+  const [failure, setFailure] = useState('');
+  const list = useRef<HTMLDivElement>(null);
 
-    const send = (data: Uint8Array<ArrayBuffer>) => socket?.readyState === WebSocket.OPEN && socket.send(data);
-    const input = terminal.onData((text) => send(encoder.encode(text)));
-    const binary = terminal.onBinary((text) => send(Uint8Array.from(text, (c) => c.charCodeAt(0))));
-    const resized = terminal.onResize(({ rows, cols }) => {
-      if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: 'resize', rows, cols }));
-    });
-    const observer = new ResizeObserver(() => fit.fit());
-    observer.observe(element);
-    return () => {
-      ended = true;
-      clearTimeout(retry);
-      observer.disconnect();
-      for (const listener of [input, binary, resized]) listener.dispose();
-      socket?.close();
-      terminal.dispose();
-    };
-  }, [conversation, round]);
+  const show = (key: number) => {
+    setActive(key);
+    setTabs((all) => all.map((t) => (t.key === key ? { ...t, visited: true } : t)));
+    const id = tabs.find((t) => t.key === key)?.id;
+    if (id) newest.set(conversation.id, id);
+  };
+  const add = () => {
+    const key = next.current++;
+    setTabs((all) => [...all, { key, id: null, visited: true }]);
+    setActive(key);
+  };
+  const restart = (key: number) => {
+    const fresh = next.current++;
+    setTabs((all) => all.map((t) => (t.key === key ? { key: fresh, id: null, visited: true } : t)));
+    setActive(fresh);
+  };
+  const close = (key: number) => {
+    const at = tabs.findIndex((t) => t.key === key);
+    const id = tabs[at]?.id;
+    const left = tabs.filter((t) => t.key !== key);
+    const then = left[Math.min(at, left.length - 1)];
+    setTabs(left.map((t) => (t === then ? { ...t, visited: true } : t)));
+    setActive(then?.key ?? 0);
+    setFailure('');
+    // A shell that has ended may be gone from the server too.
+    if (id) conversation.closeTerminal(id).catch((error: unknown) => setFailure(describe(error)));
+  };
+  const leave = useCallback(() => list.current?.querySelector<HTMLElement>('[aria-selected="true"]')?.focus(), []);
+  const onKey = (e: KeyboardEvent) => {
+    const at = tabs.findIndex((t) => t.key === active);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[e.key];
+    if (e.key === 'Delete') close(active);
+    else if (to === undefined) return;
+    const chosen = to === undefined ? undefined : tabs[(to + tabs.length) % tabs.length];
+    if (chosen) show(chosen.key);
+    e.preventDefault();
+  };
 
   return (
     <div className="terminal-panel">
-      {state.kind === 'lost' && (
-        <p className="banner warn" role="status">
-          The connection is lost. What you type is not sent.
+      <div className="terminal-bar">
+        <div ref={list} className="terminal-tabs" role="tablist" aria-label="Terminals" onKeyDown={onKey}>
+          {tabs.map((t) => (
+            <button
+              key={t.key}
+              role="tab"
+              id={`terminal-tab-${t.key}`}
+              aria-selected={t.key === active}
+              aria-controls={t.visited ? `terminal-${t.key}` : undefined}
+              tabIndex={t.key === active ? 0 : -1}
+              className="panel-tab"
+              onClick={() => show(t.key)}
+            >
+              Shell {t.key}
+            </button>
+          ))}
+        </div>
+        <button className="icon-button" aria-label="New terminal" title="New terminal" onClick={add}>
+          <Icon name="plus" size={14} />
+        </button>
+        <span className="grow" />
+        {tabs.length > 0 && (
+          <>
+            <span className="hint wide">Shift+Esc leaves</span>
+            <button className="icon-button" aria-label="End this shell" title="End this shell" onClick={() => close(active)}>
+              <Icon name="trash" size={14} />
+            </button>
+          </>
+        )}
+      </div>
+      {failure && (
+        <p className="banner bad" role="alert">
+          {failure}
         </p>
       )}
-      {(state.kind === 'exited' || state.kind === 'failed') && (
-        <p className={state.kind === 'failed' ? 'banner bad' : 'banner'} role="status">
-          <span className="grow">{state.kind === 'exited' ? `The shell has ended with exit code ${state.code}.` : state.detail}</span>
-          <button
-            className="button"
-            onClick={() => {
-              setState({ kind: 'connecting' });
-              setRound(round + 1);
-            }}
-          >
-            New shell
+      {tabs.length === 0 && (
+        <div className="center">
+          <p>No terminal is open.</p>
+          <button className="button" onClick={add}>
+            New terminal
           </button>
-        </p>
+        </div>
       )}
-      <div ref={host} className="terminal-host mono" />
+      {tabs
+        .filter((t) => t.visited)
+        .map((t) => (
+          <div key={t.key} id={`terminal-${t.key}`} role="tabpanel" aria-labelledby={`terminal-tab-${t.key}`} className="terminal-page" hidden={t.key !== active}>
+            <TerminalView
+              conversation={conversation}
+              id={t.id}
+              shown={t.key === active}
+              onOpened={(id) => {
+                newest.set(conversation.id, id);
+                setTabs((all) => all.map((one) => (one.key === t.key ? { ...one, id } : one)));
+              }}
+              onRestart={() => restart(t.key)}
+              onLeave={leave}
+            />
+          </div>
+        ))}
     </div>
   );
 }
 
-function colours(element: HTMLElement) {
-  const style = getComputedStyle(element);
-  const token = (name: string) => style.getPropertyValue(name).trim();
-  const base = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'];
-  return {
-    background: token('--bg'),
-    foreground: token('--text'),
-    cursor: token('--accent'),
-    selectionBackground: isDark() ? '#3d4f70' : '#c6d8f8',
-    ...Object.fromEntries(base.map((name, i) => [name, token(`--ansi-${i}`)])),
-  };
+// begin makes the tabs of the terminals that are open. One is connected: that which was
+// shown last, or one that no other client has; else a new shell is opened.
+function begin(open: OpenTerminal[], last: string | undefined): Tab[] {
+  const chosen = open.find((t) => t.id === last) ?? open.find((t) => !t.attached);
+  const tabs = open.map((t, i) => ({ key: i + 1, id: t.id, visited: t === chosen }));
+  return chosen ? tabs : [...tabs, { key: open.length + 1, id: null, visited: true }];
 }

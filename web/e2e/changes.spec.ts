@@ -1,0 +1,121 @@
+// From the changes of the agent to a commit, a branch and a pull request.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { clean } from './axe';
+import { expect, finish, log, panel, run, task, test } from './deft';
+import { hubToken, startHub } from './hub';
+import type { Page } from '@playwright/test';
+
+const shot = async (page: Page, name: string) => {
+  if (process.env.DEFT_SHOTS) await page.screenshot({ path: join(process.env.DEFT_SHOTS, `${name}.png`) });
+};
+
+const begin = 'git init -q . ; printf "one\\ntwo\\n" > a.txt && git add -A && git -c user.name=a -c user.email=a@b commit -qm a && ';
+
+test('files are staged by the keyboard, committed, and discarded after a question', async ({ deft, page }) => {
+  await task(deft, page, [{ reply: { tool_calls: [run(begin + `printf "one\\n2\\n" > a.txt && echo b > "b c'.txt" && echo d > d.txt`)] } }, finish('Done.')], 'Write');
+  await expect(log(page).getByText('Done.')).toBeVisible();
+  await panel(page, 'Changes').click();
+  await expect(page.getByText('3 files changed')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Commit all' })).toBeVisible();
+  const box = page.getByRole('checkbox', { name: 'Stage a.txt' });
+  await box.focus();
+  await page.keyboard.press('Space');
+  await expect(box).toBeChecked();
+  await expect(box).toBeFocused();
+  const other = page.getByRole('checkbox', { name: 'Stage d.txt' });
+  await other.click();
+  await expect(page.getByRole('button', { name: 'Commit 2 staged' })).toBeVisible();
+  await other.click();
+  await expect(page.getByRole('button', { name: 'Commit 1 staged' })).toBeVisible();
+  await shot(page, 'changes-staged');
+  await clean(page, 'staged');
+  await page.getByLabel('Message of the commit').fill("it's done");
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('2 files changed')).toBeVisible(); // d.txt and b c'.txt are left
+  await expect(page.getByRole('checkbox', { name: 'Stage a.txt' })).toHaveCount(0);
+
+  await page.getByRole('button', { name: "Discard b c'.txt" }).click();
+  await expect(page.getByRole('dialog')).toContainText('cannot be undone');
+  await expect(page.getByRole('button', { name: 'Cancel' })).toBeFocused();
+  await shot(page, 'changes-discard');
+  await page.keyboard.press('Escape');
+  await expect(page.getByText('2 files changed')).toBeVisible();
+  await page.getByRole('button', { name: "Discard b c'.txt" }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click();
+  await expect(page.getByText('1 file changed')).toBeVisible();
+  await page.getByLabel('Message of the commit').fill('the rest');
+  await page.getByRole('button', { name: 'Commit all' }).click();
+  await expect(page.getByText('Nothing has changed yet.')).toBeVisible();
+});
+
+test('the patch has new and changed files, and what git refuses is shown', async ({ deft, page }) => {
+  const hook = `printf '#!/bin/sh\\necho tests fail >&2; exit 1\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit`;
+  await task(deft, page, [{ reply: { tool_calls: [run(begin + `mkdir -p .git/hooks && ${hook} && echo 2 > a.txt && echo new > b.txt`)] } }, finish('Done.')], 'Write');
+  await expect(log(page).getByText('Done.')).toBeVisible();
+  await panel(page, 'Changes').click();
+  const waiting = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Patch' }).click();
+  const download = await waiting;
+  expect(download.suggestedFilename()).toBe('changes.patch');
+  const patch = readFileSync(await download.path(), 'utf8');
+  expect(patch).toContain('+new');
+  expect(patch).toContain('-two');
+  await page.getByLabel('Message of the commit').fill('try');
+  await page.keyboard.press('Enter');
+  await expect(page.locator('.panel').getByRole('alert')).toContainText('tests fail');
+  await expect(page.getByLabel('Message of the commit')).toHaveValue('try');
+});
+
+for (const theme of ['light', 'dark'] as const) {
+  test(`commits are pushed and proposed at the Git host: ${theme}`, async ({ deft, page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    if (theme === 'dark') await page.setViewportSize({ width: 390, height: 780 });
+    const hub = await startHub();
+    await deft.script([{ reply: { tool_calls: [run('echo more >> README')] } }, finish('Done.')]);
+    await deft.serve();
+    await deft.signIn(page);
+    const tokens = async (all: Record<string, unknown>) => {
+      const stored = await page.request.post(`${deft.url}/api/v1/secrets/git-providers`, { headers: { Origin: deft.url }, data: { provider_tokens: all } });
+      expect(stored.ok(), await stored.text()).toBe(true);
+    };
+    await tokens({ github: { token: hubToken, host: hub.url } });
+    await deft.setModel(page);
+    await page.getByRole('combobox', { name: 'Repository' }).fill('octocat/hello');
+    await page.getByRole('textbox', { name: 'Task' }).fill('Say more');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/conversations\//);
+    await expect(log(page).getByText('Done.')).toBeVisible();
+    await panel(page, 'Changes').click();
+    await page.getByLabel('Message of the commit').fill('Say more in the README');
+    await page.keyboard.press('Enter');
+    await expect(page.getByText('1 commit not pushed')).toBeVisible();
+    await shot(page, `changes-unpushed-${theme}`);
+    await clean(page, 'not pushed');
+
+    await page.getByRole('button', { name: 'Pull request' }).click();
+    const dialog = page.getByRole('dialog');
+    await expect(dialog.getByLabel('Title')).toHaveValue('A short title');
+    await expect(dialog.getByLabel('From the branch')).toHaveValue('deft/a-short-title');
+    await dialog.getByLabel('Description').fill('It was short.');
+    await shot(page, `changes-pull-${theme}`);
+    await clean(page, 'pull request');
+    await dialog.getByRole('button', { name: 'Push and open' }).click();
+    await expect(dialog.getByRole('link', { name: 'Pull request #42' })).toHaveAttribute('href', 'https://github.example.com/octocat/hello/pull/42');
+    await shot(page, `changes-opened-${theme}`);
+    expect(hub.log('deft/a-short-title')).toBe('Say more in the README\none\n');
+    expect(hub.pulls[0]).toMatchObject({ title: 'A short title', head: 'deft/a-short-title', base: 'main', draft: false });
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await expect(page.getByText('not pushed')).toHaveCount(0);
+    await expect(page.getByText('#42')).toBeVisible();
+
+    // Without a token it says what to do.
+    expect((await page.request.delete(`${deft.url}/api/v1/secrets/git-providers`, { headers: { Origin: deft.url } })).ok()).toBe(true);
+    await page.getByRole('button', { name: 'Push' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Push', exact: true }).click();
+    await expect(page.getByRole('dialog').getByRole('alert')).toContainText('there is no token');
+    await expect(page.getByRole('dialog').getByRole('link', { name: 'Settings of Git hosts' })).toBeVisible();
+    await shot(page, `changes-refused-${theme}`);
+    await hub.close();
+  });
+}

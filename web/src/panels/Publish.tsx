@@ -1,0 +1,159 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { GitStatus } from '../api/conversation';
+import { describe, Failure } from '../api/failure';
+import type { AppRoutes, Origin, PullRequest } from '../api/source';
+import { Dialog } from '../design/Dialog';
+import { Icon } from '../design/Icon';
+import { branchFor } from './changes';
+
+interface Props {
+  app: AppRoutes;
+  id: string;
+  status: GitStatus;
+  onDone: () => void;
+}
+
+// Publish pushes what is committed to the repository that the conversation was started
+// with, and opens a pull request there.
+export function Publish({ app, id, status, onDone }: Props) {
+  const origin = useQuery({ queryKey: ['origin', id], queryFn: () => app.origin(id), retry: false });
+  const [dialog, setDialog] = useState<'push' | 'pull request' | null>(null);
+  if (!origin.data) return null;
+  if (origin.data.repository === '') {
+    return <span className="hint">Started without a repository: take the patch to push it.</span>;
+  }
+  const numbers = origin.data.pullRequests;
+  return (
+    <>
+      {numbers.length > 0 && <span className="hint">{numbers.map((n) => `#${n}`).join(', ')}</span>}
+      <button className="button quiet" disabled={status.head === null} onClick={() => setDialog('push')}>
+        <Icon name="up" size={14} /> Push
+      </button>
+      <button className="button quiet" disabled={status.head === null} onClick={() => setDialog('pull request')}>
+        Pull request
+      </button>
+      {dialog && <PublishDialog app={app} id={id} status={status} origin={origin.data} kind={dialog} onDone={onDone} onClose={() => setDialog(null)} />}
+    </>
+  );
+}
+
+interface DialogProps extends Props {
+  origin: Origin;
+  kind: 'push' | 'pull request';
+  onClose: () => void;
+}
+
+function PublishDialog({ app, id, status, origin, kind, onDone, onClose }: DialogProps) {
+  const queries = useQueryClient();
+  const [branch, setBranch] = useState(() => branchFor(status.branch, origin.branch, origin.title));
+  const [target, setTarget] = useState(origin.branch);
+  const [title, setTitle] = useState(origin.title);
+  const [description, setDescription] = useState('');
+  const [draft, setDraft] = useState(false);
+  const send = useMutation({
+    mutationFn: async (): Promise<PullRequest | null> => {
+      await app.push(id, branch.trim());
+      if (kind === 'push') return null;
+      return app.openPullRequest(id, { source: branch.trim(), target: target.trim(), title: title.trim(), description: description.trim(), draft });
+    },
+    onSettled: () => {
+      void queries.invalidateQueries({ queryKey: ['origin', id] });
+      onDone();
+    },
+  });
+  const left = status.files.length;
+  return (
+    <Dialog title={kind === 'push' ? 'Push the commits' : 'Open a pull request'} onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          send.mutate();
+        }}
+      >
+        <p className="hint">
+          To <code>{origin.repository}</code>
+          {left > 0 && `. ${left === 1 ? '1 file is' : `${left} files are`} not committed, and will not be part of it.`}
+        </p>
+        {send.isSuccess ? (
+          <Done branch={branch.trim()} made={send.data} />
+        ) : (
+          <>
+            {kind === 'pull request' && (
+              <>
+                <label className="field">
+                  <span>Title</span>
+                  <input className="input" required maxLength={255} value={title} onChange={(e) => setTitle(e.target.value)} />
+                </label>
+                <label className="field">
+                  <span>Description</span>
+                  <textarea className="input" rows={4} placeholder="What the change does, and why" value={description} onChange={(e) => setDescription(e.target.value)} />
+                </label>
+              </>
+            )}
+            <label className="field">
+              <span>{kind === 'push' ? 'Branch' : 'From the branch'}</span>
+              <input className="input mono" required maxLength={255} spellCheck={false} autoCapitalize="off" value={branch} onChange={(e) => setBranch(e.target.value)} />
+            </label>
+            {kind === 'pull request' && (
+              <>
+                <label className="field">
+                  <span>Into the branch</span>
+                  <input
+                    className="input mono"
+                    maxLength={255}
+                    spellCheck={false}
+                    autoCapitalize="off"
+                    placeholder="the default branch"
+                    value={target}
+                    onChange={(e) => setTarget(e.target.value)}
+                  />
+                </label>
+                <label className="row">
+                  <input type="checkbox" checked={draft} onChange={(e) => setDraft(e.target.checked)} /> As a draft
+                </label>
+              </>
+            )}
+          </>
+        )}
+        {send.isError && (
+          <p className="banner bad message" role="alert">
+            <span>{describe(send.error)}</span>
+            {send.error instanceof Failure && [401, 403].includes(send.error.status) && <Link href="/settings/git">Settings of Git hosts</Link>}
+          </p>
+        )}
+        <div className="dialog-buttons">
+          <button type="button" className="button" onClick={onClose}>
+            {send.isSuccess ? 'Close' : 'Cancel'}
+          </button>
+          {!send.isSuccess && (
+            <button className="button primary" disabled={send.isPending}>
+              {send.isPending ? 'Sending …' : kind === 'push' ? 'Push' : 'Push and open'}
+            </button>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Done({ branch, made }: { branch: string; made: PullRequest | null }) {
+  return (
+    <p className="banner good" role="status">
+      {made === null ? (
+        <span>
+          The commits are on the branch <code>{branch}</code>.
+        </span>
+      ) : /^https?:\/\//.test(made.url) ? (
+        <a href={made.url} target="_blank" rel="noopener noreferrer">
+          Pull request #{made.number}
+        </a>
+      ) : (
+        <span>Pull request #{made.number}</span>
+      )}
+      {made?.warning && <span>{made.warning}</span>}
+    </p>
+  );
+}
