@@ -30,7 +30,14 @@ export function Home() {
   const [step, setStep] = useState('');
   const box = useRef<HTMLTextAreaElement>(null);
   const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), enabled: ready.data === true });
-  const activate = useMutation({ mutationFn: (name: string) => source.activateProfile(name), onSettled: () => queries.invalidateQueries() });
+  const [profile, setProfile] = useState<string | null>(null); // chosen just now
+  const activate = useMutation({
+    mutationFn: (name: string) => source.activateProfile(name),
+    onSettled: async () => {
+      await queries.invalidateQueries();
+      setProfile(null);
+    },
+  });
   const start = useMutation({
     mutationFn: (images: string[]) =>
       source.start(
@@ -100,8 +107,12 @@ export function Home() {
                   <select
                     className="model-select mono"
                     disabled={activate.isPending}
-                    value={profiles.data.find((p) => p.active)?.name ?? ''}
-                    onChange={(e) => e.target.value && activate.mutate(e.target.value)}
+                    value={profile ?? profiles.data.find((p) => p.active)?.name ?? ''}
+                    onChange={(e) => {
+                      if (!e.target.value) return;
+                      setProfile(e.target.value);
+                      activate.mutate(e.target.value);
+                    }}
                   >
                     {!profiles.data.some((p) => p.active) && <option value="">{model.data?.model}</option>}
                     {profiles.data.map((p) => (
@@ -119,6 +130,11 @@ export function Home() {
                 )
               )}
             </div>
+            {activate.isError && (
+              <p className="banner bad" role="alert">
+                {describe(activate.error)}
+              </p>
+            )}
             {step && (
               <p className="banner" role="status">
                 <span className="dot running" /> {step} …
