@@ -1,18 +1,5 @@
-import axeSource from 'axe-core';
+import { clean } from './axe';
 import { confirming, expect, finish, log, risky, run, task, test } from './deft';
-import type { Page } from '@playwright/test';
-
-// clean runs axe in the page, with the rules of WCAG 2.2 A and AA.
-async function clean(page: Page, what: string): Promise<void> {
-  // A style of the policy does not matter here: the script comes by the debugger.
-  await page.evaluate(axeSource.source);
-  const found = await page.evaluate(async () => {
-    const axe = (window as unknown as { axe: typeof axeSource }).axe;
-    const result = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] });
-    return result.violations.map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target.join(' ')} (${n.failureSummary})`).join('; ')}`);
-  });
-  expect(found, what).toEqual([]);
-}
 
 for (const theme of ['light', 'dark'] as const) {
   test(`no page has a barrier that axe finds: ${theme}`, async ({ deft, page }) => {

@@ -61,6 +61,10 @@ export class AgentServer implements Source {
     await request('PATCH', `/api/conversations/${id}`, { title });
   }
 
+  async setTags(id: string, tags: Record<string, string>): Promise<void> {
+    await request('PATCH', `/api/conversations/${id}`, { tags });
+  }
+
   async remove(id: string): Promise<void> {
     await request('DELETE', `/api/conversations/${id}`);
   }
@@ -69,7 +73,7 @@ export class AgentServer implements Source {
     // The server starts what it needs when the conversation is used.
   }
 
-  async connect(id: string): Promise<Conversation> {
+  connect({ id }: ConversationSummary): Conversation {
     return new Conversation(id, null);
   }
 
@@ -145,5 +149,7 @@ function summary(c: Info): ConversationSummary {
     location: (c.workspace as { working_dir?: string } | null)?.working_dir ?? '',
     shared: false,
     tags: c.tags ?? {},
+    sandbox: 'running',
+    sessionKey: null,
   };
 }

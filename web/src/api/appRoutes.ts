@@ -51,10 +51,18 @@ export class Routes implements AppRoutes {
     return response.blob();
   }
 
-  async pauseSandbox(id: string): Promise<void> {
+  private async sandboxOf(id: string): Promise<string> {
     const [found] = await request<({ sandbox_id: string } | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
     if (!found) throw new Failure(404, 'There is no such conversation.');
-    await request('POST', `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}/pause`);
+    return `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}`;
+  }
+
+  async pauseSandbox(id: string): Promise<void> {
+    await request('POST', `${await this.sandboxOf(id)}/pause`);
+  }
+
+  async archive(id: string): Promise<void> {
+    await request('DELETE', await this.sandboxOf(id));
   }
 
   async apps(id: string): Promise<Apps> {

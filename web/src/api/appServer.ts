@@ -3,7 +3,8 @@ import { Conversation } from './conversation';
 import { Failure, StartFailure } from './failure';
 import { Routes } from './appRoutes';
 import { query, request } from './http';
-import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Status } from './source';
+import { StoredConversation } from './storedConversation';
+import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, Sandbox, SecretName, Source, Status } from './source';
 
 // The fields that the page reads of the App Server's answers.
 interface AppConversation {
@@ -100,20 +101,20 @@ export class AppServer implements Source {
     await request('PATCH', `${base}/app-conversations/${id}`, { title });
   }
 
+  async setTags(id: string, tags: Record<string, string>): Promise<void> {
+    await request('PATCH', `${base}/app-conversations/${id}`, { tags });
+  }
+
   async remove(id: string): Promise<void> {
     await request('DELETE', `${base}/app-conversations/${id}`);
   }
 
   async resume(id: string): Promise<void> {
-    const found = await this.get(id);
-    if (!found) throw new Failure(404, 'There is no such conversation.');
-    await request('POST', `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}/resume`);
+    await request('POST', `${base}/app-conversations/${id}/resume`);
   }
 
-  async connect(id: string): Promise<Conversation> {
-    const found = await this.get(id);
-    if (!found) throw new Failure(404, 'There is no such conversation.');
-    return new Conversation(dashed(found.id), found.session_api_key);
+  connect({ id, sessionKey }: ConversationSummary): Conversation {
+    return sessionKey ? new Conversation(dashed(id), sessionKey) : new StoredConversation(id);
   }
 
   async ready(): Promise<boolean> {
@@ -201,6 +202,8 @@ function summary(c: AppConversation): ConversationSummary {
     location: [c.selected_repository, c.selected_branch].filter(Boolean).join(' · '),
     shared: c.public,
     tags: c.tags,
+    sandbox: sandboxOf(c),
+    sessionKey: c.session_api_key,
   };
 }
 
@@ -212,8 +215,25 @@ function statusOf(c: AppConversation): Status {
       return 'starting';
     case 'ERROR':
       return 'error';
-    default:
+    case 'PAUSED':
       return 'stopped';
+    default:
+      return c.sandbox_id ? 'archived' : 'stopped';
+  }
+}
+
+function sandboxOf(c: AppConversation): Sandbox {
+  switch (c.sandbox_status) {
+    case 'RUNNING':
+      return 'running';
+    case 'STARTING':
+      return 'starting';
+    case 'PAUSED':
+      return 'paused';
+    case 'ERROR':
+      return 'lost';
+    default:
+      return c.sandbox_id ? 'archived' : 'none';
   }
 }
 

@@ -12,7 +12,13 @@ export interface ConversationSummary {
   location: string; // repository, or directory
   shared: boolean; // everybody with its link can read it
   tags: Record<string, string>;
+  sandbox: Sandbox;
+  sessionKey: string | null; // of the sandbox that runs
 }
+
+// Sandbox is how the sandbox of a conversation is. Archived: it was deleted, and its files
+// were kept. None: the conversation was made by another program, as by `deft run`.
+export type Sandbox = 'running' | 'starting' | 'paused' | 'archived' | 'lost' | 'none';
 
 export type Status =
   | 'starting'
@@ -23,7 +29,8 @@ export type Status =
   | 'finished'
   | 'error'
   | 'stuck'
-  | 'stopped'; // its sandbox does not run
+  | 'stopped' // its sandbox does not run
+  | 'archived'; // its sandbox was deleted
 
 export interface Page<T> {
   items: T[];
@@ -66,9 +73,10 @@ export interface Source {
   conversation(id: string): Promise<ConversationSummary | null>;
   start(task: NewTask, progress: (step: string) => void): Promise<string>;
   rename(id: string, title: string): Promise<void>;
+  setTags(id: string, tags: Record<string, string>): Promise<void>;
   remove(id: string): Promise<void>;
-  resume(id: string): Promise<void>; // starts the sandbox of a stopped conversation
-  connect(id: string): Promise<Conversation>;
+  resume(id: string): Promise<void>; // has the sandbox of a conversation run, made anew if it was deleted
+  connect(summary: ConversationSummary): Conversation;
 
   ready(): Promise<boolean>; // whether a model is set up
   model(): Promise<{ model: string; baseURL: string; keySet: boolean }>;
@@ -129,6 +137,7 @@ export interface AppRoutes {
   share(id: string, shared: boolean): Promise<void>;
   export(id: string): Promise<Blob>;
   pauseSandbox(id: string): Promise<void>;
+  archive(id: string): Promise<void>; // deletes the sandbox
   apps(id: string): Promise<Apps>;
 
   testModel(profile: string | null): Promise<Trial>;

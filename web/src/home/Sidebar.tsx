@@ -65,6 +65,7 @@ const filters = [
   { value: 'finished', label: 'Finished' },
   { value: 'error', label: 'Failed' },
   { value: 'stopped', label: 'Stopped' },
+  { value: 'archived', label: 'Archived' },
 ];
 
 interface ListProps {
