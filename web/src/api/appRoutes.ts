@@ -1,6 +1,7 @@
 // The App Server's routes that a single agent server does not have.
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
+import { again, forget, setupLog, startTask, unfinished } from './startTask';
 import type { ApiKey, AppRoutes, Apps, McpServer, Repository, Safety, Trial, Undone } from './source';
 
 const base = '/api/v1';
@@ -12,6 +13,12 @@ interface Settings {
 }
 
 export class Routes implements AppRoutes {
+  readonly startTask = startTask;
+  readonly startTasks = unfinished;
+  readonly startAgain = again;
+  readonly forgetStart = forget;
+  readonly setupLog = setupLog;
+
   // settings are empty before the user has stored any.
   private async settings(): Promise<Settings> {
     try {

@@ -1,10 +1,11 @@
 // The App Server, `deft serve`.
 import { Conversation } from './conversation';
-import { Failure, StartFailure } from './failure';
+import { Failure } from './failure';
 import { Routes } from './appRoutes';
 import { query, request } from './http';
+import { start } from './startTask';
 import { StoredConversation } from './storedConversation';
-import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, Sandbox, SecretName, Source, Status } from './source';
+import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, Sandbox, SecretName, Source, Started, Status } from './source';
 
 // The fields that the page reads of the App Server's answers.
 interface AppConversation {
@@ -23,29 +24,11 @@ interface AppConversation {
   tags: Record<string, string>;
 }
 
-interface StartTask {
-  id: string;
-  status: string;
-  detail: string | null;
-  app_conversation_id: string | null;
-  setup_log?: string | null;
-}
-
 interface Settings {
   agent_settings: { llm?: { model?: string; base_url?: string | null } };
   llm_api_key_set: boolean;
   default_llm_model: string | null; // of the server, for users who have chosen none
 }
-
-const steps: Record<string, string> = {
-  WORKING: 'Preparing',
-  WAITING_FOR_SANDBOX: 'Starting the sandbox',
-  PREPARING_REPOSITORY: 'Cloning the repository',
-  RUNNING_SETUP_SCRIPT: 'Running the setup script',
-  SETTING_UP_GIT_HOOKS: 'Setting up git hooks',
-  SETTING_UP_SKILLS: 'Loading skills',
-  STARTING_CONVERSATION: 'Starting the agent',
-};
 
 const base = '/api/v1';
 
@@ -71,30 +54,8 @@ export class AppServer implements Source {
     return found && summary(found);
   }
 
-  async start(task: NewTask, progress: (step: string) => void): Promise<string> {
-    const content: unknown[] = [{ type: 'text', text: task.text }];
-    if (task.images.length) content.push({ type: 'image', image_urls: task.images });
-    let state = await request<StartTask>('POST', `${base}/app-conversations`, {
-      initial_message: { role: 'user', content, run: true },
-      selected_repository: task.repository || null,
-      selected_branch: task.branch || null,
-      git_provider: task.provider || null,
-      confirmation_mode: task.confirm,
-    });
-    let step = '';
-    while (state.status !== 'READY') {
-      if (state.status === 'ERROR') {
-        throw new StartFailure(step, state.detail ?? 'The conversation could not be started.', state.setup_log?.trim() ?? '');
-      }
-      step = steps[state.status] ?? state.status;
-      progress(step);
-      await new Promise((done) => setTimeout(done, 250));
-      const [next] = await request<(StartTask | null)[]>('GET', `${base}/app-conversations/start-tasks${query({ ids: state.id })}`);
-      if (!next) throw new Failure(404, 'The server has forgotten the start of this conversation.');
-      state = next;
-    }
-    if (!state.app_conversation_id) throw new Failure(500, 'The server named no conversation.');
-    return state.app_conversation_id;
+  async start(task: NewTask): Promise<Started> {
+    return { kind: 'task', id: await start(task) };
   }
 
   async rename(id: string, title: string): Promise<void> {

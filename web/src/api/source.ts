@@ -1,6 +1,7 @@
 // Source is the server as the pages see it. Two servers implement it: the App
 // Server (`deft serve`) and a single agent server.
 import type { Conversation } from './conversation';
+import type { StartTask } from './startTask';
 
 export interface ConversationSummary {
   id: string;
@@ -45,6 +46,14 @@ export interface NewTask {
   provider?: string; // the Git host of the repository
   directory?: string;
   confirm: boolean; // ask before risky actions
+  plan?: boolean; // an agent that studies and plans, and changes nothing else
+  parent?: string; // the conversation that it is a part of, whose files it shares
+}
+
+// Started is a conversation, or the task that starts it.
+export interface Started {
+  kind: 'conversation' | 'task';
+  id: string;
 }
 
 export interface Profile {
@@ -71,7 +80,7 @@ export interface Source {
 
   conversations(search: string, page: string | null): Promise<Page<ConversationSummary>>;
   conversation(id: string): Promise<ConversationSummary | null>;
-  start(task: NewTask, progress: (step: string) => void): Promise<string>;
+  start(task: NewTask): Promise<Started>;
   rename(id: string, title: string): Promise<void>;
   setTags(id: string, tags: Record<string, string>): Promise<void>;
   remove(id: string): Promise<void>;
@@ -131,6 +140,11 @@ export interface Safety {
 }
 
 export interface AppRoutes {
+  startTask(id: string): Promise<StartTask | null>;
+  startTasks(): Promise<StartTask[]>; // that are at work or have failed, some
+  startAgain(failed: StartTask): Promise<string>;
+  forgetStart(failed: StartTask): Promise<void>;
+  setupLog(conversation: string): Promise<string>;
   demo(): Promise<string>;
   fork(id: string, event: string | null, sameFiles: boolean): Promise<string>;
   undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone>;

@@ -12,7 +12,7 @@ import { Markdown } from '../design/Markdown';
 import { Menu } from '../design/Menu';
 import { save } from '../design/save';
 
-type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | 'archive' | null;
+type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | 'archive' | 'setup' | null;
 
 interface Props {
   conversation: Conversation;
@@ -51,6 +51,7 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
       ...(app
         ? [
             ...(sandbox === 'none' ? [] : [{ id: 'fork', label: 'Fork with its files', run: attempt(async () => navigate(`/conversations/${await app.fork(id, null, false)}`)) }]),
+            { id: 'setup', label: 'Show the set-up log', run: () => setOpen('setup') },
             { id: 'export', label: 'Export as a zip file', run: attempt(async () => save(await app.export(id), `conversation-${id}.zip`)) },
             { id: 'share', label: 'Share …', run: () => setOpen('share') },
             ...(live ? [{ id: 'pause-sandbox', label: 'Pause the sandbox', run: attempt(async () => (await app.pauseSandbox(id), refresh())) }] : []),
@@ -71,6 +72,7 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
       {open === 'ask' && <Ask conversation={conversation} onClose={close} />}
       {open === 'goal' && <Goal conversation={conversation} onClose={close} />}
       {open === 'tags' && <Tags summary={summary} onClose={close} />}
+      {open === 'setup' && app && <SetupLog app={app} id={id} onClose={close} />}
       {open === 'archive' && app && <Archive app={app} id={id} onDone={refresh} onClose={close} />}
       {open === 'share' && <Share id={id} shared={summary.shared} onClose={close} />}
     </>
@@ -218,6 +220,29 @@ function Tags({ summary, onClose }: { summary: ConversationSummary; onClose: () 
           </button>
         </div>
       </form>
+    </Dialog>
+  );
+}
+
+// SetupLog is what the repository's scripts printed when the conversation was started.
+function SetupLog({ app, id, onClose }: { app: AppRoutes; id: string; onClose: () => void }) {
+  const log = useQuery({ queryKey: ['setup-log', id], queryFn: () => app.setupLog(id) });
+  return (
+    <Dialog title="Set-up log" onClose={onClose}>
+      <div className="dialog-form">
+        {log.data === '' && <p className="hint">Nothing was set up, or it printed nothing.</p>}
+        {log.data && (
+          <pre className="code output" tabIndex={0} role="region" aria-label="Log of the setup">
+            {log.data}
+          </pre>
+        )}
+        <Failed error={log.error} />
+        <div className="dialog-buttons">
+          <button className="button" autoFocus onClick={onClose}>
+            Close
+          </button>
+        </div>
+      </div>
     </Dialog>
   );
 }

@@ -106,6 +106,15 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
     void queries.invalidateQueries({ queryKey: ['conversations'] });
     void queries.invalidateQueries({ queryKey: ['conversation', id] });
   }, [queries, id, status]);
+  // A title is paid for; it is stored a moment before or after that.
+  const usage = useView(store, (v) => v.timeline.usage);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      void queries.invalidateQueries({ queryKey: ['conversation', id] });
+    }, 500);
+    return () => clearTimeout(timer);
+  }, [queries, id, usage]);
 
   const control = useMutation({
     mutationFn: (action: 'run' | 'pause' | 'interrupt') => conversation[action](),
