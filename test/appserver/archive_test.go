@@ -37,6 +37,20 @@ turns:
 		t.Errorf("the key of a deleted sandbox: %s", raw)
 	}
 
+	var forked conversation
+	d.owner.do(t, "POST", base+"/fork", map[string]any{}, &forked)
+	if forked.SandboxIs != "RUNNING" || forked.Sandbox == c.Sandbox {
+		t.Errorf("a fork of an archived conversation: %+v", forked)
+	}
+	d.owner.do(t, "DELETE", d.url+"/api/v1/app-conversations/"+forked.ID, nil, nil)
+
+	var resumed conversation
+	d.owner.do(t, "POST", base+"/resume", nil, &resumed)
+	if resumed.SandboxIs != "RUNNING" || resumed.Key == "" || resumed.ID != c.ID {
+		t.Errorf("resumed: %+v", resumed)
+	}
+	d.owner.do(t, "DELETE", d.url+"/api/v1/sandboxes/"+c.Sandbox, nil, nil)
+
 	d.owner.do(t, "POST", base+"/send-message", text("is it there?"), nil)
 	again := d.conversation(t, c.ID)
 	if again.SandboxIs != "RUNNING" || again.Key == "" || again.Key == c.Key {

@@ -1,5 +1,5 @@
-import axeSource from 'axe-core';
 import { expect, type Page } from '@playwright/test';
+import axeSource from 'axe-core';
 
 // clean runs axe in the page, with the rules of WCAG 2.2 A and AA.
 export async function clean(page: Page, what: string): Promise<void> {

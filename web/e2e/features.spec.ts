@@ -142,3 +142,22 @@ test('settings: test of the model, confirmation, MCP servers, keys', async ({ de
   await expect(page.getByText('There is no key yet.')).toBeVisible();
   expect((await fetch(`${deft.url}/api/v1/app-conversations/count`, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(401);
 });
+
+test('a setting shows at once what was chosen, and the former one again if the server refuses it', async ({ deft, page }) => {
+  await deft.script([]);
+  await deft.serve();
+  await deft.signIn(page);
+  await deft.setModel(page);
+  await page.goto(`${deft.url}/settings/safety`);
+  await expect(page.getByLabel(/^Never/)).toBeChecked();
+  let answer = () => {};
+  await page.route('**/api/v1/settings', async (route) => {
+    if (route.request().method() !== 'POST') return route.fallback();
+    await new Promise<void>((go) => (answer = go));
+    await route.fulfill({ status: 503, json: { detail: 'The settings cannot be stored now.' } });
+  });
+  await page.getByLabel(/Before every action/).check(); // fails unless it shows before the answer
+  answer();
+  await expect(page.getByRole('alert')).toContainText('The settings cannot be stored now.');
+  await expect(page.getByLabel(/^Never/)).toBeChecked();
+});

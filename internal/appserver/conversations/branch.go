@@ -18,14 +18,19 @@ type ForkRequest struct {
 	SameFiles bool
 }
 
-// Fork makes a conversation that shares the events up to one of another one. NotFound if
+// Fork makes a conversation that shares the events up to one of another one. For files of
+// its own, a sandbox of the other one that was deleted is made anew. NotFound if
 // the event is unknown, or if the files at the event are, which the fork is to have.
 func (s *Service) Fork(ctx context.Context, owner session.Principal, id event.ConversationID, r ForkRequest) (*Info, error) {
-	info, err := s.One(ctx, owner, id)
+	open := s.Continue
+	if r.SameFiles {
+		open = s.Open
+	}
+	c, err := open(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Open(ctx, owner, id)
+	info, err := s.One(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +50,7 @@ func (s *Service) Fork(ctx context.Context, owner session.Principal, id event.Co
 			return nil, err
 		}
 		// The directory may be that of a repository below the project's.
-		below, err := filepath.Rel(filepath.Join(info.In.Directory, sandboxes.ProjectDirectory), c.Workspace())
+		below, err := filepath.Rel(filepath.Join(s.o.Sandboxes.Workspace(row.Sandbox), sandboxes.ProjectDirectory), c.Workspace())
 		if err != nil || !filepath.IsLocal(below) {
 			below = "."
 		}
@@ -65,9 +70,14 @@ func (s *Service) Fork(ctx context.Context, owner session.Principal, id event.Co
 }
 
 // Undo takes a conversation back to an event, with the files of its workspace unless
-// they are to stay. See [session.Conversation.Undo].
+// they are to stay, in a new sandbox if the former one was deleted. See
+// [session.Conversation.Undo].
 func (s *Service) Undo(ctx context.Context, owner session.Principal, id event.ConversationID, o session.UndoOptions) (session.Undone, error) {
-	c, err := s.Open(ctx, owner, id)
+	open := s.Continue
+	if o.Preview {
+		open = s.Open
+	}
+	c, err := open(ctx, owner, id)
 	if err != nil {
 		return session.Undone{}, err
 	}

@@ -28,9 +28,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream"
@@ -39,6 +41,7 @@ import (
 	"github.com/deft-dev/deft/internal/appserver/store"
 	"github.com/deft-dev/deft/internal/forge"
 	"github.com/deft-dev/deft/internal/gitfetch"
+	"github.com/deft-dev/deft/internal/lazyregexp"
 	"github.com/deft-dev/deft/secret"
 	"github.com/deft-dev/deft/session"
 )
@@ -252,18 +255,47 @@ type Change struct {
 	Title                        *string
 	Public                       *bool
 	Repository, Branch, Provider *string
+	Tags                         *map[string]string // all that it is to have
 }
 
-// Patch changes a conversation.
+// Bounds of tags. Keys are as in the agent-server contract.
+const (
+	mostTags   = 50
+	longestTag = 256 // characters
+)
+
+var tagKey = lazyregexp.New(`^[a-z0-9]{1,64}$`)
+
+func checkTags(tags map[string]string) error {
+	if len(tags) > mostTags {
+		return fault.New(fault.Invalid, fmt.Sprintf("a conversation can have %d tags at most", mostTags))
+	}
+	for key, value := range tags {
+		if !tagKey().MatchString(key) {
+			return fault.New(fault.Invalid, fmt.Sprintf("%q cannot be a tag: it must be of lower-case letters and digits", key))
+		}
+		if utf8.RuneCountInString(value) > longestTag {
+			return fault.New(fault.Invalid, fmt.Sprintf("the value of the tag %s is longer than %d characters", key, longestTag))
+		}
+	}
+	return nil
+}
+
+// Patch changes a conversation. Tags that cannot be are Invalid.
 func (s *Service) Patch(ctx context.Context, owner session.Principal, id event.ConversationID, ch Change) (*Info, error) {
+	if ch.Tags != nil {
+		if err := checkTags(*ch.Tags); err != nil {
+			return nil, err
+		}
+	}
 	info, err := s.One(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
-	if ch.Title != nil {
+	if ch.Title != nil || ch.Tags != nil {
 		c, err := s.Scope(owner).Get(ctx, id)
 		if err == nil {
-			err = c.Patch(ctx, ch.Title, nil)
+			err = c.Patch(ctx, ch.Title, ch.Tags)
 		}
 		if err != nil {
 			return nil, err

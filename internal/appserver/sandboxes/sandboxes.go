@@ -115,7 +115,7 @@ func (s *Service) add(ctx context.Context, owner session.Principal, id string) (
 	now := time.Now()
 	b := store.Sandbox{
 		ID: id, Owner: string(owner), Spec: s.o.Spec, SessionKey: base64.RawURLEncoding.EncodeToString(secret[:]),
-		Directory: filepath.Join(s.o.Root, id), Created: now, Used: now,
+		Directory: s.Workspace(id), Created: now, Used: now,
 	}
 	if err := s.o.Store.AddSandbox(ctx, b); err != nil {
 		return store.Sandbox{}, err
@@ -125,6 +125,9 @@ func (s *Service) add(ctx context.Context, owner session.Principal, id string) (
 	}
 	return b, nil
 }
+
+// Workspace is the directory of the sandbox with an id, also of one that was deleted.
+func (s *Service) Workspace(id string) string { return filepath.Join(s.o.Root, id) }
 
 // Revive makes a sandbox again that was deleted, with the workspace at the same place,
 // empty. made is false if somebody else has done so.

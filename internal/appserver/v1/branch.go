@@ -10,7 +10,8 @@ import (
 	"github.com/deft-dev/deft/session"
 )
 
-// What the contract has not: forks and undo with the files of the workspace, and the demo.
+// What the contract has not: forks and undo with the files of the workspace, conversations
+// that go on in a new sandbox, and the demo.
 
 var (
 	forkForm = &schema.Object{Name: "AppConversationForkRequest", Fields: []schema.Field{
@@ -78,6 +79,22 @@ func (s *Service) undo(w http.ResponseWriter, r *http.Request) error {
 		out.Removed = []string{}
 	}
 	return rest.JSON(w, http.StatusOK, out)
+}
+
+// resume answers when the conversation has a sandbox that runs.
+func (s *Service) resume(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.o.Conversations.Continue(r.Context(), owner(r), id); err != nil {
+		return missing(err, "Conversation")
+	}
+	info, err := s.o.Conversations.One(r.Context(), owner(r), id)
+	if err != nil {
+		return missing(err, "Conversation")
+	}
+	return rest.JSON(w, http.StatusOK, s.show(r, info))
 }
 
 func (s *Service) demo(w http.ResponseWriter, r *http.Request) error {

@@ -166,6 +166,7 @@ var (
 		{Name: "selected_repository", Type: schema.Opt(schema.String{})},
 		{Name: "selected_branch", Type: schema.Opt(schema.String{})},
 		{Name: "git_provider", Type: schema.Opt(providers)},
+		{Name: "tags", Type: schema.Opt(schema.Dict{Of: schema.String{}})}, // ours
 	}}
 )
 
@@ -175,17 +176,18 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var req struct {
-		Title      *string `json:"title"`
-		Public     *bool   `json:"public"`
-		Repository *string `json:"selected_repository"`
-		Branch     *string `json:"selected_branch"`
-		Provider   *string `json:"git_provider"`
+		Title      *string            `json:"title"`
+		Public     *bool              `json:"public"`
+		Repository *string            `json:"selected_repository"`
+		Branch     *string            `json:"selected_branch"`
+		Provider   *string            `json:"git_provider"`
+		Tags       *map[string]string `json:"tags"`
 	}
 	if err := rest.Read(r, patchForm, &req); err != nil {
 		return err
 	}
 	info, err := s.o.Conversations.Patch(r.Context(), owner(r), id, conversations.Change{
-		Title: req.Title, Public: req.Public, Repository: req.Repository, Branch: req.Branch, Provider: req.Provider,
+		Title: req.Title, Public: req.Public, Repository: req.Repository, Branch: req.Branch, Provider: req.Provider, Tags: req.Tags,
 	})
 	if err != nil {
 		return missing(err, "Conversation")

@@ -71,6 +71,7 @@ func (s *Service) Routes() []rest.Route {
 		r("Conversations", "POST", one+"/send-message", s.sendMessage),
 		r("Conversations", "POST", one+"/fork", s.fork),
 		r("Conversations", "POST", one+"/undo", s.undo),
+		r("Conversations", "POST", one+"/resume", s.resume),
 		r("Conversations", "POST", base+"/demo", s.demo),
 		r("Conversations", "POST", one+"/switch_profile", s.switchProfile),
 		r("Conversations", "POST", one+"/switch_acp_model", s.switchACPModel),

@@ -2,7 +2,7 @@
 import { Conversation } from './conversation';
 import { agentServerClient, request } from './http';
 import type { components } from './generated/agent-server';
-import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Status } from './source';
+import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Started, Status } from './source';
 
 type Info = Pick<components['schemas']['ConversationInfo'], 'id' | 'title' | 'execution_status' | 'updated_at' | 'stats' | 'tags'> & {
   agent: unknown;
@@ -34,8 +34,7 @@ export class AgentServer implements Source {
     return found ? summary(found) : null;
   }
 
-  async start(task: NewTask, progress: (step: string) => void): Promise<string> {
-    progress('Starting the agent');
+  async start(task: NewTask): Promise<Started> {
     const { agent_settings: agent } = await request<Settings>('GET', '/api/settings', undefined, { 'X-Expose-Secrets': 'encrypted' });
     agent.llm.stream = true;
     const content: unknown[] = [{ type: 'text', text: task.text }];
@@ -48,7 +47,7 @@ export class AgentServer implements Source {
       confirmation_policy: { kind: task.confirm ? 'ConfirmRisky' : 'NeverConfirm' },
       security_analyzer: task.confirm ? { kind: 'LLMSecurityAnalyzer' } : null,
     });
-    return id;
+    return { kind: 'conversation', id };
   }
 
   // directory is a fresh one for a conversation that names none.
@@ -61,6 +60,10 @@ export class AgentServer implements Source {
     await request('PATCH', `/api/conversations/${id}`, { title });
   }
 
+  async setTags(id: string, tags: Record<string, string>): Promise<void> {
+    await request('PATCH', `/api/conversations/${id}`, { tags });
+  }
+
   async remove(id: string): Promise<void> {
     await request('DELETE', `/api/conversations/${id}`);
   }
@@ -69,7 +72,7 @@ export class AgentServer implements Source {
     // The server starts what it needs when the conversation is used.
   }
 
-  async connect(id: string): Promise<Conversation> {
+  connect({ id }: ConversationSummary): Conversation {
     return new Conversation(id, null);
   }
 
@@ -145,5 +148,7 @@ function summary(c: Info): ConversationSummary {
     location: (c.workspace as { working_dir?: string } | null)?.working_dir ?? '',
     shared: false,
     tags: c.tags ?? {},
+    sandbox: 'running',
+    sessionKey: null,
   };
 }

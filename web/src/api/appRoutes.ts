@@ -1,6 +1,7 @@
 // The App Server's routes that a single agent server does not have.
 import { Failure, readFailure } from './failure';
 import { query, request } from './http';
+import { again, forget, setupLog, startTask, unfinished } from './startTask';
 import type { ApiKey, AppRoutes, Apps, McpServer, Origin, PullRequest, Repository, Safety, Trial, Undone } from './source';
 
 const base = '/api/v1';
@@ -12,6 +13,12 @@ interface Settings {
 }
 
 export class Routes implements AppRoutes {
+  readonly startTask = startTask;
+  readonly startTasks = unfinished;
+  readonly startAgain = again;
+  readonly forgetStart = forget;
+  readonly setupLog = setupLog;
+
   // settings are empty before the user has stored any.
   private async settings(): Promise<Settings> {
     try {
@@ -51,10 +58,18 @@ export class Routes implements AppRoutes {
     return response.blob();
   }
 
-  async pauseSandbox(id: string): Promise<void> {
+  private async sandboxOf(id: string): Promise<string> {
     const [found] = await request<({ sandbox_id: string } | null)[]>('GET', `${base}/app-conversations${query({ ids: id })}`);
     if (!found) throw new Failure(404, 'There is no such conversation.');
-    await request('POST', `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}/pause`);
+    return `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}`;
+  }
+
+  async pauseSandbox(id: string): Promise<void> {
+    await request('POST', `${await this.sandboxOf(id)}/pause`);
+  }
+
+  async archive(id: string): Promise<void> {
+    await request('DELETE', await this.sandboxOf(id));
   }
 
   async apps(id: string): Promise<Apps> {

@@ -1,9 +1,11 @@
 // The App Server, `deft serve`.
 import { Conversation } from './conversation';
-import { Failure, StartFailure } from './failure';
+import { Failure } from './failure';
 import { Routes } from './appRoutes';
 import { query, request } from './http';
-import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Status } from './source';
+import { start } from './startTask';
+import { StoredConversation } from './storedConversation';
+import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, Sandbox, SecretName, Source, Started, Status } from './source';
 
 // The fields that the page reads of the App Server's answers.
 interface AppConversation {
@@ -22,29 +24,11 @@ interface AppConversation {
   tags: Record<string, string>;
 }
 
-interface StartTask {
-  id: string;
-  status: string;
-  detail: string | null;
-  app_conversation_id: string | null;
-  setup_log?: string | null;
-}
-
 interface Settings {
   agent_settings: { llm?: { model?: string; base_url?: string | null } };
   llm_api_key_set: boolean;
   default_llm_model: string | null; // of the server, for users who have chosen none
 }
-
-const steps: Record<string, string> = {
-  WORKING: 'Preparing',
-  WAITING_FOR_SANDBOX: 'Starting the sandbox',
-  PREPARING_REPOSITORY: 'Cloning the repository',
-  RUNNING_SETUP_SCRIPT: 'Running the setup script',
-  SETTING_UP_GIT_HOOKS: 'Setting up git hooks',
-  SETTING_UP_SKILLS: 'Loading skills',
-  STARTING_CONVERSATION: 'Starting the agent',
-};
 
 const base = '/api/v1';
 
@@ -70,34 +54,16 @@ export class AppServer implements Source {
     return found && summary(found);
   }
 
-  async start(task: NewTask, progress: (step: string) => void): Promise<string> {
-    const content: unknown[] = [{ type: 'text', text: task.text }];
-    if (task.images.length) content.push({ type: 'image', image_urls: task.images });
-    let state = await request<StartTask>('POST', `${base}/app-conversations`, {
-      initial_message: { role: 'user', content, run: true },
-      selected_repository: task.repository || null,
-      selected_branch: task.branch || null,
-      git_provider: task.provider || null,
-      confirmation_mode: task.confirm,
-    });
-    let step = '';
-    while (state.status !== 'READY') {
-      if (state.status === 'ERROR') {
-        throw new StartFailure(step, state.detail ?? 'The conversation could not be started.', state.setup_log?.trim() ?? '');
-      }
-      step = steps[state.status] ?? state.status;
-      progress(step);
-      await new Promise((done) => setTimeout(done, 250));
-      const [next] = await request<(StartTask | null)[]>('GET', `${base}/app-conversations/start-tasks${query({ ids: state.id })}`);
-      if (!next) throw new Failure(404, 'The server has forgotten the start of this conversation.');
-      state = next;
-    }
-    if (!state.app_conversation_id) throw new Failure(500, 'The server named no conversation.');
-    return state.app_conversation_id;
+  async start(task: NewTask): Promise<Started> {
+    return { kind: 'task', id: await start(task) };
   }
 
   async rename(id: string, title: string): Promise<void> {
     await request('PATCH', `${base}/app-conversations/${id}`, { title });
+  }
+
+  async setTags(id: string, tags: Record<string, string>): Promise<void> {
+    await request('PATCH', `${base}/app-conversations/${id}`, { tags });
   }
 
   async remove(id: string): Promise<void> {
@@ -105,15 +71,11 @@ export class AppServer implements Source {
   }
 
   async resume(id: string): Promise<void> {
-    const found = await this.get(id);
-    if (!found) throw new Failure(404, 'There is no such conversation.');
-    await request('POST', `${base}/sandboxes/${encodeURIComponent(found.sandbox_id)}/resume`);
+    await request('POST', `${base}/app-conversations/${id}/resume`);
   }
 
-  async connect(id: string): Promise<Conversation> {
-    const found = await this.get(id);
-    if (!found) throw new Failure(404, 'There is no such conversation.');
-    return new Conversation(dashed(found.id), found.session_api_key);
+  connect({ id, sessionKey }: ConversationSummary): Conversation {
+    return sessionKey ? new Conversation(dashed(id), sessionKey) : new StoredConversation(id);
   }
 
   async ready(): Promise<boolean> {
@@ -201,6 +163,8 @@ function summary(c: AppConversation): ConversationSummary {
     location: [c.selected_repository, c.selected_branch].filter(Boolean).join(' · '),
     shared: c.public,
     tags: c.tags,
+    sandbox: sandboxOf(c),
+    sessionKey: c.session_api_key,
   };
 }
 
@@ -212,8 +176,25 @@ function statusOf(c: AppConversation): Status {
       return 'starting';
     case 'ERROR':
       return 'error';
-    default:
+    case 'PAUSED':
       return 'stopped';
+    default:
+      return c.sandbox_id ? 'archived' : 'stopped';
+  }
+}
+
+function sandboxOf(c: AppConversation): Sandbox {
+  switch (c.sandbox_status) {
+    case 'RUNNING':
+      return 'running';
+    case 'STARTING':
+      return 'starting';
+    case 'PAUSED':
+      return 'paused';
+    case 'ERROR':
+      return 'lost';
+    default:
+      return c.sandbox_id ? 'archived' : 'none';
   }
 }
 

@@ -36,6 +36,8 @@ export interface OpenTerminal {
 export const windowSize = 100;
 
 export class Conversation {
+  // live: its sandbox can work, and its events can be followed.
+  readonly live: boolean = true;
   private readonly client: AgentServerClient;
 
   constructor(
@@ -121,10 +123,6 @@ export class Conversation {
   // pursue runs the agent until a judge says that the objective is reached.
   async pursue(objective: string): Promise<void> {
     await request('POST', `/api/conversations/${this.id}/goal`, { objective }, this.headers());
-  }
-
-  async setTags(tags: Record<string, string>): Promise<void> {
-    await request('PATCH', `/api/conversations/${this.id}`, { tags }, this.headers());
   }
 
   async archive(directory: string): Promise<Blob> {

@@ -13,17 +13,6 @@ export class Failure extends Error {
   }
 }
 
-// StartFailure is a conversation that could not be started.
-export class StartFailure extends Failure {
-  constructor(
-    readonly step: string, // the last one seen; empty: none
-    message: string,
-    readonly log: string, // of the setup script; empty if it wrote nothing
-  ) {
-    super(500, message);
-  }
-}
-
 // readFailure makes a Failure of an answer. Servers say why in `detail`, a text,
 // an object or a list of violations; older routes in `message` or `error`.
 export async function readFailure(response: Response): Promise<Failure> {

@@ -1,6 +1,7 @@
 // Source is the server as the pages see it. Two servers implement it: the App
 // Server (`deft serve`) and a single agent server.
 import type { Conversation } from './conversation';
+import type { StartTask } from './startTask';
 
 export interface ConversationSummary {
   id: string;
@@ -12,7 +13,13 @@ export interface ConversationSummary {
   location: string; // repository, or directory
   shared: boolean; // everybody with its link can read it
   tags: Record<string, string>;
+  sandbox: Sandbox;
+  sessionKey: string | null; // of the sandbox that runs
 }
+
+// Sandbox is how the sandbox of a conversation is. Archived: it was deleted, and its files
+// were kept. None: the conversation was made by another program, as by `deft run`.
+export type Sandbox = 'running' | 'starting' | 'paused' | 'archived' | 'lost' | 'none';
 
 export type Status =
   | 'starting'
@@ -23,7 +30,8 @@ export type Status =
   | 'finished'
   | 'error'
   | 'stuck'
-  | 'stopped'; // its sandbox does not run
+  | 'stopped' // its sandbox does not run
+  | 'archived'; // its sandbox was deleted
 
 export interface Page<T> {
   items: T[];
@@ -38,6 +46,14 @@ export interface NewTask {
   provider?: string; // the Git host of the repository
   directory?: string;
   confirm: boolean; // ask before risky actions
+  plan?: boolean; // an agent that studies and plans, and changes nothing else
+  parent?: string; // the conversation that it is a part of, whose files it shares
+}
+
+// Started is a conversation, or the task that starts it.
+export interface Started {
+  kind: 'conversation' | 'task';
+  id: string;
 }
 
 export interface Profile {
@@ -64,11 +80,12 @@ export interface Source {
 
   conversations(search: string, page: string | null): Promise<Page<ConversationSummary>>;
   conversation(id: string): Promise<ConversationSummary | null>;
-  start(task: NewTask, progress: (step: string) => void): Promise<string>;
+  start(task: NewTask): Promise<Started>;
   rename(id: string, title: string): Promise<void>;
+  setTags(id: string, tags: Record<string, string>): Promise<void>;
   remove(id: string): Promise<void>;
-  resume(id: string): Promise<void>; // starts the sandbox of a stopped conversation
-  connect(id: string): Promise<Conversation>;
+  resume(id: string): Promise<void>; // has the sandbox of a conversation run, made anew if it was deleted
+  connect(summary: ConversationSummary): Conversation;
 
   ready(): Promise<boolean>; // whether a model is set up
   model(): Promise<{ model: string; baseURL: string; keySet: boolean }>;
@@ -137,12 +154,18 @@ export interface Safety {
 }
 
 export interface AppRoutes {
+  startTask(id: string): Promise<StartTask | null>;
+  startTasks(): Promise<StartTask[]>; // that are at work or have failed, some
+  startAgain(failed: StartTask): Promise<string>;
+  forgetStart(failed: StartTask): Promise<void>;
+  setupLog(conversation: string): Promise<string>;
   demo(): Promise<string>;
   fork(id: string, event: string | null, sameFiles: boolean): Promise<string>;
   undo(id: string, event: string | null, keepFiles: boolean, preview: boolean): Promise<Undone>;
   share(id: string, shared: boolean): Promise<void>;
   export(id: string): Promise<Blob>;
   pauseSandbox(id: string): Promise<void>;
+  archive(id: string): Promise<void>; // deletes the sandbox
   apps(id: string): Promise<Apps>;
   origin(id: string): Promise<Origin>;
   push(id: string, branch: string): Promise<void>;

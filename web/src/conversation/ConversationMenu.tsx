@@ -1,10 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useCallback, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import type { Conversation, Policy } from '../api/conversation';
 import { describe } from '../api/failure';
-import type { ConversationSummary } from '../api/source';
+import type { AppRoutes, ConversationSummary } from '../api/source';
 import { useCommands } from '../commands/registry';
 import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
@@ -12,11 +12,11 @@ import { Markdown } from '../design/Markdown';
 import { Menu } from '../design/Menu';
 import { save } from '../design/save';
 
-type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | null;
+type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | 'archive' | 'setup' | null;
 
 interface Props {
   conversation: Conversation;
-  summary: ConversationSummary | null;
+  summary: ConversationSummary;
   onFind: () => void;
   onFailure: (text: string) => void;
 }
@@ -26,28 +26,40 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
   const source = useSource();
   const [, navigate] = useLocation();
   const [open, setOpen] = useState<Open>(null);
-  const id = summary?.id ?? conversation.id;
+  const { id } = summary;
   const { app } = source;
+  const { sandbox } = summary;
+  const queries = useQueryClient();
+  const refresh = useCallback(async () => {
+    await Promise.all([queries.invalidateQueries({ queryKey: ['conversation', id] }), queries.invalidateQueries({ queryKey: ['conversations'] })]);
+  }, [queries, id]);
   const commands = useMemo(() => {
     const attempt = (action: () => Promise<void>) => () => void action().catch((error: unknown) => onFailure(describe(error)));
+    const { live } = conversation;
     return [
       { id: 'find', label: 'Search in the conversation', keys: 'Ctrl+F', run: onFind },
-      { id: 'profile', label: 'Switch the model …', run: () => setOpen('profile') },
-      { id: 'policy', label: 'Change when it asks …', run: () => setOpen('policy') },
-      { id: 'ask', label: 'Ask aside …', run: () => setOpen('ask') },
-      { id: 'goal', label: 'Pursue a goal …', run: () => setOpen('goal') },
-      { id: 'condense', label: 'Summarise the history now', run: attempt(() => conversation.condense()) },
+      ...(live
+        ? [
+            { id: 'profile', label: 'Switch the model …', run: () => setOpen('profile') },
+            { id: 'policy', label: 'Change when it asks …', run: () => setOpen('policy') },
+            { id: 'ask', label: 'Ask aside …', run: () => setOpen('ask') },
+            { id: 'goal', label: 'Pursue a goal …', run: () => setOpen('goal') },
+            { id: 'condense', label: 'Summarise the history now', run: attempt(() => conversation.condense()) },
+          ]
+        : []),
       { id: 'tags', label: 'Tags …', run: () => setOpen('tags') },
       ...(app
         ? [
-            { id: 'fork', label: 'Fork with its files', run: attempt(async () => navigate(`/conversations/${await app.fork(id, null, false)}`)) },
+            ...(sandbox === 'none' ? [] : [{ id: 'fork', label: 'Fork with its files', run: attempt(async () => navigate(`/conversations/${await app.fork(id, null, false)}`)) }]),
+            { id: 'setup', label: 'Show the set-up log', run: () => setOpen('setup') },
             { id: 'export', label: 'Export as a zip file', run: attempt(async () => save(await app.export(id), `conversation-${id}.zip`)) },
             { id: 'share', label: 'Share …', run: () => setOpen('share') },
-            { id: 'pause-sandbox', label: 'Pause the sandbox', run: attempt(() => app.pauseSandbox(id)) },
+            ...(live ? [{ id: 'pause-sandbox', label: 'Pause the sandbox', run: attempt(async () => (await app.pauseSandbox(id), refresh())) }] : []),
+            ...(live || sandbox === 'paused' ? [{ id: 'archive', label: 'Archive …', run: () => setOpen('archive') }] : []),
           ]
         : []),
     ].map((c) => ({ ...c, id: `conversation-${c.id}`, group: 'Conversation' }));
-  }, [app, conversation, id, navigate, onFailure, onFind]);
+  }, [app, conversation, id, navigate, onFailure, onFind, refresh, sandbox]);
   useCommands(commands);
   const close = () => setOpen(null);
   return (
@@ -59,8 +71,10 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
       {open === 'policy' && <Policies conversation={conversation} onClose={close} />}
       {open === 'ask' && <Ask conversation={conversation} onClose={close} />}
       {open === 'goal' && <Goal conversation={conversation} onClose={close} />}
-      {open === 'tags' && <Tags conversation={conversation} summary={summary} onClose={close} />}
-      {open === 'share' && <Share id={id} shared={summary?.shared ?? false} onClose={close} />}
+      {open === 'tags' && <Tags summary={summary} onClose={close} />}
+      {open === 'setup' && app && <SetupLog app={app} id={id} onClose={close} />}
+      {open === 'archive' && app && <Archive app={app} id={id} onDone={refresh} onClose={close} />}
+      {open === 'share' && <Share id={id} shared={summary.shared} onClose={close} />}
     </>
   );
 }
@@ -168,12 +182,14 @@ function Goal({ conversation, onClose }: { conversation: Conversation; onClose: 
   );
 }
 
-function Tags({ conversation, summary, onClose }: { conversation: Conversation; summary: ConversationSummary | null; onClose: () => void }) {
+function Tags({ summary, onClose }: { summary: ConversationSummary; onClose: () => void }) {
+  const source = useSource();
   const queries = useQueryClient();
-  const [text, setText] = useState(Object.entries(summary?.tags ?? {}).map(([k, v]) => (v ? `${k}=${v}` : k)).join(' '));
+  const [text, setText] = useState(Object.entries(summary.tags).map(([k, v]) => (v ? `${k}=${v}` : k)).join(' '));
   const save = useMutation({
     mutationFn: () =>
-      conversation.setTags(
+      source.setTags(
+        summary.id,
         Object.fromEntries(
           text
             .split(/[\s,]+/)
@@ -204,6 +220,57 @@ function Tags({ conversation, summary, onClose }: { conversation: Conversation; 
           </button>
         </div>
       </form>
+    </Dialog>
+  );
+}
+
+// SetupLog is what the repository's scripts printed when the conversation was started.
+function SetupLog({ app, id, onClose }: { app: AppRoutes; id: string; onClose: () => void }) {
+  const log = useQuery({ queryKey: ['setup-log', id], queryFn: () => app.setupLog(id) });
+  return (
+    <Dialog title="Set-up log" onClose={onClose}>
+      <div className="dialog-form">
+        {log.data === '' && <p className="hint">Nothing was set up, or it printed nothing.</p>}
+        {log.data && (
+          <pre className="code output" tabIndex={0} role="region" aria-label="Log of the setup">
+            {log.data}
+          </pre>
+        )}
+        <Failed error={log.error} />
+        <div className="dialog-buttons">
+          <button className="button" autoFocus onClick={onClose}>
+            Close
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+// Archive deletes the sandbox of a conversation, and keeps what can be read and its files.
+function Archive({ app, id, onDone, onClose }: { app: AppRoutes; id: string; onDone: () => Promise<void>; onClose: () => void }) {
+  const archive = useMutation({
+    mutationFn: async () => {
+      await app.archive(id);
+      await onDone();
+    },
+    onSuccess: onClose,
+  });
+  return (
+    <Dialog title="Archive the conversation?" onClose={onClose}>
+      <div className="dialog-form">
+        <p>What it does is stopped and its sandbox is deleted. It stays readable, and its files are kept as they are: it can be resumed later.</p>
+        <p className="hint">Other conversations in the same sandbox are archived with it. Commits that were not pushed are lost; the files of the work tree are not.</p>
+        <Failed error={archive.error} />
+        <div className="dialog-buttons">
+          <button className="button" autoFocus onClick={onClose}>
+            Cancel
+          </button>
+          <button className="button primary" disabled={archive.isPending} onClick={() => archive.mutate()}>
+            Archive
+          </button>
+        </div>
+      </div>
     </Dialog>
   );
 }

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState, type ComponentProps, type RefObject } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSource } from '../api/context';
 import type { Conversation } from '../api/conversation';
@@ -9,13 +9,12 @@ import { statusText } from '../design/format';
 import { Icon, type IconName } from '../design/Icon';
 import { EventStore } from '../events/store';
 import { settledAt } from '../events/settled';
-import { pending } from '../events/timeline';
-import { Composer } from './Composer';
-import { Confirm } from './Confirm';
+import { useView } from '../events/useView';
 import { Branch } from './Branch';
 import { ConversationMenu } from './ConversationMenu';
 import { Find } from './Find';
 import { Meter } from './Meter';
+import { Reply } from './Reply';
 import { Timeline } from './Timeline';
 import './conversation.css';
 
@@ -33,22 +32,25 @@ export const panels: { name: string; label: string; icon: IconName }[] = [
 export function ConversationPage({ id, panel }: { id: string; panel: string | null }) {
   const source = useSource();
   const summary = useQuery({ queryKey: ['conversation', id], queryFn: () => source.conversation(id), refetchInterval: 30_000 });
-  const connection = useQuery({ queryKey: ['connection', id], queryFn: () => source.connect(id), staleTime: Infinity, gcTime: 0 });
+  const draft = useRef('');
+  const key = summary.data ? (summary.data.sessionKey ?? summary.data.sandbox) : null;
+  // A sandbox that starts, pauses or is made anew means another connection.
+  const conversation = useMemo(() => (summary.data ? source.connect(summary.data) : null), [source, id, key]); // the rest of the summary changes nothing
 
   if (summary.data === null) return <Gone />;
-  if (connection.isError || summary.isError) {
+  if (!summary.data || !conversation) {
+    if (!summary.isError) return null;
     return (
       <div className="center">
         <h1>The conversation cannot be opened</h1>
-        <p>{describe(connection.error ?? summary.error)}</p>
-        <button className="button" onClick={() => void Promise.all([connection.refetch(), summary.refetch()])}>
+        <p>{describe(summary.error)}</p>
+        <button className="button" onClick={() => void summary.refetch()}>
           Try again
         </button>
       </div>
     );
   }
-  if (!connection.data) return null;
-  return <Open conversation={connection.data} id={id} panel={panel} summary={summary.data ?? null} />;
+  return <Open key={key} conversation={conversation} id={id} panel={panel} summary={summary.data} draft={draft} />;
 }
 
 function Gone() {
@@ -67,16 +69,19 @@ interface OpenProps {
   conversation: Conversation;
   id: string;
   panel: string | null;
-  summary: ConversationSummary | null;
+  summary: ConversationSummary;
+  draft: RefObject<string>;
 }
 
-function Open({ conversation, id, panel, summary }: OpenProps) {
+// Open is a conversation with its store. It is drawn again when its state changes, not for
+// each event: its parts take from the store what they show.
+function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   const source = useSource();
   const queries = useQueryClient();
   const [, navigate] = useLocation();
   const [store] = useState(() => new EventStore(conversation));
-  const view = useSyncExternalStore(store.subscribe, store.get);
-  const [text, setText] = useState('');
+  const loaded = useView(store, (v) => v.loaded);
+  const current = useView(store, (v) => v.timeline.status);
   const [finding, setFinding] = useState(false);
   const [failure, setFailure] = useState('');
   const [branch, setBranch] = useState<{ kind: 'fork' | 'rewind'; event: string } | null>(null);
@@ -87,33 +92,38 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
   });
   const goto = useCallback((event: string) => setTarget({ id: event }), []);
   const find = useCallback(() => setFinding(true), []);
-  const box = useRef<HTMLTextAreaElement>(null);
-  const { timeline } = view;
-  const status = summary?.status === 'stopped' && !view.loaded ? 'stopped' : timeline.status;
+  const status = conversation.live ? (loaded ? current : summary.status) : summary.status;
 
   useEffect(() => {
     store.open();
     return () => store.close();
   }, [store]);
   useEffect(() => {
-    document.title = summary ? `${summary.title} · Deft` : 'Deft';
-  }, [summary]);
-  useEffect(() => {
-    if (view.loaded && window.matchMedia('(min-width: 821px)').matches) box.current?.focus();
-  }, [view.loaded]);
+    document.title = `${summary.title} · Deft`;
+  }, [summary.title]);
   // The list shows the state of this conversation too; its title comes during the run.
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ['conversations'] });
     void queries.invalidateQueries({ queryKey: ['conversation', id] });
   }, [queries, id, status]);
+  // A title is paid for; it is stored a moment before or after that.
+  const usage = useView(store, (v) => v.timeline.usage);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      void queries.invalidateQueries({ queryKey: ['conversations'] });
+      void queries.invalidateQueries({ queryKey: ['conversation', id] });
+    }, 500);
+    return () => clearTimeout(timer);
+  }, [queries, id, usage]);
 
   const control = useMutation({
-    mutationFn: (action: 'run' | 'pause' | 'interrupt' | 'resume') => (action === 'resume' ? source.resume(id) : conversation[action]()),
+    mutationFn: (action: 'run' | 'pause' | 'interrupt') => conversation[action](),
     onSettled: () => void queries.invalidateQueries({ queryKey: ['conversation', id] }),
   });
   const { mutate } = control;
   const older = useCallback(() => void store.loadOlder(), [store]);
   const retry = useCallback(() => mutate('run'), [mutate]);
+  const toBranch = useMemo(() => (source.app ? (kind: 'fork' | 'rewind', event: string) => setBranch({ kind, event }) : null), [source.app]);
   const running = status === 'running';
 
   useEffect(() => {
@@ -131,16 +141,15 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
     return () => window.removeEventListener('keydown', onKey);
   }, [running, mutate]);
 
-  const waiting = pending(timeline);
   return (
     <div className="conversation" data-panel={panel ? '' : undefined}>
       <header className="bar">
-        <h1 className="ellipsis">{summary?.title ?? ''}</h1>
+        <h1 className="ellipsis">{summary.title}</h1>
         <span className={`status ${status}`} role="status">
           <span className={`dot ${status}`} aria-hidden="true" /> {statusText(status)}
         </span>
         <span className="grow" />
-        <Meter usage={timeline.usage} />
+        <StoreMeter store={store} />
         {running && (
           <>
             <button className="button quiet" title="Stop after the current step" onClick={() => mutate('pause')}>
@@ -154,11 +163,6 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
         {status === 'paused' && (
           <button className="button" onClick={() => mutate('run')}>
             <Icon name="play" size={14} /> Resume
-          </button>
-        )}
-        {summary?.status === 'stopped' && (
-          <button className="button" onClick={() => mutate('resume')}>
-            <Icon name="play" size={14} /> Start the sandbox
           </button>
         )}
         <ConversationMenu conversation={conversation} summary={summary} onFind={find} onFailure={setFailure} />
@@ -177,7 +181,7 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
         ))}
       </nav>
       <div className="chat">
-        <ConnectionBanner connection={view.connection} loaded={view.loaded} failure={view.failure} />
+        <ConnectionBanner store={store} />
         {control.isError && (
           <p className="banner bad chat-banner" role="alert">
             {describe(control.error)}
@@ -191,49 +195,48 @@ function Open({ conversation, id, panel, summary }: OpenProps) {
             </button>
           </p>
         )}
-        {finding && <Find items={timeline.items} older={view.older} onOlder={older} onGoto={goto} onClose={() => setFinding(false)} />}
-        {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(timeline.events, branch.event)} onClose={() => setBranch(null)} />}
-        <Timeline view={view} target={target} onOlder={older} onRetry={retry} onBranch={source.app ? (kind, event) => setBranch({ kind, event }) : null} />
-        <div className="chat-foot">
-          {waiting.length > 0 && (
-            <Confirm
-              key={waiting[0]?.id}
-              actions={waiting}
-              directory={timeline.directory}
-              onAnswer={async (accept, reason) => {
-                await conversation.answer(accept, reason);
-                // A reason is for the agent to go on with; without one it waits for a message.
-                if (!accept && reason) await conversation.run();
-              }}
-            />
-          )}
-          <Composer
-            ref={box}
-            label="Message"
-            placeholder={running ? 'Send a message; the agent reads it at its next step' : 'Reply, or give the next task'}
-            text={text}
-            onText={setText}
-            busy={!view.loaded}
-            sendLabel="Send"
-            onSend={(images) => conversation.send(text, images).then(() => true)}
-          />
-        </div>
+        {finding && <Find store={store} onOlder={older} onGoto={goto} onClose={() => setFinding(false)} />}
+        {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
+        <StoreTimeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
+        <Reply conversation={conversation} store={store} summary={summary} draft={draft} />
       </div>
       {panel && (
         <aside className="panel" aria-label={panels.find((p) => p.name === panel)?.label ?? 'Panel'}>
           <button className="icon-button panel-close" aria-label="Close the panel" onClick={() => navigate(`/conversations/${id}`)}>
             <Icon name="close" />
           </button>
-          <Suspense fallback={null}>
-            <Panel name={panel} id={id} app={source.app} conversation={conversation} timeline={timeline} older={view.older} onOlder={older} />
-          </Suspense>
+          {conversation.live || ['usage', 'events'].includes(panel) ? (
+            <Suspense fallback={null}>
+              <StorePanel store={store} name={panel} id={id} app={source.app} conversation={conversation} onOlder={older} />
+            </Suspense>
+          ) : (
+            <p className="center">The sandbox does not run. Resume it to see this.</p>
+          )}
         </aside>
       )}
     </div>
   );
 }
 
-function ConnectionBanner({ connection, loaded, failure }: { connection: string; loaded: boolean; failure: string }) {
+// What shows the store, apart from the page, so that events draw nothing else again.
+
+function StoreMeter({ store }: { store: EventStore }) {
+  return <Meter usage={useView(store, (v) => v.timeline.usage)} />;
+}
+
+function StoreTimeline({ store, ...props }: { store: EventStore } & Omit<Parameters<typeof Timeline>[0], 'view'>) {
+  return <Timeline view={useView(store, (v) => v)} {...props} />;
+}
+
+function StorePanel({ store, ...props }: { store: EventStore } & Omit<ComponentProps<typeof Panel>, 'timeline' | 'older'>) {
+  const { timeline, older } = useView(store, (v) => v);
+  return <Panel timeline={timeline} older={older} {...props} />;
+}
+
+function ConnectionBanner({ store }: { store: EventStore }) {
+  const connection = useView(store, (v) => v.connection);
+  const loaded = useView(store, (v) => v.loaded);
+  const failure = useView(store, (v) => v.failure);
   if (connection === 'gone') {
     return (
       <p className="banner bad chat-banner" role="alert">

@@ -2,17 +2,20 @@ import { useEffect, useRef, useState } from 'react';
 import { textOf } from '../events/event';
 import { Icon } from '../design/Icon';
 import type { Item } from '../events/item';
+import type { EventStore } from '../events/store';
+import { useView } from '../events/useView';
 
 interface Props {
-  items: Item[];
-  older: 'none' | 'more' | 'loading';
+  store: EventStore;
   onOlder: () => void;
   onGoto: (id: string) => void;
   onClose: () => void;
 }
 
 // Find searches the loaded part of a conversation, newest first.
-export function Find({ items, older, onOlder, onGoto, onClose }: Props) {
+export function Find({ store, onOlder, onGoto, onClose }: Props) {
+  const items = useView(store, (v) => v.timeline.items);
+  const older = useView(store, (v) => v.older);
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
   const box = useRef<HTMLInputElement>(null);

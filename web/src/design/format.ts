@@ -50,6 +50,7 @@ const statuses: Record<string, string> = {
   error: 'Failed',
   stuck: 'Stuck',
   stopped: 'Stopped',
+  archived: 'Archived',
 };
 
 export function statusText(status: string): string {

@@ -5,7 +5,7 @@ import { describe } from '../api/failure';
 import { isEvent, type Event } from './event';
 import { append, empty, prepend, type Timeline } from './timeline';
 
-export type Connection = 'connecting' | 'live' | 'lost' | 'gone';
+export type Connection = 'connecting' | 'live' | 'lost' | 'gone' | 'none'; // none: there is nothing to follow
 
 export interface View {
   timeline: Timeline;
@@ -65,7 +65,8 @@ export class EventStore {
       this.next = next;
       this.attempts = 0;
       this.set({ timeline: append(this.view.timeline, events.toReversed()), loaded: true, older: next ? 'more' : 'none', failure: '' });
-      this.connect();
+      if (this.conversation.live) this.connect();
+      else this.set({ connection: 'none' });
     } catch (error) {
       if (this.closed) return;
       this.set({ failure: describe(error), connection: 'lost' });

@@ -5,7 +5,7 @@ import { useSource } from '../api/context';
 import type { AppRoutes } from '../api/source';
 import { ago, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
-import { describe, StartFailure } from '../api/failure';
+import { describe } from '../api/failure';
 import { Composer } from '../conversation/Composer';
 import { nothing, Repository } from './Repository';
 import { FirstRun } from './FirstRun';
@@ -23,14 +23,21 @@ export function Home() {
   const [, navigate] = useLocation();
   const ready = useQuery({ queryKey: ['ready'], queryFn: () => source.ready() });
   const model = useQuery({ queryKey: ['model'], queryFn: () => source.model(), enabled: ready.data === true });
-  const [text, setText] = useState('');
+  // A start that failed leads back here, with its task.
+  const [text, setText] = useState(() => String((window.history.state as { text?: string } | null)?.text ?? ''));
   const [confirm, setConfirm] = useState(false);
   const [where, setWhere] = useState('');
   const [choice, setChoice] = useState(nothing);
-  const [step, setStep] = useState('');
   const box = useRef<HTMLTextAreaElement>(null);
   const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), enabled: ready.data === true });
-  const activate = useMutation({ mutationFn: (name: string) => source.activateProfile(name), onSettled: () => queries.invalidateQueries() });
+  const [profile, setProfile] = useState<string | null>(null); // chosen just now
+  const activate = useMutation({
+    mutationFn: (name: string) => source.activateProfile(name),
+    onSettled: async () => {
+      await queries.invalidateQueries();
+      setProfile(null);
+    },
+  });
   const start = useMutation({
     mutationFn: (images: string[]) =>
       source.start(
@@ -40,13 +47,11 @@ export function Home() {
           confirm,
           ...(source.kind === 'app-server' ? { repository: choice.repository.trim(), branch: choice.branch.trim(), provider: choice.provider } : { directory: where.trim() }),
         },
-        setStep,
       ),
-    onSuccess: (id) => {
-      void queries.invalidateQueries({ queryKey: ['conversations'] });
-      navigate(`/conversations/${id}`);
+    onSuccess: ({ kind, id }) => {
+      void queries.invalidateQueries({ queryKey: [kind === 'task' ? 'start-tasks' : 'conversations'] });
+      navigate(kind === 'task' ? `/starting/${id}` : `/conversations/${id}`);
     },
-    onSettled: () => setStep(''),
   });
   useEffect(() => {
     document.title = 'Deft';
@@ -100,8 +105,12 @@ export function Home() {
                   <select
                     className="model-select mono"
                     disabled={activate.isPending}
-                    value={profiles.data.find((p) => p.active)?.name ?? ''}
-                    onChange={(e) => e.target.value && activate.mutate(e.target.value)}
+                    value={profile ?? profiles.data.find((p) => p.active)?.name ?? ''}
+                    onChange={(e) => {
+                      if (!e.target.value) return;
+                      setProfile(e.target.value);
+                      activate.mutate(e.target.value);
+                    }}
                   >
                     {!profiles.data.some((p) => p.active) && <option value="">{model.data?.model}</option>}
                     {profiles.data.map((p) => (
@@ -119,12 +128,16 @@ export function Home() {
                 )
               )}
             </div>
-            {step && (
-              <p className="banner" role="status">
-                <span className="dot running" /> {step} …
+            {activate.isError && (
+              <p className="banner bad" role="alert">
+                {describe(activate.error)}
               </p>
             )}
-            {start.isError && <Failed error={start.error} onRetry={() => start.mutate(start.variables)} />}
+            {start.isError && (
+              <p className="banner bad" role="alert">
+                {describe(start.error)}
+              </p>
+            )}
             <Running />
             <ul className="examples" aria-label="Examples">
               {examples.map((example) => (
@@ -144,29 +157,6 @@ export function Home() {
         )}
       </div>
     </div>
-  );
-}
-
-// Failed says why a conversation was not started, and during which step.
-function Failed({ error, onRetry }: { error: Error; onRetry: () => void }) {
-  const { step, log } = error instanceof StartFailure ? error : { step: '', log: '' };
-  return (
-    <section className="start-failed" aria-label="The start failed">
-      <p className="banner bad" role="alert">
-        <span className="grow">
-          {step && <strong>{step}: </strong>}
-          {describe(error)}
-        </span>
-        <button className="button" onClick={onRetry}>
-          <Icon name="refresh" size={14} /> Try again
-        </button>
-      </p>
-      {log && (
-        <pre className="code" aria-label="Log of the setup" tabIndex={0}>
-          {log}
-        </pre>
-      )}
-    </section>
   );
 }
 

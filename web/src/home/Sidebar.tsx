@@ -9,6 +9,7 @@ import { ago, money, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { news, notices, show } from '../design/notices';
 import { isDark, setTheme } from '../design/theme';
+import { StartTasks } from './StartTasks';
 
 export function Sidebar({ onClose }: { onClose: () => void }) {
   const [search, setSearch] = useState('');
@@ -65,6 +66,7 @@ const filters = [
   { value: 'finished', label: 'Finished' },
   { value: 'error', label: 'Failed' },
   { value: 'stopped', label: 'Stopped' },
+  { value: 'archived', label: 'Archived' },
 ];
 
 interface ListProps {
@@ -115,6 +117,7 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
         </label>
       )}
       <ul className="conversation-list">
+        {source.app && search === '' && filter === '' && <StartTasks app={source.app} />}
         {items.map((c) => (
           <li key={c.id}>
             <Link

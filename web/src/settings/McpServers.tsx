@@ -1,26 +1,22 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { describe } from '../api/failure';
 import type { AppRoutes, McpServer } from '../api/source';
+import { useChoice } from './useChoice';
 
 // McpServers gives agents more tools. Programs run inside the sandbox.
 export function McpServers({ app }: { app: AppRoutes }) {
-  const queries = useQueryClient();
-  const servers = useQuery({ queryKey: ['mcp'], queryFn: () => app.servers() });
+  const servers = useChoice<Record<string, McpServer>>('mcp', () => app.servers(), (all) => app.setServers(all));
   const [name, setName] = useState('');
   const [address, setAddress] = useState('');
   const [token, setToken] = useState('');
-  const save = useMutation({
-    mutationFn: (all: Record<string, McpServer>) => app.setServers(all),
-    onSuccess: () => {
+  const all = servers.value ?? {};
+  const failure = servers.error;
+  const add = (next: Record<string, McpServer>) =>
+    servers.choose(next, () => {
       setName('');
       setAddress('');
       setToken('');
-    },
-    onSettled: () => queries.invalidateQueries({ queryKey: ['mcp'] }),
-  });
-  const all = servers.data ?? {};
-  const failure = save.error ?? servers.error;
+    });
   const remote = /^https?:\/\//.test(address.trim());
   return (
     <section className="card" aria-labelledby="mcp-title">
@@ -31,7 +27,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
           {describe(failure)}
         </p>
       )}
-      {servers.isSuccess && Object.keys(all).length === 0 && <p className="hint">There is none yet.</p>}
+      {servers.value && Object.keys(all).length === 0 && <p className="hint">There is none yet.</p>}
       <ul className="settings-list">
         {Object.entries(all).map(([key, server]) => (
           <li key={key}>
@@ -44,16 +40,16 @@ export function McpServers({ app }: { app: AppRoutes }) {
               <input
                 type="checkbox"
                 checked={server.enabled !== false}
-                disabled={save.isPending}
-                onChange={(e) => save.mutate({ ...all, [key]: { ...server, enabled: e.target.checked } })}
+                disabled={servers.pending}
+                onChange={(e) => servers.choose({ ...all, [key]: { ...server, enabled: e.target.checked } })}
               />
               On<span className="visually-hidden">: {key}</span>
             </label>
             <button
               className="button quiet"
               aria-label={`Delete ${key}`}
-              disabled={save.isPending}
-              onClick={() => save.mutate(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
+              disabled={servers.pending}
+              onClick={() => servers.choose(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
             >
               Delete
             </button>
@@ -67,7 +63,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
           const text = address.trim();
           const [command = '', ...args] = text.split(/\s+/);
           const server: McpServer = remote ? { url: text, ...(token ? { headers: { Authorization: `Bearer ${token}` } } : {}) } : { command, args };
-          save.mutate({ ...all, [name.trim()]: server });
+          add({ ...all, [name.trim()]: server });
         }}
       >
         <label className="field">
@@ -92,7 +88,7 @@ export function McpServers({ app }: { app: AppRoutes }) {
           </label>
         )}
         <div className="row">
-          <button className="button primary" disabled={save.isPending}>
+          <button className="button primary" disabled={servers.pending}>
             Add
           </button>
         </div>

@@ -1,6 +1,6 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { describe } from '../api/failure';
 import type { AppRoutes, Safety as Choice } from '../api/source';
+import { useChoice } from './useChoice';
 
 const choices: { label: string; hint: string; value: Choice }[] = [
   { label: 'Never', hint: 'The agent works alone. The sandbox still limits what it can do.', value: { confirm: false, analyze: true } },
@@ -10,24 +10,21 @@ const choices: { label: string; hint: string; value: Choice }[] = [
 
 // Safety says when the agent asks. It holds for new conversations.
 export function Safety({ app }: { app: AppRoutes }) {
-  const queries = useQueryClient();
-  const current = useQuery({ queryKey: ['safety'], queryFn: () => app.safety() });
-  const save = useMutation({ mutationFn: (value: Choice) => app.setSafety(value), onSettled: () => queries.invalidateQueries({ queryKey: ['safety'] }) });
-  const failure = save.error ?? current.error;
-  const now = current.data;
+  const safety = useChoice<Choice>('safety', () => app.safety(), (value) => app.setSafety(value));
+  const now = safety.value;
   const chosen = choices.findIndex(({ value }) => now && value.confirm === now.confirm && (!value.confirm || value.analyze === now.analyze));
   return (
     <section className="card">
-      {failure && (
+      {safety.error && (
         <p className="banner bad" role="alert">
-          {describe(failure)}
+          {describe(safety.error)}
         </p>
       )}
-      <fieldset className="choices" disabled={!current.data}>
+      <fieldset className="choices" disabled={!now}>
         <legend>When does the agent ask?</legend>
         {choices.map((c, i) => (
           <label key={c.label} className="row choice">
-            <input type="radio" name="confirm" checked={i === chosen} onChange={() => (queries.setQueryData(['safety'], c.value), save.mutate(c.value))} />
+            <input type="radio" name="confirm" checked={i === chosen} onChange={() => safety.choose(c.value)} />
             <span>
               {c.label}
               <br />

@@ -1,0 +1,85 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { memo, useCallback, useEffect, useMemo, useRef, useState, type RefObject } from 'react';
+import type { Conversation } from '../api/conversation';
+import type { ConversationSummary } from '../api/source';
+import type { EventStore } from '../events/store';
+import { pending } from '../events/timeline';
+import { useView } from '../events/useView';
+import { Composer } from './Composer';
+import { Confirm } from './Confirm';
+import { SandboxNotice } from './SandboxNotice';
+
+interface Props {
+  conversation: Conversation;
+  store: EventStore;
+  summary: ConversationSummary;
+  draft: RefObject<string>; // what is being written; it outlives a new connection
+}
+
+// Reply is the foot of a conversation: what waits for the user, and the box for a message.
+// New events do not draw it again.
+export const Reply = memo(function Reply({ conversation, store, summary, draft }: Props) {
+  const status = useView(store, (v) => v.timeline.status);
+  return (
+    <div className="chat-foot">
+      {!conversation.live && <SandboxNotice summary={summary} />}
+      {conversation.live && status === 'waiting_for_confirmation' && <Waiting conversation={conversation} store={store} />}
+      {summary.sandbox !== 'none' && <Box conversation={conversation} store={store} id={summary.id} running={conversation.live && status === 'running'} draft={draft} />}
+    </div>
+  );
+});
+
+// Waiting asks for the user's decision on actions.
+function Waiting({ conversation, store }: Pick<Props, 'conversation' | 'store'>) {
+  const timeline = useView(store, (v) => v.timeline);
+  const actions = useMemo(() => pending(timeline), [timeline]);
+  const answer = useCallback(
+    async (accept: boolean, reason: string) => {
+      await conversation.answer(accept, reason);
+      // A reason is for the agent to go on with; without one it waits for a message.
+      if (!accept && reason) await conversation.run();
+    },
+    [conversation],
+  );
+  if (actions.length === 0) return null;
+  return <Confirm key={actions[0]?.id} actions={actions} directory={timeline.directory} onAnswer={answer} />;
+}
+
+interface BoxProps extends Pick<Props, 'conversation' | 'store' | 'draft'> {
+  id: string;
+  running: boolean;
+}
+
+function Box({ conversation, store, id, running, draft }: BoxProps) {
+  const queries = useQueryClient();
+  const loaded = useView(store, (v) => v.loaded);
+  const [text, setText] = useState(draft.current);
+  const box = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (loaded && window.matchMedia('(min-width: 821px)').matches) box.current?.focus();
+  }, [loaded]);
+  const write = (next: string) => {
+    draft.current = next;
+    setText(next);
+  };
+  return (
+    <Composer
+      ref={box}
+      label="Message"
+      placeholder={running ? 'Send a message; the agent reads it at its next step' : 'Reply, or give the next task'}
+      text={text}
+      onText={write}
+      busy={!loaded}
+      sendLabel="Send"
+      onSend={async (images) => {
+        await conversation.send(text, images);
+        // A message starts a sandbox that does not run.
+        if (!conversation.live) {
+          draft.current = '';
+          await queries.invalidateQueries({ queryKey: ['conversation', id] });
+        }
+        return true;
+      }}
+    />
+  );
+}

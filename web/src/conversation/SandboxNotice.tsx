@@ -1,0 +1,57 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useSource } from '../api/context';
+import { describe } from '../api/failure';
+import type { ConversationSummary, Sandbox } from '../api/source';
+import { Icon } from '../design/Icon';
+
+const texts: Record<Exclude<Sandbox, 'running' | 'none'>, { title: string; detail: string; button: string }> = {
+  starting: { title: 'The sandbox is starting', detail: 'It will be ready in a moment.', button: '' },
+  paused: { title: 'The sandbox is paused', detail: 'Nothing runs in it; its files are kept. A message resumes it, too.', button: 'Resume' },
+  archived: {
+    title: 'This conversation is archived',
+    detail: 'Its sandbox was deleted. Resume it, or send a message, and it gets a new one with the files that it had.',
+    button: 'Resume',
+  },
+  lost: {
+    title: 'The sandbox is lost',
+    detail: 'It ended by itself. Resume it, or send a message, and it is started again with the files that are kept.',
+    button: 'Resume',
+  },
+};
+
+// SandboxNotice says why a conversation does not work now, and has it work again.
+export function SandboxNotice({ summary }: { summary: ConversationSummary }) {
+  const source = useSource();
+  const queries = useQueryClient();
+  const resume = useMutation({
+    mutationFn: () => source.resume(summary.id),
+    onSettled: () => Promise.all([queries.invalidateQueries({ queryKey: ['conversation', summary.id] }), queries.invalidateQueries({ queryKey: ['conversations'] })]),
+  });
+  if (summary.sandbox === 'running') return null;
+  if (summary.sandbox === 'none') {
+    return (
+      <p className="banner" role="status">
+        This conversation was made by another program of Deft on this machine, and can only be read here. <code>deft run --resume {summary.id}</code> continues it.
+      </p>
+    );
+  }
+  const { title, detail, button } = texts[summary.sandbox];
+  return (
+    <section className="sandbox-notice" aria-label="The sandbox">
+      <Icon name={summary.sandbox === 'lost' ? 'alert' : 'pause'} />
+      <p className="grow" role="status">
+        <strong>{title}.</strong> {detail}
+      </p>
+      {button && (
+        <button className="button" disabled={resume.isPending} onClick={() => resume.mutate()}>
+          <Icon name="play" size={14} /> {resume.isPending ? 'Starting …' : button}
+        </button>
+      )}
+      {resume.isError && (
+        <p className="banner bad" role="alert">
+          {describe(resume.error)}
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,123 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
+import { Link, useLocation } from 'wouter';
+import { describe } from '../api/failure';
+import { steps, stepText, type StartTask } from '../api/startTask';
+import type { AppRoutes } from '../api/source';
+import { Icon } from '../design/Icon';
+import './home.css';
+
+// StartPage is the start of a conversation. The server works on it, whether the page is
+// there or not.
+export default function StartPage({ app, id }: { app: AppRoutes; id: string }) {
+  const queries = useQueryClient();
+  const [, navigate] = useLocation();
+  const task = useQuery({ queryKey: ['start-task', id], queryFn: () => app.startTask(id), refetchInterval: ({ state }) => (state.data?.ended || state.data === null ? false : 400) });
+  const ready = task.data?.ended === 'ready' ? task.data.conversation : '';
+  // The state that was shown last is where it failed.
+  const seen = useRef('');
+  if (task.data && task.data.ended === null) seen.current = task.data.state;
+
+  useEffect(() => {
+    document.title = 'Starting · Deft';
+  }, []);
+  useEffect(() => {
+    if (!ready) return;
+    void queries.invalidateQueries({ queryKey: ['conversations'] });
+    void queries.invalidateQueries({ queryKey: ['start-tasks'] });
+    navigate(`/conversations/${ready}`, { replace: true });
+  }, [ready, queries, navigate]);
+
+  const leave = (path: string, state?: unknown) => {
+    void queries.invalidateQueries({ queryKey: ['start-tasks'] });
+    navigate(path, { state });
+  };
+  const again = useMutation({ mutationFn: (failed: StartTask) => app.startAgain(failed), onSuccess: (next) => leave(`/starting/${next}`) });
+  const forget = useMutation({ mutationFn: (failed: StartTask) => app.forgetStart(failed), onSuccess: () => leave('/') });
+
+  if (task.isError && !task.data) {
+    return (
+      <div className="center">
+        <h1>The start cannot be shown</h1>
+        <p>{describe(task.error)}</p>
+        <button className="button" onClick={() => void task.refetch()}>
+          Try again
+        </button>
+      </div>
+    );
+  }
+  if (task.data === undefined || ready) return null;
+  if (task.data === null) {
+    return (
+      <div className="center">
+        <h1>There is no such start</h1>
+        <Link className="button" href="/">
+          New task
+        </Link>
+      </div>
+    );
+  }
+  const { data } = task;
+  const failed = data.ended === 'failed';
+  const problem = again.error ?? forget.error;
+  return (
+    <div className="home">
+      <div className="home-inner">
+        <h1>{failed ? 'The conversation was not started' : 'The conversation is being started'}</h1>
+        <p className="start-text">{data.text || 'Without a first message'}</p>
+        {data.repository && <p className="hint">{data.repository}</p>}
+        {!failed && <Steps task={data} />}
+        {failed && (
+          <section className="start-failed" aria-label="The start failed">
+            <p className="banner bad" role="alert">
+              <span className="grow">
+                {seen.current && <strong>{stepText(seen.current)}: </strong>}
+                {data.reason || 'The server does not say why.'}
+              </span>
+            </p>
+          </section>
+        )}
+        {data.log && (
+          <pre className="code start-log" role="region" aria-label="Log of the setup" tabIndex={0}>
+            {data.log}
+          </pre>
+        )}
+        {failed && (
+          <div className="row">
+            <button className="button primary" disabled={again.isPending} onClick={() => again.mutate(data)}>
+              <Icon name="refresh" size={14} /> Try again
+            </button>
+            <button className="button" onClick={() => leave('/', { text: data.text })}>
+              Change the task
+            </button>
+            <span className="grow" />
+            <button className="button quiet" disabled={forget.isPending} onClick={() => forget.mutate(data)}>
+              Delete
+            </button>
+          </div>
+        )}
+        {problem && (
+          <p className="banner bad" role="alert">
+            {describe(problem)}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Steps({ task }: { task: StartTask }) {
+  const shown = steps.filter((s) => !s.repository || task.repository !== '' || s.state === task.state);
+  const at = shown.findIndex((s) => s.state === task.state);
+  return (
+    <ol className="start-steps" aria-label="Steps">
+      {shown.map((s, i) => (
+        <li key={s.state} aria-current={i === at ? 'step' : undefined} data-done={i < at || undefined}>
+          <span className="plan-mark">{i < at ? <Icon name="check" size={12} /> : <span className={i === at ? 'dot running' : 'dot'} />}</span>
+          <span>{s.label}</span>
+          {i < at && <span className="visually-hidden">, done</span>}
+        </li>
+      ))}
+    </ol>
+  );
+}
