@@ -95,5 +95,6 @@ function backend(dir: string, request: IncomingMessage, body: Buffer, response: 
     response.writeHead(Number(status?.slice(0, 3) ?? 200), Object.fromEntries(headers.filter(([name]) => name !== 'Status')));
     response.end(all.subarray(end + 4));
   });
+  program.stdin.on('error', () => {}); // git may end without reading a body that it does not need
   program.stdin.end(body);
 }
