@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -60,6 +61,12 @@ func (m *Mount) UnmarshalText(text []byte) error {
 		m.Mode = parts[2]
 	}
 	return m.Check()
+}
+
+// UnmarshalJSON reads an object, as it is stored with a conversation.
+func (m *Mount) UnmarshalJSON(raw []byte) error {
+	type fields Mount
+	return json.Unmarshal(raw, (*fields)(m))
 }
 
 // String is the text of the mount.

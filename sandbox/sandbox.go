@@ -25,7 +25,8 @@ import (
 )
 
 // Spec describes a sandbox to start. A provider that cannot do what a field says
-// refuses the Spec with fault.Unsupported, which names the field.
+// refuses the Spec with fault.Unsupported, which names the field. It names no ports:
+// any port of a sandbox is reached over the link to its server (internal/portforward).
 type Spec struct {
 	// ID names the sandbox; the conversation's id.
 	ID string
@@ -73,8 +74,8 @@ type Container struct {
 	User string `json:"user,omitempty"`
 	// Mounts are further directories, files and volumes.
 	Mounts []Mount `json:"mounts,omitempty"`
-	// ExtraHosts are lines of /etc/hosts: "name:address".
-	ExtraHosts []string `json:"extra_hosts,omitempty"`
+	// ExtraHosts are names with their addresses.
+	ExtraHosts []ExtraHost `json:"extra_hosts,omitempty"`
 	// GPUs are "all", a number, or the ids of devices; default none.
 	GPUs string `json:"gpus,omitempty"`
 	// ReadOnly makes the image's own files read-only; /tmp, /run and the home are

@@ -13,6 +13,7 @@ import (
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/internal/agentserver/config"
 	"github.com/deft-dev/deft/internal/conversationlock"
+	"github.com/deft-dev/deft/internal/portforward"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/llm"
 	"github.com/deft-dev/deft/llm/broker"
@@ -43,6 +44,8 @@ type foreground struct {
 	grace    time.Duration
 	// checkpoints says when checkpoints are taken: off, turn or step.
 	checkpoints string
+	// published are the ports of --publish.
+	published *portforward.Open
 	// env are variables for commands, and secretEnv the names of secrets that all
 	// of them get.
 	env, secretEnv []string
@@ -52,8 +55,8 @@ type foreground struct {
 func newForeground(std *streams, p paths, store *sqlite.Store, view *runcommand.View) *foreground {
 	return &foreground{
 		std: std, paths: p, store: store, view: view, sandbox: "auto", grace: build.DefaultGrace,
-		checkpoints: string(session.CheckpointTurns),
-		api:         runtimeAPIFromEnvironment(std.env),
+		checkpoints: string(session.CheckpointTurns), published: &portforward.Open{},
+		api: runtimeAPIFromEnvironment(std.env),
 		models: &runModels{
 			by:       sync.OnceValues(func() (*opener, error) { return newOpener(std) }),
 			breakers: broker.NewBreakers(broker.BreakerOptions{Failures: failures}),
@@ -86,9 +89,11 @@ func (r *foreground) run(ctx context.Context, o runcommand.Options) (err error) 
 	r.models.log = log
 	builder, sessions, err := r.open(r.view.Watch(r.models), log)
 	if err != nil {
-		return err
+		return errors.Join(err, r.published.Close())
 	}
 	defer func() { err = errors.Join(err, sessions.Close(context.WithoutCancel(ctx)), builder.Close()) }()
+	unpublish := r.publish(ctx, builder, sessions, o.ID)
+	defer func() { err = errors.Join(err, unpublish()) }()
 	o.Sessions, o.View, o.Keep = sessions, r.view, r.grace > 0
 	return runcommand.Run(ctx, o)
 }

@@ -5,12 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"strconv"
-	"strings"
 	"text/tabwriter"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/deft-dev/deft/eventstream/sqlite"
 	"github.com/deft-dev/deft/fault"
@@ -21,14 +16,14 @@ import (
 
 // forwardCmd passes ports of this machine on to a sandbox.
 type forwardCmd struct {
-	ID    string   `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
-	Ports []string `arg:"" optional:"" help:"Ports in the sandbox, or LOCAL:PORT with the port on this machine. Without any, the ports on which something listens are shown."`
-	JSON  bool     `name:"json" help:"Print ports as JSON."`
+	ID    string             `arg:"" optional:"" help:"The conversation's id, the start of it, or \"last\"." default:"last" complete:"conversations"`
+	Ports []portforward.Port `arg:"" optional:"" help:"Ports in the sandbox, or LOCAL:PORT with the port on this machine, or ADDRESS:LOCAL:PORT. Without any, the ports on which something listens are shown."`
+	JSON  bool               `name:"json" help:"Print ports as JSON."`
 }
 
 // Help is shown by `deft forward --help`.
 func (c *forwardCmd) Help() string {
-	return `The ports are opened on 127.0.0.1, until Ctrl-C. The sandbox needs no network for it, and must run: it does
+	return `The ports are opened on 127.0.0.1, or on the address that is named, until Ctrl-C. The sandbox needs no network for it, and must run: it does
 during a run, and for a while after it.
 
 Examples:
@@ -37,44 +32,16 @@ Examples:
   deft forward 7c1f 8080:80 5432`
 }
 
-// forwarded is one port.
-type forwarded struct {
-	Local int `json:"local"`
-	Port  int `json:"port"`
-}
-
-func parseForwarded(s string) (f forwarded, err error) {
-	local, inside, two := strings.Cut(s, ":")
-	if !two {
-		inside = local
-	}
-	if f.Local, err = strconv.Atoi(local); err == nil {
-		f.Port, err = strconv.Atoi(inside)
-	}
-	if err != nil || f.Local < 0 || f.Local > 65535 || f.Port < 1 || f.Port > 65535 {
-		return f, fault.New(fault.Invalid, "not a port: "+s).Hint("give PORT or LOCAL:PORT, for example 8080:80")
-	}
-	return f, nil
-}
-
 // Run forwards until it is stopped.
 func (c *forwardCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
-	var ports []forwarded
-	for _, s := range c.Ports {
-		f, err := parseForwarded(s)
-		if err != nil {
-			return err
-		}
-		ports = append(ports, f)
-	}
 	return c.withLink(ctx, std, g, func(rt *remote.Runtime) error {
-		if len(ports) == 0 {
+		if len(c.Ports) == 0 {
 			return c.list(ctx, std, rt)
 		}
 		if _, err := rt.Ports(ctx); err != nil { // whether it can be
 			return err
 		}
-		return c.forward(ctx, std, rt, ports)
+		return c.forward(ctx, std, rt)
 	})
 }
 
@@ -129,40 +96,21 @@ func (c *forwardCmd) list(ctx context.Context, std *streams, rt *remote.Runtime)
 	return w.Flush()
 }
 
-func (c *forwardCmd) forward(ctx context.Context, std *streams, rt *remote.Runtime, ports []forwarded) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	all, ctx := errgroup.WithContext(ctx)
-	var listeners []net.Listener
-	for i, f := range ports {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(f.Local)))
-		if err != nil {
-			for _, l := range listeners {
-				_ = l.Close() // nothing has come yet
-			}
-			return fault.Wrap(err, fault.Conflict, fmt.Sprintf("open port %d of this machine; another one can be given as LOCAL:%d", f.Local, f.Port))
-		}
-		listeners = append(listeners, l)
-		ports[i].Local = l.Addr().(*net.TCPAddr).Port
+func (c *forwardCmd) forward(ctx context.Context, std *streams, rt *remote.Runtime) error {
+	open, err := portforward.Listen(ctx, c.Ports)
+	if err != nil {
+		return err
 	}
-	for i, l := range listeners {
-		f := ports[i]
-		refused := func(err error) { fmt.Fprintln(std.err, "deft:", console.Line(err.Error())) }
-		all.Go(func() error {
-			return portforward.Serve(ctx, l, func(ctx context.Context) (portforward.Target, error) { return rt.DialPort(ctx, f.Port) }, refused)
-		})
-	}
-	for _, f := range ports {
-		var err error
+	for _, p := range open.Ports() {
 		if c.JSON {
-			err = printJSON(std, f)
+			err = printJSON(std, p)
 		} else {
-			_, err = fmt.Fprintf(std.out, "127.0.0.1:%d is port %d of the sandbox\n", f.Local, f.Port)
+			_, err = fmt.Fprintln(std.out, p)
 		}
 		if err != nil {
-			cancel()
-			return errors.Join(err, all.Wait())
+			return errors.Join(err, open.Close())
 		}
 	}
-	return all.Wait()
+	refused := func(err error) { fmt.Fprintln(std.err, "deft:", console.Line(err.Error())) }
+	return open.Serve(ctx, func(ctx context.Context, port int) (portforward.Target, error) { return rt.DialPort(ctx, port) }, refused)
 }

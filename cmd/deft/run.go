@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/event"
 	"github.com/deft-dev/deft/eventstream/openhands"
 	"github.com/deft-dev/deft/fault"
+	"github.com/deft-dev/deft/internal/portforward"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/internal/workspacedir"
 	"github.com/deft-dev/deft/llm/catalog"
@@ -67,7 +68,7 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	r.sandbox, r.network, r.grace, r.api = c.Sandbox, c.Net, c.Grace, c.runtimeAPIFlags
 	r.checkpoints = c.Checkpoints
 	r.limits = sandbox.Limits{MemoryBytes: int64(c.Memory), PIDs: c.Pids, CPUs: c.CPUs}
-	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime, ReadOnly: c.ReadOnly, GPUs: c.GPUs, DiskBytes: max(0, int64(c.Disk))}
+	r.container = sandbox.Container{Image: c.Image, Pull: c.Pull, Runtime: c.OCIRuntime, ReadOnly: c.ReadOnly, GPUs: c.GPUs, ExtraHosts: c.AddHost, DiskBytes: max(0, int64(c.Disk))}
 	if c.Dockerfile+c.ExtraDeps != "" {
 		if r.container, err = c.buildImage(ctx, std, p, r.container); err != nil {
 			return err
@@ -89,6 +90,9 @@ func (c *runCmd) Run(ctx context.Context, std *streams, g *globalFlags) error {
 	}
 	o, err := c.options(ctx, r)
 	if err != nil {
+		return err
+	}
+	if r.published, err = portforward.Listen(ctx, c.Publish); err != nil {
 		return err
 	}
 	return r.run(ctx, o)

@@ -14,6 +14,7 @@ import (
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/internal/runcommand"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/process"
 	"github.com/deft-dev/deft/session/build"
 )
 
@@ -36,6 +37,7 @@ type runCmd struct {
 	Export        string            `help:"Write the conversation's trajectory to a file at the end." placeholder:"FILE" type:"path"`
 	Sandbox       string            `help:"Isolation of what the agent runs: auto, namespaces, landlock or none; docker, a container of its own; or remote, a sandbox of a Runtime API." enum:"auto,namespaces,landlock,none,docker,remote" default:"auto" placeholder:"LEVEL" env:"DEFT_SANDBOX"`
 	runtimeAPIFlags
+	portFlags
 	Image       string          `help:"Image for --sandbox docker and remote; any image will do (default for docker: python:3.13-bookworm)." placeholder:"IMAGE" env:"DEFT_IMAGE"`
 	Dockerfile  string          `help:"Build the image for --sandbox docker or remote from a Dockerfile, unless that was done." placeholder:"PATH" type:"path"`
 	ExtraDeps   string          `help:"A command that adds to the image, as root: 'apt-get install -y jq'." placeholder:"COMMAND"`
@@ -123,6 +125,10 @@ func (c *runCmd) check() error {
 		return fault.New(fault.Invalid, "--image, --pull and --oci-runtime are for containers").Hint("add --sandbox docker")
 	case c.Disk > 0 && c.Sandbox != build.DockerSandbox:
 		return fault.New(fault.Invalid, "--disk is for containers").Hint("add --sandbox docker")
+	case len(c.Publish) > 0 && (c.Sandbox == build.NoSandbox || c.Sandbox == process.LevelLandlock):
+		return fault.New(fault.Invalid, "with --sandbox "+c.Sandbox+" there is no network of the sandbox's own whose ports could be published").Hint("leave --publish out")
+	case len(c.AddHost) > 0 && c.Sandbox != build.DockerSandbox:
+		return fault.New(fault.Invalid, "--add-host is for containers").Hint("add --sandbox docker")
 	case (len(c.Mount) > 0 || c.ReadOnly || c.GPUs != "") && c.Sandbox != build.DockerSandbox:
 		return fault.New(fault.Invalid, "--mount, --read-only-image and --gpus are for containers").Hint("add --sandbox docker; --read and --write grant directories at their own paths")
 	case c.Dockerfile+c.ExtraDeps != "" && c.Sandbox != build.DockerSandbox && c.Sandbox != build.RemoteSandbox:

@@ -101,7 +101,7 @@ func (ps *proxyStart) serve(first int) error {
 		return fmt.Errorf("open the sandbox's log: %w", err)
 	}
 	defer log.Close()
-	pid, err := egressproxy.Start(egressproxy.Options{Self: ps.p.opt.Self, First: first, Network: ps.s.Network, Socket: socket, Log: log})
+	pid, err := egressproxy.Start(egressproxy.Options{Self: ps.p.opt.Self, First: first, Network: ps.s.Network, Hosts: ps.s.Container.ExtraHosts, Socket: socket, Log: log})
 	if pid != 0 {
 		err = errors.Join(err, ps.p.proxies.Collect(pid))
 	}

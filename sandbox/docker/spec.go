@@ -117,7 +117,7 @@ func (p *Provider) createOptions(ctx context.Context, s sandbox.Spec) (client.Co
 	init := false
 	host := &container.HostConfig{
 		NetworkMode: "none", IpcMode: "private", CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
-		Mounts: mounts, ReadonlyRootfs: c.ReadOnly, ExtraHosts: c.ExtraHosts, Runtime: c.Runtime, Init: &init,
+		Mounts: mounts, ReadonlyRootfs: c.ReadOnly, ExtraHosts: extraHosts(c.ExtraHosts), Runtime: c.Runtime, Init: &init,
 		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1m", "max-file": "1"}},
 		Resources: container.Resources{PidsLimit: &pids, NanoCPUs: int64(max(0, held.CPUs) * 1e9), Memory: max(0, held.MemoryBytes), MemorySwap: max(0, held.MemoryBytes)},
 	}
@@ -145,6 +145,14 @@ func (p *Provider) createOptions(ctx context.Context, s sandbox.Spec) (client.Co
 		},
 		HostConfig: host,
 	}, nil
+}
+
+// extraHosts are the hosts in the engine's form.
+func extraHosts(all []sandbox.ExtraHost) (lines []string) {
+	for _, h := range all {
+		lines = append(lines, h.String())
+	}
+	return lines
 }
 
 // gpus reads "all", a number, or a list of ids.

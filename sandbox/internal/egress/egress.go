@@ -62,6 +62,9 @@ const (
 type Options struct {
 	// Network says which hosts may be reached.
 	Network sandbox.Network
+	// Hosts are names whose addresses are not looked up; connections to them go through
+	// no upstream proxy, which knows other addresses or none.
+	Hosts []sandbox.ExtraHost
 	// Token, unless empty, is the password that clients must send, with any user.
 	Token string
 	// Upstream returns the proxy through which a request goes, or nil, as
@@ -106,6 +109,9 @@ func New(o Options) *Proxy {
 		}
 		return addresses.Classify(a, own)
 	}
+	if len(o.Hosts) > 0 {
+		p.o.Upstream = p.upstreamOf(o.Upstream)
+	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	quiet := log.New(io.Discard, "", 0)
 	transport := http.Transport{
@@ -115,7 +121,7 @@ func New(o Options) *Proxy {
 	p.direct, p.upstream = transport.Clone(), transport.Clone()
 	p.direct.DialContext = p.dialAddress
 	p.upstream.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	p.upstream.Proxy = o.Upstream
+	p.upstream.Proxy = p.o.Upstream
 	p.forward = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
@@ -134,6 +140,26 @@ func New(o Options) *Proxy {
 		DisableGeneralOptionsHandler: true,
 	}
 	return p
+}
+
+// upstreamOf is which upstream proxy is used beside Options.Hosts.
+func (p *Proxy) upstreamOf(upstream func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		if len(p.fixed(strings.TrimSuffix(strings.ToLower(r.URL.Hostname()), "."))) > 0 {
+			return nil, nil
+		}
+		return upstream(r)
+	}
+}
+
+// fixed are the addresses that Options.Hosts has of a name.
+func (p *Proxy) fixed(name string) (all []string) {
+	for _, h := range p.o.Hosts {
+		if h.Name == name {
+			all = append(all, h.Address.String())
+		}
+	}
+	return all
 }
 
 // Serve answers the connections of a listener until Close. It may be called for

@@ -136,7 +136,7 @@ func (p *Proxy) dial(ctx context.Context, t target) (net.Conn, error) {
 			return p.judge(t, to.Addr())
 		},
 	}
-	conn, err := d.DialContext(ctx, "tcp", t.String())
+	conn, err := p.dialFirst(ctx, d, t)
 	if err != nil {
 		return nil, unreachable{t, err}
 	}
@@ -147,6 +147,20 @@ func (p *Proxy) dial(ctx context.Context, t target) (net.Conn, error) {
 		return nil, refusal{t, "is an address of this machine, which no sandbox may reach", ""}
 	}
 	return conn, nil
+}
+
+// dialFirst connects to the first address that answers.
+func (p *Proxy) dialFirst(ctx context.Context, d net.Dialer, t target) (conn net.Conn, err error) {
+	fixed := p.fixed(t.host)
+	if len(fixed) == 0 {
+		return d.DialContext(ctx, "tcp", t.String())
+	}
+	for _, address := range fixed {
+		if conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(int(t.port)))); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
 }
 
 func addressOf(a net.Addr) netip.Addr {

@@ -35,7 +35,7 @@ func Serve() error {
 			return err
 		}
 	}
-	p := egress.New(egress.Options{Network: c.Network, Token: c.Token, Upstream: http.ProxyFromEnvironment})
+	p := egress.New(egress.Options{Network: c.Network, Hosts: c.Hosts, Token: c.Token, Upstream: http.ProxyFromEnvironment})
 	var g errgroup.Group
 	for _, l := range listeners {
 		g.Go(func() error { return p.Serve(l) })

@@ -30,6 +30,7 @@ const (
 // password of the host's proxy.
 type config struct {
 	Network sandbox.Network
+	Hosts   []sandbox.ExtraHost
 	Token   string
 	Proxies map[string]string // the host's variables for proxies
 }
@@ -46,6 +47,8 @@ type Options struct {
 	First int
 	// Network is what may be reached.
 	Network sandbox.Network
+	// Hosts are names that are not looked up.
+	Hosts []sandbox.ExtraHost
 	// Token is what programs must show; "" for none.
 	Token string
 	// Socket is the end of a UNIX socket by which the listeners come.
@@ -79,7 +82,7 @@ func Start(o Options) (pid int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("start the sandbox's proxy: %w", err)
 	}
-	c := config{Network: o.Network, Token: o.Token, Proxies: map[string]string{}}
+	c := config{Network: o.Network, Hosts: o.Hosts, Token: o.Token, Proxies: map[string]string{}}
 	for _, name := range proxyVariables {
 		if v := os.Getenv(name); v != "" {
 			c.Proxies[name] = v
