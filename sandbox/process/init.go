@@ -39,8 +39,6 @@ func MaybeInit() {
 		runInit()
 	case KeepArg:
 		os.Exit(runKeep(os.Args[2:]))
-	case CommandArg:
-		runCommand(os.Args[2:])
 	case ProbeArg:
 		os.Exit(runProbe(os.Args[2:]))
 	case egressproxy.Arg:
