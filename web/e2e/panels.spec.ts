@@ -21,21 +21,3 @@ test('changes are compared in one column and side by side', async ({ deft, page 
   await expect(diff.locator('td.added.half')).toContainText('2');
   await expect(page.getByRole('button', { name: /added b.txt/ })).toBeVisible();
 });
-
-test('files are uploaded, shown and downloaded', async ({ deft, page }) => {
-  await task(deft, page, [finish('Ready.')], 'Prepare');
-  await expect(log(page).getByText('Ready.')).toBeVisible();
-  await panel(page, 'Files').click();
-  await page.locator('.panel input[type=file]').setInputFiles([
-    { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('some notes') },
-    { name: 'page.html', mimeType: 'text/html', buffer: Buffer.from('<script>alert(1)</script>') },
-  ]);
-  await page.getByRole('button', { name: /^notes.txt/ }).click();
-  await expect(page.getByRole('region', { name: 'notes.txt' })).toHaveText('some notes');
-  const download = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download', exact: true }).click();
-  expect((await download).suggestedFilename()).toBe('notes.txt');
-  await page.getByRole('button', { name: 'workspace' }).click();
-  await page.getByRole('button', { name: /^page.html/ }).click();
-  await expect(page.getByRole('region', { name: 'page.html' })).toHaveText('<script>alert(1)</script>');
-});

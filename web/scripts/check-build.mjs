@@ -13,7 +13,7 @@ if (/(?:src|href)="(?!\/)/.test(page)) throw new Error('index.html refers to ano
 
 let first = 0;
 for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
-  if (!entry.isFile() || !/\.(?:js|css|svg)$/.test(entry.name)) continue;
+  if (!entry.isFile() || !/\.(?:m?js|css|svg)$/.test(entry.name)) continue;
   const file = join(entry.parentPath, entry.name);
   const small = gzipSync(readFileSync(file), { level: 9 });
   writeFileSync(`${file}.gz`, small);

@@ -55,7 +55,7 @@ func (s *Service) Routes() []rest.Route {
 
 // ScopedRoutes returns the operations under each conversation.
 func (s *Service) ScopedRoutes(of workspacescope.WorkspaceOf) []rest.Route {
-	return of.Routes(s.shared())
+	return of.Routes(append(s.shared(), rest.Route{Method: "GET", Path: "/api/file/list", Tag: tag, Hidden: true, Handle: s.list}))
 }
 
 func (s *Service) shared() []rest.Route {

@@ -177,15 +177,8 @@ export class Conversation {
 
   // files lists a directory of the workspace, directories first.
   async files(directory: string): Promise<FileEntry[]> {
-    const { data } = await this.client.POST('/api/conversations/{runtime_conversation_id}/bash/execute_bash_command', {
-      params: { path: { runtime_conversation_id: this.id } },
-      body: {
-        command: "find . -mindepth 1 -maxdepth 1 -printf '%y %s %f\\0' | head -c 900000 | base64 -w0",
-        cwd: directory,
-        timeout: 20,
-      },
-    });
-    return parseListing((data as { stdout?: string | null } | undefined)?.stdout ?? '');
+    const found = await request<FileEntry[]>('GET', `/api/conversations/${this.id}/file/list${query({ path: directory })}`, undefined, this.headers());
+    return found.sort((a, b) => Number(b.directory) - Number(a.directory) || a.name.localeCompare(b.name));
   }
 
   async file(path: string): Promise<Blob> {
@@ -225,16 +218,4 @@ export class Conversation {
     socket.addEventListener('open', () => socket.send(JSON.stringify({ type: 'auth', session_api_key: this.sessionKey ?? '' })));
     return socket;
   }
-}
-
-// parseListing reads "type size name" entries, each ended by a zero byte.
-export function parseListing(base64: string): FileEntry[] {
-  const bytes = Uint8Array.from(atob(base64.trim()), (c) => c.charCodeAt(0));
-  return new TextDecoder()
-    .decode(bytes)
-    .split('\0')
-    .map((entry) => /^(\S) (\d+) ([^]+)$/.exec(entry))
-    .filter((m) => m !== null)
-    .map(([, type, size, name]) => ({ name: name ?? '', directory: type === 'd', size: Number(size) }))
-    .sort((a, b) => Number(b.directory) - Number(a.directory) || a.name.localeCompare(b.name));
 }

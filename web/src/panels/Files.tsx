@@ -1,59 +1,104 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState, type DragEvent } from 'react';
 import type { Conversation } from '../api/conversation';
 import { describe } from '../api/failure';
-import { bytes } from '../design/format';
+import { Dialog } from '../design/Dialog';
 import { Icon } from '../design/Icon';
 import { save } from '../design/save';
 import type { Timeline } from '../events/timeline';
+import { FileTree } from './FileTree';
+import { Preview } from './Preview';
 
-// largestPreview is how much of a file is shown, in bytes.
-const largestPreview = 1 << 20;
-
-const images = /\.(?:png|jpe?g|gif|webp|bmp|ico)$/i;
-
+// Files is the workspace as a tree. Files are looked at, uploaded and downloaded.
 export function Files({ conversation, timeline }: { conversation: Conversation; timeline: Timeline }) {
   const root = timeline.directory;
-  const [path, setPath] = useState(''); // below root
-  const [file, setFile] = useState<string | null>(null);
+  const [path, setPath] = useState(''); // the directory that is chosen, below root
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const [file, setFile] = useState<string | null>(null); // below root
+  const [over, setOver] = useState(false); // something is dragged over the panel
+  const [replacing, setReplacing] = useState<{ files: File[]; names: string[] } | null>(null);
+  const [note, setNote] = useState('');
   const picker = useRef<HTMLInputElement>(null);
   const queries = useQueryClient();
-  const directory = path ? `${root}/${path}` : root;
-  const list = useQuery({
-    queryKey: ['files', conversation.id, directory],
-    queryFn: () => conversation.files(directory),
-    enabled: root !== '',
-  });
+  const show = (directory: string, name: string | null) => {
+    setPath(directory);
+    setFile(name);
+    setNote('');
+  };
+  const at = (below: string) => (below ? `${root}/${below}` : root);
+  const again = () => queries.invalidateQueries({ queryKey: ['files', conversation.id] });
   const upload = useMutation({
     mutationFn: async (chosen: File[]) => {
-      for (const f of chosen) await conversation.upload(`${directory}/${f.name}`, f);
+      for (const f of chosen) await conversation.upload(`${at(path)}/${f.name}`, f);
+      return chosen.length;
     },
-    onSettled: () => void queries.invalidateQueries({ queryKey: ['files', conversation.id] }),
+    onSuccess: (n) => setNote(n === 1 ? '1 file was uploaded.' : `${n} files were uploaded.`),
+    onSettled: () => {
+      setOpened((all) => new Set(all).add(path));
+      void again();
+    },
   });
+  // begin asks before files are replaced.
+  const begin = useMutation({
+    mutationFn: async (chosen: File[]) => {
+      setNote('');
+      const there = new Set((await conversation.files(at(path))).map((f) => f.name));
+      const names = chosen.map((f) => f.name).filter((name) => there.has(name));
+      if (names.length) setReplacing({ files: chosen, names });
+      else if (chosen.length) upload.mutate(chosen);
+    },
+  });
+  const drop = (e: DragEvent) => {
+    e.preventDefault();
+    setOver(false);
+    // A directory comes as an entry that cannot be read as a file.
+    const items = [...e.dataTransfer.items].filter((item) => item.kind === 'file');
+    const files = items.filter((item) => !item.webkitGetAsEntry()?.isDirectory).map((item) => item.getAsFile());
+    begin.mutate(
+      files.filter((f) => f !== null),
+      { onSettled: () => files.length < items.length && setNote('Directories are not uploaded: drop the files in them, or an archive.') },
+    );
+  };
   const download = useMutation({
-    mutationFn: async () => save(await conversation.archive(directory), `${path.split('/').pop() || 'workspace'}.tar.gz`),
+    mutationFn: async () => save(await conversation.archive(at(path)), `${path.split('/').pop() || 'workspace'}.tar.gz`),
   });
-  const parts = path === '' ? [] : path.split('/');
+  const parts = (file ?? path).split('/').filter(Boolean);
+  const failure = upload.error ?? begin.error ?? download.error;
 
   return (
-    <div className="panel-body">
+    <div
+      className="panel-body files"
+      data-over={over || undefined}
+      onDragOver={(e) => {
+        if (!e.dataTransfer.types.includes('Files')) return;
+        e.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={(e) => {
+        if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setOver(false);
+      }}
+      onDrop={drop}
+    >
       <div className="panel-tools">
         <nav className="crumbs grow" aria-label="Path">
-          <button className="link" onClick={() => (setPath(''), setFile(null))}>
+          <button className="link" onClick={() => show('', null)}>
             workspace
           </button>
           {parts.map((part, i) => (
             <span key={i}>
               {' / '}
-              <button className="link" onClick={() => (setPath(parts.slice(0, i + 1).join('/')), setFile(null))}>
-                {part}
-              </button>
+              {file && i === parts.length - 1 ? (
+                part
+              ) : (
+                <button className="link" onClick={() => show(parts.slice(0, i + 1).join('/'), null)}>
+                  {part}
+                </button>
+              )}
             </span>
           ))}
-          {file && <span> / {file}</span>}
         </nav>
-        <button className="button quiet" disabled={upload.isPending} onClick={() => picker.current?.click()}>
-          Upload
+        <button className="button quiet" disabled={upload.isPending || root === ''} onClick={() => picker.current?.click()}>
+          <Icon name="up" size={14} /> {upload.isPending ? 'Uploading …' : 'Upload'}
         </button>
         <input
           ref={picker}
@@ -61,82 +106,81 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
           multiple
           hidden
           onChange={(e) => {
-            upload.mutate([...(e.target.files ?? [])]);
+            begin.mutate([...(e.target.files ?? [])]);
             e.target.value = '';
           }}
         />
-        <button className="icon-button" aria-label="Download this directory" disabled={download.isPending} onClick={() => download.mutate()}>
+        <button className="icon-button" aria-label="Download this directory" title="Download this directory" disabled={download.isPending} onClick={() => download.mutate()}>
           <Icon name="down" size={14} />
         </button>
-        <button className="icon-button" aria-label="Refresh" onClick={() => void queries.invalidateQueries({ queryKey: ['files', conversation.id] })}>
+        <button className="icon-button" aria-label="Refresh" title="Refresh" onClick={() => void again()}>
           <Icon name="refresh" size={14} />
         </button>
       </div>
-      {(list.isError || upload.isError || download.isError) && (
-        <p className="banner bad" role="alert">
-          {describe(upload.error ?? download.error ?? list.error)}
+      {failure && (
+        <p className="banner bad message" role="alert">
+          {describe(failure)}
         </p>
       )}
-      {file ? (
-        <Preview conversation={conversation} path={`${directory}/${file}`} name={file} />
-      ) : (
-        <ul className="file-list">
-          {list.data?.map((f) => (
-            <li key={f.name}>
-              <button onClick={() => (f.directory ? setPath(path ? `${path}/${f.name}` : f.name) : setFile(f.name))}>
-                <Icon name={f.directory ? 'folder' : 'file'} size={14} />
-                <span className="grow ellipsis">{f.name}</span>
-                {!f.directory && <span className="hint number">{bytes(f.size)}</span>}
-              </button>
-            </li>
-          ))}
-          {list.data?.length === 0 && <li className="center">This directory is empty.</li>}
-        </ul>
+      {note && !failure && (
+        <p className="banner message" role="status">
+          {note}
+        </p>
       )}
-    </div>
-  );
-}
-
-function Preview({ conversation, path, name }: { conversation: Conversation; path: string; name: string }) {
-  const content = useQuery({ queryKey: ['file', conversation.id, path], queryFn: () => conversation.file(path), gcTime: 0 });
-  const [view, setView] = useState<{ text?: string; image?: string; note?: string }>({});
-  useEffect(() => {
-    const blob = content.data;
-    if (!blob) return;
-    if (images.test(name)) {
-      // The type is ours: a file must not say that it is a page.
-      const url = URL.createObjectURL(new Blob([blob], { type: 'image/png' }));
-      setView({ image: url });
-      return () => URL.revokeObjectURL(url);
-    }
-    let current = true;
-    void blob
-      .slice(0, largestPreview)
-      .text()
-      .then((text) => {
-        if (!current) return;
-        if (text.includes('\0')) setView({ note: 'This is not a text file.' });
-        else setView({ text, note: blob.size > largestPreview ? `The first ${bytes(largestPreview)} of ${bytes(blob.size)}.` : '' });
-      });
-    return () => {
-      current = false;
-    };
-  }, [content.data, name]);
-
-  if (content.isError) return <p className="banner bad">{describe(content.error)}</p>;
-  return (
-    <div className="preview">
-      <div className="row">
-        <span className="hint grow">{view.note}</span>
-        <button className="button quiet" disabled={!content.data} onClick={() => content.data && save(content.data, name)}>
-          <Icon name="down" size={14} /> Download
-        </button>
-      </div>
-      {view.image && <img className="picture" src={view.image} alt={name} />}
-      {view.text !== undefined && (
-        <pre className="code" tabIndex={0} role="region" aria-label={name}>
-          {view.text}
-        </pre>
+      {over && (
+        <p className="drop-hint" role="status">
+          Drop files to upload them to {path || 'the workspace'}
+        </p>
+      )}
+      {replacing && (
+        <Dialog title={replacing.names.length === 1 ? 'Replace the file?' : 'Replace the files?'} onClose={() => setReplacing(null)}>
+          <div className="dialog-form">
+            <p>
+              {replacing.names.slice(0, 5).map((name) => (
+                <span key={name}>
+                  <code>{name}</code>{' '}
+                </span>
+              ))}
+              {replacing.names.length > 5 && `and ${replacing.names.length - 5} more `}
+              {replacing.names.length === 1 ? 'is' : 'are'} there already.
+            </p>
+            <div className="dialog-buttons">
+              <button className="button" autoFocus onClick={() => setReplacing(null)}>
+                Cancel
+              </button>
+              <button
+                className="button danger"
+                onClick={() => {
+                  upload.mutate(replacing.files);
+                  setReplacing(null);
+                }}
+              >
+                Replace
+              </button>
+            </div>
+          </div>
+        </Dialog>
+      )}
+      {file ? (
+        <Preview key={file} conversation={conversation} path={at(file)} name={file.split('/').pop() ?? file} />
+      ) : (
+        root !== '' && (
+          <FileTree
+            conversation={conversation}
+            root={root}
+            opened={opened}
+            chosen={path}
+            onDirectory={(directory) => {
+              show(directory, null);
+              setOpened((all) => {
+                const next = new Set(all);
+                if (!next.delete(directory)) next.add(directory);
+                return next;
+              });
+            }}
+            onFile={(name) => show(name.split('/').slice(0, -1).join('/'), name)}
+          />
+        )
       )}
     </div>
   );

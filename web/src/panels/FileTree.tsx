@@ -1,0 +1,63 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Conversation, FileEntry } from '../api/conversation';
+import { describe } from '../api/failure';
+import { bytes } from '../design/format';
+import { Icon } from '../design/Icon';
+
+interface Props {
+  conversation: Conversation;
+  root: string;
+  opened: ReadonlySet<string>; // directories, below root
+  chosen: string;
+  onDirectory: (path: string) => void;
+  onFile: (path: string) => void;
+}
+
+// mostEntries is how many entries of a directory are shown at first.
+const mostEntries = 500;
+
+// FileTree lists directories within directories; each is read when it is opened.
+export function FileTree(props: Props) {
+  return <Entries {...props} path="" label="Files" />;
+}
+
+function Entries({ path, label, ...props }: Props & { path: string; label: string }) {
+  const { conversation, root, opened, chosen, onDirectory, onFile } = props;
+  const [all, setAll] = useState(false);
+  const directory = path ? `${root}/${path}` : root;
+  const list = useQuery({ queryKey: ['files', conversation.id, directory], queryFn: () => conversation.files(directory), retry: false });
+  if (list.isError) return <p className="banner bad">{describe(list.error)}</p>;
+  if (!list.data) return null;
+  if (list.data.length === 0) return <p className="hint file-empty">This directory is empty.</p>;
+  const shown = all ? list.data : list.data.slice(0, mostEntries);
+  const below = (f: FileEntry) => (path ? `${path}/${f.name}` : f.name);
+  return (
+    <ul className="file-list" aria-label={label}>
+      {shown.map((f) => {
+        const at = below(f);
+        const open = f.directory && opened.has(at);
+        return (
+          <li key={f.name}>
+            <button
+              className={f.directory && chosen === at ? 'chosen' : undefined}
+              aria-expanded={f.directory ? open : undefined}
+              onClick={() => (f.directory ? onDirectory(at) : onFile(at))}
+            >
+              <span className="action-chevron">{f.directory && <Icon name="chevron" size={12} />}</span>
+              <Icon name={f.directory ? 'folder' : 'file'} size={14} />
+              <span className="grow ellipsis">{f.name}</span>
+              {!f.directory && <span className="hint number">{bytes(f.size)}</span>}
+            </button>
+            {open && <Entries {...props} path={at} label={f.name} />}
+          </li>
+        );
+      })}
+      {shown.length < list.data.length && (
+        <li>
+          <button onClick={() => setAll(true)}>Show all {list.data.length.toLocaleString()}</button>
+        </li>
+      )}
+    </ul>
+  );
+}

@@ -1,0 +1,100 @@
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import type { Conversation } from '../api/conversation';
+import { describe } from '../api/failure';
+import { bytes } from '../design/format';
+import { Icon } from '../design/Icon';
+import { save } from '../design/save';
+
+const PdfView = lazy(() => import('./PdfView'));
+const NotebookView = lazy(() => import('./NotebookView'));
+
+// How much of a file is shown, in bytes.
+const largestText = 1 << 20;
+const largestNotebook = 16 << 20;
+const largestDrawing = 4 << 20;
+
+const images = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif)$/i;
+
+type View =
+  | { kind: 'text'; text: string; note: string }
+  | { kind: 'image'; source: string }
+  | { kind: 'pdf'; file: Blob }
+  | { kind: 'notebook'; text: string }
+  | { kind: 'none'; note: string };
+
+// Preview shows a file of the workspace. Whatever it says that it is, it never becomes a
+// page: it is shown as text, as an image, or as what our own code makes of it.
+export function Preview({ conversation, path, name }: { conversation: Conversation; path: string; name: string }) {
+  const content = useQuery({ queryKey: ['file', conversation.id, path], queryFn: () => conversation.file(path), gcTime: 0, retry: false });
+  const [view, setView] = useState<View | null>(null);
+  const blob = content.data;
+  useEffect(() => {
+    if (!blob) return;
+    let current = true;
+    let address = '';
+    viewOf(blob, name).then(
+      (found) => {
+        if (found.kind === 'image' && found.source.startsWith('blob:')) address = found.source;
+        if (current) setView(found);
+        else URL.revokeObjectURL(address);
+      },
+      (error: unknown) => current && setView({ kind: 'none', note: describe(error) }),
+    );
+    return () => {
+      current = false;
+      URL.revokeObjectURL(address);
+    };
+  }, [blob, name]);
+
+  if (content.isError) {
+    return (
+      <p className="banner bad" role="alert">
+        {describe(content.error)}
+      </p>
+    );
+  }
+  return (
+    <div className="preview">
+      <div className="row">
+        <span className="hint grow">{view && 'note' in view && view.note ? view.note : blob && bytes(blob.size)}</span>
+        <button className="button quiet" disabled={!blob} onClick={() => blob && save(blob, name)}>
+          <Icon name="down" size={14} /> Download
+        </button>
+      </div>
+      {view?.kind === 'image' && <Picture source={view.source} name={name} />}
+      {view?.kind === 'text' && (
+        <pre className="code" tabIndex={0} role="region" aria-label={name}>
+          {view.text}
+        </pre>
+      )}
+      <Suspense fallback={<p className="hint">Reading …</p>}>
+        {view?.kind === 'pdf' && <PdfView file={view.file} name={name} />}
+        {view?.kind === 'notebook' && <NotebookView text={view.text} name={name} />}
+      </Suspense>
+    </div>
+  );
+}
+
+function Picture({ source, name }: { source: string; name: string }) {
+  const [broken, setBroken] = useState(false);
+  if (broken) return <p className="hint">This is not an image that can be shown.</p>;
+  return <img className="picture" src={source} alt={name} onError={() => setBroken(true)} />;
+}
+
+// viewOf decides how a file is shown, by its name and its first bytes.
+async function viewOf(blob: Blob, name: string): Promise<View> {
+  // The type is ours: a file must not say that it is a page.
+  if (images.test(name)) return { kind: 'image', source: URL.createObjectURL(new Blob([blob], { type: 'image/png' })) };
+  if (/\.svg$/i.test(name) && blob.size <= largestDrawing) {
+    // In an image no script runs and nothing is loaded; a data: URL has no origin of ours
+    // if somebody opens it by itself.
+    return { kind: 'image', source: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await blob.text())}` };
+  }
+  const start = await blob.slice(0, 1024).text();
+  if (/\.pdf$/i.test(name) && start.includes('%PDF-')) return { kind: 'pdf', file: blob };
+  if (/\.ipynb$/i.test(name) && blob.size <= largestNotebook) return { kind: 'notebook', text: await blob.text() };
+  const text = await blob.slice(0, largestText).text();
+  if (text.includes('\0')) return { kind: 'none', note: `This is not a text file. It has ${bytes(blob.size)}.` };
+  return { kind: 'text', text, note: blob.size > largestText ? `The first ${bytes(largestText)} of ${bytes(blob.size)}.` : '' };
+}
