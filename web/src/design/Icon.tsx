@@ -31,6 +31,7 @@ const paths = {
   image: 'M2.5 3.5h11v9h-11zM2.5 10.5l3-3 3 3 2-2 3 3M10.5 6.3v.2',
   refresh: 'M13 8a5 5 0 1 1-1.6-3.7M13 2.5v2.8h-2.8',
   more: 'M3 8h.2M8 8h.2M13 8h.2',
+  up: 'M8 13V4M4 7.5 8 3.5l4 4',
   down: 'M8 3v9M4 8.5 8 12.5l4-4',
 } as const;
 
