@@ -107,7 +107,22 @@ func (m *Manager) make(ctx context.Context, id event.ConversationID, s Spec) (*C
 	if err := c.storeNew(ctx); err != nil {
 		return nil, err
 	}
+	if s.Parent != "" {
+		m.tellParent(ctx, s.Parent, id)
+	}
 	return c, nil
+}
+
+// tellParent notes a conversation in its parent. One that is not noted works, too: it has
+// the parent's id.
+func (m *Manager) tellParent(ctx context.Context, parent, id event.ConversationID) {
+	p, err := m.Get(ctx, parent)
+	if err == nil {
+		err = p.addChild(ctx, id)
+	}
+	if err != nil {
+		m.o.Log.Warn("a conversation is not listed in its parent", "conversation", id, "parent", parent, "err", err)
+	}
 }
 
 // prepare makes a conversation in memory, and the directory where it works.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -217,5 +218,40 @@ func TestRestart(t *testing.T) {
 	made, err := os.ReadFile(filepath.Join(workspace, "made"))
 	if err != nil || string(made) != "one\ntwo\n" {
 		t.Errorf("the command has made %q, %v", made, err)
+	}
+}
+
+// TestParts: a conversation knows those that work on a part of its task, which share its
+// sandbox, and its tags can be changed whatever its sandbox does.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, lifeScript, options{})
+	whole, _ := d.begin(t, map[string]any{"title": "whole"})
+	part, _ := d.begin(t, map[string]any{"title": "part", "parent_conversation_id": whole.ID, "agent_type": "plan"})
+	if part.Sandbox != whole.Sandbox {
+		t.Errorf("the part is in the sandbox %s, the whole in %s", part.Sandbox, whole.Sandbox)
+	}
+	type shown struct {
+		Parent string            `json:"parent_conversation_id"`
+		Subs   []string          `json:"sub_conversation_ids"`
+		Agent  string            `json:"agent_type"`
+		Tags   map[string]string `json:"tags"`
+	}
+	base := d.url + "/api/v1/app-conversations"
+	d.owner.do(t, "DELETE", d.url+"/api/v1/sandboxes/"+whole.Sandbox, nil, nil)
+	d.owner.do(t, "PATCH", base+"/"+whole.ID, map[string]any{"tags": map[string]string{"team": "web"}}, nil)
+	var found []shown
+	d.owner.do(t, "GET", base+"?ids="+whole.ID+"&ids="+part.ID, nil, &found)
+	want := []shown{
+		{Subs: []string{part.ID}, Agent: "default", Tags: map[string]string{"team": "web"}},
+		{Parent: whole.ID, Subs: []string{}, Agent: "plan", Tags: map[string]string{}},
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("the conversations (-want +got):\n%s", diff)
+	}
+	for _, tags := range []map[string]string{{"No": "x"}, {"a b": ""}, {"x": strings.Repeat("y", 257)}} {
+		if status, raw := d.owner.send(t, "PATCH", base+"/"+whole.ID, map[string]any{"tags": tags}); status != http.StatusUnprocessableEntity {
+			t.Errorf("the tags %v: %d: %s", tags, status, raw)
+		}
 	}
 }

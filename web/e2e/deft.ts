@@ -162,3 +162,11 @@ export const status = (page: Page, text: string) => page.locator('.bar').getByRo
 
 // panel is the tab of a panel: conversations in the list may have its name in theirs.
 export const panel = (page: Page, name: string) => page.getByRole('navigation', { name: 'Panels' }).getByRole('link', { name });
+
+// shot makes a picture of the page, for people, if DEFT_SHOTS names a directory.
+export async function shot(page: Page, name: string): Promise<void> {
+  const directory = process.env.DEFT_SHOTS;
+  if (!directory) return;
+  mkdirSync(directory, { recursive: true });
+  await page.screenshot({ path: join(directory, `${name}.png`), animations: 'disabled' });
+}

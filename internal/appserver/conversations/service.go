@@ -142,6 +142,7 @@ type Details struct {
 	Status  string          `json:"execution_status"`
 	Metrics json.RawMessage `json:"metrics"`
 	Profile json.RawMessage `json:"launched_agent_profile"`
+	Subs    []string        `json:"sub_conversation_ids"`
 }
 
 // Get returns conversations of an owner, nil for those that do not exist.
@@ -226,6 +227,11 @@ func (s *Service) describe(ctx context.Context, owner session.Principal, infos [
 		if raw := info.Meta.Summary; len(raw) > 0 {
 			if err := json.Unmarshal(raw, &one.Details); err != nil { // what it does not say is left out
 				s.o.Log.Warn("the summary of a conversation cannot be read", "conversation", info.ID, "err", err)
+			}
+		}
+		for _, sub := range one.Details.Subs {
+			if id, ok := event.ParseConversationID(sub); ok {
+				one.Subs = append(one.Subs, id)
 			}
 		}
 		if info.Status != "" {

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -28,6 +29,7 @@ type appConversation struct {
 	PRNumbers   []int             `json:"pr_number"`
 	Model       *string           `json:"llm_model"`
 	AgentKind   string            `json:"agent_kind"`
+	AgentType   string            `json:"agent_type"` // not in the contract: default or plan
 	Metrics     json.RawMessage   `json:"metrics"`
 	Parent      *string           `json:"parent_conversation_id"`
 	Subs        []string          `json:"sub_conversation_ids"`
@@ -49,7 +51,7 @@ func (s *Service) show(r *http.Request, i *conversations.Info) appConversation {
 		ID: i.Info.ID.Hex(), Owner: i.Meta.Owner, Sandbox: i.Conversation.Sandbox,
 		Repository: orNull(i.Repository), Branch: orNull(i.Branch), Provider: orNull(i.Provider),
 		Title: orNull(i.Meta.Title), Trigger: orNull(i.Trigger), PRNumbers: i.PRNumbers, Model: orNull(i.Details.Agent.LLM.Model),
-		AgentKind: "openhands", Metrics: i.Details.Metrics, Subs: []string{}, Public: i.Conversation.Public, Tags: i.Meta.Tags,
+		AgentKind: "openhands", AgentType: cmp.Or(i.AgentType, "default"), Metrics: i.Details.Metrics, Subs: []string{}, Public: i.Conversation.Public, Tags: i.Meta.Tags,
 		Created: stamp(i.Info.Created), Updated: stamp(i.Updated), SandboxIs: sandboxes.Missing, FromProfile: i.Details.Profile,
 	}
 	if out.PRNumbers == nil {

@@ -4,7 +4,7 @@ import { agentServerClient, request } from './http';
 import type { components } from './generated/agent-server';
 import type { ConversationSummary, ModelChoice, NewTask, Page, Profile, SecretName, Source, Started, Status } from './source';
 
-type Info = Pick<components['schemas']['ConversationInfo'], 'id' | 'title' | 'execution_status' | 'updated_at' | 'stats' | 'tags'> & {
+type Info = Pick<components['schemas']['ConversationInfo'], 'id' | 'title' | 'execution_status' | 'updated_at' | 'stats' | 'tags' | 'parent_conversation_id' | 'sub_conversation_ids'> & {
   agent: unknown;
   workspace: unknown;
 };
@@ -150,5 +150,8 @@ function summary(c: Info): ConversationSummary {
     tags: c.tags ?? {},
     sandbox: 'running',
     sessionKey: null,
+    planner: false,
+    parent: c.parent_conversation_id ?? null,
+    parts: c.sub_conversation_ids ?? [],
   };
 }

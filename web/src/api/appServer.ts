@@ -21,6 +21,9 @@ interface AppConversation {
   execution_status: Status | null;
   session_api_key: string | null;
   public: boolean;
+  agent_type: string;
+  parent_conversation_id: string | null;
+  sub_conversation_ids: string[];
   tags: Record<string, string>;
 }
 
@@ -165,6 +168,9 @@ function summary(c: AppConversation): ConversationSummary {
     tags: c.tags,
     sandbox: sandboxOf(c),
     sessionKey: c.session_api_key,
+    planner: c.agent_type === 'plan',
+    parent: c.parent_conversation_id,
+    parts: c.sub_conversation_ids,
   };
 }
 

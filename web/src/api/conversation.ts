@@ -110,6 +110,14 @@ export class Conversation {
     await request('POST', `/api/conversations/${this.id}/switch_profile`, { profile_name: name }, this.headers());
   }
 
+  async stopGoal(): Promise<void> {
+    await request('POST', `/api/conversations/${this.id}/goal/stop`, undefined, this.headers());
+  }
+
+  async resumeGoal(): Promise<void> {
+    await request('POST', `/api/conversations/${this.id}/goal/resume`, undefined, this.headers());
+  }
+
   async condense(): Promise<void> {
     await request('POST', `/api/conversations/${this.id}/condense`, undefined, this.headers());
   }

@@ -15,6 +15,9 @@ export interface ConversationSummary {
   tags: Record<string, string>;
   sandbox: Sandbox;
   sessionKey: string | null; // of the sandbox that runs
+  planner: boolean; // its agent plans, and changes nothing else
+  parent: string | null; // the conversation that it is a part of
+  parts: string[]; // conversations that work on parts of it
 }
 
 // Sandbox is how the sandbox of a conversation is. Archived: it was deleted, and its files

@@ -11,8 +11,9 @@ import { Icon } from '../design/Icon';
 import { Markdown } from '../design/Markdown';
 import { Menu } from '../design/Menu';
 import { save } from '../design/save';
+import { PlanDialog } from './PlanDialogs';
 
-type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | 'archive' | 'setup' | null;
+type Open = 'profile' | 'policy' | 'ask' | 'goal' | 'share' | 'tags' | 'archive' | 'setup' | 'plan' | null;
 
 interface Props {
   conversation: Conversation;
@@ -51,6 +52,7 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
       ...(app
         ? [
             ...(sandbox === 'none' ? [] : [{ id: 'fork', label: 'Fork with its files', run: attempt(async () => navigate(`/conversations/${await app.fork(id, null, false)}`)) }]),
+            ...(live ? [{ id: 'plan', label: 'Plan first …', run: () => setOpen('plan') }] : []),
             { id: 'setup', label: 'Show the set-up log', run: () => setOpen('setup') },
             { id: 'export', label: 'Export as a zip file', run: attempt(async () => save(await app.export(id), `conversation-${id}.zip`)) },
             { id: 'share', label: 'Share …', run: () => setOpen('share') },
@@ -72,6 +74,7 @@ export function ConversationMenu({ conversation, summary, onFind, onFailure }: P
       {open === 'ask' && <Ask conversation={conversation} onClose={close} />}
       {open === 'goal' && <Goal conversation={conversation} onClose={close} />}
       {open === 'tags' && <Tags summary={summary} onClose={close} />}
+      {open === 'plan' && <PlanDialog id={id} onClose={close} />}
       {open === 'setup' && app && <SetupLog app={app} id={id} onClose={close} />}
       {open === 'archive' && app && <Archive app={app} id={id} onDone={refresh} onClose={close} />}
       {open === 'share' && <Share id={id} shared={summary.shared} onClose={close} />}
@@ -90,7 +93,7 @@ function Failed({ error }: { error: Error | null }) {
 
 function Profiles({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
   const source = useSource();
-  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles() });
+  const profiles = useQuery({ queryKey: ['profiles'], queryFn: () => source.profiles(), staleTime: 0 });
   const change = useMutation({ mutationFn: (name: string) => conversation.switchProfile(name), onSuccess: onClose });
   return (
     <Dialog title="Switch the model" onClose={onClose}>

@@ -14,6 +14,7 @@ import { Branch } from './Branch';
 import { ConversationMenu } from './ConversationMenu';
 import { Find } from './Find';
 import { Meter } from './Meter';
+import { Parts } from './Parts';
 import { Reply } from './Reply';
 import { Timeline } from './Timeline';
 import './conversation.css';
@@ -144,6 +145,11 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
   return (
     <div className="conversation" data-panel={panel ? '' : undefined}>
       <header className="bar">
+        {summary.parent && (
+          <Link className="button quiet" href={`/conversations/${summary.parent}`} aria-label="To the conversation that this is a part of" title="To the conversation that this is a part of">
+            <Icon name="up" size={14} />
+          </Link>
+        )}
         <h1 className="ellipsis">{summary.title}</h1>
         <span className={`status ${status}`} role="status">
           <span className={`dot ${status}`} aria-hidden="true" /> {statusText(status)}
@@ -197,6 +203,7 @@ function Open({ conversation, id, panel, summary, draft }: OpenProps) {
         )}
         {finding && <Find store={store} onOlder={older} onGoto={goto} onClose={() => setFinding(false)} />}
         {branch && source.app && <Branch app={source.app} id={id} kind={branch.kind} event={settledAt(store.get().timeline.events, branch.event)} onClose={() => setBranch(null)} />}
+        {summary.parts.length > 0 && <Parts ids={summary.parts} />}
         <StoreTimeline store={store} target={target} onOlder={older} onRetry={retry} onBranch={toBranch} />
         <Reply conversation={conversation} store={store} summary={summary} draft={draft} />
       </div>

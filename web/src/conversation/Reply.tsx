@@ -7,6 +7,8 @@ import { pending } from '../events/timeline';
 import { useView } from '../events/useView';
 import { Composer } from './Composer';
 import { Confirm } from './Confirm';
+import { GoalBar } from './GoalBar';
+import { PlanBar } from './PlanDialogs';
 import { SandboxNotice } from './SandboxNotice';
 
 interface Props {
@@ -23,6 +25,8 @@ export const Reply = memo(function Reply({ conversation, store, summary, draft }
   return (
     <div className="chat-foot">
       {!conversation.live && <SandboxNotice summary={summary} />}
+      {conversation.live && <GoalBar conversation={conversation} store={store} />}
+      {summary.planner && status !== 'running' && <PlanBar summary={summary} />}
       {conversation.live && status === 'waiting_for_confirmation' && <Waiting conversation={conversation} store={store} />}
       {summary.sandbox !== 'none' && <Box conversation={conversation} store={store} id={summary.id} running={conversation.live && status === 'running'} draft={draft} />}
     </div>

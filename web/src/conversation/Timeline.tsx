@@ -1,4 +1,4 @@
-import { memo, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { VList, type VListHandle } from 'virtua';
 import { Icon } from '../design/Icon';
 import { Menu } from '../design/Menu';
@@ -10,6 +10,7 @@ import { ErrorBlock, Message, Note, Reasoning } from './Rows';
 
 interface Props {
   view: View;
+  label?: string;
   onOlder: () => void;
   onRetry: () => void;
   target: { id: string } | null; // an event to go to
@@ -21,7 +22,7 @@ const near = 60;
 
 // Timeline draws only the rows that are in view. It follows the newest row until
 // the user scrolls away from it.
-export function Timeline({ view, onOlder, onRetry, target, onBranch }: Props) {
+export function Timeline({ view, label = 'Conversation', onOlder, onRetry, target, onBranch }: Props) {
   const { timeline, older } = view;
   const { items, draft, status, retry } = timeline;
   const list = useRef<VListHandle>(null);
@@ -46,7 +47,8 @@ export function Timeline({ view, onOlder, onRetry, target, onBranch }: Props) {
   }, [first]);
 
   const tail = tailOf(view);
-  const count = items.length + (tail ? 1 : 0);
+  const rows = useMemo(() => (tail ? [...items, tailRow] : items), [items, tail]);
+  const count = rows.length;
   useLayoutEffect(() => {
     if (following.current && count > 0) list.current?.scrollToIndex(count - 1, { align: 'end' });
   }, [items, draft, count]);
@@ -80,42 +82,31 @@ export function Timeline({ view, onOlder, onRetry, target, onBranch }: Props) {
 
   const waiting = status === 'waiting_for_confirmation';
   return (
-    <div className="timeline" role="log" aria-label="Conversation" aria-live="off">
+    <div className="timeline" role="log" aria-label={label} aria-live="off">
       {older === 'loading' && (
         <p className="timeline-older" role="status">
           Loading earlier events …
         </p>
       )}
-      <VList ref={list} className="timeline-list" shift={shift} onScroll={onScroll} tabIndex={0} bufferSize={400}>
-        {items.map((item, i) => (
-          <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}`}>
-            <RowMenu item={item} onBranch={onBranch} />
-            <Row
-              item={item}
-              directory={timeline.directory}
-              open={opened.has(item.id)}
-              waiting={waiting}
-              last={i === items.length - 1}
-              onToggle={toggle}
-              onRetry={onRetry}
-            />
-          </div>
-        ))}
-        {tail && (
-          <div key="tail" className="timeline-row">
-            {draft ? (
-              <div className="message agent draft">
-                {draft.reasoning && <Reasoning id="draft" text={draft.reasoning} open={opened.has('draft') || !draft.text} onToggle={toggle} />}
-                {draft.text && <Markdown text={draft.text} />}
-              </div>
-            ) : (
-              <p className="note working" role="status">
-                <span className="dot running" aria-hidden="true" />{' '}
-                {retry ? `The model did not answer. Attempt ${retry.attempt + 1} of ${retry.attempts}: ${retry.detail}` : 'Thinking …'}
-              </p>
-            )}
-          </div>
-        )}
+      <VList ref={list} data={rows} className="timeline-list" shift={shift} onScroll={onScroll} tabIndex={0} bufferSize={400}>
+        {(item, i) =>
+          item === tailRow ? (
+            <Tail key="tail" draft={draft} retry={retry} reasoning={opened.has('draft')} onToggle={toggle} />
+          ) : (
+            <div key={item.id} className={`timeline-row ${item.type}${target?.id === item.id ? ' target' : ''}`}>
+              <RowMenu item={item} onBranch={onBranch} />
+              <Row
+                item={item}
+                directory={timeline.directory}
+                open={opened.has(item.id)}
+                waiting={waiting}
+                last={i === items.length - 1}
+                onToggle={toggle}
+                onRetry={onRetry}
+              />
+            </div>
+          )
+        }
       </VList>
       {away && (
         <button
@@ -129,6 +120,35 @@ export function Timeline({ view, onOlder, onRetry, target, onBranch }: Props) {
         >
           <Icon name="down" />
         </button>
+      )}
+    </div>
+  );
+}
+
+// tailRow stands for the row behind the last event.
+const tailRow = { id: 'tail' } as Item;
+
+interface TailProps {
+  draft: View['timeline']['draft'];
+  retry: View['timeline']['retry'];
+  reasoning: boolean;
+  onToggle: (id: string) => void;
+}
+
+// Tail is what the model is writing, or that it is at work.
+function Tail({ draft, retry, reasoning, onToggle }: TailProps) {
+  return (
+    <div className="timeline-row">
+      {draft ? (
+        <div className="message agent draft">
+          {draft.reasoning && <Reasoning id="draft" text={draft.reasoning} open={reasoning || !draft.text} onToggle={onToggle} />}
+          {draft.text && <Markdown text={draft.text} />}
+        </div>
+      ) : (
+        <p className="note working" role="status">
+          <span className="dot running" aria-hidden="true" />{' '}
+          {retry ? `The model did not answer. Attempt ${retry.attempt + 1} of ${retry.attempts}: ${retry.detail}` : 'Thinking …'}
+        </p>
       )}
     </div>
   );

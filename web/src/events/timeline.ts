@@ -12,6 +12,16 @@ export interface Task {
   status: string;
 }
 
+// Goal is what the agent works on in rounds, until a judge says that it is reached.
+export interface Goal {
+  active: boolean;
+  status: string;
+  iteration: number;
+  max_iterations: number;
+  objective: string;
+  verdict: { score: number; complete: boolean; missing: string } | null;
+}
+
 export interface Timeline {
   events: Event[]; // stored events in order, without doubles
   items: Item[];
@@ -22,6 +32,7 @@ export interface Timeline {
   model: string;
   directory: string;
   plan: Task[];
+  goal: Goal | null; // the newest one
   cursor: string | null; // timestamp of the newest stored event
 }
 
@@ -35,6 +46,7 @@ export const empty: Timeline = {
   model: '',
   directory: '',
   plan: [],
+  goal: null,
   cursor: null,
 };
 
@@ -138,6 +150,9 @@ function setState(t: Timeline, key: string, value: unknown): void {
       break;
     case 'workspace':
       t.directory = (value as { working_dir?: string } | null)?.working_dir ?? t.directory;
+      break;
+    case 'goal':
+      t.goal = value && typeof (value as Goal).objective === 'string' ? (value as Goal) : null;
       break;
     case 'llm_retry': {
       const retry = value as { attempt: number; attempts: number; detail: string };

@@ -26,6 +26,7 @@ export function Home() {
   // A start that failed leads back here, with its task.
   const [text, setText] = useState(() => String((window.history.state as { text?: string } | null)?.text ?? ''));
   const [confirm, setConfirm] = useState(false);
+  const [plan, setPlan] = useState(false);
   const [where, setWhere] = useState('');
   const [choice, setChoice] = useState(nothing);
   const box = useRef<HTMLTextAreaElement>(null);
@@ -45,7 +46,7 @@ export function Home() {
           text,
           images,
           confirm,
-          ...(source.kind === 'app-server' ? { repository: choice.repository.trim(), branch: choice.branch.trim(), provider: choice.provider } : { directory: where.trim() }),
+          ...(source.kind === 'app-server' ? { plan, repository: choice.repository.trim(), branch: choice.branch.trim(), provider: choice.provider } : { directory: where.trim() }),
         },
       ),
     onSuccess: ({ kind, id }) => {
@@ -98,6 +99,11 @@ export function Home() {
               <label className="row">
                 <input type="checkbox" checked={confirm} onChange={(e) => setConfirm(e.target.checked)} /> Ask before risky actions
               </label>
+              {source.app && (
+                <label className="row">
+                  <input type="checkbox" checked={plan} onChange={(e) => setPlan(e.target.checked)} /> Plan first
+                </label>
+              )}
               <span className="grow" />
               {profiles.data && profiles.data.length > 0 ? (
                 <label className="home-where">
@@ -167,7 +173,7 @@ function Running() {
   const items = (list.data?.items ?? []).filter((c) => ['running', 'starting', 'waiting_for_confirmation'].includes(c.status)).slice(0, 6);
   if (items.length === 0) return null;
   return (
-    <section className="running" aria-labelledby="running-title">
+    <section className="at-work" aria-labelledby="running-title">
       <h2 id="running-title">At work</h2>
       <ul>
         {items.map((c) => (

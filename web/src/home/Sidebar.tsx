@@ -9,7 +9,7 @@ import { ago, money, statusText } from '../design/format';
 import { Icon } from '../design/Icon';
 import { news, notices, show } from '../design/notices';
 import { isDark, setTheme } from '../design/theme';
-import { StartTasks } from './StartTasks';
+import { StartTasks, useStartTasks } from './StartTasks';
 
 export function Sidebar({ onClose }: { onClose: () => void }) {
   const [search, setSearch] = useState('');
@@ -89,7 +89,10 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
     refetchIntervalInBackground: notices(), // else only while the page is visible
     placeholderData: (old) => old,
   });
-  const all = list.data?.pages.flatMap((p) => p.items) ?? [];
+  const tasks = useStartTasks(source.app);
+  // What is being started is not idle yet.
+  const starting = new Set(tasks.map((t) => t.conversation));
+  const all = (list.data?.pages.flatMap((p) => p.items) ?? []).filter((c) => !starting.has(c.id));
   const items = filter ? all.filter((c) => c.status === filter || (filter === 'error' && c.status === 'stuck')) : all;
   useNews(list.data?.pages[0]?.items ?? []);
 
@@ -117,7 +120,7 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
         </label>
       )}
       <ul className="conversation-list">
-        {source.app && search === '' && filter === '' && <StartTasks app={source.app} />}
+        {search === '' && filter === '' && <StartTasks tasks={tasks} />}
         {items.map((c) => (
           <li key={c.id}>
             <Link
@@ -143,7 +146,7 @@ function ConversationList({ search, filter, onFilter }: ListProps) {
             </span>
           </li>
         ))}
-        {list.isSuccess && items.length === 0 && (
+        {list.isSuccess && items.length === 0 && tasks.length === 0 && (
           <li className="hint" style={{ padding: '8px' }}>
             {search || filter ? 'No conversation is like that.' : 'Your conversations will be listed here.'}
           </li>

@@ -1,18 +1,26 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
-import { stepText } from '../api/startTask';
+import { stepText, type StartTask } from '../api/startTask';
 import type { AppRoutes } from '../api/source';
 import { ago } from '../design/format';
 
-// StartTasks are the conversations of the list that are being started, or could not be.
-export function StartTasks({ app }: { app: AppRoutes }) {
-  const [current] = useLocation();
+const none: StartTask[] = [];
+
+// useStartTasks are the conversations that are being started, or could not be.
+export function useStartTasks(app: AppRoutes | null): StartTask[] {
   const tasks = useQuery({
     queryKey: ['start-tasks'],
-    queryFn: () => app.startTasks(),
+    queryFn: async () => app?.startTasks() ?? none,
+    enabled: app !== null,
     refetchInterval: ({ state }) => (state.data?.some((t) => t.ended === null) ? 1000 : 10_000),
   });
-  return tasks.data?.map((t) => (
+  return tasks.data ?? none;
+}
+
+// StartTasks are entries of the list.
+export function StartTasks({ tasks }: { tasks: StartTask[] }) {
+  const [current] = useLocation();
+  return tasks.map((t) => (
     <li key={t.id}>
       <Link href={`/starting/${t.id}`} className="conversation-link" aria-current={current === `/starting/${t.id}` ? 'page' : undefined}>
         <span className={`dot ${t.ended ? 'error' : 'starting'}`} aria-hidden="true" />

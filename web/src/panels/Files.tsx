@@ -98,7 +98,7 @@ export function Files({ conversation, timeline }: { conversation: Conversation; 
           ))}
         </nav>
         <button className="button quiet" disabled={upload.isPending || root === ''} onClick={() => picker.current?.click()}>
-          <Icon name="up" size={14} /> {upload.isPending ? 'Uploading …' : 'Upload'}
+          <Icon name="upload" size={14} /> {upload.isPending ? 'Uploading …' : 'Upload'}
         </button>
         <input
           ref={picker}

@@ -29,7 +29,7 @@ export function Publish({ app, id, status, onDone }: Props) {
     <>
       {numbers.length > 0 && <span className="hint">{numbers.map((n) => `#${n}`).join(', ')}</span>}
       <button className="button quiet" disabled={status.head === null} onClick={() => setDialog('push')}>
-        <Icon name="up" size={14} /> Push
+        <Icon name="upload" size={14} /> Push
       </button>
       <button className="button quiet" disabled={status.head === null} onClick={() => setDialog('pull request')}>
         Pull request

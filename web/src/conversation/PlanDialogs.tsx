@@ -1,0 +1,85 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { useSource } from '../api/context';
+import { describe } from '../api/failure';
+import type { ConversationSummary } from '../api/source';
+import { Dialog } from '../design/Dialog';
+
+const carryOut = 'Carry out the plan in PLAN.md.';
+
+// PlanDialog has a planning agent study a task in the files of the conversation.
+export function PlanDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const source = useSource();
+  const queries = useQueryClient();
+  const [, navigate] = useLocation();
+  const [text, setText] = useState('');
+  const start = useMutation({
+    mutationFn: () => source.start({ text: text.trim(), images: [], confirm: false, plan: true, parent: id }),
+    onSuccess: ({ kind, id: started }) => {
+      void queries.invalidateQueries({ queryKey: ['conversation', id] });
+      navigate(kind === 'task' ? `/starting/${started}` : `/conversations/${started}`);
+    },
+  });
+  return (
+    <Dialog title="Plan first" onClose={onClose}>
+      <form
+        className="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          start.mutate();
+        }}
+      >
+        <p className="hint">A planning agent studies the task in the files of this conversation, asks what is unclear, and writes PLAN.md. It is told to change no other file.</p>
+        <textarea className="input" aria-label="What to plan" autoFocus required rows={4} value={text} onChange={(e) => setText(e.target.value)} />
+        {start.isError && (
+          <p className="banner bad" role="alert">
+            {describe(start.error)}
+          </p>
+        )}
+        <div className="dialog-buttons">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button className="button primary" disabled={!text.trim() || start.isPending}>
+            Plan
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+// PlanBar leads from a planning agent to one that acts: that of the conversation which the
+// plan is a part of, or a new one with the same files.
+export function PlanBar({ summary }: { summary: ConversationSummary }) {
+  const source = useSource();
+  const [, navigate] = useLocation();
+  const act = useMutation({
+    mutationFn: async () => {
+      const parent = summary.parent && (await source.conversation(summary.parent));
+      if (parent) {
+        await source.connect(parent).send(carryOut, []);
+        return `/conversations/${parent.id}`;
+      }
+      const { kind, id } = await source.start({ text: carryOut, images: [], confirm: false, parent: summary.id });
+      return kind === 'task' ? `/starting/${id}` : `/conversations/${id}`;
+    },
+    onSuccess: (path) => navigate(path),
+  });
+  return (
+    <section className="goal" aria-label="Plan">
+      <p className="grow">
+        <strong>This agent plans.</strong> It is told to write PLAN.md and to change no other file.
+      </p>
+      <button className="button" disabled={act.isPending} onClick={() => act.mutate()}>
+        Act on the plan
+      </button>
+      {act.isError && (
+        <p className="banner bad" role="alert">
+          {describe(act.error)}
+        </p>
+      )}
+    </section>
+  );
+}
