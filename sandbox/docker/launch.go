@@ -20,6 +20,7 @@ import (
 
 	"github.com/deft-dev/deft/fault"
 	"github.com/deft-dev/deft/sandbox"
+	"github.com/deft-dev/deft/sandbox/image"
 )
 
 // startTimeout bounds the time from the engine's start to the program's: some
@@ -126,8 +127,11 @@ func (p *Provider) create(ctx context.Context, s sandbox.Spec, o client.Containe
 	err = engineError(err, "create container")
 	if fault.Is(err, fault.NotFound) && s.Container.Pull != sandbox.PullAlways {
 		if s.Container.Pull == sandbox.PullNever {
-			return "", fault.New(fault.Invalid, "there is no image "+s.Container.Image).
-				Hint("`docker pull " + s.Container.Image + "` fetches it, or choose one of `docker images`").Because(err)
+			hint := "`docker pull " + s.Container.Image + "` fetches it, or choose one of `docker images`"
+			if strings.HasPrefix(s.Container.Image, image.Repository+":") {
+				hint = "it was built, and has been removed since: name its Dockerfile, or its dependencies, again"
+			}
+			return "", fault.New(fault.Invalid, "there is no image "+s.Container.Image).Hint(hint).Because(err)
 		}
 		if err := p.pull(ctx, s.Container.Image); err != nil {
 			return "", err
